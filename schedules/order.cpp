@@ -1,0 +1,128 @@
+#include "schedules/order.hpp"
+
+#include "schedules/program.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+/// Follows a program. An update that had to wait for others comes back as an arrival
+/// and goes first; what follows it in the program need not wait for it.
+class program_order : public order {
+public:
+  program_order(const schedule& sch, const shape& dims, int rank)
+    : program_(sch, dims, rank) {
+    // nop
+  }
+
+  std::optional<action> next(waiting& arrived) override {
+    if (const auto resumed = arrived.lowest(op::update)) {
+      arrived.take(*resumed);
+      return resumed;
+    }
+    const auto* front = program_.front();
+    if (front == nullptr || !ready(*front, arrived))
+      return {};
+    const auto result = *front;
+    program_.pop();
+    ++open_;
+    return result;
+  }
+
+  void ended(const action&) override { --open_; }
+
+  bool finished() override { return open_ == 0 && program_.front() == nullptr; }
+
+  std::optional<action> awaited() override {
+    const auto* front = program_.front();
+    return front != nullptr ? std::optional{*front} : std::nullopt;
+  }
+
+private:
+  static bool ready(const action& a, waiting& arrived) {
+    if (a.what == op::update || a.what == op::weight_gradient)
+      return true; // its inputs are what this rank ran before
+    auto input = a;
+    if (a.what == op::input_gradient)
+      input.what = op::backward;
+    return arrived.take(input);
+  }
+
+  program program_;
+  int open_ = 0; // granted and not yet ended
+};
+
+/// AMPNet's rule: an update as soon as enough gradients are summed, else the earliest
+/// backward, else the earliest forward; stage 0 bounds what is in flight.
+class backward_first_order : public order {
+public:
+  backward_first_order(const schedule& sch, const shape& dims, int rank)
+    : stage_(rank),
+      keys_(stage_ == 0 ? std::get<backward_first>(sch.order).max_active_keys
+                        : dims.total()),
+      update_size_(update_size(sch, dims)),
+      left_(dims.total()) {
+    // nop
+  }
+
+  std::optional<action> next(waiting& arrived) override {
+    if (running_)
+      return {};
+    auto choice = update_due();
+    if (!choice)
+      choice = arrived.lowest(op::backward);
+    if (!choice && in_flight_ < keys_)
+      choice = arrived.lowest(op::forward);
+    if (!choice)
+      return {};
+    arrived.take(*choice);
+    if (choice->what == op::forward)
+      ++in_flight_;
+    running_ = true;
+    return choice;
+  }
+
+  void ended(const action& a) override {
+    running_ = false;
+    if (a.what == op::backward) {
+      --in_flight_;
+      --left_;
+      ++summed_;
+      last_ = a.microbatch;
+    } else if (a.what == op::update) {
+      summed_ = 0;
+    }
+  }
+
+  bool finished() override { return !running_ && left_ == 0 && summed_ == 0; }
+
+  std::optional<action> awaited() override { return {}; }
+
+private:
+  std::optional<action> update_due() const {
+    if (summed_ < std::min(update_size_, left_ + summed_) || summed_ == 0)
+      return {};
+    return action{op::update, 0, stage_, last_};
+  }
+
+  int stage_;
+  int keys_;
+  int update_size_;
+  int left_; // backwards to come
+  int in_flight_ = 0;
+  int summed_ = 0;
+  int last_ = 0; // the microbatch backwarded last
+  bool running_ = false;
+};
+
+} // namespace
+
+std::unique_ptr<order> make_order(const schedule& sch, const shape& dims, int rank) {
+  if (sch.local_rule())
+    return std::make_unique<backward_first_order>(sch, dims, rank);
+  return std::make_unique<program_order>(sch, dims, rank);
+}
+
+} // namespace troupe

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "schedules/schedule.hpp"
+#include "schedules/waiting.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace troupe {
+
+/// What a rank runs next: a cursor in its program, or a local rule.
+class order {
+public:
+  virtual ~order() = default;
+
+  /// Takes the action to grant now out of `arrived`; absent if none may run yet.
+  virtual std::optional<action> next(waiting& arrived) = 0;
+
+  /// Hears that a granted action has ended.
+  virtual void ended(const action& a) = 0;
+
+  /// Whether everything has been granted and has ended.
+  virtual bool finished() = 0;
+
+  /// The action that must arrive before anything else can be granted, if there is one.
+  virtual std::optional<action> awaited() = 0;
+};
+
+/// The order of `rank` under `sch`.
+std::unique_ptr<order> make_order(const schedule& sch, const shape& dims, int rank);
+
+} // namespace troupe

@@ -1,0 +1,37 @@
+#include "schedules/schedule.hpp"
+
+namespace troupe {
+
+int update_size(const schedule& sch, const shape& dims) {
+  return sch.update_every > 0 ? sch.update_every : dims.microbatches;
+}
+
+std::optional<int> version_read(const schedule& sch, const shape& dims, int stage,
+                                int microbatch) {
+  if (sch.weights.reads == nullptr)
+    return {};
+  return sch.weights.reads(dims, stage, microbatch, update_size(sch, dims));
+}
+
+int microbatches_of_replica(const schedule& sch, const shape& dims) {
+  return dims.total() / replicas_of(sch.where);
+}
+
+int oldest_version_needed(const schedule& sch, const shape& dims, hosted_stage where,
+                          int forwarded) {
+  if (forwarded >= microbatches_of_replica(sch, dims))
+    return no_version_needed;
+  const int next = microbatch_of(sch.where, dims, where.replica, forwarded);
+  return version_read(sch, dims, where.stage, next).value_or(no_version_needed);
+}
+
+std::string refusal(const schedule& sch, const shape& dims) {
+  if (dims.stages < 1 || dims.microbatches < 1 || dims.steps < 1)
+    return "stages, microbatches and steps are at least 1";
+  if (std::int64_t{dims.microbatches} * dims.steps
+      > std::numeric_limits<int>::max() / 2)
+    return "microbatches times steps is at most 1,073,741,823";
+  return sch.refuses != nullptr ? sch.refuses(dims) : "";
+}
+
+} // namespace troupe

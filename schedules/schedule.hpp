@@ -1,0 +1,77 @@
+#pragma once
+
+#include "schedules/action.hpp"
+#include "schedules/placement.hpp"
+#include "schedules/shape.hpp"
+#include "schedules/weights.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace troupe {
+
+/// The logical time of the forward or backward of a replica's k-th microbatch (of the
+/// batch, or of the run if the schedule streams). Only the order of slots matters: a
+/// rank runs its actions sorted by slot, each as early as its input is there. For one
+/// stage and op, slots increase with k.
+using slot_formula = std::int64_t (*)(op what, int stage, int k, const shape& dims);
+
+/// What a rank runs for one batch, word for word, updates included: for schedules that
+/// no formula fits. Microbatches count from 0.
+using explicit_program =
+  std::function<std::vector<action>(int rank, const shape& dims)>;
+
+/// No order of its own: a rank runs what has arrived, backwards first.
+struct backward_first {
+  int max_active_keys; ///< Microbatches forwarded but not yet backwarded at stage 0.
+};
+
+/// A schedule is data, in three independent choices: which rank hosts which stages
+/// (`where`), what a rank runs next (`order`), and which weights it reads (`weights`).
+struct schedule {
+  std::string name;
+  placement where = placement::linear;
+  std::variant<slot_formula, explicit_program, backward_first> order;
+  weight_rule weights = weights::flush;
+  /// Batches follow one another without a flush.
+  bool streams = false;
+  /// Microbatches that an update of a stage covers; 0: the batch.
+  int update_every = 0;
+  /// Says what is allowed when the sizes are not. Null: all sizes are.
+  std::string (*refuses)(const shape& dims) = nullptr;
+
+  /// Whether updates wait for no flush, so that gradients may be stale.
+  bool asynchronous() const { return weights.reads != weights::flush.reads; }
+
+  /// Whether each stage orders its own work by what has arrived.
+  bool local_rule() const { return std::holds_alternative<backward_first>(order); }
+};
+
+/// How many microbatches an update of one stage covers.
+int update_size(const schedule& sch, const shape& dims);
+
+/// The version that a forward reads by the schedule's formula; absent if that is
+/// whatever is newest then.
+std::optional<int> version_read(const schedule& sch, const shape& dims, int stage,
+                                int microbatch);
+
+/// The microbatches that one replica sees in the run.
+int microbatches_of_replica(const schedule& sch, const shape& dims);
+
+/// The oldest version that any forward still to come may read, when `forwarded` of a
+/// replica's microbatches have been; `no_version_needed` if none needs a kept one.
+int oldest_version_needed(const schedule& sch, const shape& dims, hosted_stage where,
+                          int forwarded);
+
+/// Newer than every version.
+inline constexpr int no_version_needed = std::numeric_limits<int>::max();
+
+/// Why these sizes cannot be run, with what is allowed; empty if they can.
+std::string refusal(const schedule& sch, const shape& dims);
+
+} // namespace troupe

@@ -1,0 +1,52 @@
+#include "schedules/waiting.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+void waiting::add(const action& a) {
+  auto* c = find(a);
+  if (c == nullptr)
+    c = &channels_.emplace_back(channel{a.what, a.replica, a.stage, {}});
+  auto& queue = c->microbatches;
+  const auto begin = queue.begin() + static_cast<std::ptrdiff_t>(c->first);
+  queue.insert(std::upper_bound(begin, queue.end(), a.microbatch), a.microbatch);
+}
+
+bool waiting::take(const action& a) {
+  auto* c = find(a);
+  if (c == nullptr)
+    return false;
+  auto& queue = c->microbatches;
+  const auto begin = queue.begin() + static_cast<std::ptrdiff_t>(c->first);
+  const auto found = std::lower_bound(begin, queue.end(), a.microbatch);
+  if (found == queue.end() || *found != a.microbatch)
+    return false;
+  if (found == begin)
+    ++c->first;
+  else
+    queue.erase(found);
+  if (c->first * 2 >= queue.size()) { // amortised: the queue never doubles for nothing
+    queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(c->first));
+    c->first = 0;
+  }
+  return true;
+}
+
+std::optional<action> waiting::lowest(op what) const {
+  std::optional<action> best;
+  for (const auto& c : channels_)
+    if (c.what == what && c.first < c.microbatches.size())
+      if (const int m = c.microbatches[c.first]; !best || m < best->microbatch)
+        best = action{what, c.replica, c.stage, m};
+  return best;
+}
+
+waiting::channel* waiting::find(const action& a) {
+  for (auto& c : channels_)
+    if (c.what == a.what && c.replica == a.replica && c.stage == a.stage)
+      return &c;
+  return nullptr;
+}
+
+} // namespace troupe

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "schedules/action.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+/// The actions of one rank whose inputs have arrived and that nobody has granted yet. A
+/// gradient makes a `backward` wait, whether the rank will run it as B or as I and W.
+class waiting {
+public:
+  void add(const action& a);
+
+  /// Removes `a`; false if it is not here.
+  bool take(const action& a);
+
+  /// The action of this kind with the lowest microbatch.
+  std::optional<action> lowest(op what) const;
+
+private:
+  /// Microbatches in increasing order, from `first` on; nearly always a queue.
+  struct channel {
+    op what;
+    int replica;
+    int stage;
+    std::vector<int> microbatches;
+    std::size_t first = 0;
+  };
+
+  channel* find(const action& a);
+
+  std::vector<channel> channels_;
+};
+
+} // namespace troupe

@@ -1,0 +1,56 @@
+#include "schedules/catalog.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("every entry of the catalog makes a schedule of its name", "[catalog]") {
+  for (const auto& entry : catalog()) {
+    const auto made = find_schedule(entry.name);
+    REQUIRE(made.has_value());
+    CHECK(made->name == entry.name);
+    CHECK_FALSE(entry.summary.empty());
+  }
+}
+
+TEST_CASE("parameters are set by name", "[catalog]") {
+  CHECK(find_schedule("pipedream", {{"update_every", "3"}})->update_every == 3);
+  CHECK(find_schedule("pipedream", {{"vertical_sync", "on"}})->weights.name
+        == "vertical_sync");
+  const auto busy =
+    find_schedule("ampnet", {{"max_active_keys", "7"}, {"min_update_frequency", "2"}});
+  CHECK(std::get<backward_first>(busy->order).max_active_keys == 7);
+  CHECK(busy->update_every == 2);
+}
+
+TEST_CASE("what the catalog does not know is refused with what it knows", "[catalog]") {
+  CHECK_THAT(
+    find_schedule("pipedreem").error(),
+    ContainsSubstring("no schedule 'pipedreem'")
+      && ContainsSubstring("naive, gpipe, 1f1b, chimera, pipedream, 2bw, ampnet"));
+  CHECK_THAT(find_schedule("gpipe", {{"depth", "3"}}).error(),
+             ContainsSubstring("no parameter 'depth'")
+               && ContainsSubstring("has none"));
+  CHECK_THAT(find_schedule("ampnet", {{"keys", "3"}}).error(),
+             ContainsSubstring("max_active_keys, min_update_frequency"));
+  for (const char* bad : {"0", "-1", "two", "1.5", "", "99999999999"})
+    CHECK_THAT(find_schedule("pipedream", {{"update_every", bad}}).error(),
+               ContainsSubstring("a whole number of at least 1"));
+  CHECK_THAT(find_schedule("pipedream", {{"vertical_sync", "2"}}).error(),
+             ContainsSubstring("on or off"));
+}
+
+TEST_CASE("sizes that a schedule does not allow are refused with what is",
+          "[catalog]") {
+  CHECK_THAT(refusal(chimera(), {3, 4}), ContainsSubstring("even number of stages"));
+  CHECK_THAT(refusal(chimera(), {4, 3}),
+             ContainsSubstring("even number of microbatches"));
+  CHECK_THAT(refusal(two_bw(), {4, 3}), ContainsSubstring("at least as many"));
+  CHECK_THAT(refusal(gpipe(), {0, 3}), ContainsSubstring("at least 1"));
+  CHECK_THAT(refusal(gpipe(), {2, 3, 0}), ContainsSubstring("at least 1"));
+  CHECK_THAT(refusal(gpipe(), {2, 1 << 20, 1 << 20}), ContainsSubstring("at most"));
+  CHECK(refusal(chimera(), {4, 2}).empty());
+  CHECK(refusal(two_bw(), {4, 4}).empty());
+}

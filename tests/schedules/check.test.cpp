@@ -1,0 +1,124 @@
+#include "schedules/check.hpp"
+
+#include "schedules/catalog.hpp"
+#include "schedules/program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// 1F1B's programs for 2 stages and 2 microbatches, spoiled.
+schedule spoiled(std::function<void(int rank, std::vector<action>&)> spoil) {
+  return {
+    .name = "spoiled", .order = [spoil](int rank, const shape& dims) {
+      auto result = generate(one_f_one_b(), {dims.stages, dims.microbatches}, rank);
+      spoil(rank, result);
+      return result;
+    }};
+}
+
+program_fault fault_of(const schedule& sch) {
+  const auto fault = check(sch, {2, 2});
+  REQUIRE(fault.has_value());
+  return *fault;
+}
+
+} // namespace
+
+TEST_CASE("every schedule of the catalog passes at every size it allows", "[check]") {
+  const auto& entry = GENERATE(from_range(catalog()));
+  const auto sch = *find_schedule(entry.name);
+  for (int stages = 1; stages <= 9; ++stages)
+    for (const int microbatches : {1, 2, 3, 4, 7, 8, 12, 32})
+      for (const int steps : {1, 3}) {
+        const shape dims{stages, microbatches, steps};
+        if (!refusal(sch, dims).empty())
+          continue;
+        const auto fault = check(sch, dims);
+        INFO(sch.name << " " << stages << "x" << microbatches << "x" << steps);
+        INFO((fault ? fault->what + '\n' + fault->grid : ""));
+        CHECK_FALSE(fault.has_value());
+      }
+}
+
+TEST_CASE("a program without an action that another waits for is refused", "[check]") {
+  const auto fault = fault_of(spoiled([](int rank, std::vector<action>& p) {
+    if (rank == 0)
+      std::erase(p, action{op::forward, 0, 0, 1});
+  }));
+  CHECK_THAT(fault.what,
+             ContainsSubstring("F1 of stage 0, which no program contains")
+               || ContainsSubstring("B1 of stage 0 comes before its forward"));
+}
+
+TEST_CASE("a missing gradient is named with the rank that waits for it", "[check]") {
+  const auto fault = fault_of(spoiled([](int rank, std::vector<action>& p) {
+    if (rank == 1)
+      std::erase(p, action{op::backward, 0, 1, 1});
+  }));
+  CHECK_THAT(fault.what,
+             ContainsSubstring("U1 of stage 1 covers 1 gradients instead of 2"));
+  CHECK_THAT(fault.grid, ContainsSubstring("> rank 1  F0 B0 F1 [U1]"));
+}
+
+TEST_CASE("a deadlock is shown as a cycle", "[check]") {
+  const auto fault = fault_of(spoiled([](int rank, std::vector<action>& p) {
+    if (rank == 0) // waits for B0 before it makes F1, ...
+      std::swap(*std::ranges::find(p, action{op::forward, 0, 0, 1}),
+                *std::ranges::find(p, action{op::backward, 0, 0, 0}));
+    else // ... which rank 1 wants before it makes B0
+      std::swap(*std::ranges::find(p, action{op::forward, 0, 1, 1}),
+                *std::ranges::find(p, action{op::backward, 0, 1, 0}));
+  }));
+  CHECK_THAT(fault.what,
+             ContainsSubstring("deadlock: rank 0 waits at B0 for B0 of rank 1; "
+                               "rank 1 waits at F1 for F1 of rank 0"));
+  CHECK_THAT(fault.grid, ContainsSubstring("> rank 0  F0 [B0] F1 B1 U1"));
+}
+
+TEST_CASE("counts must be right", "[check]") {
+  CHECK_THAT(fault_of(spoiled([](int, std::vector<action>& p) {
+               p.insert(p.begin(), p.front());
+             }))
+               .what,
+             ContainsSubstring("F0 of stage 0 comes twice"));
+  CHECK_THAT(fault_of(spoiled([](int rank, std::vector<action>& p) {
+               if (rank == 1)
+                 p.pop_back();
+             }))
+               .what,
+             ContainsSubstring("gradients of 2 microbatches that no update covers"));
+  CHECK_THAT(fault_of(spoiled([](int, std::vector<action>& p) { p.clear(); })).what,
+             ContainsSubstring("stage 0 has no forward of microbatch 0"));
+  CHECK_THAT(fault_of(spoiled([](int, std::vector<action>& p) {
+               p.push_back({op::forward, 0, 0, 2});
+             }))
+               .what,
+             ContainsSubstring("is not in this run"));
+}
+
+TEST_CASE("backwards in another order than their microbatches are refused", "[check]") {
+  CHECK_THAT(fault_of(spoiled([](int, std::vector<action>& p) {
+               std::erase_if(p, [](const action& a) { return a.what == op::backward; });
+               for (const int m : {1, 0})
+                 p.insert(p.end() - 1, {op::backward, 0, p.front().stage, m});
+             }))
+               .what,
+             ContainsSubstring("is summed after microbatch 1"));
+}
+
+TEST_CASE("a forward that reads a version not yet made is refused", "[check]") {
+  auto sch = gpipe();
+  sch.weights.reads = [](const shape&, int, int microbatch, int) { return microbatch; };
+  CHECK_THAT(fault_of(sch).what,
+             ContainsSubstring("F1 of stage 0 reads version 1, but this stage has made "
+                               "only 0"));
+}

@@ -1,0 +1,124 @@
+#include "schedules/order.hpp"
+
+#include "schedules/catalog.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+
+namespace {
+
+action on_stage_0(op what, int microbatch) {
+  return {what, 0, 0, microbatch};
+}
+
+/// An order and what has arrived for it.
+struct rank_0 {
+  explicit rank_0(const schedule& sch, const shape& dims)
+    : todo(make_order(sch, dims, 0)) {
+    // nop
+  }
+
+  std::optional<action> next() { return todo->next(arrived); }
+
+  void arrive(op what, int microbatch) { arrived.add(on_stage_0(what, microbatch)); }
+
+  std::unique_ptr<order> todo;
+  waiting arrived;
+};
+
+} // namespace
+
+TEST_CASE("a program is followed even when something else has arrived", "[order]") {
+  rank_0 rank{gpipe(), {2, 2}};
+  rank.arrive(op::forward, 1);
+  CHECK_FALSE(rank.next());
+  CHECK(rank.todo->awaited() == on_stage_0(op::forward, 0));
+  rank.arrive(op::forward, 0);
+  CHECK(rank.next() == on_stage_0(op::forward, 0));
+  CHECK(rank.next() == on_stage_0(op::forward, 1));
+}
+
+TEST_CASE("a program has finished when its last action has ended", "[order]") {
+  rank_0 rank{one_f_one_b(), {1, 1}};
+  rank.arrive(op::forward, 0);
+  rank.arrive(op::backward, 0);
+  for (const op what : {op::forward, op::backward, op::update}) {
+    CHECK_FALSE(rank.todo->finished());
+    const auto a = rank.next();
+    REQUIRE(a == on_stage_0(what, 0));
+    CHECK_FALSE(rank.todo->finished());
+    rank.todo->ended(*a);
+  }
+  CHECK(rank.todo->finished());
+}
+
+TEST_CASE("an update that had to wait goes first when it comes back", "[order]") {
+  rank_0 rank{two_bw(), {1, 1, 2}};
+  for (const int m : {0, 1}) {
+    rank.arrive(op::forward, m);
+    rank.arrive(op::backward, m);
+  }
+  CHECK(rank.next() == on_stage_0(op::forward, 0));
+  CHECK(rank.next() == on_stage_0(op::backward, 0));
+  CHECK(rank.next() == on_stage_0(op::update, 0)); // pauses: not ended
+  CHECK(rank.next() == on_stage_0(op::forward, 1));
+  rank.arrive(op::update, 0);
+  CHECK(rank.next() == on_stage_0(op::update, 0));
+  CHECK(rank.next() == on_stage_0(op::backward, 1));
+}
+
+TEST_CASE("ampnet prefers backwards, and the lowest microbatch", "[order]") {
+  rank_0 rank{ampnet(4, 2), {2, 8}};
+  for (const int m : {3, 1, 2, 0})
+    rank.arrive(op::forward, m);
+  for (const int m : {0, 1}) {
+    REQUIRE(rank.next() == on_stage_0(op::forward, m));
+    rank.todo->ended(on_stage_0(op::forward, m));
+  }
+  rank.arrive(op::backward, 1);
+  rank.arrive(op::backward, 0);
+  for (const int m : {0, 1}) {
+    REQUIRE(rank.next() == on_stage_0(op::backward, m));
+    rank.todo->ended(on_stage_0(op::backward, m));
+  }
+  CHECK(rank.next() == on_stage_0(op::update, 1));
+}
+
+TEST_CASE("ampnet keeps no more microbatches in flight than it may", "[order]") {
+  rank_0 rank{ampnet(2, 1), {2, 8}};
+  for (int m = 0; m < 4; ++m)
+    rank.arrive(op::forward, m);
+  for (const int m : {0, 1}) {
+    REQUIRE(rank.next() == on_stage_0(op::forward, m));
+    rank.todo->ended(on_stage_0(op::forward, m));
+  }
+  CHECK_FALSE(rank.next());
+  rank.arrive(op::backward, 0);
+  REQUIRE(rank.next() == on_stage_0(op::backward, 0));
+  CHECK_FALSE(rank.next()); // still running
+  rank.todo->ended(on_stage_0(op::backward, 0));
+  CHECK(rank.next() == on_stage_0(op::update, 0));
+  rank.todo->ended(on_stage_0(op::update, 0));
+  CHECK(rank.next() == on_stage_0(op::forward, 2));
+}
+
+TEST_CASE("ampnet applies what remains at the end", "[order]") {
+  rank_0 rank{ampnet(1, 2), {1, 3}};
+  int updates = 0;
+  for (int m = 0; m < 3; ++m) {
+    rank.arrive(op::forward, m);
+    rank.todo->ended(*rank.next());
+    rank.arrive(op::backward, m);
+    rank.todo->ended(*rank.next());
+    if (m > 0) {
+      const auto update = rank.next();
+      REQUIRE(update == on_stage_0(op::update, m));
+      CHECK_FALSE(rank.todo->finished());
+      rank.todo->ended(*update);
+      ++updates;
+    }
+  }
+  CHECK(updates == 2);
+  CHECK(rank.todo->finished());
+}

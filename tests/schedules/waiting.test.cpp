@@ -1,0 +1,59 @@
+#include "schedules/waiting.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+
+namespace {
+
+action forward(int microbatch) {
+  return {op::forward, 0, 0, microbatch};
+}
+
+} // namespace
+
+TEST_CASE("what has arrived can be taken once", "[waiting]") {
+  waiting arrived;
+  arrived.add(forward(3));
+  CHECK_FALSE(arrived.take(forward(2)));
+  CHECK(arrived.take(forward(3)));
+  CHECK_FALSE(arrived.take(forward(3)));
+}
+
+TEST_CASE("the lowest microbatch of an op comes first, whatever came first",
+          "[waiting]") {
+  waiting arrived;
+  for (const int m : {5, 2, 9, 4})
+    arrived.add(forward(m));
+  arrived.add({op::backward, 0, 0, 1});
+  for (const int m : {2, 4, 5, 9}) {
+    REQUIRE(arrived.lowest(op::forward) == forward(m));
+    CHECK(arrived.take(forward(m)));
+  }
+  CHECK_FALSE(arrived.lowest(op::forward));
+  CHECK(arrived.lowest(op::backward)->microbatch == 1);
+}
+
+TEST_CASE("one op, replica and stage does not stand for another", "[waiting]") {
+  waiting arrived;
+  arrived.add({op::forward, 1, 2, 3});
+  CHECK_FALSE(arrived.take({op::forward, 0, 2, 3}));
+  CHECK_FALSE(arrived.take({op::forward, 1, 1, 3}));
+  CHECK_FALSE(arrived.take({op::backward, 1, 2, 3}));
+  CHECK(arrived.take({op::forward, 1, 2, 3}));
+}
+
+TEST_CASE("a long queue keeps its order", "[waiting]") {
+  waiting arrived;
+  int next = 0;
+  for (int m = 0; m < 1000; ++m) {
+    arrived.add(forward(m));
+    if (m % 3 != 0)
+      CHECK(arrived.take(forward(next++)));
+  }
+  while (const auto a = arrived.lowest(op::forward)) {
+    CHECK(a->microbatch == next++);
+    arrived.take(*a);
+  }
+  CHECK(next == 1000);
+}
