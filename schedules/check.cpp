@@ -196,10 +196,10 @@ private:
     return {};
   }
 
-  /// Whether the rest of a rank's program contains `a`, or an I in place of its B.
-  bool comes(const action& a, int rank) {
-    for (auto rest = at(rank).rest; rest.front() != nullptr; rest.pop()) {
-      auto b = *rest.front();
+  /// Whether a rank's program contains `a`, or an I in place of its B.
+  bool comes(const action& a, int rank) const {
+    for (program p{schedule_, dims_, rank}; p.front() != nullptr; p.pop()) {
+      auto b = *p.front();
       if (b.what == op::input_gradient)
         b.what = op::backward;
       if (b == a)

@@ -1,0 +1,176 @@
+#include "kernels/attention.hpp"
+
+#include "kernels/matmul.hpp"
+#include "kernels/vector_math.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::int64_t block = 64; // queries whose scores are made together
+
+/// The matrices of one head of one sequence.
+template <class Scalar>
+struct head {
+  matrix<Scalar> q, k, v; // (T, C/H) each
+
+  head(const attention_shape& dims, Scalar* qkv, std::int64_t sequence,
+       std::int64_t number) {
+    const auto size = dims.width / dims.heads;
+    auto* first = qkv + sequence * dims.length * 3 * dims.width + number * size;
+    q = {first, dims.length, size, 3 * dims.width};
+    k = {first + dims.width, dims.length, size, 3 * dims.width};
+    v = {first + 2 * dims.width, dims.length, size, 3 * dims.width};
+  }
+};
+
+/// One head's columns of a (B, T, C) tensor.
+template <class Scalar>
+matrix<Scalar> columns_of(const attention_shape& dims, Scalar* y, std::int64_t sequence,
+                          std::int64_t number) {
+  const auto size = dims.width / dims.heads;
+  return {y + sequence * dims.length * dims.width + number * size, dims.length, size,
+          dims.width};
+}
+
+template <class Scalar>
+Scalar scale_of(const attention_shape& dims) {
+  return 1 / std::sqrt(static_cast<Scalar>(dims.width / dims.heads));
+}
+
+/// The largest of n values; in 16 lanes, so that it becomes vector instructions.
+template <class Scalar>
+Scalar largest(const Scalar* x, std::int64_t n) {
+  Scalar lanes[16];
+  std::fill(std::begin(lanes), std::end(lanes), x[0]);
+  std::int64_t i = 0;
+  for (; i + 16 <= n; i += 16)
+    for (int lane = 0; lane < 16; ++lane)
+      lanes[lane] = x[i + lane] > lanes[lane] ? x[i + lane] : lanes[lane];
+  Scalar most = *std::max_element(std::begin(lanes), std::end(lanes));
+  for (; i < n; ++i)
+    most = std::max(most, x[i]);
+  return most;
+}
+
+/// Turns the scores of queries first.. into e^(score - row maximum), 0 for later keys;
+/// `sums` are the sums of the rows and `log_sum` the logarithms of the whole sums.
+template <class Scalar>
+void exponentiate(matrix<Scalar> scores, std::int64_t first, Scalar* sums,
+                  Scalar* log_sum) {
+  for (std::int64_t r = 0; r < scores.rows; ++r) {
+    auto* row = scores.row(r);
+    const auto seen = first + r + 1;
+    const Scalar most = largest(row, seen);
+    Scalar sum = 0;
+    for (std::int64_t c = 0; c < seen; ++c) {
+      row[c] = fast_exp(row[c] - most);
+      sum += row[c];
+    }
+    std::fill(row + seen, row + scores.columns, Scalar{0});
+    sums[r] = sum;
+    log_sum[r] = most + std::log(sum);
+  }
+}
+
+/// From scores p' and d score weights dp: p = e^(p' - log_sum) into `p`, and
+/// ds = p * (dp - sum_c dp p) * scale into `dp`, both 0 for later keys. The sum is dy .
+/// y.
+template <class Scalar>
+void score_gradient(matrix<Scalar> p, matrix<Scalar> dp, std::int64_t first,
+                    const Scalar* log_sum, matrix<const Scalar> y,
+                    matrix<const Scalar> dy, Scalar scale) {
+  for (std::int64_t r = 0; r < p.rows; ++r) {
+    Scalar dot = 0;
+    for (std::int64_t c = 0; c < y.columns; ++c)
+      dot += y.row(r)[c] * dy.row(r)[c];
+    auto* weights = p.row(r);
+    auto* gradient = dp.row(r);
+    const auto seen = first + r + 1;
+    for (std::int64_t c = 0; c < seen; ++c) {
+      weights[c] = fast_exp(weights[c] - log_sum[r]);
+      gradient[c] = weights[c] * (gradient[c] - dot) * scale;
+    }
+    std::fill(weights + seen, weights + p.columns, Scalar{0});
+    std::fill(gradient + seen, gradient + p.columns, Scalar{0});
+  }
+}
+
+} // namespace
+
+template <class Scalar>
+std::int64_t attention<Scalar>::scratch(const attention_shape& dims) {
+  return 2 * block * dims.length + block;
+}
+
+template <class Scalar>
+void attention<Scalar>::forward(const attention_shape& dims, const Scalar* qkv,
+                                Scalar* y, Scalar* log_sum, Scalar* space,
+                                team& threads) {
+  const auto heads = static_cast<int>(dims.sequences * dims.heads);
+  threads.run(heads, [&](int slice, int worker) {
+    const auto sequence = slice / dims.heads, number = slice % dims.heads;
+    const head<const Scalar> in{dims, qkv, sequence, number};
+    const auto out = columns_of(dims, y, sequence, number);
+    auto* const scores_space = space + worker * scratch(dims);
+    auto* const sums = scores_space + 2 * block * dims.length;
+    for (std::int64_t first = 0; first < dims.length; first += block) {
+      const auto queries = std::min(block, dims.length - first);
+      const auto keys = first + queries;
+      const auto scores = dense(scores_space, queries, keys);
+      multiply<Scalar>(in.q.row_range(first, queries), in.k.row_range(0, keys).t(),
+                       scale_of<Scalar>(dims), 0, scores);
+      exponentiate(scores, first, sums, log_sum + slice * dims.length + first);
+      const auto rows = out.row_range(first, queries);
+      multiply<Scalar>(scores, in.v.row_range(0, keys), 1, 0, rows);
+      for (std::int64_t r = 0; r < queries; ++r)
+        for (std::int64_t c = 0; c < rows.columns; ++c)
+          rows.row(r)[c] /= sums[r];
+    }
+  });
+}
+
+template <class Scalar>
+void attention<Scalar>::backward(const attention_shape& dims, const Scalar* qkv,
+                                 const Scalar* y, const Scalar* log_sum,
+                                 const Scalar* dy, Scalar* dqkv, Scalar* space,
+                                 team& threads) {
+  const auto heads = static_cast<int>(dims.sequences * dims.heads);
+  threads.run(heads, [&](int slice, int worker) {
+    const auto sequence = slice / dims.heads, number = slice % dims.heads;
+    const head<const Scalar> in{dims, qkv, sequence, number};
+    const head<Scalar> gradient{dims, dqkv, sequence, number};
+    const auto out = columns_of(dims, y, sequence, number);
+    const auto upper = columns_of(dims, dy, sequence, number);
+    auto* const scores_space = space + worker * scratch(dims);
+    // The last block first: it reaches all keys, so it can set what the others add to.
+    const auto blocks = (dims.length + block - 1) / block;
+    for (auto b = blocks; b-- > 0;) {
+      const auto first = b * block;
+      const auto queries = std::min(block, dims.length - first);
+      const auto keys = first + queries;
+      const Scalar beta = b == blocks - 1 ? 0 : 1;
+      const auto p = dense(scores_space, queries, keys);
+      const auto ds = dense(scores_space + block * dims.length, queries, keys);
+      const auto q = in.q.row_range(first, queries);
+      const auto k = in.k.row_range(0, keys), v = in.v.row_range(0, keys);
+      const auto dy_rows = upper.row_range(first, queries);
+      multiply<Scalar>(q, k.t(), scale_of<Scalar>(dims), 0, p);
+      multiply<Scalar>(dy_rows, v.t(), 1, 0, ds);
+      score_gradient<Scalar>(p, ds, first, log_sum + slice * dims.length + first,
+                             out.row_range(first, queries), dy_rows,
+                             scale_of<Scalar>(dims));
+      multiply<Scalar>(ds, k, 1, 0, gradient.q.row_range(first, queries));
+      multiply<Scalar>(ds.t(), q, 1, beta, gradient.k.row_range(0, keys));
+      multiply<Scalar>(p.t(), dy_rows, 1, beta, gradient.v.row_range(0, keys));
+    }
+  });
+}
+
+template struct attention<float>;
+template struct attention<double>;
+
+} // namespace troupe

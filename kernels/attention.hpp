@@ -1,0 +1,37 @@
+#pragma once
+
+#include "kernels/team.hpp"
+
+#include <cstdint>
+
+namespace troupe {
+
+/// Sizes of one attention: B sequences of T tokens, H heads, C = H * (width of a head).
+struct attention_shape {
+  std::int64_t sequences; ///< B
+  std::int64_t length;    ///< T
+  std::int64_t heads;     ///< H
+  std::int64_t width;     ///< C
+};
+
+/// Causal self-attention of H heads: y = softmax(q k^T / sqrt(C/H)) v, token t
+/// attending to tokens 0..t of its sequence. Vaswani et al., "Attention Is All You
+/// Need", 2017. qkv: (B, T, 3, H, C/H), as GPT-2's c_attn makes it; y: (B, T, H, C/H).
+/// Works on blocks of 64 queries of one head, so scores take 64 T values a thread,
+/// never (B, H, T, T). The backward makes them again from log_sum: (B, H, T).
+template <class Scalar>
+struct attention {
+  /// Values of scratch for one thread of a team, each pass.
+  static std::int64_t scratch(const attention_shape& dims);
+
+  /// Fills y, and log_sum for the backward. \param space scratch() values a thread
+  static void forward(const attention_shape& dims, const Scalar* qkv, Scalar* y,
+                      Scalar* log_sum, Scalar* space, team& threads);
+
+  /// Fills dqkv. \param y what the forward made
+  static void backward(const attention_shape& dims, const Scalar* qkv, const Scalar* y,
+                       const Scalar* log_sum, const Scalar* dy, Scalar* dqkv,
+                       Scalar* space, team& threads);
+};
+
+} // namespace troupe

@@ -1,0 +1,124 @@
+#include "kernels/convolution.hpp"
+
+#include "kernels/matmul.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+/// Groups of images whose weight gradients are summed apart, then in order.
+constexpr int groups = 4;
+
+/// patches: (C K K, places), a row for each weight of a filter.
+template <class Scalar>
+void gather(const convolution_shape& dims, const Scalar* image, Scalar* patches) {
+  for (std::int64_t c = 0; c < dims.channels; ++c)
+    for (std::int64_t i = 0; i < dims.size; ++i)
+      for (std::int64_t j = 0; j < dims.size; ++j)
+        for (std::int64_t h = 0; h < dims.out_height(); ++h) {
+          const auto* from = image + (c * dims.height + h + i) * dims.width + j;
+          patches = std::copy(from, from + dims.out_width(), patches);
+        }
+}
+
+/// The adjoint of gather: image = the sum of what each patch says of a pixel.
+template <class Scalar>
+void scatter(const convolution_shape& dims, const Scalar* patches, Scalar* image) {
+  std::fill(image, image + dims.in_values(), Scalar{0});
+  for (std::int64_t c = 0; c < dims.channels; ++c)
+    for (std::int64_t i = 0; i < dims.size; ++i)
+      for (std::int64_t j = 0; j < dims.size; ++j)
+        for (std::int64_t h = 0; h < dims.out_height(); ++h) {
+          auto* to = image + (c * dims.height + h + i) * dims.width + j;
+          for (std::int64_t w = 0; w < dims.out_width(); ++w)
+            to[w] += *patches++;
+        }
+}
+
+} // namespace
+
+template <class Scalar>
+std::int64_t convolution<Scalar>::scratch(const convolution_shape& dims, int threads) {
+  return dims.patch() * dims.places() * threads
+         + groups * dims.filters * (dims.patch() + 1);
+}
+
+template <class Scalar>
+void convolution<Scalar>::forward(const convolution_shape& dims, const Scalar* x,
+                                  const Scalar* w, const Scalar* bias, Scalar* y,
+                                  Scalar* space, team& threads) {
+  const auto weights = dense(w, dims.filters, dims.patch());
+  threads.run_ranges(
+    dims.images, 1, [&](std::int64_t first, std::int64_t last, int worker) {
+      auto* patches = space + worker * dims.patch() * dims.places();
+      for (auto n = first; n < last; ++n) {
+        gather(dims, x + n * dims.in_values(), patches);
+        auto* out = y + n * dims.out_values();
+        for (std::int64_t o = 0; o < dims.filters; ++o)
+          std::fill_n(out + o * dims.places(), dims.places(), bias[o]);
+        multiply<Scalar>(weights, dense(patches, dims.patch(), dims.places()), 1, 1,
+                         dense(out, dims.filters, dims.places()));
+      }
+    });
+}
+
+template <class Scalar>
+void convolution<Scalar>::input_gradient(const convolution_shape& dims, const Scalar* w,
+                                         const Scalar* dy, Scalar* dx, Scalar* space,
+                                         team& threads) {
+  const auto weights = dense(w, dims.filters, dims.patch());
+  threads.run_ranges(
+    dims.images, 1, [&](std::int64_t first, std::int64_t last, int worker) {
+      auto* patches = space + worker * dims.patch() * dims.places();
+      for (auto n = first; n < last; ++n) {
+        multiply<Scalar>(weights.t(),
+                         dense(dy + n * dims.out_values(), dims.filters, dims.places()),
+                         1, 0, dense(patches, dims.patch(), dims.places()));
+        scatter(dims, patches, dx + n * dims.in_values());
+      }
+    });
+}
+
+template <class Scalar>
+void convolution<Scalar>::weight_gradient(const convolution_shape& dims,
+                                          const Scalar* x, const Scalar* dy,
+                                          Scalar beta, Scalar* dw, Scalar* dbias,
+                                          Scalar* space, team& threads) {
+  const auto weights = dims.filters * dims.patch();
+  auto* const sums = space + threads.size() * dims.patch() * dims.places();
+  threads.run(groups, [&](int group, int worker) {
+    auto* patches = space + worker * dims.patch() * dims.places();
+    auto* sum_w = sums + group * (weights + dims.filters);
+    auto* sum_bias = sum_w + weights;
+    std::fill(sum_w, sum_bias + dims.filters, Scalar{0});
+    for (auto n = dims.images * group / groups; n < dims.images * (group + 1) / groups;
+         ++n) {
+      const auto* upper = dy + n * dims.out_values();
+      gather(dims, x + n * dims.in_values(), patches);
+      multiply<Scalar>(dense(upper, dims.filters, dims.places()),
+                       dense(patches, dims.patch(), dims.places()).t(), 1, 1,
+                       dense(sum_w, dims.filters, dims.patch()));
+      for (std::int64_t o = 0; o < dims.filters; ++o)
+        for (std::int64_t p = 0; p < dims.places(); ++p)
+          sum_bias[o] += upper[o * dims.places() + p];
+    }
+  });
+  if (beta == 0) {
+    std::fill_n(dw, weights, Scalar{0});
+    std::fill_n(dbias, dims.filters, Scalar{0});
+  }
+  for (int group = 0; group < groups; ++group) {
+    const auto* sum_w = sums + group * (weights + dims.filters);
+    for (std::int64_t i = 0; i < weights; ++i)
+      dw[i] += sum_w[i];
+    for (std::int64_t o = 0; o < dims.filters; ++o)
+      dbias[o] += sum_w[weights + o];
+  }
+}
+
+template struct convolution<float>;
+template struct convolution<double>;
+
+} // namespace troupe

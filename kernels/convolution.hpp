@@ -1,0 +1,48 @@
+#pragma once
+
+#include "kernels/team.hpp"
+
+#include <cstdint>
+
+namespace troupe {
+
+/// N images of C channels, H by W, under K by K filters to O channels; no padding,
+/// stride 1, so outputs are H-K+1 by W-K+1.
+struct convolution_shape {
+  std::int64_t images;   ///< N
+  std::int64_t channels; ///< C
+  std::int64_t height;   ///< H
+  std::int64_t width;    ///< W
+  std::int64_t filters;  ///< O
+  std::int64_t size;     ///< K
+
+  std::int64_t out_height() const { return height - size + 1; }
+  std::int64_t out_width() const { return width - size + 1; }
+  std::int64_t in_values() const { return channels * height * width; }
+  std::int64_t out_values() const { return filters * out_height() * out_width(); }
+  std::int64_t patch() const { return channels * size * size; }
+  std::int64_t places() const { return out_height() * out_width(); }
+};
+
+/// Two-dimensional convolution (cross-correlation) as products with the matrix of all
+/// patches of an image. x: (N, C, H, W); w: (O, C, K, K); bias: (O); y: (N, O, H-K+1,
+/// W-K+1).
+template <class Scalar>
+struct convolution {
+  /// Values of scratch for a pass by a team.
+  static std::int64_t scratch(const convolution_shape& dims, int threads);
+
+  static void forward(const convolution_shape& dims, const Scalar* x, const Scalar* w,
+                      const Scalar* bias, Scalar* y, Scalar* space, team& threads);
+
+  static void input_gradient(const convolution_shape& dims, const Scalar* w,
+                             const Scalar* dy, Scalar* dx, Scalar* space,
+                             team& threads);
+
+  /// dw = beta dw + gradient, dbias likewise; beta is 0 or 1.
+  static void weight_gradient(const convolution_shape& dims, const Scalar* x,
+                              const Scalar* dy, Scalar beta, Scalar* dw, Scalar* dbias,
+                              Scalar* space, team& threads);
+};
+
+} // namespace troupe

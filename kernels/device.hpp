@@ -1,0 +1,73 @@
+#pragma once
+
+#include "kernels/team.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+namespace troupe {
+
+/// Time on a run's clock.
+using nanoseconds = std::int64_t;
+
+/// One action's arithmetic, and what it costs where time is only counted.
+struct work {
+  int kind = 0;              ///< Of the costs a device knows; the caller's op.
+  int stage = 0;             ///< Costs may differ by stage.
+  double operations = 0;     ///< Floating-point operations.
+  std::function<void()> run; ///< Empty: no arithmetic.
+};
+
+/// Where a rank computes. Work runs in the order in which it was enqueued.
+class device {
+public:
+  /// Told when an action began and ended. CUDA calls it on a thread of its own and
+  /// virtual time between actors, so it may only send a message.
+  using on_end = std::function<void(nanoseconds start, nanoseconds end)>;
+
+  virtual ~device() = default;
+
+  virtual void enqueue(work what, on_end ended) = 0;
+
+  /// How many actions a scheduler may have granted and not yet seen done.
+  virtual int depth() const { return 1; }
+};
+
+/// Wall time since the run began, without the time during which it was paused.
+class wall_clock {
+public:
+  wall_clock();
+
+  nanoseconds now() const;
+  void pause();
+  void resume();
+
+private:
+  static nanoseconds steady();
+
+  std::atomic<nanoseconds> origin_;
+  std::atomic<nanoseconds> paused_at_{-1};
+};
+
+/// What devices are doing, for whoever watches over a run. Thread-safe.
+struct activity {
+  std::atomic<int> running{0};
+  std::atomic<std::int64_t> ended{0};
+};
+
+/// Runs work at once, on the caller's thread and with the help of its team.
+class cpu_device : public device {
+public:
+  cpu_device(const wall_clock& clock, activity& seen) : clock_(clock), seen_(seen) {
+    // nop
+  }
+
+  void enqueue(work what, on_end ended) override;
+
+private:
+  const wall_clock& clock_;
+  activity& seen_;
+};
+
+} // namespace troupe

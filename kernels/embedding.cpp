@@ -1,0 +1,54 @@
+#include "kernels/embedding.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+template <class Scalar>
+void embedding<Scalar>::forward(const shape& dims, const std::int32_t* tokens,
+                                const Scalar* words, const Scalar* places, Scalar* y,
+                                team& threads) {
+  const auto rows = dims.sequences * dims.length;
+  threads.run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
+    for (auto r = first; r < last; ++r) {
+      const auto* word = words + tokens[r] * dims.width;
+      const auto* place = places + r % dims.length * dims.width;
+      auto* out = y + r * dims.width;
+      for (std::int64_t c = 0; c < dims.width; ++c)
+        out[c] = word[c] + place[c];
+    }
+  });
+}
+
+template <class Scalar>
+void embedding<Scalar>::gradient(const shape& dims, const std::int32_t* tokens,
+                                 const Scalar* dy, Scalar beta, Scalar* dwords,
+                                 Scalar* dplaces, team& threads) {
+  constexpr std::int64_t columns_a_slice = 64; // a slice adds whole columns, in order
+  const auto width = dims.width;
+  const auto add_columns = [&](std::int64_t first, std::int64_t last, int) {
+    const auto clear = [&](Scalar* rows, std::int64_t count) {
+      for (std::int64_t r = 0; r < count; ++r)
+        std::fill(rows + r * width + first, rows + r * width + last, Scalar{0});
+    };
+    if (beta == 0) {
+      clear(dwords, dims.words);
+      clear(dplaces, dims.length);
+    }
+    for (std::int64_t r = 0; r < dims.sequences * dims.length; ++r) {
+      const auto* upper = dy + r * width;
+      auto* word = dwords + tokens[r] * width;
+      auto* place = dplaces + r % dims.length * width;
+      for (auto c = first; c < last; ++c) {
+        word[c] += upper[c];
+        place[c] += upper[c];
+      }
+    }
+  };
+  threads.run_ranges(width, columns_a_slice, add_columns);
+}
+
+template struct embedding<float>;
+template struct embedding<double>;
+
+} // namespace troupe

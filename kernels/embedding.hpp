@@ -1,0 +1,27 @@
+#pragma once
+
+#include "kernels/team.hpp"
+
+#include <cstdint>
+
+namespace troupe {
+
+/// Token and learned position embeddings: y[b, t] = words[tokens[b, t]] + places[t].
+/// B sequences of T tokens, width C, V words. tokens: (B, T), each in [0, V);
+/// words: (V, C); places: (T, C); y: (B, T, C).
+template <class Scalar>
+struct embedding {
+  struct shape {
+    std::int64_t sequences, length, width, words;
+  };
+
+  static void forward(const shape& dims, const std::int32_t* tokens,
+                      const Scalar* words, const Scalar* places, Scalar* y,
+                      team& threads);
+
+  /// dwords = beta dwords + sums of dy, dplaces likewise; beta is 0 or 1.
+  static void gradient(const shape& dims, const std::int32_t* tokens, const Scalar* dy,
+                       Scalar beta, Scalar* dwords, Scalar* dplaces, team& threads);
+};
+
+} // namespace troupe

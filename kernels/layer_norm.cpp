@@ -1,0 +1,100 @@
+#include "kernels/layer_norm.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::int64_t rows_a_slice = 16;
+
+} // namespace
+
+template <class Scalar>
+void layer_norm<Scalar>::forward(matrix<const Scalar> x, const Scalar* gain,
+                                 const Scalar* bias, matrix<Scalar> y, Scalar* mean,
+                                 Scalar* rstd, team& threads) {
+  const auto width = x.columns;
+  threads.run_ranges(
+    x.rows, rows_a_slice, [&](std::int64_t first, std::int64_t last, int) {
+      for (auto r = first; r < last; ++r) {
+        const auto* in = x.row(r);
+        auto* out = y.row(r);
+        Scalar sum = 0;
+        for (std::int64_t c = 0; c < width; ++c)
+          sum += in[c];
+        const Scalar m = sum / static_cast<Scalar>(width);
+        Scalar squares = 0;
+        for (std::int64_t c = 0; c < width; ++c)
+          squares += (in[c] - m) * (in[c] - m);
+        const Scalar s =
+          1 / std::sqrt(squares / static_cast<Scalar>(width) + Scalar(1e-5));
+        for (std::int64_t c = 0; c < width; ++c)
+          out[c] = (in[c] - m) * s * gain[c] + bias[c];
+        mean[r] = m;
+        rstd[r] = s;
+      }
+    });
+}
+
+template <class Scalar>
+void layer_norm<Scalar>::input_gradient(matrix<const Scalar> x, const Scalar* gain,
+                                        const Scalar* mean, const Scalar* rstd,
+                                        matrix<const Scalar> dy,
+                                        matrix<const Scalar> dresidual,
+                                        matrix<Scalar> dx, team& threads) {
+  const auto width = x.columns;
+  threads.run_ranges(
+    x.rows, rows_a_slice, [&](std::int64_t first, std::int64_t last, int) {
+      for (auto r = first; r < last; ++r) {
+        const auto* in = x.row(r);
+        const auto* upper = dy.row(r);
+        const Scalar m = mean[r], s = rstd[r];
+        Scalar sum = 0, sum_x = 0; // of dy * gain, and of that times the normalised x
+        for (std::int64_t c = 0; c < width; ++c) {
+          const Scalar g = upper[c] * gain[c];
+          sum += g;
+          sum_x += g * (in[c] - m) * s;
+        }
+        sum /= static_cast<Scalar>(width);
+        sum_x /= static_cast<Scalar>(width);
+        auto* out = dx.row(r);
+        const auto* residual = dresidual.data != nullptr ? dresidual.row(r) : nullptr;
+        for (std::int64_t c = 0; c < width; ++c) {
+          const Scalar through =
+            s * (upper[c] * gain[c] - sum - (in[c] - m) * s * sum_x);
+          out[c] = residual != nullptr ? residual[c] + through : through;
+        }
+      }
+    });
+}
+
+template <class Scalar>
+void layer_norm<Scalar>::weight_gradient(matrix<const Scalar> x, const Scalar* mean,
+                                         const Scalar* rstd, matrix<const Scalar> dy,
+                                         Scalar beta, Scalar* dgain, Scalar* dbias,
+                                         team& threads) {
+  constexpr std::int64_t columns_a_slice = 64; // a slice adds whole columns, in order
+  threads.run_ranges(x.columns, columns_a_slice,
+                     [&](std::int64_t first, std::int64_t last, int) {
+                       if (beta == 0) {
+                         std::fill(dgain + first, dgain + last, Scalar{0});
+                         std::fill(dbias + first, dbias + last, Scalar{0});
+                       }
+                       for (std::int64_t r = 0; r < x.rows; ++r) {
+                         const auto* in = x.row(r);
+                         const auto* upper = dy.row(r);
+                         const Scalar m = mean[r], s = rstd[r];
+                         for (auto c = first; c < last; ++c) {
+                           dgain[c] += upper[c] * (in[c] - m) * s;
+                           dbias[c] += upper[c];
+                         }
+                       }
+                     });
+}
+
+template struct layer_norm<float>;
+template struct layer_norm<double>;
+
+} // namespace troupe

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "kernels/matrix.hpp"
+#include "kernels/team.hpp"
+
+namespace troupe {
+
+/// Layer normalisation of rows: y = (x - mean) * rstd * gain + bias, where
+/// rstd = 1 / sqrt(variance + 1e-5). Ba et al., "Layer Normalization", 2016.
+/// x, y and their gradients: (R, C); gain and bias: (C); mean and rstd: (R).
+template <class Scalar>
+struct layer_norm {
+  /// Fills y, and mean and rstd for the backward.
+  static void forward(matrix<const Scalar> x, const Scalar* gain, const Scalar* bias,
+                      matrix<Scalar> y, Scalar* mean, Scalar* rstd, team& threads);
+
+  /// dx = the gradient through the norm, plus dresidual unless its data is null. dx may
+  /// be dy or dresidual.
+  static void input_gradient(matrix<const Scalar> x, const Scalar* gain,
+                             const Scalar* mean, const Scalar* rstd,
+                             matrix<const Scalar> dy, matrix<const Scalar> dresidual,
+                             matrix<Scalar> dx, team& threads);
+
+  /// dgain = beta dgain + the sum over rows of dy * (x - mean) * rstd; dbias likewise,
+  /// of dy. beta is 0 or 1.
+  static void weight_gradient(matrix<const Scalar> x, const Scalar* mean,
+                              const Scalar* rstd, matrix<const Scalar> dy, Scalar beta,
+                              Scalar* dgain, Scalar* dbias, team& threads);
+};
+
+} // namespace troupe

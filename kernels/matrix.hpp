@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace troupe {
+
+/// A matrix that lives elsewhere: row-major, rows `stride` values apart. `transposed`
+/// makes a kernel read it as its transpose; nothing is moved.
+template <class Scalar>
+struct matrix {
+  Scalar* data;
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t stride;
+  bool transposed = false;
+
+  /// Columns [first, first + count) of the stored matrix.
+  matrix column_range(std::int64_t first, std::int64_t count) const {
+    return {data + first, rows, count, stride, transposed};
+  }
+
+  /// Rows [first, first + count) of the stored matrix.
+  matrix row_range(std::int64_t first, std::int64_t count) const {
+    return {data + first * stride, count, columns, stride, transposed};
+  }
+
+  Scalar* row(std::int64_t r) const { return data + r * stride; }
+
+  matrix t() const { return {data, rows, columns, stride, !transposed}; }
+
+  operator matrix<const Scalar>() const requires(!std::is_const_v<Scalar>) {
+    return {data, rows, columns, stride, transposed};
+  }
+};
+
+/// A matrix without gaps between its rows.
+template <class Scalar>
+matrix<Scalar> dense(Scalar* data, std::int64_t rows, std::int64_t columns) {
+  return {data, rows, columns, columns};
+}
+
+} // namespace troupe

@@ -1,0 +1,55 @@
+#include "kernels/memory.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::size_t cache_line = 64;
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t bytes, std::size_t to) {
+  return (bytes + to - 1) / to * to;
+}
+
+} // namespace
+
+void memory_account::allocated(std::int64_t bytes) {
+  ++allocations_;
+  reserved_ += bytes;
+}
+
+void memory_account::use(std::int64_t bytes) {
+  const auto now = in_use_ += bytes;
+  for (auto most = peak_.load(); now > most;)
+    if (peak_.compare_exchange_weak(most, now))
+      break;
+}
+
+void tensor_memory::free_memory::operator()(float* memory) const {
+  std::free(memory);
+}
+
+tensor_memory::tensor_memory(std::int64_t values, memory_account& account)
+  : values_(values) {
+  if (values == 0)
+    return;
+  const auto wanted = static_cast<std::size_t>(values) * sizeof(float);
+  const auto alignment = wanted >= 2 * huge_page ? huge_page : cache_line;
+  const auto bytes = round_up(wanted, alignment);
+  void* memory = std::aligned_alloc(alignment, bytes);
+  if (memory == nullptr)
+    throw std::bad_alloc{};
+  if (alignment == huge_page)
+    madvise(memory, bytes, MADV_HUGEPAGE); // fewer TLB misses; only a wish
+  std::memset(memory, 0, bytes);
+  data_.reset(static_cast<float*>(memory));
+  account.allocated(static_cast<std::int64_t>(wanted));
+}
+
+} // namespace troupe

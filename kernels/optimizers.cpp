@@ -1,0 +1,51 @@
+#include "kernels/optimizers.hpp"
+
+#include <cmath>
+
+namespace troupe {
+
+void adamw(const adamw_step& how, float scale, const float* gradient, const float* from,
+           float* to, float* mean, float* square, std::int64_t n) {
+  const auto t = static_cast<double>(how.number);
+  const auto beta1 = static_cast<float>(how.beta1),
+             rest1 = static_cast<float>(1 - how.beta1);
+  const auto beta2 = static_cast<float>(how.beta2),
+             rest2 = static_cast<float>(1 - how.beta2);
+  const auto decay = static_cast<float>(1 - how.rate * how.weight_decay);
+  const auto step = static_cast<float>(how.rate / (1 - std::pow(how.beta1, t)));
+  const auto root = static_cast<float>(1 / std::sqrt(1 - std::pow(how.beta2, t)));
+  const auto epsilon = static_cast<float>(how.epsilon);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float g = gradient[i] * scale;
+    const float m = beta1 * mean[i] + rest1 * g;
+    const float v = beta2 * square[i] + rest2 * g * g;
+    mean[i] = m;
+    square[i] = v;
+    to[i] = from[i] * decay - step * m / (std::sqrt(v) * root + epsilon);
+  }
+}
+
+void sgd(const sgd_step& how, float scale, const float* gradient, const float* from,
+         float* to, float* velocity, std::int64_t n) {
+  const auto rate = static_cast<float>(how.rate);
+  const auto momentum = static_cast<float>(how.momentum);
+  const auto decay = static_cast<float>(how.weight_decay);
+  if (momentum == 0) {
+    for (std::int64_t i = 0; i < n; ++i)
+      to[i] = from[i] - rate * (gradient[i] * scale + decay * from[i]);
+    return;
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    velocity[i] = momentum * velocity[i] + (gradient[i] * scale + decay * from[i]);
+    to[i] = from[i] - rate * velocity[i];
+  }
+}
+
+double sum_of_squares(const float* x, std::int64_t n) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i)
+    sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  return sum;
+}
+
+} // namespace troupe

@@ -1,0 +1,72 @@
+#include "kernels/pool.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace troupe {
+
+struct buffer::block {
+  float* data;
+  pool* owner;
+  std::atomic<int> handles;
+};
+
+buffer::buffer(const buffer& other) : block_(other.block_) {
+  if (block_ != nullptr)
+    block_->handles.fetch_add(1, std::memory_order_relaxed);
+}
+
+buffer& buffer::operator=(buffer other) noexcept {
+  std::swap(block_, other.block_);
+  return *this;
+}
+
+buffer::~buffer() {
+  if (block_ != nullptr && block_->handles.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    block_->owner->give_back(block_);
+}
+
+float* buffer::data() const {
+  return block_ != nullptr ? block_->data : nullptr;
+}
+
+std::int32_t* buffer::integers() const {
+  return reinterpret_cast<std::int32_t*>(data());
+}
+
+pool::pool(std::string what, int count, std::int64_t values, memory_account& account)
+  : what_(std::move(what)),
+    bytes_each_(values * std::int64_t{sizeof(float)}),
+    account_(account),
+    memory_(padded(values) * count, account) {
+  for (int i = 0; i < count; ++i) {
+    blocks_.push_back(std::make_unique<buffer::block>());
+    blocks_.back()->data = memory_.data() + padded(values) * i;
+    blocks_.back()->owner = this;
+  }
+  // The lowest address first, and again as soon as it is free: it may still be cached.
+  for (auto b = blocks_.rbegin(); b != blocks_.rend(); ++b)
+    free_.push_back(b->get());
+}
+
+pool::~pool() = default;
+
+buffer pool::acquire() {
+  const std::lock_guard guard{lock_};
+  if (free_.empty())
+    throw std::logic_error("all " + std::to_string(size()) + " buffers for " + what_
+                           + " are held");
+  auto* b = free_.back();
+  free_.pop_back();
+  b->handles = 1;
+  account_.use(bytes_each_);
+  return buffer{b};
+}
+
+void pool::give_back(buffer::block* b) {
+  const std::lock_guard guard{lock_};
+  account_.release(bytes_each_);
+  free_.push_back(b);
+}
+
+} // namespace troupe

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "kernels/memory.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+class pool;
+
+/// A buffer of a pool, shared by reference counting; it returns to its pool with the
+/// last handle, on whatever thread that happens. Must not outlive the pool.
+class buffer {
+public:
+  buffer() = default;
+  buffer(const buffer& other);
+  buffer(buffer&& other) noexcept : block_(other.block_) { other.block_ = nullptr; }
+  buffer& operator=(buffer other) noexcept;
+  ~buffer();
+
+  explicit operator bool() const { return block_ != nullptr; }
+
+  /// The memory; null for an empty handle.
+  float* data() const;
+
+  /// The same memory for tokens and labels. A buffer holds one kind of value for life.
+  std::int32_t* integers() const;
+
+private:
+  friend class pool;
+  struct block;
+
+  explicit buffer(block* b) : block_(b) {
+    // nop
+  }
+
+  block* block_ = nullptr;
+};
+
+/// A fixed number of buffers of one size, all allocated at once. Thread-safe.
+class pool {
+public:
+  /// \param what names the pool in errors: "activations of stage 2"
+  pool(std::string what, int count, std::int64_t values, memory_account& account);
+  ~pool();
+
+  /// A buffer nobody holds.
+  /// \throws std::logic_error if all are held: the schedule's bound is broken
+  buffer acquire();
+
+  int size() const { return static_cast<int>(blocks_.size()); }
+
+private:
+  friend class buffer;
+  void give_back(buffer::block* b);
+
+  std::string what_;
+  std::int64_t bytes_each_;
+  memory_account& account_;
+  tensor_memory memory_;
+  std::vector<std::unique_ptr<buffer::block>> blocks_;
+  std::mutex lock_;
+  std::vector<buffer::block*> free_;
+};
+
+} // namespace troupe

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "kernels/team.hpp"
+
+#include <cstdint>
+
+namespace troupe {
+
+/// ReLU and then the maximum of each 2 by 2 square, of P planes H by W; H and W are
+/// even. x: (P, H, W); y and choice: (P, H/2, W/2).
+template <class Scalar>
+struct relu_pool {
+  struct shape {
+    std::int64_t planes, height, width;
+  };
+
+  /// Fills y, and in `choice` which pixel of a square it is: 0..3, or 4 for none above
+  /// 0.
+  static void forward(const shape& dims, const Scalar* x, Scalar* y,
+                      std::uint8_t* choice, team& threads);
+
+  /// Fills dx.
+  static void backward(const shape& dims, const Scalar* dy, const std::uint8_t* choice,
+                       Scalar* dx, team& threads);
+};
+
+} // namespace troupe

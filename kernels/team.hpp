@@ -1,0 +1,57 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+namespace troupe {
+
+/// The threads that share the kernels of one rank: the caller's and `size() - 1`
+/// helpers. Kernels cut their work into slices that depend on shapes alone, so that
+/// results do not depend on the size of the team. One kernel at a time; not to be
+/// shared by ranks.
+class team {
+public:
+  explicit team(int threads = 1);
+  ~team();
+  team(const team&) = delete;
+  team& operator=(const team&) = delete;
+
+  int size() const { return size_; }
+
+  /// Calls work(slice, worker) for each slice in [0, slices), workers in [0, size()),
+  /// and returns when all calls have. Rethrows the first exception.
+  template <class Work>
+  void run(int slices, const Work& work) {
+    if (size_ == 1 || slices == 1) {
+      for (int slice = 0; slice < slices; ++slice)
+        work(slice, 0);
+      return;
+    }
+    run_on_helpers(slices, &work, [](const void* context, int slice, int worker) {
+      (*static_cast<const Work*>(context))(slice, worker);
+    });
+  }
+
+  /// Cuts [0, count) into at most 16 ranges of at least `grain` and calls
+  /// work(first, last, worker) for each.
+  template <class Work>
+  void run_ranges(std::int64_t count, std::int64_t grain, const Work& work) {
+    const auto slices =
+      std::clamp<std::int64_t>(count / std::max<std::int64_t>(grain, 1), 1, 16);
+    run(static_cast<int>(slices), [&](int slice, int worker) {
+      work(count * slice / slices, count * (slice + 1) / slices, worker);
+    });
+  }
+
+private:
+  using call = void (*)(const void* context, int slice, int worker);
+  struct helpers;
+
+  void run_on_helpers(int slices, const void* context, call work);
+
+  int size_;
+  std::unique_ptr<helpers> helpers_; // null for a team of one
+};
+
+} // namespace troupe

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "kernels/device.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace troupe {
+
+/// Time that passes only from one event to the next. For one thread.
+class virtual_clock {
+public:
+  using event = std::function<void()>;
+
+  nanoseconds now() const { return now_; }
+
+  /// Calls `what` when the clock shows `when`; events of one instant in the order in
+  /// which they were set. \pre when >= now()
+  void at(nanoseconds when, event what);
+
+  /// Calls `what` when nothing else is left to do at this instant.
+  void at_end_of_instant(event what);
+
+  /// Calls what waits for the end of this instant; false if nothing does.
+  bool end_instant();
+
+  /// Moves to the time of the next event and calls all events of that time; false if
+  /// there are none.
+  bool advance();
+
+private:
+  struct entry {
+    nanoseconds when;
+    std::uint64_t number;
+    event what;
+  };
+
+  static bool later(const entry& a, const entry& b);
+
+  nanoseconds now_ = 0;
+  std::uint64_t numbered_ = 0;
+  std::vector<entry> events_; // a heap, the next in front
+  std::vector<event> at_end_;
+};
+
+/// What an action costs where nothing is measured.
+using cost_model = std::function<nanoseconds(const work& what)>;
+
+/// Runs the arithmetic of an action when it starts, and ends it when its cost has
+/// passed.
+class virtual_device : public device {
+public:
+  virtual_device(virtual_clock& clock, cost_model cost)
+    : clock_(clock), cost_(std::move(cost)) {
+    // nop
+  }
+
+  void enqueue(work what, on_end ended) override;
+
+private:
+  virtual_clock& clock_;
+  cost_model cost_;
+  nanoseconds free_at_ = 0;
+};
+
+} // namespace troupe

@@ -1,0 +1,127 @@
+#include "kernels/attention.hpp"
+
+#include "tests/kernels/numbers.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+using namespace troupe;
+
+namespace {
+
+/// One attention over random inputs, forward and backward.
+template <class Scalar>
+struct attended {
+  attended(attention_shape d, int threads = 1)
+    : dims(d),
+      helpers(threads),
+      qkv(random_values<Scalar>(values() * 3, 1)),
+      dy(random_values<Scalar>(values(), 2)),
+      y(dy.size()),
+      log_sum(static_cast<std::size_t>(d.sequences * d.heads * d.length)),
+      dqkv(qkv.size(), 99),
+      space(static_cast<std::size_t>(attention<Scalar>::scratch(d) * threads)) {
+    // nop
+  }
+
+  std::int64_t values() const { return dims.sequences * dims.length * dims.width; }
+
+  double forward() {
+    attention<Scalar>::forward(dims, qkv.data(), y.data(), log_sum.data(), space.data(),
+                               helpers);
+    return dot(y, dy);
+  }
+
+  void backward() {
+    attention<Scalar>::backward(dims, qkv.data(), y.data(), log_sum.data(), dy.data(),
+                                dqkv.data(), space.data(), helpers);
+  }
+
+  attention_shape dims;
+  team helpers;
+  std::vector<Scalar> qkv, dy, y, log_sum, dqkv, space;
+};
+
+/// Attention as the paper writes it, one query at a time.
+std::vector<double> by_definition(const attended<double>& in) {
+  const auto [B, T, H, C] = in.dims;
+  const auto size = C / H;
+  std::vector<double> y(in.y.size());
+  for (std::int64_t b = 0; b < B; ++b)
+    for (std::int64_t h = 0; h < H; ++h)
+      for (std::int64_t t = 0; t < T; ++t) {
+        const auto at = [&, b = b, h = h](std::int64_t token, int which) {
+          return in.qkv.data() + (b * T + token) * 3 * C + which * C + h * size;
+        };
+        std::vector<double> weights;
+        double sum = 0;
+        for (std::int64_t s = 0; s <= t; ++s) {
+          double score = 0;
+          for (std::int64_t c = 0; c < size; ++c)
+            score += at(t, 0)[c] * at(s, 1)[c];
+          weights.push_back(std::exp(score / std::sqrt(static_cast<double>(size))));
+          sum += weights.back();
+        }
+        for (std::int64_t s = 0; s <= t; ++s)
+          for (std::int64_t c = 0; c < size; ++c)
+            y[static_cast<std::size_t>((b * T + t) * C + h * size + c)] +=
+              weights[static_cast<std::size_t>(s)] / sum * at(s, 2)[c];
+      }
+  return y;
+}
+
+} // namespace
+
+TEST_CASE("attention in blocks is attention by its definition", "[attention]") {
+  const auto length = GENERATE(1, 5, 64, 65, 150);
+  attended<double> blocks{{2, length, 2, 8}};
+  blocks.forward();
+  CHECK(relative_difference(blocks.y, by_definition(blocks)) < 1e-13);
+}
+
+TEST_CASE("attention's gradient is that of finite differences", "[attention]") {
+  const auto length = GENERATE(3, 70);
+  attended<double> exact{{length > 10 ? 1 : 2, length, 2, 4}};
+  exact.forward();
+  exact.backward();
+  const auto loss = [&](const std::vector<double>& qkv) {
+    auto& other = exact;
+    other.qkv = qkv;
+    return other.forward();
+  };
+  const auto gradient = exact.dqkv;
+  CHECK(relative_difference(gradient, finite_differences(loss, exact.qkv)) < 1e-7);
+}
+
+TEST_CASE("attention in float agrees with double", "[attention]") {
+  const auto length = GENERATE(7, 64, 130);
+  attended<float> fast{{2, length, 4, 64}};
+  attended<double> exact{{2, length, 4, 64}};
+  fast.forward();
+  fast.backward();
+  exact.forward();
+  exact.backward();
+  CHECK(relative_difference(fast.y, exact.y) < 1e-6);
+  CHECK(relative_difference(fast.dqkv, exact.dqkv) < 2e-6);
+}
+
+TEST_CASE("attention has the same bits on any number of threads", "[attention]") {
+  attended<float> alone{{2, 100, 4, 32}}, together{{2, 100, 4, 32}, 3};
+  alone.forward();
+  alone.backward();
+  together.forward();
+  together.backward();
+  CHECK(alone.y == together.y);
+  CHECK(alone.dqkv == together.dqkv);
+}
+
+TEST_CASE("a token does not see later ones", "[attention]") {
+  attended<float> before{{1, 80, 2, 8}}, after{{1, 80, 2, 8}};
+  for (std::size_t i = 70 * 24; i < after.qkv.size(); ++i)
+    after.qkv[i] += 1;
+  before.forward();
+  after.forward();
+  for (std::size_t i = 0; i < 70 * 8; ++i)
+    REQUIRE(before.y[i] == after.y[i]);
+  CHECK(before.y[70 * 8] != after.y[70 * 8]);
+}

@@ -1,0 +1,124 @@
+#include "kernels/convolution.hpp"
+
+#include "kernels/relu_pool.hpp"
+#include "tests/kernels/numbers.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+using namespace troupe;
+
+namespace {
+
+constexpr convolution_shape dims{5, 2, 8, 7, 3, 3};
+
+/// One convolution over random inputs, forward and backward.
+template <class Scalar>
+struct convolved {
+  explicit convolved(int threads = 1)
+    : helpers(threads),
+      space(static_cast<std::size_t>(convolution<Scalar>::scratch(dims, threads))) {
+    // nop
+  }
+
+  double forward() {
+    convolution<Scalar>::forward(dims, x.data(), w.data(), bias.data(), y.data(),
+                                 space.data(), helpers);
+    return dot(y, dy);
+  }
+
+  void backward(Scalar beta = 0) {
+    convolution<Scalar>::input_gradient(dims, w.data(), dy.data(), dx.data(),
+                                        space.data(), helpers);
+    convolution<Scalar>::weight_gradient(dims, x.data(), dy.data(), beta, dw.data(),
+                                         dbias.data(), space.data(), helpers);
+  }
+
+  team helpers;
+  std::vector<Scalar> space;
+  std::vector<Scalar> x = random_values<Scalar>(dims.images * dims.in_values(), 1),
+                      w = random_values<Scalar>(dims.filters * dims.patch(), 2),
+                      bias = random_values<Scalar>(dims.filters, 3),
+                      dy = random_values<Scalar>(dims.images * dims.out_values(), 4);
+  std::vector<Scalar> y = dy, dx = x, dw = w, dbias = bias;
+};
+
+} // namespace
+
+TEST_CASE("a convolution is the sum over its window", "[convolution]") {
+  convolved<double> c;
+  c.forward();
+  const auto [N, C, H, W, O, K] = dims;
+  std::size_t i = 0;
+  for (std::int64_t n = 0; n < N; ++n)
+    for (std::int64_t o = 0; o < O; ++o)
+      for (std::int64_t h = 0; h < dims.out_height(); ++h)
+        for (std::int64_t w = 0; w < dims.out_width(); ++w, ++i) {
+          double sum = c.bias[static_cast<std::size_t>(o)];
+          for (std::int64_t ch = 0; ch < C; ++ch)
+            for (std::int64_t a = 0; a < K; ++a)
+              for (std::int64_t b = 0; b < K; ++b)
+                sum +=
+                  c.x[static_cast<std::size_t>(((n * C + ch) * H + h + a) * W + w + b)]
+                  * c.w[static_cast<std::size_t>(((o * C + ch) * K + a) * K + b)];
+          CHECK(std::abs(c.y[i] - sum) < 1e-12);
+        }
+}
+
+TEST_CASE("a convolution's gradients are those of finite differences",
+          "[convolution]") {
+  convolved<double> c;
+  c.forward();
+  c.backward();
+  const auto with = [](std::vector<double> convolved<double>::*what) {
+    return [what](const std::vector<double>& values) {
+      convolved<double> other;
+      other.*what = values;
+      return other.forward();
+    };
+  };
+  using conv = convolved<double>;
+  CHECK(relative_difference(c.dx, finite_differences(with(&conv::x), c.x)) < 1e-7);
+  CHECK(relative_difference(c.dw, finite_differences(with(&conv::w), c.w)) < 1e-7);
+  CHECK(relative_difference(c.dbias, finite_differences(with(&conv::bias), c.bias))
+        < 1e-7);
+  const auto once = c.dw;
+  c.backward(1);
+  for (std::size_t i = 0; i < once.size(); ++i)
+    CHECK(std::abs(c.dw[i] - 2 * once[i]) < 1e-12);
+}
+
+TEST_CASE("a convolution in float agrees with double, on any number of threads",
+          "[convolution]") {
+  convolved<float> fast{1}, together{3};
+  convolved<double> exact;
+  const auto pass = [](auto& c) {
+    c.forward();
+    c.backward();
+  };
+  pass(fast);
+  pass(together);
+  pass(exact);
+  CHECK(relative_difference(fast.y, exact.y) < 1e-6);
+  CHECK(relative_difference(fast.dx, exact.dx) < 1e-6);
+  CHECK(relative_difference(fast.dw, exact.dw) < 1e-6);
+  CHECK(fast.y == together.y);
+  CHECK(fast.dx == together.dx);
+  CHECK(fast.dw == together.dw);
+  CHECK(fast.dbias == together.dbias);
+}
+
+TEST_CASE("pooling takes the largest of four, if it is above zero", "[relu_pool]") {
+  const std::vector<double> x{1,  2,   -1, -2, //
+                              -3, 0.5, -5, -6, //
+                              9,  -1,  0,  3,  //
+                              4,  -1,  1,  7};
+  std::vector<double> y(4), dx(16, 99);
+  std::vector<std::uint8_t> choice(4);
+  team threads;
+  relu_pool<double>::forward({1, 4, 4}, x.data(), y.data(), choice.data(), threads);
+  CHECK(y == std::vector<double>{2, 0, 9, 7});
+  const std::vector<double> dy{10, 20, 30, 40};
+  relu_pool<double>::backward({1, 4, 4}, dy.data(), choice.data(), dx.data(), threads);
+  CHECK(dx == std::vector<double>{0, 10, 0, 0, 0, 0, 0, 0, 30, 0, 0, 0, 0, 0, 0, 40});
+}

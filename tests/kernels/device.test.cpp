@@ -1,0 +1,50 @@
+#include "kernels/device.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <stdexcept>
+#include <thread>
+
+using namespace troupe;
+
+TEST_CASE("the CPU runs work at once and says how long it took", "[device]") {
+  wall_clock clock;
+  activity seen;
+  cpu_device cpu{clock, seen};
+  bool ran = false, ended = false;
+  cpu.enqueue({.run =
+                 [&] {
+                   ran = true;
+                   CHECK(seen.running == 1);
+                 }},
+              [&](nanoseconds start, nanoseconds end) {
+                CHECK(ran);
+                CHECK(start <= end);
+                ended = true;
+              });
+  CHECK(ended);
+  CHECK(seen.running == 0);
+  CHECK(seen.ended == 1);
+}
+
+TEST_CASE("work that throws is not counted as running for ever", "[device]") {
+  wall_clock clock;
+  activity seen;
+  cpu_device cpu{clock, seen};
+  CHECK_THROWS_AS(
+    cpu.enqueue({.run = [] { throw std::runtime_error("no"); }},
+                [](nanoseconds, nanoseconds) { FAIL("it has not ended"); }),
+    std::runtime_error);
+  CHECK(seen.running == 0);
+}
+
+TEST_CASE("the wall clock stands still while paused", "[device]") {
+  wall_clock clock;
+  clock.pause();
+  const auto before = clock.now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  CHECK(clock.now() == before);
+  clock.resume();
+  CHECK(clock.now() >= before);
+  CHECK(clock.now() - before < 2'000'000);
+}

@@ -1,0 +1,71 @@
+#include "kernels/optimizers.hpp"
+
+#include "tests/kernels/numbers.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+
+namespace {
+
+bool close(const std::vector<float>& a, const std::vector<double>& b) {
+  return relative_difference(a, b) < 1e-6;
+}
+
+} // namespace
+
+// Expected: the algorithms as PyTorch documents torch.optim.AdamW and SGD, in double.
+TEST_CASE("AdamW is PyTorch's", "[optimizers]") {
+  std::vector<float> p{1, -2, 3}, m(3), v(3);
+  const std::vector<float> g{0.5F, -1, 2};
+  std::vector<double> exact{1, -2, 3}, em(3), ev(3);
+  for (int t = 1; t <= 3; ++t) {
+    adamw({0.1, 0.9, 0.999, 1e-8, 0.01, t}, 0.5F, g.data(), p.data(), p.data(),
+          m.data(), v.data(), 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double gradient = 0.5 * static_cast<double>(g[i]);
+      exact[i] -= 0.1 * 0.01 * exact[i];
+      em[i] = 0.9 * em[i] + 0.1 * gradient;
+      ev[i] = 0.999 * ev[i] + 0.001 * gradient * gradient;
+      const double mean = em[i] / (1 - std::pow(0.9, t));
+      const double square = ev[i] / (1 - std::pow(0.999, t));
+      exact[i] -= 0.1 * mean / (std::sqrt(square) + 1e-8);
+    }
+    CHECK(close(p, exact));
+  }
+}
+
+TEST_CASE("SGD is PyTorch's, with and without momentum", "[optimizers]") {
+  for (const double momentum : {0.0, 0.9}) {
+    std::vector<float> p{1, -2, 3}, velocity(3);
+    const std::vector<float> g{0.5F, -1, 2};
+    std::vector<double> exact{1, -2, 3}, buffer(3);
+    for (int t = 0; t < 3; ++t) {
+      sgd({0.1, momentum, 0.01}, 0.25F, g.data(), p.data(), p.data(),
+          momentum > 0 ? velocity.data() : nullptr, 3);
+      for (std::size_t i = 0; i < 3; ++i) {
+        buffer[i] =
+          momentum * buffer[i] + 0.25 * static_cast<double>(g[i]) + 0.01 * exact[i];
+        exact[i] -= 0.1 * buffer[i];
+      }
+    }
+    CHECK(close(p, exact));
+  }
+}
+
+TEST_CASE("an update elsewhere leaves its source alone, and has the same bits",
+          "[optimizers]") {
+  const auto g = random_values<float>(100, 1), from = random_values<float>(100, 2);
+  auto in_place = from, elsewhere = std::vector<float>(100);
+  std::vector<float> m1(100), v1(100), m2(100), v2(100);
+  const adamw_step how{0.1, 0.9, 0.999, 1e-8, 0.01, 1};
+  adamw(how, 1, g.data(), in_place.data(), in_place.data(), m1.data(), v1.data(), 100);
+  adamw(how, 1, g.data(), from.data(), elsewhere.data(), m2.data(), v2.data(), 100);
+  CHECK(in_place == elsewhere);
+  CHECK(from == random_values<float>(100, 2));
+}
+
+TEST_CASE("squares are summed in double", "[optimizers]") {
+  const std::vector<float> x(1'000'000, 0.1F);
+  CHECK(std::abs(sum_of_squares(x.data(), 1'000'000) - 1e6 * 0.1F * 0.1F) < 1e-3);
+}
