@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+namespace troupe {
+
+/// How a run's samples make batches and microbatches: batch t is samples t*batch up to
+/// (t+1)*batch; its microbatches differ by one sample at most, larger first.
+struct batching {
+  std::int64_t batch;
+  int microbatches;
+
+  std::int64_t samples_of(std::int64_t microbatch) const {
+    const auto k = microbatch % microbatches;
+    return batch / microbatches + (k < batch % microbatches ? 1 : 0);
+  }
+
+  std::int64_t largest() const { return samples_of(0); }
+
+  /// The first sample of a microbatch, counted over the run.
+  std::int64_t first_of(std::int64_t microbatch) const {
+    const auto k = microbatch % microbatches, rest = batch % microbatches;
+    return microbatch / microbatches * batch + k * (batch / microbatches)
+           + (k < rest ? k : rest);
+  }
+};
+
+} // namespace troupe

@@ -1,0 +1,52 @@
+#include "models/data/data_set.hpp"
+
+#include "models/data/mnist.hpp"
+#include "models/data/synthetic.hpp"
+#include "models/data/text.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr const char* known = "synthetic, text:PATH, text:PATH,order=sequential and "
+                              "mnist:FOLDER";
+
+/// PATH and the order behind it, if one is given.
+tl::expected<text_order, std::string> split_order(std::string& path) {
+  const auto key = path.rfind("order=");
+  if (key == std::string::npos || key == 0
+      || (path[key - 1] != ',' && path[key - 1] != ':'))
+    return text_order::random;
+  const auto order = path.substr(key + 6);
+  path.resize(key - 1);
+  if (order == "sequential")
+    return text_order::sequential;
+  if (order == "random")
+    return text_order::random;
+  return tl::unexpected{"order=" + order + ": a text's order is random or sequential"};
+}
+
+} // namespace
+
+tl::expected<std::shared_ptr<const data_set>, std::string>
+open_data(const std::string& text, const model_options& model, std::uint64_t seed) {
+  const bool wants_text = model.model == "gpt";
+  const auto kind = text.substr(0, text.find(':'));
+  auto path = text.size() > kind.size() ? text.substr(kind.size() + 1) : "";
+  if (kind == "synthetic" && path.empty())
+    return wants_text ? synthetic_text(model.length, model.words, seed)
+                      : synthetic_images(seed);
+  if ((kind != "text" && kind != "mnist") || path.empty())
+    return tl::unexpected{"there is no data '" + text + "'; there are " + known};
+  if (wants_text != (kind == "text"))
+    return tl::unexpected{"model " + model.model + " trains on "
+                          + (wants_text ? "text" : "images") + ", not on " + kind};
+  if (kind == "mnist")
+    return mnist_data(path, seed);
+  const auto order = split_order(path);
+  if (!order)
+    return tl::unexpected{order.error()};
+  return text_data(path, *order, model.length, model.words, seed);
+}
+
+} // namespace troupe

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "models/network.hpp"
+
+#include <tl/expected.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace troupe {
+
+/// Where the values of one sample go. A data set fills tokens or pixels, as its kind
+/// is.
+struct sample_view {
+  std::int32_t* tokens = nullptr; ///< (T)
+  float* pixels = nullptr;        ///< (28 * 28), from 0 to 1
+  std::int32_t* labels = nullptr; ///< (T) for text, (1) for images
+};
+
+/// Samples to train and to evaluate on. A sample depends on the seed and its index
+/// alone, so that every schedule sees the same data. Thread-safe: nothing changes after
+/// making.
+class data_set {
+public:
+  virtual ~data_set() = default;
+
+  /// Writes sample `index` of the run, however long it is.
+  virtual void training(std::int64_t index, const sample_view& to) const = 0;
+
+  /// How many samples are held out, and one of them.
+  virtual std::int64_t evaluation_size() const = 0;
+  virtual void evaluation(std::int64_t index, const sample_view& to) const = 0;
+
+  /// Samples in one pass over the training data; absent if there is no end to them.
+  virtual std::optional<std::int64_t> epoch() const { return {}; }
+
+  /// The loss, in nats a prediction, that no model can beat on average, where it is
+  /// known.
+  virtual std::optional<double> loss_floor() const { return {}; }
+
+  /// One line for people: what it is, how large.
+  virtual std::string description() const = 0;
+};
+
+/// The data that `text` names: `synthetic`, `text:PATH`, `text:PATH,order=sequential`
+/// or `mnist:FOLDER`, for a model of this kind and size. On error says what is wrong,
+/// or what can be named.
+tl::expected<std::shared_ptr<const data_set>, std::string>
+open_data(const std::string& text, const model_options& model, std::uint64_t seed);
+
+} // namespace troupe

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "models/data/data_set.hpp"
+#include "models/slice.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+/// How good a network is on samples it has not seen.
+struct score {
+  double loss = 0;                ///< Mean over predictions, in nats.
+  std::optional<double> accuracy; ///< Of classifiers: the part that is right.
+};
+
+/// Runs forwards of a whole network, cut nowhere, on held-out samples.
+class evaluator {
+public:
+  /// \param most samples at most; the first of those held out
+  /// \param batch samples a forward
+  evaluator(const network<float>& whole, const data_set& data, std::int64_t most,
+            std::int64_t batch, int threads);
+
+  /// Samples it will use; 0 if none are held out.
+  std::int64_t samples() const { return samples_; }
+
+  /// \param parameters a bucket a layer
+  score evaluate(const std::vector<const float*>& parameters);
+
+private:
+  const data_set& data_;
+  slice<float> layers_;
+  bool classifies_;
+  std::int64_t rows_;
+  std::int64_t samples_;
+  std::int64_t batch_;
+  team threads_;
+  memory_account account_;
+  tensor_memory input_, labels_, stash_, scratch_;
+};
+
+} // namespace troupe

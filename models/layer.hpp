@@ -1,0 +1,95 @@
+#pragma once
+
+#include "kernels/team.hpp"
+#include "models/parameter.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// Values that a layer needs for a microbatch. Inputs and outputs are not in it.
+struct layer_sizes {
+  std::int64_t saved = 0;   ///< Kept from the forward to the end of the backward.
+  std::int64_t kept = 0;    ///< Kept from the input gradient to the weight gradient.
+  std::int64_t scratch = 0; ///< During any one pass.
+};
+
+/// One microbatch on its way through one layer. A pass uses the fields it needs.
+template <class Scalar>
+struct frame {
+  std::int64_t samples = 0;
+  const std::int32_t* tokens =
+    nullptr;                 ///< Input of the first layer of a language model.
+  const Scalar* x = nullptr; ///< Input of any other layer.
+  Scalar* y = nullptr;       ///< Output of the forward.
+  Scalar* saved = nullptr;
+  const Scalar* dy = nullptr;
+  Scalar* dx = nullptr; ///< Null in the first layer: nobody needs it.
+  Scalar* kept = nullptr;
+  const Scalar* parameters = nullptr; ///< The layer's bucket.
+  Scalar* gradients = nullptr;        ///< Laid out like the bucket.
+  Scalar beta = 0; ///< 0 sets the gradients, 1 adds to what they hold.
+  Scalar* scratch = nullptr;
+  team* threads = nullptr;
+};
+
+/// A piece of a network that is never cut: its parameters, and its three passes. Has no
+/// state, so stages and replicas share it. A backward is input_gradient, then
+/// weight_gradient on the same frame.
+template <class Scalar>
+class layer {
+public:
+  /// \param input,output values a sample
+  layer(std::vector<parameter> parameters, std::int64_t input, std::int64_t output)
+    : parameters_(std::move(parameters)),
+      bucket_(place_in_bucket(parameters_)),
+      input_(input),
+      output_(output) {
+    // nop
+  }
+
+  virtual ~layer() = default;
+  layer(const layer&) = delete;
+  layer& operator=(const layer&) = delete;
+
+  const std::vector<parameter>& parameters() const { return parameters_; }
+
+  /// Values of the bucket that holds the parameters.
+  std::int64_t bucket() const { return bucket_; }
+
+  std::int64_t input() const { return input_; }
+  std::int64_t output() const { return output_; }
+
+  virtual layer_sizes sizes(std::int64_t samples, int threads) const = 0;
+
+  /// Floating-point operations of a forward a sample. Each of the two gradients takes
+  /// about as many.
+  virtual double operations() const = 0;
+
+  virtual void forward(const frame<Scalar>& f) const = 0;
+  virtual void input_gradient(const frame<Scalar>& f) const = 0;
+  virtual void weight_gradient(const frame<Scalar>& f) const = 0;
+
+protected:
+  const Scalar* weight(const frame<Scalar>& f, std::size_t i) const {
+    return f.parameters + parameters_[i].offset;
+  }
+
+  Scalar* gradient(const frame<Scalar>& f, std::size_t i) const {
+    return f.gradients + parameters_[i].offset;
+  }
+
+private:
+  std::vector<parameter> parameters_;
+  std::int64_t bucket_;
+  std::int64_t input_;
+  std::int64_t output_;
+};
+
+template <class Scalar>
+using layer_list = std::vector<std::shared_ptr<const layer<Scalar>>>;
+
+} // namespace troupe

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "models/layer.hpp"
+
+#include <string>
+
+namespace troupe {
+
+/// A convolution of K by K filters on C planes of `side` by `side` pixels, ReLU, and
+/// max-pooling of 2 by 2. Parameters `name`.weight [O, C, K, K] and `name`.bias [O]
+/// begin uniform within 1/sqrt(C K K), as PyTorch's nn.Conv2d.
+template <class Scalar>
+std::shared_ptr<const layer<Scalar>>
+conv_pool_layer(const std::string& name, std::int64_t channels, std::int64_t side,
+                std::int64_t filters, std::int64_t size);
+
+} // namespace troupe

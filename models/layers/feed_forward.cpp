@@ -1,0 +1,153 @@
+#include "kernels/bias.hpp"
+#include "kernels/gelu.hpp"
+#include "kernels/layer_norm.hpp"
+#include "kernels/matmul.hpp"
+#include "models/layers/gpt.hpp"
+
+#include <string>
+
+namespace troupe {
+
+namespace {
+
+// B samples, T tokens each, R = B T rows, width C, 4C between the two products.
+template <class Scalar>
+class feed_forward_half : public layer<Scalar> {
+public:
+  feed_forward_half(const gpt_shape& dims, int number)
+    : layer<Scalar>(parameters_of(dims, number), dims.length * dims.width,
+                    dims.length * dims.width),
+      length_(dims.length),
+      width_(dims.width) {
+    // nop
+  }
+
+  layer_sizes sizes(std::int64_t samples, int) const override {
+    const auto rows = samples * length_;
+    return {.saved = saved_parts{*this, samples}.end,
+            .kept = padded(rows * 4 * width_) + padded(rows * width_)};
+  }
+
+  double operations() const override {
+    return static_cast<double>(length_) * 16 * static_cast<double>(width_ * width_);
+  }
+
+  void forward(const frame<Scalar>& f) const override {
+    const auto rows = f.samples * length_;
+    const saved_parts s{*this, f.samples};
+    const auto x = dense(f.x, rows, width_);
+    const auto normed = dense(f.saved + s.normed, rows, width_);
+    auto* const activated = f.saved + s.activated;
+    layer_norm<Scalar>::forward(x, this->weight(f, ln_gain), this->weight(f, ln_bias),
+                                normed, f.saved + s.mean, f.saved + s.rstd, *f.threads);
+    multiply_rows<Scalar>(
+      normed, up_weight(f), dense(f.saved + s.wide, rows, 4 * width_), *f.threads,
+      [&](std::int64_t first, matrix<Scalar> part) {
+        bias<Scalar>::add(part, this->weight(f, up_bias));
+        gelu<Scalar>::forward(part.data, activated + first * part.columns,
+                              part.rows * part.columns);
+      });
+    multiply_rows<Scalar>(
+      dense(activated, rows, 4 * width_), down_weight(f), dense(f.y, rows, width_),
+      *f.threads, [&](std::int64_t first, matrix<Scalar> part) {
+        bias<Scalar>::add_with_residual(part, this->weight(f, down_bias),
+                                        x.row_range(first, part.rows));
+      });
+  }
+
+  void input_gradient(const frame<Scalar>& f) const override {
+    const auto rows = f.samples * length_;
+    const saved_parts s{*this, f.samples};
+    const auto dy = dense(f.dy, rows, width_);
+    const auto dwide = dense(f.kept, rows, 4 * width_);
+    const auto dnormed = dense(f.kept + padded(rows * 4 * width_), rows, width_);
+    multiply_rows<Scalar>(dy, down_weight(f).t(), dwide, *f.threads,
+                          [&](std::int64_t first, matrix<Scalar> part) {
+                            gelu<Scalar>::backward(
+                              f.saved + s.wide + first * part.columns, part.data,
+                              part.data, part.rows * part.columns);
+                          });
+    matmul<Scalar>(dwide, up_weight(f).t(), 0, dnormed, *f.threads);
+    layer_norm<Scalar>::input_gradient(
+      dense(f.x, rows, width_), this->weight(f, ln_gain), f.saved + s.mean,
+      f.saved + s.rstd, dnormed, dy, dense(f.dx, rows, width_), *f.threads);
+  }
+
+  void weight_gradient(const frame<Scalar>& f) const override {
+    const auto rows = f.samples * length_;
+    const saved_parts s{*this, f.samples};
+    const auto dy = dense(f.dy, rows, width_);
+    const auto dwide = dense<const Scalar>(f.kept, rows, 4 * width_);
+    const auto dnormed =
+      dense<const Scalar>(f.kept + padded(rows * 4 * width_), rows, width_);
+    matmul<Scalar>(dense(f.saved + s.activated, rows, 4 * width_).t(), dy, f.beta,
+                   dense(this->gradient(f, down), 4 * width_, width_), *f.threads);
+    bias<Scalar>::gradient(dy, f.beta, this->gradient(f, down_bias), *f.threads);
+    matmul<Scalar>(dense(f.saved + s.normed, rows, width_).t(), dwide, f.beta,
+                   dense(this->gradient(f, up), width_, 4 * width_), *f.threads);
+    bias<Scalar>::gradient(dwide, f.beta, this->gradient(f, up_bias), *f.threads);
+    layer_norm<Scalar>::weight_gradient(
+      dense(f.x, rows, width_), f.saved + s.mean, f.saved + s.rstd, dnormed, f.beta,
+      this->gradient(f, ln_gain), this->gradient(f, ln_bias), *f.threads);
+  }
+
+private:
+  enum : std::size_t { ln_gain, ln_bias, up, up_bias, down, down_bias };
+
+  static std::vector<parameter> parameters_of(const gpt_shape& dims, int number) {
+    const auto block = "transformer.h." + std::to_string(number) + ".";
+    const auto width = dims.width;
+    return {
+      {block + "ln_2.weight", {width}, beginning::ones},
+      {block + "ln_2.bias", {width}, beginning::zeros},
+      {block + "mlp.c_fc.weight", {width, 4 * width}, beginning::normal, 0.02},
+      {block + "mlp.c_fc.bias", {4 * width}, beginning::zeros},
+      {block + "mlp.c_proj.weight", {4 * width, width}, beginning::normal, 0.02},
+      {block + "mlp.c_proj.bias", {width}, beginning::zeros},
+    };
+  }
+
+  /// Where what the backward needs lies in `saved`.
+  struct saved_parts {
+    saved_parts(const feed_forward_half& half, std::int64_t samples) {
+      const auto rows = samples * half.length_, width = half.width_;
+      mean = normed + padded(rows * width);
+      rstd = mean + padded(rows);
+      wide = rstd + padded(rows);
+      activated = wide + padded(rows * 4 * width);
+      end = activated + padded(rows * 4 * width);
+    }
+
+    std::int64_t normed = 0; // ln_2's output (R, C)
+    std::int64_t mean, rstd; // (R)
+    std::int64_t wide;       // before the GELU (R, 4C)
+    std::int64_t activated;  // after it (R, 4C)
+    std::int64_t end;
+  };
+
+  matrix<const Scalar> up_weight(const frame<Scalar>& f) const {
+    return dense(this->weight(f, up), width_, 4 * width_);
+  }
+
+  matrix<const Scalar> down_weight(const frame<Scalar>& f) const {
+    return dense(this->weight(f, down), 4 * width_, width_);
+  }
+
+  std::int64_t length_;
+  std::int64_t width_;
+};
+
+} // namespace
+
+template <class Scalar>
+std::shared_ptr<const layer<Scalar>> feed_forward_layer(const gpt_shape& dims,
+                                                        int number) {
+  return std::make_shared<feed_forward_half<Scalar>>(dims, number);
+}
+
+template std::shared_ptr<const layer<float>> feed_forward_layer<float>(const gpt_shape&,
+                                                                       int);
+template std::shared_ptr<const layer<double>>
+feed_forward_layer<double>(const gpt_shape&, int);
+
+} // namespace troupe

@@ -1,0 +1,95 @@
+#include "models/layers/linear.hpp"
+
+#include "kernels/bias.hpp"
+#include "kernels/matmul.hpp"
+#include "kernels/relu.hpp"
+
+#include <cmath>
+
+namespace troupe {
+
+namespace {
+
+// R rows: samples. saved: the ReLU's mask; kept: the gradient before the ReLU.
+template <class Scalar>
+class linear : public layer<Scalar> {
+public:
+  linear(const std::string& name, std::int64_t in, std::int64_t out, bool rectified)
+    : layer<Scalar>(parameters_of(name, in, out), in, out), rectified_(rectified) {
+    // nop
+  }
+
+  layer_sizes sizes(std::int64_t samples, int) const override {
+    const auto values = rectified_ ? samples * this->output() : 0;
+    return {.saved = values / std::int64_t{sizeof(Scalar)} + 1, .kept = values};
+  }
+
+  double operations() const override {
+    return 2.0 * static_cast<double>(this->input() * this->output());
+  }
+
+  void forward(const frame<Scalar>& f) const override {
+    const auto x = dense(f.x, f.samples, this->input());
+    const auto y = dense(f.y, f.samples, this->output());
+    multiply_rows<Scalar>(
+      x, weights(f).t(), y, *f.threads, [&](std::int64_t first, matrix<Scalar> rows) {
+        bias<Scalar>::add(rows, this->weight(f, 1));
+        if (rectified_)
+          relu<Scalar>::forward(rows.data, mask(f) + first * rows.columns,
+                                rows.rows * rows.columns);
+      });
+  }
+
+  void input_gradient(const frame<Scalar>& f) const override {
+    if (rectified_)
+      relu<Scalar>::backward(f.dy, mask(f), f.kept, f.samples * this->output());
+    if (f.dx != nullptr)
+      matmul<Scalar>(upper(f), weights(f), 0, dense(f.dx, f.samples, this->input()),
+                     *f.threads);
+  }
+
+  void weight_gradient(const frame<Scalar>& f) const override {
+    matmul<Scalar>(upper(f).t(), dense(f.x, f.samples, this->input()), f.beta,
+                   dense(this->gradient(f, 0), this->output(), this->input()),
+                   *f.threads);
+    bias<Scalar>::gradient(upper(f), f.beta, this->gradient(f, 1), *f.threads);
+  }
+
+private:
+  static std::vector<parameter> parameters_of(const std::string& name, std::int64_t in,
+                                              std::int64_t out) {
+    const double range = 1 / std::sqrt(static_cast<double>(in));
+    return {{name + ".weight", {out, in}, beginning::uniform, range},
+            {name + ".bias", {out}, beginning::uniform, range}};
+  }
+
+  matrix<const Scalar> weights(const frame<Scalar>& f) const {
+    return dense(this->weight(f, 0), this->output(), this->input());
+  }
+
+  matrix<const Scalar> upper(const frame<Scalar>& f) const {
+    return dense<const Scalar>(rectified_ ? f.kept : f.dy, f.samples, this->output());
+  }
+
+  static std::uint8_t* mask(const frame<Scalar>& f) {
+    return reinterpret_cast<std::uint8_t*>(f.saved);
+  }
+
+  bool rectified_;
+};
+
+} // namespace
+
+template <class Scalar>
+std::shared_ptr<const layer<Scalar>> linear_layer(const std::string& name,
+                                                  std::int64_t in, std::int64_t out,
+                                                  bool rectified) {
+  return std::make_shared<linear<Scalar>>(name, in, out, rectified);
+}
+
+template std::shared_ptr<const layer<float>>
+linear_layer<float>(const std::string&, std::int64_t, std::int64_t, bool);
+template std::shared_ptr<const layer<double>>
+linear_layer<double>(const std::string&, std::int64_t, std::int64_t, bool);
+
+} // namespace troupe

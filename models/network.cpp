@@ -1,0 +1,186 @@
+#include "models/network.hpp"
+
+#include "models/layers/conv_pool.hpp"
+#include "models/layers/gpt.hpp"
+#include "models/layers/linear.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::int64_t image_side = 28; // MNIST's
+constexpr std::int64_t image_classes = 10;
+
+template <class Scalar>
+network<Scalar> make_gpt(const model_options& o) {
+  const gpt_shape dims{o.layers, o.width, o.heads, o.length, o.words};
+  network<Scalar> result{.reads_tokens = true, .rows = o.length, .classes = o.words};
+  const auto add = [&](std::shared_ptr<const layer<Scalar>> next, int unit) {
+    result.layers.push_back(std::move(next));
+    result.unit_of_layer.push_back(unit);
+  };
+  const int blocks = static_cast<int>(o.layers);
+  add(embedding_layer<Scalar>(dims), 0);
+  for (int block = 0; block < blocks; ++block) {
+    add(attention_layer<Scalar>(dims, block), block);
+    add(feed_forward_layer<Scalar>(dims, block), block);
+  }
+  add(head_layer<Scalar>(dims), blocks - 1);
+  return result;
+}
+
+template <class Scalar>
+network<Scalar> with_a_unit_a_layer(layer_list<Scalar> layers) {
+  network<Scalar> result{.layers = std::move(layers), .classes = image_classes};
+  result.unit_of_layer.resize(result.layers.size());
+  std::iota(result.unit_of_layer.begin(), result.unit_of_layer.end(), 0);
+  return result;
+}
+
+template <class Scalar>
+network<Scalar> make_mlp(const model_options& o) {
+  layer_list<Scalar> layers;
+  for (std::int64_t i = 1; i <= o.layers; ++i)
+    layers.push_back(linear_layer<Scalar>(
+      "fc" + std::to_string(i), i == 1 ? image_side * image_side : o.width,
+      i == o.layers ? image_classes : o.width, i < o.layers));
+  return with_a_unit_a_layer<Scalar>(std::move(layers));
+}
+
+// LeCun et al., "Gradient-Based Learning Applied to Document Recognition", 1998, with
+// ReLU and max-pooling.
+template <class Scalar>
+network<Scalar> make_lenet() {
+  return with_a_unit_a_layer<Scalar>({
+    conv_pool_layer<Scalar>("conv1", 1, image_side, 6, 5),
+    conv_pool_layer<Scalar>("conv2", 6, 12, 16, 5),
+    linear_layer<Scalar>("fc1", 256, 120, true),
+    linear_layer<Scalar>("fc2", 120, 84, true),
+    linear_layer<Scalar>("fc3", 84, image_classes, false),
+  });
+}
+
+std::string refusal(const model_options& o) {
+  constexpr std::int64_t most = 1 << 20;
+  if (o.model != "gpt" && o.model != "mlp" && o.model != "lenet")
+    return "there is no model '" + o.model + "'; there are " + model_names();
+  const auto out_of_range = [](std::int64_t size) { return size < 1 || size > most; };
+  if (out_of_range(o.layers) || out_of_range(o.width) || out_of_range(o.heads)
+      || out_of_range(o.length) || out_of_range(o.words))
+    return "layers, d-model, heads, seq and vocab are from 1 to 1,048,576";
+  if (o.model == "gpt" && o.width % o.heads != 0)
+    return "d-model " + std::to_string(o.width) + " cannot be cut into "
+           + std::to_string(o.heads)
+           + " heads: the number of heads must divide d-model";
+  return {};
+}
+
+/// Costs of the units, in operations of a forward.
+template <class Scalar>
+std::vector<double> costs_of(const network<Scalar>& whole) {
+  std::vector<double> result(static_cast<std::size_t>(whole.units()));
+  for (std::size_t i = 0; i < whole.layers.size(); ++i)
+    result[static_cast<std::size_t>(whole.unit_of_layer[i])] +=
+      whole.layers[i]->operations();
+  return result;
+}
+
+/// Units a stage, such that the largest stage costs as little as possible.
+std::vector<int> even_split(const std::vector<double>& costs, int stages) {
+  const auto units = costs.size(), pieces = static_cast<std::size_t>(stages);
+  std::vector<double> before(units + 1); // cost of the first units
+  std::partial_sum(costs.begin(), costs.end(), before.begin() + 1);
+  // best[k][n]: the largest cost when the first n units make k stages; from[k][n]:
+  // where the last of them begins.
+  std::vector best(pieces + 1,
+                   std::vector(units + 1, std::numeric_limits<double>::max()));
+  std::vector from(pieces + 1, std::vector<std::size_t>(units + 1));
+  best[0][0] = 0;
+  for (std::size_t k = 1; k <= pieces; ++k)
+    for (std::size_t n = k; n <= units; ++n)
+      for (auto begin = k - 1; begin < n; ++begin) {
+        const double most = std::max(best[k - 1][begin], before[n] - before[begin]);
+        if (most < best[k][n]) {
+          best[k][n] = most;
+          from[k][n] = begin;
+        }
+      }
+  std::vector<int> result(pieces);
+  auto end = units;
+  for (auto k = pieces; k > 0; --k) {
+    result[k - 1] = static_cast<int>(end - from[k][end]);
+    end = from[k][end];
+  }
+  return result;
+}
+
+} // namespace
+
+template <class Scalar>
+std::vector<const parameter*> network<Scalar>::parameters() const {
+  std::vector<const parameter*> result;
+  for (const auto& l : layers)
+    for (const auto& p : l->parameters())
+      result.push_back(&p);
+  return result;
+}
+
+std::string model_names() {
+  return "gpt, lenet, mlp";
+}
+
+template <class Scalar>
+tl::expected<network<Scalar>, std::string> make_network(const model_options& options) {
+  if (auto wrong = refusal(options); !wrong.empty())
+    return tl::unexpected{std::move(wrong)};
+  if (options.model == "gpt")
+    return make_gpt<Scalar>(options);
+  if (options.model == "mlp")
+    return make_mlp<Scalar>(options);
+  return make_lenet<Scalar>();
+}
+
+template <class Scalar>
+tl::expected<std::vector<int>, std::string>
+cut(const network<Scalar>& whole, int stages, const std::vector<int>& split) {
+  const int units = whole.units();
+  if (stages > units)
+    return tl::unexpected{"this model can be cut into at most " + std::to_string(units)
+                          + " stages, not into " + std::to_string(stages)};
+  auto sizes = split;
+  if (sizes.empty())
+    sizes = even_split(costs_of(whole), stages);
+  if (static_cast<int>(sizes.size()) != stages
+      || std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != units
+      || std::ranges::min(sizes) < 1)
+    return tl::unexpected{"a split gives each of the " + std::to_string(stages)
+                          + " stages at least one of the model's "
+                          + std::to_string(units)
+                          + " blocks or layers, and all of them"};
+  std::vector<int> result;
+  int unit = 0;
+  for (const int size : sizes) {
+    const auto first = std::ranges::lower_bound(whole.unit_of_layer, unit);
+    result.push_back(static_cast<int>(first - whole.unit_of_layer.begin()));
+    unit += size;
+  }
+  result.push_back(static_cast<int>(whole.layers.size()));
+  return result;
+}
+
+template struct network<float>;
+template struct network<double>;
+template tl::expected<network<float>, std::string>
+make_network<float>(const model_options&);
+template tl::expected<network<double>, std::string>
+make_network<double>(const model_options&);
+template tl::expected<std::vector<int>, std::string>
+cut<float>(const network<float>&, int, const std::vector<int>&);
+template tl::expected<std::vector<int>, std::string>
+cut<double>(const network<double>&, int, const std::vector<int>&);
+
+} // namespace troupe

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "models/layer.hpp"
+
+#include <tl/expected.hpp>
+
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Which network, and its sizes. A model ignores the sizes it does not have.
+struct model_options {
+  std::string model = "gpt";
+  std::int64_t layers = 4;  ///< gpt: blocks; mlp: linear layers.
+  std::int64_t width = 128; ///< gpt: d_model; mlp: hidden units.
+  std::int64_t heads = 4;
+  std::int64_t length = 64; ///< Tokens a sample.
+  std::int64_t words = 256; ///< Vocabulary.
+};
+
+/// Layers in a line, and a softmax cross-entropy behind the last.
+template <class Scalar>
+struct network {
+  layer_list<Scalar> layers;
+  /// For each layer the unit that `--split` counts: a transformer block, or a layer.
+  /// The embedding belongs to the first unit, the final norm and head to the last.
+  /// Units are never cut.
+  std::vector<int> unit_of_layer;
+  bool reads_tokens = false;
+  std::int64_t rows = 1;    ///< Predictions a sample.
+  std::int64_t classes = 0; ///< Logits a prediction.
+
+  int units() const { return unit_of_layer.back() + 1; }
+
+  /// All parameters, in the model's order.
+  std::vector<const parameter*> parameters() const;
+};
+
+/// The names of the models: "gpt, lenet, mlp".
+std::string model_names();
+
+/// The network, or what is wrong with its name or sizes, and what is allowed.
+template <class Scalar>
+tl::expected<network<Scalar>, std::string> make_network(const model_options& options);
+
+/// Cuts a network into contiguous stages: the first layer of each, and the number of
+/// layers at the end.
+/// \param split units a stage; empty: the largest stage costs as little as possible
+template <class Scalar>
+tl::expected<std::vector<int>, std::string>
+cut(const network<Scalar>& whole, int stages, const std::vector<int>& split);
+
+} // namespace troupe

@@ -1,0 +1,87 @@
+#pragma once
+
+#include "kernels/memory.hpp"
+#include "models/parameter.hpp"
+
+#include <tl/expected.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+enum class optimizer_kind : std::uint8_t { sgd, adamw };
+
+/// How the learning rate changes over the samples of a run: up to `rate` while the
+/// first `warmup` samples come, then constant, or down a half cosine to floor * rate at
+/// the end.
+struct rate_schedule {
+  bool cosine = false;
+  std::int64_t warmup = 0; ///< samples
+  double floor = 0;
+
+  /// The factor for an update that covers samples [first, last) of a run of `total`.
+  double factor(std::int64_t first, std::int64_t last, std::int64_t total) const;
+
+  /// "constant", "warmup=1000", "cosine", or "cosine,warmup=1000,floor=0.1".
+  static tl::expected<rate_schedule, std::string> parse(const std::string& text);
+};
+
+/// Whose gradients the norm of clipping covers.
+enum class clip_scope : std::uint8_t { network, stage };
+
+struct optimizer_options {
+  optimizer_kind kind = optimizer_kind::adamw;
+  double rate = 1e-3;
+  rate_schedule schedule;
+  double momentum = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  bool decay_only_matrices = false; ///< Else every parameter, as PyTorch does.
+  double clip = 0;                  ///< The largest norm of a gradient; 0: any.
+  clip_scope scope = clip_scope::network;
+};
+
+/// What multiplies a gradient of this norm so that it is at most `clip` long: PyTorch's
+/// clip_grad_norm_.
+double clip_factor(double clip, double norm);
+
+/// The state of an optimizer for some buckets of parameters, and its update.
+class optimizer {
+public:
+  /// \param layout the parameters of each bucket
+  /// \param total_samples of the run, for the rate schedule
+  optimizer(const optimizer_options& options,
+            std::vector<std::vector<parameter>> layout,
+            const std::vector<std::int64_t>& bucket_values, std::int64_t total_samples,
+            memory_account& account);
+
+  /// Sums of squares of the gradients, a parameter each, in the model's order.
+  std::vector<double> squares(const std::vector<const float*>& gradients) const;
+
+  /// One update: `to` becomes what `from` and the gradient, summed over `samples`
+  /// samples, make of it. `to` may be `from`. \param factor of clipping
+  void update(std::int64_t samples, double factor,
+              const std::vector<const float*>& gradients,
+              const std::vector<const float*>& from, const std::vector<float*>& to);
+
+  /// Samples that all updates so far have covered.
+  std::int64_t samples() const { return samples_; }
+
+  /// Values of state for each parameter value: 0 to 2.
+  static int state_size(const optimizer_options& options);
+
+private:
+  optimizer_options options_;
+  std::vector<std::vector<parameter>> layout_;
+  std::int64_t total_samples_;
+  std::int64_t samples_ = 0;
+  std::int64_t updates_ = 0;
+  std::vector<std::int64_t> first_; // of a bucket's state
+  tensor_memory moments_[2];
+};
+
+} // namespace troupe

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "models/batching.hpp"
+#include "models/data/data_set.hpp"
+#include "models/optimizer.hpp"
+#include "models/slice.hpp"
+#include "models/weights.hpp"
+
+#include <functional>
+#include <vector>
+
+namespace troupe {
+
+/// What a plain loop trains, and in which order of versions.
+struct plain_plan {
+  const network<float>& whole;
+  std::vector<int>
+    first_layers; ///< As `cut` returns them: stages have their own versions.
+  const data_set& data;
+  batching batches;
+  int steps;
+  int replicas = 1;     ///< Equal contiguous shares of a batch, summed apart.
+  int update_every = 0; ///< Microbatches an update covers; 0: the batch.
+  /// The version that a microbatch reads on a stage; empty: the newest.
+  std::function<int(int stage, int microbatch)> reads;
+  optimizer_options optimizer;
+  weight_source weights;
+  int threads = 1;
+  /// Called with the loss of each minibatch after its update.
+  std::function<void(double loss)> progress;
+};
+
+/// What a training leaves behind; buckets are laid out as the layers lay them out.
+struct trained {
+  std::vector<double> loss; ///< A minibatch each: the mean over predictions.
+  std::vector<std::vector<float>> parameters; ///< A layer each, the newest version.
+  std::vector<std::vector<float>>
+    gradients; ///< Of the last minibatch, summed over samples.
+};
+
+/// Trains without actors, messages or a schedule: one microbatch after another, forward
+/// and backward. With `reads` it is the formula of an asynchronous schedule; without,
+/// the definition of what a flush schedule must compute.
+trained train_plainly(const plain_plan& plan);
+
+} // namespace troupe

@@ -1,0 +1,201 @@
+#include "models/safetensors.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+namespace troupe {
+
+static_assert(std::endian::native == std::endian::little,
+              "safetensors is little-endian");
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t largest_header = 100'000'000; // the reference implementation's
+
+/// A sentence that ends up behind the path.
+struct malformed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+std::int64_t bytes_of_type(const std::string& type) {
+  static const std::map<std::string, int> sizes{
+    {"F64", 8}, {"I64", 8}, {"U64", 8},  {"F32", 4},     {"I32", 4},
+    {"U32", 4}, {"F16", 2}, {"BF16", 2}, {"I16", 2},     {"U16", 2},
+    {"I8", 1},  {"U8", 1},  {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}};
+  const auto found = sizes.find(type);
+  return found != sizes.end() ? found->second : 0;
+}
+
+/// Parses a header, and refuses a name that comes twice, which JSON would swallow.
+json parse(const std::string& text) {
+  std::set<std::string> names;
+  std::string twice;
+  const auto note_names = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::key && depth == 1
+        && !names.insert(parsed.get<std::string>()).second)
+      twice = parsed.get<std::string>();
+    return true;
+  };
+  auto header = json::parse(text, note_names, false);
+  if (header.is_discarded() || !header.is_object())
+    throw malformed("its header is not a JSON object");
+  if (!twice.empty())
+    throw malformed("tensor '" + twice + "' comes twice");
+  return header;
+}
+
+/// \param data where the tensors' bytes begin in the file
+stored_tensor tensor_of(const std::string& name, const json& entry, std::int64_t data,
+                        std::int64_t data_size) {
+  const auto wrong = [&](const std::string& what) {
+    return malformed("tensor '" + name + "' " + what);
+  };
+  if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string()
+      || !entry.contains("shape") || !entry["shape"].is_array()
+      || !entry.contains("data_offsets") || !entry["data_offsets"].is_array()
+      || entry["data_offsets"].size() != 2)
+    throw wrong("lacks a dtype, a shape or two data_offsets");
+  stored_tensor result{name, entry["dtype"], {}, 0, 0};
+  std::int64_t bytes = bytes_of_type(result.type);
+  if (bytes == 0)
+    throw wrong("has the unknown type " + result.type);
+  for (const auto& dim : entry["shape"]) {
+    if (!dim.is_number_unsigned())
+      throw wrong("has a shape that is not of whole numbers");
+    result.dims.push_back(dim.get<std::int64_t>());
+    if (__builtin_mul_overflow(bytes, result.dims.back(), &bytes))
+      throw wrong("is larger than any memory");
+  }
+  const auto& offsets = entry["data_offsets"];
+  if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()
+      || offsets[1].get<std::uint64_t>() > static_cast<std::uint64_t>(data_size)
+      || offsets[0] > offsets[1])
+    throw wrong("lies outside the file");
+  result.begin = data + offsets[0].get<std::int64_t>();
+  result.end = data + offsets[1].get<std::int64_t>();
+  if (result.end - result.begin != bytes)
+    throw wrong("has " + std::to_string(result.end - result.begin)
+                + " bytes where its shape needs " + std::to_string(bytes));
+  return result;
+}
+
+void check_coverage(std::vector<stored_tensor> tensors, std::int64_t data,
+                    std::int64_t end) {
+  std::ranges::stable_sort(tensors, {}, &stored_tensor::begin);
+  for (const auto& t : tensors) {
+    if (t.begin < data)
+      throw malformed("tensor '" + t.name + "' overlaps another");
+    if (t.begin > data)
+      throw malformed("there is a gap before tensor '" + t.name + "'");
+    data = t.end;
+  }
+  if (data != end)
+    throw malformed("there are bytes behind the last tensor");
+}
+
+std::vector<stored_tensor> read_header(std::ifstream& file, std::int64_t size) {
+  std::array<char, 8> prefix{};
+  if (!file.read(prefix.data(), prefix.size()))
+    throw malformed("it is shorter than the 8 bytes that give its header's length");
+  const auto length = std::bit_cast<std::uint64_t>(prefix);
+  if (length > largest_header || static_cast<std::int64_t>(length) > size - 8)
+    throw malformed("its header claims " + std::to_string(length)
+                    + " bytes, the file has " + std::to_string(size));
+  std::string text(length, '\0');
+  if (!file.read(text.data(), static_cast<std::streamsize>(length)))
+    throw malformed("its header cannot be read");
+  const auto data = 8 + static_cast<std::int64_t>(length);
+  std::vector<stored_tensor> result;
+  const auto header = parse(text);
+  for (const auto& [name, entry] : header.items())
+    if (name != "__metadata__")
+      result.push_back(tensor_of(name, entry, data, size - data));
+  check_coverage(result, data, size);
+  return result;
+}
+
+} // namespace
+
+tl::expected<safetensors_file, std::string>
+safetensors_file::open(const std::filesystem::path& path) {
+  std::error_code unknown;
+  const auto size = std::filesystem::file_size(path, unknown);
+  std::ifstream file{path, std::ios::binary};
+  if (unknown || !file)
+    return tl::unexpected{"cannot read the weight file " + path.string()};
+  try {
+    safetensors_file result;
+    result.path_ = path;
+    result.tensors_ = read_header(file, static_cast<std::int64_t>(size));
+    return result;
+  } catch (const malformed& wrong) {
+    return tl::unexpected{path.string()
+                          + " is not a safetensors file: " + wrong.what()};
+  }
+}
+
+const stored_tensor* safetensors_file::find(const std::string& name) const {
+  const auto found = std::ranges::find(tensors_, name, &stored_tensor::name);
+  return found != tensors_.end() ? &*found : nullptr;
+}
+
+void safetensors_file::read(const stored_tensor& tensor, float* values) const {
+  std::ifstream file{path_, std::ios::binary};
+  file.seekg(tensor.begin);
+  if (!file.read(reinterpret_cast<char*>(values), tensor.end - tensor.begin))
+    throw std::runtime_error("cannot read tensor '" + tensor.name + "' of "
+                             + path_.string());
+}
+
+std::string write_safetensors(const std::filesystem::path& path,
+                              std::span<const tensor_to_store> tensors) {
+  nlohmann::ordered_json header{{"__metadata__", {{"format", "pt"}}}};
+  std::int64_t end = 0;
+  const auto bytes_of = [](const tensor_to_store& t) {
+    std::int64_t bytes = sizeof(float);
+    for (const auto dim : t.dims)
+      bytes *= dim;
+    return bytes;
+  };
+  for (const auto& t : tensors) {
+    const auto begin = end;
+    end += bytes_of(t);
+    header[t.name] = {
+      {"dtype", "F32"}, {"shape", t.dims}, {"data_offsets", {begin, end}}};
+  }
+  auto text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  auto unfinished = path;
+  unfinished += ".unfinished";
+  {
+    std::ofstream file{unfinished, std::ios::binary};
+    const auto prefix = std::bit_cast<std::array<char, 8>>(std::uint64_t{text.size()});
+    file.write(prefix.data(), prefix.size());
+    file << text;
+    for (const auto& t : tensors)
+      file.write(reinterpret_cast<const char*>(t.values), bytes_of(t));
+    file.close();
+    if (!file) {
+      std::error_code ignored;
+      std::filesystem::remove(unfinished, ignored);
+      return "cannot write the weight file " + path.string();
+    }
+  }
+  std::error_code failed;
+  std::filesystem::rename(unfinished, path, failed);
+  return failed
+           ? "cannot write the weight file " + path.string() + ": " + failed.message()
+           : "";
+}
+
+} // namespace troupe

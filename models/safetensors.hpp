@@ -1,0 +1,57 @@
+#pragma once
+
+#include <tl/expected.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// A tensor as a file describes it.
+struct stored_tensor {
+  std::string name;
+  std::string type; ///< "F32", "BF16", ...
+  std::vector<std::int64_t> dims;
+  std::int64_t begin; ///< Bytes from the start of the file.
+  std::int64_t end;
+};
+
+/// A safetensors file whose header has been read and found sound: a JSON object of
+/// tensors that fill the rest of the file without overlaps or gaps.
+/// (huggingface.co/docs/safetensors, "Format")
+class safetensors_file {
+public:
+  /// On error says in one sentence what is wrong with the file.
+  static tl::expected<safetensors_file, std::string>
+  open(const std::filesystem::path& path);
+
+  const std::vector<stored_tensor>& tensors() const { return tensors_; }
+
+  /// Null if there is none of that name.
+  const stored_tensor* find(const std::string& name) const;
+
+  /// Reads an F32 tensor. \throws std::runtime_error if the file cannot be read any
+  /// more
+  void read(const stored_tensor& tensor, float* values) const;
+
+private:
+  std::filesystem::path path_;
+  std::vector<stored_tensor> tensors_;
+};
+
+/// A tensor to write.
+struct tensor_to_store {
+  std::string name;
+  std::vector<std::int64_t> dims;
+  const float* values;
+};
+
+/// Writes all of the file or nothing: an older file of that name stays until the new
+/// one is complete. Empty on success, else what went wrong.
+std::string write_safetensors(const std::filesystem::path& path,
+                              std::span<const tensor_to_store> tensors);
+
+} // namespace troupe

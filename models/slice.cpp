@@ -1,0 +1,173 @@
+#include "models/slice.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+template <class Scalar>
+slice<Scalar>::slice(const network<Scalar>& whole, int first, int last, int threads)
+  : layers_(whole.layers.begin() + first, whole.layers.begin() + last),
+    first_(first == 0),
+    last_(last == static_cast<int>(whole.layers.size())),
+    reads_tokens_(whole.reads_tokens),
+    rows_(whole.rows),
+    classes_(whole.classes),
+    threads_(threads) {
+  // nop
+}
+
+template <class Scalar>
+std::vector<slice<Scalar>> slice<Scalar>::cut_at(const network<Scalar>& whole,
+                                                 const std::vector<int>& first_layers,
+                                                 int threads) {
+  std::vector<slice> result;
+  for (std::size_t s = 0; s + 1 < first_layers.size(); ++s)
+    result.emplace_back(whole, first_layers[s], first_layers[s + 1], threads);
+  return result;
+}
+
+template <class Scalar>
+slice_sizes slice<Scalar>::sizes(std::int64_t samples) const {
+  slice_sizes result;
+  place(samples, result);
+  result.input = samples * layers_.front()->input();
+  result.output = last_ ? 0 : samples * layers_.back()->output();
+  result.labels = last_ ? samples * rows_ : 0;
+  result.scratch =
+    largest_scratch(samples) + largest_kept(samples) + 2 * largest_inner(samples);
+  return result;
+}
+
+template <class Scalar>
+double slice<Scalar>::operations() const {
+  double result = 0;
+  for (const auto& l : layers_)
+    result += l->operations();
+  return result;
+}
+
+// Stash: what each layer saves, then its output unless that goes out; behind the last
+// logits, which become their own gradient, the losses of all predictions.
+template <class Scalar>
+std::vector<typename slice<Scalar>::places>
+slice<Scalar>::place(std::int64_t samples, slice_sizes& ends) const {
+  std::vector<places> result;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const auto sizes = layers_[i]->sizes(samples, threads_);
+    const bool top = i + 1 == layers_.size();
+    const auto output = padded(samples * layers_[i]->output());
+    places at{};
+    at.saved = ends.stash;
+    at.output = at.saved + padded(sizes.saved);
+    ends.stash = at.output + (top && !last_ ? 0 : output);
+    at.kept = ends.kept;
+    at.upper = at.kept + padded(sizes.kept);
+    ends.kept = at.upper + (top ? 0 : output);
+    result.push_back(at);
+  }
+  if (last_)
+    ends.stash += padded(samples * rows_);
+  return result;
+}
+
+template <class Scalar>
+frame<Scalar> slice<Scalar>::frame_of(const pass<Scalar>& p, std::size_t i,
+                                      const std::vector<places>& at) const {
+  const bool top = i + 1 == layers_.size();
+  auto* const in_stash = p.stash + at[i].output;
+  return {
+    .samples = p.samples,
+    .tokens = p.tokens,
+    .x = i == 0 ? p.input : p.stash + at[i - 1].output,
+    .y = top && !last_ ? p.output : in_stash,
+    .saved = p.stash + at[i].saved,
+    .dy = top ? (last_ ? in_stash : p.output_gradient) : p.kept + at[i].upper,
+    .dx = i == 0 ? p.input_gradient : p.kept + at[i - 1].upper,
+    .kept = p.kept + at[i].kept,
+    .parameters = p.parameters[i],
+    .gradients = p.gradients.empty() ? nullptr : p.gradients[i],
+    .beta = p.beta,
+    .scratch = p.scratch,
+    .threads = p.threads,
+  };
+}
+
+template <class Scalar>
+loss_sum slice<Scalar>::forward(const pass<Scalar>& p) const {
+  slice_sizes ends;
+  const auto at = place(p.samples, ends);
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    layers_[i]->forward(frame_of(p, i, at));
+  if (!last_)
+    return {};
+  const auto predictions = p.samples * rows_;
+  auto* const logits = p.stash + at.back().output;
+  return cross_entropy<Scalar>::forward(dense(logits, predictions, classes_), p.labels,
+                                        Scalar{1} / static_cast<Scalar>(rows_),
+                                        logits + padded(predictions * classes_),
+                                        *p.threads);
+}
+
+template <class Scalar>
+void slice<Scalar>::backward(const pass<Scalar>& p) const {
+  slice_sizes ends;
+  const auto at = place(p.samples, ends);
+  auto* const kept = p.scratch + largest_scratch(p.samples);
+  Scalar* const inner[] = {kept + largest_kept(p.samples),
+                           kept + largest_kept(p.samples) + largest_inner(p.samples)};
+  for (auto i = layers_.size(); i-- > 0;) {
+    auto f = frame_of(p, i, at);
+    f.kept = kept;
+    if (i + 1 < layers_.size())
+      f.dy = inner[i % 2];
+    if (i > 0)
+      f.dx = inner[(i - 1) % 2];
+    layers_[i]->input_gradient(f);
+    layers_[i]->weight_gradient(f);
+  }
+}
+
+template <class Scalar>
+void slice<Scalar>::input_gradient(const pass<Scalar>& p) const {
+  slice_sizes ends;
+  const auto at = place(p.samples, ends);
+  for (auto i = layers_.size(); i-- > 0;)
+    layers_[i]->input_gradient(frame_of(p, i, at));
+}
+
+template <class Scalar>
+void slice<Scalar>::weight_gradient(const pass<Scalar>& p) const {
+  slice_sizes ends;
+  const auto at = place(p.samples, ends);
+  for (auto i = layers_.size(); i-- > 0;)
+    layers_[i]->weight_gradient(frame_of(p, i, at));
+}
+
+template <class Scalar>
+std::int64_t slice<Scalar>::largest_scratch(std::int64_t samples) const {
+  std::int64_t most = 0;
+  for (const auto& l : layers_)
+    most = std::max(most, l->sizes(samples, threads_).scratch);
+  return padded(most);
+}
+
+template <class Scalar>
+std::int64_t slice<Scalar>::largest_kept(std::int64_t samples) const {
+  std::int64_t most = 0;
+  for (const auto& l : layers_)
+    most = std::max(most, l->sizes(samples, threads_).kept);
+  return padded(most);
+}
+
+template <class Scalar>
+std::int64_t slice<Scalar>::largest_inner(std::int64_t samples) const {
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i + 1 < layers_.size(); ++i)
+    most = std::max(most, samples * layers_[i]->output());
+  return padded(most);
+}
+
+template class slice<float>;
+template class slice<double>;
+
+} // namespace troupe

@@ -1,0 +1,96 @@
+#pragma once
+
+#include "kernels/cross_entropy.hpp"
+#include "models/network.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe {
+
+/// Values of the buffers that a slice needs for a microbatch.
+struct slice_sizes {
+  std::int64_t input =
+    0; ///< Activations or pixels that come in; tokens: as many integers.
+  std::int64_t output = 0;  ///< Activations that go out; none from the last slice.
+  std::int64_t labels = 0;  ///< Integers that the last slice is given.
+  std::int64_t stash = 0;   ///< Kept from the forward to the end of the backward.
+  std::int64_t kept = 0;    ///< Kept from I to W, where a schedule splits backwards.
+  std::int64_t scratch = 0; ///< During any one pass.
+};
+
+/// One microbatch on its way through a slice. A pass uses the fields it needs.
+template <class Scalar>
+struct pass {
+  std::int64_t samples = 0;
+  const std::int32_t* tokens =
+    nullptr;                     ///< Input of the first slice of a language model.
+  const Scalar* input = nullptr; ///< Input of any other slice.
+  const std::int32_t* labels = nullptr; ///< For the last slice.
+  Scalar* output = nullptr;             ///< Not for the last slice.
+  Scalar* stash = nullptr;
+  const Scalar* output_gradient = nullptr; ///< Not for the last slice.
+  Scalar* input_gradient = nullptr;        ///< Not for the first slice.
+  Scalar* kept = nullptr;                  ///< For input_gradient and weight_gradient.
+  std::vector<const Scalar*> parameters;   ///< A bucket a layer.
+  std::vector<Scalar*> gradients;          ///< A bucket a layer.
+  Scalar beta = 0;                         ///< 0 sets the gradients, 1 adds to them.
+  Scalar* scratch = nullptr;
+  team* threads = nullptr;
+};
+
+/// Contiguous layers of a network, with their part of a pass: what a stage computes.
+/// The last slice ends in the loss, summed over samples; a sample's loss is the mean
+/// over its predictions. Gradients are those of that sum.
+template <class Scalar>
+class slice {
+public:
+  /// Layers [first, last) of `whole`. \param threads size of the teams it will be given
+  slice(const network<Scalar>& whole, int first, int last, int threads);
+
+  /// Layers of `whole` as `cut` has cut it, stage by stage.
+  static std::vector<slice> cut_at(const network<Scalar>& whole,
+                                   const std::vector<int>& first_layers, int threads);
+
+  const layer_list<Scalar>& layers() const { return layers_; }
+  bool is_first() const { return first_; }
+  bool is_last() const { return last_; }
+
+  slice_sizes sizes(std::int64_t samples) const;
+
+  /// Floating-point operations of a forward of one sample.
+  double operations() const;
+
+  /// The loss is that of the last slice, summed over predictions; else 0.
+  loss_sum forward(const pass<Scalar>& p) const;
+
+  /// input_gradient and weight_gradient layer by layer: the same bits, less memory.
+  void backward(const pass<Scalar>& p) const;
+
+  void input_gradient(const pass<Scalar>& p) const;
+  void weight_gradient(const pass<Scalar>& p) const;
+
+private:
+  /// Where a layer's part of a buffer begins.
+  struct places {
+    std::int64_t saved, output; // in the stash
+    std::int64_t kept, upper; // in `kept`: the layer's own, and the gradient from above
+  };
+
+  std::vector<places> place(std::int64_t samples, slice_sizes& ends) const;
+  frame<Scalar> frame_of(const pass<Scalar>& p, std::size_t i,
+                         const std::vector<places>& at) const;
+  std::int64_t largest_scratch(std::int64_t samples) const;
+  std::int64_t largest_kept(std::int64_t samples) const;
+  std::int64_t largest_inner(std::int64_t samples) const;
+
+  layer_list<Scalar> layers_;
+  bool first_;
+  bool last_;
+  bool reads_tokens_;
+  std::int64_t rows_;
+  std::int64_t classes_;
+  int threads_;
+};
+
+} // namespace troupe

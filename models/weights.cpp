@@ -1,0 +1,94 @@
+#include "models/weights.hpp"
+
+#include "models/safetensors.hpp"
+
+#include <map>
+#include <memory>
+#include <set>
+
+namespace troupe {
+
+namespace {
+
+std::string text_of(const std::vector<std::int64_t>& dims) {
+  std::string result = "[";
+  for (const auto dim : dims)
+    result += (result.size() > 1 ? ", " : "") + std::to_string(dim);
+  return result + "]";
+}
+
+/// The name under which the network knows a tensor of a GPT-2 file.
+std::string full_name(const std::string& name) {
+  if (name.starts_with("transformer.") || name == "lm_head.weight")
+    return name;
+  return "transformer." + name;
+}
+
+/// The causal masks that older files carry as if they were weights.
+bool is_mask(const std::string& name) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+}
+
+/// What is wrong with a file's tensor for a parameter; empty if nothing is.
+std::string mismatch(const parameter& p, const stored_tensor& t) {
+  if (t.type != "F32")
+    return "tensor '" + t.name + "' is " + t.type + "; weights are read as F32";
+  if (t.dims != p.dims)
+    return "tensor '" + t.name + "' is " + text_of(t.dims) + "; this model needs "
+           + text_of(p.dims);
+  return {};
+}
+
+} // namespace
+
+weight_source initial_weights(const network<float>& whole, std::uint64_t seed) {
+  return [layers = whole.layers, seed](std::size_t layer, float* bucket) {
+    for (const auto& p : layers[layer]->parameters())
+      initialise(p, seed, bucket + p.offset);
+  };
+}
+
+tl::expected<weight_source, std::string> weights_from(const std::filesystem::path& path,
+                                                      const network<float>& whole) {
+  auto opened = safetensors_file::open(path);
+  if (!opened)
+    return tl::unexpected{opened.error()};
+  const auto file = std::make_shared<const safetensors_file>(std::move(*opened));
+  std::map<std::string, stored_tensor> found; // by the network's name
+  for (const auto& t : file->tensors())
+    if (!whole.reads_tokens || !is_mask(t.name))
+      found.emplace(whole.reads_tokens ? full_name(t.name) : t.name, t);
+  if (const auto words = found.find("transformer.wte.weight");
+      whole.reads_tokens && words != found.end())
+    found.emplace("lm_head.weight", words->second); // tied, unless the file has its own
+  const auto refuse = [&](const std::string& why) {
+    return tl::unexpected{path.string() + ": " + why};
+  };
+  std::set<std::string> known;
+  for (const auto* p : whole.parameters()) {
+    known.insert(p->name);
+    const auto t = found.find(p->name);
+    if (t == found.end())
+      return refuse("tensor '" + p->name + "' is missing");
+    if (auto why = mismatch(*p, t->second); !why.empty())
+      return refuse(why);
+  }
+  for (const auto& [name, t] : found)
+    if (!known.contains(name))
+      return refuse("this model has no tensor '" + t.name + "'");
+  return [file, found, layers = whole.layers](std::size_t layer, float* bucket) {
+    for (const auto& p : layers[layer]->parameters())
+      file->read(found.at(p.name), bucket + p.offset);
+  };
+}
+
+std::string save_weights(const std::filesystem::path& path, const network<float>& whole,
+                         const std::vector<const float*>& buckets) {
+  std::vector<tensor_to_store> tensors;
+  for (std::size_t layer = 0; layer < whole.layers.size(); ++layer)
+    for (const auto& p : whole.layers[layer]->parameters())
+      tensors.push_back({p.name, p.dims, buckets[layer] + p.offset});
+  return write_safetensors(path, tensors);
+}
+
+} // namespace troupe

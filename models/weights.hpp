@@ -1,0 +1,34 @@
+#pragma once
+
+#include "models/network.hpp"
+
+#include <tl/expected.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Fills the bucket of a layer, counted over the network, with a run's first values.
+using weight_source = std::function<void(std::size_t layer, float* bucket)>;
+
+/// The values that each parameter begins with, for a seed.
+weight_source initial_weights(const network<float>& whole, std::uint64_t seed);
+
+/// The values in a safetensors file. It must hold the network's parameters, F32, by
+/// name and shape, and nothing else. For gpt also the Hub's own files load: names
+/// without `transformer.`, attention masks (ignored), and no `lm_head.weight` where it
+/// is `wte`. On error says which tensor is missing, unknown or of another shape; the
+/// file is then refused whole.
+tl::expected<weight_source, std::string> weights_from(const std::filesystem::path& path,
+                                                      const network<float>& whole);
+
+/// Writes all parameters. \param buckets a layer each. Empty on success, else what went
+/// wrong.
+std::string save_weights(const std::filesystem::path& path, const network<float>& whole,
+                         const std::vector<const float*>& buckets);
+
+} // namespace troupe

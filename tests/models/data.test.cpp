@@ -1,0 +1,276 @@
+#include "models/data/data_set.hpp"
+#include "models/data/mnist.hpp"
+#include "models/data/shuffle.hpp"
+#include "models/data/synthetic.hpp"
+#include "models/data/text.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+struct text_sample {
+  explicit text_sample(std::int64_t length)
+    : tokens(static_cast<std::size_t>(length)), labels(tokens.size()) {
+    // nop
+  }
+
+  sample_view view() { return {.tokens = tokens.data(), .labels = labels.data()}; }
+
+  std::vector<std::int32_t> tokens, labels;
+};
+
+struct image_sample {
+  sample_view view() { return {.pixels = pixels.data(), .labels = &label}; }
+
+  std::vector<float> pixels = std::vector<float>(784);
+  std::int32_t label = -1;
+};
+
+std::string some_text(std::size_t size) {
+  std::string result;
+  for (std::size_t i = 0; i < size; ++i)
+    result += static_cast<char>('a' + i % 23);
+  return result;
+}
+
+const std::string mnist_folder = TROUPE_SHARED_DATA "/mnist";
+
+} // namespace
+
+TEST_CASE("text in order is bytes kT to kT+T, wrapping", "[text]") {
+  temporary_folder folder;
+  const auto path = folder.write("a.txt", some_text(100));
+  const auto data = *text_data(path, text_order::sequential, 16, 256, 1);
+  const auto text = some_text(100);
+  for (const std::int64_t k : {0, 1, 5, 6, 7, 1000}) {
+    text_sample s{16};
+    data->training(k, s.view());
+    for (std::int64_t t = 0; t < 16; ++t) {
+      CHECK(s.tokens[static_cast<std::size_t>(t)]
+            == text[static_cast<std::size_t>((k * 16 + t) % 100)]);
+      CHECK(s.labels[static_cast<std::size_t>(t)]
+            == text[static_cast<std::size_t>((k * 16 + t + 1) % 100)]);
+    }
+  }
+}
+
+TEST_CASE("windows at random depend on the seed and never touch what is held out",
+          "[text]") {
+  temporary_folder folder;
+  auto text = some_text(1000);
+  text.replace(900, 100, std::string(100, '!'));
+  const auto path = folder.write("a.txt", text);
+  const auto one = *text_data(path, text_order::random, 16, 256, 1);
+  const auto same = *text_data(path, text_order::random, 16, 256, 1);
+  const auto other = *text_data(path, text_order::random, 16, 256, 2);
+  int differ = 0;
+  std::set<std::int32_t> starts;
+  for (int k = 0; k < 200; ++k) {
+    text_sample a{16}, b{16}, c{16};
+    one->training(k, a.view());
+    same->training(k, b.view());
+    other->training(k, c.view());
+    CHECK(a.tokens == b.tokens);
+    differ += a.tokens != c.tokens;
+    starts.insert(a.tokens[0]);
+    for (std::size_t t = 0; t + 1 < 16; ++t)
+      CHECK(a.labels[t] == a.tokens[t + 1]);
+    CHECK(std::ranges::find(a.labels, '!') == a.labels.end());
+  }
+  CHECK(differ > 150);
+  CHECK(starts.size() > 10);
+  CHECK(one->evaluation_size() == 6);
+  text_sample last{16};
+  one->evaluation(5, last.view());
+  CHECK(last.tokens[0] == '!');
+}
+
+TEST_CASE("a folder is all its files in order of name", "[text]") {
+  temporary_folder folder;
+  folder.write("b.txt", some_text(50));
+  folder.write("a.txt", std::string(50, 'z'));
+  const auto data = *text_data(folder.path(), text_order::sequential, 8, 256, 1);
+  text_sample s{8};
+  data->training(0, s.view());
+  CHECK(s.tokens[0] == 'z');
+  data->training(7, s.view());
+  CHECK(s.tokens[0] == 'a' + 6);
+}
+
+TEST_CASE("texts that cannot be used are refused", "[text]") {
+  temporary_folder folder;
+  const auto refusal = [&](const std::string& text, std::int64_t words,
+                           std::int64_t length) {
+    const auto data =
+      text_data(folder.write("t", text), text_order::random, length, words, 1);
+    return data ? std::string{} : data.error();
+  };
+  CHECK_THAT(refusal("short", 256, 16),
+             ContainsSubstring("longer than a sequence of 16"));
+  CHECK_THAT(refusal("", 256, 16), ContainsSubstring("has 0 bytes"));
+  CHECK_THAT(refusal(some_text(500), 100, 16),
+             ContainsSubstring("holds byte 119") && ContainsSubstring("--vocab 100"));
+  CHECK_THAT(text_data(folder.path() / "none", text_order::random, 8, 256, 1).error(),
+             ContainsSubstring("cannot read the text"));
+}
+
+TEST_CASE("a Markov source has the entropy it claims", "[synthetic]") {
+  const auto data = synthetic_text(64, 10, 1);
+  std::map<std::pair<int, int>, double> pairs;
+  std::map<int, double> firsts;
+  for (int k = 0; k < 2000; ++k) {
+    text_sample s{64};
+    data->training(k, s.view());
+    for (std::size_t t = 0; t < 64; ++t) {
+      ++pairs[{s.tokens[t], s.labels[t]}];
+      ++firsts[s.tokens[t]];
+    }
+  }
+  double entropy = 0;
+  for (const auto& [pair, count] : pairs)
+    entropy -= count * std::log(count / firsts[pair.first]);
+  entropy /= 64 * 2000;
+  CHECK(std::abs(entropy - *data->loss_floor()) < 0.005);
+  CHECK(std::abs(*data->loss_floor() - 1.75 * std::log(2)) < 1e-12);
+  CHECK(*synthetic_text(8, 1, 1)->loss_floor() == 0);
+  CHECK(std::abs(*synthetic_text(8, 2, 1)->loss_floor() - std::log(2)) < 1e-12);
+  CHECK(std::abs(*synthetic_text(8, 3, 1)->loss_floor() - 1.5 * std::log(2)) < 1e-12);
+}
+
+TEST_CASE("synthetic samples depend on seed and index, and evaluation is apart",
+          "[synthetic]") {
+  const auto one = synthetic_text(16, 50, 1), other = synthetic_text(16, 50, 2);
+  text_sample a{16}, b{16};
+  one->training(3, a.view());
+  one->training(3, b.view());
+  CHECK(a.tokens == b.tokens);
+  other->training(3, b.view());
+  CHECK(a.tokens != b.tokens);
+  one->evaluation(3, b.view());
+  CHECK(a.tokens != b.tokens);
+  const auto images = synthetic_images(1);
+  image_sample p, q;
+  std::set<int> kinds;
+  for (int k = 0; k < 100; ++k) {
+    images->training(k, p.view());
+    images->training(k, q.view());
+    CHECK(p.pixels == q.pixels);
+    kinds.insert(p.label);
+    CHECK(std::ranges::min(p.pixels) >= 0);
+    CHECK(std::ranges::max(p.pixels) <= 1);
+  }
+  CHECK(kinds.size() == 10);
+}
+
+TEST_CASE("each epoch has each item once, in an order of its own", "[shuffle]") {
+  for (const std::int64_t size : {1, 2, 7, 64, 1000}) {
+    const epoch_shuffle order{size, 5};
+    std::vector<std::int64_t> first, second;
+    for (std::int64_t i = 0; i < size; ++i) {
+      first.push_back(order.at(i));
+      second.push_back(order.at(size + i));
+    }
+    if (size > 10)
+      CHECK(first != second);
+    for (auto* items : {&first, &second}) {
+      std::ranges::sort(*items);
+      for (std::int64_t i = 0; i < size; ++i)
+        CHECK((*items)[static_cast<std::size_t>(i)] == i);
+    }
+  }
+}
+
+TEST_CASE("MNIST's t10k pair is split 9,000 to 1,000", "[mnist]") {
+  if (!std::filesystem::exists(mnist_folder))
+    SKIP("no " << mnist_folder);
+  const auto data = mnist_data(mnist_folder, 1);
+  REQUIRE(data.has_value());
+  CHECK((*data)->epoch() == 9000);
+  CHECK((*data)->evaluation_size() == 1000);
+  image_sample s;
+  (*data)->evaluation(999, s.view());
+  CHECK(s.label == 6); // the last image of the set
+  CHECK(std::ranges::max(s.pixels) > 0.9F);
+  std::map<int, int> labels;
+  for (std::int64_t k = 0; k < 9000; ++k) {
+    (*data)->training(k, s.view());
+    ++labels[s.label];
+  }
+  CHECK(labels.size() == 10);
+}
+
+namespace {
+
+/// An IDX file of `count` images, or of labels without `side`.
+std::string idx(int count, int side) {
+  const auto word = [](int v) {
+    return std::string{static_cast<char>(v >> 24), static_cast<char>(v >> 16),
+                       static_cast<char>(v >> 8), static_cast<char>(v)};
+  };
+  if (side == 0)
+    return word(0x801) + word(count)
+           + std::string(static_cast<std::size_t>(count), '\3');
+  return word(0x803) + word(count) + word(side) + word(side)
+         + std::string(static_cast<std::size_t>(count * side * side), '\7');
+}
+
+std::string mnist_refusal(const std::string& images, const std::string& labels) {
+  temporary_folder folder;
+  if (!images.empty())
+    folder.write("t10k-images-idx3-ubyte", images);
+  folder.write("t10k-labels-idx1-ubyte", labels);
+  const auto data = mnist_data(folder.path(), 1);
+  return data ? "" : data.error();
+}
+
+} // namespace
+
+TEST_CASE("damaged IDX files are refused whole", "[mnist]") {
+  CHECK(mnist_refusal(idx(20, 28), idx(20, 0)).empty());
+  CHECK_THAT(mnist_refusal("", idx(20, 0)), ContainsSubstring("has no t10k-images"));
+  CHECK_THAT(mnist_refusal(idx(20, 28).substr(0, 3), idx(20, 0)),
+             ContainsSubstring("shorter than its header"));
+  CHECK_THAT(mnist_refusal(idx(20, 28).substr(0, 9000), idx(20, 0)),
+             ContainsSubstring("bytes of data where its header says"));
+  CHECK_THAT(mnist_refusal(idx(20, 28) + "x", idx(20, 0)),
+             ContainsSubstring("bytes of data where its header says"));
+  CHECK_THAT(mnist_refusal(idx(20, 27), idx(20, 0)), ContainsSubstring("not 28 by 28"));
+  CHECK_THAT(mnist_refusal(idx(20, 0), idx(20, 0)), ContainsSubstring("magic number"));
+  CHECK_THAT(mnist_refusal(idx(20, 28), idx(19, 0)),
+             ContainsSubstring("19 t10k labels for 20 images"));
+  auto letters = idx(20, 0);
+  letters.back() = 'x';
+  CHECK_THAT(mnist_refusal(idx(20, 28), letters), ContainsSubstring("not digits"));
+  CHECK_THAT(mnist_refusal("\x1f\x8b" + std::string(100, 'x'), idx(20, 0)),
+             ContainsSubstring("damaged"));
+}
+
+TEST_CASE("data is named as users name it", "[data]") {
+  temporary_folder folder;
+  const auto path = folder.write("a.txt", some_text(500)).string();
+  const model_options gpt{"gpt", 1, 8, 2, 8, 256}, mlp{"mlp"};
+  CHECK(open_data("synthetic", gpt, 1).has_value());
+  CHECK(open_data("synthetic", mlp, 1).has_value());
+  CHECK(open_data("text:" + path, gpt, 1).has_value());
+  CHECK_THAT((*open_data("text:" + path + ",order=sequential", gpt, 1))->description(),
+             ContainsSubstring("in order"));
+  const auto refusal = [&](const std::string& name, const model_options& model) {
+    return open_data(name, model, 1).error();
+  };
+  CHECK_THAT(refusal("cifar", mlp),
+             ContainsSubstring("no data 'cifar'") && ContainsSubstring("mnist:FOLDER"));
+  CHECK_THAT(refusal("text:", gpt), ContainsSubstring("no data 'text:'"));
+  CHECK_THAT(refusal("text:" + path, mlp), ContainsSubstring("trains on images"));
+  CHECK_THAT(refusal("mnist:" + path, gpt), ContainsSubstring("trains on text"));
+  CHECK_THAT(refusal("text:" + path + ",order=random2", gpt),
+             ContainsSubstring("random or sequential"));
+}

@@ -1,0 +1,106 @@
+#include "models/network.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::int64_t values_of(const network<float>& whole) {
+  std::int64_t sum = 0;
+  for (const auto* p : whole.parameters())
+    sum += p->values();
+  return sum;
+}
+
+std::string refusal_of(const model_options& options) {
+  const auto made = make_network<float>(options);
+  return made ? "" : made.error();
+}
+
+} // namespace
+
+TEST_CASE("networks have the parameters of their papers", "[network]") {
+  // GPT-2 small has 124,439,808, and its untied head 50257 * 768 more.
+  CHECK(values_of(*make_network<float>({"gpt", 12, 768, 12, 1024, 50257}))
+        == 124'439'808 + 50257 * 768);
+  CHECK(values_of(*make_network<float>({"lenet"})) == 44'426);
+  CHECK(values_of(*make_network<float>({"mlp", 2, 100})) == 785 * 100 + 101 * 10);
+}
+
+TEST_CASE("models and sizes that are not are refused", "[network]") {
+  CHECK_THAT(refusal_of({"resnet"}), ContainsSubstring("no model 'resnet'")
+                                       && ContainsSubstring("gpt, lenet, mlp"));
+  CHECK_THAT(refusal_of({"gpt", 2, 10, 3}), ContainsSubstring("must divide d-model"));
+  CHECK_THAT(refusal_of({"gpt", 0}), ContainsSubstring("from 1 to"));
+  CHECK_THAT(refusal_of({"gpt", 2, 8, 2, -1}), ContainsSubstring("from 1 to"));
+}
+
+TEST_CASE("the embedding stays with the first block, the head with the last",
+          "[network]") {
+  const auto whole = *make_network<float>({"gpt", 6, 8, 2, 4, 5});
+  CHECK(whole.units() == 6);
+  CHECK(*cut(whole, 4, {2, 2, 1, 1}) == std::vector{0, 5, 9, 11, 14});
+  CHECK(*cut(whole, 1, {}) == std::vector{0, 14});
+}
+
+TEST_CASE("the largest stage costs as little as possible", "[network]") {
+  const auto lenet = *make_network<float>({"lenet"});
+  for (int stages = 1; stages <= 5; ++stages) {
+    const auto first = *cut(lenet, stages, {});
+    REQUIRE(first.size() == static_cast<std::size_t>(stages) + 1);
+    const auto largest = [&](const std::vector<int>& at) {
+      double most = 0;
+      for (std::size_t s = 0; s + 1 < at.size(); ++s) {
+        double cost = 0;
+        for (int l = at[s]; l < at[s + 1]; ++l)
+          cost += lenet.layers[static_cast<std::size_t>(l)]->operations();
+        most = std::max(most, cost);
+      }
+      return most;
+    };
+    for (int moved = 1; moved < stages; ++moved)
+      for (const int by : {-1, 1}) {
+        auto other = first;
+        other[static_cast<std::size_t>(moved)] += by;
+        if (std::ranges::adjacent_find(other, std::ranges::greater_equal{})
+            == other.end())
+          CHECK(largest(first) <= largest(other));
+      }
+  }
+}
+
+TEST_CASE("splits that do not fit are refused with what does", "[network]") {
+  const auto whole = *make_network<float>({"gpt", 4, 8, 2, 4, 5});
+  CHECK_THAT(cut(whole, 5, {}).error(), ContainsSubstring("at most 4 stages"));
+  for (const std::vector<int>& bad :
+       {std::vector{2, 2, 1}, {4}, {4, 0}, {5, -1}, {1, 1, 1, 1}})
+    CHECK_THAT(cut(whole, 2, bad).error(),
+               ContainsSubstring("each of the 2 stages at least one of the model's 4"));
+}
+
+TEST_CASE("first values depend on seed, name and shape alone", "[parameter]") {
+  const auto values = [](const parameter& p, std::uint64_t seed) {
+    std::vector<float> result(static_cast<std::size_t>(p.values()));
+    initialise(p, seed, result.data());
+    return result;
+  };
+  parameter p{"fc1.weight", {20, 30}, beginning::normal, 0.5};
+  const auto first = values(p, 1);
+  p.offset = 48;
+  CHECK(values(p, 1) == first);
+  CHECK(values(p, 2) != first);
+  CHECK(values({"fc2.weight", {20, 30}, beginning::normal, 0.5}, 1) != first);
+  CHECK(values({"fc1.weight", {30, 20}, beginning::normal, 0.5}, 1) != first);
+  double sum = 0, squares = 0;
+  for (const float x : first) {
+    sum += static_cast<double>(x);
+    squares += static_cast<double>(x) * static_cast<double>(x);
+  }
+  CHECK(std::abs(sum / 600) < 0.06);
+  CHECK(std::abs(squares / 600 - 0.25) < 0.04);
+  for (const float x : values({"w", {500}, beginning::uniform, 0.5}, 3))
+    CHECK(std::abs(x) <= 0.5F);
+}

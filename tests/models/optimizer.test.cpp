@@ -1,0 +1,84 @@
+#include "models/optimizer.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cmath>
+
+using namespace troupe;
+
+namespace {
+
+std::vector<std::vector<parameter>> two_parameters(std::int64_t& values) {
+  std::vector<parameter> bucket{{"w", {2, 2}, beginning::zeros},
+                                {"b", {2}, beginning::zeros}};
+  values = place_in_bucket(bucket);
+  return {bucket};
+}
+
+/// One parameter value after updates with gradient 1 a sample.
+std::vector<float> after(const optimizer_options& options, int updates) {
+  memory_account account;
+  std::int64_t values = 0;
+  auto layout = two_parameters(values);
+  optimizer o{options, layout, {values}, 1000, account};
+  std::vector<float> p(static_cast<std::size_t>(values), 1);
+  const std::vector<float> sum(static_cast<std::size_t>(values), 10);
+  for (int i = 0; i < updates; ++i)
+    o.update(10, 1, {sum.data()}, {p.data()}, {p.data()});
+  CHECK(o.samples() == 10 * updates);
+  return {p[0], p[16]};
+}
+
+} // namespace
+
+TEST_CASE("the gradient of an update is the mean over its samples", "[optimizer]") {
+  optimizer_options sgd{.kind = optimizer_kind::sgd, .rate = 0.25};
+  CHECK(after(sgd, 1)[0] == 0.75F);
+  CHECK(after(sgd, 2)[0] == 0.5F);
+  sgd.momentum = 0.5;
+  CHECK(after(sgd, 2)[0] == 0.75F - 0.25F * 1.5F);
+}
+
+TEST_CASE("weight decay spares biases only when told to", "[optimizer]") {
+  optimizer_options sgd{.kind = optimizer_kind::sgd, .rate = 0.5, .weight_decay = 0.5};
+  CHECK(after(sgd, 1) == std::vector<float>{0.25F, 0.25F});
+  sgd.decay_only_matrices = true;
+  CHECK(after(sgd, 1) == std::vector<float>{0.25F, 0.5F});
+}
+
+TEST_CASE("optimizer state is as large as its kind needs", "[optimizer]") {
+  CHECK(optimizer::state_size({.kind = optimizer_kind::sgd}) == 0);
+  CHECK(optimizer::state_size({.kind = optimizer_kind::sgd, .momentum = 0.9}) == 1);
+  CHECK(optimizer::state_size({.kind = optimizer_kind::adamw}) == 2);
+  memory_account account;
+  std::int64_t values = 0;
+  auto layout = two_parameters(values);
+  const optimizer o{{}, layout, {values}, 1, account};
+  CHECK(account.peak() == 2 * 4 * values);
+}
+
+TEST_CASE("rates run over samples", "[optimizer]") {
+  const auto rate = [](const char* text, std::int64_t first, std::int64_t last) {
+    return rate_schedule::parse(text)->factor(first, last, 1000);
+  };
+  CHECK(rate("constant", 0, 10) == 1);
+  CHECK(rate("warmup=100", 0, 10) == 0.1);
+  CHECK(rate("warmup=100", 90, 100) == 1);
+  CHECK(rate("constant,warmup=100", 500, 510) == 1);
+  CHECK(rate("cosine", 0, 10) == 1);
+  CHECK(std::abs(rate("cosine", 500, 510) - 0.5) < 1e-12);
+  CHECK(rate("cosine", 1000, 1010) == 0);
+  CHECK(rate("cosine,floor=0.1", 1000, 1010) == 0.1);
+  CHECK(std::abs(rate("cosine,warmup=200", 600, 610) - 0.5) < 1e-12);
+  for (const char* bad :
+       {"linear", "cosine,floor=2", "warmup=-1", "warmup=x", "warmup", "floor=0.1x"})
+    CHECK_THAT(rate_schedule::parse(bad).error(),
+               Catch::Matchers::ContainsSubstring("write constant or cosine"));
+}
+
+TEST_CASE("clipping is PyTorch's", "[optimizer]") {
+  CHECK(clip_factor(0, 100) == 1);
+  CHECK(clip_factor(1, 0.5) == 1);
+  CHECK(clip_factor(1, 2) == 1 / (2 + 1e-6));
+}

@@ -1,0 +1,188 @@
+#include "models/weights.hpp"
+
+#include "models/safetensors.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <map>
+#include <numeric>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+network<float> tiny_gpt() {
+  return *make_network<float>({"gpt", 2, 8, 2, 4, 5});
+}
+
+std::vector<std::vector<float>> filled(const network<float>& whole,
+                                       const weight_source& weights) {
+  std::vector<std::vector<float>> result;
+  for (std::size_t l = 0; l < whole.layers.size(); ++l) {
+    result.emplace_back(static_cast<std::size_t>(whole.layers[l]->bucket()));
+    weights(l, result.back().data());
+  }
+  return result;
+}
+
+std::vector<const float*> pointers(const std::vector<std::vector<float>>& buckets) {
+  std::vector<const float*> result;
+  for (const auto& b : buckets)
+    result.push_back(b.data());
+  return result;
+}
+
+/// A file with this header and so many bytes of data.
+std::filesystem::path with_header(const temporary_folder& folder,
+                                  const std::string& header, std::size_t data,
+                                  std::uint64_t claimed = 0) {
+  const std::uint64_t length = claimed != 0 ? claimed : header.size();
+  std::string prefix(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i)
+    prefix[i] = static_cast<char>(length >> (8 * i));
+  return folder.write("w.safetensors", prefix + header + std::string(data, '\0'));
+}
+
+} // namespace
+
+TEST_CASE("weights that are saved come back to the bit", "[weights]") {
+  temporary_folder folder;
+  const auto path = folder.path() / "w.safetensors";
+  for (const char* name : {"gpt", "mlp", "lenet"}) {
+    const auto whole = *make_network<float>({name, 2, 8, 2, 4, 5});
+    const auto first = filled(whole, initial_weights(whole, 7));
+    CHECK(save_weights(path, whole, pointers(first)).empty());
+    const auto read = weights_from(path, whole);
+    REQUIRE(read.has_value());
+    CHECK(filled(whole, *read) == first);
+  }
+}
+
+TEST_CASE("a GPT's file has Hugging Face's names and orientation", "[weights]") {
+  temporary_folder folder;
+  const auto path = folder.path() / "w.safetensors";
+  const auto whole = tiny_gpt();
+  const auto first = filled(whole, initial_weights(whole, 7));
+  save_weights(path, whole, pointers(first));
+  const auto file = safetensors_file::open(path);
+  REQUIRE(file.has_value());
+  using dims = std::vector<std::int64_t>;
+  CHECK(file->find("transformer.h.0.attn.c_attn.weight")->dims == dims{8, 24});
+  CHECK(file->find("transformer.h.1.mlp.c_fc.weight")->dims == dims{8, 32});
+  CHECK(file->find("transformer.h.1.mlp.c_proj.weight")->dims == dims{32, 8});
+  CHECK(file->find("transformer.wpe.weight")->dims == dims{4, 8});
+  CHECK(file->find("transformer.ln_f.bias")->dims == dims{8});
+  CHECK(file->find("lm_head.weight")->dims == dims{5, 8});
+  CHECK(file->tensors().size() == 2 + 2 * 12 + 3);
+}
+
+TEST_CASE("the Hub's own gpt2 file loads", "[weights]") {
+  temporary_folder folder;
+  const auto whole = tiny_gpt();
+  const auto first = filled(whole, initial_weights(whole, 7));
+  std::vector<tensor_to_store> tensors;
+  for (std::size_t l = 0; l < whole.layers.size(); ++l)
+    for (const auto& p : whole.layers[l]->parameters())
+      if (p.name != "lm_head.weight")
+        tensors.push_back({p.name.substr(std::string{"transformer."}.size()), p.dims,
+                           first[l].data() + p.offset});
+  const std::vector<float> mask(16);
+  tensors.push_back({"h.0.attn.bias", {1, 1, 4, 4}, mask.data()});
+  tensors.push_back({"h.1.attn.masked_bias", {1}, mask.data()});
+  const auto path = folder.path() / "hub.safetensors";
+  REQUIRE(write_safetensors(path, tensors).empty());
+  const auto read = weights_from(path, whole);
+  REQUIRE(read.has_value());
+  const auto loaded = filled(whole, *read);
+  for (std::size_t l = 0; l + 1 < whole.layers.size(); ++l)
+    CHECK(loaded[l] == first[l]);
+  const auto& head = whole.layers.back()->parameters().back();
+  CHECK(std::equal(loaded[0].begin(), loaded[0].begin() + 40,
+                   loaded.back().begin() + head.offset)); // lm_head is wte
+}
+
+TEST_CASE("missing, extra and misshapen tensors are refused by name", "[weights]") {
+  temporary_folder folder;
+  const auto path = folder.path() / "w.safetensors";
+  const auto whole = tiny_gpt();
+  const auto first = filled(whole, initial_weights(whole, 7));
+  save_weights(path, whole, pointers(first));
+  const auto refusal = [&](const network<float>& other) {
+    return weights_from(path, other).error();
+  };
+  CHECK_THAT(refusal(*make_network<float>({"gpt", 3, 8, 2, 4, 5})),
+             ContainsSubstring("'transformer.h.2.ln_1.weight' is missing"));
+  CHECK_THAT(refusal(*make_network<float>({"gpt", 1, 8, 2, 4, 5})),
+             ContainsSubstring("no tensor 'transformer.h.1."));
+  CHECK_THAT(
+    refusal(*make_network<float>({"gpt", 2, 8, 2, 6, 5})),
+    ContainsSubstring("'transformer.wpe.weight' is [4, 8]; this model needs [6, 8]"));
+  CHECK_THAT(refusal(*make_network<float>({"lenet"})),
+             ContainsSubstring("'conv1.weight' is missing"));
+}
+
+TEST_CASE("damaged safetensors files are refused whole", "[safetensors]") {
+  temporary_folder folder;
+  const auto refusal = [](const std::filesystem::path& path) {
+    const auto file = safetensors_file::open(path);
+    return file ? std::string{"it is sound"} : file.error();
+  };
+  const std::string a = R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
+  CHECK(refusal(with_header(folder, "{" + a + "}", 8)) == "it is sound");
+  CHECK(refusal(with_header(folder, R"({"__metadata__":{"x":"y"},)" + a + "}  ", 8))
+        == "it is sound");
+  CHECK_THAT(refusal(folder.path() / "none"), ContainsSubstring("cannot read"));
+  CHECK_THAT(refusal(folder.write("s", "abc")),
+             ContainsSubstring("shorter than the 8 bytes"));
+  CHECK_THAT(refusal(with_header(folder, "{}", 0, std::uint64_t{1} << 62)),
+             ContainsSubstring("header claims 4611686018427387904 bytes"));
+  CHECK_THAT(refusal(with_header(folder, "{}", 0, 100)),
+             ContainsSubstring("claims 100"));
+  CHECK_THAT(refusal(with_header(folder, "{" + a + "}", 7)),
+             ContainsSubstring("lies outside the file"));
+  CHECK_THAT(refusal(with_header(folder, "{" + a + "}", 9)),
+             ContainsSubstring("behind the last tensor"));
+  CHECK_THAT(refusal(with_header(folder, "[1]", 0)),
+             ContainsSubstring("not a JSON object"));
+  CHECK_THAT(refusal(with_header(folder, "{" + a, 8)),
+             ContainsSubstring("not a JSON object"));
+  CHECK_THAT(refusal(with_header(folder, "{" + a + "," + a + "}", 8)),
+             ContainsSubstring("'a' comes twice"));
+  const auto b = [](const std::string& type, const std::string& shape,
+                    const std::string& offsets) {
+    return R"(,"b":{"dtype":")" + type + R"(","shape":)" + shape + R"(,"data_offsets":)"
+           + offsets + "}}";
+  };
+  const auto with_b = [&](const std::string& more) {
+    return refusal(with_header(folder, "{" + a + more, 16));
+  };
+  CHECK(with_b(b("F32", "[1,2]", "[8,16]")) == "it is sound");
+  CHECK_THAT(with_b(b("F32", "[2]", "[4,12]")), ContainsSubstring("overlaps"));
+  CHECK_THAT(with_b(b("F32", "[1]", "[12,16]")), ContainsSubstring("a gap before"));
+  CHECK_THAT(with_b(b("F32", "[3]", "[8,16]")),
+             ContainsSubstring("8 bytes where its shape"));
+  CHECK_THAT(with_b(b("F33", "[2]", "[8,16]")), ContainsSubstring("unknown type"));
+  CHECK_THAT(with_b(b("F32", "[-2]", "[8,16]")), ContainsSubstring("whole numbers"));
+  CHECK_THAT(with_b(b("F32", "[9223372036854775807,9]", "[8,16]")),
+             ContainsSubstring("larger than any memory"));
+  CHECK_THAT(with_b(b("F32", "[2]", "[16,8]")), ContainsSubstring("outside the file"));
+  CHECK_THAT(with_b(R"(,"b":7})"), ContainsSubstring("lacks a dtype"));
+}
+
+TEST_CASE("a file that cannot be written leaves the old one alone", "[safetensors]") {
+  temporary_folder folder;
+  const auto path = folder.write("w.safetensors", "precious");
+  const std::vector<float> values(4);
+  const tensor_to_store t{"a", {4}, values.data()};
+  CHECK_THAT(write_safetensors(folder.path() / "none" / "w", {&t, 1}),
+             ContainsSubstring("cannot write"));
+  std::filesystem::create_directory(folder.path() / "w.safetensors.unfinished");
+  CHECK_THAT(write_safetensors(path, {&t, 1}), ContainsSubstring("cannot write"));
+  std::ifstream file{path};
+  std::string content;
+  file >> content;
+  CHECK(content == "precious");
+}
