@@ -1,7 +1,7 @@
 #include "schedules/bounds.hpp"
 
 #include "schedules/program.hpp"
-#include "schedules/version_ledger.hpp"
+#include "schedules/stage_ledger.hpp"
 
 #include <algorithm>
 
@@ -9,57 +9,46 @@ namespace troupe {
 
 namespace {
 
-/// What a stage holds after each action of its rank's program.
+/// Follows what one stage holds through its rank's program.
 class holdings {
 public:
   holdings(const schedule& sch, const shape& dims, hosted_stage where)
-    : schedule_(sch), dims_(dims), where_(where) {
-    ledger_.need_from(oldest_version_needed(sch, dims, where, 0));
+    : where_(where), books_(sch, dims, where) {
+    // nop
   }
 
   bool is(const action& a) const { return hosted_stage{a.replica, a.stage} == where_; }
 
   void after(const action& a) {
-    const auto version = version_read(schedule_, dims_, a.stage, a.microbatch);
     switch (a.what) {
     case op::forward:
-      grow(stashes_, peak_.stashes);
-      ledger_.hold(*version);
-      ledger_.need_from(oldest_version_needed(schedule_, dims_, where_, ++forwarded_));
+      books_.begin_forward(a.microbatch);
       break;
     case op::input_gradient:
-      grow(split_, peak_.split_backward);
+      most_split_ = std::max(most_split_, ++split_);
       break;
     case op::weight_gradient:
       --split_;
-      [[fallthrough]];
+      books_.end_backward(a.microbatch);
+      break;
     case op::backward:
-      --stashes_;
-      ledger_.release(*version);
+      books_.end_backward(a.microbatch);
       break;
     case op::update:
-      ledger_.advance();
+      books_.begin_update();
       break;
     }
   }
 
   stage_bounds peak() const {
-    auto result = peak_;
-    result.versions = ledger_.peak();
-    return result;
+    return {books_.peak_held(), most_split_, books_.versions_peak()};
   }
 
 private:
-  static void grow(int& now, int& most) { most = std::max(most, ++now); }
-
-  const schedule& schedule_;
-  shape dims_;
   hosted_stage where_;
-  version_ledger ledger_;
-  int forwarded_ = 0;
-  int stashes_ = 0;
-  int split_ = 0;
-  stage_bounds peak_{0, 0, 1};
+  stage_ledger books_;
+  int split_ = 0; // between I and W
+  int most_split_ = 0;
 };
 
 } // namespace

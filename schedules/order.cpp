@@ -8,8 +8,9 @@ namespace troupe {
 
 namespace {
 
-/// Follows a program. An update that had to wait for others comes back as an arrival
-/// and goes first; what follows it in the program need not wait for it.
+/// Follows a program. An update that has to wait for others comes back as an arrival
+/// and goes first. Forwards behind it need not wait for it, unless they read what it
+/// makes; backwards must, as they sum where it still reads.
 class program_order : public order {
 public:
   program_order(const schedule& sch, const shape& dims, int rank)
@@ -28,10 +29,15 @@ public:
     const auto result = *front;
     program_.pop();
     ++open_;
+    if (result.what == op::update)
+      updates_.push_back(result);
     return result;
   }
 
-  void ended(const action&) override { --open_; }
+  void ended(const action& a) override {
+    --open_;
+    std::erase(updates_, a);
+  }
 
   bool finished() override { return open_ == 0 && program_.front() == nullptr; }
 
@@ -41,7 +47,9 @@ public:
   }
 
 private:
-  static bool ready(const action& a, waiting& arrived) {
+  bool ready(const action& a, waiting& arrived) const {
+    if (a.what != op::forward && updating(a))
+      return false;
     if (a.what == op::update || a.what == op::weight_gradient)
       return true; // its inputs are what this rank ran before
     auto input = a;
@@ -50,8 +58,15 @@ private:
     return arrived.take(input);
   }
 
+  bool updating(const action& a) const {
+    return std::ranges::any_of(updates_, [&](const action& u) {
+      return u.stage == a.stage && u.replica == a.replica;
+    });
+  }
+
   program program_;
-  int open_ = 0; // granted and not yet ended
+  int open_ = 0;                // granted and not yet ended
+  std::vector<action> updates_; // of those
 };
 
 /// AMPNet's rule: an update as soon as enough gradients are summed, else the earliest

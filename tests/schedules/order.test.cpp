@@ -63,8 +63,10 @@ TEST_CASE("an update that had to wait goes first when it comes back", "[order]")
   CHECK(rank.next() == on_stage_0(op::backward, 0));
   CHECK(rank.next() == on_stage_0(op::update, 0)); // pauses: not ended
   CHECK(rank.next() == on_stage_0(op::forward, 1));
+  CHECK_FALSE(rank.next()); // a backward would sum where the update reads
   rank.arrive(op::update, 0);
   CHECK(rank.next() == on_stage_0(op::update, 0));
+  rank.todo->ended(on_stage_0(op::update, 0));
   CHECK(rank.next() == on_stage_0(op::backward, 1));
 }
 
