@@ -37,6 +37,10 @@ nanoseconds wall_clock::now() const {
   return (paused_at >= 0 ? paused_at : steady()) - origin_;
 }
 
+void wall_clock::restart() {
+  origin_ = steady();
+}
+
 void wall_clock::pause() {
   paused_at_ = steady();
 }

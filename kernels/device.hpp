@@ -40,6 +40,7 @@ public:
   wall_clock();
 
   nanoseconds now() const;
+  void restart(); ///< From 0.
   void pause();
   void resume();
 

@@ -1,41 +1,36 @@
 #include "kernels/virtual_clock.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace troupe {
 
-bool virtual_clock::later(const entry& a, const entry& b) {
-  return std::tie(a.when, a.number) > std::tie(b.when, b.number);
-}
-
 void virtual_clock::at(nanoseconds when, event what) {
-  events_.push_back({when, numbered_++, std::move(what)});
-  std::ranges::push_heap(events_, later);
+  auto& instant = when == now_ ? due_ : events_[when];
+  instant.push_back(std::move(what));
 }
 
 void virtual_clock::at_end_of_instant(event what) {
   at_end_.push_back(std::move(what));
 }
 
-bool virtual_clock::end_instant() {
-  const auto due = std::exchange(at_end_, {});
-  for (const auto& what : due)
-    what();
-  return !due.empty();
-}
-
-bool virtual_clock::advance() {
-  if (events_.empty())
-    return false;
-  now_ = events_.front().when;
-  while (!events_.empty() && events_.front().when == now_) {
-    std::ranges::pop_heap(events_, later);
-    const auto what = std::move(events_.back().what);
-    events_.pop_back();
-    what();
+bool virtual_clock::step() {
+  if (next_due_ == due_.size()) {
+    due_.clear();
+    next_due_ = 0;
+    if (!at_end_.empty()) {
+      for (const auto& what : std::exchange(at_end_, {}))
+        what();
+      return true;
+    }
+    if (events_.empty())
+      return false;
+    auto first = events_.extract(events_.begin());
+    now_ = first.key();
+    due_ = std::move(first.mapped());
   }
+  const auto what = std::move(due_[next_due_++]); // it may set others
+  what();
   return true;
 }
 

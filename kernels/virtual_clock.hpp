@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 namespace troupe {
@@ -22,25 +23,17 @@ public:
   /// Calls `what` when nothing else is left to do at this instant.
   void at_end_of_instant(event what);
 
-  /// Calls what waits for the end of this instant; false if nothing does.
-  bool end_instant();
-
-  /// Moves to the time of the next event and calls all events of that time; false if
-  /// there are none.
-  bool advance();
+  /// Calls the next event of this instant; when there is none, all that waits for its
+  /// end; when nothing does, the first event of the next instant. False if there are
+  /// none at all. Event by event, so that what an event touches is still in the cache
+  /// for what follows from it.
+  bool step();
 
 private:
-  struct entry {
-    nanoseconds when;
-    std::uint64_t number;
-    event what;
-  };
-
-  static bool later(const entry& a, const entry& b);
-
   nanoseconds now_ = 0;
-  std::uint64_t numbered_ = 0;
-  std::vector<entry> events_; // a heap, the next in front
+  std::map<nanoseconds, std::vector<event>> events_; // of instants to come
+  std::vector<event> due_;                           // of this instant
+  std::size_t next_due_ = 0;
   std::vector<event> at_end_;
 };
 

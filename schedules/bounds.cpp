@@ -36,6 +36,7 @@ public:
       break;
     case op::update:
       books_.begin_update();
+      books_.end_update();
       break;
     }
   }

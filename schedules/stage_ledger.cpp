@@ -14,7 +14,7 @@ stage_ledger::stage_ledger(const schedule& sch, const shape& dims, hosted_stage 
 
 bool stage_ledger::can_forward(int microbatch) const {
   const auto version = version_read(*schedule_, dims_, where_.stage, microbatch);
-  return !version || *version <= newest();
+  return !version || *version <= made_;
 }
 
 int stage_ledger::begin_forward(int microbatch) {

@@ -38,10 +38,13 @@ public:
   /// A B or W has ended: its gradient is summed, what it held is free.
   void end_backward(int microbatch);
 
-  /// Starts an update with what has been summed since the last.
+  /// Starts an update with what has been summed since the last. The version that it makes
+  /// is there when it has ended.
   update_facts begin_update();
+  void end_update() { ++made_; }
 
   int newest() const { return versions_.newest(); }
+  bool knows(int version) const { return versions_.contains(version); }
   int versions_alive() const { return versions_.alive(); }
   int versions_peak() const { return versions_.peak(); }
   int held() const { return held_; }
@@ -68,6 +71,7 @@ private:
   version_ledger versions_;
   std::vector<entry> in_flight_; // a power of two
   int forwarded_ = 0;
+  int made_ = 0; // the newest version that is there
   int held_ = 0;
   int peak_held_ = 0;
   int summed_ = 0;

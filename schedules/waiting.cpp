@@ -1,6 +1,7 @@
 #include "schedules/waiting.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -36,9 +37,13 @@ bool waiting::take(const action& a) {
 std::optional<action> waiting::lowest(op what) const {
   std::optional<action> best;
   for (const auto& c : channels_)
-    if (c.what == what && c.first < c.microbatches.size())
-      if (const int m = c.microbatches[c.first]; !best || m < best->microbatch)
-        best = action{what, c.replica, c.stage, m};
+    if (c.what == what && c.first < c.microbatches.size()) {
+      const action a{what, c.replica, c.stage, c.microbatches[c.first]};
+      if (!best
+          || std::pair{a.microbatch, a.stage}
+               < std::pair{best->microbatch, best->stage})
+        best = a;
+    }
   return best;
 }
 

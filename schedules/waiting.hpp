@@ -17,7 +17,7 @@ public:
   /// Removes `a`; false if it is not here.
   bool take(const action& a);
 
-  /// The action of this kind with the lowest microbatch.
+  /// The action of this kind with the lowest microbatch, on the lowest stage.
   std::optional<action> lowest(op what) const;
 
 private:

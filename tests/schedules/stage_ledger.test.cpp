@@ -19,6 +19,7 @@ TEST_CASE("pipedream's first stage reads a version for each microbatch in flight
     CHECK(books.version_for_backward(m) == std::max(0, m - 2));
     books.end_backward(m);
     const auto update = books.begin_update();
+    books.end_update();
     CHECK(update.from == m);
     CHECK(update.gradients == 1);
     CHECK(update.stalest == std::min(m, 2));
@@ -38,6 +39,8 @@ TEST_CASE("a flush schedule cannot forward the next batch before its update",
   books.end_backward(0);
   CHECK_FALSE(books.can_forward(1));
   CHECK(books.begin_update().in_place);
+  CHECK_FALSE(books.can_forward(1)); // it is being made
+  books.end_update();
   CHECK(books.can_forward(1));
 }
 

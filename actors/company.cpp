@@ -1,0 +1,456 @@
+#include "actors/company.hpp"
+
+#include "actors/coordinator.hpp"
+#include "actors/data_source.hpp"
+#include "actors/notice_board.hpp"
+#include "actors/optimizer_shard.hpp"
+#include "actors/recorder.hpp"
+#include "actors/scheduler.hpp"
+#include "actors/stage.hpp"
+#include "actors/stage_pools.hpp"
+#include "actors/stall.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/exit_reason.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+
+#include <algorithm>
+#include <optional>
+
+namespace troupe {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// CAF's pool in real time, its testing coordinator in virtual time. Work is shared
+/// from one queue, so that an idle thread wakes at once; work stealing would poll.
+struct system_config : caf::actor_system_config {
+  explicit system_config(const run_plan& plan) {
+    const bool real = plan.clock == clock_kind::real;
+    set("scheduler.policy", caf::atom_from_string(real ? "sharing" : "testing"));
+    set("scheduler.max-threads",
+        static_cast<std::size_t>(std::clamp(plan.threads, 1, plan.dims.stages)));
+  }
+};
+
+/// One device and what it computes with.
+struct rank_resources {
+  rank_resources(const run_plan& plan, int rank) : threads(team_size(plan, rank)) {
+    // nop
+  }
+
+  memory_account memory;
+  team threads;
+  std::unique_ptr<device> computer;
+};
+
+/// A run in the making. Members in the order in which they may need one another.
+class company {
+public:
+  explicit company(run_plan plan)
+    : plan_(std::make_shared<const run_plan>(std::move(plan))),
+      log_(std::make_shared<run_log>(*plan_)),
+      board_(std::make_shared<notice_board>()) {
+    equip_ranks();
+    equip_stages();
+    for (const auto& rank : ranks_)
+      allocations_at_start_ += rank->memory.allocations();
+  }
+
+  run_result run();
+
+private:
+  bool real() const { return plan_->clock == clock_kind::real; }
+  int stages() const { return plan_->dims.stages; }
+  int replicas() const { return replicas_of(plan_->sch.where); }
+  props shared() { return {plan_, &meter_, real() ? nullptr : &virtual_clock_}; }
+
+  rank_resources& rank_of_stage(hosted_stage where) {
+    return *ranks_[static_cast<std::size_t>(
+      rank_of(plan_->sch.where, plan_->dims, where))];
+  }
+
+  /// Where the stage of a replica stands in lists of all stages.
+  std::size_t index(int replica, int stage) const {
+    return static_cast<std::size_t>(replica * stages() + stage);
+  }
+
+  void equip_ranks();
+  void equip_stages();
+  void spawn(caf::actor_system& system);
+  void wire();
+  void wait_in_real_time();
+  void wait_in_virtual_time(caf::actor_system& system);
+  void serve_snapshots();
+  void evaluate(const notice_board::snapshot& parts);
+  bool rest();
+  void settle(caf::actor_system& system);
+  void collect(caf::actor_system& system, run_result& result);
+  void dismiss(caf::actor_system& system);
+  void report_now_and_then();
+  bool interrupted() const {
+    return plan_->interrupted != nullptr && plan_->interrupted->load();
+  }
+  run_result result_so_far();
+
+  std::shared_ptr<const run_plan> plan_;
+  std::shared_ptr<run_log> log_;
+  std::shared_ptr<notice_board> board_;
+  mail_meter meter_;
+  wall_clock wall_clock_;
+  virtual_clock virtual_clock_;
+  activity activity_;
+  std::vector<std::unique_ptr<rank_resources>> ranks_;
+  std::vector<std::shared_ptr<data_pools>> data_; // a replica each; null in simulations
+  std::vector<std::shared_ptr<stage_tensors>> tensors_; // all stages of replica 0, of 1
+  std::vector<std::shared_ptr<optimizer>> optimizers_;  // a stage each
+  std::int64_t allocations_at_start_ = 0;
+  std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
+
+  coordinator_peers actors_;
+  coordinator_actor coordinator_;
+};
+
+void company::equip_ranks() {
+  for (int rank = 0; rank < stages(); ++rank) {
+    ranks_.push_back(std::make_unique<rank_resources>(*plan_, rank));
+    if (real())
+      ranks_.back()->computer = std::make_unique<cpu_device>(wall_clock_, activity_);
+    else
+      ranks_.back()->computer =
+        std::make_unique<virtual_device>(virtual_clock_, plan_->cost);
+  }
+}
+
+void company::equip_stages() {
+  data_.resize(static_cast<std::size_t>(replicas()));
+  tensors_.resize(index(replicas(), 0));
+  optimizers_.resize(static_cast<std::size_t>(stages()));
+  if (!plan_->work)
+    return;
+  for (int r = 0; r < replicas(); ++r) {
+    data_[static_cast<std::size_t>(r)] =
+      std::make_shared<data_pools>(*plan_, r, rank_of_stage({r, 0}).memory);
+    std::shared_ptr<pool> below;
+    for (int s = 0; s < stages(); ++s) {
+      const hosted_stage where{r, s};
+      auto& rank = rank_of_stage(where);
+      std::shared_ptr<pool> above;
+      if (s + 1 < stages())
+        above = boundary_pool(pools_of(*plan_, where), where, rank.memory);
+      tensors_[index(r, s)] = std::make_shared<stage_tensors>(
+        *plan_, where, rank.memory, rank.threads, below, above);
+      below = above;
+    }
+  }
+  const auto& work = *plan_->work;
+  for (int s = 0; s < stages(); ++s) {
+    std::vector<std::vector<parameter>> layout;
+    std::vector<std::int64_t> values;
+    for (int l = work.first_layers[static_cast<std::size_t>(s)];
+         l < work.first_layers[static_cast<std::size_t>(s) + 1]; ++l) {
+      layout.push_back(work.whole.layers[static_cast<std::size_t>(l)]->parameters());
+      values.push_back(work.whole.layers[static_cast<std::size_t>(l)]->bucket());
+    }
+    optimizers_[static_cast<std::size_t>(s)] = std::make_shared<optimizer>(
+      work.optimizer, std::move(layout), values, work.batch * plan_->dims.steps,
+      rank_of_stage({0, s}).memory);
+  }
+}
+
+void company::spawn(caf::actor_system& system) {
+  coordinator_ = system.spawn(coordinator, shared(), board_);
+  actors_.recorder = system.spawn(recorder, shared(), log_, board_);
+  for (int rank = 0; rank < stages(); ++rank)
+    actors_.schedulers.push_back(
+      system.spawn(scheduler, shared(), rank,
+                   ranks_[static_cast<std::size_t>(rank)]->computer->depth()));
+  for (int r = 0; r < replicas(); ++r)
+    for (int s = 0; s < stages(); ++s)
+      actors_.stages.push_back(system.spawn(stage, shared(),
+                                            rank_of_stage({r, s}).computer.get(),
+                                            hosted_stage{r, s}, tensors_[index(r, s)]));
+  for (int s = 0; s < stages(); ++s) {
+    std::vector<device*> computers;
+    for (int r = 0; r < replicas(); ++r)
+      computers.push_back(rank_of_stage({r, s}).computer.get());
+    actors_.shards.push_back(system.spawn(optimizer_shard, shared(), s, computers,
+                                          optimizers_[static_cast<std::size_t>(s)]));
+  }
+  for (int r = 0; r < replicas(); ++r)
+    actors_.data.push_back(
+      system.spawn(data_source, shared(), r, data_[static_cast<std::size_t>(r)],
+                   actors_.stages[index(r, 0)], actors_.stages[index(r, stages() - 1)],
+                   coordinator_));
+}
+
+// The coordinator first: it must hear of whoever fails. First stages last: they begin.
+void company::wire() {
+  post(meter_, coordinator_, actors_);
+  for (int s = 0; s < stages(); ++s) {
+    optimizer_shard_peers peers{{}, actors_.shards, coordinator_};
+    if (s > 0) // only the first needs them all
+      peers.shards.resize(1);
+    for (int r = 0; r < replicas(); ++r)
+      peers.stages.push_back(actors_.stages[index(r, s)]);
+    post(meter_, actors_.shards[static_cast<std::size_t>(s)], std::move(peers));
+  }
+  for (int rank = 0; rank < stages(); ++rank) {
+    scheduler_peers peers{{}, actors_.recorder, coordinator_};
+    for (const auto& where : hosted_by(plan_->sch.where, plan_->dims, rank))
+      peers.stages.push_back(actors_.stages[index(where.replica, where.stage)]);
+    post(meter_, actors_.schedulers[static_cast<std::size_t>(rank)], std::move(peers));
+  }
+  for (int s = stages(); s-- > 0;)
+    for (int r = 0; r < replicas(); ++r) {
+      stage_peers peers;
+      peers.data = actors_.data[static_cast<std::size_t>(r)];
+      if (s > 0)
+        peers.previous = actors_.stages[index(r, s - 1)];
+      if (s + 1 < stages())
+        peers.next = actors_.stages[index(r, s + 1)];
+      peers.scheduler = actors_.schedulers[static_cast<std::size_t>(
+        rank_of(plan_->sch.where, plan_->dims, {r, s}))];
+      peers.optimizer = actors_.shards[static_cast<std::size_t>(s)];
+      peers.recorder = actors_.recorder;
+      peers.coordinator = coordinator_;
+      post(meter_, actors_.stages[index(r, s)], std::move(peers));
+    }
+}
+
+void company::report_now_and_then() {
+  const auto now = std::chrono::steady_clock::now();
+  if (plan_->report && now - last_report_ >= 100ms) {
+    last_report_ = now;
+    plan_->report(board_->latest());
+  }
+}
+
+void company::evaluate(const notice_board::snapshot& parts) {
+  std::vector<const float*> parameters;
+  for (const auto& stage : parts.stages)
+    for (const auto& bucket : stage)
+      parameters.push_back(bucket.data());
+  plan_->evaluate(parts.batches, parameters);
+}
+
+/// Makes all schedulers grant nothing more, and waits until nothing runs; false if the
+/// run failed meanwhile.
+bool company::rest() {
+  post(meter_, coordinator_, mail::hold{});
+  while (!board_->take_held()) {
+    if (board_->failure())
+      return false;
+    board_->wait(20ms);
+  }
+  return true;
+}
+
+void company::serve_snapshots() {
+  auto parts = board_->take_snapshot();
+  if (!parts)
+    return;
+  if (real()) {
+    ++activity_.running; // a pause is no stall
+    if (rest()) {
+      wall_clock_.pause();
+      for (; parts; parts = board_->take_snapshot())
+        evaluate(*parts);
+      wall_clock_.resume();
+      post(meter_, coordinator_, mail::proceed{});
+    }
+    --activity_.running;
+    return;
+  }
+  for (; parts; parts = board_->take_snapshot())
+    evaluate(*parts);
+}
+
+void company::wait_in_real_time() {
+  const watcher watch{activity_, plan_->stall_timeout, *board_,
+                      [this] { post(meter_, coordinator_, mail::explain{}); }};
+  while (!board_->finished() && !board_->failure()) {
+    board_->wait(20ms);
+    serve_snapshots();
+    report_now_and_then();
+    if (interrupted()) {
+      ++activity_.running;
+      rest();
+      --activity_.running;
+      return;
+    }
+  }
+}
+
+void company::wait_in_virtual_time(caf::actor_system& system) {
+  auto& mailboxes = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+  for (;;) {
+    mailboxes.run();
+    if (board_->take_news()) {
+      if (board_->failure())
+        return;
+      serve_snapshots();
+    }
+    report_now_and_then();
+    if (interrupted())
+      return;
+    if (virtual_clock_.step())
+      continue;
+    if (board_->finished())
+      return;
+    post(meter_, coordinator_, mail::explain{});
+    mailboxes.run();
+    board_->post_failure("the run has stalled: nothing runs and no event is pending; "
+                         + describe_stall(board_->take_explanations().value_or(
+                           std::vector<mail::waiting_for>{})));
+    return;
+  }
+}
+
+/// Lets all messages under way arrive, as far as that is up to this thread.
+void company::settle(caf::actor_system& system) {
+  if (!real())
+    dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler()).run();
+}
+
+void company::collect(caf::actor_system& system, run_result& result) {
+  post(meter_, coordinator_, mail::collect{});
+  settle(system);
+  auto all = board_->take_collected();
+  while (!all && !board_->failure()) {
+    board_->wait(20ms);
+    all = board_->take_collected();
+  }
+  if (!all)
+    return;
+  std::ranges::sort(*all, {}, [](const auto& c) {
+    return std::pair{c.replica, c.stage};
+  });
+  std::size_t layer = 0;
+  const auto copy = [&](const buffer& b) {
+    const auto values = plan_->work->whole.layers[layer]->bucket();
+    return std::vector<float>(b.data(), b.data() + values);
+  };
+  for (int s = 0; s < stages(); ++s) {
+    const auto& part = (*all)[static_cast<std::size_t>(s)];
+    for (std::size_t b = 0; b < part.parameters.size(); ++b, ++layer) {
+      result.parameters.push_back(copy(part.parameters[b]));
+      result.gradients.push_back(copy(part.gradients[b]));
+    }
+  }
+}
+
+void company::dismiss(caf::actor_system& system) {
+  const auto end_all = [](auto& all) {
+    for (auto& one : all)
+      caf::anon_send_exit(one, caf::exit_reason::user_shutdown);
+  };
+  end_all(actors_.data);
+  end_all(actors_.schedulers);
+  end_all(actors_.stages);
+  end_all(actors_.shards);
+  caf::anon_send_exit(actors_.recorder, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(coordinator_, caf::exit_reason::user_shutdown);
+  settle(system);
+  actors_ = coordinator_peers{};
+  coordinator_ = coordinator_actor{};
+}
+
+run_result company::result_so_far() {
+  run_result result;
+  result.sums = measures_of(log_->sums, stages());
+  result.actions = std::move(log_->actions);
+  log_->losses(*plan_, result.loss, result.loss_samples);
+  result.samples = plan_->work ? plan_->work->batch * plan_->dims.steps : 0;
+  for (const auto& rank : ranks_) {
+    if (plan_->work)
+      result.peak_bytes.push_back(rank->memory.peak());
+    result.late_allocations += rank->memory.allocations();
+  }
+  result.late_allocations -= allocations_at_start_;
+  result.envelopes = meter_.total();
+  result.most_envelopes = meter_.most_at_once();
+  return result;
+}
+
+std::string megabytes(std::int64_t bytes) {
+  return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
+}
+
+run_result company::run() {
+  system_config config{*plan_};
+  run_result last;
+  double seconds = 0;
+  std::optional<std::string> failure;
+  bool finished = false;
+  {
+    caf::actor_system system{config};
+    wall_clock_.restart();
+    spawn(system);
+    wire();
+    if (real())
+      wait_in_real_time();
+    else
+      wait_in_virtual_time(system);
+    seconds = static_cast<double>(wall_clock_.now()) * 1e-9;
+    finished = board_->finished();
+    for (auto rest = board_->take_snapshot(); rest && finished;
+         rest = board_->take_snapshot())
+      evaluate(*rest);
+    if (plan_->keep_weights && !board_->failure())
+      collect(system, last);
+    failure = board_->failure();
+    dismiss(system);
+  } // all actors have ended
+  auto result = result_so_far();
+  result.parameters = std::move(last.parameters);
+  result.gradients = std::move(last.gradients);
+  result.seconds = seconds;
+  if (failure)
+    result.failure = *failure;
+  result.how = failure    ? ending::failed
+               : finished ? ending::finished
+                          : ending::interrupted;
+  return result;
+}
+
+} // namespace
+
+std::string refusal(const run_plan& plan) {
+  if (auto wrong = refusal(plan.sch, plan.dims); !wrong.empty())
+    return wrong;
+  if (!plan.work)
+    return {};
+  const auto& work = *plan.work;
+  if (work.batch < plan.dims.microbatches)
+    return "a batch of " + std::to_string(work.batch) + " samples cannot be cut into "
+           + std::to_string(plan.dims.microbatches)
+           + " microbatches: there must be at least one sample in each";
+  const bool updates_a_batch =
+    !plan.sch.local_rule()
+    && update_size(plan.sch, plan.dims) == plan.dims.microbatches;
+  if (work.optimizer.clip > 0 && work.optimizer.scope == clip_scope::network
+      && !updates_a_batch)
+    return plan.sch.name
+           + " never has all gradients of an update before it, so it cannot clip by "
+             "their "
+             "global norm; "
+           + plan.sch.name + ":clip=stage clips each stage by its own";
+  const auto bytes = bytes_needed(plan);
+  std::int64_t sum = 0;
+  for (const auto rank : bytes)
+    sum += rank;
+  if (const auto memory = memory_of_machine(); sum > memory)
+    return "this run needs " + megabytes(sum) + " of memory ("
+           + megabytes(*std::ranges::max_element(bytes))
+           + " on its largest rank); the machine has " + megabytes(memory) + " free";
+  return {};
+}
+
+run_result perform(run_plan plan) {
+  return company{std::move(plan)}.run();
+}
+
+} // namespace troupe

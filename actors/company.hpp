@@ -1,0 +1,44 @@
+#pragma once
+
+#include "actors/plan.hpp"
+#include "actors/record.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+enum class ending : std::uint8_t { finished, interrupted, failed };
+
+/// What a run leaves behind.
+struct run_result {
+  ending how = ending::finished;
+  std::string failure; ///< Who failed and why, if it failed.
+
+  double seconds = 0;       ///< Of wall time, without evaluations.
+  measures sums;            ///< On the run's clock.
+  record actions;           ///< If the plan keeps it.
+  std::vector<double> loss; ///< A minibatch each (a local rule: a microbatch).
+  std::vector<std::int64_t> loss_samples; ///< Samples seen by then.
+  std::int64_t samples = 0;               ///< Whose losses are all there.
+  std::vector<std::int64_t> peak_bytes;   ///< A rank; empty from a simulation.
+
+  // If the plan keeps weights: buckets of all layers.
+  std::vector<std::vector<float>> parameters;
+  std::vector<std::vector<float>> gradients; ///< Summed last, over replicas.
+
+  std::int64_t envelopes = 0;        ///< Messages sent.
+  std::int64_t most_envelopes = 0;   ///< Under way at once.
+  std::int64_t late_allocations = 0; ///< Of tensor memory, after wiring.
+};
+
+/// Why a plan cannot be run, with what is allowed, in one sentence; empty if it can.
+std::string refusal(const run_plan& plan);
+
+/// Runs a plan: makes the actors, wires them, waits, and brings everyone home.
+/// \pre refusal(plan).empty()
+/// \throws std::bad_alloc if the memory is not there after all
+run_result perform(run_plan plan);
+
+} // namespace troupe

@@ -1,0 +1,29 @@
+#include "actors/costs.hpp"
+
+#include <cmath>
+#include <utility>
+
+namespace troupe {
+
+nanoseconds cost_table::at(op what, int stage) const {
+  const auto& values = of[static_cast<std::size_t>(what)];
+  if (values.empty())
+    return 0;
+  return values[values.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
+}
+
+cost_model costs_from(cost_table table) {
+  return [table = std::move(table)](const work& what) {
+    return what.kind < op_count ? table.at(static_cast<op>(what.kind), what.stage) : 0;
+  };
+}
+
+cost_model costs_by_operations() {
+  constexpr double operations_a_nanosecond = 100; // a rank of 100 GFLOP/s
+  return [](const work& what) {
+    return static_cast<nanoseconds>(
+      std::llround(what.operations / operations_a_nanosecond));
+  };
+}
+
+} // namespace troupe

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "kernels/virtual_clock.hpp"
+#include "schedules/action.hpp"
+
+#include <array>
+#include <vector>
+
+namespace troupe {
+
+/// What each op takes in virtual time: a value a stage, or one for all stages.
+struct cost_table {
+  std::array<std::vector<nanoseconds>, op_count> of;
+
+  nanoseconds at(op what, int stage) const;
+};
+
+/// The costs of a table. Work that is no op costs nothing.
+cost_model costs_from(cost_table table);
+
+/// Operations at a fixed rate: what virtual time takes when no costs are given.
+cost_model costs_by_operations();
+
+} // namespace troupe

@@ -1,0 +1,95 @@
+#include "actors/data_source.hpp"
+
+#include "actors/failure.hpp"
+#include "actors/stage_pools.hpp"
+
+namespace troupe {
+
+data_pools::data_pools(const run_plan& plan, int replica, memory_account& account)
+  : inputs("samples", pools_of(plan, {replica, 0}).input_slots,
+           pools_of(plan, {replica, 0}).input, account),
+    labels("labels", pools_of(plan, {replica, 0}).input_slots,
+           pools_of(plan, {replica, 0}).labels, account) {
+  // nop
+}
+
+namespace {
+
+using self_pointer = data_source_actor::stateful_pointer<data_source_state>;
+
+template <class Handle, class Message>
+void send(self_pointer self, const Handle& to, Message&& what) {
+  tell(self, *self->state.shared.meter, to, std::forward<Message>(what));
+}
+
+tensor_header header_of(const run_plan& plan, int replica, int microbatch) {
+  return {.step = microbatch / plan.dims.microbatches,
+          .microbatch = microbatch,
+          .replica = replica,
+          .stage = 0,
+          .samples = plan.batches().samples_of(microbatch),
+          .values = 0,
+          .version = 0};
+}
+
+/// Reads a microbatch into new buffers, and sends them.
+void read_and_send(self_pointer self, tensor_header header) {
+  auto& state = self->state;
+  const auto& plan = *state.shared.plan;
+  const auto& work = *plan.work;
+  const auto values = work.whole.layers.front()->input();
+  const auto input = state.pools->inputs.acquire(),
+             answers = state.pools->labels.acquire();
+  for (std::int64_t i = 0; i < header.samples; ++i)
+    work.data->training(plan.batches().first_of(header.microbatch) + i,
+                        {input.integers() + i * values, input.data() + i * values,
+                         answers.integers() + i * work.whole.rows});
+  header.values = work.whole.rows;
+  header.stage = plan.dims.stages - 1;
+  send(self, state.last, labels{header, answers});
+  header.values = values;
+  header.stage = 0;
+  send(self, state.first, activation{header, input});
+}
+
+void send_next(self_pointer self) {
+  auto& state = self->state;
+  const auto& plan = *state.shared.plan;
+  if (state.sent == microbatches_of_replica(plan.sch, plan.dims))
+    return;
+  const auto header =
+    header_of(plan, state.replica,
+              microbatch_of(plan.sch.where, plan.dims, state.replica, state.sent++));
+  if (state.pools)
+    read_and_send(self, header);
+  else
+    send(self, state.first, activation{header, {}});
+}
+
+} // namespace
+
+data_source_actor::behavior_type data_source(self_pointer self, props shared,
+                                             int replica,
+                                             std::shared_ptr<data_pools> pools,
+                                             stage_actor first, stage_actor last,
+                                             coordinator_actor coordinator) {
+  auto& state = self->state;
+  state.shared = std::move(shared);
+  state.replica = replica;
+  state.pools = std::move(pools);
+  state.first = std::move(first);
+  state.last = std::move(last);
+  state.coordinator = std::move(coordinator);
+  report_failures(self);
+  auto& meter = *state.shared.meter;
+  return {
+    hear(self, meter, [self](const mail::demand&) { send_next(self); }),
+    hear(self, meter,
+         [self](const mail::explain&) {
+           send(self, self->state.coordinator,
+                mail::waiting_for{self->state.name, "demand", "stage 0"});
+         }),
+  };
+}
+
+} // namespace troupe

@@ -1,0 +1,130 @@
+#pragma once
+
+// How actors send and hear: the one place that knows about counting envelopes and about
+// what ThreadSanitizer cannot see of CAF. Everything that crosses between actors goes
+// through tell, post and hear.
+
+#include <caf/actor_cast.hpp>
+#include <caf/mailbox_element.hpp>
+#include <caf/send.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#if defined(__SANITIZE_THREAD__)
+extern "C" {
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
+}
+#endif
+
+namespace troupe {
+
+/// Counts the envelopes of a run: all that were sent, and how many were under way at
+/// once.
+class mail_meter {
+public:
+  void sent() {
+    sent_.fetch_add(1, std::memory_order_relaxed);
+    const auto now = under_way_.fetch_add(1, std::memory_order_relaxed) + 1;
+    auto most = most_.load(std::memory_order_relaxed);
+    while (now > most
+           && !most_.compare_exchange_weak(most, now, std::memory_order_relaxed))
+      continue;
+  }
+
+  void heard() { under_way_.fetch_sub(1, std::memory_order_relaxed); }
+
+  std::int64_t total() const { return sent_; }
+  std::int64_t most_at_once() const { return most_; }
+
+private:
+  std::atomic<std::int64_t> sent_ = 0;
+  std::atomic<std::int64_t> under_way_ = 0;
+  std::atomic<std::int64_t> most_ = 0;
+};
+
+namespace detail {
+
+#if defined(__SANITIZE_THREAD__)
+
+// CAF's mailboxes hand messages over by atomics inside its library, which is not built
+// for ThreadSanitizer: to it every message looks like a race. Here is said what a
+// mailbox guarantees: a message is complete before it is enqueued, it is handled after
+// that, and the handlers of one actor follow one another.
+inline void happens_before(void* actor) {
+  __tsan_release(actor);
+}
+inline void happens_after(void* actor) {
+  __tsan_acquire(actor);
+}
+
+template <class Handle, class Message>
+void enqueue(caf::strong_actor_ptr sender, const Handle& to, Message&& what,
+             caf::execution_unit* context) {
+  auto* const receiver = caf::actor_cast<caf::abstract_actor*>(to);
+  auto envelope = caf::make_mailbox_element(std::move(sender), caf::make_message_id(),
+                                            {}, std::forward<Message>(what));
+  happens_before(receiver);
+  receiver->enqueue(std::move(envelope), context);
+}
+
+#else
+
+inline void happens_before(void*) {
+  // nop
+}
+
+inline void happens_after(void*) {
+  // nop
+}
+
+#endif
+
+template <class F>
+struct argument_of : argument_of<decltype(&F::operator())> {};
+
+template <class F, class Message>
+struct argument_of<void (F::*)(const Message&) const> {
+  using type = Message;
+};
+
+} // namespace detail
+
+/// Sends from inside an actor.
+template <class Self, class Handle, class Message>
+void tell(Self* self, mail_meter& meter, const Handle& to, Message&& what) {
+  meter.sent();
+#if defined(__SANITIZE_THREAD__)
+  detail::enqueue(self->ctrl(), to, std::forward<Message>(what), self->context());
+#else
+  self->send(to, std::forward<Message>(what));
+#endif
+}
+
+/// Sends from outside: a device's callback, a clock, the thread that waits for a run.
+template <class Handle, class Message>
+void post(mail_meter& meter, const Handle& to, Message&& what) {
+  meter.sent();
+#if defined(__SANITIZE_THREAD__)
+  detail::enqueue(nullptr, to, std::forward<Message>(what), nullptr);
+#else
+  caf::anon_send(to, std::forward<Message>(what));
+#endif
+}
+
+/// A message handler from a lambda `[self](const Message&)`.
+template <class Self, class F>
+auto hear(Self* self, mail_meter& meter, F handle) {
+  using message = typename detail::argument_of<F>::type;
+  return [self, &meter, handle](const message& what) {
+    auto* const address = static_cast<caf::abstract_actor*>(self);
+    detail::happens_after(address);
+    meter.heard();
+    handle(what);
+    detail::happens_before(address);
+  };
+}
+
+} // namespace troupe

@@ -1,0 +1,282 @@
+#pragma once
+
+#include "actors/record.hpp"
+#include "kernels/cross_entropy.hpp"
+#include "messaging/tensor_message.hpp"
+#include "schedules/action.hpp"
+
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/typed_actor.hpp>
+
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+namespace mail {
+
+// -- between a rank's scheduler and its stages
+// ------------------------------------------
+
+/// Stage to scheduler: the inputs of an action are here.
+struct arrived {
+  action what;
+};
+
+/// Scheduler to stage: do it now.
+struct run {
+  action what;
+};
+
+/// Stage to scheduler: it has ended.
+struct done {
+  sample what;
+};
+
+/// Stage to scheduler: an update waits for others; it will arrive again. The sample
+/// says what it took so far.
+struct paused {
+  sample what;
+};
+
+/// Device to stage, or to optimizer_shard: the work enqueued for an action has ended.
+struct ended {
+  action what;
+  nanoseconds start;
+  nanoseconds end;
+};
+
+// -- between data_source and stages
+// -----------------------------------------------------
+
+/// First stage to data_source: one more microbatch.
+struct demand {};
+
+// -- between stages and optimizer shards
+// ------------------------------------------------
+
+/// Stage to shard: its gradients, and where the next version belongs. The handles keep
+/// the buffers; all are empty where nothing is computed.
+struct update_request {
+  action what;
+  std::int64_t samples; ///< Summed in the gradients.
+  std::vector<buffer> gradients;
+  std::vector<buffer> from;
+  std::vector<buffer> to; ///< May be `from`.
+};
+
+/// Shard to stage: others are still missing. What it took so far, if anything.
+struct update_waits {
+  nanoseconds start;
+  nanoseconds end;
+};
+
+/// Shard to stage: all are there.
+struct update_ready {};
+
+/// Stage to shard, once its scheduler has granted the update again.
+struct update_go {
+  int replica;
+};
+
+/// Shard to stage: the next version is written.
+struct updated {
+  nanoseconds start;
+  nanoseconds end;
+};
+
+/// Shard to the shard of stage 0: sums of squares of the summed gradients, a parameter
+/// each, in the model's order.
+struct norm_part {
+  int stage;
+  std::int64_t samples;
+  std::vector<double> squares;
+};
+
+/// Shard of stage 0 to all: what multiplies the gradients of this update.
+struct clip_by {
+  double factor;
+};
+
+// -- to the recorder
+// --------------------------------------------------------------------
+
+/// A rank's next samples, in order, if they are kept.
+struct samples {
+  int rank;
+  std::vector<sample> what;
+};
+
+/// A rank's sums so far.
+struct sums {
+  int rank;
+  rank_sums what;
+};
+
+/// The last stage's loss of a microbatch.
+struct microbatch_loss {
+  int microbatch;
+  std::int64_t samples;
+  loss_sum sum;
+};
+
+// -- with the coordinator
+// ---------------------------------------------------------------
+
+/// Scheduler to coordinator: its rank has done all it had to do.
+struct finished {
+  int rank;
+};
+
+/// Coordinator to scheduler: grant nothing more, and say when nothing runs.
+struct hold {};
+
+/// Scheduler to coordinator.
+struct held {
+  int rank;
+};
+
+/// Coordinator to scheduler: go on.
+struct proceed {};
+
+/// Virtual clock to scheduler: all messages of this instant have been heard.
+struct decide {};
+
+/// Stage to coordinator: copies of its parameters after so many batches.
+struct snapshot {
+  int batches;
+  int stage;
+  std::vector<buffer> parameters;
+};
+
+/// Coordinator to stage: hand over what you have in the end.
+struct collect {};
+
+/// Stage to coordinator: its newest parameters, and the gradients it summed last.
+struct collected {
+  int replica;
+  int stage;
+  std::vector<buffer> parameters;
+  std::vector<buffer> gradients;
+};
+
+/// Coordinator to everyone: what are you waiting for?
+struct explain {};
+
+/// The answer. Empty `what`: nothing.
+struct waiting_for {
+  std::string who;
+  std::string what;
+  std::string on; ///< Another actor's name, if there is one to blame.
+};
+
+} // namespace mail
+
+// -- handles
+// ----------------------------------------------------------------------------
+
+using data_source_actor =
+  caf::typed_actor<caf::reacts_to<mail::demand>, caf::reacts_to<mail::explain>>;
+
+using scheduler_actor =
+  caf::typed_actor<caf::reacts_to<mail::arrived>, caf::reacts_to<mail::done>,
+                   caf::reacts_to<mail::paused>, caf::reacts_to<mail::decide>,
+                   caf::reacts_to<mail::hold>, caf::reacts_to<mail::proceed>,
+                   caf::reacts_to<mail::explain>,
+                   caf::reacts_to<struct scheduler_peers>>;
+
+using stage_actor =
+  caf::typed_actor<caf::reacts_to<activation>, caf::reacts_to<labels>,
+                   caf::reacts_to<gradient>, caf::reacts_to<mail::run>,
+                   caf::reacts_to<mail::ended>, caf::reacts_to<mail::update_waits>,
+                   caf::reacts_to<mail::update_ready>, caf::reacts_to<mail::updated>,
+                   caf::reacts_to<mail::collect>, caf::reacts_to<mail::explain>,
+                   caf::reacts_to<struct stage_peers>>;
+
+using optimizer_shard_actor =
+  caf::typed_actor<caf::reacts_to<mail::update_request>,
+                   caf::reacts_to<mail::update_go>, caf::reacts_to<mail::norm_part>,
+                   caf::reacts_to<mail::clip_by>, caf::reacts_to<mail::ended>,
+                   caf::reacts_to<mail::explain>,
+                   caf::reacts_to<struct optimizer_shard_peers>>;
+
+using recorder_actor =
+  caf::typed_actor<caf::reacts_to<mail::samples>, caf::reacts_to<mail::sums>,
+                   caf::reacts_to<mail::microbatch_loss>>;
+
+using coordinator_actor =
+  caf::typed_actor<caf::reacts_to<mail::finished>, caf::reacts_to<mail::held>,
+                   caf::reacts_to<mail::snapshot>, caf::reacts_to<mail::collected>,
+                   caf::reacts_to<mail::waiting_for>,
+                   caf::reacts_to<struct coordinator_peers>, caf::reacts_to<mail::hold>,
+                   caf::reacts_to<mail::proceed>, caf::reacts_to<mail::collect>,
+                   caf::reacts_to<mail::explain>>;
+
+// -- wiring: whom an actor may send to
+// --------------------------------------------------
+
+struct scheduler_peers {
+  std::vector<stage_actor> stages; ///< In hosted_by's order.
+  recorder_actor recorder;
+  coordinator_actor coordinator;
+};
+
+struct stage_peers {
+  data_source_actor data;    ///< For the first stage.
+  stage_actor previous;      ///< For all but the first.
+  stage_actor next;          ///< For all but the last.
+  scheduler_actor scheduler; ///< Of its rank.
+  optimizer_shard_actor optimizer;
+  recorder_actor recorder;
+  coordinator_actor coordinator;
+};
+
+struct optimizer_shard_peers {
+  std::vector<stage_actor> stages;           ///< The replicas of its stage.
+  std::vector<optimizer_shard_actor> shards; ///< Of all stages.
+  coordinator_actor coordinator;
+};
+
+struct coordinator_peers {
+  std::vector<data_source_actor> data;
+  std::vector<scheduler_actor> schedulers;
+  std::vector<stage_actor> stages;
+  std::vector<optimizer_shard_actor> shards;
+  recorder_actor recorder;
+};
+
+} // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::activation)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::labels)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gradient)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::run)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::paused)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::demand)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_waits)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_ready)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_go)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::updated)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::norm_part)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::clip_by)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::samples)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::sums)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::microbatch_loss)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::finished)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::hold)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::held)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::proceed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::decide)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::snapshot)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::collect)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::collected)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::explain)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::waiting_for)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::scheduler_peers)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stage_peers)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::optimizer_shard_peers)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::coordinator_peers)

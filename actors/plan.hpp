@@ -1,0 +1,83 @@
+#pragma once
+
+#include "actors/record.hpp"
+#include "kernels/virtual_clock.hpp"
+#include "models/batching.hpp"
+#include "models/data/data_set.hpp"
+#include "models/optimizer.hpp"
+#include "models/slice.hpp"
+#include "models/weights.hpp"
+#include "schedules/schedule.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+enum class clock_kind : std::uint8_t { real, virtual_time };
+
+/// What a message between ranks takes in virtual time.
+struct link_cost {
+  nanoseconds latency = 0;
+  double bytes_per_second = 0; ///< 0: bytes take no time.
+  double bytes = 0;            ///< A message's, where nothing is computed.
+
+  nanoseconds of(double message_bytes) const;
+};
+
+/// What the actors compute; absent from a simulation.
+struct training {
+  network<float> whole;
+  std::vector<int> first_layers; ///< As `cut` returns them.
+  std::shared_ptr<const data_set> data;
+  std::int64_t batch; ///< Samples.
+  optimizer_options optimizer;
+  weight_source weights;
+};
+
+/// How far a run has come; what the last finished minibatch lost, if anything is
+/// computed.
+struct progress {
+  std::int64_t samples = 0;
+  std::optional<double> loss;
+};
+
+/// A run: what is computed, by which schedule, on which clock.
+struct run_plan {
+  schedule sch;
+  shape dims;
+  std::optional<training> work;
+
+  clock_kind clock = clock_kind::real;
+  cost_model cost; ///< Of actions in virtual time.
+  link_cost link;  ///< Of messages in virtual time.
+  int threads = 1; ///< In real time.
+
+  std::chrono::milliseconds stall_timeout{10'000}; ///< In real time.
+  bool keep_record = false;  ///< Every action, for traces and proofs; else only sums.
+  bool keep_weights = false; ///< Parameters and last gradients at the end.
+
+  /// Batches between two evaluations; 0: none.
+  int evaluate_every = 0;
+  /// Gets the parameters (a bucket a layer) that each stage had after `batches`
+  /// batches, on the thread that waits for the run. The run's clock stands still
+  /// meanwhile.
+  std::function<void(int batches, const std::vector<const float*>& parameters)>
+    evaluate;
+
+  /// Called now and then, on the thread that waits for the run.
+  std::function<void(const progress&)> report;
+
+  /// Set from outside to end the run after the actions at hand. May be null.
+  const std::atomic<bool>* interrupted = nullptr;
+
+  batching batches() const {
+    return {work ? work->batch : dims.microbatches, dims.microbatches};
+  }
+};
+
+} // namespace troupe

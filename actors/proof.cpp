@@ -1,0 +1,205 @@
+#include "actors/proof.hpp"
+
+#include "actors/replay.hpp"
+#include "schedules/prediction.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <stdexcept>
+
+namespace troupe {
+
+namespace {
+
+/// The largest relative difference over all tensors of two lists of buckets.
+struct worst_tensor {
+  double relative = 0;
+  std::string where;
+
+  void compare(const network<float>& whole, const std::vector<std::vector<float>>& a,
+               const std::vector<std::vector<float>>& b, const std::string& kind) {
+    for (std::size_t l = 0; l < whole.layers.size(); ++l)
+      for (const auto& p : whole.layers[l]->parameters())
+        compare(a[l].data() + p.offset, b[l].data() + p.offset, p.values(),
+                kind + " " + p.name);
+  }
+
+  template <class Scalar>
+  void compare(const Scalar* a, const Scalar* b, std::int64_t n,
+               const std::string& name) {
+    double apart = 0, norm = 0;
+    bool same = true;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
+      same = same && a[i] == b[i];
+      apart += (x - y) * (x - y);
+      norm += y * y;
+    }
+    const double ratio = std::sqrt(apart) / (norm > 0 ? std::sqrt(norm) : 1);
+    if (!same && (where.empty() || ratio > relative)) {
+      relative = ratio;
+      where = name;
+    }
+  }
+};
+
+trained result_of(const run_result& result) {
+  return {result.loss, result.parameters, result.gradients};
+}
+
+proof compared(const std::string& name, const run_plan& plan, const run_result& result,
+               const trained& expected) {
+  const auto apart = difference(plan.work->whole, result_of(result), expected);
+  return {name, apart.empty(), apart.empty() ? "equal to the bit" : apart};
+}
+
+plain_plan plain_of(const run_plan& plan) {
+  const auto& work = *plan.work;
+  return {.whole = work.whole,
+          .first_layers = work.first_layers,
+          .data = *work.data,
+          .batches = plan.batches(),
+          .steps = plan.dims.steps,
+          .replicas = replicas_of(plan.sch.where),
+          .update_every = update_size(plan.sch, plan.dims),
+          .optimizer = work.optimizer,
+          .weights = work.weights};
+}
+
+/// The formula's training: each stage reads the version that the schedule names.
+proof by_formula(const run_plan& plan, const run_result& result) {
+  auto plain = plain_of(plan);
+  plain.reads = [&plan](int stage, int microbatch) {
+    return *version_read(plan.sch, plan.dims, stage, microbatch);
+  };
+  return compared("formula", plan, result, train_plainly(plain));
+}
+
+/// "stage 2: F5 read version 3, by the rule 4".
+std::optional<std::string> first_wrong_version(const run_plan& plan,
+                                               const record& ran) {
+  const auto& sch = plan.sch;
+  for (const auto& row : ran) {
+    int updates = 0;
+    for (const auto& s : row) {
+      if (s.what.what == op::update) {
+        updates += s.gradients > 0;
+        continue;
+      }
+      const int expected =
+        version_read(sch, plan.dims, s.what.stage, s.what.microbatch).value_or(updates);
+      if (s.version != expected)
+        return to_string(s.what, true) + " read version " + std::to_string(s.version)
+               + ", by the rule " + std::to_string(expected);
+    }
+  }
+  return {};
+}
+
+/// A local rule's bounds: what is in flight at stage 0, and what an update covers.
+std::optional<std::string> broken_bound(const run_plan& plan, const record& ran) {
+  const int keys = std::get<backward_first>(plan.sch.order).max_active_keys;
+  for (std::size_t rank = 0; rank < ran.size(); ++rank) {
+    int in_flight = 0, summed = 0, left = plan.dims.total();
+    for (const auto& s : ran[rank]) {
+      in_flight += (s.what.what == op::forward) - (s.what.what == op::backward);
+      summed += s.what.what == op::backward;
+      left -= s.what.what == op::backward;
+      if (rank == 0 && in_flight > keys)
+        return "stage 0 had " + std::to_string(in_flight) + " microbatches in flight";
+      if (s.what.what != op::update)
+        continue;
+      if (s.gradients != summed
+          || summed != std::min(plan.sch.update_every, left + summed))
+        return "an update of stage " + std::to_string(rank) + " covered "
+               + std::to_string(s.gradients) + " gradients";
+      summed = 0;
+    }
+    if (left != 0 || summed != 0)
+      return "stage " + std::to_string(rank) + " left gradients behind";
+  }
+  return {};
+}
+
+/// Where a record in virtual time leaves the prediction.
+std::optional<std::string> first_surprise(const run_plan& plan, const record& ran) {
+  const auto slices =
+    slice<float>::cut_at(plan.work->whole, plan.work->first_layers, 1);
+  const auto cost = [&](const action& a) {
+    const auto samples = static_cast<double>(plan.batches().samples_of(a.microbatch));
+    const auto forward =
+      slices[static_cast<std::size_t>(a.stage)].operations() * samples;
+    return plan.cost({.kind = static_cast<int>(a.what),
+                      .stage = a.stage,
+                      .operations = a.what == op::backward ? 2 * forward : forward});
+  };
+  const auto expected = predict(plan.sch, plan.dims, cost, plan.link.latency);
+  for (std::size_t rank = 0; rank < ran.size(); ++rank)
+    for (std::size_t i = 0; i < std::max(ran[rank].size(), expected[rank].size());
+         ++i) {
+      if (i >= ran[rank].size() || i >= expected[rank].size()
+          || ran[rank][i].what != expected[rank][i].what
+          || ran[rank][i].start != expected[rank][i].start)
+        return "rank " + std::to_string(rank) + " leaves the prediction at its action "
+               + std::to_string(i);
+    }
+  return {};
+}
+
+proof judged(const std::optional<std::string>& wrong, const std::string& praise) {
+  return {"formula", !wrong.has_value(), wrong.value_or(praise)};
+}
+
+proof of_local_rule(const run_plan& plan, const run_result& result) {
+  auto wrong = first_wrong_version(plan, result.actions);
+  if (!wrong)
+    wrong = broken_bound(plan, result.actions);
+  if (plan.clock == clock_kind::real)
+    return judged(wrong, "versions and bounds are the rule's");
+  if (!wrong)
+    wrong = first_surprise(plan, result.actions);
+  return judged(wrong, "order, times and versions are the rule's");
+}
+
+} // namespace
+
+std::string difference(const network<float>& whole, const trained& a,
+                       const trained& b) {
+  if (a.loss.size() != b.loss.size())
+    return std::to_string(a.loss.size()) + " losses instead of "
+           + std::to_string(b.loss.size());
+  worst_tensor worst;
+  worst.compare(a.loss.data(), b.loss.data(), static_cast<std::int64_t>(a.loss.size()),
+                "losses");
+  worst.compare(whole, a.gradients, b.gradients, "gradient of");
+  worst.compare(whole, a.parameters, b.parameters, "parameter");
+  if (worst.where.empty())
+    return {};
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", worst.relative);
+  return "relative difference " + std::string{text} + " in " + worst.where;
+}
+
+std::vector<proof> prove(const run_plan& plan, const run_result& result) {
+  std::vector<proof> proofs;
+  if (!plan.sch.asynchronous())
+    proofs.push_back(
+      compared("plain loop", plan, result, train_plainly(plain_of(plan))));
+  try {
+    proofs.push_back(compared("replay", plan, result, replay(plan, result.actions)));
+  } catch (const std::logic_error& nonsense) {
+    proofs.push_back({"replay", false, nonsense.what()});
+  }
+  if (plan.sch.local_rule()) {
+    proofs.push_back(of_local_rule(plan, result));
+  } else if (const auto wrong = first_wrong_version(plan, result.actions)) {
+    proofs.push_back({"formula", false, *wrong});
+  } else {
+    proofs.push_back(by_formula(plan, result));
+  }
+  return proofs;
+}
+
+} // namespace troupe

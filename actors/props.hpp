@@ -1,0 +1,19 @@
+#pragma once
+
+#include "actors/mail.hpp"
+#include "actors/plan.hpp"
+#include "kernels/device.hpp"
+#include "kernels/virtual_clock.hpp"
+
+#include <memory>
+
+namespace troupe {
+
+/// What the actors of a run share besides their mail; it outlives them.
+struct props {
+  std::shared_ptr<const run_plan> plan;
+  mail_meter* meter;
+  virtual_clock* clock; ///< Null in real time.
+};
+
+} // namespace troupe

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "kernels/device.hpp"
+#include "schedules/timeline.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe {
+
+/// An action as it ran.
+struct sample {
+  action what;
+  nanoseconds start;
+  nanoseconds end;
+  int version;        ///< That F, B, I or W read, or that U made.
+  int versions_alive; ///< On its stage, when it had ended.
+  // Of an update: what it covers (0: a part of it that came before), and how many
+  // versions its gradients lag behind.
+  int gradients;
+  int stalest;
+  std::int64_t staleness; ///< Summed over gradients.
+};
+
+/// What every rank ran, in its order.
+using record = std::vector<std::vector<sample>>;
+
+/// The actions of a record and when they ran.
+timeline timeline_of(const record& ran);
+
+/// What a run says of itself; arrays a rank or a stage, as results.json has them.
+struct measures {
+  nanoseconds makespan = 0;           ///< From the start of the run to the last end.
+  std::vector<nanoseconds> busy;      ///< A rank.
+  std::vector<nanoseconds> span_idle; ///< A rank, between its first start and last end.
+  std::vector<int>
+    peak_activations; ///< A rank: from the start of F to the end of B or W.
+  std::vector<int> weight_versions;   ///< A stage: most alive at once, over replicas.
+  std::vector<int> max_staleness;     ///< A stage.
+  std::vector<double> mean_staleness; ///< A stage: over gradients.
+
+  std::vector<nanoseconds> idle() const; ///< A rank: makespan - busy.
+  double bubble() const;                 ///< Mean of idle / makespan.
+  double bubble_ideal() const;           ///< Mean of idle / busy.
+};
+
+/// The sums of one rank, added up sample by sample, in their order.
+struct rank_sums {
+  /// What a rank knows of a stage it hosts.
+  struct stage_sums {
+    int stage;
+    int versions = 1;
+    int stalest = 0;
+    std::int64_t staleness = 0;
+    std::int64_t gradients = 0;
+  };
+
+  void add(const sample& s);
+
+  nanoseconds busy = 0;
+  nanoseconds first_start = -1; ///< -1: nothing ran.
+  nanoseconds last_end = 0;
+  int held = 0;
+  int peak_held = 0;
+  std::vector<stage_sums> stages;
+};
+
+/// The measures of a run from the sums of its ranks.
+measures measures_of(const std::vector<rank_sums>& ranks, int stages);
+
+} // namespace troupe

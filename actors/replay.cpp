@@ -1,0 +1,298 @@
+#include "actors/replay.hpp"
+
+#include "actors/recorder.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <stdexcept>
+
+namespace troupe {
+
+namespace {
+
+using values = std::vector<float>;
+using buckets = std::vector<values>;
+
+std::vector<const float*> readable(const buckets& from) {
+  std::vector<const float*> result;
+  for (const auto& b : from)
+    result.push_back(b.data());
+  return result;
+}
+
+std::vector<float*> writable(buckets& from) {
+  std::vector<float*> result;
+  for (auto& b : from)
+    result.push_back(b.data());
+  return result;
+}
+
+/// One replica of one stage, at a place in what it did.
+struct replayed_stage {
+  hosted_stage where;
+  slice<float> layers;
+  std::vector<sample> todo;
+  std::size_t next = 0;
+  std::map<int, buckets> versions;
+  buckets sum;
+  int summed = 0;
+  std::int64_t samples = 0;
+
+  bool over() const { return next == todo.size(); }
+  const sample& now() const { return todo[next]; }
+
+  /// Drops the versions that nothing to come reads.
+  void forget() {
+    std::erase_if(versions, [this](const auto& v) {
+      return v.first != versions.rbegin()->first
+             && std::none_of(todo.begin() + static_cast<std::ptrdiff_t>(next),
+                             todo.end(), [&](const sample& s) {
+                               return s.what.what != op::update && s.version == v.first;
+                             });
+    });
+  }
+};
+
+/// What one stage keeps of one microbatch.
+struct kept {
+  values input, stash, kept_gradients, from_above;
+  std::vector<std::int32_t> tokens;
+};
+
+class replaying {
+public:
+  replaying(const run_plan& plan, const record& ran)
+    : plan_(plan), work_(*plan.work), log_(plan), threads_(1) {
+    const auto slices = slice<float>::cut_at(work_.whole, work_.first_layers, 1);
+    for (int replica = 0; replica < replicas_of(plan.sch.where); ++replica)
+      for (int s = 0; s < plan.dims.stages; ++s)
+        add_stage({replica, s}, slices[static_cast<std::size_t>(s)], ran);
+    for (int s = 0; s < plan.dims.stages; ++s)
+      add_optimizer(slices[static_cast<std::size_t>(s)]);
+  }
+
+  trained run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (auto& stage : stages_)
+        while (!stage.over() && step(stage))
+          moved = true;
+    }
+    for (const auto& stage : stages_)
+      if (!stage.over())
+        throw std::logic_error("the record stops making sense at "
+                               + to_string(stage.now().what, true));
+    trained result;
+    std::vector<std::int64_t> seen;
+    log_.losses(plan_, result.loss, seen);
+    for (int s = 0; s < plan_.dims.stages; ++s) {
+      auto& stage = stages_[static_cast<std::size_t>(s)];
+      for (auto& bucket : stage.versions.rbegin()->second)
+        result.parameters.push_back(std::move(bucket));
+      for (auto& bucket : stage.sum)
+        result.gradients.push_back(std::move(bucket));
+    }
+    return result;
+  }
+
+private:
+  void add_stage(hosted_stage where, const slice<float>& layers, const record& ran) {
+    replayed_stage stage{where, layers};
+    const int rank = rank_of(plan_.sch.where, plan_.dims, where);
+    for (const auto& s : ran[static_cast<std::size_t>(rank)])
+      if (hosted_stage{s.what.replica, s.what.stage} == where
+          && (s.what.what != op::update || s.gradients > 0))
+        stage.todo.push_back(s);
+    auto& initial = stage.versions[0];
+    const auto first = static_cast<std::size_t>(
+      work_.first_layers[static_cast<std::size_t>(where.stage)]);
+    for (std::size_t i = 0; i < layers.layers().size(); ++i) {
+      const auto size = static_cast<std::size_t>(layers.layers()[i]->bucket());
+      stage.sum.emplace_back(size);
+      work_.weights(first + i, initial.emplace_back(size).data());
+    }
+    stages_.push_back(std::move(stage));
+  }
+
+  void add_optimizer(const slice<float>& layers) {
+    std::vector<std::vector<parameter>> layout;
+    std::vector<std::int64_t> sizes;
+    for (const auto& l : layers.layers()) {
+      layout.push_back(l->parameters());
+      sizes.push_back(l->bucket());
+    }
+    optimizers_.emplace_back(work_.optimizer, std::move(layout), sizes,
+                             work_.batch * plan_.dims.steps, account_);
+  }
+
+  replayed_stage& stage_at(int replica, int stage) {
+    return stages_[static_cast<std::size_t>(replica * plan_.dims.stages + stage)];
+  }
+
+  kept& of(const action& a) { return kept_[{a.stage, a.microbatch}]; }
+
+  /// Does the next thing of a stage; false if its input is not there yet.
+  bool step(replayed_stage& stage) {
+    const auto& s = stage.now();
+    const auto& a = s.what;
+    if (a.what == op::update)
+      return update(stage);
+    auto& k = of(a);
+    if (a.what == op::forward && stage.layers.is_first() && k.tokens.empty())
+      read(a);
+    if (a.what == op::forward && k.input.empty())
+      return false;
+    if (a.what != op::forward && !stage.layers.is_last() && k.from_above.empty())
+      return false;
+    compute(stage, s, k);
+    ++stage.next;
+    stage.forget();
+    return true;
+  }
+
+  void read(const action& a) {
+    auto& first = of({op::forward, a.replica, 0, a.microbatch});
+    auto& last = labels_[a.microbatch];
+    const auto samples = plan_.batches().samples_of(a.microbatch);
+    const auto input = work_.whole.layers.front()->input(), rows = work_.whole.rows;
+    first.tokens.resize(static_cast<std::size_t>(samples * input));
+    first.input.resize(static_cast<std::size_t>(samples * input));
+    last.resize(static_cast<std::size_t>(samples * rows));
+    for (std::int64_t i = 0; i < samples; ++i)
+      work_.data->training(plan_.batches().first_of(a.microbatch) + i,
+                           {first.tokens.data() + i * input,
+                            first.input.data() + i * input, last.data() + i * rows});
+  }
+
+  void compute(replayed_stage& stage, const sample& s, kept& k) {
+    const auto& a = s.what;
+    const auto samples = plan_.batches().samples_of(a.microbatch);
+    const auto sizes = stage.layers.sizes(samples);
+    if (!stage.versions.contains(s.version))
+      throw std::logic_error(to_string(a, true) + " read version "
+                             + std::to_string(s.version) + ", which does not exist");
+    values output(static_cast<std::size_t>(sizes.output)),
+      down(static_cast<std::size_t>(stage.layers.is_first() ? 0 : sizes.input)),
+      scratch(static_cast<std::size_t>(sizes.scratch));
+    k.stash.resize(static_cast<std::size_t>(sizes.stash));
+    k.kept_gradients.resize(static_cast<std::size_t>(sizes.kept));
+    pass<float> p;
+    p.samples = samples;
+    p.tokens = k.tokens.data();
+    p.input = k.input.data();
+    p.labels = labels_[a.microbatch].data();
+    p.output = output.data();
+    p.stash = k.stash.data();
+    p.output_gradient = k.from_above.data();
+    p.input_gradient = down.empty() ? nullptr : down.data();
+    p.kept = k.kept_gradients.data();
+    p.parameters = readable(stage.versions.at(s.version));
+    p.gradients = writable(stage.sum);
+    p.beta = stage.summed == 0 ? 0.0F : 1.0F;
+    p.scratch = scratch.data();
+    p.threads = &threads_;
+    if (a.what == op::forward) {
+      const auto loss = stage.layers.forward(p);
+      if (stage.layers.is_last())
+        log_.add(plan_, {a.microbatch, samples, loss});
+      else
+        of({op::forward, a.replica, a.stage + 1, a.microbatch}).input =
+          std::move(output);
+      return;
+    }
+    if (a.what == op::backward)
+      stage.layers.backward(p);
+    else if (a.what == op::input_gradient)
+      stage.layers.input_gradient(p);
+    else
+      stage.layers.weight_gradient(p);
+    if (a.what != op::weight_gradient && a.stage > 0)
+      of({op::backward, a.replica, a.stage - 1, a.microbatch}).from_above =
+        std::move(down);
+    if (a.what != op::input_gradient) {
+      ++stage.summed;
+      stage.samples += samples;
+      kept_.erase({a.stage, a.microbatch});
+    }
+  }
+
+  /// Those who must all have come to this update before it is made.
+  std::vector<replayed_stage*> meeting(const replayed_stage& stage) {
+    std::vector<replayed_stage*> result;
+    const bool all =
+      work_.optimizer.clip > 0 && work_.optimizer.scope == clip_scope::network;
+    for (int r = 0; r < replicas_of(plan_.sch.where); ++r)
+      for (int s = 0; s < plan_.dims.stages; ++s)
+        if (all || s == stage.where.stage)
+          result.push_back(&stage_at(r, s));
+    return result;
+  }
+
+  bool update(replayed_stage& stage) {
+    const int makes = stage.now().version;
+    auto all = meeting(stage);
+    for (auto* other : all)
+      if (other->over() || other->now().what.what != op::update
+          || other->now().version != makes)
+        return false;
+    std::map<int, std::int64_t> samples; // by stage, over replicas
+    for (auto* other : all)
+      samples[other->where.stage] += other->samples;
+    for (auto* other : all)
+      if (other->where.replica > 0)
+        add(other->sum, stage_at(0, other->where.stage).sum);
+    double squares = 0;
+    for (const auto& [s, count] : samples)
+      for (const double part : optimizers_[static_cast<std::size_t>(s)].squares(
+             readable(stage_at(0, s).sum)))
+        squares += part;
+    for (const auto& [s, count] : samples)
+      make_version(s, count,
+                   clip_factor(work_.optimizer.clip,
+                               std::sqrt(squares) / static_cast<double>(count)));
+    for (auto* other : all) {
+      other->summed = 0;
+      other->samples = 0;
+      ++other->next;
+      other->forget();
+    }
+    return true;
+  }
+
+  static void add(const buckets& from, buckets& to) {
+    for (std::size_t b = 0; b < to.size(); ++b)
+      for (std::size_t i = 0; i < to[b].size(); ++i)
+        to[b][i] += from[b][i];
+  }
+
+  void make_version(int s, std::int64_t samples, double factor) {
+    auto& first = stage_at(0, s);
+    const int from = first.versions.rbegin()->first;
+    auto next = first.versions.at(from);
+    optimizers_[static_cast<std::size_t>(s)].update(
+      samples, factor, readable(first.sum), readable(first.versions.at(from)),
+      writable(next));
+    for (int r = 0; r < replicas_of(plan_.sch.where); ++r)
+      stage_at(r, s).versions[from + 1] = next;
+  }
+
+  const run_plan& plan_;
+  const training& work_;
+  run_log log_;
+  team threads_;
+  memory_account account_;
+  std::vector<replayed_stage> stages_; // of replica 0, then of 1
+  std::vector<optimizer> optimizers_;
+  std::map<std::pair<int, int>, kept> kept_; // by stage and microbatch
+  std::map<int, std::vector<std::int32_t>> labels_;
+};
+
+} // namespace
+
+trained replay(const run_plan& plan, const record& ran) {
+  return replaying{plan, ran}.run();
+}
+
+} // namespace troupe

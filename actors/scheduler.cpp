@@ -1,0 +1,190 @@
+#include "actors/scheduler.hpp"
+
+#include "actors/failure.hpp"
+#include "actors/stage_core.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+scheduler_core::scheduler_core(const run_plan& plan, int rank, int depth)
+  : rank_(rank),
+    depth_(depth),
+    where_(plan.sch.where),
+    dims_(plan.dims),
+    hosted_(hosted_by(plan.sch.where, plan.dims, rank)),
+    order_(make_order(plan.sch, plan.dims, rank)) {
+  // nop
+}
+
+void scheduler_core::hear(const mail::done& d) {
+  --running_;
+  order_->ended(d.what.what);
+}
+
+void scheduler_core::hear(const mail::paused&) {
+  --running_;
+}
+
+std::optional<action> scheduler_core::grant() {
+  if (held_ || running_ >= depth_)
+    return {};
+  auto next = order_->next(waiting_);
+  if (next)
+    ++running_;
+  return next;
+}
+
+std::size_t scheduler_core::stage_of(const action& a) const {
+  const auto found = std::ranges::find(hosted_, hosted_stage{a.replica, a.stage});
+  return static_cast<std::size_t>(found - hosted_.begin());
+}
+
+mail::waiting_for scheduler_core::explain() {
+  const auto name = "scheduler of rank " + std::to_string(rank_);
+  if (finished())
+    return {name, "", ""};
+  if (running_ > 0)
+    return {name, "an action to end", stage_name(hosted_.front())};
+  const auto next = order_->awaited();
+  if (!next)
+    return {name, "anything to arrive", stage_name(hosted_.front())};
+  const bool last = next->stage == dims_.stages - 1, first = next->stage == 0;
+  hosted_stage maker{next->replica, next->stage};
+  if (next->what == op::forward && !first)
+    --maker.stage;
+  if (next->what != op::forward && next->what != op::update && !last)
+    ++maker.stage;
+  const int rank = rank_of(where_, dims_, maker);
+  const auto what = "the input of " + to_string(*next, true);
+  if (next->what == op::forward && first)
+    return {name, what, "data_source"};
+  return {name, what, "scheduler of rank " + std::to_string(rank)};
+}
+
+namespace {
+
+using self_pointer = scheduler_actor::stateful_pointer<scheduler_state>;
+
+constexpr std::size_t samples_at_once = 64;
+
+template <class Handle, class Message>
+void send(self_pointer self, const Handle& to, Message&& what) {
+  tell(self, *self->state.shared.meter, to, std::forward<Message>(what));
+}
+
+void send_samples(self_pointer self) {
+  auto& state = self->state;
+  if (!state.samples.empty())
+    send(self, state.peers.recorder,
+         mail::samples{state.rank, std::exchange(state.samples, {})});
+}
+
+void note(self_pointer self, const sample& what) {
+  auto& state = self->state;
+  state.sums.add(what);
+  if (!state.shared.plan->keep_record)
+    return;
+  state.samples.push_back(what);
+  if (state.samples.size() >= samples_at_once)
+    send_samples(self);
+}
+
+void send_all(self_pointer self) {
+  send_samples(self);
+  send(self, self->state.peers.recorder,
+       mail::sums{self->state.rank, self->state.sums});
+}
+
+void grant(self_pointer self) {
+  auto& state = self->state;
+  while (const auto next = state.core->grant())
+    send(self, state.peers.stages[state.core->stage_of(*next)], mail::run{*next});
+  if (!state.said_finished && state.core->finished()) {
+    state.said_finished = true;
+    send_all(self);
+    send(self, state.peers.coordinator, mail::finished{state.rank});
+  }
+}
+
+/// A local rule looks at all that has arrived in an instant; a program need not wait.
+void consider(self_pointer self) {
+  auto& state = self->state;
+  auto* const clock = state.shared.clock;
+  if (clock == nullptr || !state.shared.plan->sch.local_rule())
+    return grant(self);
+  if (std::exchange(state.asked_to_decide, true))
+    return;
+  clock->at_end_of_instant([meter = state.shared.meter, me = scheduler_actor{self}] {
+    post(*meter, me, mail::decide{});
+  });
+}
+
+void say_if_at_rest(self_pointer self) {
+  auto& state = self->state;
+  if (!state.core->at_rest())
+    return;
+  send_all(self);
+  send(self, state.peers.coordinator, mail::held{state.rank});
+}
+
+} // namespace
+
+scheduler_actor::behavior_type scheduler(self_pointer self, props shared, int rank,
+                                         int depth) {
+  auto& state = self->state;
+  state.name = "scheduler of rank " + std::to_string(rank);
+  state.core = std::make_unique<scheduler_core>(*shared.plan, rank, depth);
+  state.shared = std::move(shared);
+  state.rank = rank;
+  report_failures(self);
+  auto& meter = *state.shared.meter;
+  return {
+    hear(self, meter,
+         [self](const mail::arrived& a) {
+           self->state.core->hear(a);
+           consider(self);
+         }),
+    hear(self, meter,
+         [self](const mail::done& d) {
+           note(self, d.what);
+           self->state.core->hear(d);
+           say_if_at_rest(self);
+           consider(self);
+         }),
+    hear(self, meter,
+         [self](const mail::paused& p) {
+           if (p.what.end > p.what.start)
+             note(self, p.what);
+           self->state.core->hear(p);
+           say_if_at_rest(self);
+           consider(self);
+         }),
+    hear(self, meter,
+         [self](const mail::decide&) {
+           self->state.asked_to_decide = false;
+           grant(self);
+         }),
+    hear(self, meter,
+         [self](const mail::hold&) {
+           self->state.core->hold();
+           say_if_at_rest(self);
+         }),
+    hear(self, meter,
+         [self](const mail::proceed&) {
+           self->state.core->proceed();
+           consider(self);
+         }),
+    hear(self, meter,
+         [self](const mail::explain&) {
+           send(self, self->state.peers.coordinator, self->state.core->explain());
+         }),
+    hear(self, meter,
+         [self](const scheduler_peers& peers) {
+           self->state.peers = peers;
+           consider(self);
+         }),
+  };
+}
+
+} // namespace troupe

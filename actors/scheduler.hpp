@@ -1,0 +1,75 @@
+#pragma once
+
+#include "actors/messages.hpp"
+#include "actors/props.hpp"
+#include "schedules/order.hpp"
+#include "schedules/waiting.hpp"
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// A rank's order, what has arrived for it, and what its device has been given.
+class scheduler_core {
+public:
+  /// \param depth actions that its device takes at once
+  scheduler_core(const run_plan& plan, int rank, int depth);
+
+  void hear(const mail::arrived& a) { waiting_.add(a.what); }
+  void hear(const mail::done& d);
+  void hear(const mail::paused& p);
+
+  /// The action to grant now, if there is one and the device has room.
+  std::optional<action> grant();
+
+  void hold() { held_ = true; }
+  void proceed() { held_ = false; }
+
+  /// Whether it is held and nothing runs.
+  bool at_rest() const { return held_ && running_ == 0; }
+
+  /// Whether the rank has done all it had to do.
+  bool finished() { return order_->finished(); }
+
+  /// What it waits for, in words.
+  mail::waiting_for explain();
+
+  /// Which of the rank's stages an action belongs to, by position.
+  std::size_t stage_of(const action& a) const;
+
+private:
+  int rank_;
+  int depth_;
+  placement where_;
+  shape dims_;
+  std::vector<hosted_stage> hosted_;
+  std::unique_ptr<order> order_;
+  waiting waiting_;
+  int running_ = 0;
+  bool held_ = false;
+};
+
+struct scheduler_state {
+  std::string name = "scheduler";
+  props shared;
+  int rank = 0;
+  std::unique_ptr<scheduler_core> core;
+  scheduler_peers peers;
+  rank_sums sums;
+  std::vector<sample> samples; ///< Kept, and not yet sent to the recorder.
+  bool asked_to_decide = false;
+  bool said_finished = false;
+};
+
+/// Decides what its rank's device does next: hears what has arrived and what is done,
+/// and grants actions in the order of its program or rule.
+scheduler_actor::behavior_type
+scheduler(scheduler_actor::stateful_pointer<scheduler_state> self, props shared,
+          int rank, int depth);
+
+} // namespace troupe

@@ -1,0 +1,147 @@
+#include "actors/stage.hpp"
+
+#include "actors/failure.hpp"
+
+namespace troupe {
+
+namespace {
+
+using self_pointer = stage_actor::stateful_pointer<stage_state>;
+
+template <class Handle, class Message>
+void send(self_pointer self, const Handle& to, Message&& what) {
+  tell(self, *self->state.shared.meter, to, std::forward<Message>(what));
+}
+
+/// Sends a tensor to a neighbour; in virtual time it takes as long as the link says.
+template <class Message>
+void ship(self_pointer self, const stage_actor& to, Message what) {
+  const auto& shared = self->state.shared;
+  const double bytes = what.payload
+                         ? static_cast<double>(what.header.samples)
+                             * static_cast<double>(what.header.values) * sizeof(float)
+                         : shared.plan->link.bytes;
+  const auto delay = shared.plan->link.of(bytes);
+  if (shared.clock == nullptr || delay == 0) {
+    send(self, to, std::move(what));
+    return;
+  }
+  shared.clock->at(
+    shared.clock->now() + delay,
+    [meter = shared.meter, to, what = std::move(what)] { post(*meter, to, what); });
+}
+
+void announce(self_pointer self, const std::optional<action>& ready) {
+  if (ready)
+    send(self, self->state.peers.scheduler, mail::arrived{*ready});
+}
+
+void send_snapshot_if_due(self_pointer self) {
+  if (auto copy = self->state.core->take_snapshot())
+    send(self, self->state.peers.coordinator, std::move(*copy));
+}
+
+void start_update(self_pointer self, const action& a) {
+  auto& core = *self->state.core;
+  if (core.updating())
+    send(self, self->state.peers.optimizer, mail::update_go{a.replica});
+  else
+    send(self, self->state.peers.optimizer, core.begin_update(a));
+}
+
+void start(self_pointer self, const action& a) {
+  auto& state = self->state;
+  if (a.what == op::update)
+    return start_update(self, a);
+  send_snapshot_if_due(self);
+  if (a.what == op::forward && state.core->is_first())
+    send(self, state.peers.data, mail::demand{});
+  state.computer->enqueue(state.core->begin(a),
+                          [meter = state.shared.meter, me = stage_actor{self},
+                           a](nanoseconds from, nanoseconds to) {
+                            post(*meter, me, mail::ended{a, from, to});
+                          });
+}
+
+void finish(self_pointer self, const mail::ended& end) {
+  auto& peers = self->state.peers;
+  auto result = self->state.core->end(end.what);
+  if (result.to_next)
+    ship(self, peers.next, std::move(*result.to_next));
+  if (result.to_previous)
+    ship(self, peers.previous, std::move(*result.to_previous));
+  if (result.loss)
+    send(self, peers.recorder, *result.loss);
+  announce(self, result.arrived);
+  result.what.start = end.start;
+  result.what.end = end.end;
+  send(self, peers.scheduler, mail::done{result.what});
+}
+
+/// The sample of the update under way, or of the part of it that ran from start to end.
+sample update_sample(self_pointer self, nanoseconds start, nanoseconds end) {
+  auto result = self->state.core->update_sample();
+  result.start = start;
+  result.end = end;
+  return result;
+}
+
+void finish_update(self_pointer self, const mail::updated& end) {
+  const auto what = update_sample(self, end.start, end.end);
+  for (const auto& forward : self->state.core->end_update())
+    announce(self, forward);
+  send_snapshot_if_due(self);
+  send(self, self->state.peers.scheduler, mail::done{what});
+}
+
+} // namespace
+
+stage_actor::behavior_type stage(self_pointer self, props shared, device* computer,
+                                 hosted_stage where,
+                                 std::shared_ptr<stage_tensors> tensors) {
+  auto& state = self->state;
+  state.core = std::make_unique<stage_core>(shared.plan, where, std::move(tensors));
+  state.name = state.core->name();
+  state.shared = std::move(shared);
+  state.computer = computer;
+  report_failures(self);
+  auto& meter = *state.shared.meter;
+  return {
+    // The most frequent first: CAF looks through them in order.
+    hear(self, meter, [self](const mail::run& r) { start(self, r.what); }),
+    hear(self, meter, [self](const mail::ended& e) { finish(self, e); }),
+    hear(self, meter,
+         [self](const activation& x) { announce(self, self->state.core->take(x)); }),
+    hear(self, meter,
+         [self](const gradient& x) { announce(self, self->state.core->take(x)); }),
+    hear(self, meter,
+         [self](const labels& x) { announce(self, self->state.core->take(x)); }),
+    hear(self, meter,
+         [self](const mail::update_waits& so_far) {
+           auto part = update_sample(self, so_far.start, so_far.end);
+           part.gradients = 0; // the whole covers them
+           send(self, self->state.peers.scheduler, mail::paused{part});
+         }),
+    hear(self, meter,
+         [self](const mail::update_ready&) {
+           announce(self, self->state.core->updating());
+         }),
+    hear(self, meter, [self](const mail::updated& e) { finish_update(self, e); }),
+    hear(self, meter,
+         [self](const mail::collect&) {
+           send(self, self->state.peers.coordinator, self->state.core->collect());
+         }),
+    hear(self, meter,
+         [self](const mail::explain&) {
+           send(self, self->state.peers.coordinator, self->state.core->explain());
+         }),
+    hear(self, meter,
+         [self](const stage_peers& peers) {
+           self->state.peers = peers;
+           if (self->state.core->is_first())
+             send(self, peers.data, mail::demand{});
+         }),
+  };
+}
+
+} // namespace troupe

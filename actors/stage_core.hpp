@@ -1,0 +1,90 @@
+#pragma once
+
+#include "actors/messages.hpp"
+#include "actors/plan.hpp"
+#include "actors/stage_tensors.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// A stage without its mailbox: what it holds, which actions its inputs allow, and what
+/// their ends have to tell to whom. Without tensors it keeps books only.
+class stage_core {
+public:
+  stage_core(std::shared_ptr<const run_plan> plan, hosted_stage where,
+             std::shared_ptr<stage_tensors> tensors);
+
+  const std::string& name() const { return name_; }
+  bool is_first() const { return where_.stage == 0; }
+  bool is_last() const { return where_.stage == plan_->dims.stages - 1; }
+
+  /// Takes an input. Returns the action that it lets run, if it was the last one
+  /// missing.
+  std::optional<action> take(const activation& input);
+  std::optional<action> take(const labels& input);
+  std::optional<action> take(const gradient& input);
+
+  /// The work of an action other than an update.
+  work begin(const action& a);
+
+  /// What follows from the end of an action.
+  struct outcome {
+    sample what; ///< Its times are still to be set.
+    std::optional<activation> to_next;
+    std::optional<gradient> to_previous;
+    std::optional<action> arrived; ///< Of the last stage's forward: its own backward.
+    std::optional<mail::microbatch_loss> loss;
+  };
+
+  /// \throws std::runtime_error if a loss is not finite
+  outcome end(const action& a);
+
+  /// The update under way, if there is one.
+  std::optional<action> updating() const { return update_; }
+
+  /// What the optimizer shard is asked to do.
+  mail::update_request begin_update(const action& a);
+
+  /// The sample of the update under way, without its times.
+  sample update_sample() const;
+
+  /// The next version is there. Returns the forwards that waited for it.
+  std::vector<action> end_update();
+
+  /// Parameters for an evaluation, once they are what they were after a batch that is
+  /// to be evaluated.
+  std::optional<mail::snapshot> take_snapshot();
+
+  mail::collected collect() const;
+
+  mail::waiting_for explain() const;
+
+private:
+  action action_of(op what, int microbatch) const;
+  std::optional<action> forward_if_possible(int microbatch);
+  tensor_header header_for(int stage, int microbatch, int version) const;
+  sample sample_of(const action& a, int version) const;
+  void note_backward();
+
+  std::shared_ptr<const run_plan> plan_;
+  hosted_stage where_;
+  std::string name_;
+  stage_ledger books_;
+  std::shared_ptr<stage_tensors> tensors_; // null in a simulation
+  std::vector<int> unversioned_;           // forwards whose weights are not made yet
+  int sums_begun_ = 0;                     // backwards begun since the last update
+  std::int64_t samples_summed_ = 0;
+  int backwards_ended_ = 0;
+  std::optional<action> update_;
+  update_facts facts_;
+  int snapshot_due_ = 0; // batches; 0: none is due
+};
+
+/// "stage 2", "stage 2 (replica 1)".
+std::string stage_name(hosted_stage where);
+
+} // namespace troupe

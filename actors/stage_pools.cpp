@@ -1,0 +1,112 @@
+#include "actors/stage_pools.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace troupe {
+
+nanoseconds link_cost::of(double message_bytes) const {
+  if (bytes_per_second <= 0)
+    return latency;
+  return latency
+         + static_cast<nanoseconds>(message_bytes / bytes_per_second * 1e9 + 0.5);
+}
+
+std::int64_t stage_pools::bytes() const {
+  std::int64_t parameters = 0;
+  for (const auto bucket : buckets)
+    parameters += padded(bucket);
+  const std::int64_t copies =
+    versions + snapshots + 1 + optimizer_copies; // 1: gradients
+  const auto values = parameters * copies + stashes * padded(stash)
+                      + kept_slots * padded(kept) + boundary_slots * padded(boundary)
+                      + input_slots * (padded(input) + padded(labels)) + scratch;
+  return values * std::int64_t{sizeof(float)};
+}
+
+int team_size(const run_plan& plan, int rank) {
+  if (plan.clock == clock_kind::virtual_time)
+    return 1;
+  const int ranks = plan.dims.stages;
+  return std::max(1, plan.threads / ranks + (rank < plan.threads % ranks ? 1 : 0));
+}
+
+namespace {
+
+/// The bounds of one hosted stage.
+stage_bounds bounds_at(const run_plan& plan, hosted_stage where) {
+  const int rank = rank_of(plan.sch.where, plan.dims, where);
+  const auto hosted = hosted_by(plan.sch.where, plan.dims, rank);
+  const auto all = bounds_of(plan.sch, plan.dims, rank);
+  return all[static_cast<std::size_t>(std::ranges::find(hosted, where)
+                                      - hosted.begin())];
+}
+
+} // namespace
+
+stage_pools pools_of(const run_plan& plan, hosted_stage where) {
+  const auto& work = *plan.work;
+  const auto stage = static_cast<std::size_t>(where.stage);
+  const int rank = rank_of(plan.sch.where, plan.dims, where);
+  const slice<float> layers{work.whole, work.first_layers[stage],
+                            work.first_layers[stage + 1], team_size(plan, rank)};
+  const auto bounds = bounds_at(plan, where);
+  const auto sizes = layers.sizes(plan.batches().largest());
+  stage_pools result;
+  for (const auto& l : layers.layers())
+    result.buckets.push_back(l->bucket());
+  result.versions = bounds.versions;
+  result.optimizer_copies =
+    where.replica == 0 ? optimizer::state_size(work.optimizer) : 0;
+  result.stashes = bounds.stashes;
+  result.stash = sizes.stash;
+  result.kept_slots = bounds.split_backward;
+  result.kept = sizes.kept;
+  result.scratch = sizes.scratch;
+  const auto entry = bounds_at(plan, {where.replica, 0}).stashes;
+  if (plan.evaluate_every > 0 && where.replica == 0)
+    result.snapshots = 2 + entry / plan.dims.microbatches; // how far stages drift apart
+  if (layers.is_first()) {
+    // Held, one ahead, and the one that the last stage has not begun yet.
+    result.input_slots = entry + 2;
+    result.input = sizes.input;
+    const slice<float> last{work.whole, work.first_layers[work.first_layers.size() - 2],
+                            work.first_layers.back(), 1};
+    result.labels = last.sizes(plan.batches().largest()).labels;
+  }
+  if (!layers.is_last()) {
+    // Of each microbatch held here the activation or its gradient; both while the next
+    // stage makes one of the other.
+    const auto next = bounds_at(plan, {where.replica, where.stage + 1});
+    result.boundary_slots = bounds.stashes + next.split_backward + 1;
+    result.boundary = sizes.output;
+  }
+  return result;
+}
+
+std::int64_t memory_of_machine() {
+  std::ifstream file{"/proc/meminfo"};
+  std::string key;
+  std::int64_t kilobytes = 0;
+  for (std::string line; std::getline(file, line);)
+    if (std::istringstream{line} >> key >> kilobytes; key == "MemAvailable:")
+      return kilobytes * 1024;
+  return sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}
+
+std::vector<std::int64_t> bytes_needed(const run_plan& plan) {
+  std::vector<std::int64_t> result;
+  for (int rank = 0; rank < plan.dims.stages; ++rank) {
+    std::int64_t sum = 0;
+    for (const auto& where : hosted_by(plan.sch.where, plan.dims, rank))
+      sum += pools_of(plan, where).bytes();
+    result.push_back(sum);
+  }
+  return result;
+}
+
+} // namespace troupe

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "actors/plan.hpp"
+#include "schedules/bounds.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe {
+
+/// How much tensor memory one replica of a stage needs: the pools are made from it, and
+/// a run that would not fit is refused by it. Sizes in values, of the largest
+/// microbatch.
+struct stage_pools {
+  std::vector<std::int64_t> buckets; ///< Parameters of each layer.
+  int versions = 1;
+  int snapshots = 0;        ///< Copies of the parameters under way to an evaluation.
+  int optimizer_copies = 0; ///< Of the parameters, as state; 0 in all but one replica.
+
+  int stashes = 0;
+  std::int64_t stash = 0;
+  int kept_slots = 0; ///< Between I and W.
+  std::int64_t kept = 0;
+  int boundary_slots = 0; ///< Activations to the next stage, and gradients from it.
+  std::int64_t boundary = 0;
+  int input_slots = 0; ///< Samples for the first stage, and labels for the last.
+  std::int64_t input = 0;
+  std::int64_t labels = 0;
+  std::int64_t scratch = 0;
+
+  std::int64_t bytes() const;
+};
+
+/// The teams of the ranks: `threads` shared out, at least one each.
+int team_size(const run_plan& plan, int rank);
+
+/// The pools of a stage on a rank. \pre plan.work
+stage_pools pools_of(const run_plan& plan, hosted_stage where);
+
+/// Bytes that each rank of a plan needs. \pre plan.work
+std::vector<std::int64_t> bytes_needed(const run_plan& plan);
+
+/// Bytes of memory that a process could take now.
+std::int64_t memory_of_machine();
+
+} // namespace troupe

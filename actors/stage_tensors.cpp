@@ -1,0 +1,193 @@
+#include "actors/stage_tensors.hpp"
+
+#include <cstring>
+#include <string>
+
+namespace troupe {
+
+namespace {
+
+std::string name_of(hosted_stage where) {
+  auto result = "stage " + std::to_string(where.stage);
+  if (where.replica > 0)
+    result += " (replica " + std::to_string(where.replica) + ")";
+  return result;
+}
+
+slice<float> slice_of(const run_plan& plan, hosted_stage where, int threads) {
+  const auto& first = plan.work->first_layers;
+  const auto s = static_cast<std::size_t>(where.stage);
+  return {plan.work->whole, first[s], first[s + 1], threads};
+}
+
+std::vector<std::unique_ptr<pool>> pools_a_layer(const std::string& what, int count,
+                                                 const stage_pools& sizes,
+                                                 memory_account& account) {
+  std::vector<std::unique_ptr<pool>> result;
+  for (const auto bucket : sizes.buckets)
+    result.push_back(std::make_unique<pool>(what, count, bucket, account));
+  return result;
+}
+
+std::vector<buffer> acquire(const std::vector<std::unique_ptr<pool>>& pools) {
+  std::vector<buffer> result;
+  for (const auto& p : pools)
+    result.push_back(p->acquire());
+  return result;
+}
+
+} // namespace
+
+std::shared_ptr<pool> boundary_pool(const stage_pools& sizes, hosted_stage where,
+                                    memory_account& account) {
+  return std::make_shared<pool>("messages above " + name_of(where),
+                                sizes.boundary_slots, sizes.boundary, account);
+}
+
+stage_tensors::stage_tensors(const run_plan& plan, hosted_stage where,
+                             memory_account& account, team& threads,
+                             std::shared_ptr<pool> below, std::shared_ptr<pool> above)
+  : stage_tensors(plan, where, pools_of(plan, where), account, threads,
+                  std::move(below), std::move(above)) {
+  // nop
+}
+
+stage_tensors::stage_tensors(const run_plan& plan, hosted_stage where,
+                             const stage_pools& sizes, memory_account& account,
+                             team& threads, std::shared_ptr<pool> below,
+                             std::shared_ptr<pool> above)
+  : layers_(slice_of(plan, where, threads.size())),
+    threads_(threads),
+    below_(std::move(below)),
+    above_(std::move(above)),
+    stashes_("stashes of " + name_of(where), sizes.stashes, sizes.stash, account),
+    kept_("split backwards of " + name_of(where), sizes.kept_slots, sizes.kept,
+          account),
+    scratch_(sizes.scratch, account),
+    buckets_(pools_a_layer("weight versions of " + name_of(where), sizes.versions,
+                           sizes, account)),
+    sums_(pools_a_layer("gradients of " + name_of(where), 1, sizes, account)),
+    snapshots_(
+      pools_a_layer("snapshots of " + name_of(where), sizes.snapshots, sizes, account)),
+    gradients_(acquire(sums_)) {
+  account.use(scratch_.bytes());
+  auto& initial = versions_[0] = acquire(buckets_);
+  const auto first = static_cast<std::size_t>(
+    plan.work->first_layers[static_cast<std::size_t>(where.stage)]);
+  for (std::size_t i = 0; i < initial.size(); ++i)
+    plan.work->weights(first + i, initial[i].data());
+}
+
+double stage_tensors::operations(std::int64_t samples) const {
+  return layers_.operations() * static_cast<double>(samples);
+}
+
+void stage_tensors::put_input(int microbatch, buffer input) {
+  held_[microbatch].input = std::move(input);
+}
+
+void stage_tensors::put_labels(int microbatch, buffer labels) {
+  held_[microbatch].labels = std::move(labels);
+}
+
+void stage_tensors::put_gradient(int microbatch, buffer from_above) {
+  held_[microbatch].from_above = std::move(from_above);
+}
+
+bool stage_tensors::has_inputs(int microbatch) const {
+  const auto& h = held_.at(microbatch);
+  return h.input && (h.labels || !is_last());
+}
+
+pass<float> stage_tensors::pass_on(const held& h, std::int64_t samples,
+                                   int version) const {
+  pass<float> p;
+  p.samples = samples;
+  p.tokens = h.input.integers();
+  p.input = h.input.data();
+  p.labels = h.labels.integers();
+  p.output = h.output.data();
+  p.stash = h.stash.data();
+  p.output_gradient = h.from_above.data();
+  p.input_gradient = h.input_gradient.data();
+  p.kept = h.kept.data();
+  for (const auto& b : versions_.at(version))
+    p.parameters.push_back(b.data());
+  for (const auto& b : gradients_)
+    p.gradients.push_back(b.data());
+  p.scratch = scratch_.data();
+  p.threads = &threads_;
+  return p;
+}
+
+std::function<void()> stage_tensors::forward(int microbatch, std::int64_t samples,
+                                             int version) {
+  auto& h = held_.at(microbatch);
+  h.stash = stashes_.acquire();
+  if (!is_last())
+    h.output = above_->acquire();
+  return [this, &h, p = pass_on(h, samples, version)] { h.loss = layers_.forward(p); };
+}
+
+buffer stage_tensors::end_forward(int microbatch) {
+  auto& h = held_.at(microbatch);
+  h.labels = {}; // what they said is in the stash
+  return std::exchange(h.output, {});
+}
+
+loss_sum stage_tensors::loss_of(int microbatch) const {
+  return held_.at(microbatch).loss;
+}
+
+std::function<void()> stage_tensors::backward(op what, int microbatch,
+                                              std::int64_t samples, int version,
+                                              bool begins_sum) {
+  auto& h = held_.at(microbatch);
+  if (what != op::weight_gradient && !is_first())
+    h.input_gradient = below_->acquire();
+  if (what == op::input_gradient)
+    h.kept = kept_.acquire();
+  auto p = pass_on(h, samples, version);
+  p.beta = begins_sum ? 0.0F : 1.0F;
+  switch (what) {
+  case op::input_gradient:
+    return [this, p = std::move(p)] { layers_.input_gradient(p); };
+  case op::weight_gradient:
+    return [this, p = std::move(p)] { layers_.weight_gradient(p); };
+  default:
+    return [this, p = std::move(p)] { layers_.backward(p); };
+  }
+}
+
+buffer stage_tensors::end_backward(op what, int microbatch) {
+  auto& h = held_.at(microbatch);
+  auto down = std::exchange(h.input_gradient, {});
+  if (what != op::input_gradient)
+    held_.erase(microbatch);
+  return down;
+}
+
+std::vector<buffer> stage_tensors::make_room(const update_facts& update) {
+  auto& next = versions_[update.from + 1];
+  if (update.in_place)
+    next = std::move(versions_.extract(update.from).mapped());
+  else
+    next = acquire(buckets_);
+  return next;
+}
+
+void stage_tensors::keep_only(const stage_ledger& books) {
+  std::erase_if(versions_, [&](const auto& v) { return !books.knows(v.first); });
+}
+
+std::vector<buffer> stage_tensors::copy(int version) {
+  auto result = acquire(snapshots_);
+  const auto& from = versions_.at(version);
+  for (std::size_t i = 0; i < result.size(); ++i)
+    std::memcpy(result[i].data(), from[i].data(),
+                static_cast<std::size_t>(layers_.layers()[i]->bucket())
+                  * sizeof(float));
+  return result;
+}
+
+} // namespace troupe

@@ -1,0 +1,99 @@
+#pragma once
+
+#include "actors/stage_pools.hpp"
+#include "kernels/pool.hpp"
+#include "models/slice.hpp"
+#include "schedules/stage_ledger.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe {
+
+/// The pool between a stage and the next: activations go up, gradients come back.
+std::shared_ptr<pool> boundary_pool(const stage_pools& sizes, hosted_stage where,
+                                    memory_account& account);
+
+/// The tensors of one replica of a stage: its parameters by version, the sum of its
+/// gradients, and what it keeps of each microbatch. All memory is taken when it is
+/// made.
+class stage_tensors {
+public:
+  /// \param below,above boundary pools to the previous and the next stage; null at the
+  /// ends
+  stage_tensors(const run_plan& plan, hosted_stage where, memory_account& account,
+                team& threads, std::shared_ptr<pool> below,
+                std::shared_ptr<pool> above);
+
+  bool is_first() const { return layers_.is_first(); }
+  bool is_last() const { return layers_.is_last(); }
+  double operations(std::int64_t samples) const;
+
+  // Inputs, as they come.
+  void put_input(int microbatch, buffer input);
+  void put_labels(int microbatch, buffer labels);
+  void put_gradient(int microbatch, buffer from_above);
+
+  /// Whether a forward has all its inputs.
+  bool has_inputs(int microbatch) const;
+
+  /// The arithmetic of a forward on a version; to be run once, before end_forward.
+  std::function<void()> forward(int microbatch, std::int64_t samples, int version);
+
+  /// Its result: the activation to send, empty from the last stage.
+  buffer end_forward(int microbatch);
+
+  /// The loss of the last stage's forward of this microbatch.
+  loss_sum loss_of(int microbatch) const;
+
+  /// The arithmetic of B, I or W. \param begins_sum whether its gradients are the first
+  std::function<void()> backward(op what, int microbatch, std::int64_t samples,
+                                 int version, bool begins_sum);
+
+  /// The gradient to send after B or I, empty from the first stage; after B or W the
+  /// microbatch is forgotten.
+  buffer end_backward(op what, int microbatch);
+
+  /// The buckets of a version, and of the summed gradients.
+  std::vector<buffer> parameters(int version) const { return versions_.at(version); }
+  std::vector<buffer> gradients() const { return gradients_; }
+
+  /// Makes room for version `from` + 1: the same buckets if it is made in place.
+  std::vector<buffer> make_room(const update_facts& update);
+
+  /// Drops versions that the books no longer know.
+  void keep_only(const stage_ledger& books);
+
+  /// A copy of a version, for an evaluation.
+  std::vector<buffer> copy(int version);
+
+private:
+  stage_tensors(const run_plan& plan, hosted_stage where, const stage_pools& sizes,
+                memory_account& account, team& threads, std::shared_ptr<pool> below,
+                std::shared_ptr<pool> above);
+
+  /// What is kept of one microbatch.
+  struct held {
+    buffer input, labels, output, stash, from_above, input_gradient, kept;
+    loss_sum loss;
+  };
+
+  pass<float> pass_on(const held& h, std::int64_t samples, int version) const;
+
+  slice<float> layers_;
+  team& threads_;
+  std::shared_ptr<pool> below_, above_;
+  pool stashes_, kept_;
+  tensor_memory scratch_;
+  std::vector<std::unique_ptr<pool>> buckets_;   // a layer each: its versions
+  std::vector<std::unique_ptr<pool>> sums_;      // a layer each: one
+  std::vector<std::unique_ptr<pool>> snapshots_; // a layer each
+  std::map<int, std::vector<buffer>> versions_;
+  std::vector<buffer> gradients_;
+  std::unordered_map<int, held> held_;
+};
+
+} // namespace troupe

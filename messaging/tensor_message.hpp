@@ -1,0 +1,38 @@
+#pragma once
+
+#include "kernels/pool.hpp"
+
+#include <cstdint>
+
+namespace troupe {
+
+/// What every tensor message says of its payload.
+struct tensor_header {
+  int step;             ///< The batch it belongs to.
+  int microbatch;       ///< Counted over the run.
+  int replica;          ///< Of the pipeline.
+  int stage;            ///< That receives it.
+  std::int64_t samples; ///< In the microbatch.
+  std::int64_t values;  ///< A sample; 0 where nothing is computed.
+  int version;          ///< Of the weights that made it.
+};
+
+/// The input of a stage's forward; for the first stage tokens or pixels.
+struct activation {
+  tensor_header header;
+  buffer payload; ///< (samples, values); empty where nothing is computed.
+};
+
+/// What the last stage compares its logits with.
+struct labels {
+  tensor_header header;
+  buffer payload; ///< (samples, values) integers
+};
+
+/// The input of a stage's backward: d loss / d output, (samples, values).
+struct gradient {
+  tensor_header header;
+  buffer payload;
+};
+
+} // namespace troupe

@@ -1,0 +1,157 @@
+// Simulations: the actors in virtual time against the published numbers and against
+// programs laid out without actors.
+
+#include "schedules/prediction.hpp"
+#include "schedules/program.hpp"
+#include "tests/actors/tiny.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <numeric>
+
+using namespace troupe;
+
+namespace {
+
+constexpr nanoseconds ms = 1'000'000;
+
+run_result simulated(const run_plan& plan) {
+  REQUIRE(refusal(plan).empty());
+  auto result = perform(plan);
+  INFO(result.failure);
+  REQUIRE(result.how == ending::finished);
+  return result;
+}
+
+/// Checks the actors' timeline, action by action, against the prediction.
+void check_prediction(const schedule& sch, shape dims, double f, double b, double u,
+                      nanoseconds latency) {
+  auto plan = tiny::simulation(sch, dims, f, b, u);
+  plan.link.latency = latency;
+  const auto ran = simulated(plan).actions;
+  const auto table = tiny::costs(f, b, u);
+  const auto expected = predict(
+    sch, dims, [&](const action& a) { return table.at(a.what, a.stage); }, latency);
+  INFO(sch.name << " " << dims.stages << "x" << dims.microbatches << "x" << dims.steps);
+  INFO("actors\n"
+       << draw(timeline_of(ran), 100) << "prediction\n"
+       << draw(expected, 100));
+  bool same = true;
+  for (std::size_t r = 0; r < ran.size(); ++r) {
+    same = same && ran[r].size() == expected[r].size();
+    for (std::size_t i = 0; same && i < ran[r].size(); ++i)
+      same = ran[r][i].what == expected[r][i].what
+             && ran[r][i].start == expected[r][i].start
+             && ran[r][i].end == expected[r][i].end;
+  }
+  CHECK(same);
+}
+
+} // namespace
+
+TEST_CASE("actors do what the schedule's order predicts, at every size",
+          "[simulation]") {
+  const auto& entry = GENERATE(from_range(catalog()));
+  const auto sch = *find_schedule(entry.name);
+  for (const int stages : {1, 2, 3, 4, 6, 8})
+    for (const int microbatches : {1, 2, 4, 5, 8, 16})
+      for (const int steps : {1, 3})
+        if (const shape dims{stages, microbatches, steps}; refusal(sch, dims).empty()) {
+          check_prediction(sch, dims, 1, 2, 0, 0);
+          check_prediction(sch, dims, 1.25, 1.75, 0.5, 0);
+          check_prediction(sch, dims, 1, 2, 0, ms / 4);
+        }
+}
+
+TEST_CASE("schedules with parameters do what they predict", "[simulation]") {
+  for (const auto& sch : {pipedream(3), pipedream(1, true), ampnet(1, 1), ampnet(3, 2),
+                          ampnet(8, 1), ampnet(16, 5)})
+    for (const int stages : {1, 2, 4, 7}) {
+      check_prediction(sch, {stages, 6, 3}, 1, 2, 0.25, 0);
+      check_prediction(sch, {stages, 6, 3}, 2, 1, 0, ms / 2);
+    }
+}
+
+TEST_CASE("the published makespan and idle time", "[simulation]") {
+  const int p = GENERATE(1, 2, 4, 8), m = GENERATE(1, 4, 8, 16);
+  for (const auto& sch : {gpipe(), one_f_one_b()}) {
+    const auto run = simulated(tiny::simulation(sch, {p, m})).sums;
+    CHECK(run.makespan == 3 * (m + p - 1) * ms);
+    CHECK(run.idle()
+          == std::vector<nanoseconds>(static_cast<std::size_t>(p), 3 * (p - 1) * ms));
+    CHECK(std::abs(run.bubble() - (p - 1.0) / (m + p - 1)) < 1e-12);
+    CHECK(std::abs(run.bubble_ideal() - (p - 1.0) / m) < 1e-12);
+  }
+}
+
+TEST_CASE("1f1b's idle time within each rank's own span", "[simulation]") {
+  const auto run = simulated(tiny::simulation(one_f_one_b(), {4, 8})).sums;
+  CHECK(run.span_idle == std::vector<nanoseconds>{9 * ms, 6 * ms, 3 * ms, 0});
+  CHECK(run.peak_activations == std::vector{4, 3, 2, 1});
+}
+
+TEST_CASE("chimera's published numbers", "[simulation]") {
+  const auto even = simulated(tiny::simulation(chimera(), {8, 8}, 1, 1)).sums;
+  CHECK(even.makespan == 22 * ms);
+  CHECK(std::abs(even.bubble() - 3.0 / 11) < 1e-12);
+  CHECK(even.peak_activations == std::vector{5, 6, 7, 8, 8, 7, 6, 5});
+  CHECK(simulated(tiny::simulation(chimera(), {8, 16}, 1, 2)).sums.makespan == 66 * ms);
+}
+
+TEST_CASE("asynchronous schedules have the published versions and staleness",
+          "[simulation]") {
+  const auto run = [](const schedule& sch) {
+    return simulated(tiny::simulation(sch, {4, 8, 4})).sums;
+  };
+  CHECK(run(pipedream()).weight_versions == std::vector{4, 3, 2, 1});
+  CHECK(run(pipedream()).max_staleness == std::vector{3, 2, 1, 0});
+  CHECK(run(pipedream(1, true)).weight_versions == std::vector{4, 4, 4, 4});
+  CHECK(run(pipedream(1, true)).max_staleness == std::vector{3, 3, 3, 3});
+  CHECK(run(two_bw()).weight_versions == std::vector{2, 2, 2, 2});
+  CHECK(run(two_bw()).max_staleness == std::vector{1, 1, 1, 1});
+  CHECK(run(two_bw()).mean_staleness == std::vector{0.75, 0.75, 0.75, 0.75});
+  const auto sums = run(ampnet(5, 2));
+  CHECK(sums.weight_versions == std::vector{1, 1, 1, 1});
+  for (const int stale : sums.max_staleness)
+    CHECK(stale <= 2); // ceil((max_active_keys - 1) / min_update_frequency)
+  for (const int held : sums.peak_activations)
+    CHECK(held <= 5);
+}
+
+TEST_CASE("pipedream that accumulates is stale by floor or ceil of (S-1-s)/K",
+          "[simulation]") {
+  const int every = GENERATE(1, 2, 3);
+  const auto run = simulated(tiny::simulation(pipedream(every), {4, 24, 2})).sums;
+  for (int s = 0; s < 4; ++s) {
+    const auto i = static_cast<std::size_t>(s);
+    CHECK(run.max_staleness[i] == (3 - s + every - 1) / every);
+    CHECK(run.mean_staleness[i] <= run.max_staleness[i]);
+    CHECK(run.weight_versions[i] == 1 + (3 - s + every - 1) / every);
+  }
+}
+
+TEST_CASE("costs may differ by stage, and messages take time", "[simulation]") {
+  auto plan = tiny::simulation(gpipe(), {2, 1});
+  cost_table costs;
+  costs.of[0] = {1 * ms, 5 * ms};
+  costs.of[1] = {2 * ms, 7 * ms};
+  plan.cost = costs_from(costs);
+  CHECK(simulated(plan).sums.makespan == (1 + 5 + 7 + 2) * ms);
+  plan.link = {.latency = ms, .bytes_per_second = 1000, .bytes = 2};
+  CHECK(simulated(plan).sums.makespan == (1 + 3 + 5 + 7 + 3 + 2) * ms);
+}
+
+TEST_CASE("a simulation is the same each time", "[simulation]") {
+  const auto a = simulated(tiny::simulation(ampnet(7, 3), {6, 16, 2}, 1.5, 2.25));
+  const auto b = simulated(tiny::simulation(ampnet(7, 3), {6, 16, 2}, 1.5, 2.25));
+  REQUIRE(a.actions.size() == b.actions.size());
+  for (std::size_t r = 0; r < a.actions.size(); ++r) {
+    REQUIRE(a.actions[r].size() == b.actions[r].size());
+    for (std::size_t i = 0; i < a.actions[r].size(); ++i)
+      CHECK((a.actions[r][i].what == b.actions[r][i].what
+             && a.actions[r][i].start == b.actions[r][i].start));
+  }
+  CHECK(a.envelopes == b.envelopes);
+}

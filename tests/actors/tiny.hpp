@@ -1,0 +1,66 @@
+#pragma once
+
+#include "actors/company.hpp"
+#include "actors/costs.hpp"
+#include "models/network.hpp"
+#include "schedules/catalog.hpp"
+
+#include <catch2/catch_tostring.hpp>
+
+#include <string>
+
+/// Plans small enough for tests, complete but for what a test is about.
+namespace tiny {
+
+using namespace troupe;
+
+inline model_options gpt(std::int64_t layers = 8) {
+  return {"gpt", layers, 8, 2, 4, 11};
+}
+
+/// Costs of milliseconds, so that a timeline is easy to read.
+inline cost_table costs(double f, double b, double u = 0) {
+  cost_table result;
+  const auto ms = [](double x) { return static_cast<nanoseconds>(x * 1e6); };
+  result.of[0] = {ms(f)};
+  result.of[1] = {ms(b)};
+  result.of[2] = {ms(b / 2)};
+  result.of[3] = {ms(b / 2)};
+  result.of[4] = {ms(u)};
+  return result;
+}
+
+/// A simulation: virtual time, no arithmetic.
+inline run_plan simulation(const schedule& sch, shape dims, double f = 1, double b = 2,
+                           double u = 0) {
+  return {.sch = sch,
+          .dims = dims,
+          .work = {},
+          .clock = clock_kind::virtual_time,
+          .cost = costs_from(costs(f, b, u)),
+          .keep_record = true};
+}
+
+/// A training that keeps all that proofs need.
+inline run_plan training_of(const schedule& sch, shape dims, clock_kind clock,
+                            const model_options& model = gpt(), std::int64_t batch = 0,
+                            int threads = 2) {
+  auto whole = *make_network<float>(model);
+  auto first_layers = *cut(whole, dims.stages, {});
+  auto weights = initial_weights(whole, 3);
+  return {.sch = sch,
+          .dims = dims,
+          .work = training{.whole = std::move(whole),
+                           .first_layers = std::move(first_layers),
+                           .data = *open_data("synthetic", model, 5),
+                           .batch = batch > 0 ? batch : 2 * dims.microbatches,
+                           .optimizer = {.rate = 0.01},
+                           .weights = std::move(weights)},
+          .clock = clock,
+          .cost = costs_from(costs(1, 2)),
+          .threads = threads,
+          .keep_record = true,
+          .keep_weights = true};
+}
+
+} // namespace tiny
