@@ -46,7 +46,7 @@ struct rank_resources {
   std::unique_ptr<device> computer;
 };
 
-/// A run in the making. Members in the order in which they may need one another.
+/// A run in the making.
 class company {
 public:
   explicit company(run_plan plan)
@@ -81,11 +81,11 @@ private:
   void equip_stages();
   void spawn(caf::actor_system& system);
   void wire();
-  void wait_in_real_time();
+  void wait_in_real_time(caf::actor_system& system);
   void wait_in_virtual_time(caf::actor_system& system);
-  void serve_snapshots();
+  void serve_snapshots(caf::actor_system& system);
   void evaluate(const notice_board::snapshot& parts);
-  bool rest();
+  bool rest(caf::actor_system& system);
   void settle(caf::actor_system& system);
   void collect(caf::actor_system& system, run_result& result);
   void dismiss(caf::actor_system& system);
@@ -96,8 +96,6 @@ private:
   run_result result_so_far();
 
   std::shared_ptr<const run_plan> plan_;
-  std::shared_ptr<run_log> log_;
-  std::shared_ptr<notice_board> board_;
   mail_meter meter_;
   wall_clock wall_clock_;
   virtual_clock virtual_clock_;
@@ -107,8 +105,12 @@ private:
   std::vector<std::shared_ptr<stage_tensors>> tensors_; // all stages of replica 0, of 1
   std::vector<std::shared_ptr<optimizer>> optimizers_;  // a stage each
   std::int64_t allocations_at_start_ = 0;
+  int evaluated_ = 0;
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 
+  // These may hold buffers, so they go before the pools do.
+  std::shared_ptr<run_log> log_;
+  std::shared_ptr<notice_board> board_;
   coordinator_peers actors_;
   coordinator_actor coordinator_;
 };
@@ -234,53 +236,49 @@ void company::evaluate(const notice_board::snapshot& parts) {
     for (const auto& bucket : stage)
       parameters.push_back(bucket.data());
   plan_->evaluate(parts.batches, parameters);
+  ++evaluated_;
 }
 
 /// Makes all schedulers grant nothing more, and waits until nothing runs; false if the
 /// run failed meanwhile.
-bool company::rest() {
+bool company::rest(caf::actor_system& system) {
   post(meter_, coordinator_, mail::hold{});
-  while (!board_->take_held()) {
+  for (;;) {
+    settle(system);
     if (board_->failure())
       return false;
-    board_->wait(20ms);
+    if (board_->take_held())
+      return true;
+    if (real())
+      board_->wait(20ms);
+    else
+      virtual_clock_.step();
   }
-  return true;
 }
 
-void company::serve_snapshots() {
+// The clock of virtual time stands still by itself.
+void company::serve_snapshots(caf::actor_system& system) {
   auto parts = board_->take_snapshot();
   if (!parts)
     return;
-  if (real()) {
-    ++activity_.running; // a pause is no stall
-    if (rest()) {
-      wall_clock_.pause();
-      for (; parts; parts = board_->take_snapshot())
-        evaluate(*parts);
-      wall_clock_.resume();
-      post(meter_, coordinator_, mail::proceed{});
-    }
-    --activity_.running;
-    return;
+  ++activity_.running; // a pause is no stall
+  if (!real() || rest(system)) {
+    wall_clock_.pause();
+    for (; parts; parts = board_->take_snapshot())
+      evaluate(*parts);
+    wall_clock_.resume();
+    post(meter_, coordinator_, mail::proceed{evaluated_});
   }
-  for (; parts; parts = board_->take_snapshot())
-    evaluate(*parts);
+  --activity_.running;
 }
 
-void company::wait_in_real_time() {
+void company::wait_in_real_time(caf::actor_system& system) {
   const watcher watch{activity_, plan_->stall_timeout, *board_,
                       [this] { post(meter_, coordinator_, mail::explain{}); }};
-  while (!board_->finished() && !board_->failure()) {
+  while (!board_->finished() && !board_->failure() && !interrupted()) {
     board_->wait(20ms);
-    serve_snapshots();
+    serve_snapshots(system);
     report_now_and_then();
-    if (interrupted()) {
-      ++activity_.running;
-      rest();
-      --activity_.running;
-      return;
-    }
   }
 }
 
@@ -291,15 +289,13 @@ void company::wait_in_virtual_time(caf::actor_system& system) {
     if (board_->take_news()) {
       if (board_->failure())
         return;
-      serve_snapshots();
+      serve_snapshots(system);
     }
     report_now_and_then();
-    if (interrupted())
+    if (interrupted() || board_->finished())
       return;
     if (virtual_clock_.step())
       continue;
-    if (board_->finished())
-      return;
     post(meter_, coordinator_, mail::explain{});
     mailboxes.run();
     board_->post_failure("the run has stalled: nothing runs and no event is pending; "
@@ -363,10 +359,12 @@ run_result company::result_so_far() {
   result.sums = measures_of(log_->sums, stages());
   result.actions = std::move(log_->actions);
   log_->losses(*plan_, result.loss, result.loss_samples);
-  result.samples = plan_->work ? plan_->work->batch * plan_->dims.steps : 0;
+  result.samples = result.loss_samples.empty() ? 0 : result.loss_samples.back();
   for (const auto& rank : ranks_) {
-    if (plan_->work)
+    if (plan_->work) {
       result.peak_bytes.push_back(rank->memory.peak());
+      result.reserved_bytes.push_back(rank->memory.reserved());
+    }
     result.late_allocations += rank->memory.allocations();
   }
   result.late_allocations -= allocations_at_start_;
@@ -391,14 +389,15 @@ run_result company::run() {
     spawn(system);
     wire();
     if (real())
-      wait_in_real_time();
+      wait_in_real_time(system);
     else
       wait_in_virtual_time(system);
     seconds = static_cast<double>(wall_clock_.now()) * 1e-9;
     finished = board_->finished();
-    for (auto rest = board_->take_snapshot(); rest && finished;
-         rest = board_->take_snapshot())
-      evaluate(*rest);
+    if (finished)
+      serve_snapshots(system);
+    else if (!board_->failure())
+      rest(system); // interrupted
     if (plan_->keep_weights && !board_->failure())
       collect(system, last);
     failure = board_->failure();

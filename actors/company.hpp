@@ -20,9 +20,10 @@ struct run_result {
   measures sums;            ///< On the run's clock.
   record actions;           ///< If the plan keeps it.
   std::vector<double> loss; ///< A minibatch each (a local rule: a microbatch).
-  std::vector<std::int64_t> loss_samples; ///< Samples seen by then.
-  std::int64_t samples = 0;               ///< Whose losses are all there.
-  std::vector<std::int64_t> peak_bytes;   ///< A rank; empty from a simulation.
+  std::vector<std::int64_t> loss_samples;   ///< Samples seen by then.
+  std::int64_t samples = 0;                 ///< Whose losses are all there.
+  std::vector<std::int64_t> peak_bytes;     ///< A rank; empty from a simulation.
+  std::vector<std::int64_t> reserved_bytes; ///< A rank; likewise.
 
   // If the plan keeps weights: buckets of all layers.
   std::vector<std::vector<float>> parameters;

@@ -53,10 +53,11 @@ namespace detail {
 // for ThreadSanitizer: to it every message looks like a race. Here is said what a
 // mailbox guarantees: a message is complete before it is enqueued, it is handled after
 // that, and the handlers of one actor follow one another.
-inline void happens_before(void* actor) {
+inline void happens_before(caf::abstract_actor* actor) {
   __tsan_release(actor);
 }
-inline void happens_after(void* actor) {
+
+inline void happens_after(caf::abstract_actor* actor) {
   __tsan_acquire(actor);
 }
 
@@ -72,11 +73,11 @@ void enqueue(caf::strong_actor_ptr sender, const Handle& to, Message&& what,
 
 #else
 
-inline void happens_before(void*) {
+inline void happens_before(caf::abstract_actor*) {
   // nop
 }
 
-inline void happens_after(void*) {
+inline void happens_after(caf::abstract_actor*) {
   // nop
 }
 
@@ -114,17 +115,33 @@ void post(mail_meter& meter, const Handle& to, Message&& what) {
 #endif
 }
 
+namespace detail {
+
+template <class Self, class F, class Message>
+struct heard {
+  // CAF makes the handler itself where nothing can be said of the order.
+  [[gnu::no_sanitize("thread")]] void operator()(const Message& what) const {
+    auto* const me = self;
+    happens_after(me);
+    meter->heard();
+    const auto handle = handler;
+    handle(what);
+    happens_before(me);
+  }
+
+  Self* self;
+  mail_meter* meter;
+  F handler;
+};
+
+} // namespace detail
+
 /// A message handler from a lambda `[self](const Message&)`.
 template <class Self, class F>
-auto hear(Self* self, mail_meter& meter, F handle) {
-  using message = typename detail::argument_of<F>::type;
-  return [self, &meter, handle](const message& what) {
-    auto* const address = static_cast<caf::abstract_actor*>(self);
-    detail::happens_after(address);
-    meter.heard();
-    handle(what);
-    detail::happens_before(address);
-  };
+auto hear(Self* self, mail_meter& meter, F handler) {
+  detail::happens_before(self); // what the actor has done to begin with
+  return detail::heard<Self, F, typename detail::argument_of<F>::type>{self, &meter,
+                                                                       handler};
 }
 
 } // namespace troupe

@@ -136,8 +136,10 @@ struct held {
   int rank;
 };
 
-/// Coordinator to scheduler: go on.
-struct proceed {};
+/// Coordinator to scheduler: go on; so many batches have been evaluated.
+struct proceed {
+  int evaluated;
+};
 
 /// Virtual clock to scheduler: all messages of this instant have been heard.
 struct decide {};

@@ -2,6 +2,7 @@
 
 #include "actors/failure.hpp"
 #include "actors/stage_core.hpp"
+#include "actors/stage_pools.hpp"
 
 #include <algorithm>
 
@@ -14,12 +15,29 @@ scheduler_core::scheduler_core(const run_plan& plan, int rank, int depth)
     dims_(plan.dims),
     hosted_(hosted_by(plan.sch.where, plan.dims, rank)),
     order_(make_order(plan.sch, plan.dims, rank)) {
-  // nop
+  if (plan.evaluate_every == 0)
+    return;
+  const int share = plan.dims.microbatches / replicas_of(plan.sch.where);
+  backwards_to_evaluation_ = plan.evaluate_every * share;
+  copies_ = pools_of(plan, hosted_stage{0, rank}).snapshots;
 }
 
 void scheduler_core::hear(const mail::done& d) {
   --running_;
-  order_->ended(d.what.what);
+  const auto& a = d.what.what;
+  order_->ended(a);
+  if (a.replica == 0 && (a.what == op::backward || a.what == op::weight_gradient))
+    ++backwards_;
+}
+
+void scheduler_core::hear(const mail::proceed& p) {
+  held_ = false;
+  evaluated_ = p.evaluated;
+}
+
+bool scheduler_core::ahead_of_evaluations() const {
+  return backwards_to_evaluation_ > 0
+         && backwards_ / backwards_to_evaluation_ - evaluated_ >= copies_;
 }
 
 void scheduler_core::hear(const mail::paused&) {
@@ -29,7 +47,7 @@ void scheduler_core::hear(const mail::paused&) {
 std::optional<action> scheduler_core::grant() {
   if (held_ || running_ >= depth_)
     return {};
-  auto next = order_->next(waiting_);
+  auto next = order_->next(waiting_, ahead_of_evaluations());
   if (next)
     ++running_;
   return next;
@@ -171,8 +189,8 @@ scheduler_actor::behavior_type scheduler(self_pointer self, props shared, int ra
            say_if_at_rest(self);
          }),
     hear(self, meter,
-         [self](const mail::proceed&) {
-           self->state.core->proceed();
+         [self](const mail::proceed& p) {
+           self->state.core->hear(p);
            consider(self);
          }),
     hear(self, meter,

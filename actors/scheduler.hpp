@@ -28,7 +28,7 @@ public:
   std::optional<action> grant();
 
   void hold() { held_ = true; }
-  void proceed() { held_ = false; }
+  void hear(const mail::proceed& p);
 
   /// Whether it is held and nothing runs.
   bool at_rest() const { return held_ && running_ == 0; }
@@ -43,6 +43,8 @@ public:
   std::size_t stage_of(const action& a) const;
 
 private:
+  bool ahead_of_evaluations() const;
+
   int rank_;
   int depth_;
   placement where_;
@@ -52,6 +54,11 @@ private:
   waiting waiting_;
   int running_ = 0;
   bool held_ = false;
+  // Evaluations need a copy of the parameters each; a rank waits when it has none left.
+  int backwards_to_evaluation_ = 0; ///< Of the stage that is evaluated; 0: none is.
+  int copies_ = 0;
+  int backwards_ = 0;
+  int evaluated_ = 0;
 };
 
 struct scheduler_state {

@@ -18,13 +18,14 @@ public:
     // nop
   }
 
-  std::optional<action> next(waiting& arrived) override {
+  std::optional<action> next(waiting& arrived, bool only_updates) override {
     if (const auto resumed = arrived.lowest(op::update)) {
       arrived.take(*resumed);
       return resumed;
     }
     const auto* front = program_.front();
-    if (front == nullptr || !ready(*front, arrived))
+    if (front == nullptr || (only_updates && front->what != op::update)
+        || !ready(*front, arrived))
       return {};
     const auto result = *front;
     program_.pop();
@@ -82,13 +83,13 @@ public:
     // nop
   }
 
-  std::optional<action> next(waiting& arrived) override {
+  std::optional<action> next(waiting& arrived, bool only_updates) override {
     if (running_)
       return {};
     auto choice = update_due();
-    if (!choice)
+    if (!choice && !only_updates)
       choice = arrived.lowest(op::backward);
-    if (!choice && in_flight_ < keys_)
+    if (!choice && !only_updates && in_flight_ < keys_)
       choice = arrived.lowest(op::forward);
     if (!choice)
       return {};

@@ -14,7 +14,8 @@ public:
   virtual ~order() = default;
 
   /// Takes the action to grant now out of `arrived`; absent if none may run yet.
-  virtual std::optional<action> next(waiting& arrived) = 0;
+  /// \param only_updates nothing else may begin now
+  virtual std::optional<action> next(waiting& arrived, bool only_updates = false) = 0;
 
   /// Hears that a granted action has ended.
   virtual void ended(const action& a) = 0;

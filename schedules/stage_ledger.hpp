@@ -38,8 +38,8 @@ public:
   /// A B or W has ended: its gradient is summed, what it held is free.
   void end_backward(int microbatch);
 
-  /// Starts an update with what has been summed since the last. The version that it makes
-  /// is there when it has ended.
+  /// Starts an update with what has been summed since the last. The version that it
+  /// makes is there when it has ended.
   update_facts begin_update();
   void end_update() { ++made_; }
 

@@ -110,7 +110,7 @@ TEST_CASE("a schedule that splits its backwards gives the bits of one that does 
     const auto a = checked(tiny::training_of(split, {4, 4, 2}, clock, options));
     const auto b = checked(tiny::training_of(gpipe(), {4, 4, 2}, clock, options));
     CHECK(a.loss == b.loss);
-    CHECK(a.parameters == b.parameters);
+    CHECK((a.parameters == b.parameters));
   }
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("flush schedules all train the same network", "[training]") {
     results.push_back(checked(tiny::training_of(sch, {4, 4, 4}, clock_kind::real)));
   for (const auto& r : results) {
     CHECK(r.loss == results.front().loss);
-    CHECK(r.parameters == results.front().parameters);
+    CHECK((r.parameters == results.front().parameters));
     CHECK(r.loss.size() == 4);
     CHECK(r.loss_samples == std::vector<std::int64_t>{8, 16, 24, 32});
   }
@@ -133,7 +133,7 @@ TEST_CASE("in virtual time ampnet trains reproducibly on any number of ranks",
     tiny::training_of(ampnet(16, 2), {8, 8, 4}, clock_kind::virtual_time);
   const auto a = checked(plan), b = checked(plan);
   CHECK(a.loss == b.loss);
-  CHECK(a.parameters == b.parameters);
+  CHECK((a.parameters == b.parameters));
   CHECK(a.sums.max_staleness == b.sums.max_staleness);
   CHECK(a.sums.makespan == b.sums.makespan);
 }

@@ -1,0 +1,76 @@
+// Evaluations see the parameters that each stage had after a batch, and disturb
+// nothing.
+
+#include "models/plain_loop.hpp"
+#include "tests/actors/tiny.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <map>
+
+using namespace troupe;
+
+namespace {
+
+using seen_parameters = std::map<int, std::vector<std::vector<float>>>;
+
+/// Makes a plan remember what its evaluations see.
+seen_parameters observe(run_plan plan, int every, run_result& result) {
+  seen_parameters seen;
+  plan.evaluate_every = every;
+  plan.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
+    auto& copy = seen[batches];
+    for (std::size_t l = 0; l < parameters.size(); ++l)
+      copy.emplace_back(parameters[l],
+                        parameters[l] + plan.work->whole.layers[l]->bucket());
+  };
+  result = perform(plan);
+  INFO(result.failure);
+  CHECK(result.how == ending::finished);
+  CHECK(result.late_allocations == 0);
+  return seen;
+}
+
+} // namespace
+
+TEST_CASE("an evaluation sees what the run would have ended with", "[evaluation]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto& entry = GENERATE(from_range(catalog()));
+  const auto sch = *find_schedule(entry.name);
+  run_result whole;
+  const auto seen = observe(tiny::training_of(sch, {4, 4, 6}, clock), 2, whole);
+  REQUIRE(seen.size() == 3);
+  CHECK((seen.at(6) == whole.parameters));
+  if (!sch.asynchronous())
+    for (const int batches : {2, 4}) {
+      auto shorter = tiny::training_of(sch, {4, 4, batches}, clock);
+      CHECK((perform(shorter).parameters == seen.at(batches)));
+    }
+}
+
+TEST_CASE("evaluations change neither bits nor virtual time", "[evaluation]") {
+  const auto& entry = GENERATE(from_range(catalog()));
+  const auto plan =
+    tiny::training_of(*find_schedule(entry.name), {4, 4, 6}, clock_kind::virtual_time);
+  run_result with;
+  observe(plan, 1, with);
+  const auto without = perform(plan);
+  CHECK(with.loss == without.loss);
+  CHECK((with.parameters == without.parameters));
+  CHECK(with.sums.makespan == without.sums.makespan);
+}
+
+TEST_CASE("evaluations do not change the bits of fixed programs in real time",
+          "[evaluation]") {
+  for (const auto& sch : {naive(), gpipe(), one_f_one_b(), chimera(), pipedream(3),
+                          pipedream(1, true), two_bw()}) {
+    const auto plan = tiny::training_of(sch, {4, 4, 6}, clock_kind::real);
+    run_result with;
+    observe(plan, 1, with);
+    const auto without = perform(plan);
+    CHECK(with.loss == without.loss);
+    CHECK((with.parameters == without.parameters));
+  }
+}

@@ -1,0 +1,175 @@
+// What happens when something goes wrong, or when the run is told to end.
+
+#include "actors/stage_pools.hpp"
+#include "actors/stall.hpp"
+#include "schedules/check.hpp"
+#include "schedules/program.hpp"
+#include "tests/actors/tiny.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// A data set that is good for so many samples.
+class brittle_data : public data_set {
+public:
+  brittle_data(std::shared_ptr<const data_set> good, std::int64_t until)
+    : good_(std::move(good)), until_(until) {
+    // nop
+  }
+
+  void training(std::int64_t index, const sample_view& to) const override {
+    if (index >= until_)
+      throw std::runtime_error("the disk is on fire");
+    good_->training(index, to);
+  }
+
+  std::int64_t evaluation_size() const override { return 0; }
+  void evaluation(std::int64_t, const sample_view&) const override {}
+  std::string description() const override { return "brittle"; }
+
+private:
+  std::shared_ptr<const data_set> good_;
+  std::int64_t until_;
+};
+
+/// Two ranks that each wait for what the other does next.
+schedule deadlocked() {
+  return {.name = "deadlocked", .order = [](int rank, const shape& dims) {
+            auto p = generate(one_f_one_b(), {dims.stages, dims.microbatches}, rank);
+            const auto swap = [&](const action& a, const action& b) {
+              std::swap(*std::ranges::find(p, a), *std::ranges::find(p, b));
+            };
+            if (rank == 0)
+              swap({op::forward, 0, 0, 1}, {op::backward, 0, 0, 0});
+            if (rank == 1)
+              swap({op::forward, 0, 1, 1}, {op::backward, 0, 1, 0});
+            return p;
+          }};
+}
+
+} // namespace
+
+TEST_CASE("an actor that fails ends the run with its name and reason", "[failure]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto& entry = GENERATE(from_range(catalog()));
+  auto plan = tiny::training_of(*find_schedule(entry.name), {4, 4, 3}, clock);
+  plan.work->data = std::make_shared<brittle_data>(plan.work->data, 13);
+  const auto result = perform(plan);
+  CHECK(result.how == ending::failed);
+  CHECK(result.failure == "data_source: the disk is on fire");
+}
+
+TEST_CASE("a loss that is not finite ends the run and says where", "[failure]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto& entry = GENERATE(from_range(catalog()));
+  auto plan = tiny::training_of(*find_schedule(entry.name), {4, 4, 30}, clock);
+  plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30};
+  const auto result = perform(plan);
+  CHECK(result.how == ending::failed);
+  CHECK_THAT(result.failure, ContainsSubstring("stage 3")
+                               && ContainsSubstring("the loss of microbatch ")
+                               && ContainsSubstring("is not finite")
+                               && ContainsSubstring("on weight version "));
+}
+
+TEST_CASE("a run that stalls says who waits for whom", "[failure]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  REQUIRE(check(deadlocked(), {2, 2}).has_value());
+  auto plan = tiny::training_of(deadlocked(), {2, 2, 2}, clock);
+  plan.stall_timeout = std::chrono::milliseconds{100};
+  const auto result = perform(plan);
+  CHECK(result.how == ending::failed);
+  CHECK_THAT(result.failure, ContainsSubstring("the run has stalled"));
+  CHECK_THAT(
+    result.failure,
+    ContainsSubstring("a cycle: scheduler of rank 0 waits for scheduler of rank 1 "
+                      "waits for scheduler of rank 0"));
+  CHECK_THAT(result.failure, ContainsSubstring("the input of B0 of stage 0"));
+}
+
+TEST_CASE("a cycle is found among those who wait, and nobody is forgotten", "[stall]") {
+  const auto text = describe_stall({{"a", "a gradient", "b"},
+                                    {"b", "an activation", "c"},
+                                    {"c", "a version", "b"},
+                                    {"d", "", ""},
+                                    {"e", "demand", ""}});
+  CHECK_THAT(text, ContainsSubstring("a cycle: b waits for c waits for b"));
+  CHECK_THAT(text, ContainsSubstring("  a waits for a gradient from b\n"));
+  CHECK_THAT(text, ContainsSubstring("  e waits for demand\n"));
+  CHECK_THAT(text, !ContainsSubstring("  d "));
+  CHECK_THAT(describe_stall({{"a", "b", "c"}}), !ContainsSubstring("cycle"));
+}
+
+TEST_CASE("a run that is interrupted keeps what it has", "[interruption]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto& entry = GENERATE(from_range(catalog()));
+  auto plan =
+    tiny::training_of(*find_schedule(entry.name), {4, 4, 100'000}, clock, tiny::gpt(4));
+  std::atomic<bool> interrupted = false;
+  plan.interrupted = &interrupted;
+  plan.keep_record = false;
+  plan.report = [&](const progress& p) {
+    if (p.samples > 0)
+      interrupted = true;
+  };
+  const auto result = perform(plan);
+  CHECK(result.how == ending::interrupted);
+  CHECK(result.failure.empty());
+  CHECK_FALSE(result.loss.empty());
+  CHECK(result.loss.size() < 100'000);
+  CHECK(result.samples == result.loss_samples.back());
+  CHECK(result.parameters.size() == plan.work->whole.layers.size());
+  CHECK(result.sums.makespan > 0);
+}
+
+TEST_CASE("plans that cannot be are refused with what can", "[refusal]") {
+  const auto refused = [](const run_plan& plan) { return refusal(plan); };
+  auto plan = tiny::training_of(gpipe(), {2, 4, 1}, clock_kind::real);
+  CHECK(refused(plan).empty());
+  plan.work->batch = 3;
+  CHECK_THAT(refused(plan), ContainsSubstring("3 samples cannot be cut into 4"));
+  plan = tiny::training_of(pipedream(), {2, 4, 1}, clock_kind::real);
+  plan.work->optimizer.clip = 1;
+  CHECK_THAT(refused(plan), ContainsSubstring("pipedream:clip=stage"));
+  plan.work->optimizer.scope = clip_scope::stage;
+  CHECK(refused(plan).empty());
+  plan = tiny::training_of(ampnet(), {2, 4, 1}, clock_kind::real);
+  plan.work->optimizer.clip = 1;
+  CHECK_THAT(refused(plan), ContainsSubstring("ampnet:clip=stage"));
+  CHECK_THAT(refused(tiny::simulation(two_bw(), {4, 2})), ContainsSubstring("2bw"));
+}
+
+TEST_CASE("a run that would not fit is refused with the number", "[refusal]") {
+  auto plan = tiny::training_of(gpipe(), {2, 4, 1}, clock_kind::real,
+                                {"gpt", 2, 32'768, 2, 8, 256});
+  CHECK_THAT(refusal(plan), ContainsSubstring(" MiB of memory")
+                              && ContainsSubstring("on its largest rank")
+                              && ContainsSubstring("the machine has"));
+}
+
+TEST_CASE("what is taken at wiring is what was announced", "[refusal]") {
+  const auto& entry = GENERATE(from_range(catalog()));
+  for (const char* model : {"gpt", "lenet"}) {
+    auto options = tiny::gpt();
+    options.model = model;
+    auto plan = tiny::training_of(*find_schedule(entry.name), {4, 8, 3},
+                                  clock_kind::virtual_time, options);
+    const auto announced = bytes_needed(plan);
+    const auto result = perform(plan);
+    for (std::size_t rank = 0; rank < announced.size(); ++rank) {
+      CHECK(result.reserved_bytes[rank] == announced[rank]);
+      CHECK(result.peak_bytes[rank] <= announced[rank]);
+      CHECK(result.peak_bytes[rank] > announced[rank] / 2);
+    }
+  }
+}
