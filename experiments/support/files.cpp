@@ -1,0 +1,113 @@
+#include "experiments/support/files.hpp"
+
+#include "experiments/support/trace.hpp"
+#include "models/weights.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+namespace troupe {
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::size_t actions_in_trace = 10'000; // a rank: what viewers open with ease
+
+path unfinished(path file) {
+  file += ".unfinished";
+  return file;
+}
+
+/// A try that leaves nothing behind.
+std::string try_file(const path& file) {
+  const bool can = std::ofstream{unfinished(file)}.is_open();
+  std::error_code ignored;
+  std::filesystem::remove(unfinished(file), ignored);
+  return can && !std::filesystem::is_directory(file, ignored)
+           ? ""
+           : "cannot write " + file.string() + ": name a file in a folder that exists";
+}
+
+} // namespace
+
+std::string write_file(const path& file, const std::string& content) {
+  std::ofstream stream{unfinished(file), std::ios::binary};
+  stream << content;
+  stream.close();
+  std::error_code failed;
+  if (stream)
+    std::filesystem::rename(unfinished(file), file, failed);
+  if (stream && !failed)
+    return {};
+  std::filesystem::remove(unfinished(file), failed);
+  return "cannot write " + file.string();
+}
+
+std::string output_files::refusal() const {
+  std::error_code failed;
+  if (!options_.report.empty())
+    std::filesystem::create_directories(options_.report, failed);
+  if (failed)
+    return "cannot make the folder " + options_.report + ": " + failed.message();
+  if (!options_.report.empty())
+    if (auto wrong = try_file(path{options_.report} / "results.json"); !wrong.empty())
+      return wrong;
+  if (!options_.save.empty())
+    if (auto wrong = try_file(options_.save); !wrong.empty())
+      return wrong;
+  if (!options_.json.empty() && !options_.results_on_stdout())
+    return try_file(options_.json);
+  return {};
+}
+
+std::string output_files::note(const path& file, const std::string& wrong) {
+  if (wrong.empty())
+    written_.push_back(file);
+  return wrong;
+}
+
+std::string output_files::write_weights(const run_request& request,
+                                        const run_result& result, bool only_run) {
+  if (options_.save.empty() || result.parameters.empty())
+    return {};
+  path file = options_.save;
+  if (!only_run)
+    file.replace_filename(file.stem().string() + "-" + request.plan.sch.name
+                          + file.extension().string());
+  std::vector<const float*> buckets;
+  for (const auto& bucket : result.parameters)
+    buckets.push_back(bucket.data());
+  return note(file, save_weights(file, request.plan.work->whole, buckets));
+}
+
+std::string output_files::write_trace(const run_request& request,
+                                      const run_result& result) {
+  if (options_.report.empty())
+    return {};
+  auto name = "trace-" + request.text + ".json";
+  std::ranges::replace(name, '/', '_');
+  const auto file = path{options_.report} / name;
+  return note(
+    file, write_file(file, trace_json(request.plan, result.actions, actions_in_trace)));
+}
+
+std::string output_files::write_results(const std::string& text) {
+  std::string wrong;
+  if (!options_.json.empty() && !options_.results_on_stdout())
+    wrong = note(options_.json, write_file(options_.json, text));
+  if (!options_.report.empty()) {
+    const auto file = path{options_.report} / "results.json";
+    wrong += note(file, write_file(file, text));
+  }
+  return wrong;
+}
+
+std::string output_files::summary() const {
+  std::string text;
+  for (const auto& file : written_)
+    text += "\n  " + file.string();
+  return text.empty() ? "" : "written:" + text + "\n";
+}
+
+} // namespace troupe

@@ -1,0 +1,200 @@
+#include "experiments/support/options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <iostream>
+#include <new>
+
+namespace troupe {
+
+namespace {
+
+void add_model(CLI::App& app, options& o) {
+  const auto group = "What is trained";
+  app.add_option("--model", o.model, "gpt, lenet or mlp")->group(group);
+  app
+    .add_option("--layers", o.layers,
+                "transformer blocks of gpt, linear layers of mlp; 4 unless given")
+    ->group(group);
+  app.add_option("--d-model", o.width, "width of gpt, hidden units of mlp")
+    ->group(group);
+  app.add_option("--heads", o.heads, "attention heads of gpt")->group(group);
+  app.add_option("--seq", o.length, "tokens a sample of gpt")->group(group);
+  app
+    .add_option("--vocab", o.words, "words of gpt; bytes of a text are words 0 to 255")
+    ->group(group);
+  app
+    .add_option(
+      "--data", o.data,
+      "synthetic, text:FILE-or-folder, text:FILE,order=sequential, mnist:FOLDER")
+    ->group(group);
+  app
+    .add_option("--batch", o.batch,
+                "samples a step; 16 of text, 64 images unless given")
+    ->group(group);
+  app.add_option("--init", o.init, "safetensors file to begin with")->group(group);
+  app.add_option("--seed", o.seed, "of first weights, data and their order")
+    ->group(group);
+}
+
+void add_schedule(CLI::App& app, options& o, bool trains) {
+  const auto group = "How it is cut and scheduled";
+  app
+    .add_option("--schedules,--schedule", o.schedules,
+                "naive, gpipe, 1f1b, chimera, pipedream, 2bw, ampnet, or all; with "
+                "parameters: ampnet:max_active_keys=8"
+                  + std::string{trains ? ",lr=0.01" : ""})
+    ->group(group);
+  app.add_option("--stages", o.stages, "pieces of the network, one a rank")
+    ->group(group);
+  app.add_option("--microbatches", o.microbatches, "pieces of a batch")->group(group);
+  app.add_option("--steps", o.steps, "batches")->group(group);
+  if (!trains)
+    return;
+  app.add_option("--epochs", o.epochs, "passes over the data, in place of --steps")
+    ->group(group);
+  app
+    .add_option("--split", o.split,
+                "blocks or layers a stage, as 2,2,1,1; by estimated cost unless given")
+    ->group(group);
+}
+
+void add_optimizer(CLI::App& app, options& o) {
+  const auto group = "How it learns";
+  app.add_option("--optimizer", o.optimizer, "sgd or adamw")->group(group);
+  app
+    .add_option("--lr", o.rate,
+                "learning rate; 0.001 of adamw, 0.1 of sgd unless given")
+    ->group(group);
+  app
+    .add_option("--lr-schedule", o.rate_schedule,
+                "constant or cosine; warmup=SAMPLES, floor=FRACTION behind commas")
+    ->group(group);
+  app.add_option("--momentum", o.momentum, "of sgd")->group(group);
+  app.add_option("--betas", o.betas, "of adamw")->group(group);
+  app.add_option("--eps", o.epsilon, "of adamw")->group(group);
+  app
+    .add_option("--weight-decay", o.weight_decay,
+                "0.01 of adamw, 0 of sgd unless given")
+    ->group(group);
+  app.add_option("--decay", o.decay, "all parameters, or only matrices")->group(group);
+  app
+    .add_option(
+      "--clip", o.clip,
+      "largest norm of a gradient, over all stages; 0: any. A schedule may say "
+      "clip=stage")
+    ->group(group);
+}
+
+void add_run(CLI::App& app, options& o, bool trains) {
+  const auto group = "Where and when it runs";
+  if (trains) {
+    app.add_option("--clock", o.clock, "real or virtual")->group(group);
+    app.add_option("--threads", o.threads, "of the CPU; its cores unless given")
+      ->group(group);
+    app
+      .add_option("--stall-timeout", o.stall_timeout,
+                  "seconds without any action until a run is given up")
+      ->group(group);
+  }
+  app
+    .add_option(
+      "--cost", o.cost,
+      "in virtual time: F=1,B=2 in milliseconds, F=1/2/1/1 a stage each; I and "
+      "W (B/2 each), U, latency; bandwidth in bytes a second, bytes a message")
+    ->group(group);
+}
+
+void add_output(CLI::App& app, options& o, const program_about& about) {
+  const auto group = "What is told";
+  if (about.trains && about.keeps) {
+    app.add_option("--evaluate-every", o.evaluate_every, "steps; 0: at the end")
+      ->group(group);
+    app.add_option("--evaluate-samples", o.evaluate_samples, "held-out samples to use")
+      ->group(group);
+    app.add_option("--save", o.save, "safetensors file for the weights in the end")
+      ->group(group);
+  }
+  if (about.keeps) {
+    app.add_option("--json", o.json, "file for the results; - for standard output")
+      ->group(group);
+    app.add_option("--report", o.report, "folder for results.json and traces")
+      ->group(group);
+  }
+  app.add_flag("--quiet", o.quiet, "only errors, and what --json - says")->group(group);
+  if (about.draws)
+    app.add_flag("--print", o.print, "draw the timeline as text, a row a rank")
+      ->group(group);
+  if (about.has_all)
+    app.add_flag("--all", o.all, "the whole catalog on tiny models, in both clocks")
+      ->group(group);
+}
+
+/// A mistake that CLI11 found, as a sentence of ours.
+std::string sentence(const CLI::ParseError& wrong) {
+  const std::string what = wrong.what();
+  const auto behind = [&](const std::string& start) {
+    return what.starts_with(start) ? what.substr(start.size()) : what;
+  };
+  if (dynamic_cast<const CLI::FileError*>(&wrong) != nullptr)
+    return "--config: cannot read " + what.substr(0, what.find(" was not"));
+  if (dynamic_cast<const CLI::ConfigError*>(&wrong) != nullptr)
+    return "--config: '" + behind("INI was not able to parse ")
+           + "' is not an option; a line of the file is an option and its value, as "
+             "steps = 100";
+  if (dynamic_cast<const CLI::ConversionError*>(&wrong) != nullptr)
+    return behind("Could not convert: ")
+           + " is not a number, or too large a one, or has a fraction";
+  return what;
+}
+
+/// Absent if the program is to end now, with `exit_code`.
+std::optional<options> parse(const program_about& about, int argc,
+                             const char* const* argv, int& exit_code) {
+  auto o = about.defaults;
+  CLI::App app{about.description, about.name};
+  app.option_defaults()->always_capture_default();
+  if (about.trains)
+    add_model(app, o);
+  add_schedule(app, o, about.trains);
+  if (about.trains)
+    add_optimizer(app, o);
+  add_run(app, o, about.trains);
+  add_output(app, o, about);
+  app.set_config("--config", "", "TOML file with any of these options");
+  app.allow_config_extras(false);
+  app.set_version_flag("--version", std::string{"troupe "} + TROUPE_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) { // --help, --version
+    exit_code = app.exit(asked);
+    return {};
+  } catch (const CLI::ParseError& wrong) {
+    std::cerr << about.name << ": " << sentence(wrong) << "; see " << about.name
+              << " --help\n";
+    exit_code = 2;
+    return {};
+  }
+  o.command = {about.name};
+  o.command.insert(o.command.end(), argv + 1, argv + argc);
+  return o;
+}
+
+} // namespace
+
+int run_program(const program_about& about, int argc, const char* const* argv,
+                const std::function<int(options)>& body) {
+  try {
+    int exit_code = 0;
+    const auto o = parse(about, argc, argv, exit_code);
+    return o ? body(*o) : exit_code;
+  } catch (const std::bad_alloc&) {
+    std::cerr << about.name << ": out of memory: choose smaller sizes\n";
+  } catch (const std::exception& wrong) {
+    std::cerr << about.name << ": " << wrong.what() << '\n';
+  }
+  return 1;
+}
+
+} // namespace troupe

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// What users say on the command line or in a file, before it is looked at: defaults
+/// here.
+struct options {
+  // what is trained
+  std::string model = "gpt";
+  std::optional<std::int64_t> layers;
+  std::int64_t width = 128;
+  std::int64_t heads = 4;
+  std::int64_t length = 64;
+  std::int64_t words = 256;
+  std::string data = "synthetic";
+  std::optional<std::int64_t> batch;
+  std::string init;
+  std::uint64_t seed = 1;
+
+  // how it is cut and scheduled
+  std::vector<std::string> schedules;
+  int stages = 4;
+  int microbatches = 8;
+  int steps = 100;
+  std::optional<double> epochs;
+  std::string split;
+
+  // how it learns
+  std::string optimizer = "adamw";
+  std::optional<double> rate;
+  std::string rate_schedule = "constant";
+  double momentum = 0;
+  std::string betas = "0.9,0.999";
+  double epsilon = 1e-8;
+  std::optional<double> weight_decay;
+  std::string decay = "all";
+  std::string clip = "0";
+
+  // where and when it runs
+  std::string clock;
+  int threads = 0; ///< 0: the machine's cores.
+  std::string cost;
+  double stall_timeout = 10; ///< seconds
+
+  // what is told
+  int evaluate_every = 0;
+  std::int64_t evaluate_samples = 1000;
+  std::string save;
+  std::string json;
+  std::string report;
+  bool quiet = false;
+  bool print = false; ///< simulate: draw timelines
+  bool all = false;   ///< verify: the whole catalog
+
+  std::vector<std::string> command; ///< As it was typed, the program by its bare name.
+
+  /// Whether results go to standard output, and everything else to standard error.
+  bool results_on_stdout() const { return json == "-"; }
+};
+
+/// What a program does with options.
+struct program_about {
+  std::string name;
+  std::string description;
+  bool trains = true;   ///< Has a model, data and an optimizer.
+  bool draws = false;   ///< Has --print.
+  bool has_all = false; ///< Has --all.
+  bool keeps = true;    ///< Has --save, --evaluate-every and --report.
+  options defaults = {};
+};
+
+/// A program from its command line to its exit code: reads the options, also those in
+/// the file that --config names, and hands them to `body`, which returns the exit code.
+/// 0 after --help and --version; 2 after one sentence about a mistake in the options; 1
+/// after one sentence about what `body` threw.
+int run_program(const program_about& about, int argc, const char* const* argv,
+                const std::function<int(options)>& body);
+
+} // namespace troupe

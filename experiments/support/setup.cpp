@@ -1,0 +1,377 @@
+#include "experiments/support/setup.hpp"
+
+#include "schedules/catalog.hpp"
+#include "schedules/check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <sstream>
+#include <thread>
+
+namespace troupe {
+
+namespace {
+
+using problem = tl::unexpected<std::string>;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::stringstream stream{text};
+  for (std::string part; std::getline(stream, part, separator);)
+    parts.push_back(part);
+  if (!text.empty() && text.back() == separator)
+    parts.emplace_back();
+  return parts;
+}
+
+/// A whole text as a number that is finite and not negative.
+std::optional<double> number(const std::string& text) {
+  double value = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [stop, failed] = std::from_chars(text.data(), end, value);
+  if (failed != std::errc{} || stop != end || !std::isfinite(value) || value < 0)
+    return {};
+  return value;
+}
+
+/// A schedule's name, and what stands behind it.
+struct schedule_text {
+  std::string name;
+  std::map<std::string, std::string> values;
+};
+
+tl::expected<schedule_text, std::string> parse_schedule(const std::string& text) {
+  const auto colon = text.find(':');
+  schedule_text result{text.substr(0, colon), {}};
+  if (colon == std::string::npos)
+    return result;
+  for (const auto& part : split(text.substr(colon + 1), ',')) {
+    const auto equals = part.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return problem{"'" + text + "': write a schedule as NAME:parameter=value,..."};
+    auto key = part.substr(0, equals);
+    std::ranges::replace(key, '-', '_');
+    result.values[key] = part.substr(equals + 1);
+  }
+  return result;
+}
+
+tl::expected<optimizer_options, std::string> base_optimizer(const options& o) {
+  optimizer_options result;
+  if (o.optimizer != "sgd" && o.optimizer != "adamw")
+    return problem{"there is no optimizer '" + o.optimizer
+                   + "'; there are sgd and adamw"};
+  result.kind = o.optimizer == "sgd" ? optimizer_kind::sgd : optimizer_kind::adamw;
+  const bool sgd = result.kind == optimizer_kind::sgd;
+  result.rate = o.rate.value_or(sgd ? 0.1 : 1e-3);
+  result.weight_decay = o.weight_decay.value_or(sgd ? 0.0 : 0.01);
+  result.momentum = o.momentum;
+  result.epsilon = o.epsilon;
+  const auto betas = split(o.betas, ',');
+  const auto beta1 = betas.size() == 2 ? number(betas[0]) : std::nullopt;
+  const auto beta2 = betas.size() == 2 ? number(betas[1]) : std::nullopt;
+  if (!beta1 || !beta2 || *beta1 >= 1 || *beta2 >= 1)
+    return problem{"--betas " + o.betas
+                   + ": write two numbers from 0 to below 1, as 0.9,0.999"};
+  result.beta1 = *beta1;
+  result.beta2 = *beta2;
+  if (o.decay != "all" && o.decay != "matrices")
+    return problem{"--decay " + o.decay + ": decay is of all or of matrices"};
+  result.decay_only_matrices = o.decay == "matrices";
+  auto rates = rate_schedule::parse(o.rate_schedule);
+  if (!rates)
+    return problem{rates.error()};
+  result.schedule = *rates;
+  const auto clip = number(o.clip);
+  if (!clip)
+    return problem{"--clip " + o.clip
+                   + ": clip is a norm of at least 0; 0 does not clip"};
+  result.clip = *clip;
+  for (const auto& [name, value] : {std::pair{"--lr", result.rate},
+                                    {"--weight-decay", result.weight_decay},
+                                    {"--momentum", result.momentum},
+                                    {"--eps", result.epsilon}})
+    if (!std::isfinite(value) || value < 0)
+      return problem{std::string{name} + " is a number of at least 0"};
+  if (result.momentum >= 1)
+    return problem{"--momentum is below 1"};
+  return result;
+}
+
+/// Takes the options of the optimizer out of a schedule's values, and sets them.
+std::string set_own_options(std::map<std::string, std::string>& values,
+                            optimizer_options& optimizer) {
+  const std::map<std::string, double*> numbers{
+    {"lr", &optimizer.rate},     {"momentum", &optimizer.momentum},
+    {"eps", &optimizer.epsilon}, {"weight_decay", &optimizer.weight_decay},
+    {"beta1", &optimizer.beta1}, {"beta2", &optimizer.beta2}};
+  for (const auto& [key, place] : numbers)
+    if (const auto found = values.extract(key)) {
+      const auto value = number(found.mapped());
+      if (!value)
+        return key + "=" + found.mapped() + ": " + key + " is a number of at least 0";
+      *place = *value;
+    }
+  if (const auto clip = values.extract("clip")) {
+    if (clip.mapped() == "stage") {
+      if (optimizer.clip == 0)
+        return "clip=stage needs a norm: say --clip too";
+      optimizer.scope = clip_scope::stage;
+    } else if (const auto norm = number(clip.mapped())) {
+      optimizer.clip = *norm;
+    } else {
+      return "clip=" + clip.mapped() + ": clip is a norm of at least 0, or stage";
+    }
+  }
+  return {};
+}
+
+tl::expected<std::vector<int>, std::string> parse_split(const std::string& text) {
+  std::vector<int> result;
+  for (const auto& part : split(text, ',')) {
+    const auto value = number(part);
+    if (!value || *value != std::floor(*value) || *value > 1e6)
+      return problem{"--split " + text + ": write whole numbers, as 2,2,1,1"};
+    result.push_back(static_cast<int>(*value));
+  }
+  return result;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string result;
+  for (const auto& part : parts)
+    result += (result.empty() ? "" : ",") + part;
+  return result;
+}
+
+/// The schedules a user named; all of them by default.
+std::vector<std::string> named_schedules(const options& o) {
+  auto text = joined(o.schedules);
+  if (text == "all") {
+    text.clear();
+    for (const auto& entry : catalog())
+      text += (text.empty() ? "" : ",") + std::string{entry.name};
+  }
+  return split_schedules(text);
+}
+
+/// Whether the programs of a schedule are sound; the fault, if not.
+std::string fault_of(const schedule& sch, const shape& dims) {
+  const auto fault = check(sch, dims);
+  return fault ? sch.name + ": " + fault->what + "\n" + fault->grid : "";
+}
+
+tl::expected<clock_kind, std::string> parse_clock(const std::string& text) {
+  if (text == "real" || text.empty())
+    return clock_kind::real;
+  if (text == "virtual")
+    return clock_kind::virtual_time;
+  return problem{"--clock " + text + ": the clock is real or virtual"};
+}
+
+/// The run of one schedule, after the options that all runs share.
+tl::expected<run_request, std::string> request(const std::string& text, run_plan plan) {
+  auto parsed = parse_schedule(text);
+  if (!parsed)
+    return problem{parsed.error()};
+  run_request result{text, std::move(plan), {}};
+  for (const auto& value : parsed->values)
+    result.parameters.push_back(value);
+  if (result.plan.work)
+    if (auto wrong = set_own_options(parsed->values, result.plan.work->optimizer);
+        !wrong.empty())
+      return problem{parsed->name + ": " + wrong};
+  auto sch = find_schedule(parsed->name, parsed->values);
+  if (!sch)
+    return problem{sch.error()};
+  result.plan.sch = std::move(*sch);
+  if (auto wrong = refusal(result.plan); !wrong.empty())
+    return problem{wrong};
+  if (auto fault = fault_of(result.plan.sch, result.plan.dims); !fault.empty())
+    return problem{fault};
+  return result;
+}
+
+tl::expected<setup, std::string> with_requests(setup shared, const options& o,
+                                               const run_plan& plan) {
+  for (const auto& text : named_schedules(o)) {
+    auto one = request(text, plan);
+    if (!one)
+      return problem{one.error()};
+    shared.runs.push_back(std::move(*one));
+  }
+  return shared;
+}
+
+} // namespace
+
+std::vector<std::string> split_schedules(const std::string& text) {
+  std::vector<std::string> result;
+  for (const auto& part : split(text, ',')) {
+    const bool parameter =
+      part.find('=') != std::string::npos && part.find(':') == std::string::npos;
+    if (parameter && !result.empty())
+      result.back() += "," + part;
+    else
+      result.push_back(part);
+  }
+  return result;
+}
+
+tl::expected<costs, std::string> parse_costs(const std::string& text, int stages) {
+  std::map<std::string, std::vector<double>> given;
+  const auto wrong = [&](const std::string& part) {
+    return problem{"--cost '" + part
+                   + "': write F=1,B=2 in milliseconds, one value or one a stage as "
+                     "F=1/2/1/1; also I, W, U, latency, bandwidth and bytes"};
+  };
+  for (const auto& part : split(text, ',')) {
+    const auto equals = part.find('=');
+    if (equals == std::string::npos)
+      return wrong(part);
+    const auto key = part.substr(0, equals);
+    constexpr std::array known{"F", "B",       "I",         "W",
+                               "U", "latency", "bandwidth", "bytes"};
+    if (std::ranges::find(known, key) == known.end() || given.contains(key))
+      return wrong(part);
+    auto& values = given[key];
+    for (const auto& value : split(part.substr(equals + 1), '/')) {
+      const auto parsed = number(value);
+      if (!parsed || *parsed > 1e12)
+        return wrong(part);
+      values.push_back(*parsed);
+    }
+    const auto count = static_cast<int>(values.size());
+    if (count != 1 && (key.size() > 1 || count != stages))
+      return problem{"--cost " + part + ": give one value, or one for each of the "
+                     + std::to_string(stages) + " stages"};
+  }
+  const auto scaled = [](std::vector<double> values, double by) {
+    for (auto& v : values)
+      v *= by;
+    return values;
+  };
+  const auto sum = [](std::vector<double> a, std::vector<double> b) {
+    a.resize(std::max(a.size(), b.size()), a[0]);
+    b.resize(a.size(), b[0]);
+    for (std::size_t i = 0; i < a.size(); ++i)
+      a[i] += b[i];
+    return a;
+  };
+  given.try_emplace("F", std::vector{1.0});
+  if (!given.contains("B"))
+    given["B"] = given.contains("I") && given.contains("W")
+                   ? sum(given["I"], given["W"])
+                   : scaled(given["F"], 2);
+  for (const char* half : {"I", "W"})
+    given.try_emplace(half, scaled(given["B"], 0.5));
+  given.try_emplace("U", std::vector{0.0});
+  costs result;
+  const char* const letters[] = {"F", "B", "I", "W", "U"};
+  for (std::size_t i = 0; i < op_count; ++i)
+    for (const double ms : given[letters[i]])
+      result.actions.of[i].push_back(static_cast<nanoseconds>(std::llround(ms * 1e6)));
+  const auto single = [&](const char* key) {
+    return given.contains(key) ? given[key][0] : 0.0;
+  };
+  result.messages = {.latency =
+                       static_cast<nanoseconds>(std::llround(single("latency") * 1e6)),
+                     .bytes_per_second = single("bandwidth"),
+                     .bytes = single("bytes")};
+  return result;
+}
+
+tl::expected<setup, std::string> set_up_simulation(const options& o) {
+  setup result;
+  const auto cost = parse_costs(o.cost, o.stages);
+  if (o.stages >= 1 && !cost)
+    return problem{cost.error()};
+  run_plan plan{.sch = {},
+                .dims = {o.stages, o.microbatches, o.steps},
+                .work = {},
+                .clock = clock_kind::virtual_time};
+  if (cost) {
+    plan.cost = costs_from(cost->actions);
+    plan.link = cost->messages;
+  }
+  plan.keep_record = o.print || !o.report.empty();
+  return with_requests(std::move(result), o, plan);
+}
+
+tl::expected<setup, std::string> set_up_training(const options& o) {
+  setup result;
+  result.model = {o.model, o.layers.value_or(4), o.width, o.heads, o.length, o.words};
+  auto whole = make_network<float>(result.model);
+  if (!whole)
+    return problem{whole.error()};
+  auto data = open_data(o.data, result.model, o.seed);
+  if (!data)
+    return problem{data.error()};
+  result.data = (*data)->description();
+  result.loss_floor = (*data)->loss_floor();
+  auto optimizer = base_optimizer(o);
+  if (!optimizer)
+    return problem{optimizer.error()};
+  const auto sizes = parse_split(o.split);
+  if (!sizes)
+    return problem{sizes.error()};
+  if (o.stages < 1)
+    return problem{"--stages is at least 1"};
+  auto first_layers = cut(*whole, o.stages, *sizes);
+  if (!first_layers)
+    return problem{first_layers.error()};
+  auto weights = initial_weights(*whole, o.seed);
+  if (!o.init.empty()) {
+    auto read = weights_from(o.init, *whole);
+    if (!read)
+      return problem{read.error()};
+    weights = std::move(*read);
+  }
+  const auto clock = parse_clock(o.clock);
+  if (!clock)
+    return problem{clock.error()};
+  if (*clock == clock_kind::real && !o.cost.empty())
+    return problem{"--cost is for virtual time: say --clock virtual too"};
+  const auto cost = parse_costs(o.cost, o.stages);
+  if (!cost)
+    return problem{cost.error()};
+  const auto batch = o.batch.value_or(whole->reads_tokens ? 16 : 64);
+  int steps = o.steps;
+  if (o.epochs) {
+    const auto epoch = (*data)->epoch();
+    if (!epoch)
+      return problem{"--epochs: synthetic data has no end; say --steps"};
+    steps = static_cast<int>(
+      std::ceil(*o.epochs * static_cast<double>(*epoch)
+                / static_cast<double>(std::max<std::int64_t>(batch, 1))));
+  }
+  if (o.evaluate_every < 0 || o.evaluate_samples < 0)
+    return problem{"--evaluate-every and --evaluate-samples are at least 0"};
+  if (o.threads < 0 || o.stall_timeout <= 0)
+    return problem{
+      "--threads is at least 0 (the machine's cores), --stall-timeout above 0"};
+  const int threads =
+    o.threads > 0 ? o.threads : static_cast<int>(std::thread::hardware_concurrency());
+  run_plan plan{
+    .sch = {},
+    .dims = {o.stages, o.microbatches, steps},
+    .work = training{.whole = std::move(*whole),
+                     .first_layers = std::move(*first_layers),
+                     .data = std::move(*data),
+                     .batch = batch,
+                     .optimizer = *optimizer,
+                     .weights = std::move(weights)},
+    .clock = *clock,
+    .cost = o.cost.empty() ? costs_by_operations() : costs_from(cost->actions),
+    .link = cost->messages,
+    .threads = std::max(threads, 1),
+    .stall_timeout =
+      std::chrono::milliseconds{static_cast<std::int64_t>(o.stall_timeout * 1000)},
+  };
+  return with_requests(std::move(result), o, plan);
+}
+
+} // namespace troupe

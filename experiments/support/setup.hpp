@@ -1,0 +1,48 @@
+#pragma once
+
+#include "actors/company.hpp"
+#include "actors/costs.hpp"
+#include "experiments/support/options.hpp"
+#include "models/evaluation.hpp"
+
+#include <tl/expected.hpp>
+
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// One run that a user asked for.
+struct run_request {
+  std::string text; ///< As typed: "ampnet:max_active_keys=8,lr=0.01".
+  run_plan plan;
+  /// The schedule's parameters and options of its own, as given.
+  std::vector<std::pair<std::string, std::string>> parameters;
+};
+
+/// Everything the programs share between runs.
+struct setup {
+  model_options model;
+  std::string data; ///< Its description.
+  std::optional<double> loss_floor;
+  std::vector<run_request> runs;
+};
+
+/// Looks at options; says what is wrong with the first that is, and what is allowed.
+tl::expected<setup, std::string> set_up_training(const options& o);
+tl::expected<setup, std::string> set_up_simulation(const options& o);
+
+/// Splits "gpipe,ampnet:max_active_keys=8,lr=0.01,2bw" into schedules: a comma begins a
+/// new one unless a parameter (key=value) follows it.
+std::vector<std::string> split_schedules(const std::string& text);
+
+/// A table of costs from "F=1,B=2/2/3/3,latency=0.5", in milliseconds; bandwidth in
+/// bytes a second, bytes a message. B is 2F unless given (I + W if those are), I and W
+/// are B/2.
+struct costs {
+  cost_table actions;
+  link_cost messages;
+};
+tl::expected<costs, std::string> parse_costs(const std::string& text, int stages);
+
+} // namespace troupe

@@ -1,0 +1,33 @@
+#include "experiments/support/timing.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace troupe {
+
+bool has_a_core_a_rank(const run_plan& plan) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::min(plan.threads, cores) >= plan.dims.stages;
+}
+
+void model_times(const run_plan& plan, run_result& result) {
+  const bool clips = plan.work && plan.work->optimizer.clip > 0
+                     && plan.work->optimizer.scope == clip_scope::network;
+  const auto moved =
+    lay_out(plan.sch, plan.dims, timeline_of(result.actions), 0,
+            clips ? update_barrier::all_stages : update_barrier::replicas);
+  std::vector<rank_sums> sums(moved.size());
+  for (std::size_t rank = 0; rank < moved.size(); ++rank)
+    for (std::size_t i = 0; i < moved[rank].size(); ++i) {
+      auto& s = result.actions[rank][i];
+      s.start = moved[rank][i].start;
+      s.end = moved[rank][i].end;
+      sums[rank].add(s);
+    }
+  const auto modelled = measures_of(sums, plan.dims.stages);
+  result.sums.makespan = modelled.makespan;
+  result.sums.busy = modelled.busy;
+  result.sums.span_idle = modelled.span_idle;
+}
+
+} // namespace troupe

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "actors/company.hpp"
+
+namespace troupe {
+
+/// Whether a real run had a core for each rank, so that its times mean something.
+bool has_a_core_a_rank(const run_plan& plan);
+
+/// Moves the actions of a real run to where they would have been with one device a
+/// rank: their order and lengths stay. Sets the times of result.sums accordingly; what
+/// does not depend on time stays that of the run.
+void model_times(const run_plan& plan, run_result& result);
+
+} // namespace troupe

@@ -1,0 +1,167 @@
+#include "experiments/support/trace.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace troupe {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// Colours that both viewers know by name.
+const char* colour_of(op what) {
+  switch (what) {
+  case op::forward:
+    return "thread_state_running"; // green
+  case op::backward:
+    return "rail_response"; // blue
+  case op::input_gradient:
+    return "rail_animation"; // violet
+  case op::weight_gradient:
+    return "rail_idle"; // orange
+  case op::update:
+    return "terrible"; // red
+  }
+  return "grey";
+}
+
+double microseconds(nanoseconds t) {
+  return static_cast<double>(t) / 1000;
+}
+
+class tracer {
+public:
+  tracer(const run_plan& plan, const record& ran, std::size_t most) : plan_(plan) {
+    for (std::size_t rank = 0; rank < ran.size(); ++rank)
+      trace_rank(static_cast<int>(rank), ran[rank], most);
+    for (const auto& [which, ends] : flows_)
+      if (ends.from >= 0 && ends.to >= 0)
+        add_flow(which, ends);
+  }
+
+  std::string text() const {
+    std::string result = R"({"displayTimeUnit":"ms","traceEvents":[)";
+    for (std::size_t i = 0; i < events_.size(); ++i)
+      result += (i == 0 ? "\n" : ",\n") + events_[i].dump();
+    return result + "\n]}\n";
+  }
+
+private:
+  /// F or B, the replica, the stage that it came from and the microbatch.
+  using message = std::tuple<op, int, int, int>;
+
+  struct flow {
+    int from = -1, to = -1; // ranks
+    nanoseconds sent = 0, used = 0;
+  };
+
+  void trace_rank(int rank, const std::vector<sample>& row, std::size_t most) {
+    events_.push_back({{"ph", "M"},
+                       {"pid", 0},
+                       {"tid", rank},
+                       {"name", "thread_name"},
+                       {"args", {{"name", "rank " + std::to_string(rank)}}}});
+    int held = 0;
+    std::map<std::pair<int, int>, int> versions; // of each stage on this rank
+    for (std::size_t i = 0; i < std::min(row.size(), most); ++i) {
+      const auto& s = row[i];
+      add_slice(rank, s);
+      note_messages(rank, s);
+      if (s.what.what == op::forward)
+        count(rank, "activations", s.start, ++held);
+      if (s.what.what == op::backward || s.what.what == op::weight_gradient)
+        count(rank, "activations", s.end, --held);
+      auto& alive = versions[{s.what.replica, s.what.stage}];
+      if (alive != s.versions_alive) {
+        alive = s.versions_alive;
+        int sum = 0;
+        for (const auto& [stage, number] : versions)
+          sum += number;
+        count(rank, "weight versions", s.end, sum);
+      }
+    }
+  }
+
+  void add_slice(int rank, const sample& s) {
+    json args{{"stage", s.what.stage},
+              {"microbatch", s.what.microbatch},
+              {"version", s.version}};
+    if (replicas_of(plan_.sch.where) > 1)
+      args["replica"] = s.what.replica;
+    if (s.what.what == op::update) {
+      args["gradients"] = s.gradients;
+      args["staleness"] = s.stalest;
+    }
+    events_.push_back({{"ph", "X"},
+                       {"pid", 0},
+                       {"tid", rank},
+                       {"name", to_string(s.what)},
+                       {"cat", std::string{letter_of(s.what.what)}},
+                       {"cname", colour_of(s.what.what)},
+                       {"ts", microseconds(s.start)},
+                       {"dur", microseconds(s.end - s.start)},
+                       {"args", std::move(args)}});
+  }
+
+  void count(int rank, const std::string& what, nanoseconds when, int value) {
+    events_.push_back({{"ph", "C"},
+                       {"pid", 0},
+                       {"name", what + " of rank " + std::to_string(rank)},
+                       {"ts", microseconds(when)},
+                       {"args", {{what, value}}}});
+  }
+
+  void note_messages(int rank, const sample& s) {
+    const auto& a = s.what;
+    const bool back = a.what == op::backward || a.what == op::input_gradient;
+    if (a.what != op::forward && !back)
+      return;
+    const auto kind = back ? op::backward : op::forward;
+    const int below = back ? a.stage + 1 : a.stage - 1; // where its input came from
+    auto& sent = flows_[{kind, a.replica, a.stage, a.microbatch}];
+    sent.from = rank;
+    sent.sent = s.end;
+    auto& received = flows_[{kind, a.replica, below, a.microbatch}];
+    received.to = rank;
+    received.used = s.start;
+  }
+
+  // An arrow begins within the slice that sent it and ends in the one that used it.
+  void add_flow(const message& m, const flow& f) {
+    const auto name = std::get<0>(m) == op::forward ? "activation" : "gradient";
+    const int id = ++flows_added_;
+    events_.push_back({{"ph", "s"},
+                       {"pid", 0},
+                       {"tid", f.from},
+                       {"id", id},
+                       {"name", name},
+                       {"cat", "message"},
+                       {"ts", microseconds(f.sent) - 0.001}});
+    events_.push_back({{"ph", "f"},
+                       {"bp", "e"},
+                       {"pid", 0},
+                       {"tid", f.to},
+                       {"id", id},
+                       {"name", name},
+                       {"cat", "message"},
+                       {"ts", microseconds(f.used)}});
+  }
+
+  const run_plan& plan_;
+  std::vector<json> events_;
+  std::map<message, flow> flows_;
+  int flows_added_ = 0;
+};
+
+} // namespace
+
+std::string trace_json(const run_plan& plan, const record& ran,
+                       std::size_t most_actions) {
+  return tracer{plan, ran, most_actions}.text();
+}
+
+} // namespace troupe

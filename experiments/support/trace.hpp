@@ -1,0 +1,16 @@
+#pragma once
+
+#include "actors/company.hpp"
+
+#include <string>
+
+namespace troupe {
+
+/// A run's actions as a trace that Perfetto and chrome://tracing open: a lane a rank,
+/// an action a slice coloured by its kind, a message a flow arrow, counters of
+/// activations and weight versions. Of a long run the first `most_actions` actions of
+/// each rank.
+std::string trace_json(const run_plan& plan, const record& ran,
+                       std::size_t most_actions);
+
+} // namespace troupe

@@ -1,0 +1,139 @@
+// verify: proves schedules right: the plain loop, the replay of the record, the formula
+
+#include "actors/proof.hpp"
+#include "experiments/support/session.hpp"
+#include "schedules/catalog.hpp"
+
+#include <iostream>
+
+using namespace troupe;
+
+namespace {
+
+/// Runs one plan and prints its proofs; false if one does not hold.
+bool holds(const std::string& what, run_plan plan, bool quiet) {
+  plan.keep_record = true;
+  plan.keep_weights = true;
+  plan.interrupted = &interruption();
+  const auto result = perform(plan);
+  if (result.how == ending::interrupted)
+    return false;
+  if (result.how == ending::failed) {
+    std::cerr << "verify: " << what << ": " << result.failure << '\n';
+    return false;
+  }
+  bool all = true;
+  for (const auto& p : prove(plan, result)) {
+    all = all && p.holds;
+    if (!quiet || !p.holds)
+      (p.holds ? std::cout : std::cerr)
+        << (p.holds ? "  holds  " : "  FAILS  ") << what << ": " << p.name << ": "
+        << p.detail << std::endl;
+  }
+  return all;
+}
+
+std::string name_of(const run_request& request) {
+  const auto& plan = request.plan;
+  return request.text + ", " + std::to_string(plan.dims.stages) + " stages, "
+         + std::to_string(plan.dims.microbatches) + " microbatches, "
+         + std::to_string(plan.dims.steps) + " steps of "
+         + std::to_string(plan.work->batch) + ", "
+         + (plan.clock == clock_kind::real ? std::to_string(plan.threads) + " threads"
+                                           : "virtual time");
+}
+
+/// Verifies what the options say; -1 if they are wrong, else how many runs do not hold.
+int verify(const options& o, int& runs) {
+  const auto shared = set_up_training(o);
+  if (!shared) {
+    std::cerr << "verify: " << shared.error() << '\n';
+    return -1;
+  }
+  int failures = 0;
+  for (const auto& request : shared->runs) {
+    ++runs;
+    failures += !holds(name_of(request), request.plan, o.quiet);
+    if (interruption())
+      break;
+  }
+  return failures;
+}
+
+/// Tiny models and awkward sizes: what --all covers.
+std::vector<options> whole_catalog(const options& asked) {
+  std::vector<options> result;
+  const auto add = [&](const std::string& model, const std::string& schedules,
+                       int stages, int microbatches, std::int64_t batch,
+                       const std::string& split, const std::string& optimizer) {
+    for (const char* clock : {"virtual", "real"})
+      for (const int threads : {1, 2}) {
+        if (threads == 2 && std::string{clock} == "virtual")
+          continue;
+        auto o = asked;
+        o.model = model;
+        o.layers = 8;
+        o.width = 16;
+        o.heads = 2;
+        o.length = 8;
+        o.words = 19;
+        o.schedules = {schedules};
+        o.stages = stages;
+        o.microbatches = microbatches;
+        o.batch = batch;
+        o.split = split;
+        o.optimizer = optimizer;
+        o.steps = 4;
+        o.clock = clock;
+        o.cost = o.clock == "virtual" ? "F=1,B=2,U=0.5" : "";
+        o.threads = threads;
+        result.push_back(std::move(o));
+      }
+  };
+  const std::string one_way = "naive,gpipe,1f1b,pipedream,pipedream:vertical_sync=on,"
+                              "pipedream:update_every=3,ampnet,"
+                              "ampnet:max_active_keys=6,min_update_frequency=2";
+  for (const int stages : {1, 2, 3, 5, 8})
+    for (const int microbatches : {1, 3, 8, 32})
+      add("gpt", one_way, stages, microbatches, microbatches + 2, "", "adamw");
+  for (const int stages : {1, 2, 4, 8})
+    add("gpt", "2bw", stages, 8, 19, "", "sgd");
+  for (const int stages : {2, 4, 8})
+    for (const int microbatches : {2, 8, 12})
+      add("gpt", "chimera", stages, microbatches, microbatches + 1, "", "adamw");
+  add("gpt", "all", 4, 8, 11, "3,1,3,1", "adamw");
+  add("lenet", "all", 4, 4, 8, "", "sgd");
+  add("mlp", "all", 4, 4, 8, "", "adamw");
+  return result;
+}
+
+int run(const options& o) {
+  int runs = 0, failures = 0;
+  for (const auto& one : o.all ? whole_catalog(o) : std::vector{o}) {
+    const int failed = verify(one, runs);
+    if (failed < 0)
+      return 2;
+    failures += failed;
+    if (interruption())
+      return 130;
+  }
+  if (!o.quiet)
+    std::cout << runs << " runs, " << failures << " with a proof that fails\n";
+  return failures == 0 ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const program_about about{
+    .name = "verify",
+    .description =
+      "Proves a schedule: a flush schedule against one plain loop, any "
+      "schedule by replaying its record, and by its formula in a loop that "
+      "has not seen the record.",
+    .has_all = true,
+    .keeps = false,
+    .defaults = {.width = 32, .length = 16, .schedules = {"all"}, .steps = 5},
+  };
+  return run_program(about, argc, argv, run);
+}
