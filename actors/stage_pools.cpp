@@ -41,7 +41,7 @@ namespace {
 stage_bounds bounds_at(const run_plan& plan, hosted_stage where) {
   const int rank = rank_of(plan.sch.where, plan.dims, where);
   const auto hosted = hosted_by(plan.sch.where, plan.dims, rank);
-  const auto all = bounds_of(plan.sch, plan.dims, rank);
+  const auto all = bounds_of(plan.sch, settled(plan.sch, plan.dims), rank);
   return all[static_cast<std::size_t>(std::ranges::find(hosted, where)
                                       - hosted.begin())];
 }

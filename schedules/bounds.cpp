@@ -4,6 +4,7 @@
 #include "schedules/stage_ledger.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace troupe {
 
@@ -53,6 +54,17 @@ private:
 };
 
 } // namespace
+
+shape settled(const schedule& sch, const shape& dims) {
+  if (sch.local_rule())
+    return dims;
+  const auto update = std::int64_t{update_size(sch, dims)};
+  // Steps come in groups after which updates and batches end together again.
+  const auto group = update / std::gcd(update, std::int64_t{dims.microbatches});
+  const auto fill = 4 * (dims.stages + update) / dims.microbatches + 3;
+  const auto left_out = std::max<std::int64_t>(dims.steps - fill, 0) / group * group;
+  return {dims.stages, dims.microbatches, dims.steps - static_cast<int>(left_out)};
+}
 
 std::vector<stage_bounds> bounds_of(const schedule& sch, const shape& dims, int rank) {
   if (const auto* rule = std::get_if<backward_first>(&sch.order))

@@ -15,6 +15,12 @@ struct stage_bounds {
   bool operator==(const stage_bounds&) const = default;
 };
 
+/// A shorter run that holds no less: with enough steps for any program to fill, repeat
+/// itself and drain, and with as many microbatches behind the last whole update. Orders
+/// are functions of a batch, or streams that repeat themselves once the pipeline is
+/// full, so what holds for it holds for `dims`. Local rules keep their shape.
+shape settled(const schedule& sch, const shape& dims);
+
 /// Bounds for the stages of `rank`, in hosted_by's order. They hold whatever the
 /// timing: a program fixes the order of what is held, a local rule has a bound of its
 /// own.

@@ -1,5 +1,7 @@
 #include "experiments/support/options.hpp"
 
+#include "schedules/catalog.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
@@ -131,6 +133,18 @@ void add_output(CLI::App& app, options& o, const program_about& about) {
       ->group(group);
 }
 
+/// The schedules and their parameters, for the end of --help.
+std::string about_schedules() {
+  std::string text = "Schedules:\n";
+  for (const auto& entry : catalog()) {
+    text += "  " + std::string{entry.name} + ": " + std::string{entry.summary} + "\n";
+    for (const auto& p : entry.parameters)
+      text += "    " + std::string{p.name} + " (" + std::to_string(p.initial)
+              + "): " + std::string{p.meaning} + "\n";
+  }
+  return text;
+}
+
 /// A mistake that CLI11 found, as a sentence of ours.
 std::string sentence(const CLI::ParseError& wrong) {
   const std::string what = wrong.what();
@@ -162,6 +176,7 @@ std::optional<options> parse(const program_about& about, int argc,
     add_optimizer(app, o);
   add_run(app, o, about.trains);
   add_output(app, o, about);
+  app.footer(about_schedules());
   app.set_config("--config", "", "TOML file with any of these options");
   app.allow_config_extras(false);
   app.set_version_flag("--version", std::string{"troupe "} + TROUPE_VERSION);

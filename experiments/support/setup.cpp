@@ -1,5 +1,6 @@
 #include "experiments/support/setup.hpp"
 
+#include "schedules/bounds.hpp"
 #include "schedules/catalog.hpp"
 #include "schedules/check.hpp"
 
@@ -160,7 +161,7 @@ std::vector<std::string> named_schedules(const options& o) {
 
 /// Whether the programs of a schedule are sound; the fault, if not.
 std::string fault_of(const schedule& sch, const shape& dims) {
-  const auto fault = check(sch, dims);
+  const auto fault = check(sch, settled(sch, dims));
   return fault ? sch.name + ": " + fault->what + "\n" + fault->grid : "";
 }
 
@@ -218,6 +219,8 @@ std::vector<std::string> split_schedules(const std::string& text) {
     else
       result.push_back(part);
   }
+  if (result.empty())
+    result.emplace_back(); // so that it is refused by name like any other
   return result;
 }
 
@@ -245,6 +248,8 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
       values.push_back(*parsed);
     }
     const auto count = static_cast<int>(values.size());
+    if (count == 0)
+      return wrong(part);
     if (count != 1 && (key.size() > 1 || count != stages))
       return problem{"--cost " + part + ": give one value, or one for each of the "
                      + std::to_string(stages) + " stages"};

@@ -119,7 +119,7 @@ TEST_CASE("a run that is interrupted keeps what it has", "[interruption]") {
   plan.interrupted = &interrupted;
   plan.keep_record = false;
   plan.report = [&](const progress& p) {
-    if (p.samples > 0)
+    if (p.loss)
       interrupted = true;
   };
   const auto result = perform(plan);
