@@ -42,7 +42,8 @@ TEST_CASE("what the end of an instant sets for the same instant still belongs to
           "[virtual_clock]") {
   virtual_clock clock;
   std::string heard;
-  clock.at_end_of_instant([&] { clock.at(0, [&] { heard += std::to_string(clock.now()); }); });
+  clock.at_end_of_instant(
+    [&] { clock.at(0, [&] { heard += std::to_string(clock.now()); }); });
   clock.at(7, [&] { heard += std::to_string(clock.now()); });
   while (clock.step())
     continue;

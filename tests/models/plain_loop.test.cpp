@@ -75,7 +75,8 @@ TEST_CASE("one step back in versions is delayed gradient descent", "[plain_loop]
   for (std::size_t l = 0; l < two.parameters.size(); ++l)
     for (std::size_t i = 0; i < two.parameters[l].size(); ++i) {
       const float expected = one.parameters[l][i] - 0.1F * two.gradients[l][i] / 10;
-      CHECK(std::abs(two.parameters[l][i] - expected) <= 1e-6F * std::abs(expected) + 1e-8F);
+      CHECK(std::abs(two.parameters[l][i] - expected)
+            <= 1e-6F * std::abs(expected) + 1e-8F);
     }
 }
 

@@ -1,0 +1,197 @@
+// The programs as a user meets them: what they print, leave behind and return.
+
+#include "tests/experiments/run_program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+using nlohmann::json;
+
+namespace {
+
+const std::string tiny = " --d-model 8 --heads 2 --seq 4 --vocab 7 ";
+
+bool one_line(const std::string& text) {
+  return std::ranges::count(text, '\n') == 1 && text.ends_with('\n');
+}
+
+} // namespace
+
+TEST_CASE("every program helps and knows its version", "[programs]") {
+  temporary_folder folder;
+  const std::string name = GENERATE("compare", "simulate", "train", "verify");
+  const auto help = run_program_in(folder, name + " --help");
+  CHECK(help.exit_code == 0);
+  CHECK_THAT(help.out, ContainsSubstring("--schedule"));
+  CHECK(help.err.empty());
+  const auto version = run_program_in(folder, name + " --version");
+  CHECK(version.exit_code == 0);
+  CHECK_THAT(version.out, StartsWith("troupe "));
+}
+
+TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]") {
+  temporary_folder folder;
+  folder.write("broken.toml", "steps = [3\n");
+  folder.write("unknown.toml", "stepz = 3\n");
+  folder.write("broken.safetensors", "not a header");
+  const std::string typed =
+    GENERATE("train --schedule zigzag", "train --stages 99", "train --steps 1.5",
+             "train --steps three", "train --nonsense", "train nonsense",
+             "train --config missing.toml", "train --config broken.toml",
+             "train --config unknown.toml", "train --init broken.safetensors",
+             "train --save /nowhere/w.safetensors", "train --json /nowhere/r.json",
+             "train --report /proc/nowhere", "compare --schedules gpipe,zigzag",
+             "compare --schedules chimera --stages 3", "simulate --cost F=fast",
+             "simulate --microbatches 99999999999", "simulate --schedule 1f1b:lr=1",
+             "verify --schedule 2bw --microbatches 2");
+  const auto wrong = run_program_in(folder, typed);
+  INFO(typed << "\n" << wrong.err);
+  CHECK(wrong.exit_code == 2);
+  CHECK(one_line(wrong.err));
+  CHECK_THAT(wrong.err, StartsWith(typed.substr(0, typed.find(' ')) + ": "));
+  CHECK(wrong.out.empty());
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "runs"));
+}
+
+TEST_CASE("compare reports every schedule", "[programs]") {
+  temporary_folder folder;
+  const auto ran =
+    run_program_in(folder, "compare --steps 3 --report r --batch 8" + tiny);
+  INFO(ran.err);
+  CHECK(ran.exit_code == 0);
+  const auto results = json::parse(content_of(folder.path() / "r/results.json"));
+  std::vector<std::string> names;
+  for (const auto& run : results["runs"]) {
+    names.push_back(run["schedule"]);
+    CHECK_THAT(ran.out, ContainsSubstring("\n" + names.back()));
+    const auto trace = "r/trace-" + names.back() + ".json";
+    CHECK_FALSE(json::parse(content_of(folder.path() / trace))["traceEvents"].empty());
+    CHECK(run["evaluation"]["loss"] > 0);
+  }
+  CHECK(names
+        == std::vector<std::string>{"naive", "gpipe", "1f1b", "chimera", "pipedream",
+                                    "2bw", "ampnet"});
+  // The flush schedules train the same network.
+  for (const int other : {1, 2})
+    CHECK(results["runs"][0]["loss"] == results["runs"][other]["loss"]);
+}
+
+TEST_CASE("compare without a report folder makes one of its own", "[programs]") {
+  temporary_folder folder;
+  const auto ran = run_program_in(folder, "compare --schedules gpipe --steps 1" + tiny);
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.out, ContainsSubstring("results.json"));
+  CHECK(std::filesystem::exists(folder.path() / "runs"));
+}
+
+TEST_CASE("the same command twice gives the same bytes in virtual time", "[programs]") {
+  temporary_folder folder;
+  const std::string typed =
+    GENERATE("simulate --stages 8 --microbatches 16 --report r",
+             "train --clock virtual --schedule ampnet:min_update_frequency=2 --steps 4 "
+             "--evaluate-every 2 --save r/w.safetensors --report r");
+  std::filesystem::create_directory(folder.path() / "r");
+  std::vector<std::string> all;
+  for (int i = 0; i < 2; ++i) {
+    const auto ran =
+      run_program_in(folder, typed + (typed.starts_with("train") ? tiny : ""));
+    INFO(ran.err);
+    CHECK(ran.exit_code == 0);
+    all.push_back(ran.out);
+    std::vector<std::filesystem::path> files;
+    for (const auto& file : std::filesystem::directory_iterator{folder.path() / "r"})
+      files.push_back(file);
+    std::ranges::sort(files);
+    CHECK(files.size() > 1);
+    for (const auto& file : files)
+      all.back() += content_of(file);
+  }
+  CHECK((all[0] == all[1]));
+}
+
+TEST_CASE("standard output is for the results alone under --json -", "[programs]") {
+  temporary_folder folder;
+  const auto ran = run_program_in(folder, "simulate --schedule gpipe --print --json -");
+  CHECK(ran.exit_code == 0);
+  CHECK(json::parse(ran.out)["runs"].size() == 1);
+  CHECK_THAT(ran.err, ContainsSubstring("rank 3"));
+  const auto quiet = run_program_in(folder, "train --quiet --json - --steps 2" + tiny);
+  CHECK(quiet.exit_code == 0);
+  CHECK(json::parse(quiet.out)["runs"][0]["loss"].size() == 2);
+  CHECK(quiet.err.empty());
+}
+
+TEST_CASE("a file gives any option, and the command line goes before it",
+          "[programs]") {
+  temporary_folder folder;
+  folder.write("options.toml",
+               "steps = 3\nschedule = \"gpipe\"\nd-model = 8\nheads = 2\n"
+               "seq = 4\nvocab = 7\njson = \"r.json\"\n");
+  const auto ran = run_program_in(folder, "train --config options.toml --steps 2");
+  INFO(ran.err);
+  CHECK(ran.exit_code == 0);
+  const auto results = json::parse(content_of(folder.path() / "r.json"));
+  CHECK(results["runs"][0]["schedule"] == "gpipe");
+  CHECK(results["runs"][0]["steps"] == 2);
+}
+
+TEST_CASE("saved weights go on where they were, under any schedule and cut",
+          "[programs]") {
+  temporary_folder folder;
+  const auto first = run_program_in(
+    folder, "train --steps 4 --stages 2 --save w.safetensors --json a.json" + tiny);
+  CHECK(first.exit_code == 0);
+  const auto next = run_program_in(
+    folder, "train --steps 1 --stages 4 --schedule gpipe --lr 0 --init w.safetensors "
+            "--json b.json"
+              + tiny);
+  CHECK(next.exit_code == 0);
+  const auto a = json::parse(content_of(folder.path() / "a.json"))["runs"][0];
+  const auto b = json::parse(content_of(folder.path() / "b.json"))["runs"][0];
+  CHECK(a["evaluation"] == b["evaluation"]);
+}
+
+TEST_CASE("verify's exit code is whether all proofs hold", "[programs]") {
+  temporary_folder folder;
+  const auto ran = run_program_in(folder, "verify --steps 2" + tiny);
+  INFO(ran.err);
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.out, ContainsSubstring("plain loop: equal to the bit"));
+  CHECK_THAT(ran.out, ContainsSubstring("replay: equal to the bit"));
+  CHECK_THAT(ran.out, ContainsSubstring("7 runs, 0 with a proof that fails"));
+}
+
+TEST_CASE("a loss that is not finite ends the run and says where", "[programs]") {
+  temporary_folder folder;
+  const auto ran = run_program_in(
+    folder, "train --steps 50 --optimizer sgd --lr 1e30 --json r.json" + tiny);
+  CHECK(ran.exit_code == 1);
+  CHECK_THAT(ran.err, ContainsSubstring("stage 3"));
+  CHECK_THAT(ran.err, ContainsSubstring("microbatch"));
+  CHECK_THAT(ran.err, ContainsSubstring("version"));
+  const auto run = json::parse(content_of(folder.path() / "r.json"))["runs"][0];
+  CHECK(run["ending"] == "failed");
+}
+
+TEST_CASE("Ctrl-C and SIGTERM keep weights, results and traces", "[programs]") {
+  temporary_folder folder;
+  const auto in = [&](const char* name) { return (folder.path() / name).string(); };
+  const int signal = GENERATE(SIGINT, SIGTERM);
+  CHECK(exit_code_after(signal, {"train", "--steps", "1000000", "--save",
+                                 in("w.safetensors"), "--report", in("r"), "--d-model",
+                                 "8", "--heads", "2", "--seq", "4", "--vocab", "7"})
+        == 130);
+  const auto run = json::parse(content_of(in("r/results.json")))["runs"][0];
+  CHECK(run["ending"] == "interrupted");
+  CHECK(run["samples"] < 16'000'000);
+  CHECK_FALSE(json::parse(content_of(in("r/trace-1f1b.json")))["traceEvents"].empty());
+  const auto next =
+    run_program_in(folder, "train --steps 1 --init w.safetensors" + tiny);
+  CHECK(next.exit_code == 0);
+}

@@ -1,0 +1,139 @@
+#include "experiments/support/results.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using json = nlohmann::ordered_json;
+
+namespace {
+
+options tiny_options(const std::string& clock) {
+  options o;
+  o.layers = 4;
+  o.width = 8;
+  o.heads = 2;
+  o.length = 4;
+  o.words = 7;
+  o.steps = 3;
+  o.clock = clock;
+  o.schedules = {"1f1b,pipedream:vertical_sync=on"};
+  o.command = {"train", "--some", "option"};
+  return o;
+}
+
+struct told {
+  std::string text, table;
+};
+
+told tell(const options& o, const setup& shared) {
+  std::vector<run_account> accounts;
+  for (const auto& request : shared.runs)
+    accounts.push_back({.request = &request, .result = perform(request.plan)});
+  return {results_json(o, shared, accounts), results_table(shared, accounts)};
+}
+
+told tell_training(const std::string& clock) {
+  const auto o = tiny_options(clock);
+  return tell(o, *set_up_training(o));
+}
+
+std::vector<std::string> keys_of(const json& object) {
+  std::vector<std::string> result;
+  for (const auto& [key, value] : object.items())
+    result.push_back(key);
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
+  const auto all = json::parse(tell_training("real").text);
+  CHECK(
+    keys_of(all)
+    == std::vector<std::string>{"troupe", "command", "model", "data", "seed", "runs"});
+  CHECK(all["command"] == json{"train", "--some", "option"});
+  CHECK(all["model"]["name"] == "gpt");
+  const auto& run = all["runs"][1];
+  CHECK(keys_of(run)
+        == std::vector<std::string>{"schedule",
+                                    "parameters",
+                                    "ending",
+                                    "clock",
+                                    "device",
+                                    "timing",
+                                    "stages",
+                                    "ranks",
+                                    "replicas",
+                                    "tensor",
+                                    "microbatches",
+                                    "steps",
+                                    "samples",
+                                    "seconds",
+                                    "samples_per_second",
+                                    "tokens_per_second",
+                                    "makespan",
+                                    "busy",
+                                    "idle",
+                                    "bubble",
+                                    "bubble_ideal",
+                                    "span_idle",
+                                    "peak_activations",
+                                    "peak_bytes",
+                                    "weight_versions",
+                                    "staleness",
+                                    "loss",
+                                    "loss_samples",
+                                    "evaluation",
+                                    "evaluations"});
+  CHECK(run["schedule"] == "pipedream");
+  CHECK(run["parameters"] == json{{"vertical_sync", "on"}});
+  CHECK(run["clock"] == "real");
+  CHECK(run["device"] == "cpu");
+  CHECK(run["samples"] == 48);
+  CHECK(run["seconds"] > 0);
+  CHECK(run["busy"].size() == 4);
+  CHECK(run["loss"].size() == 24); // an update a microbatch
+  CHECK(all["runs"][0]["loss"].size() == 3);
+  CHECK(run["staleness"]["max"] == json{3, 3, 3, 3});
+  CHECK(run["weight_versions"] == json{4, 4, 4, 4});
+  CHECK(run["evaluation"]["loss"].is_null()); // nothing was evaluated: not 0
+}
+
+TEST_CASE("in virtual time the same run gives the same bytes", "[results]") {
+  const auto first = tell_training("virtual").text;
+  CHECK(first == tell_training("virtual").text);
+  const auto run = json::parse(first)["runs"][0];
+  CHECK(run["clock"] == "virtual");
+  CHECK(run["seconds"].is_null());
+  CHECK(run["samples_per_second"].get<double>() == 48 / run["makespan"].get<double>());
+}
+
+TEST_CASE("a simulation knows no losses and says so", "[results]") {
+  options o;
+  o.schedules = {"1f1b"};
+  o.stages = 2;
+  o.microbatches = 4;
+  o.steps = 1;
+  o.cost = "F=1,B=2";
+  const auto result = tell(o, *set_up_simulation(o));
+  const auto run = json::parse(result.text)["runs"][0];
+  CHECK(run["device"] == "none");
+  CHECK(run["makespan"] == 0.015);
+  CHECK(run["idle"] == json{0.003, 0.003});
+  CHECK(run["bubble"] == 0.2);
+  CHECK(run["bubble_ideal"] == 0.25);
+  for (const char* key : {"samples", "loss", "loss_samples", "peak_bytes"})
+    CHECK(run[key].is_null());
+  CHECK_THAT(result.table, ContainsSubstring("makespan ms"));
+  CHECK_THAT(result.table, ContainsSubstring("15.000"));
+}
+
+TEST_CASE("the table says what bubble means, and the floor of the data", "[results]") {
+  const auto table = tell_training("real").table;
+  CHECK_THAT(table, ContainsSubstring("bubble: mean over ranks of idle / makespan"));
+  CHECK_THAT(table, ContainsSubstring("can stay below"));
+  CHECK_THAT(table, ContainsSubstring("pipedream:vertical_sync=on"));
+}

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "tests/temporary_folder.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <vector>
+
+/// How a program ended, and what it said.
+struct ending_of_program {
+  int exit_code;
+  std::string out, err;
+};
+
+inline std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file{path, std::ios::binary};
+  std::stringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+/// Runs one of the programs in `folder`, with what a user would type behind its name.
+inline ending_of_program run_program_in(const temporary_folder& folder,
+                                        const std::string& typed) {
+  const auto command = "cd '" + folder.path().string() + "' && '" TROUPE_PROGRAMS "/"
+                       + typed.substr(0, typed.find(' ')) + "' "
+                       + typed.substr(typed.find(' ')) + " >out 2>err </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          content_of(folder.path() / "out"), content_of(folder.path() / "err")};
+}
+
+/// Runs a program until its first words on standard error, then sends it `signal`.
+inline int exit_code_after(int signal, std::vector<std::string> words) {
+  int ends[2];
+  if (pipe(ends) != 0)
+    throw std::runtime_error("no pipe");
+  words[0] = TROUPE_PROGRAMS "/" + words[0];
+  std::vector<char*> arguments;
+  for (auto& word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    std::freopen("/dev/null", "w", stdout);
+    execv(arguments[0], arguments.data());
+    _exit(127);
+  }
+  close(ends[1]);
+  char first = 0;
+  if (read(ends[0], &first, 1) == 1)
+    kill(child, signal);
+  char rest[4096];
+  while (read(ends[0], rest, sizeof rest) > 0) {
+  }
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}

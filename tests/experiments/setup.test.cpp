@@ -1,0 +1,145 @@
+#include "experiments/support/setup.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <functional>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+options tiny_options() {
+  options o;
+  o.layers = 4;
+  o.width = 8;
+  o.heads = 2;
+  o.length = 4;
+  o.words = 7;
+  o.schedules = {"1f1b"};
+  return o;
+}
+
+std::string training_refusal(const std::function<void(options&)>& change) {
+  auto o = tiny_options();
+  change(o);
+  const auto result = set_up_training(o);
+  return result ? "" : result.error();
+}
+
+std::string cost_refusal(const std::string& text) {
+  const auto result = parse_costs(text, 4);
+  return result ? "" : result.error();
+}
+
+} // namespace
+
+TEST_CASE("a comma begins a new schedule unless a parameter follows it", "[setup]") {
+  using list = std::vector<std::string>;
+  CHECK(split_schedules("gpipe,1f1b") == list{"gpipe", "1f1b"});
+  CHECK(split_schedules("ampnet:max_active_keys=8,lr=0.01,2bw")
+        == list{"ampnet:max_active_keys=8,lr=0.01", "2bw"});
+  CHECK(split_schedules("ampnet:lr=1,pipedream:lr=2,clip=stage")
+        == list{"ampnet:lr=1", "pipedream:lr=2,clip=stage"});
+  CHECK(split_schedules("gpipe,") == list{"gpipe", ""});
+}
+
+TEST_CASE("costs are milliseconds; what is not given follows from what is", "[setup]") {
+  const auto of = [](const std::string& text, op what) {
+    return parse_costs(text, 4)->actions.of[static_cast<std::size_t>(what)];
+  };
+  using times = std::vector<nanoseconds>;
+  CHECK(of("F=1.5,B=2", op::forward) == times{1'500'000});
+  CHECK(of("F=1,B=3", op::input_gradient) == times{1'500'000});
+  CHECK(of("F=1,B=3,W=1", op::weight_gradient) == times{1'000'000});
+  CHECK(of("F=1/2/1/1", op::forward)
+        == times{1'000'000, 2'000'000, 1'000'000, 1'000'000});
+  CHECK(of("F=1/2/1/1", op::backward)
+        == times{2'000'000, 4'000'000, 2'000'000, 2'000'000});
+  CHECK(of("I=1,W=0.25", op::backward) == times{1'250'000});
+  CHECK(of("F=1", op::update) == times{0});
+  const auto messages = parse_costs("latency=0.5,bandwidth=1e9,bytes=1e6", 4)->messages;
+  CHECK(messages.of(messages.bytes) == 1'500'000);
+}
+
+TEST_CASE("costs that make no sense are refused with what does", "[setup]") {
+  for (const char* text : {"F", "F=", "F=x", "F=-1", "F=nan", "G=1", "F=1,F=2", "F=1/"})
+    CHECK_THAT(cost_refusal(text), ContainsSubstring("write F=1,B=2 in milliseconds"));
+  CHECK_THAT(cost_refusal("F=1/2"), ContainsSubstring("one for each of the 4 stages"));
+  CHECK_THAT(cost_refusal("latency=1/2/1/1"), ContainsSubstring("one value"));
+}
+
+TEST_CASE("every option that makes no sense is refused with what does", "[setup]") {
+  const std::vector<std::pair<std::function<void(options&)>, std::string>> mistakes{
+    {[](options& o) { o.schedules = {"zigzag"}; }, "there are naive, gpipe, 1f1b"},
+    {[](options& o) { o.schedules = {""}; }, "there are naive, gpipe, 1f1b"},
+    {[](options& o) { o.schedules = {"ampnet:keys"}; }, "NAME:parameter=value"},
+    {[](options& o) { o.schedules = {"ampnet:keys=3"}; }, "max_active_keys"},
+    {[](options& o) { o.schedules = {"ampnet:max_active_keys=0"}; }, "at least 1"},
+    {[](options& o) { o.schedules = {"pipedream:lr=fast"}; }, "lr is a number"},
+    {[](options& o) { o.schedules = {"pipedream:clip=stage"}; }, "say --clip too"},
+    {[](options& o) { o.schedules = {"pipedream"}, o.clip = "1"; }, "clip=stage"},
+    {[](options& o) { o.schedules = {"chimera"}, o.stages = 3; }, "even number"},
+    {[](options& o) { o.schedules = {"2bw"}, o.microbatches = 3; }, "at least as many"},
+    {[](options& o) { o.model = "vgg"; }, "there are gpt, lenet, mlp"},
+    {[](options& o) { o.layers = 0; }, "from 1 to"},
+    {[](options& o) { o.width = -1; }, "from 1 to"},
+    {[](options& o) { o.heads = 3; }, "must divide d-model"},
+    {[](options& o) { o.data = "cifar"; }, "mnist:FOLDER"},
+    {[](options& o) { o.data = "text:/nowhere/at/all"; }, "cannot read"},
+    {[](options& o) { o.batch = 7; }, "at least one sample in each"},
+    {[](options& o) { o.stages = 0; }, "at least 1"},
+    {[](options& o) { o.stages = 5; }, "at most 4 stages"},
+    {[](options& o) { o.microbatches = 0; }, "at least 1"},
+    {[](options& o) { o.steps = 0; }, "at least 1"},
+    {[](options& o) { o.epochs = 1; }, "synthetic data has no end"},
+    {[](options& o) { o.split = "2,2"; }, "each of the 4 stages"},
+    {[](options& o) { o.split = "1,1,1,x"; }, "whole numbers"},
+    {[](options& o) { o.optimizer = "lion"; }, "there are sgd and adamw"},
+    {[](options& o) { o.rate = -1; }, "--lr is a number"},
+    {[](options& o) { o.momentum = 1; }, "below 1"},
+    {[](options& o) { o.betas = "0.9"; }, "two numbers"},
+    {[](options& o) { o.betas = "0.9,1"; }, "below 1"},
+    {[](options& o) { o.decay = "none"; }, "all or of matrices"},
+    {[](options& o) { o.clip = "stage"; }, "a norm"},
+    {[](options& o) { o.rate_schedule = "linear"; }, "constant or cosine"},
+    {[](options& o) { o.clock = "atomic"; }, "real or virtual"},
+    {[](options& o) { o.cost = "F=1"; }, "--clock virtual"},
+    {[](options& o) { o.threads = -1; }, "--threads is at least 0"},
+    {[](options& o) { o.init = "/nowhere/w.safetensors"; }, "cannot read"},
+    {[](options& o) { o.width = 1 << 16, o.layers = 64; }, "MiB free"},
+  };
+  CHECK(training_refusal([](options&) {}).empty());
+  for (const auto& [change, allowed] : mistakes)
+    CHECK_THAT(training_refusal(change), ContainsSubstring(allowed));
+}
+
+TEST_CASE("options of a schedule's own hold for it alone", "[setup]") {
+  auto o = tiny_options();
+  o.schedules = {"gpipe,ampnet:max_active_keys=2,lr=0.5,momentum=0.25,1f1b"};
+  o.optimizer = "sgd";
+  const auto result = set_up_training(o);
+  REQUIRE(result.has_value());
+  REQUIRE(result->runs.size() == 3);
+  CHECK(result->runs[0].plan.work->optimizer.rate == 0.1);
+  CHECK(result->runs[1].plan.work->optimizer.rate == 0.5);
+  CHECK(result->runs[1].plan.work->optimizer.momentum == 0.25);
+  CHECK(result->runs[1].text == "ampnet:max_active_keys=2,lr=0.5,momentum=0.25");
+  CHECK(result->runs[2].plan.work->optimizer.rate == 0.1);
+}
+
+TEST_CASE("defaults are PyTorch's where it has them", "[setup]") {
+  auto o = tiny_options();
+  const auto adamw = set_up_training(o)->runs[0].plan.work->optimizer;
+  CHECK(adamw.beta1 == 0.9);
+  CHECK(adamw.beta2 == 0.999);
+  CHECK(adamw.epsilon == 1e-8);
+  CHECK(adamw.weight_decay == 0.01);
+  CHECK_FALSE(adamw.decay_only_matrices);
+  CHECK(adamw.clip == 0);
+  o.optimizer = "sgd";
+  const auto sgd = set_up_training(o)->runs[0].plan.work->optimizer;
+  CHECK(sgd.momentum == 0);
+  CHECK(sgd.weight_decay == 0);
+}

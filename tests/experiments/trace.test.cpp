@@ -1,0 +1,83 @@
+#include "experiments/support/trace.hpp"
+
+#include "tests/actors/tiny.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <nlohmann/json.hpp>
+
+#include <map>
+
+using namespace troupe;
+using nlohmann::json;
+
+namespace {
+
+json events_of(const run_plan& plan, std::size_t most = 1000) {
+  return json::parse(trace_json(plan, perform(plan).actions, most))["traceEvents"];
+}
+
+json with_phase(const json& events, const std::string& phase) {
+  auto result = json::array();
+  for (const auto& e : events)
+    if (e["ph"] == phase)
+      result.push_back(e);
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("a trace has every action as a slice of its rank", "[trace]") {
+  const auto slices =
+    with_phase(events_of(tiny::simulation(one_f_one_b(), {3, 4, 1})), "X");
+  CHECK(slices.size() == 3 * (4 + 4 + 1));
+  std::map<std::string, std::string> colours;
+  for (const auto& s : slices) {
+    const std::string kind = s["cat"];
+    const auto [known, added] = colours.emplace(kind, s["cname"]);
+    CHECK(known->second == s["cname"]);
+    if (kind != "U")
+      CHECK(s["dur"] == (kind == "F" ? 1000 : 2000)); // microseconds
+  }
+  CHECK(colours.size() == 3);
+  CHECK(slices[0]["name"] == "F0");
+  CHECK(slices[0]["ts"] == 0);
+}
+
+TEST_CASE(
+  "every message is an arrow from the slice that sent it to the one that used it",
+  "[trace]") {
+  const auto events = events_of(tiny::simulation(gpipe(), {3, 4, 1}));
+  const auto starts = with_phase(events, "s"), ends = with_phase(events, "f");
+  REQUIRE(starts.size() == 2 * 2 * 4); // two boundaries, both ways
+  REQUIRE(ends.size() == starts.size());
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    CHECK(starts[i]["id"] == ends[i]["id"]);
+    CHECK(std::abs(starts[i]["tid"].get<int>() - ends[i]["tid"].get<int>()) == 1);
+    CHECK(starts[i]["ts"] <= ends[i]["ts"]);
+  }
+}
+
+TEST_CASE("counters of activations rise to the peak and fall to nothing", "[trace]") {
+  const auto counts =
+    with_phase(events_of(tiny::simulation(one_f_one_b(), {3, 4, 1})), "C");
+  std::map<std::string, int> peak, last;
+  for (const auto& c : counts)
+    for (const auto& [kind, value] : c["args"].items())
+      if (kind == "activations") {
+        auto& most = peak[c["name"]];
+        most = std::max(most, value.get<int>());
+        last[c["name"]] = value;
+      }
+  CHECK(peak
+        == std::map<std::string, int>{{"activations of rank 0", 3},
+                                      {"activations of rank 1", 2},
+                                      {"activations of rank 2", 1}});
+  for (const auto& [name, value] : last)
+    CHECK(value == 0);
+}
+
+TEST_CASE("a long run's trace ends after so many actions a rank", "[trace]") {
+  const auto slices =
+    with_phase(events_of(tiny::simulation(gpipe(), {2, 50, 2}), 10), "X");
+  CHECK(slices.size() == 20);
+}
