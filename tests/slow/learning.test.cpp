@@ -1,0 +1,95 @@
+// Every schedule learns from real data, in four stages. The numbers are in README.md.
+
+#include "experiments/support/setup.hpp"
+#include "models/evaluation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+
+using namespace troupe;
+
+namespace {
+
+const std::string data_folder = TROUPE_SHARED_DATA;
+
+void require_data(const std::string& folder) {
+  if (!std::filesystem::exists(data_folder + "/" + folder))
+    SKIP("no " << data_folder << "/" << folder);
+}
+
+struct outcome {
+  double loss; ///< Mean over the last tenth of the run.
+  score evaluated;
+};
+
+outcome train(const options& o) {
+  auto shared = set_up_training(o);
+  if (!shared)
+    FAIL(shared.error());
+  auto& request = shared->runs.at(0);
+  request.plan.keep_weights = true;
+  const auto result = perform(request.plan);
+  INFO(result.failure);
+  REQUIRE(result.how == ending::finished);
+  const auto tenth = result.loss.size() / 10;
+  const double loss =
+    std::accumulate(result.loss.end() - static_cast<std::ptrdiff_t>(tenth),
+                    result.loss.end(), 0.0)
+    / static_cast<double>(tenth);
+  std::vector<const float*> parameters;
+  for (const auto& bucket : result.parameters)
+    parameters.push_back(bucket.data());
+  const auto& work = *request.plan.work;
+  evaluator judge{work.whole, *work.data, 1000, 64, 2};
+  const outcome out{loss, judge.evaluate(parameters)};
+  std::printf("%-6s %-26s training loss %.3f, evaluated %.3f", o.model.c_str(),
+              request.text.c_str(), out.loss, out.evaluated.loss);
+  if (out.evaluated.accuracy)
+    std::printf(", accuracy %.1f%%", 100 * *out.evaluated.accuracy);
+  std::printf(", %.0f s\n", result.seconds);
+  std::fflush(stdout);
+  return out;
+}
+
+struct trial {
+  const char* schedule; ///< With the rate that suits it.
+  double most_loss;
+};
+
+} // namespace
+
+TEST_CASE("gpt learns tinyshakespeare under every schedule") {
+  require_data("text");
+  const auto& t =
+    GENERATE(trial{"naive:lr=0.002", 2.0}, trial{"gpipe:lr=0.002", 2.0},
+             trial{"1f1b:lr=0.002", 2.0}, trial{"chimera:lr=0.002", 2.0},
+             trial{"2bw:lr=0.002", 2.1}, trial{"pipedream:lr=0.0005", 2.1},
+             trial{"ampnet:lr=0.001", 2.1});
+  options o;
+  o.data = "text:" + data_folder + "/text";
+  o.steps = 1500;
+  o.rate_schedule = "cosine,warmup=1600,floor=0.1";
+  o.schedules = {t.schedule};
+  CHECK(train(o).loss < t.most_loss);
+}
+
+TEST_CASE("lenet learns MNIST under every schedule") {
+  require_data("mnist");
+  const auto* schedule =
+    GENERATE("naive:lr=0.05", "gpipe:lr=0.05", "1f1b:lr=0.05", "chimera:lr=0.05",
+             "2bw:lr=0.05", "pipedream:lr=0.01", "ampnet:lr=0.02");
+  options o;
+  o.model = "lenet";
+  o.data = "mnist:" + data_folder + "/mnist";
+  o.optimizer = "sgd";
+  o.momentum = 0.9;
+  o.epochs = 8;
+  o.rate_schedule = "cosine";
+  o.schedules = {schedule};
+  CHECK(train(o).evaluated.accuracy >= 0.97);
+}
