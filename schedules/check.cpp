@@ -78,33 +78,36 @@ private:
 
   /// What no waiting can mend.
   std::optional<std::string> objection(const action& a) {
-    const auto name = to_string(a, true);
+    const auto wrong = [&a](const std::string& what) {
+      return to_string(a, true) + " " + what;
+    };
     if (a.stage < 0 || a.stage >= dims_.stages || a.microbatch < 0
         || a.microbatch >= dims_.total())
-      return name + " is not in this run";
+      return wrong("is not in this run");
     auto& stage = state(a);
     const auto so_far = done(a.stage, a.microbatch);
     switch (a.what) {
     case op::forward:
       if ((so_far & f) != 0)
-        return name + " comes twice";
+        return wrong("comes twice");
       if (const auto version = version_read(schedule_, dims_, a.stage, a.microbatch);
           version && *version > stage.versions)
-        return name + " reads version " + std::to_string(*version)
-               + ", but this stage has made only " + std::to_string(stage.versions);
+        return wrong("reads version " + std::to_string(*version)
+                     + ", but this stage has made only "
+                     + std::to_string(stage.versions));
       return {};
     case op::backward:
     case op::input_gradient:
       if ((so_far & dx) != 0)
-        return name + " comes twice";
+        return wrong("comes twice");
       if ((so_far & f) == 0)
-        return name + " comes before its forward";
+        return wrong("comes before its forward");
       return a.what == op::backward ? out_of_order(a) : std::nullopt;
     case op::weight_gradient:
       if ((so_far & dw) != 0)
-        return name + " comes twice";
+        return wrong("comes twice");
       if ((so_far & dx) == 0)
-        return name + " comes before its input gradient";
+        return wrong("comes before its input gradient");
       return out_of_order(a);
     case op::update:
       return bad_update(a);

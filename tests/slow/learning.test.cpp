@@ -68,7 +68,7 @@ TEST_CASE("gpt learns tinyshakespeare under every schedule") {
   const auto& t =
     GENERATE(trial{"naive:lr=0.002", 2.0}, trial{"gpipe:lr=0.002", 2.0},
              trial{"1f1b:lr=0.002", 2.0}, trial{"chimera:lr=0.002", 2.0},
-             trial{"2bw:lr=0.002", 2.1}, trial{"pipedream:lr=0.0005", 2.1},
+             trial{"2bw:lr=0.0007", 2.1}, trial{"pipedream:lr=0.0005", 2.1},
              trial{"ampnet:lr=0.001", 2.1});
   options o;
   o.data = "text:" + data_folder + "/text";
@@ -82,13 +82,13 @@ TEST_CASE("lenet learns MNIST under every schedule") {
   require_data("mnist");
   const auto* schedule =
     GENERATE("naive:lr=0.05", "gpipe:lr=0.05", "1f1b:lr=0.05", "chimera:lr=0.05",
-             "2bw:lr=0.05", "pipedream:lr=0.01", "ampnet:lr=0.02");
+             "2bw:lr=0.04", "pipedream:lr=0.01", "ampnet:lr=0.02");
   options o;
   o.model = "lenet";
   o.data = "mnist:" + data_folder + "/mnist";
   o.optimizer = "sgd";
   o.momentum = 0.9;
-  o.epochs = 8;
+  o.epochs = 20;
   o.rate_schedule = "cosine";
   o.schedules = {schedule};
   CHECK(train(o).evaluated.accuracy >= 0.97);
