@@ -13,6 +13,10 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 using nlohmann::json;
 
+std::string program_path(const std::string& name) {
+  return TROUPE_PROGRAMS "/" + name;
+}
+
 namespace {
 
 const std::string tiny = " --d-model 8 --heads 2 --seq 4 --vocab 7 ";

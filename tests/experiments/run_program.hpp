@@ -17,6 +17,9 @@ struct ending_of_program {
   std::string out, err;
 };
 
+/// Where a program was built; the test says.
+std::string program_path(const std::string& name);
+
 inline std::string content_of(const std::filesystem::path& path) {
   std::ifstream file{path, std::ios::binary};
   std::stringstream content;
@@ -27,8 +30,8 @@ inline std::string content_of(const std::filesystem::path& path) {
 /// Runs one of the programs in `folder`, with what a user would type behind its name.
 inline ending_of_program run_program_in(const temporary_folder& folder,
                                         const std::string& typed) {
-  const auto command = "cd '" + folder.path().string() + "' && '" TROUPE_PROGRAMS "/"
-                       + typed.substr(0, typed.find(' ')) + "' "
+  const auto command = "cd '" + folder.path().string() + "' && '"
+                       + program_path(typed.substr(0, typed.find(' '))) + "' "
                        + typed.substr(typed.find(' ')) + " >out 2>err </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1,
@@ -40,7 +43,7 @@ inline int exit_code_after(int signal, std::vector<std::string> words) {
   int ends[2];
   if (pipe(ends) != 0)
     throw std::runtime_error("no pipe");
-  words[0] = TROUPE_PROGRAMS "/" + words[0];
+  words[0] = program_path(words[0]);
   std::vector<char*> arguments;
   for (auto& word : words)
     arguments.push_back(word.data());
