@@ -9,6 +9,8 @@
 #include "actors/stage.hpp"
 #include "actors/stage_pools.hpp"
 #include "actors/stall.hpp"
+#include "actors/warm_sharing.hpp"
+#include "schedules/bounds.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -17,6 +19,7 @@
 #include <caf/scheduler/test_coordinator.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 namespace troupe {
@@ -25,12 +28,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// CAF's pool in real time, its testing coordinator in virtual time. Work is shared
-/// from one queue, so that an idle thread wakes at once; work stealing would poll.
+/// A pool of threads in real time, CAF's testing coordinator in virtual time.
 struct system_config : caf::actor_system_config {
   explicit system_config(const run_plan& plan) {
-    const bool real = plan.clock == clock_kind::real;
-    set("scheduler.policy", caf::atom_from_string(real ? "sharing" : "testing"));
+    if (plan.clock == clock_kind::real)
+      load<warm_pool>();
+    else
+      set("scheduler.policy", caf::atom("testing"));
     set("scheduler.max-threads",
         static_cast<std::size_t>(std::clamp(plan.threads, 1, plan.dims.stages)));
   }
@@ -120,7 +124,8 @@ void company::equip_ranks() {
   for (int rank = 0; rank < stages(); ++rank) {
     ranks_.push_back(std::make_unique<rank_resources>(*plan_, rank));
     if (real())
-      ranks_.back()->computer = std::make_unique<cpu_device>(wall_clock_, activity_);
+      ranks_.back()->computer =
+        std::make_unique<cpu_device>(wall_clock_, activity_, warm_sharing::hand_over);
     else
       ranks_.back()->computer =
         std::make_unique<virtual_device>(virtual_clock_, plan_->cost);
@@ -420,16 +425,61 @@ run_result company::run() {
 
 } // namespace
 
+namespace {
+
+/// What the actors of a rank take, and a check of its program: measured, rounded up.
+std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
+  constexpr std::int64_t bytes_a_rank = 20'000;
+  return {plan.dims.stages
+          * (bytes_a_rank + std::int64_t{settled(plan.sch, plan.dims).total()})};
+}
+
+/// The refusal of a run that needs so many bytes on each rank; empty if they are there.
+std::string too_large(const std::vector<std::int64_t>& bytes) {
+  std::int64_t sum = 0;
+  for (const auto rank : bytes)
+    sum += rank;
+  const auto memory = memory_of_machine();
+  if (sum <= memory)
+    return {};
+  return "this run needs " + megabytes(sum) + " of memory"
+         + (bytes.size() > 1 ? " (" + megabytes(*std::ranges::max_element(bytes))
+                                 + " on its largest rank)"
+                             : "")
+         + "; the machine has " + megabytes(memory) + " free";
+}
+
+/// The same for sizes whose exact bytes might not fit a number: what the parameters and
+/// one microbatch take at least.
+std::string far_too_large(const run_plan& plan) {
+  double values = 0;
+  const auto samples = static_cast<double>(plan.batches().largest());
+  for (const auto& l : plan.work->whole.layers)
+    values += static_cast<double>(l->bucket())
+              + samples * static_cast<double>(l->input() + l->output());
+  const double most = 1e15;
+  if (values * sizeof(float) < most)
+    return {};
+  return "this run needs more than " + megabytes(static_cast<std::int64_t>(most))
+         + " of memory; the machine has " + megabytes(memory_of_machine()) + " free";
+}
+
+} // namespace
+
 std::string refusal(const run_plan& plan) {
   if (auto wrong = refusal(plan.sch, plan.dims); !wrong.empty())
     return wrong;
   if (!plan.work)
-    return {};
+    return too_large(bytes_of_actors(plan));
   const auto& work = *plan.work;
   if (work.batch < plan.dims.microbatches)
     return "a batch of " + std::to_string(work.batch) + " samples cannot be cut into "
            + std::to_string(plan.dims.microbatches)
            + " microbatches: there must be at least one sample in each";
+  if (work.batch > std::numeric_limits<std::int32_t>::max())
+    return "a batch is at most 2,147,483,647 samples";
+  if (auto wrong = far_too_large(plan); !wrong.empty())
+    return wrong;
   const bool updates_a_batch =
     !plan.sch.local_rule()
     && update_size(plan.sch, plan.dims) == plan.dims.microbatches;
@@ -440,15 +490,7 @@ std::string refusal(const run_plan& plan) {
              "their "
              "global norm; "
            + plan.sch.name + ":clip=stage clips each stage by its own";
-  const auto bytes = bytes_needed(plan);
-  std::int64_t sum = 0;
-  for (const auto rank : bytes)
-    sum += rank;
-  if (const auto memory = memory_of_machine(); sum > memory)
-    return "this run needs " + megabytes(sum) + " of memory ("
-           + megabytes(*std::ranges::max_element(bytes))
-           + " on its largest rank); the machine has " + megabytes(memory) + " free";
-  return {};
+  return too_large(bytes_needed(plan));
 }
 
 run_result perform(run_plan plan) {

@@ -51,10 +51,13 @@ void wall_clock::resume() {
 }
 
 void cpu_device::enqueue(work what, on_end ended) {
+  if (what.run && before_work_)
+    before_work_();
   const auto start = clock_.now();
-  if (what.run) {
+  {
     const running_now guard{seen_};
-    what.run();
+    if (what.run)
+      what.run();
   }
   ended(start, clock_.now());
 }

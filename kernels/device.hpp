@@ -60,7 +60,10 @@ struct activity {
 /// Runs work at once, on the caller's thread and with the help of its team.
 class cpu_device : public device {
 public:
-  cpu_device(const wall_clock& clock, activity& seen) : clock_(clock), seen_(seen) {
+  /// \param before_work called on the thread that is about to compute for long
+  cpu_device(const wall_clock& clock, activity& seen,
+             std::function<void()> before_work = {})
+    : clock_(clock), seen_(seen), before_work_(std::move(before_work)) {
     // nop
   }
 
@@ -69,6 +72,7 @@ public:
 private:
   const wall_clock& clock_;
   activity& seen_;
+  std::function<void()> before_work_;
 };
 
 } // namespace troupe
