@@ -18,6 +18,11 @@ cost_model costs_from(cost_table table) {
   };
 }
 
+double update_operations(std::int64_t values) {
+  constexpr double operations_a_value = 12; // AdamW's
+  return operations_a_value * static_cast<double>(values);
+}
+
 cost_model costs_by_operations() {
   constexpr double operations_a_nanosecond = 100; // a rank of 100 GFLOP/s
   return [](const work& what) {

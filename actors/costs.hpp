@@ -4,6 +4,7 @@
 #include "schedules/action.hpp"
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 namespace troupe {
@@ -17,6 +18,9 @@ struct cost_table {
 
 /// The costs of a table. Work that is no op costs nothing.
 cost_model costs_from(cost_table table);
+
+/// Floating-point operations of an update of so many values.
+double update_operations(std::int64_t values);
 
 /// Operations at a fixed rate: what virtual time takes when no costs are given.
 cost_model costs_by_operations();

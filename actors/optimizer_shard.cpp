@@ -1,5 +1,6 @@
 #include "actors/optimizer_shard.hpp"
 
+#include "actors/costs.hpp"
 #include "actors/failure.hpp"
 
 #include <algorithm>
@@ -92,10 +93,8 @@ work optimizer_core::apply(int replica) {
   work result{.kind = static_cast<int>(op::update), .stage = stage_};
   if (!state_)
     return result;
-  constexpr double operations_a_value = 12; // AdamW's
-  result.operations = operations_a_value
-                      * static_cast<double>(std::accumulate(
-                        buckets_.begin(), buckets_.end(), std::int64_t{0}));
+  result.operations = update_operations(
+    std::accumulate(buckets_.begin(), buckets_.end(), std::int64_t{0}));
   const bool makes = made_by_ < 0;
   if (makes)
     made_by_ = replica;

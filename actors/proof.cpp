@@ -1,5 +1,6 @@
 #include "actors/proof.hpp"
 
+#include "actors/costs.hpp"
 #include "actors/replay.hpp"
 #include "schedules/prediction.hpp"
 
@@ -127,15 +128,33 @@ std::optional<std::string> broken_bound(const run_plan& plan, const record& ran)
 std::optional<std::string> first_surprise(const run_plan& plan, const record& ran) {
   const auto slices =
     slice<float>::cut_at(plan.work->whole, plan.work->first_layers, 1);
+  const auto slice_at = [&](int stage) -> const slice<float>& {
+    return slices[static_cast<std::size_t>(stage)];
+  };
+  const auto samples_of = [&](const action& a) {
+    return static_cast<double>(plan.batches().samples_of(a.microbatch));
+  };
+  const auto operations = [&](const action& a) {
+    if (a.what == op::update) {
+      std::int64_t values = 0;
+      for (const auto& l : slice_at(a.stage).layers())
+        values += l->bucket();
+      return update_operations(values);
+    }
+    const double forward = slice_at(a.stage).operations() * samples_of(a);
+    return a.what == op::backward ? 2 * forward : forward;
+  };
   const auto cost = [&](const action& a) {
-    const auto samples = static_cast<double>(plan.batches().samples_of(a.microbatch));
-    const auto forward =
-      slices[static_cast<std::size_t>(a.stage)].operations() * samples;
     return plan.cost({.kind = static_cast<int>(a.what),
                       .stage = a.stage,
-                      .operations = a.what == op::backward ? 2 * forward : forward});
+                      .operations = operations(a)});
   };
-  const auto expected = predict(plan.sch, plan.dims, cost, plan.link.latency);
+  const auto latency = [&](const action& a) {
+    const int boundary = a.what == op::forward ? a.stage : a.stage - 1;
+    const auto values = slice_at(boundary).layers().back()->output();
+    return plan.link.of(samples_of(a) * static_cast<double>(values) * sizeof(float));
+  };
+  const auto expected = predict(plan.sch, plan.dims, cost, latency);
   for (std::size_t rank = 0; rank < ran.size(); ++rank)
     for (std::size_t i = 0; i < std::max(ran[rank].size(), expected[rank].size());
          ++i) {

@@ -18,7 +18,7 @@ scheduler_core::scheduler_core(const run_plan& plan, int rank, int depth)
   if (plan.evaluate_every == 0)
     return;
   const int share = plan.dims.microbatches / replicas_of(plan.sch.where);
-  backwards_to_evaluation_ = plan.evaluate_every * share;
+  backwards_to_evaluation_ = std::int64_t{plan.evaluate_every} * share;
   copies_ = pools_of(plan, hosted_stage{0, rank}).snapshots;
 }
 

@@ -55,7 +55,8 @@ private:
   int running_ = 0;
   bool held_ = false;
   // Evaluations need a copy of the parameters each; a rank waits when it has none left.
-  int backwards_to_evaluation_ = 0; ///< Of the stage that is evaluated; 0: none is.
+  std::int64_t backwards_to_evaluation_ =
+    0; ///< Of the stage that is evaluated; 0: none is.
   int copies_ = 0;
   int backwards_ = 0;
   int evaluated_ = 0;

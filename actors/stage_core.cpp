@@ -138,7 +138,7 @@ void stage_core::note_backward() {
   ++backwards_ended_;
   const int share = plan_->dims.microbatches / replicas_of(plan_->sch.where);
   if (plan_->evaluate_every > 0 && where_.replica == 0
-      && backwards_ended_ % (plan_->evaluate_every * share) == 0)
+      && backwards_ended_ % (std::int64_t{plan_->evaluate_every} * share) == 0)
     snapshot_due_ = backwards_ended_ / share;
 }
 
@@ -192,7 +192,9 @@ std::optional<mail::snapshot> stage_core::take_snapshot() {
 mail::collected stage_core::collect() const {
   mail::collected result{where_.replica, where_.stage, {}, {}};
   if (tensors_) {
-    result.parameters = tensors_->parameters(books_.newest());
+    // An update that has begun and was not made has only room for the next version.
+    const bool unmade = update_ && !facts_.in_place;
+    result.parameters = tensors_->parameters(unmade ? facts_.from : books_.newest());
     result.gradients = tensors_->gradients();
   }
   return result;

@@ -18,6 +18,20 @@ constexpr int looks_before_sleep = 2000;
 } // namespace
 
 struct team::helpers {
+  helpers() = default;
+  helpers(const helpers&) = delete;
+  helpers& operator=(const helpers&) = delete;
+
+  ~helpers() {
+    {
+      const std::lock_guard guard{lock};
+      stop = true;
+    }
+    wake.notify_all();
+    for (auto& thread : threads)
+      thread.join();
+  }
+
   std::mutex lock;
   std::condition_variable wake;
   std::atomic<std::uint64_t> round{0}; // changes under the lock
@@ -69,17 +83,7 @@ team::team(int threads) : size_(std::max(threads, 1)) {
     helpers_->threads.emplace_back([h = helpers_.get(), worker] { h->help(worker); });
 }
 
-team::~team() {
-  if (!helpers_)
-    return;
-  {
-    const std::lock_guard guard{helpers_->lock};
-    helpers_->stop = true;
-  }
-  helpers_->wake.notify_all();
-  for (auto& thread : helpers_->threads)
-    thread.join();
-}
+team::~team() = default;
 
 void team::run_on_helpers(int slices, const void* context, call work) {
   auto& h = *helpers_;

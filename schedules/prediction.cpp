@@ -16,7 +16,8 @@ using nanoseconds = std::int64_t;
 class foresight {
 public:
   foresight(const schedule& sch, const shape& dims,
-            const std::function<nanoseconds(const action&)>& cost, nanoseconds latency)
+            const std::function<nanoseconds(const action&)>& cost,
+            const std::function<nanoseconds(const action&)>& latency)
     : schedule_(sch),
       dims_(dims),
       cost_(cost),
@@ -123,12 +124,13 @@ private:
     r.todo->ended(a);
     if (a.what == op::forward && a.stage + 1 < dims_.stages)
       events_.push(
-        {now + latency_, {op::forward, a.replica, a.stage + 1, a.microbatch}, true});
+        {now + latency_(a), {op::forward, a.replica, a.stage + 1, a.microbatch}, true});
     else if (a.what == op::forward)
       arrive({op::backward, a.replica, a.stage, a.microbatch});
     else if ((a.what == op::backward || a.what == op::input_gradient) && a.stage > 0)
-      events_.push(
-        {now + latency_, {op::backward, a.replica, a.stage - 1, a.microbatch}, true});
+      events_.push({now + latency_(a),
+                    {op::backward, a.replica, a.stage - 1, a.microbatch},
+                    true});
     else if (a.what == op::update)
       make_version(a);
   }
@@ -142,7 +144,7 @@ private:
   const schedule& schedule_;
   shape dims_;
   const std::function<nanoseconds(const action&)>& cost_;
-  nanoseconds latency_;
+  const std::function<nanoseconds(const action&)>& latency_;
   std::vector<rank_state> ranks_;
   timeline result_;
   std::priority_queue<event> events_;
@@ -156,7 +158,7 @@ private:
 
 timeline predict(const schedule& sch, const shape& dims,
                  const std::function<nanoseconds(const action&)>& cost,
-                 nanoseconds latency) {
+                 const std::function<nanoseconds(const action&)>& latency) {
   return foresight{sch, dims, cost, latency}.run();
 }
 

@@ -19,12 +19,21 @@ path unfinished(path file) {
   return file;
 }
 
+/// A run as a part of a file's name.
+std::string name_of(const run_request& request) {
+  auto name = request.text;
+  std::ranges::replace(name, '/', '_');
+  return name;
+}
+
 /// A try that leaves nothing behind.
 std::string try_file(const path& file) {
   const bool can = std::ofstream{unfinished(file)}.is_open();
   std::error_code ignored;
   std::filesystem::remove(unfinished(file), ignored);
-  return can && !std::filesystem::is_directory(file, ignored)
+  const bool other = std::filesystem::exists(file, ignored)
+                     && !std::filesystem::is_regular_file(file, ignored);
+  return can && !other
            ? ""
            : "cannot write " + file.string() + ": name a file in a folder that exists";
 }
@@ -73,7 +82,7 @@ std::string output_files::write_weights(const run_request& request,
     return {};
   path file = options_.save;
   if (!only_run)
-    file.replace_filename(file.stem().string() + "-" + request.plan.sch.name
+    file.replace_filename(file.stem().string() + "-" + name_of(request)
                           + file.extension().string());
   std::vector<const float*> buckets;
   for (const auto& bucket : result.parameters)
@@ -85,9 +94,9 @@ std::string output_files::write_trace(const run_request& request,
                                       const run_result& result) {
   if (options_.report.empty())
     return {};
-  auto name = "trace-" + request.text + ".json";
-  std::ranges::replace(name, '/', '_');
-  const auto file = path{options_.report} / name;
+  const auto file = path{options_.report} / ("trace-" + name_of(request) + ".json");
+  for (const auto& row : result.actions)
+    cuts_traces_ = cuts_traces_ || row.size() > actions_in_trace;
   return note(
     file, write_file(file, trace_json(request.plan, result.actions, actions_in_trace)));
 }
@@ -107,6 +116,9 @@ std::string output_files::summary() const {
   std::string text;
   for (const auto& file : written_)
     text += "\n  " + file.string();
+  if (cuts_traces_)
+    text += "\n(a trace holds the first " + std::to_string(actions_in_trace)
+            + " actions of a rank)";
   return text.empty() ? "" : "written:" + text + "\n";
 }
 

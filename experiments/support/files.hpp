@@ -33,6 +33,7 @@ private:
 
   const options& options_;
   std::vector<std::filesystem::path> written_;
+  bool cuts_traces_ = false;
 };
 
 /// Writes a file whole or not at all; empty on success, else what went wrong.

@@ -92,8 +92,13 @@ json run_json(const run_account& run) {
     {"evaluation", score_json(run.evaluated)},
     {"evaluations", std::move(evaluations)},
   };
-  if (r.how == ending::failed)
+  if (r.how == ending::failed) {
+    for (const char* unknown :
+         {"makespan", "busy", "idle", "bubble", "bubble_ideal", "span_idle",
+          "peak_activations", "weight_versions", "staleness"})
+      result[unknown] = nullptr;
     result["failure"] = r.failure;
+  }
   return result;
 }
 
@@ -224,7 +229,7 @@ std::string results_json(const options& o, const setup& shared,
               {"seed", o.seed},           {"runs", json::array()}};
   for (const auto& run : runs)
     result["runs"].push_back(run_json(run));
-  return result.dump(2) + "\n";
+  return result.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 std::string results_table(const setup& shared, const std::vector<run_account>& runs) {
@@ -252,6 +257,10 @@ std::string results_table(const setup& shared, const std::vector<run_account>& r
   bool modelled = false;
   for (const auto& run : runs) {
     rows.push_back(table_row(run, trains, classifies));
+    if (run.result.how == ending::failed) {
+      rows.back().assign(head.size(), "-");
+      rows.back().front() = run.request->text + " (failed)";
+    }
     modelled = modelled || run.modelled;
   }
   auto result = in_columns(rows);

@@ -170,6 +170,8 @@ private:
       for (const auto& bucket : result.parameters)
         parameters.push_back(bucket.data());
       account.evaluated = judge->evaluate(parameters);
+      if (interruption())
+        exit_code_ = 130;
     }
     if (!result.loss.empty())
       line.show({result.samples, result.loss.back()}, true);

@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -60,6 +61,21 @@ tl::expected<schedule_text, std::string> parse_schedule(const std::string& text)
   return result;
 }
 
+/// What is out of range, and what the range is.
+std::string out_of_range(const optimizer_options& o) {
+  for (const auto& [name, value] : {std::pair{"lr", o.rate},
+                                    {"weight decay", o.weight_decay},
+                                    {"momentum", o.momentum},
+                                    {"eps", o.epsilon}})
+    if (!std::isfinite(value) || value < 0)
+      return std::string{name} + " is a number of at least 0";
+  for (const auto& [name, value] :
+       {std::pair{"momentum", o.momentum}, {"beta1", o.beta1}, {"beta2", o.beta2}})
+    if (value >= 1)
+      return std::string{name} + " is below 1";
+  return {};
+}
+
 tl::expected<optimizer_options, std::string> base_optimizer(const options& o) {
   optimizer_options result;
   if (o.optimizer != "sgd" && o.optimizer != "adamw")
@@ -91,14 +107,8 @@ tl::expected<optimizer_options, std::string> base_optimizer(const options& o) {
     return problem{"--clip " + o.clip
                    + ": clip is a norm of at least 0; 0 does not clip"};
   result.clip = *clip;
-  for (const auto& [name, value] : {std::pair{"--lr", result.rate},
-                                    {"--weight-decay", result.weight_decay},
-                                    {"--momentum", result.momentum},
-                                    {"--eps", result.epsilon}})
-    if (!std::isfinite(value) || value < 0)
-      return problem{std::string{name} + " is a number of at least 0"};
-  if (result.momentum >= 1)
-    return problem{"--momentum is below 1"};
+  if (auto wrong = out_of_range(result); !wrong.empty())
+    return problem{wrong};
   return result;
 }
 
@@ -127,7 +137,7 @@ std::string set_own_options(std::map<std::string, std::string>& values,
       return "clip=" + clip.mapped() + ": clip is a norm of at least 0, or stage";
     }
   }
-  return {};
+  return out_of_range(optimizer);
 }
 
 tl::expected<std::vector<int>, std::string> parse_split(const std::string& text) {
@@ -202,6 +212,9 @@ tl::expected<setup, std::string> with_requests(setup shared, const options& o,
     auto one = request(text, plan);
     if (!one)
       return problem{one.error()};
+    for (const auto& other : shared.runs)
+      if (other.text == text)
+        return problem{text + " is named twice: name each run once"};
     shared.runs.push_back(std::move(*one));
   }
   return shared;
@@ -289,11 +302,34 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
   return result;
 }
 
+namespace {
+
+/// Why a run of these costs could outlast the virtual clock, which counts nanoseconds
+/// in 63 bits; empty if it cannot.
+std::string outlasts_clock(const costs& given, const shape& dims) {
+  double slowest = static_cast<double>(given.messages.latency);
+  for (const auto& values : given.actions.of)
+    for (const auto value : values)
+      slowest += static_cast<double>(value);
+  if (given.messages.bytes_per_second > 0)
+    slowest += given.messages.bytes / given.messages.bytes_per_second * 1e9;
+  const double all = slowest * dims.stages * dims.microbatches * dims.steps;
+  return all < 9e18 ? ""
+                    : "--cost: at these costs a run of this size may last longer than "
+                      "the virtual clock's 292 years; choose smaller ones";
+}
+
+} // namespace
+
 tl::expected<setup, std::string> set_up_simulation(const options& o) {
   setup result;
   const auto cost = parse_costs(o.cost, o.stages);
   if (o.stages >= 1 && !cost)
     return problem{cost.error()};
+  if (cost)
+    if (auto wrong = outlasts_clock(*cost, {o.stages, o.microbatches, o.steps});
+        !wrong.empty())
+      return problem{wrong};
   run_plan plan{.sch = {},
                 .dims = {o.stages, o.microbatches, o.steps},
                 .work = {},
@@ -349,17 +385,25 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
     const auto epoch = (*data)->epoch();
     if (!epoch)
       return problem{"--epochs: synthetic data has no end; say --steps"};
-    steps = static_cast<int>(
+    const double exact =
       std::ceil(*o.epochs * static_cast<double>(*epoch)
-                / static_cast<double>(std::max<std::int64_t>(batch, 1))));
+                / static_cast<double>(std::max<std::int64_t>(batch, 1)));
+    if (!(exact >= 1 && exact <= std::numeric_limits<int>::max()))
+      return problem{"--epochs: an epoch of this data is " + std::to_string(*epoch)
+                     + " samples; ask for 1 to 2,147,483,647 batches of them"};
+    steps = static_cast<int>(exact);
   }
   if (o.evaluate_every < 0 || o.evaluate_samples < 0)
     return problem{"--evaluate-every and --evaluate-samples are at least 0"};
-  if (o.threads < 0 || o.stall_timeout <= 0)
-    return problem{
-      "--threads is at least 0 (the machine's cores), --stall-timeout above 0"};
+  if (o.threads < 0 || o.threads > 1024)
+    return problem{"--threads is from 0 (the machine's cores) to 1,024"};
+  if (!(o.stall_timeout >= 0.001 && o.stall_timeout <= 1e6))
+    return problem{"--stall-timeout is from 0.001 to 1,000,000 seconds"};
   const int threads =
     o.threads > 0 ? o.threads : static_cast<int>(std::thread::hardware_concurrency());
+  if (auto wrong = outlasts_clock(*cost, {o.stages, o.microbatches, steps});
+      !o.cost.empty() && !wrong.empty())
+    return problem{wrong};
   run_plan plan{
     .sch = {},
     .dims = {o.stages, o.microbatches, steps},

@@ -1,7 +1,9 @@
 #include "experiments/support/timing.hpp"
 
 #include <algorithm>
+#include <set>
 #include <thread>
+#include <utility>
 
 namespace troupe {
 
@@ -10,7 +12,28 @@ bool has_a_core_a_rank(const run_plan& plan) {
   return std::min(plan.threads, cores) >= plan.dims.stages;
 }
 
+namespace {
+
+/// Takes out the first parts of updates that waited for other stages when the run was
+/// interrupted: their second parts never came.
+void forget_unmade_updates(std::vector<sample>& row) {
+  std::set<std::pair<int, int>> made; // stage and microbatch of updates further on
+  for (std::size_t i = row.size(); i-- > 0;) {
+    const auto& s = row[i];
+    if (s.what.what != op::update)
+      continue;
+    if (s.gradients > 0)
+      made.emplace(s.what.stage, s.what.microbatch);
+    else if (!made.contains({s.what.stage, s.what.microbatch}))
+      row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+} // namespace
+
 void model_times(const run_plan& plan, run_result& result) {
+  for (auto& row : result.actions)
+    forget_unmade_updates(row);
   const bool clips = plan.work && plan.work->optimizer.clip > 0
                      && plan.work->optimizer.scope == clip_scope::network;
   const auto moved =

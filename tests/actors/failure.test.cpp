@@ -12,6 +12,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 
 using namespace troupe;
@@ -19,17 +20,18 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A data set that is good for so many samples.
+/// A data set to which something happens at a sample.
 class brittle_data : public data_set {
 public:
-  brittle_data(std::shared_ptr<const data_set> good, std::int64_t until)
-    : good_(std::move(good)), until_(until) {
+  brittle_data(std::shared_ptr<const data_set> good, std::int64_t until,
+               std::function<void()> happens)
+    : good_(std::move(good)), until_(until), happens_(std::move(happens)) {
     // nop
   }
 
   void training(std::int64_t index, const sample_view& to) const override {
-    if (index >= until_)
-      throw std::runtime_error("the disk is on fire");
+    if (index == until_)
+      happens_();
     good_->training(index, to);
   }
 
@@ -40,6 +42,7 @@ public:
 private:
   std::shared_ptr<const data_set> good_;
   std::int64_t until_;
+  std::function<void()> happens_;
 };
 
 /// Two ranks that each wait for what the other does next.
@@ -63,7 +66,8 @@ TEST_CASE("an actor that fails ends the run with its name and reason", "[failure
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
   const auto& entry = GENERATE(from_range(catalog()));
   auto plan = tiny::training_of(*find_schedule(entry.name), {4, 4, 3}, clock);
-  plan.work->data = std::make_shared<brittle_data>(plan.work->data, 13);
+  plan.work->data = std::make_shared<brittle_data>(
+    plan.work->data, 13, [] { throw std::runtime_error("the disk is on fire"); });
   const auto result = perform(plan);
   CHECK(result.how == ending::failed);
   CHECK(result.failure == "data_source: the disk is on fire");
@@ -130,6 +134,24 @@ TEST_CASE("a run that is interrupted keeps what it has", "[interruption]") {
   CHECK(result.samples == result.loss_samples.back());
   CHECK(result.parameters.size() == plan.work->whole.layers.size());
   CHECK(result.sums.makespan > 0);
+}
+
+TEST_CASE("an update that has begun and was not made leaves the version before it",
+          "[interruption]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  for (std::int64_t sample = 8; sample < 72; ++sample) {
+    auto plan = tiny::training_of(two_bw(), {4, 4, 100'000}, clock, tiny::gpt(4));
+    plan.work->optimizer.clip = 1; // so that updates of all stages wait for one another
+    std::atomic<bool> interrupted = false;
+    plan.interrupted = &interrupted;
+    plan.keep_weights = true;
+    plan.work->data = std::make_shared<brittle_data>(plan.work->data, sample,
+                                                     [&] { interrupted = true; });
+    const auto result = perform(plan);
+    REQUIRE(result.how == ending::interrupted);
+    for (const auto& bucket : result.parameters)
+      CHECK(std::ranges::any_of(bucket, [](float x) { return x != 0; }));
+  }
 }
 
 TEST_CASE("plans that cannot be are refused with what can", "[refusal]") {

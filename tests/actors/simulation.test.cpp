@@ -33,7 +33,8 @@ void check_prediction(const schedule& sch, shape dims, double f, double b, doubl
   const auto ran = simulated(plan).actions;
   const auto table = tiny::costs(f, b, u);
   const auto expected = predict(
-    sch, dims, [&](const action& a) { return table.at(a.what, a.stage); }, latency);
+    sch, dims, [&](const action& a) { return table.at(a.what, a.stage); },
+    [&](const action&) { return latency; });
   INFO(sch.name << " " << dims.stages << "x" << dims.microbatches << "x" << dims.steps);
   INFO("actors\n"
        << draw(timeline_of(ran), 100) << "prediction\n"

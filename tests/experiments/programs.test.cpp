@@ -6,6 +6,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -44,6 +45,7 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
   folder.write("broken.toml", "steps = [3\n");
   folder.write("unknown.toml", "stepz = 3\n");
   folder.write("broken.safetensors", "not a header");
+  REQUIRE(mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
   const std::string typed =
     GENERATE("train --schedule zigzag", "train --stages 99", "train --steps 1.5",
              "train --steps three", "train --nonsense", "train nonsense",
@@ -52,8 +54,9 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
              "train --save /nowhere/w.safetensors", "train --json /nowhere/r.json",
              "train --report /proc/nowhere", "compare --schedules gpipe,zigzag",
              "compare --schedules chimera --stages 3", "simulate --cost F=fast",
-             "simulate --microbatches 99999999999", "simulate --schedule 1f1b:lr=1",
-             "verify --schedule 2bw --microbatches 2");
+             "simulate --microbatches 99999999999",
+             "simulate --stages 1000000000 --microbatches 1",
+             "simulate --schedule 1f1b:lr=1", "verify --schedule 2bw --microbatches 2");
   const auto wrong = run_program_in(folder, typed);
   INFO(typed << "\n" << wrong.err);
   CHECK(wrong.exit_code == 2);
@@ -183,14 +186,25 @@ TEST_CASE("a loss that is not finite ends the run and says where", "[programs]")
   CHECK(run["ending"] == "failed");
 }
 
+TEST_CASE("a local rule in virtual time is what its prediction says", "[programs]") {
+  temporary_folder folder;
+  const std::string cost = GENERATE("", " --cost F=1,B=2,latency=0.1,bandwidth=1e6");
+  const auto ran = run_program_in(
+    folder, "verify --schedule ampnet --clock virtual --steps 3" + cost + tiny);
+  INFO(ran.err);
+  CHECK(ran.exit_code == 0);
+}
+
 TEST_CASE("Ctrl-C and SIGTERM keep weights, results and traces", "[programs]") {
   temporary_folder folder;
   const auto in = [&](const char* name) { return (folder.path() / name).string(); };
   const int signal = GENERATE(SIGINT, SIGTERM);
-  CHECK(exit_code_after(signal, {"train", "--steps", "1000000", "--save",
-                                 in("w.safetensors"), "--report", in("r"), "--d-model",
-                                 "8", "--heads", "2", "--seq", "4", "--vocab", "7"})
-        == 130);
+  const std::string clip = GENERATE("0", "1"); // 1: updates wait for one another
+  CHECK(
+    exit_code_after(signal, {"train", "--clip", clip, "--steps", "1000000", "--save",
+                             in("w.safetensors"), "--report", in("r"), "--d-model", "8",
+                             "--heads", "2", "--seq", "4", "--vocab", "7"})
+    == 130);
   const auto run = json::parse(content_of(in("r/results.json")))["runs"][0];
   CHECK(run["ending"] == "interrupted");
   CHECK(run["samples"] < 16'000'000);

@@ -3,12 +3,16 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <filesystem>
 #include <functional>
+#include <limits>
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
+
+const std::string mnist = TROUPE_SHARED_DATA "/mnist";
 
 options tiny_options() {
   options o;
@@ -97,7 +101,7 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
     {[](options& o) { o.split = "2,2"; }, "each of the 4 stages"},
     {[](options& o) { o.split = "1,1,1,x"; }, "whole numbers"},
     {[](options& o) { o.optimizer = "lion"; }, "there are sgd and adamw"},
-    {[](options& o) { o.rate = -1; }, "--lr is a number"},
+    {[](options& o) { o.rate = -1; }, "lr is a number"},
     {[](options& o) { o.momentum = 1; }, "below 1"},
     {[](options& o) { o.betas = "0.9"; }, "two numbers"},
     {[](options& o) { o.betas = "0.9,1"; }, "below 1"},
@@ -106,7 +110,19 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
     {[](options& o) { o.rate_schedule = "linear"; }, "constant or cosine"},
     {[](options& o) { o.clock = "atomic"; }, "real or virtual"},
     {[](options& o) { o.cost = "F=1"; }, "--clock virtual"},
-    {[](options& o) { o.threads = -1; }, "--threads is at least 0"},
+    {[](options& o) { o.threads = -1; }, "--threads is from 0"},
+    {[](options& o) { o.threads = 1 << 20; }, "--threads is from 0"},
+    {[](options& o) { o.stall_timeout = std::numeric_limits<double>::infinity(); },
+     "from 0.001 to"},
+    {[](options& o) { o.batch = std::int64_t{1} << 62; }, "at most 2,147,483,647"},
+    {[](options& o) { o.batch = std::int64_t{1} << 30; }, "MiB free"},
+    {[](options& o) { o.schedules = {"1f1b:beta1=1.5"}; }, "beta1 is below 1"},
+    {[](options& o) { o.schedules = {"1f1b:momentum=5"}; }, "momentum is below 1"},
+    {[](options& o) { o.schedules = {"gpipe,gpipe"}; }, "named twice"},
+    {[](options& o) { o.model = "lenet", o.data = "mnist:" + mnist, o.epochs = 1e12; },
+     std::filesystem::exists(mnist) ? "an epoch of this data" : "mnist"},
+    {[](options& o) { o.clock = "virtual", o.cost = "F=1e12", o.steps = 1 << 20; },
+     "the virtual clock's 292 years"},
     {[](options& o) { o.init = "/nowhere/w.safetensors"; }, "cannot read"},
     {[](options& o) { o.width = 1 << 16, o.layers = 64; }, "MiB free"},
   };
