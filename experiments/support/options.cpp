@@ -40,8 +40,12 @@ void add_model(CLI::App& app, options& o) {
     ->group(group);
 }
 
-void add_schedule(CLI::App& app, options& o, bool trains) {
+void add_schedule(CLI::App& app, options& o, const program_about& about) {
   const auto group = "How it is cut and scheduled";
+  const bool trains = about.trains;
+  app.add_option("--microbatches", o.microbatches, "pieces of a batch")->group(group);
+  if (about.measures)
+    return;
   app
     .add_option("--schedules,--schedule", o.schedules,
                 "naive, gpipe, 1f1b, chimera, pipedream, 2bw, ampnet, or all; with "
@@ -50,7 +54,6 @@ void add_schedule(CLI::App& app, options& o, bool trains) {
     ->group(group);
   app.add_option("--stages", o.stages, "pieces of the network, one a rank")
     ->group(group);
-  app.add_option("--microbatches", o.microbatches, "pieces of a batch")->group(group);
   app.add_option("--steps", o.steps, "batches")->group(group);
   if (!trains)
     return;
@@ -89,12 +92,15 @@ void add_optimizer(CLI::App& app, options& o) {
     ->group(group);
 }
 
-void add_run(CLI::App& app, options& o, bool trains) {
+void add_run(CLI::App& app, options& o, const program_about& about) {
   const auto group = "Where and when it runs";
-  if (trains) {
-    app.add_option("--clock", o.clock, "real or virtual")->group(group);
+  if (about.trains)
     app.add_option("--threads", o.threads, "of the CPU; its cores unless given")
       ->group(group);
+  if (about.measures)
+    return;
+  if (about.trains) {
+    app.add_option("--clock", o.clock, "real or virtual")->group(group);
     app
       .add_option("--stall-timeout", o.stall_timeout,
                   "seconds without any action until a run is given up")
@@ -118,12 +124,12 @@ void add_output(CLI::App& app, options& o, const program_about& about) {
     app.add_option("--save", o.save, "safetensors file for the weights in the end")
       ->group(group);
   }
-  if (about.keeps) {
+  if (about.keeps || about.measures)
     app.add_option("--json", o.json, "file for the results; - for standard output")
       ->group(group);
+  if (about.keeps)
     app.add_option("--report", o.report, "folder for results.json and traces")
       ->group(group);
-  }
   app.add_flag("--quiet", o.quiet, "only errors, and what --json - says")->group(group);
   if (about.draws)
     app.add_flag("--print", o.print, "draw the timeline as text, a row a rank")
@@ -171,10 +177,10 @@ std::optional<options> parse(const program_about& about, int argc,
   app.option_defaults()->always_capture_default();
   if (about.trains)
     add_model(app, o);
-  add_schedule(app, o, about.trains);
+  add_schedule(app, o, about);
   if (about.trains)
     add_optimizer(app, o);
-  add_run(app, o, about.trains);
+  add_run(app, o, about);
   add_output(app, o, about);
   app.footer(about_schedules());
   app.set_config("--config", "", "TOML file with any of these options");

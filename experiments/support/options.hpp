@@ -68,10 +68,11 @@ struct options {
 struct program_about {
   std::string name;
   std::string description;
-  bool trains = true;   ///< Has a model, data and an optimizer.
-  bool draws = false;   ///< Has --print.
-  bool has_all = false; ///< Has --all.
-  bool keeps = true;    ///< Has --save, --evaluate-every and --report.
+  bool trains = true;    ///< Has a model, data and an optimizer.
+  bool draws = false;    ///< Has --print.
+  bool has_all = false;  ///< Has --all.
+  bool keeps = true;     ///< Has --save, --evaluate-every and --report.
+  bool measures = false; ///< Chooses schedules, stages and steps itself.
   options defaults = {};
 };
 

@@ -1,0 +1,86 @@
+// bench: measures this machine, every kernel, training, and what it costs to be actors
+
+#include "experiments/support/benchmarks.hpp"
+#include "experiments/support/files.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <iostream>
+
+using namespace troupe;
+
+namespace {
+
+void print(std::FILE* out, const measurement& m) {
+  std::fprintf(out, "%-42s %12.*f %-9s", m.name.c_str(), m.value < 1000 ? 2 : 0,
+               m.value, m.unit.c_str());
+  if (m.fraction)
+    std::fprintf(out, " %5.2f of %s", *m.fraction, m.fraction_of.c_str());
+  std::fprintf(out, "\n");
+  std::fflush(out);
+}
+
+nlohmann::ordered_json to_json(const measurement& m) {
+  nlohmann::ordered_json result{
+    {"part", m.part}, {"name", m.name}, {"value", m.value}, {"unit", m.unit}};
+  result["fraction"] = m.fraction ? nlohmann::ordered_json(*m.fraction) : nullptr;
+  result["fraction_of"] = m.fraction ? nlohmann::ordered_json(m.fraction_of) : nullptr;
+  return result;
+}
+
+int bench(const options& o) {
+  const auto shared = set_up_training(o);
+  if (!shared) {
+    std::cerr << "bench: " << shared.error() << '\n';
+    return 2;
+  }
+  if (const auto wrong = output_files{o}.refusal(); !wrong.empty()) {
+    std::cerr << "bench: " << wrong << '\n';
+    return 2;
+  }
+  std::FILE* const out = o.results_on_stdout() ? stderr : stdout;
+  auto all = nlohmann::ordered_json::array();
+  std::string part;
+  const benchmark b{
+    o, shared->runs.front().plan, shared->model, [&](const measurement& m) {
+      if (!o.quiet && part != m.part)
+        std::fprintf(out, "%s%s\n", part.empty() ? "" : "\n", m.part.c_str());
+      part = m.part;
+      if (!o.quiet)
+        print(out, m);
+      all.push_back(to_json(m));
+    }};
+  measure_ceilings(b);
+  measure_kernels(b);
+  measure_training(b);
+  measure_actors(b);
+  const nlohmann::ordered_json results{{"command", o.command}, {"measurements", all}};
+  const auto text =
+    results.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  if (o.results_on_stdout())
+    std::cout << text;
+  else if (!o.json.empty())
+    if (const auto wrong = write_file(o.json, text); !wrong.empty()) {
+      std::cerr << "bench: " << wrong << '\n';
+      return 1;
+    }
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const program_about about{
+    .name = "bench",
+    .description =
+      "Measures, with medians of calls that take turns: this machine's "
+      "ceilings, each kernel at a model's shapes, the bare loop, actors and "
+      "pipelines, and what an action and a message cost.",
+    .keeps = false,
+    .measures = true,
+    .defaults =
+      {.width = 256, .length = 128, .schedules = {"1f1b"}, .stages = 1, .steps = 1},
+  };
+  return run_program(about, argc, argv, bench);
+}

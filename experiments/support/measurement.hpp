@@ -1,0 +1,66 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// One line of a benchmark.
+struct measurement {
+  std::string part; ///< "ceilings", "kernels", "training" or "actors".
+  std::string name;
+  double value; ///< A median.
+  std::string unit;
+  std::optional<double> fraction; ///< Of what was measured side by side with it.
+  std::string fraction_of;
+};
+
+/// Seconds that one call takes.
+template <class Work>
+double seconds_of(const Work& work) {
+  using namespace std::chrono;
+  const auto start = steady_clock::now();
+  work();
+  return duration<double>(steady_clock::now() - start).count();
+}
+
+/// Keeps a core busy, as an action does.
+inline void compute_for(std::chrono::milliseconds length) {
+  const auto end = std::chrono::steady_clock::now() + length;
+  while (std::chrono::steady_clock::now() < end)
+    continue;
+}
+
+/// The value in the middle; of an even number the lower one. \pre !values.empty()
+inline double median(std::vector<double> values) {
+  const auto middle =
+    values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Medians of two kinds of work that took turns, so that both saw the same machine.
+struct side_by_side {
+  double first, second; ///< Seconds a call.
+};
+
+/// Calls both in turn for about `seconds`, at least 5 times each, after one call to
+/// warm up.
+template <class First, class Second>
+side_by_side take_turns(const First& first, const Second& second,
+                        double seconds = 0.3) {
+  first();
+  second();
+  std::vector<double> of_first, of_second;
+  for (double spent = 0; spent < seconds || of_first.size() < 5;
+       spent += of_first.back() + of_second.back()) {
+    of_first.push_back(seconds_of(first));
+    of_second.push_back(seconds_of(second));
+  }
+  return {median(std::move(of_first)), median(std::move(of_second))};
+}
+
+} // namespace troupe
