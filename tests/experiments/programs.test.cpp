@@ -30,10 +30,10 @@ bool one_line(const std::string& text) {
 
 TEST_CASE("every program helps and knows its version", "[programs]") {
   temporary_folder folder;
-  const std::string name = GENERATE("compare", "simulate", "train", "verify");
+  const std::string name = GENERATE("bench", "compare", "simulate", "train", "verify");
   const auto help = run_program_in(folder, name + " --help");
   CHECK(help.exit_code == 0);
-  CHECK_THAT(help.out, ContainsSubstring("--schedule"));
+  CHECK_THAT(help.out, ContainsSubstring("--microbatches"));
   CHECK(help.err.empty());
   const auto version = run_program_in(folder, name + " --version");
   CHECK(version.exit_code == 0);
