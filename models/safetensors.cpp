@@ -36,7 +36,8 @@ std::int64_t bytes_of_type(const std::string& type) {
   return found != sizes.end() ? found->second : 0;
 }
 
-/// Parses a header, and refuses a name that comes twice, which JSON would swallow.
+/// Parses a header, and refuses names that come twice, which JSON would swallow,
+/// or that are not one line of text.
 json parse(const std::string& text) {
   std::set<std::string> names;
   std::string twice;
@@ -49,6 +50,9 @@ json parse(const std::string& text) {
   auto header = json::parse(text, note_names, false);
   if (header.is_discarded() || !header.is_object())
     throw malformed("its header is not a JSON object");
+  for (const auto& name : names)
+    if (std::ranges::any_of(name, [](unsigned char c) { return c < ' '; }))
+      throw malformed("a tensor's name holds a control character");
   if (!twice.empty())
     throw malformed("tensor '" + twice + "' comes twice");
   return header;
@@ -72,9 +76,10 @@ stored_tensor tensor_of(const std::string& name, const json& entry, std::int64_t
   for (const auto& dim : entry["shape"]) {
     if (!dim.is_number_unsigned())
       throw wrong("has a shape that is not of whole numbers");
-    result.dims.push_back(dim.get<std::int64_t>());
-    if (__builtin_mul_overflow(bytes, result.dims.back(), &bytes))
+    const auto size = dim.get<std::uint64_t>();
+    if (__builtin_mul_overflow(bytes, size, &bytes))
       throw wrong("is larger than any memory");
+    result.dims.push_back(static_cast<std::int64_t>(size));
   }
   const auto& offsets = entry["data_offsets"];
   if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()
@@ -91,7 +96,9 @@ stored_tensor tensor_of(const std::string& name, const json& entry, std::int64_t
 
 void check_coverage(std::vector<stored_tensor> tensors, std::int64_t data,
                     std::int64_t end) {
-  std::ranges::stable_sort(tensors, {}, &stored_tensor::begin);
+  std::ranges::stable_sort(tensors, {}, [](const stored_tensor& t) {
+    return std::pair{t.begin, t.end}; // an empty one before its neighbour
+  });
   for (const auto& t : tensors) {
     if (t.begin < data)
       throw malformed("tensor '" + t.name + "' overlaps another");

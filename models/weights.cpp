@@ -55,15 +55,20 @@ tl::expected<weight_source, std::string> weights_from(const std::filesystem::pat
     return tl::unexpected{opened.error()};
   const auto file = std::make_shared<const safetensors_file>(std::move(*opened));
   std::map<std::string, stored_tensor> found; // by the network's name
-  for (const auto& t : file->tensors())
-    if (!whole.reads_tokens || !is_mask(t.name))
-      found.emplace(whole.reads_tokens ? full_name(t.name) : t.name, t);
-  if (const auto words = found.find("transformer.wte.weight");
-      whole.reads_tokens && words != found.end())
-    found.emplace("lm_head.weight", words->second); // tied, unless the file has its own
   const auto refuse = [&](const std::string& why) {
     return tl::unexpected{path.string() + ": " + why};
   };
+  for (const auto& t : file->tensors()) {
+    if (whole.reads_tokens && is_mask(t.name))
+      continue;
+    const auto name = whole.reads_tokens ? full_name(t.name) : t.name;
+    if (const auto [other, is_new] = found.emplace(name, t); !is_new)
+      return refuse("tensors '" + other->second.name + "' and '" + t.name
+                    + "' are the same parameter");
+  }
+  if (const auto words = found.find("transformer.wte.weight");
+      whole.reads_tokens && words != found.end())
+    found.emplace("lm_head.weight", words->second); // tied, unless the file has its own
   std::set<std::string> known;
   for (const auto* p : whole.parameters()) {
     known.insert(p->name);

@@ -124,6 +124,18 @@ TEST_CASE("missing, extra and misshapen tensors are refused by name", "[weights]
              ContainsSubstring("'conv1.weight' is missing"));
 }
 
+TEST_CASE("a parameter under two names is refused", "[weights]") {
+  temporary_folder folder;
+  const auto path = folder.path() / "w.safetensors";
+  const std::vector<float> values(4);
+  const std::vector<tensor_to_store> both{
+    {"wte.weight", {4}, values.data()}, {"transformer.wte.weight", {4}, values.data()}};
+  REQUIRE(write_safetensors(path, both).empty());
+  CHECK_THAT(
+    weights_from(path, tiny_gpt()).error(),
+    ContainsSubstring("'transformer.wte.weight' and 'wte.weight' are the same"));
+}
+
 TEST_CASE("damaged safetensors files are refused whole", "[safetensors]") {
   temporary_folder folder;
   const auto refusal = [](const std::filesystem::path& path) {
@@ -151,6 +163,8 @@ TEST_CASE("damaged safetensors files are refused whole", "[safetensors]") {
              ContainsSubstring("not a JSON object"));
   CHECK_THAT(refusal(with_header(folder, "{" + a + "," + a + "}", 8)),
              ContainsSubstring("'a' comes twice"));
+  CHECK_THAT(refusal(with_header(folder, R"({"a\n":7})", 0)),
+             ContainsSubstring("a control character"));
   const auto b = [](const std::string& type, const std::string& shape,
                     const std::string& offsets) {
     return R"(,"b":{"dtype":")" + type + R"(","shape":)" + shape + R"(,"data_offsets":)"
@@ -168,6 +182,10 @@ TEST_CASE("damaged safetensors files are refused whole", "[safetensors]") {
   CHECK_THAT(with_b(b("F32", "[-2]", "[8,16]")), ContainsSubstring("whole numbers"));
   CHECK_THAT(with_b(b("F32", "[9223372036854775807,9]", "[8,16]")),
              ContainsSubstring("larger than any memory"));
+  CHECK_THAT(with_b(b("F32", "[18446744073709551615]", "[8,16]")),
+             ContainsSubstring("larger than any memory"));
+  CHECK_THAT(refusal(with_header(folder, "{" + a + b("F32", "[0]", "[0,0]"), 8)),
+             ContainsSubstring("it is sound"));
   CHECK_THAT(with_b(b("F32", "[2]", "[16,8]")), ContainsSubstring("outside the file"));
   CHECK_THAT(with_b(R"(,"b":7})"), ContainsSubstring("lacks a dtype"));
 }
