@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <new>
@@ -153,7 +154,9 @@ std::string about_schedules() {
 
 /// A mistake that CLI11 found, as a sentence of ours.
 std::string sentence(const CLI::ParseError& wrong) {
-  const std::string what = wrong.what();
+  std::string what = wrong.what();
+  std::ranges::replace_if(
+    what, [](unsigned char c) { return c < ' '; }, '?');
   const auto behind = [&](const std::string& start) {
     return what.starts_with(start) ? what.substr(start.size()) : what;
   };
@@ -161,11 +164,12 @@ std::string sentence(const CLI::ParseError& wrong) {
     return "--config: cannot read " + what.substr(0, what.find(" was not"));
   if (dynamic_cast<const CLI::ConfigError*>(&wrong) != nullptr)
     return "--config: '" + behind("INI was not able to parse ")
-           + "' is not an option; a line of the file is an option and its value, as "
-             "steps = 100";
+           + "' is not an option of a file; a line of the file is an option and its "
+             "value, as steps = 100";
   if (dynamic_cast<const CLI::ConversionError*>(&wrong) != nullptr)
     return behind("Could not convert: ")
-           + " is not a number, or too large a one, or has a fraction";
+           + " is not a number, or too large a one, or has a fraction; a flag is true "
+             "or false";
   return what;
 }
 
