@@ -140,12 +140,13 @@ private:
     progress_line line{request.plan, options_.quiet};
     auto plan = request.plan;
     plan.interrupted = &interruption();
+    plan.keep_record =
+      !options_.report.empty() || options_.print || needs_modelled_times(plan);
     plan.report = [&](const progress& p) { line.show(p, false); };
     std::optional<evaluator> judge;
     if (plan.work) {
       judge.emplace(plan.work->whole, *plan.work->data, options_.evaluate_samples,
                     std::min<std::int64_t>(plan.work->batch, 64), plan.threads);
-      plan.keep_record = true;
       plan.keep_weights = true;
       plan.evaluate_every = judge->samples() > 0 ? options_.evaluate_every : 0;
       plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
@@ -166,10 +167,7 @@ private:
       exit_code_ = 130;
     if (!result.parameters.empty() && judge && judge->samples() > 0
         && result.how == ending::finished) {
-      std::vector<const float*> parameters;
-      for (const auto& bucket : result.parameters)
-        parameters.push_back(bucket.data());
-      account.evaluated = judge->evaluate(parameters);
+      account.evaluated = judge->evaluate(readable(result.parameters));
       if (interruption())
         exit_code_ = 130;
     }
@@ -185,8 +183,7 @@ private:
     complain(files_.write_weights(request, result, shared_.runs.size() == 1));
     result.parameters.clear();
     result.gradients.clear();
-    if (!account.virtual_time() && !has_a_core_a_rank(request.plan)
-        && result.how != ending::failed) {
+    if (needs_modelled_times(request.plan) && result.how != ending::failed) {
       model_times(request.plan, result);
       account.modelled = true;
     }

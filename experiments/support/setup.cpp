@@ -338,7 +338,6 @@ tl::expected<setup, std::string> set_up_simulation(const options& o) {
     plan.cost = costs_from(cost->actions);
     plan.link = cost->messages;
   }
-  plan.keep_record = o.print || !o.report.empty();
   return with_requests(std::move(result), o, plan);
 }
 

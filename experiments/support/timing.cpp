@@ -7,9 +7,10 @@
 
 namespace troupe {
 
-bool has_a_core_a_rank(const run_plan& plan) {
+bool needs_modelled_times(const run_plan& plan) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::min(plan.threads, cores) >= plan.dims.stages;
+  return plan.clock == clock_kind::real
+         && std::min(plan.threads, cores) < plan.dims.stages;
 }
 
 namespace {

@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-/// Whether a real run had a core for each rank, so that its times mean something.
-bool has_a_core_a_rank(const run_plan& plan);
+/// Whether a run's own times mean little: a real one without a core for each rank.
+bool needs_modelled_times(const run_plan& plan);
 
 /// Moves the actions of a real run to where they would have been with one device a
 /// rank: their order and lengths stay. Sets the times of result.sums accordingly; what
