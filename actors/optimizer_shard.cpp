@@ -9,24 +9,6 @@
 
 namespace troupe {
 
-namespace {
-
-std::vector<const float*> readable(const std::vector<buffer>& from) {
-  std::vector<const float*> result;
-  for (const auto& b : from)
-    result.push_back(b.data());
-  return result;
-}
-
-std::vector<float*> writable(const std::vector<buffer>& from) {
-  std::vector<float*> result;
-  for (const auto& b : from)
-    result.push_back(b.data());
-  return result;
-}
-
-} // namespace
-
 optimizer_core::optimizer_core(const run_plan& plan, int stage,
                                std::shared_ptr<optimizer> state)
   : stage_(stage),

@@ -15,20 +15,6 @@ namespace {
 using values = std::vector<float>;
 using buckets = std::vector<values>;
 
-std::vector<const float*> readable(const buckets& from) {
-  std::vector<const float*> result;
-  for (const auto& b : from)
-    result.push_back(b.data());
-  return result;
-}
-
-std::vector<float*> writable(buckets& from) {
-  std::vector<float*> result;
-  for (auto& b : from)
-    result.push_back(b.data());
-  return result;
-}
-
 /// One replica of one stage, at a place in what it did.
 struct replayed_stage {
   hosted_stage where;

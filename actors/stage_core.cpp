@@ -6,13 +6,6 @@
 
 namespace troupe {
 
-std::string stage_name(hosted_stage where) {
-  auto result = "stage " + std::to_string(where.stage);
-  if (where.replica > 0)
-    result += " (replica " + std::to_string(where.replica) + ")";
-  return result;
-}
-
 stage_core::stage_core(std::shared_ptr<const run_plan> plan, hosted_stage where,
                        std::shared_ptr<stage_tensors> tensors)
   : plan_(std::move(plan)),

@@ -84,7 +84,4 @@ private:
   int snapshot_due_ = 0; // batches; 0: none is due
 };
 
-/// "stage 2", "stage 2 (replica 1)".
-std::string stage_name(hosted_stage where);
-
 } // namespace troupe

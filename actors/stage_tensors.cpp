@@ -7,13 +7,6 @@ namespace troupe {
 
 namespace {
 
-std::string name_of(hosted_stage where) {
-  auto result = "stage " + std::to_string(where.stage);
-  if (where.replica > 0)
-    result += " (replica " + std::to_string(where.replica) + ")";
-  return result;
-}
-
 slice<float> slice_of(const run_plan& plan, hosted_stage where, int threads) {
   const auto& first = plan.work->first_layers;
   const auto s = static_cast<std::size_t>(where.stage);
@@ -40,7 +33,7 @@ std::vector<buffer> acquire(const std::vector<std::unique_ptr<pool>>& pools) {
 
 std::shared_ptr<pool> boundary_pool(const stage_pools& sizes, hosted_stage where,
                                     memory_account& account) {
-  return std::make_shared<pool>("messages above " + name_of(where),
+  return std::make_shared<pool>("messages above " + stage_name(where),
                                 sizes.boundary_slots, sizes.boundary, account);
 }
 
@@ -60,15 +53,15 @@ stage_tensors::stage_tensors(const run_plan& plan, hosted_stage where,
     threads_(threads),
     below_(std::move(below)),
     above_(std::move(above)),
-    stashes_("stashes of " + name_of(where), sizes.stashes, sizes.stash, account),
-    kept_("split backwards of " + name_of(where), sizes.kept_slots, sizes.kept,
+    stashes_("stashes of " + stage_name(where), sizes.stashes, sizes.stash, account),
+    kept_("split backwards of " + stage_name(where), sizes.kept_slots, sizes.kept,
           account),
     scratch_(sizes.scratch, account),
-    buckets_(pools_a_layer("weight versions of " + name_of(where), sizes.versions,
+    buckets_(pools_a_layer("weight versions of " + stage_name(where), sizes.versions,
                            sizes, account)),
-    sums_(pools_a_layer("gradients of " + name_of(where), 1, sizes, account)),
-    snapshots_(
-      pools_a_layer("snapshots of " + name_of(where), sizes.snapshots, sizes, account)),
+    sums_(pools_a_layer("gradients of " + stage_name(where), 1, sizes, account)),
+    snapshots_(pools_a_layer("snapshots of " + stage_name(where), sizes.snapshots,
+                             sizes, account)),
     gradients_(acquire(sums_)) {
   account.use(scratch_.bytes());
   auto& initial = versions_[0] = acquire(buckets_);
@@ -111,10 +104,8 @@ pass<float> stage_tensors::pass_on(const held& h, std::int64_t samples,
   p.output_gradient = h.from_above.data();
   p.input_gradient = h.input_gradient.data();
   p.kept = h.kept.data();
-  for (const auto& b : versions_.at(version))
-    p.parameters.push_back(b.data());
-  for (const auto& b : gradients_)
-    p.gradients.push_back(b.data());
+  p.parameters = readable(versions_.at(version));
+  p.gradients = writable(gradients_);
   p.scratch = scratch_.data();
   p.threads = &threads_;
   return p;

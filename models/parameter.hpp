@@ -34,4 +34,22 @@ std::int64_t place_in_bucket(std::vector<parameter>& parameters);
 template <class Scalar>
 void initialise(const parameter& p, std::uint64_t seed, Scalar* values);
 
+/// Where buckets lie, for those who read them.
+template <class Buckets>
+std::vector<const float*> readable(const Buckets& buckets) {
+  std::vector<const float*> result;
+  for (const auto& b : buckets)
+    result.push_back(b.data());
+  return result;
+}
+
+/// Where buckets lie, for those who write them.
+template <class Buckets>
+std::vector<float*> writable(Buckets& buckets) {
+  std::vector<float*> result;
+  for (auto& b : buckets)
+    result.push_back(b.data());
+  return result;
+}
+
 } // namespace troupe

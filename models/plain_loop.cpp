@@ -11,20 +11,6 @@ namespace {
 
 using buckets = std::vector<tensor_memory>;
 
-std::vector<const float*> readable(const buckets& from) {
-  std::vector<const float*> result;
-  for (const auto& b : from)
-    result.push_back(b.data());
-  return result;
-}
-
-std::vector<float*> writable(const buckets& from) {
-  std::vector<float*> result;
-  for (const auto& b : from)
-    result.push_back(b.data());
-  return result;
-}
-
 std::vector<std::vector<float>> copy_of(const buckets& from) {
   std::vector<std::vector<float>> result;
   for (const auto& b : from)

@@ -4,6 +4,13 @@
 
 namespace troupe {
 
+std::string stage_name(hosted_stage where) {
+  auto result = "stage " + std::to_string(where.stage);
+  if (where.replica > 0)
+    result += " (replica " + std::to_string(where.replica) + ")";
+  return result;
+}
+
 int replicas_of(placement where) {
   return where == placement::bidirectional ? 2 : 1;
 }

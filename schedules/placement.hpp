@@ -3,6 +3,7 @@
 #include "schedules/shape.hpp"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -21,6 +22,9 @@ struct hosted_stage {
 
   bool operator==(const hosted_stage&) const = default;
 };
+
+/// "stage 2", "stage 2 (replica 1)".
+std::string stage_name(hosted_stage where);
 
 /// How many pipelines run through the ranks.
 int replicas_of(placement where);

@@ -84,10 +84,8 @@ std::string output_files::write_weights(const run_request& request,
   if (!only_run)
     file.replace_filename(file.stem().string() + "-" + name_of(request)
                           + file.extension().string());
-  std::vector<const float*> buckets;
-  for (const auto& bucket : result.parameters)
-    buckets.push_back(bucket.data());
-  return note(file, save_weights(file, request.plan.work->whole, buckets));
+  return note(
+    file, save_weights(file, request.plan.work->whole, readable(result.parameters)));
 }
 
 std::string output_files::write_trace(const run_request& request,
