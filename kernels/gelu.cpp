@@ -19,19 +19,28 @@ Scalar gate(Scalar x) {
 } // namespace
 
 template <class Scalar>
-void gelu<Scalar>::forward(const Scalar* x, Scalar* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i)
-    y[i] = x[i] * gate(x[i]);
+void gelu<Scalar>::forward(matrix<const Scalar> x, matrix<Scalar> y) {
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const auto* in = x.row(r);
+    auto* out = y.row(r);
+    for (std::int64_t c = 0; c < x.columns; ++c)
+      out[c] = in[c] * gate(in[c]);
+  }
 }
 
 template <class Scalar>
-void gelu<Scalar>::backward(const Scalar* x, const Scalar* dy, Scalar* dx,
-                            std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const Scalar g = gate(x[i]);
-    const Scalar slope_of_twice_u =
-      Scalar(twice_sqrt_2_over_pi) * (1 + Scalar(3 * 0.044715) * x[i] * x[i]);
-    dx[i] = dy[i] * (g + x[i] * g * (1 - g) * slope_of_twice_u);
+void gelu<Scalar>::backward(matrix<const Scalar> x, matrix<const Scalar> dy,
+                            matrix<Scalar> dx) {
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const auto* in = x.row(r);
+    const auto* upper = dy.row(r);
+    auto* out = dx.row(r);
+    for (std::int64_t c = 0; c < x.columns; ++c) {
+      const Scalar g = gate(in[c]);
+      const Scalar slope_of_twice_u =
+        Scalar(twice_sqrt_2_over_pi) * (1 + Scalar(3 * 0.044715) * in[c] * in[c]);
+      out[c] = upper[c] * (g + in[c] * g * (1 - g) * slope_of_twice_u);
+    }
   }
 }
 

@@ -25,6 +25,12 @@ struct matrix {
     return {data + first * stride, count, columns, stride, transposed};
   }
 
+  /// The part of the stored matrix that begins at (row, column), as large as `size`.
+  template <class Other>
+  matrix part(std::int64_t row, std::int64_t column, const matrix<Other>& size) const {
+    return row_range(row, size.rows).column_range(column, size.columns);
+  }
+
   Scalar* row(std::int64_t r) const { return data + r * stride; }
 
   matrix t() const { return {data, rows, columns, stride, !transposed}; }

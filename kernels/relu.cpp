@@ -5,18 +5,27 @@
 namespace troupe {
 
 template <class Scalar>
-void relu<Scalar>::forward(Scalar* y, std::uint8_t* mask, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    mask[i] = y[i] > 0;
-    y[i] = std::max(y[i], Scalar{0});
+void relu<Scalar>::forward(matrix<Scalar> y, matrix<std::uint8_t> mask) {
+  for (std::int64_t r = 0; r < y.rows; ++r) {
+    auto* row = y.row(r);
+    auto* passes = mask.row(r);
+    for (std::int64_t c = 0; c < y.columns; ++c) {
+      passes[c] = row[c] > 0;
+      row[c] = std::max(row[c], Scalar{0});
+    }
   }
 }
 
 template <class Scalar>
-void relu<Scalar>::backward(const Scalar* dy, const std::uint8_t* mask, Scalar* dx,
-                            std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i)
-    dx[i] = mask[i] != 0 ? dy[i] : Scalar{0};
+void relu<Scalar>::backward(matrix<const Scalar> dy, matrix<const std::uint8_t> mask,
+                            matrix<Scalar> dx) {
+  for (std::int64_t r = 0; r < dy.rows; ++r) {
+    const auto* upper = dy.row(r);
+    const auto* passes = mask.row(r);
+    auto* row = dx.row(r);
+    for (std::int64_t c = 0; c < dy.columns; ++c)
+      row[c] = passes[c] != 0 ? upper[c] : Scalar{0};
+  }
 }
 
 template struct relu<float>;

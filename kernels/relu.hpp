@@ -1,18 +1,18 @@
 #pragma once
 
-#include <cstdint>
+#include "kernels/matrix.hpp"
 
 namespace troupe {
 
-/// Rectified linear units, n values.
+/// Rectified linear units.
 template <class Scalar>
 struct relu {
   /// y = max(y, 0) in place, mask = (y > 0).
-  static void forward(Scalar* y, std::uint8_t* mask, std::int64_t n);
+  static void forward(matrix<Scalar> y, matrix<std::uint8_t> mask);
 
   /// dx = dy where the mask is set, else 0. dx may be dy.
-  static void backward(const Scalar* dy, const std::uint8_t* mask, Scalar* dx,
-                       std::int64_t n);
+  static void backward(matrix<const Scalar> dy, matrix<const std::uint8_t> mask,
+                       matrix<Scalar> dx);
 };
 
 } // namespace troupe

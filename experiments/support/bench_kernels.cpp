@@ -40,11 +40,7 @@ public:
 
   template <class Work>
   void arithmetic(const std::string& name, double operations, const Work& work) {
-    const auto product = [this] {
-      multiply<float>(dense<const float>(operands_.data(), edge, edge),
-                      dense<const float>(operands_.data() + edge * edge, edge, edge), 1,
-                      0, dense(operands_.data() + 2 * edge * edge, edge, edge));
-    };
+    const auto product = [this] { onednn_product(edge, operands_.data()); };
     const auto took = take_turns(work, product);
     const double rate = operations / took.first / 1e9,
                  ceiling = 2.0 * edge * edge * edge / took.second / 1e9;
@@ -118,10 +114,12 @@ void measure_rowwise(bench& run, std::int64_t rows, std::int64_t width,
   team alone;
   const auto mx = dense(x.data(), rows, width), my = dense(y.data(), rows, width),
              mdy = dense(dy.data(), rows, width);
-  run.memory("gelu, forward", 8 * all,
-             [&] { gelu<float>::forward(x.data(), y.data(), rows * wide); });
+  run.memory("gelu, forward", 8 * all, [&] {
+    gelu<float>::forward(dense(x.data(), rows, wide), dense(y.data(), rows, wide));
+  });
   run.memory("gelu, gradient", 12 * all, [&] {
-    gelu<float>::backward(x.data(), dy.data(), y.data(), rows * wide);
+    gelu<float>::backward(dense(x.data(), rows, wide), dense(dy.data(), rows, wide),
+                          dense(y.data(), rows, wide));
   });
   run.memory("layer norm, forward", 2 * all, [&] {
     layer_norm<float>::forward(mx, gain.data(), shift.data(), my, mean.data(),

@@ -17,6 +17,10 @@ struct benchmark {
   std::int64_t rows() const; ///< Tokens or images of a microbatch.
 };
 
+/// A square product by oneDNN on this thread, the yardstick of arithmetic. `space`
+/// holds three matrices of edge x edge.
+void onednn_product(std::int64_t edge, float* space);
+
 /// Seconds from the notification of a condition variable to the first instruction of
 /// the thread that waits for it.
 struct wake_times {

@@ -44,18 +44,18 @@ public:
     const auto normed = dense(f.saved + s.normed, rows, width);
     layer_norm<Scalar>::forward(x, this->weight(f, ln_gain), this->weight(f, ln_bias),
                                 normed, f.saved + s.mean, f.saved + s.rstd, *f.threads);
-    multiply_rows<Scalar>(normed, qkv_weight(f),
-                          dense(f.saved + s.qkv, rows, 3 * width), *f.threads,
-                          [&](std::int64_t, matrix<Scalar> part) {
-                            bias<Scalar>::add(part, this->weight(f, attn_bias));
-                          });
+    matmul<Scalar>(normed, qkv_weight(f), 0, dense(f.saved + s.qkv, rows, 3 * width),
+                   *f.threads,
+                   [&](std::int64_t, std::int64_t column, matrix<Scalar> part) {
+                     bias<Scalar>::add(part, this->weight(f, attn_bias) + column);
+                   });
     attention<Scalar>::forward(shape_of(f.samples), f.saved + s.qkv, f.saved + s.mixed,
                                f.saved + s.log_sum, f.scratch, *f.threads);
-    multiply_rows<Scalar>(
-      dense(f.saved + s.mixed, rows, width), proj_weight(f), dense(f.y, rows, width),
-      *f.threads, [&](std::int64_t first, matrix<Scalar> part) {
-        bias<Scalar>::add_with_residual(part, this->weight(f, proj_bias),
-                                        x.row_range(first, part.rows));
+    matmul<Scalar>(
+      dense(f.saved + s.mixed, rows, width), proj_weight(f), 0, dense(f.y, rows, width),
+      *f.threads, [&](std::int64_t row, std::int64_t column, matrix<Scalar> part) {
+        bias<Scalar>::add_with_residual(part, this->weight(f, proj_bias) + column,
+                                        x.part(row, column, part));
       });
   }
 

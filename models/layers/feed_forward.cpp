@@ -37,22 +37,21 @@ public:
     const saved_parts s{*this, f.samples};
     const auto x = dense(f.x, rows, width_);
     const auto normed = dense(f.saved + s.normed, rows, width_);
-    auto* const activated = f.saved + s.activated;
+    const auto activated = dense(f.saved + s.activated, rows, 4 * width_);
     layer_norm<Scalar>::forward(x, this->weight(f, ln_gain), this->weight(f, ln_bias),
                                 normed, f.saved + s.mean, f.saved + s.rstd, *f.threads);
-    multiply_rows<Scalar>(
-      normed, up_weight(f), dense(f.saved + s.wide, rows, 4 * width_), *f.threads,
-      [&](std::int64_t first, matrix<Scalar> part) {
-        bias<Scalar>::add(part, this->weight(f, up_bias));
-        gelu<Scalar>::forward(part.data, activated + first * part.columns,
-                              part.rows * part.columns);
-      });
-    multiply_rows<Scalar>(
-      dense(activated, rows, 4 * width_), down_weight(f), dense(f.y, rows, width_),
-      *f.threads, [&](std::int64_t first, matrix<Scalar> part) {
-        bias<Scalar>::add_with_residual(part, this->weight(f, down_bias),
-                                        x.row_range(first, part.rows));
-      });
+    matmul<Scalar>(normed, up_weight(f), 0, dense(f.saved + s.wide, rows, 4 * width_),
+                   *f.threads,
+                   [&](std::int64_t row, std::int64_t column, matrix<Scalar> part) {
+                     bias<Scalar>::add(part, this->weight(f, up_bias) + column);
+                     gelu<Scalar>::forward(part, activated.part(row, column, part));
+                   });
+    matmul<Scalar>(activated, down_weight(f), 0, dense(f.y, rows, width_), *f.threads,
+                   [&](std::int64_t row, std::int64_t column, matrix<Scalar> part) {
+                     bias<Scalar>::add_with_residual(
+                       part, this->weight(f, down_bias) + column,
+                       x.part(row, column, part));
+                   });
   }
 
   void input_gradient(const frame<Scalar>& f) const override {
@@ -61,12 +60,11 @@ public:
     const auto dy = dense(f.dy, rows, width_);
     const auto dwide = dense(f.kept, rows, 4 * width_);
     const auto dnormed = dense(f.kept + padded(rows * 4 * width_), rows, width_);
-    multiply_rows<Scalar>(dy, down_weight(f).t(), dwide, *f.threads,
-                          [&](std::int64_t first, matrix<Scalar> part) {
-                            gelu<Scalar>::backward(
-                              f.saved + s.wide + first * part.columns, part.data,
-                              part.data, part.rows * part.columns);
-                          });
+    const auto wide = dense<const Scalar>(f.saved + s.wide, rows, 4 * width_);
+    matmul<Scalar>(dy, down_weight(f).t(), 0, dwide, *f.threads,
+                   [&](std::int64_t row, std::int64_t column, matrix<Scalar> part) {
+                     gelu<Scalar>::backward(wide.part(row, column, part), part, part);
+                   });
     matmul<Scalar>(dwide, up_weight(f).t(), 0, dnormed, *f.threads);
     layer_norm<Scalar>::input_gradient(
       dense(f.x, rows, width_), this->weight(f, ln_gain), f.saved + s.mean,

@@ -31,18 +31,18 @@ public:
   void forward(const frame<Scalar>& f) const override {
     const auto x = dense(f.x, f.samples, this->input());
     const auto y = dense(f.y, f.samples, this->output());
-    multiply_rows<Scalar>(
-      x, weights(f).t(), y, *f.threads, [&](std::int64_t first, matrix<Scalar> rows) {
-        bias<Scalar>::add(rows, this->weight(f, 1));
-        if (rectified_)
-          relu<Scalar>::forward(rows.data, mask(f) + first * rows.columns,
-                                rows.rows * rows.columns);
-      });
+    matmul<Scalar>(x, weights(f).t(), 0, y, *f.threads,
+                   [&](std::int64_t row, std::int64_t column, matrix<Scalar> part) {
+                     bias<Scalar>::add(part, this->weight(f, 1) + column);
+                     if (rectified_)
+                       relu<Scalar>::forward(part, mask(f).part(row, column, part));
+                   });
   }
 
   void input_gradient(const frame<Scalar>& f) const override {
     if (rectified_)
-      relu<Scalar>::backward(f.dy, mask(f), f.kept, f.samples * this->output());
+      relu<Scalar>::backward(dense(f.dy, f.samples, this->output()), mask(f),
+                             dense(f.kept, f.samples, this->output()));
     if (f.dx != nullptr)
       matmul<Scalar>(upper(f), weights(f), 0, dense(f.dx, f.samples, this->input()),
                      *f.threads);
@@ -71,8 +71,8 @@ private:
     return dense<const Scalar>(rectified_ ? f.kept : f.dy, f.samples, this->output());
   }
 
-  static std::uint8_t* mask(const frame<Scalar>& f) {
-    return reinterpret_cast<std::uint8_t*>(f.saved);
+  matrix<std::uint8_t> mask(const frame<Scalar>& f) const {
+    return dense(reinterpret_cast<std::uint8_t*>(f.saved), f.samples, this->output());
   }
 
   bool rectified_;

@@ -29,8 +29,12 @@ std::vector<Scalar> product(std::int64_t m, std::int64_t n, std::int64_t k, bool
 TEST_CASE("products agree with the plain loops, transposed or not", "[matmul]") {
   const bool ta = GENERATE(false, true), tb = GENERATE(false, true);
   const float beta = GENERATE(0.0F, 1.0F);
-  for (const auto& [m, n, k] :
-       {std::tuple{1, 1, 1}, {3, 5, 7}, {64, 17, 33}, {130, 96, 64}, {40, 200, 128}})
+  for (const auto& [m, n, k] : {std::tuple{1, 1, 1},
+                                {3, 5, 7},
+                                {64, 17, 33},
+                                {130, 96, 64},
+                                {40, 200, 128},
+                                {31, 300, 1100}})
     CHECK(relative_difference(product<float>(m, n, k, ta, tb, beta, 1),
                               product<double>(m, n, k, ta, tb, beta, 1))
           < 1e-6);
@@ -38,9 +42,11 @@ TEST_CASE("products agree with the plain loops, transposed or not", "[matmul]") 
 
 TEST_CASE("a product has the same bits on any number of threads", "[matmul]") {
   const bool ta = GENERATE(false, true), tb = GENERATE(false, true);
-  for (const int threads : {2, 3})
-    CHECK(product<float>(256, 192, 128, ta, tb, 1, threads)
-          == product<float>(256, 192, 128, ta, tb, 1, 1));
+  for (const auto& [m, n, k] :
+       {std::tuple{256, 192, 128}, {101, 700, 600}, {700, 90, 513}})
+    for (const int threads : {2, 3})
+      CHECK((product<float>(m, n, k, ta, tb, 1, threads)
+             == product<float>(m, n, k, ta, tb, 1, 1)));
 }
 
 TEST_CASE("a product of a part of a matrix leaves the rest alone", "[matmul]") {
@@ -63,18 +69,21 @@ TEST_CASE("sizes that do not fit are a broken invariant", "[matmul]") {
                   std::logic_error);
 }
 
-TEST_CASE("rows are finished once, in slices", "[matmul]") {
-  constexpr std::int64_t rows = 300, in = 64, out = 96;
+TEST_CASE("each element is finished once, wherever the product is cut", "[matmul]") {
+  constexpr std::int64_t rows = 300, in = 64, out = 600;
   const auto x = random_values<float>(rows * in, 1),
              w = random_values<float>(in * out, 2);
   std::vector<float> y(rows * out);
-  std::vector<int> finished(rows);
-  team threads{2};
-  multiply_rows<float>(dense(x.data(), rows, in), dense(w.data(), in, out),
-                       dense(y.data(), rows, out), threads,
-                       [&](std::int64_t first, matrix<float> part) {
-                         for (std::int64_t r = 0; r < part.rows; ++r)
-                           ++finished[static_cast<std::size_t>(first + r)];
-                       });
-  CHECK(finished == std::vector<int>(rows, 1));
+  const int workers = GENERATE(1, 2, 4);
+  std::vector<int> finished(rows * out);
+  team threads{workers};
+  matmul<float>(
+    dense(x.data(), rows, in), dense(w.data(), in, out), 0, dense(y.data(), rows, out),
+    threads, [&](std::int64_t row, std::int64_t column, matrix<float> part) {
+      CHECK(part.data == y.data() + row * out + column);
+      for (std::int64_t r = 0; r < part.rows; ++r)
+        for (std::int64_t c = 0; c < part.columns; ++c)
+          ++finished[static_cast<std::size_t>((row + r) * out + column + c)];
+    });
+  CHECK((finished == std::vector<int>(rows * out, 1)));
 }

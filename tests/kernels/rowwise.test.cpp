@@ -36,23 +36,25 @@ TEST_CASE("GELU is GPT-2's, and its gradient that of finite differences", "[gelu
     x.push_back(v);
   const auto n = static_cast<std::int64_t>(x.size());
   std::vector<double> y(x.size()), dx(x.size());
-  gelu<double>::forward(x.data(), y.data(), n);
+  gelu<double>::forward(dense(x.data(), 1, n), dense(y.data(), 1, n));
   const std::vector<double> dy = random_values<double>(n, 1);
-  gelu<double>::backward(x.data(), dy.data(), dx.data(), n);
+  gelu<double>::backward(dense(x.data(), 1, n), dense(dy.data(), 1, n),
+                         dense(dx.data(), 1, n));
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double inner = std::sqrt(2 / M_PI) * (x[i] + 0.044715 * std::pow(x[i], 3));
     CHECK(std::abs(y[i] - x[i] / 2 * (1 + std::tanh(inner))) < 1e-12);
   }
   const auto loss = [&](const std::vector<double>& at) {
     std::vector<double> out(at.size());
-    gelu<double>::forward(at.data(), out.data(), n);
+    gelu<double>::forward(dense(at.data(), 1, n), dense(out.data(), 1, n));
     return dot(out, dy);
   };
   CHECK(relative_difference(dx, finite_differences(loss, x)) < 1e-8);
   const std::vector<float> xf(x.begin(), x.end()), dyf(dy.begin(), dy.end());
   std::vector<float> yf(x.size()), dxf(x.size());
-  gelu<float>::forward(xf.data(), yf.data(), n);
-  gelu<float>::backward(xf.data(), dyf.data(), dxf.data(), n);
+  gelu<float>::forward(dense(xf.data(), 1, n), dense(yf.data(), 1, n));
+  gelu<float>::backward(dense(xf.data(), 1, n), dense(dyf.data(), 1, n),
+                        dense(dxf.data(), 1, n));
   CHECK(relative_difference(yf, y) < 1e-6);
   CHECK(relative_difference(dxf, dx) < 1e-6);
 }
@@ -60,10 +62,12 @@ TEST_CASE("GELU is GPT-2's, and its gradient that of finite differences", "[gelu
 TEST_CASE("ReLU passes what is above zero, and its gradient", "[relu]") {
   std::vector<float> y{-2, 0, 3, -0.0F, 5};
   std::vector<std::uint8_t> mask(5);
-  relu<float>::forward(y.data(), mask.data(), 5);
+  relu<float>::forward(dense(y.data(), 1, 5), dense(mask.data(), 1, 5));
   CHECK(y == std::vector<float>{0, 0, 3, 0, 5});
   std::vector<float> dy{1, 2, 3, 4, 5};
-  relu<float>::backward(dy.data(), mask.data(), dy.data(), 5);
+  relu<float>::backward(dense<const float>(dy.data(), 1, 5),
+                        dense<const std::uint8_t>(mask.data(), 1, 5),
+                        dense(dy.data(), 1, 5));
   CHECK(dy == std::vector<float>{0, 0, 3, 0, 5});
 }
 

@@ -1,0 +1,216 @@
+// A product in the manner of Goto & van de Geijn, "Anatomy of High-Performance Matrix
+// Multiplication", 2008: blocks of a and b are packed into slivers, in the order in
+// which they are read; a tile of c is summed up in registers while a sliver of a stays
+// in the first cache and slivers of b stream past it.
+//
+//              columns_a_tile
+//              ┌──┬──┬──┐                     c is made in tiles of rows_a_tile by
+//        depth │  │  │  │ b, packed           columns_a_tile; each is a sum over
+//              └──┴──┴──┘                     `depth` products, added to c block
+//      ┌─────┐ ┌──┬──┬──┐ rows_a_tile         after block of the depth
+//      │  a  │ │  │  │  │
+//      └─────┘ └──┴──┴──┘
+//       depth      c
+
+#include "kernels/sgemm.hpp"
+
+#include "kernels/vector.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace troupe {
+
+namespace {
+
+constexpr int rows_a_tile =
+  lanes == 16 ? 14 : 6; // with two vectors a row, all registers
+constexpr int columns_a_tile = 2 * lanes;
+constexpr std::int64_t most_depth = 512;
+constexpr std::int64_t most_rows = 8 * rows_a_tile; // of a, packed at once
+constexpr std::int64_t most_columns = 1024;         // of b, packed at once
+constexpr std::int64_t columns_a_part = 256;
+
+struct packing_space {
+  alignas(64) float a[most_depth * most_rows + lanes];
+  alignas(64) float b[most_depth * most_columns];
+};
+
+packing_space& space() {
+  thread_local const auto mine = std::make_unique<packing_space>();
+  return *mine;
+}
+
+/// Copies `lines` lines of `length` values, `stride` apart, into columns of `to`, whose
+/// rows are `width` long. May write up to a vector's length past the last row.
+void pack_columns(const float* from, std::int64_t stride, int lines,
+                  std::int64_t length, float* to, int width) {
+  for (int first = 0; first < lines; first += lanes) {
+    const int count = std::min(lanes, lines - first);
+    std::int64_t i = 0;
+    for (; i + lanes <= length; i += lanes) {
+      vector block[lanes];
+#pragma GCC unroll 16
+      for (int line = 0; line < lanes; ++line)
+        block[line] =
+          line < count ? load(from + (first + line) * stride + i) : vector{};
+      transpose(block);
+#pragma GCC unroll 16
+      for (int k = 0; k < lanes; ++k)
+        store(to + (i + k) * width + first, block[k]);
+    }
+    for (; i < length; ++i)
+      for (int line = 0; line < count; ++line)
+        to[i * width + first + line] = from[(first + line) * stride + i];
+  }
+}
+
+/// Packs rows of a into `depth` rows of rows_a_tile values.
+void pack_a(matrix<const float> a, std::int64_t row, int rows, std::int64_t first,
+            std::int64_t depth, float* to) {
+  if (!a.transposed) {
+    pack_columns(a.data + row * a.stride + first, a.stride, rows, depth, to,
+                 rows_a_tile);
+    return;
+  }
+  const auto* from = a.data + first * a.stride + row;
+  if (rows == rows_a_tile)
+    for (std::int64_t k = 0; k < depth; ++k)
+      std::memcpy(to + k * rows_a_tile, from + k * a.stride,
+                  rows_a_tile * sizeof(float));
+  else
+    for (std::int64_t k = 0; k < depth; ++k)
+      std::copy_n(from + k * a.stride, rows, to + k * rows_a_tile);
+}
+
+/// Packs a tile's columns of b into `depth` rows of columns_a_tile values, zeros where
+/// there are no more columns.
+void pack_b(matrix<const float> b, std::int64_t column, int columns, std::int64_t first,
+            std::int64_t depth, float* to) {
+  if (columns < columns_a_tile)
+    std::fill_n(to, depth * columns_a_tile, 0.0F);
+  if (b.transposed) {
+    const auto* from = b.data + column * b.stride + first;
+    const int whole = columns / lanes * lanes;
+    pack_columns(from, b.stride, whole, depth, to, columns_a_tile);
+    for (int c = whole; c < columns; ++c)
+      for (std::int64_t k = 0; k < depth; ++k)
+        to[k * columns_a_tile + c] = from[c * b.stride + k];
+    return;
+  }
+  const auto* from = b.data + first * b.stride + column;
+  if (columns == columns_a_tile)
+    for (std::int64_t k = 0; k < depth; ++k)
+      std::memcpy(to + k * columns_a_tile, from + k * b.stride,
+                  columns_a_tile * sizeof(float));
+  else
+    for (std::int64_t k = 0; k < depth; ++k)
+      std::copy_n(from + k * b.stride, columns, to + k * columns_a_tile);
+}
+
+/// A tile of c of `Rows` rows: c = alpha a b + beta c.
+template <int Rows>
+void make_tile(std::int64_t depth, const float* a, const float* b, float alpha,
+               float beta, float* c, std::int64_t stride, int columns) {
+  vector sums[Rows][2] = {};
+#pragma GCC unroll 14
+  for (int r = 0; r < Rows; ++r) {
+    __builtin_prefetch(c + r * stride, 1);
+    __builtin_prefetch(c + r * stride + columns - 1, 1);
+  }
+  for (std::int64_t k = 0; k < depth; ++k) {
+    __builtin_prefetch(b + 16 * columns_a_tile);
+    __builtin_prefetch(b + 16 * columns_a_tile + lanes);
+    const vector left = load(b), right = load(b + lanes);
+#pragma GCC unroll 14
+    for (int r = 0; r < Rows; ++r) {
+      sums[r][0] += a[r] * left;
+      sums[r][1] += a[r] * right;
+    }
+    a += rows_a_tile;
+    b += columns_a_tile;
+  }
+  if (columns == columns_a_tile && beta == 0) {
+#pragma GCC unroll 14
+    for (int r = 0; r < Rows; ++r)
+      for (int half = 0; half < 2; ++half)
+        store(c + r * stride + half * lanes, alpha * sums[r][half]);
+  } else if (columns == columns_a_tile) {
+#pragma GCC unroll 14
+    for (int r = 0; r < Rows; ++r)
+      for (int half = 0; half < 2; ++half) {
+        auto* to = c + r * stride + half * lanes;
+        store(to, alpha * sums[r][half] + beta * load(to));
+      }
+  } else {
+    for (int r = 0; r < Rows; ++r) {
+      float row[columns_a_tile];
+      store(row, alpha * sums[r][0]);
+      store(row + lanes, alpha * sums[r][1]);
+      auto* to = c + r * stride;
+      for (int i = 0; i < columns; ++i)
+        to[i] = beta == 0 ? row[i] : row[i] + beta * to[i];
+    }
+  }
+}
+
+using tile_call = void (*)(std::int64_t, const float*, const float*, float, float,
+                           float*, std::int64_t, int);
+
+template <int... Rows>
+constexpr auto tiles_of(std::integer_sequence<int, Rows...>) {
+  return std::array<tile_call, sizeof...(Rows)>{make_tile<Rows + 1>...};
+}
+
+/// make_tile by its number of rows - 1.
+constexpr auto tiles = tiles_of(std::make_integer_sequence<int, rows_a_tile>{});
+
+int at_most(int size, std::int64_t left) {
+  return static_cast<int>(std::min<std::int64_t>(size, left));
+}
+
+/// All tiles of a part of c; a sliver of b stays in the cache while those of a pass by.
+void make_tiles(std::int64_t depth, const float* a, const float* b, float alpha,
+                float beta, matrix<float> c) {
+  for (std::int64_t i = 0; i < c.rows; i += rows_a_tile)
+    for (std::int64_t j = 0; j < c.columns; j += columns_a_tile)
+      tiles[static_cast<std::size_t>(at_most(rows_a_tile, c.rows - i) - 1)](
+        depth, a + i * depth, b + j * depth, alpha, beta, c.row(i) + j, c.stride,
+        at_most(columns_a_tile, c.columns - j));
+}
+
+} // namespace
+
+void sgemm(matrix<const float> a, matrix<const float> b, float alpha, float beta,
+           matrix<float> c, part_call finish) {
+  const auto whole_depth = a.transposed ? a.rows : a.columns;
+  const auto blocks = (whole_depth + most_depth - 1) / most_depth;
+  auto& packed = space();
+  for (std::int64_t column = 0; column < c.columns; column += most_columns) {
+    const auto columns = std::min(most_columns, c.columns - column);
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      const auto first = whole_depth * block / blocks;
+      const auto depth = whole_depth * (block + 1) / blocks - first;
+      for (std::int64_t j = 0; j < columns; j += columns_a_tile)
+        pack_b(b, column + j, at_most(columns_a_tile, columns - j), first, depth,
+               packed.b + j * depth);
+      for (std::int64_t row = 0; row < c.rows; row += most_rows) {
+        const auto rows = std::min(most_rows, c.rows - row);
+        for (std::int64_t i = 0; i < rows; i += rows_a_tile)
+          pack_a(a, row + i, at_most(rows_a_tile, rows - i), first, depth,
+                 packed.a + i * depth);
+        for (std::int64_t j = 0; j < columns; j += columns_a_part) {
+          const auto part = c.row_range(row, rows).column_range(
+            column + j, std::min(columns_a_part, columns - j));
+          make_tiles(depth, packed.a, packed.b + j * depth, alpha,
+                     block == 0 ? beta : 1.0F, part);
+          if (finish.call != nullptr && block + 1 == blocks)
+            finish.call(finish.context, row, column + j, part);
+        }
+      }
+    }
+  }
+}
+
+} // namespace troupe
