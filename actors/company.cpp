@@ -92,7 +92,8 @@ private:
   void evaluate(const notice_board::snapshot& parts);
   bool rest(caf::actor_system& system);
   void settle(caf::actor_system& system);
-  void collect(caf::actor_system& system, run_result& result);
+  std::vector<mail::collected> collect(caf::actor_system& system);
+  void keep(std::vector<mail::collected> all, run_result& result);
   void dismiss(caf::actor_system& system);
   void report_now_and_then();
   bool interrupted() const {
@@ -317,7 +318,8 @@ void company::settle(caf::actor_system& system) {
     dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler()).run();
 }
 
-void company::collect(caf::actor_system& system, run_result& result) {
+/// What the stages have in the end; nothing if the run fails meanwhile.
+std::vector<mail::collected> company::collect(caf::actor_system& system) {
   post(meter_, coordinator_, mail::collect{});
   settle(system);
   auto all = board_->take_collected();
@@ -325,9 +327,13 @@ void company::collect(caf::actor_system& system, run_result& result) {
     board_->wait(20ms);
     all = board_->take_collected();
   }
-  if (!all)
-    return;
-  std::ranges::sort(*all, {}, [](const auto& c) {
+  return all.value_or(std::vector<mail::collected>{});
+}
+
+/// Copies what the result keeps, when nothing needs the optimizers' memory any more.
+void company::keep(std::vector<mail::collected> all, run_result& result) {
+  optimizers_.clear();
+  std::ranges::sort(all, {}, [](const auto& c) {
     return std::pair{c.replica, c.stage};
   });
   std::size_t layer = 0;
@@ -335,11 +341,13 @@ void company::collect(caf::actor_system& system, run_result& result) {
     const auto values = plan_->work->whole.layers[layer]->bucket();
     return std::vector<float>(b.data(), b.data() + values);
   };
-  for (int s = 0; s < stages(); ++s) {
-    const auto& part = (*all)[static_cast<std::size_t>(s)];
+  for (const auto& part : all) {
+    if (part.replica > 0)
+      return;
     for (std::size_t b = 0; b < part.parameters.size(); ++b, ++layer) {
       result.parameters.push_back(copy(part.parameters[b]));
-      result.gradients.push_back(copy(part.gradients[b]));
+      if (plan_->keep_gradients)
+        result.gradients.push_back(copy(part.gradients[b]));
     }
   }
 }
@@ -385,7 +393,7 @@ std::string megabytes(std::int64_t bytes) {
 
 run_result company::run() {
   system_config config{*plan_};
-  run_result last;
+  std::vector<mail::collected> last;
   double seconds = 0;
   std::optional<std::string> failure;
   bool finished = false;
@@ -407,13 +415,12 @@ run_result company::run() {
     else if (!board_->failure())
       rest(system); // interrupted
     if (plan_->keep_weights && !board_->failure())
-      collect(system, last);
+      last = collect(system);
     failure = board_->failure();
     dismiss(system);
   } // all actors have ended
   auto result = result_so_far();
-  result.parameters = std::move(last.parameters);
-  result.gradients = std::move(last.gradients);
+  keep(std::move(last), result);
   result.seconds = seconds;
   if (failure)
     result.failure = *failure;

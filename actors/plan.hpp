@@ -58,8 +58,9 @@ struct run_plan {
   int threads = 1; ///< In real time.
 
   std::chrono::milliseconds stall_timeout{10'000}; ///< In real time.
-  bool keep_record = false;  ///< Every action, for traces and proofs; else only sums.
-  bool keep_weights = false; ///< Parameters and last gradients at the end.
+  bool keep_record = false;    ///< Every action, for traces and proofs; else only sums.
+  bool keep_weights = false;   ///< Parameters at the end.
+  bool keep_gradients = false; ///< The last gradients at the end, with keep_weights.
 
   /// Batches between two evaluations; 0: none.
   int evaluate_every = 0;

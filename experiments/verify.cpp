@@ -14,6 +14,7 @@ namespace {
 bool holds(const std::string& what, run_plan plan, bool quiet) {
   plan.keep_record = true;
   plan.keep_weights = true;
+  plan.keep_gradients = true;
   plan.interrupted = &interruption();
   const auto result = perform(plan);
   if (result.how == ending::interrupted)

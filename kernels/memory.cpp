@@ -39,17 +39,17 @@ tensor_memory::tensor_memory(std::int64_t values, memory_account& account)
   : values_(values) {
   if (values == 0)
     return;
-  const auto wanted = static_cast<std::size_t>(values) * sizeof(float);
-  const auto alignment = wanted >= 2 * huge_page ? huge_page : cache_line;
-  const auto bytes = round_up(wanted, alignment);
-  void* memory = std::aligned_alloc(alignment, bytes);
+  const auto bytes = static_cast<std::size_t>(values) * sizeof(float);
+  const auto alignment = bytes >= 2 * huge_page ? huge_page : cache_line;
+  void* memory = std::aligned_alloc(alignment, round_up(bytes, cache_line));
   if (memory == nullptr)
     throw std::bad_alloc{};
   if (alignment == huge_page)
-    madvise(memory, bytes, MADV_HUGEPAGE); // fewer TLB misses; only a wish
+    madvise(memory, bytes / huge_page * huge_page,
+            MADV_HUGEPAGE); // fewer TLB misses; only a wish, and only for whole pages
   std::memset(memory, 0, bytes);
   data_.reset(static_cast<float*>(memory));
-  account.allocated(static_cast<std::int64_t>(wanted));
+  account.allocated(static_cast<std::int64_t>(bytes));
 }
 
 } // namespace troupe

@@ -18,7 +18,7 @@ struct score {
 class evaluator {
 public:
   /// \param most samples at most; the first of those held out
-  /// \param batch samples a forward
+  /// \param batch samples a forward at most
   evaluator(const network<float>& whole, const data_set& data, std::int64_t most,
             std::int64_t batch, int threads);
 
@@ -30,7 +30,7 @@ public:
 
 private:
   const data_set& data_;
-  slice<float> layers_;
+  std::vector<slice<float>> layers_; ///< A slice each: nothing is stashed for long.
   bool classifies_;
   std::int64_t rows_;
   std::int64_t samples_;
@@ -38,6 +38,7 @@ private:
   team threads_;
   memory_account account_;
   tensor_memory input_, labels_, stash_, scratch_;
+  tensor_memory between_[2]; ///< Two layers' activations.
 };
 
 } // namespace troupe

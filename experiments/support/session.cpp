@@ -182,7 +182,6 @@ private:
     auto& result = account.result;
     complain(files_.write_weights(request, result, shared_.runs.size() == 1));
     result.parameters.clear();
-    result.gradients.clear();
     if (needs_modelled_times(request.plan) && result.how != ending::failed) {
       model_times(request.plan, result);
       account.modelled = true;

@@ -60,7 +60,8 @@ inline run_plan training_of(const schedule& sch, shape dims, clock_kind clock,
           .cost = costs_from(costs(1, 2)),
           .threads = threads,
           .keep_record = true,
-          .keep_weights = true};
+          .keep_weights = true,
+          .keep_gradients = true};
 }
 
 } // namespace tiny
