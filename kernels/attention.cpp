@@ -10,7 +10,10 @@ namespace troupe {
 
 namespace {
 
-constexpr std::int64_t block = 64; // queries whose scores are made together
+// Queries whose scores are made together: the fewer, the less is made for later keys,
+// to be thrown away. Of the backward, twice as many are summed into the keys'
+// gradients.
+constexpr std::int64_t block = 32;
 
 /// The matrices of one head of one sequence.
 template <class Scalar>
@@ -39,6 +42,14 @@ matrix<Scalar> columns_of(const attention_shape& dims, Scalar* y, std::int64_t s
 template <class Scalar>
 Scalar scale_of(const attention_shape& dims) {
   return 1 / std::sqrt(static_cast<Scalar>(dims.width / dims.heads));
+}
+
+/// Room for one packed matrix of a head: (T, C/H), or its transpose.
+template <class Scalar>
+std::int64_t packed_room(const attention_shape& dims) {
+  const auto size = dims.width / dims.heads;
+  return std::max(right_side<Scalar>::room(size, dims.length),
+                  right_side<Scalar>::room(dims.length, size));
 }
 
 /// The largest of n values; in 16 lanes, so that it becomes vector instructions.
@@ -103,7 +114,7 @@ void score_gradient(matrix<Scalar> p, matrix<Scalar> dp, std::int64_t first,
 
 template <class Scalar>
 std::int64_t attention<Scalar>::scratch(const attention_shape& dims) {
-  return 2 * block * dims.length + block;
+  return 2 * (2 * block * dims.length) + block + packed_room<Scalar>(dims) * 3;
 }
 
 template <class Scalar>
@@ -115,20 +126,24 @@ void attention<Scalar>::forward(const attention_shape& dims, const Scalar* qkv,
     const auto sequence = slice / dims.heads, number = slice % dims.heads;
     const head<const Scalar> in{dims, qkv, sequence, number};
     const auto out = columns_of(dims, y, sequence, number);
-    auto* const scores_space = space + worker * scratch(dims);
-    auto* const sums = scores_space + 2 * block * dims.length;
+    auto* const packed = space + worker * scratch(dims);
+    auto* const scores_space = packed + 2 * packed_room<Scalar>(dims);
+    auto* const sums = scores_space + block * dims.length;
+    const right_side<Scalar> keys_t{in.k.t(), packed};
+    const right_side<Scalar> values{in.v, packed + packed_room<Scalar>(dims)};
     for (std::int64_t first = 0; first < dims.length; first += block) {
       const auto queries = std::min(block, dims.length - first);
-      const auto keys = first + queries;
-      const auto scores = dense(scores_space, queries, keys);
-      multiply<Scalar>(in.q.row_range(first, queries), in.k.row_range(0, keys).t(),
-                       scale_of<Scalar>(dims), 0, scores);
+      const auto scores = dense(scores_space, queries, first + queries);
+      keys_t.multiply(in.q.row_range(first, queries), scale_of<Scalar>(dims), 0,
+                      scores);
       exponentiate(scores, first, sums, log_sum + slice * dims.length + first);
       const auto rows = out.row_range(first, queries);
-      multiply<Scalar>(scores, in.v.row_range(0, keys), 1, 0, rows);
-      for (std::int64_t r = 0; r < queries; ++r)
+      values.multiply(scores, 1, 0, rows);
+      for (std::int64_t r = 0; r < queries; ++r) {
+        const Scalar factor = 1 / sums[r];
         for (std::int64_t c = 0; c < rows.columns; ++c)
-          rows.row(r)[c] /= sums[r];
+          rows.row(r)[c] *= factor;
+      }
     }
   });
 }
@@ -145,27 +160,40 @@ void attention<Scalar>::backward(const attention_shape& dims, const Scalar* qkv,
     const head<Scalar> gradient{dims, dqkv, sequence, number};
     const auto out = columns_of(dims, y, sequence, number);
     const auto upper = columns_of(dims, dy, sequence, number);
-    auto* const scores_space = space + worker * scratch(dims);
-    // The last block first: it reaches all keys, so it can set what the others add to.
-    const auto blocks = (dims.length + block - 1) / block;
-    for (auto b = blocks; b-- > 0;) {
-      const auto first = b * block;
-      const auto queries = std::min(block, dims.length - first);
-      const auto keys = first + queries;
-      const Scalar beta = b == blocks - 1 ? 0 : 1;
-      const auto p = dense(scores_space, queries, keys);
-      const auto ds = dense(scores_space + block * dims.length, queries, keys);
-      const auto q = in.q.row_range(first, queries);
-      const auto k = in.k.row_range(0, keys), v = in.v.row_range(0, keys);
-      const auto dy_rows = upper.row_range(first, queries);
-      multiply<Scalar>(q, k.t(), scale_of<Scalar>(dims), 0, p);
-      multiply<Scalar>(dy_rows, v.t(), 1, 0, ds);
-      score_gradient<Scalar>(p, ds, first, log_sum + slice * dims.length + first,
-                             out.row_range(first, queries), dy_rows,
-                             scale_of<Scalar>(dims));
-      multiply<Scalar>(ds, k, 1, 0, gradient.q.row_range(first, queries));
-      multiply<Scalar>(ds.t(), q, 1, beta, gradient.k.row_range(0, keys));
-      multiply<Scalar>(p.t(), dy_rows, 1, beta, gradient.v.row_range(0, keys));
+    const auto scale = scale_of<Scalar>(dims);
+    const auto room = packed_room<Scalar>(dims);
+    auto* const packed = space + worker * scratch(dims);
+    auto* const scores_space = packed + 3 * room;
+    const right_side<Scalar> keys_t{in.k.t(), packed},
+      values_t{in.v.t(), packed + room}, keys{in.k, packed + 2 * room};
+    // The last blocks first: they reach all keys, so they set what the others add to.
+    constexpr auto both = 2 * block;
+    const auto pairs = (dims.length + both - 1) / both;
+    for (auto pair = pairs; pair-- > 0;) {
+      const auto begin = pair * both;
+      const auto end = std::min(begin + both, dims.length);
+      const auto p = dense(scores_space, end - begin, end);
+      const auto ds = dense(scores_space + both * dims.length, end - begin, end);
+      for (auto first = begin; first < end; first += block) {
+        const auto queries = std::min(block, end - first);
+        const auto seen = first + queries;
+        const auto rows_p = p.row_range(first - begin, queries);
+        const auto rows_ds = ds.row_range(first - begin, queries);
+        const auto dy_rows = upper.row_range(first, queries);
+        keys_t.multiply(in.q.row_range(first, queries), scale, 0,
+                        rows_p.column_range(0, seen));
+        values_t.multiply(dy_rows, 1, 0, rows_ds.column_range(0, seen));
+        score_gradient<Scalar>(rows_p, rows_ds, first,
+                               log_sum + slice * dims.length + first,
+                               out.row_range(first, queries), dy_rows, scale);
+        keys.multiply(rows_ds.column_range(0, seen), 1, 0,
+                      gradient.q.row_range(first, queries));
+      }
+      const Scalar beta = pair == pairs - 1 ? 0 : 1;
+      multiply<Scalar>(ds.t(), in.q.row_range(begin, end - begin), 1, beta,
+                       gradient.k.row_range(0, end));
+      multiply<Scalar>(p.t(), upper.row_range(begin, end - begin), 1, beta,
+                       gradient.v.row_range(0, end));
     }
   });
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/matrix.hpp"
+#include "kernels/memory.hpp"
 #include "kernels/sgemm.hpp"
 #include "kernels/team.hpp"
 
@@ -63,6 +64,43 @@ void multiply(matrix<const Scalar> a, matrix<const Scalar> b, Scalar alpha, Scal
     finish(0, 0, c);
   }
 }
+
+/// The right side of many products on one thread: a (K, N) matrix, as read. float: a
+/// copy in sgemm's order, made once, in `room(K, N)` values of space.
+template <class Scalar>
+class right_side {
+public:
+  static std::int64_t room(std::int64_t depth, std::int64_t columns) {
+    if constexpr (std::is_same_v<Scalar, float>)
+      return padded(packed_size(depth, columns));
+    else
+      return 0;
+  }
+
+  right_side(matrix<const Scalar> b, Scalar* space) : b_(b), packed_(space) {
+    if constexpr (std::is_same_v<Scalar, float>)
+      pack_right(b, space);
+  }
+
+  /// c = alpha a b + beta c, with b's first rows and columns: as many as a has columns
+  /// and as c has.
+  void multiply(matrix<const Scalar> a, Scalar alpha, Scalar beta,
+                matrix<Scalar> c) const {
+    const auto depth = b_.transposed ? b_.columns : b_.rows;
+    if constexpr (std::is_same_v<Scalar, float>)
+      sgemm_packed(a, packed_, depth, alpha, beta, c);
+    else
+      troupe::multiply<Scalar>(
+        a,
+        b_.transposed ? b_.row_range(0, c.columns).column_range(0, a.columns)
+                      : b_.row_range(0, a.columns).column_range(0, c.columns),
+        alpha, beta, c);
+  }
+
+private:
+  matrix<const Scalar> b_;
+  const Scalar* packed_;
+};
 
 /// c = a b + beta c by the team. The bits do not depend on its size.
 template <class Scalar, class Finish = no_finish>

@@ -170,45 +170,95 @@ int at_most(int size, std::int64_t left) {
   return static_cast<int>(std::min<std::int64_t>(size, left));
 }
 
-/// All tiles of a part of c; a sliver of b stays in the cache while those of a pass by.
-void make_tiles(std::int64_t depth, const float* a, const float* b, float alpha,
-                float beta, matrix<float> c) {
+/// All tiles of a part of c, from packed slivers of a and b. \param from_sliver values
+/// from one sliver of b to the next
+void make_tiles(std::int64_t depth, const float* a, const float* b,
+                std::int64_t from_sliver, float alpha, float beta, matrix<float> c) {
   for (std::int64_t i = 0; i < c.rows; i += rows_a_tile)
     for (std::int64_t j = 0; j < c.columns; j += columns_a_tile)
       tiles[static_cast<std::size_t>(at_most(rows_a_tile, c.rows - i) - 1)](
-        depth, a + i * depth, b + j * depth, alpha, beta, c.row(i) + j, c.stride,
-        at_most(columns_a_tile, c.columns - j));
+        depth, a + i * depth, b + j / columns_a_tile * from_sliver, alpha, beta,
+        c.row(i) + j, c.stride, at_most(columns_a_tile, c.columns - j));
 }
+
+/// Packs rows of a, sliver by sliver.
+void pack_left(matrix<const float> a, std::int64_t row, std::int64_t rows,
+               std::int64_t first, std::int64_t depth, float* to) {
+  for (std::int64_t i = 0; i < rows; i += rows_a_tile)
+    pack_a(a, row + i, at_most(rows_a_tile, rows - i), first, depth, to + i * depth);
+}
+
+/// Packs columns of b, sliver by sliver.
+void pack_right(matrix<const float> b, std::int64_t column, std::int64_t columns,
+                std::int64_t first, std::int64_t depth, float* to) {
+  for (std::int64_t j = 0; j < columns; j += columns_a_tile)
+    pack_b(b, column + j, at_most(columns_a_tile, columns - j), first, depth,
+           to + j * depth);
+}
+
+/// The blocks that a depth is cut into: none deeper than the packing space.
+struct depth_blocks {
+  explicit depth_blocks(std::int64_t whole)
+    : depth(whole), count((whole + most_depth - 1) / most_depth) {
+    // nop
+  }
+
+  std::int64_t first(std::int64_t block) const { return depth * block / count; }
+  std::int64_t size(std::int64_t block) const {
+    return first(block + 1) - first(block);
+  }
+
+  std::int64_t depth, count;
+};
 
 } // namespace
 
 void sgemm(matrix<const float> a, matrix<const float> b, float alpha, float beta,
            matrix<float> c, part_call finish) {
-  const auto whole_depth = a.transposed ? a.rows : a.columns;
-  const auto blocks = (whole_depth + most_depth - 1) / most_depth;
+  const depth_blocks blocks{a.transposed ? a.rows : a.columns};
   auto& packed = space();
   for (std::int64_t column = 0; column < c.columns; column += most_columns) {
     const auto columns = std::min(most_columns, c.columns - column);
-    for (std::int64_t block = 0; block < blocks; ++block) {
-      const auto first = whole_depth * block / blocks;
-      const auto depth = whole_depth * (block + 1) / blocks - first;
-      for (std::int64_t j = 0; j < columns; j += columns_a_tile)
-        pack_b(b, column + j, at_most(columns_a_tile, columns - j), first, depth,
-               packed.b + j * depth);
+    for (std::int64_t block = 0; block < blocks.count; ++block) {
+      const auto first = blocks.first(block), depth = blocks.size(block);
+      pack_right(b, column, columns, first, depth, packed.b);
       for (std::int64_t row = 0; row < c.rows; row += most_rows) {
         const auto rows = std::min(most_rows, c.rows - row);
-        for (std::int64_t i = 0; i < rows; i += rows_a_tile)
-          pack_a(a, row + i, at_most(rows_a_tile, rows - i), first, depth,
-                 packed.a + i * depth);
+        pack_left(a, row, rows, first, depth, packed.a);
         for (std::int64_t j = 0; j < columns; j += columns_a_part) {
           const auto part = c.row_range(row, rows).column_range(
             column + j, std::min(columns_a_part, columns - j));
-          make_tiles(depth, packed.a, packed.b + j * depth, alpha,
-                     block == 0 ? beta : 1.0F, part);
-          if (finish.call != nullptr && block + 1 == blocks)
+          make_tiles(depth, packed.a, packed.b + j * depth, depth * columns_a_tile,
+                     alpha, block == 0 ? beta : 1.0F, part);
+          if (finish.call != nullptr && block + 1 == blocks.count)
             finish.call(finish.context, row, column + j, part);
         }
       }
+    }
+  }
+}
+
+std::int64_t packed_size(std::int64_t depth, std::int64_t columns) {
+  return depth * ((columns + columns_a_tile - 1) / columns_a_tile * columns_a_tile);
+}
+
+void pack_right(matrix<const float> b, float* to) {
+  pack_right(b, 0, b.transposed ? b.rows : b.columns, 0,
+             b.transposed ? b.columns : b.rows, to);
+}
+
+void sgemm_packed(matrix<const float> a, const float* b, std::int64_t depth,
+                  float alpha, float beta, matrix<float> c) {
+  const depth_blocks blocks{a.transposed ? a.rows : a.columns};
+  auto* const left = space().a;
+  for (std::int64_t row = 0; row < c.rows; row += most_rows) {
+    const auto rows = std::min(most_rows, c.rows - row);
+    for (std::int64_t block = 0; block < blocks.count; ++block) {
+      const auto first = blocks.first(block);
+      pack_left(a, row, rows, first, blocks.size(block), left);
+      make_tiles(blocks.size(block), left, b + first * columns_a_tile,
+                 depth * columns_a_tile, alpha, block == 0 ? beta : 1.0F,
+                 c.row_range(row, rows));
     }
   }
 }

@@ -18,4 +18,15 @@ struct part_call {
 void sgemm(matrix<const float> a, matrix<const float> b, float alpha, float beta,
            matrix<float> c, part_call finish);
 
+/// Values of room that a (depth, columns) matrix needs when it is packed.
+std::int64_t packed_size(std::int64_t depth, std::int64_t columns);
+
+/// Packs all of b once, for many products.
+void pack_right(matrix<const float> b, float* to);
+
+/// The same product with the first rows and columns of a b of `depth` rows that was
+/// packed: as many rows as a has columns, as many columns as c.
+void sgemm_packed(matrix<const float> a, const float* b, std::int64_t depth,
+                  float alpha, float beta, matrix<float> c);
+
 } // namespace troupe
