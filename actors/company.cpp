@@ -199,9 +199,9 @@ void company::spawn(caf::actor_system& system) {
 void company::wire() {
   post(meter_, coordinator_, actors_);
   for (int s = 0; s < stages(); ++s) {
-    optimizer_shard_peers peers{{}, actors_.shards, coordinator_};
-    if (s > 0) // only the first needs them all
-      peers.shards.resize(1);
+    optimizer_shard_peers peers{{}, {actors_.shards.front()}, coordinator_};
+    if (s == 0) // only the first needs them all
+      peers.shards = actors_.shards;
     for (int r = 0; r < replicas(); ++r)
       peers.stages.push_back(actors_.stages[index(r, s)]);
     post(meter_, actors_.shards[static_cast<std::size_t>(s)], std::move(peers));
@@ -399,11 +399,12 @@ run_result company::run() {
   bool finished = false;
   {
     caf::actor_system system{config};
-    // CAF notes the actor at work for its log, which nobody reads: a tenth of an event.
-    caf::logger::set_current_actor_system(nullptr);
     wall_clock_.restart();
     spawn(system);
     wire();
+    // CAF notes the actor at work for its log, which nobody reads: a tenth of an event.
+    // Spawning made it ready for that on this thread.
+    caf::logger::set_current_actor_system(nullptr);
     if (real())
       wait_in_real_time(system);
     else
