@@ -13,10 +13,6 @@ namespace {
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-std::size_t round_up(std::size_t bytes, std::size_t to) {
-  return (bytes + to - 1) / to * to;
-}
-
 } // namespace
 
 void memory_account::allocated(std::int64_t bytes) {
@@ -41,8 +37,8 @@ tensor_memory::tensor_memory(std::int64_t values, memory_account& account)
     return;
   const auto bytes = static_cast<std::size_t>(values) * sizeof(float);
   const auto alignment = bytes >= 2 * huge_page ? huge_page : cache_line;
-  void* memory = std::aligned_alloc(alignment, round_up(bytes, cache_line));
-  if (memory == nullptr)
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, bytes) != 0)
     throw std::bad_alloc{};
   if (alignment == huge_page)
     madvise(memory, bytes / huge_page * huge_page,
