@@ -27,7 +27,7 @@ void bias<Scalar>::add_with_residual(matrix<Scalar> y, const Scalar* bias,
 template <class Scalar>
 void bias<Scalar>::gradient(matrix<const Scalar> dy, Scalar beta, Scalar* dbias,
                             team& threads) {
-  constexpr std::int64_t columns_a_slice = 64; // a slice adds whole columns, in order
+  constexpr std::int64_t columns_a_slice = 256; // a slice adds whole columns, in order
   const auto sum_columns = [&](std::int64_t first, std::int64_t last, int) {
     if (beta == 0)
       std::fill(dbias + first, dbias + last, Scalar{0});

@@ -75,7 +75,7 @@ void layer_norm<Scalar>::weight_gradient(matrix<const Scalar> x, const Scalar* m
                                          const Scalar* rstd, matrix<const Scalar> dy,
                                          Scalar beta, Scalar* dgain, Scalar* dbias,
                                          team& threads) {
-  constexpr std::int64_t columns_a_slice = 64; // a slice adds whole columns, in order
+  constexpr std::int64_t columns_a_slice = 256; // a slice adds whole columns, in order
   threads.run_ranges(x.columns, columns_a_slice,
                      [&](std::int64_t first, std::int64_t last, int) {
                        if (beta == 0) {

@@ -67,14 +67,15 @@ void pack_columns(const float* from, std::int64_t stride, int lines,
 }
 
 /// Packs lines of m, a (depth, lines) matrix as read: a transposed, or b. Each sliver
-/// becomes `depth` rows of Width values, zeros where there are no more lines.
+/// becomes `depth` rows of Width values, zeros in b where there are no more lines.
 template <int Width>
 void pack(matrix<const float> m, std::int64_t line, std::int64_t lines,
           std::int64_t first, std::int64_t depth, float* to) {
   const auto width_at = [&](std::int64_t i) {
     return static_cast<int>(std::min<std::int64_t>(Width, lines - i));
   };
-  if (const auto whole = lines / Width * Width; whole < lines)
+  const auto whole = lines / Width * Width;
+  if (Width == columns_a_tile && whole < lines)
     std::fill_n(to + whole * depth, depth * Width, 0.0F);
   if (m.transposed) {
     for (std::int64_t i = 0; i < lines; i += Width)
@@ -102,9 +103,10 @@ void pack(matrix<const float> m, std::int64_t line, std::int64_t lines,
 template <int Rows>
 void make_tile(std::int64_t depth, const float* a, const float* b, float alpha,
                float beta, float* c, std::int64_t stride, int columns) {
-  vector sums[Rows][2] = {};
+  vector sums[Rows][2];
 #pragma GCC unroll 14
   for (int r = 0; r < Rows; ++r) {
+    sums[r][0] = sums[r][1] = vector{};
     __builtin_prefetch(c + r * stride, 1);
     __builtin_prefetch(c + r * stride + columns - 1, 1);
   }
@@ -120,27 +122,32 @@ void make_tile(std::int64_t depth, const float* a, const float* b, float alpha,
     a += rows_a_tile;
     b += columns_a_tile;
   }
+  // Unrolled throughout, for what is indexed at run time is kept in memory.
   if (columns == columns_a_tile && beta == 0) {
 #pragma GCC unroll 14
-    for (int r = 0; r < Rows; ++r)
-      for (int half = 0; half < 2; ++half)
-        store(c + r * stride + half * lanes, alpha * sums[r][half]);
+    for (int r = 0; r < Rows; ++r) {
+      store(c + r * stride, alpha * sums[r][0]);
+      store(c + r * stride + lanes, alpha * sums[r][1]);
+    }
   } else if (columns == columns_a_tile) {
 #pragma GCC unroll 14
-    for (int r = 0; r < Rows; ++r)
-      for (int half = 0; half < 2; ++half) {
-        auto* to = c + r * stride + half * lanes;
-        store(to, alpha * sums[r][half] + beta * load(to));
-      }
-  } else {
     for (int r = 0; r < Rows; ++r) {
-      float row[columns_a_tile];
-      store(row, alpha * sums[r][0]);
-      store(row + lanes, alpha * sums[r][1]);
-      auto* to = c + r * stride;
-      for (int i = 0; i < columns; ++i)
-        to[i] = beta == 0 ? row[i] : row[i] + beta * to[i];
+      auto* const to = c + r * stride;
+      store(to, alpha * sums[r][0] + beta * load(to));
+      store(to + lanes, alpha * sums[r][1] + beta * load(to + lanes));
     }
+  } else {
+    float part[Rows][columns_a_tile];
+#pragma GCC unroll 14
+    for (int r = 0; r < Rows; ++r) {
+      store(part[r], alpha * sums[r][0]);
+      store(part[r] + lanes, alpha * sums[r][1]);
+    }
+    for (int r = 0; r < Rows; ++r)
+      for (int i = 0; i < columns; ++i) {
+        auto& to = c[r * stride + i];
+        to = beta == 0 ? part[r][i] : part[r][i] + beta * to;
+      }
   }
 }
 
