@@ -52,21 +52,6 @@ std::int64_t packed_room(const attention_shape& dims) {
                   right_side<Scalar>::room(dims.length, size));
 }
 
-/// The largest of n values; in 16 lanes, so that it becomes vector instructions.
-template <class Scalar>
-Scalar largest(const Scalar* x, std::int64_t n) {
-  Scalar lanes[16];
-  std::fill(std::begin(lanes), std::end(lanes), x[0]);
-  std::int64_t i = 0;
-  for (; i + 16 <= n; i += 16)
-    for (int lane = 0; lane < 16; ++lane)
-      lanes[lane] = x[i + lane] > lanes[lane] ? x[i + lane] : lanes[lane];
-  Scalar most = *std::max_element(std::begin(lanes), std::end(lanes));
-  for (; i < n; ++i)
-    most = std::max(most, x[i]);
-  return most;
-}
-
 /// Turns the scores of queries first.. into e^(score - row maximum), 0 for later keys;
 /// `sums` are the sums of the rows and `log_sum` the logarithms of the whole sums.
 template <class Scalar>

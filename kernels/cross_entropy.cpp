@@ -21,9 +21,7 @@ loss_sum cross_entropy<Scalar>::forward(matrix<Scalar> logits,
                          auto* row = logits.row(r);
                          const auto label = labels[r];
                          const Scalar own = row[label];
-                         Scalar most = row[0];
-                         for (std::int64_t v = 1; v < logits.columns; ++v)
-                           most = row[v] > most ? row[v] : most;
+                         const Scalar most = largest(row, logits.columns);
                          Scalar sum = 0;
                          for (std::int64_t v = 0; v < logits.columns; ++v) {
                            row[v] = fast_exp(row[v] - most);

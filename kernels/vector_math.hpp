@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 
 namespace troupe {
 
@@ -25,6 +27,21 @@ inline float fast_exp(float x) {
 
 inline double fast_exp(double x) {
   return std::exp(x);
+}
+
+/// The largest of n values; in 16 lanes, so that it becomes vector instructions.
+template <class Scalar>
+Scalar largest(const Scalar* x, std::int64_t n) {
+  Scalar lanes[16];
+  std::fill(std::begin(lanes), std::end(lanes), x[0]);
+  std::int64_t i = 0;
+  for (; i + 16 <= n; i += 16)
+    for (int lane = 0; lane < 16; ++lane)
+      lanes[lane] = x[i + lane] > lanes[lane] ? x[i + lane] : lanes[lane];
+  Scalar most = *std::max_element(std::begin(lanes), std::end(lanes));
+  for (; i < n; ++i)
+    most = std::max(most, x[i]);
+  return most;
 }
 
 } // namespace troupe
