@@ -1,0 +1,191 @@
+#include "messaging/collective.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+std::int64_t key_of(int round, int from) {
+  return (std::int64_t{round} << 32) | from;
+}
+
+/// The same step, counted from the root that the caller chose.
+collective_step step_of(const collective_part& part, int index) {
+  const auto turned = [&](int rank) {
+    return rank == nobody ? nobody : (rank + part.root) % part.ranks;
+  };
+  const auto turned_range = [&](chunk_range range) {
+    range.first = (range.first + part.root) % part.source.count();
+    return range;
+  };
+  const int rank = (part.rank - part.root + part.ranks) % part.ranks;
+  auto step = part.order.step(rank, part.ranks, index);
+  step.to = turned(step.to);
+  step.from = turned(step.from);
+  step.sent = turned_range(step.sent);
+  step.received = turned_range(step.received);
+  return step;
+}
+
+bool sends(const collective_part& part, const collective_step& step) {
+  return step.to != nobody && part.source.size(step.sent) > 0;
+}
+
+bool receives(const collective_part& part, const collective_step& step) {
+  return step.from != nobody && part.target.size(step.received) > 0;
+}
+
+[[noreturn]] void complain(const collective_part& part, const std::string& what) {
+  throw std::logic_error("rank " + std::to_string(part.rank) + " of collective "
+                         + std::to_string(part.instance) + " " + what);
+}
+
+} // namespace
+
+collective_part even_part(const collective_order& order, int rank, int ranks,
+                          std::int64_t values, int root, int instance) {
+  const int count = order.chunks(ranks);
+  const auto source = chunks::even(values, count);
+  const auto target =
+    order.in_place ? source : chunks::even(source.size({rank, 1}) * ranks, count);
+  return {order, rank, ranks, root, source, target, instance};
+}
+
+payload_bound payloads_of(const collective_part& part) {
+  payload_bound result;
+  std::optional<chunk_range> last; // sent, and not written since
+  for (int i = 0; i < part.order.steps(part.ranks); ++i) {
+    const auto step = step_of(part, i);
+    if (sends(part, step) && last != step.sent) {
+      last = step.sent;
+      ++result.buffers;
+      result.values = std::max(result.values, part.source.size(step.sent));
+    }
+    if (receives(part, step) && step.use != reception::hold)
+      last.reset();
+  }
+  return result;
+}
+
+collective::collective(collective_part part, collective_memory memory)
+  : part_(std::move(part)), memory_(memory), steps_(part_.order.steps(part_.ranks)) {
+  const int count = part_.order.chunks(part_.ranks);
+  if (part_.source.count() != count || part_.target.count() != count)
+    complain(part_,
+             "has arrays that are not cut into " + std::to_string(count) + " chunks");
+}
+
+std::vector<collective_message> collective::begin() {
+  std::vector<collective_message> out;
+  begun_ = true;
+  advance(out);
+  return out;
+}
+
+std::vector<collective_message> collective::take(collective_message message) {
+  if (message.instance != part_.instance)
+    complain(part_, "got a message of collective " + std::to_string(message.instance));
+  if (message.to != part_.rank)
+    complain(part_, "got a message to rank " + std::to_string(message.to));
+  if (done())
+    complain(part_, "got a message when it was done");
+  std::vector<collective_message> out;
+  keep(std::move(message));
+  if (begun_)
+    advance(out);
+  return out;
+}
+
+std::optional<collective::missing> collective::waits_for() const {
+  if (!begun_ || done())
+    return {};
+  const auto step = step_of(part_, next_);
+  return missing{step.from, step.round};
+}
+
+void collective::advance(std::vector<collective_message>& out) {
+  for (; next_ < steps_; ++next_) {
+    const auto step = step_of(part_, next_);
+    if (!std::exchange(sent_, true))
+      send(step, out);
+    if (!receive(step))
+      return;
+    sent_ = false;
+  }
+  last_ = {};
+  if (!inbox_.empty())
+    complain(part_, "got a message that no step waits for");
+}
+
+void collective::send(const collective_step& step,
+                      std::vector<collective_message>& out) {
+  if (!sends(part_, step))
+    return;
+  collective_message message{part_.instance,    step.round,
+                             part_.rank,        step.to,
+                             step.sent,         part_.source.size(step.sent),
+                             copy_of(step.sent)};
+  if (step.to == part_.rank)
+    keep(std::move(message));
+  else
+    out.push_back(std::move(message));
+}
+
+void collective::keep(collective_message message) {
+  const auto key = key_of(message.round, message.from);
+  if (!inbox_.emplace(key, std::move(message)).second)
+    complain(part_, "got a message twice");
+}
+
+bool collective::receive(const collective_step& step) {
+  if (!receives(part_, step))
+    return true;
+  const auto found = inbox_.find(key_of(step.round, step.from));
+  if (found == inbox_.end())
+    return false;
+  if (step.use == reception::hold)
+    return true;
+  if (found->second.values != part_.target.size(step.received))
+    complain(part_, "expected " + std::to_string(part_.target.size(step.received))
+                      + " values from rank " + std::to_string(step.from) + ", not "
+                      + std::to_string(found->second.values));
+  put(found->second, step.received, step.use);
+  inbox_.erase(found);
+  return true;
+}
+
+/// The array may be sent to several, one after another: they share one copy.
+buffer collective::copy_of(chunk_range range) {
+  if (memory_.payloads == nullptr)
+    return {};
+  if (last_ && last_range_ == range)
+    return last_;
+  last_ = {};
+  auto copy = memory_.payloads->acquire();
+  float* to = copy.data();
+  for (const auto& part : part_.source.places(range))
+    to = std::copy(memory_.source + part.begin, memory_.source + part.end, to);
+  last_ = copy;
+  last_range_ = range;
+  return copy;
+}
+
+void collective::put(const collective_message& message, chunk_range range,
+                     reception use) {
+  last_ = {};
+  if (memory_.payloads == nullptr)
+    return;
+  const float* from = message.payload.data();
+  for (const auto& part : part_.target.places(range)) {
+    float* const to = memory_.target + part.begin;
+    for (std::int64_t i = 0; i < part.size(); ++i)
+      to[i] = use == reception::add ? to[i] + from[i] : from[i];
+    from += part.size();
+  }
+}
+
+} // namespace troupe

@@ -1,0 +1,92 @@
+#pragma once
+
+#include "messaging/collective_message.hpp"
+#include "messaging/collective_order.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe {
+
+/// One rank's part in a collective. All ranks have the same order, instance, ranks and
+/// root, and chunks of the sizes that others expect of them.
+struct collective_part {
+  collective_order order;
+  int rank;
+  int ranks;
+  int root = 0;
+  chunks source;    ///< How the array it sends from is cut.
+  chunks target;    ///< How the one it receives into is; the same if in place.
+  int instance = 0; ///< Tells messages of different collectives apart.
+};
+
+/// A part of a collective over arrays of `values`, cut evenly.
+collective_part even_part(const collective_order& order, int rank, int ranks,
+                          std::int64_t values, int root = 0, int instance = 0);
+
+/// Whose arrays a part reads and writes; without any, messages have sizes only.
+struct collective_memory {
+  float* source = nullptr;
+  float* target = nullptr; ///< The source, if the order is in place.
+  pool* payloads = nullptr;
+};
+
+/// The buffers that a part never needs more or larger of, whenever its messages arrive;
+/// all are back when all ranks are done.
+struct payload_bound {
+  int buffers = 0;
+  std::int64_t values = 0; ///< Of each buffer.
+};
+payload_bound payloads_of(const collective_part& part);
+
+/// Runs one rank's part in a collective, message by message. The arrays belong to it
+/// from begin() until done(), and must not change meanwhile; what is sent is a copy in
+/// a buffer of the pool, so that the arrays are the caller's own again at once, whether
+/// or not the others have heard. Messages may arrive in any order, even before begin():
+/// they are used in the order of the steps, so the bits of sums do not depend on it. An
+/// empty range is not sent, and not waited for. For one thread.
+class collective {
+public:
+  /// \throws std::logic_error if the part's chunks are not what its order cuts
+  explicit collective(collective_part part, collective_memory memory = {});
+
+  /// These return what is to be sent now, in order.
+  /// \throws std::logic_error if a message belongs to another collective, comes twice,
+  /// has another size than expected, or comes when all is done; if the pool is empty
+  std::vector<collective_message> begin();
+  std::vector<collective_message> take(collective_message message);
+
+  bool done() const { return begun_ && next_ == steps_; }
+
+  /// Whose message of which round it cannot go on without; absent if it is done, or has
+  /// not begun.
+  struct missing {
+    int from;
+    int round;
+  };
+  std::optional<missing> waits_for() const;
+
+  const collective_part& part() const { return part_; }
+
+private:
+  void advance(std::vector<collective_message>& out);
+  void send(const collective_step& step, std::vector<collective_message>& out);
+  bool receive(const collective_step& step);
+  void keep(collective_message message);
+  buffer copy_of(chunk_range range);
+  void put(const collective_message& message, chunk_range range, reception use);
+
+  collective_part part_;
+  collective_memory memory_;
+  int steps_;
+  int next_ = 0; // step
+  bool begun_ = false;
+  bool sent_ = false; // the next step's message
+  std::unordered_map<std::int64_t, collective_message> inbox_; // by round and sender
+  buffer last_; // what was sent last, while the array is still the same
+  chunk_range last_range_;
+};
+
+} // namespace troupe

@@ -1,0 +1,244 @@
+// Recursive halving and doubling: ranks meet in pairs, at half the distance each round,
+// and each goes on with half of what it had; all_gather is the same backwards. As few
+// bytes as a ring in as few rounds as a tree.
+// Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur,
+// Rabenseifner and Gropp, 2005.
+//
+//   reduce_scatter, 4 ranks     rank 0    1    2    3
+//   before                      abcd abcd abcd abcd
+//   round 0, distance 2         ab   ab   cd   cd       0 <-> 2, 1 <-> 3
+//   round 1, distance 1         a    b    c    d        0 <-> 1, 2 <-> 3
+//
+// Where ranks are no power of two, the first ones meet in pairs before: an odd one
+// folds into its neighbour, which acts for both, and gets its part in the end.
+//
+//   5 ranks   0 and 1 act as one: (0 1) 2 3 4
+
+#include "messaging/collective_catalog.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace troupe {
+
+namespace {
+
+/// The ranks that act: a power of two of them.
+struct acting_ranks {
+  explicit acting_ranks(int ranks)
+    : count(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))),
+      folded(ranks - count) {
+    // nop
+  }
+
+  /// Rounds of pairs.
+  int levels() const { return std::bit_width(static_cast<unsigned>(count)) - 1; }
+
+  /// Rounds in which ranks fold in, or out.
+  int folds() const { return folded > 0 ? 1 : 0; }
+
+  bool acts(int rank) const { return rank >= 2 * folded || rank % 2 == 0; }
+  bool acts_for_two(int rank) const { return rank < 2 * folded && rank % 2 == 0; }
+  int place(int rank) const { return rank < 2 * folded ? rank / 2 : rank - folded; }
+
+  /// Also the first of the chunks it cares for, where each rank has one.
+  int rank(int place) const { return place < folded ? 2 * place : place + folded; }
+
+  int count;
+  int folded; ///< Ranks that do not act.
+};
+
+/// How many chunks there are: one for each that acts, or one a rank.
+enum class cut : std::uint8_t { by_acting, by_ranks };
+
+chunk_range chunks_of(const acting_ranks& all, cut how, int first, int count) {
+  if (how == cut::by_acting)
+    return {first, count};
+  return {all.rank(first), all.rank(first + count) - all.rank(first)};
+}
+
+/// Meets the one at a distance: sends it its block of as many, or one's own.
+collective_step meet(int rank, int ranks, int round, int distance, cut how,
+                     reception use) {
+  const acting_ranks all{ranks};
+  if (!all.acts(rank))
+    return {.round = round};
+  const int place = all.place(rank);
+  const int mine = place / distance * distance; // the first of the block
+  const auto own = chunks_of(all, how, mine, distance);
+  const auto other = chunks_of(all, how, mine ^ distance, distance);
+  const bool sums = use == reception::add;
+  const int partner = all.rank(place ^ distance);
+  return {.round = round,
+          .to = partner,
+          .sent = sums ? other : own,
+          .from = partner,
+          .received = sums ? own : other,
+          .use = use};
+}
+
+collective_step halve(int rank, int ranks, int round, int level, cut how) {
+  const int distance = acting_ranks{ranks}.count >> (level + 1);
+  return meet(rank, ranks, round, distance, how, reception::add);
+}
+
+collective_step grow(int rank, int ranks, int round, int level, cut how) {
+  return meet(rank, ranks, round, 1 << level, how, reception::copy);
+}
+
+/// An odd rank hands chunks to the one that acts for it.
+collective_step fold_in(int rank, int ranks, chunk_range what, reception use) {
+  const acting_ranks all{ranks};
+  if (!all.acts(rank))
+    return {.to = rank - 1, .sent = what};
+  if (all.acts_for_two(rank))
+    return {.from = rank + 1, .received = what, .use = use};
+  return {};
+}
+
+/// The one that acts for another hands it chunks.
+collective_step fold_out(int rank, int ranks, int round, chunk_range what) {
+  const acting_ranks all{ranks};
+  if (all.acts_for_two(rank))
+    return {.round = round, .to = rank + 1, .sent = what};
+  if (!all.acts(rank))
+    return {.round = round, .from = rank - 1, .received = what};
+  return {.round = round};
+}
+
+/// Of the two that fold, the chunk of the one that does not act.
+chunk_range folded_chunk(int rank) {
+  return {rank / 2 * 2 + 1, 1};
+}
+
+int one_a_rank(int ranks) {
+  return ranks;
+}
+
+int one_each_acting(int ranks) {
+  return acting_ranks{ranks}.count;
+}
+
+int steps_of_half(int ranks) {
+  const acting_ranks all{ranks};
+  return all.levels() + 2 * all.folds();
+}
+
+int steps_of_both(int ranks) {
+  const acting_ranks all{ranks};
+  return 2 * all.levels() + 2 * all.folds();
+}
+
+/// The rounds of pairs, one way: blocks grow, or shrink, by the power of two.
+collective_cost cost_of_levels(const acting_ranks& all, cut how, double n) {
+  const int chunks = how == cut::by_ranks ? all.rank(all.count) : all.count;
+  collective_cost result{.rounds = static_cast<double>(all.levels()),
+                         .messages = static_cast<double>(all.levels()) * all.count,
+                         .bytes = (all.count - 1) * n};
+  for (int distance = 1; distance < all.count; distance *= 2) {
+    const double largest = chunks_of(all, how, 0, distance).count * n / chunks;
+    result.peak_bytes = std::max(result.peak_bytes, largest);
+    result.serial_bytes += largest;
+  }
+  return result;
+}
+
+/// A round in which ranks fold in, or out.
+void add_fold(collective_cost& cost, const acting_ranks& all, double bytes) {
+  if (all.folded == 0)
+    return;
+  cost.rounds += 1;
+  cost.messages += all.folded;
+  cost.bytes += all.folded * bytes;
+  cost.peak_bytes = std::max(cost.peak_bytes, bytes);
+  cost.serial_bytes += bytes;
+}
+
+collective_cost cost_of_half(int ranks, double n) {
+  const acting_ranks all{ranks};
+  auto cost = cost_of_levels(all, cut::by_ranks, n);
+  add_fold(cost, all, n);
+  add_fold(cost, all, n / ranks);
+  return cost;
+}
+
+collective_cost cost_of_both(int ranks, double n) {
+  const acting_ranks all{ranks};
+  auto cost = cost_of_levels(all, cut::by_acting, n);
+  cost.rounds *= 2;
+  cost.messages *= 2;
+  cost.bytes *= 2;
+  cost.serial_bytes *= 2;
+  add_fold(cost, all, n);
+  add_fold(cost, all, n);
+  return cost;
+}
+
+collective_step reduce_scatter_step(int rank, int ranks, int index) {
+  const acting_ranks all{ranks};
+  const int level = index - all.folds();
+  if (level < 0)
+    return fold_in(rank, ranks, {0, ranks}, reception::add);
+  if (level < all.levels())
+    return halve(rank, ranks, index, level, cut::by_ranks);
+  return fold_out(rank, ranks, index, folded_chunk(rank));
+}
+
+collective_step all_gather_step(int rank, int ranks, int index) {
+  const acting_ranks all{ranks};
+  const int level = index - all.folds();
+  if (level < 0)
+    return fold_in(rank, ranks, folded_chunk(rank), reception::copy);
+  if (level < all.levels())
+    return grow(rank, ranks, index, level, cut::by_ranks);
+  return fold_out(rank, ranks, index, {0, ranks});
+}
+
+collective_step all_reduce_step(int rank, int ranks, int index) {
+  const acting_ranks all{ranks};
+  const int level = index - all.folds();
+  if (level < 0)
+    return fold_in(rank, ranks, {0, all.count}, reception::add);
+  if (level < all.levels())
+    return halve(rank, ranks, index, level, cut::by_acting);
+  if (level < 2 * all.levels())
+    return grow(rank, ranks, index, level - all.levels(), cut::by_acting);
+  return fold_out(rank, ranks, index, {0, all.count});
+}
+
+} // namespace
+
+collective_order halving_reduce_scatter() {
+  return {.what = collective_operation::reduce_scatter,
+          .name = "halving",
+          .idea = "recursive halving (Rabenseifner 2004)",
+          .chunks = one_a_rank,
+          .steps = steps_of_half,
+          .step = reduce_scatter_step,
+          .cost = cost_of_half,
+          .growth = "time log K + n, total K n, peak n/2"};
+}
+
+collective_order halving_all_gather() {
+  return {.what = collective_operation::all_gather,
+          .name = "halving",
+          .idea = "recursive doubling (Thakur et al. 2005)",
+          .chunks = one_a_rank,
+          .steps = steps_of_half,
+          .step = all_gather_step,
+          .cost = cost_of_half,
+          .growth = "time log K + n, total K n, peak n/2"};
+}
+
+collective_order halving_all_reduce() {
+  return {.what = collective_operation::all_reduce,
+          .name = "halving",
+          .idea = "recursive halving, then doubling (Rabenseifner 2004)",
+          .chunks = one_each_acting,
+          .steps = steps_of_both,
+          .step = all_reduce_step,
+          .cost = cost_of_both,
+          .growth = "time log K + n, total K n, peak n/2"};
+}
+
+} // namespace troupe

@@ -1,0 +1,55 @@
+// Every rank sends its whole array to every other, and adds all in the order of ranks.
+// What the better algorithms are measured against.
+//
+//   round 0   0 --> 1 --> 2 --> 3 --> 0      to the rank after
+//   round 1   0 --> 2, 1 --> 3, 2 --> 0, 3 --> 1
+//   round 2   0 --> 3, 1 --> 0, 2 --> 1, 3 --> 2
+//   then      every rank: ((x0 + x1) + x2) + x3
+//
+// Arrays arrive in another order than they are added in, so all are held until the last
+// is there. A rank's own is among them, as a message to itself.
+
+#include "messaging/collective_catalog.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr chunk_range whole{0, 1};
+
+collective_step naive_step(int rank, int ranks, int index) {
+  if (index < ranks) {
+    const int distance = index; // 0: to itself
+    return {.round = distance > 0 ? distance - 1 : 0,
+            .to = (rank + distance) % ranks,
+            .sent = whole,
+            .from = (rank - distance + ranks) % ranks,
+            .received = whole,
+            .use = reception::hold};
+  }
+  const int from = index - ranks;
+  const int distance = (rank - from + ranks) % ranks;
+  return {.round = distance > 0 ? distance - 1 : 0,
+          .from = from,
+          .received = whole,
+          .use = from == 0 ? reception::copy : reception::add};
+}
+
+} // namespace
+
+collective_order naive_all_reduce() {
+  return {.what = collective_operation::all_reduce,
+          .name = "naive",
+          .idea = "everything to everyone, summed in the order of ranks",
+          .chunks = [](int) { return 1; },
+          .steps = [](int ranks) { return ranks > 1 ? 2 * ranks : 0; },
+          .step = naive_step,
+          .cost = [](int ranks, double n) -> collective_cost {
+            const double others = ranks - 1;
+            return {others, ranks * others, ranks * others * n, others > 0 ? n : 0,
+                    others * n};
+          },
+          .growth = "time K, total K^2 n, peak n"};
+}
+
+} // namespace troupe

@@ -1,0 +1,93 @@
+#include "messaging/sum_in_order.hpp"
+
+#include <bit>
+#include <stdexcept>
+#include <string>
+
+namespace troupe {
+
+namespace {
+
+using sum = std::vector<float>;
+
+sum copy_of(const float* array, std::int64_t values) {
+  return {array, array + values};
+}
+
+void add(sum& to, const float* array) {
+  for (auto& value : to)
+    value += *array++;
+}
+
+/// ((x0 + x1) + x2) + ...
+sum one_by_one(std::span<const float* const> arrays, std::int64_t values) {
+  auto result = copy_of(arrays[0], values);
+  for (std::size_t i = 1; i < arrays.size(); ++i)
+    add(result, arrays[i]);
+  return result;
+}
+
+/// The largest power of two of the first ones, plus the rest; each the same way.
+sum by_tree(std::span<const float* const> arrays, std::int64_t values) {
+  if (arrays.size() == 1)
+    return copy_of(arrays[0], values);
+  const auto half = std::bit_floor(arrays.size() - 1);
+  auto result = by_tree(arrays.first(half), values);
+  add(result, by_tree(arrays.subspan(half), values).data());
+  return result;
+}
+
+/// Chunk c begins with the rank after c, and goes once around.
+sum around_ring(std::span<const float* const> arrays, const chunks& where) {
+  sum result(static_cast<std::size_t>(where.values()));
+  const auto ranks = arrays.size();
+  for (std::size_t c = 0; c < ranks; ++c)
+    for (auto i = where.begin(static_cast<int>(c));
+         i < where.begin(static_cast<int>(c) + 1); ++i) {
+      float value = arrays[(c + 1) % ranks][i];
+      for (std::size_t k = 2; k <= ranks; ++k)
+        value += arrays[(c + k) % ranks][i];
+      result[static_cast<std::size_t>(i)] = value;
+    }
+  return result;
+}
+
+/// The even ones plus the odd ones; each the same way.
+sum evens_and_odds(const std::vector<sum>& arrays, std::size_t first,
+                   std::size_t stride) {
+  if (stride == arrays.size())
+    return arrays[first];
+  auto result = evens_and_odds(arrays, first, 2 * stride);
+  add(result, evens_and_odds(arrays, first + stride, 2 * stride).data());
+  return result;
+}
+
+/// As many pairs first as leave a power of two.
+sum by_halving(std::span<const float* const> arrays, std::int64_t values) {
+  const auto pairs = arrays.size() - std::bit_floor(arrays.size());
+  std::vector<sum> folded;
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    if (i < 2 * pairs && i % 2 == 1)
+      add(folded.back(), arrays[i]);
+    else
+      folded.push_back(copy_of(arrays[i], values));
+  return evens_and_odds(folded, 0, 1);
+}
+
+} // namespace
+
+std::vector<float> sum_in_order(std::string_view algorithm,
+                                std::span<const float* const> arrays,
+                                const chunks& where) {
+  if (algorithm == "naive")
+    return one_by_one(arrays, where.values());
+  if (algorithm == "tree")
+    return by_tree(arrays, where.values());
+  if (algorithm == "ring")
+    return around_ring(arrays, where);
+  if (algorithm == "halving")
+    return by_halving(arrays, where.values());
+  throw std::logic_error("nothing sums in the order of " + std::string{algorithm});
+}
+
+} // namespace troupe

@@ -1,0 +1,209 @@
+// What collectives leave behind, against plain loops, to the bit.
+
+#include "messaging/collective.hpp"
+
+#include "messaging/sum_in_order.hpp"
+#include "tests/messaging/post_office.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cstring>
+
+using namespace troupe;
+using namespace post_office;
+
+namespace {
+
+bool same_bits(const std::vector<float>& array, const collective_outcome& expected) {
+  return expected.values.empty()
+         || std::memcmp(array.data() + expected.begin, expected.values.data(),
+                        expected.values.size() * sizeof(float))
+              == 0;
+}
+
+/// Runs a collective with messages that arrive by chance, and compares all ranks.
+void check(const collective_order& order, const std::vector<collective_part>& parts,
+           unsigned seed) {
+  const auto arrays =
+    random_arrays(static_cast<int>(parts.size()), parts[0].source.values(), seed);
+  const auto views = views_of(arrays);
+  const auto expected = plain_collective(order, views, parts[0].source, parts[0].root);
+  ranks all{parts, arrays};
+  all.run(seed);
+  INFO(name_of(order.what) << " by " << order.name << ", " << parts.size()
+                           << " ranks, root " << parts[0].root << ", "
+                           << parts[0].source.values() << " values, seed " << seed);
+  REQUIRE(all.done());
+  bool same = true;
+  for (std::size_t r = 0; r < parts.size(); ++r)
+    same = same && same_bits(all.members[r]->target(), expected[r]);
+  CHECK(same);
+  if (parts.size() == 1)
+    CHECK(all.messages == 0);
+}
+
+} // namespace
+
+TEST_CASE("a collective gives the bits of a plain loop, however its messages arrive",
+          "[collective]") {
+  const auto& order = GENERATE(from_range(collective_catalog()));
+  for (const int count : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16})
+    for (const std::int64_t values : {0, 1, 3, 37, 203})
+      for (unsigned seed = 0; seed < 3; ++seed)
+        check(order, even_parts(order, count, values), seed);
+}
+
+TEST_CASE("any rank can be the root", "[collective]") {
+  const auto& order = GENERATE(from_range(collective_catalog()));
+  using enum collective_operation;
+  if (order.what == all_reduce || order.what == reduce_scatter)
+    return; // they have none, and would sum in another order
+  for (const int count : {2, 3, 5, 8})
+    for (int root = 0; root < count; ++root)
+      check(order, even_parts(order, count, 29, root), 7);
+}
+
+TEST_CASE("chunks may be cut anywhere", "[collective]") {
+  const auto& order = GENERATE(from_range(collective_catalog()));
+  for (const int count : {2, 3, 5, 8}) {
+    auto parts = even_parts(order, count, 0);
+    std::vector<std::int64_t> sizes;
+    for (int c = 0; c < order.chunks(count); ++c)
+      sizes.push_back(c * 7 % 5); // some are empty
+    for (auto& part : parts) {
+      part.source = chunks::of_sizes(sizes);
+      part.target = order.in_place
+                      ? part.source
+                      : chunks::even(part.source.size({part.rank, 1}) * count, count);
+    }
+    check(order, parts, 3);
+  }
+}
+
+TEST_CASE("an all_to_all may exchange another number of values in each pair",
+          "[collective]") {
+  const auto order = pairwise_all_to_all();
+  constexpr int count = 5;
+  const auto tokens = [](int from, int to) -> std::int64_t {
+    return (3 * from + 2 * to) % 7;
+  };
+  auto parts = even_parts(order, count, 0);
+  std::vector<std::vector<float>> arrays;
+  for (int r = 0; r < count; ++r) {
+    std::vector<std::int64_t> out, in;
+    std::vector<float> array;
+    for (int other = 0; other < count; ++other) {
+      out.push_back(tokens(r, other));
+      in.push_back(tokens(other, r));
+      array.insert(array.end(), static_cast<std::size_t>(out.back()),
+                   static_cast<float>(10 * r + other));
+    }
+    parts[static_cast<std::size_t>(r)].source = chunks::of_sizes(out);
+    parts[static_cast<std::size_t>(r)].target = chunks::of_sizes(in);
+    arrays.push_back(std::move(array));
+  }
+  ranks all{parts, arrays};
+  all.run(11);
+  REQUIRE(all.done());
+  for (int r = 0; r < count; ++r) {
+    std::vector<float> expected;
+    for (int other = 0; other < count; ++other)
+      expected.insert(expected.end(), static_cast<std::size_t>(tokens(other, r)),
+                      static_cast<float>(10 * other + r));
+    CHECK(all.members[static_cast<std::size_t>(r)]->second == expected);
+  }
+}
+
+TEST_CASE("algorithms sum in orders of their own", "[collective]") {
+  // 1e8 + 1 is 1e8: what is left of the ones tells who met whom.
+  constexpr float big = 1e8F;
+  const std::vector<std::vector<float>> arrays{
+    {big, big, big, big}, {1, 1, 1, 1}, {-big, -big, -big, -big}, {1, 1, 1, 1}};
+  const auto views = views_of(arrays);
+  const auto sum = [&](const char* name) {
+    return sum_in_order(name, views, chunks::even(4, 4));
+  };
+  CHECK(sum("naive") == std::vector<float>{1, 1, 1, 1});   // ((0 + 1) + 2) + 3
+  CHECK(sum("tree") == std::vector<float>{0, 0, 0, 0});    // (0 + 1) + (2 + 3)
+  CHECK(sum("halving") == std::vector<float>{2, 2, 2, 2}); // (0 + 2) + (1 + 3)
+  CHECK(sum("ring")
+        == std::vector<float>{0, 1, 0, 1}); // from 1, from 2, from 3, from 0
+  CHECK_THROWS_AS(sum("zigzag"), std::logic_error);
+}
+
+TEST_CASE("a rank never needs more payloads than its bound", "[collective]") {
+  const auto& order = GENERATE(from_range(collective_catalog()));
+  for (const int count : {2, 3, 4, 6, 8, 9}) {
+    const auto parts = even_parts(order, count, 64);
+    const auto arrays = random_arrays(count, 64, 1);
+    for (unsigned seed = 0; seed < 5; ++seed) {
+      ranks all{parts, arrays};
+      CHECK_NOTHROW(all.run(seed));
+      for (const auto& m : all.members) {
+        CHECK(m->memory.allocations() <= 1);
+        CHECK(m->memory.peak()
+              <= m->bound.buffers * m->bound.values * std::int64_t{sizeof(float)});
+      }
+    }
+  }
+  CHECK(payloads_of(even_part(naive_all_reduce(), 2, 8, 100)).buffers == 1);
+  CHECK(payloads_of(even_part(tree_broadcast(), 0, 8, 100)).buffers == 1);
+  CHECK(payloads_of(even_part(ring_all_reduce(), 2, 8, 800)).buffers == 14);
+  CHECK(payloads_of(even_part(ring_all_reduce(), 2, 8, 800)).values == 100);
+}
+
+TEST_CASE("an array is its owner's again when its rank is done", "[collective]") {
+  const auto parts = even_parts(tree_broadcast(), 2, 3);
+  ranks all{parts, {{1, 2, 3}, {0, 0, 0}}};
+  auto sent = all.members[0]->part.begin();
+  REQUIRE(all.members[0]->part.done());
+  all.members[0]->source = {7, 7, 7};
+  all.members[1]->part.begin();
+  all.members[1]->part.take(std::move(sent.at(0)));
+  CHECK(all.members[1]->source == std::vector<float>{1, 2, 3});
+}
+
+TEST_CASE("without arrays, messages have sizes only", "[collective]") {
+  collective root{even_part(tree_broadcast(), 0, 4, 1000)};
+  const auto sent = root.begin();
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[0].bytes() == 4000);
+  CHECK_FALSE(sent[0].payload);
+  CHECK(root.done());
+}
+
+TEST_CASE("a rank says whose message it waits for", "[collective]") {
+  collective part{even_part(ring_all_reduce(), 1, 4, 8)};
+  CHECK_FALSE(part.waits_for());
+  part.begin();
+  REQUIRE(part.waits_for());
+  CHECK(part.waits_for()->from == 0);
+  CHECK(part.waits_for()->round == 0);
+}
+
+TEST_CASE("a message that does not belong is refused", "[collective]") {
+  using Catch::Matchers::ContainsSubstring;
+  using Catch::Matchers::MessageMatches;
+  const auto refused = [](collective_message message, const std::string& why) {
+    collective part{even_part(ring_all_reduce(), 1, 4, 8)};
+    part.begin();
+    CHECK_THROWS_MATCHES(
+      (part.take(message), part.take(message)), std::logic_error,
+      MessageMatches(ContainsSubstring("rank 1") && ContainsSubstring(why)));
+  };
+  refused({5, 0, 0, 1, {3, 1}, 2, {}}, "collective 5");
+  refused({0, 0, 0, 2, {3, 1}, 2, {}}, "to rank 2");
+  refused({0, 0, 0, 1, {3, 1}, 3, {}}, "expected 2 values from rank 0, not 3");
+  refused({0, 3, 0, 1, {3, 1}, 2, {}}, "twice");
+  collective last{even_part(tree_reduce(), 1, 2, 8)};
+  last.begin();
+  REQUIRE(last.done());
+  CHECK_THROWS_AS(last.take({0, 0, 0, 1, {0, 1}, 8, {}}), std::logic_error);
+  auto part = even_part(ring_all_reduce(), 1, 4, 8);
+  part.target = chunks::even(8, 3);
+  CHECK_THROWS_AS(collective{part}, std::logic_error);
+}

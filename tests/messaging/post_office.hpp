@@ -1,0 +1,121 @@
+#pragma once
+
+#include "messaging/collective.hpp"
+#include "messaging/collective_catalog.hpp"
+#include "messaging/plain_collective.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <random>
+#include <vector>
+
+/// Collectives without actors: their ranks, and the messages between them.
+namespace post_office {
+
+using namespace troupe;
+
+/// Arrays that sum to other bits in another order.
+inline std::vector<std::vector<float>> random_arrays(int ranks, std::int64_t values,
+                                                     unsigned seed) {
+  std::mt19937 random{seed};
+  std::normal_distribution<float> normal;
+  std::vector<std::vector<float>> result(static_cast<std::size_t>(ranks));
+  for (auto& array : result)
+    for (std::int64_t i = 0; i < values; ++i)
+      array.push_back(normal(random));
+  return result;
+}
+
+inline std::vector<const float*> views_of(const std::vector<std::vector<float>>& all) {
+  std::vector<const float*> result;
+  for (const auto& array : all)
+    result.push_back(array.data());
+  return result;
+}
+
+/// A rank with as many buffers as its bound says, and no more.
+struct member {
+  member(const collective_part& p, std::vector<float> array)
+    : source(std::move(array)),
+      second(static_cast<std::size_t>(p.order.in_place ? 0 : p.target.values())),
+      bound(payloads_of(p)),
+      payloads("a test's payloads", bound.buffers, bound.values, memory),
+      part(p, {source.data(), target().data(), &payloads}) {
+    // nop
+  }
+
+  std::vector<float>& target() { return part_in_place() ? source : second; }
+  bool part_in_place() const { return second.empty(); }
+
+  std::vector<float> source, second;
+  memory_account memory;
+  payload_bound bound;
+  pool payloads;
+  collective part;
+};
+
+/// Ranks that run one collective; messages arrive in an order that chance chooses, but
+/// those between two ranks in the order they were sent in.
+class ranks {
+public:
+  ranks(const std::vector<collective_part>& parts,
+        const std::vector<std::vector<float>>& arrays) {
+    for (std::size_t r = 0; r < parts.size(); ++r)
+      members.push_back(std::make_unique<member>(parts[r], arrays[r]));
+  }
+
+  void run(unsigned seed) {
+    std::mt19937 random{seed};
+    std::vector<std::size_t> asleep;
+    for (std::size_t r = 0; r < members.size(); ++r)
+      asleep.push_back(r);
+    std::ranges::shuffle(asleep, random);
+    while (!asleep.empty() || !under_way.empty()) {
+      const auto choice = random() % (asleep.size() + under_way.size());
+      if (choice < asleep.size()) {
+        send(members[asleep.back()]->part.begin());
+        asleep.pop_back();
+      } else {
+        deliver(choice - asleep.size());
+      }
+    }
+  }
+
+  bool done() const {
+    return std::ranges::all_of(members, [](const auto& m) { return m->part.done(); });
+  }
+
+  std::vector<std::unique_ptr<member>> members;
+  std::deque<collective_message> under_way;
+  std::int64_t messages = 0;
+
+private:
+  void send(std::vector<collective_message> out) {
+    for (auto& message : out) {
+      under_way.push_back(std::move(message));
+      ++messages;
+    }
+  }
+
+  void deliver(std::size_t index) {
+    const auto& chosen = under_way[index];
+    const auto first = std::ranges::find_if(under_way, [&](const auto& m) {
+      return m.from == chosen.from && m.to == chosen.to;
+    });
+    auto message = std::move(*first);
+    under_way.erase(first);
+    const auto to = static_cast<std::size_t>(message.to);
+    send(members[to]->part.take(std::move(message)));
+  }
+};
+
+inline std::vector<collective_part> even_parts(const collective_order& order, int count,
+                                               std::int64_t values, int root = 0) {
+  std::vector<collective_part> result;
+  for (int r = 0; r < count; ++r)
+    result.push_back(even_part(order, r, count, values, root));
+  return result;
+}
+
+} // namespace post_office
