@@ -1,5 +1,6 @@
 #include "experiments/support/options.hpp"
 
+#include "messaging/collective_catalog.hpp"
 #include "schedules/catalog.hpp"
 
 #include <CLI/CLI.hpp>
@@ -115,6 +116,34 @@ void add_run(CLI::App& app, options& o, const program_about& about) {
     ->group(group);
 }
 
+void add_collectives(CLI::App& app, options& o) {
+  const auto group = "What is exchanged";
+  app
+    .add_option("--ranks", o.ranks, "how many take part, 1 to 1,024; several as 2,4,8")
+    ->delimiter(',')
+    ->group(group);
+  app.add_option("--values", o.values, "floats in each rank's array")->group(group);
+  app
+    .add_option("--bytes", o.bytes,
+                "the same in bytes, four a value; 1048576 unless given")
+    ->group(group);
+  app
+    .add_option("--operation,--operations", o.operations,
+                operation_names() + "; all unless given")
+    ->delimiter(',')
+    ->group(group);
+  app
+    .add_option("--algorithm,--algorithms", o.algorithms,
+                algorithm_names() + "; all unless given")
+    ->delimiter(',')
+    ->group(group);
+  app.add_option("--latency", o.latency, "of a message, in milliseconds")->group(group);
+  app
+    .add_option("--bandwidth", o.bandwidth,
+                "of each rank's port, in bytes a second; 0: bytes take no time")
+    ->group(group);
+}
+
 void add_output(CLI::App& app, options& o, const program_about& about) {
   const auto group = "What is told";
   if (about.trains && about.keeps) {
@@ -125,7 +154,7 @@ void add_output(CLI::App& app, options& o, const program_about& about) {
     app.add_option("--save", o.save, "safetensors file for the weights in the end")
       ->group(group);
   }
-  if (about.keeps || about.measures)
+  if (about.keeps || about.measures || about.exchanges)
     app.add_option("--json", o.json, "file for the results; - for standard output")
       ->group(group);
   if (about.keeps)
@@ -149,6 +178,15 @@ std::string about_schedules() {
       text += "    " + std::string{p.name} + " (" + std::to_string(p.initial)
               + "): " + std::string{p.meaning} + "\n";
   }
+  return text;
+}
+
+/// The same of collectives.
+std::string about_collectives() {
+  std::string text = "Operations, and the algorithms they go by:\n";
+  for (const auto& order : collective_catalog())
+    text += "  " + std::string{name_of(order.what)} + " " + std::string{order.name}
+            + ": " + std::string{order.idea} + "\n";
   return text;
 }
 
@@ -179,14 +217,18 @@ std::optional<options> parse(const program_about& about, int argc,
   auto o = about.defaults;
   CLI::App app{about.description, about.name};
   app.option_defaults()->always_capture_default();
-  if (about.trains)
-    add_model(app, o);
-  add_schedule(app, o, about);
-  if (about.trains)
-    add_optimizer(app, o);
-  add_run(app, o, about);
+  if (about.exchanges) {
+    add_collectives(app, o);
+  } else {
+    if (about.trains)
+      add_model(app, o);
+    add_schedule(app, o, about);
+    if (about.trains)
+      add_optimizer(app, o);
+    add_run(app, o, about);
+  }
   add_output(app, o, about);
-  app.footer(about_schedules());
+  app.footer(about.exchanges ? about_collectives() : about_schedules());
   app.set_config("--config", "", "TOML file with any of these options");
   app.allow_config_extras(false);
   app.set_version_flag("--version", std::string{"troupe "} + TROUPE_VERSION);

@@ -31,6 +31,15 @@ struct options {
   std::optional<double> epochs;
   std::string split;
 
+  // what is exchanged
+  std::vector<int> ranks = {8};
+  std::optional<std::int64_t> values; ///< Of each rank's array.
+  std::optional<std::int64_t> bytes;  ///< The same.
+  double latency = 0.01;              ///< milliseconds
+  double bandwidth = 1e10;            ///< bytes a second; 0: bytes take no time
+  std::vector<std::string> operations;
+  std::vector<std::string> algorithms;
+
   // how it learns
   std::string optimizer = "adamw";
   std::optional<double> rate;
@@ -73,6 +82,8 @@ struct program_about {
   bool has_all = false;  ///< Has --all.
   bool keeps = true;     ///< Has --save, --evaluate-every and --report.
   bool measures = false; ///< Chooses schedules, stages and steps itself.
+  /// Runs collectives and nothing else: has --ranks, --bytes and the like.
+  bool exchanges = false;
   options defaults = {};
 };
 

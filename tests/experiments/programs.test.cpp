@@ -46,17 +46,20 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
   folder.write("unknown.toml", "stepz = 3\n");
   folder.write("broken.safetensors", "not a header");
   REQUIRE(mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
-  const std::string typed =
-    GENERATE("train --schedule zigzag", "train --stages 99", "train --steps 1.5",
-             "train --steps three", "train --nonsense", "train nonsense",
-             "train --config missing.toml", "train --config broken.toml",
-             "train --config unknown.toml", "train --init broken.safetensors",
-             "train --save /nowhere/w.safetensors", "train --json /nowhere/r.json",
-             "train --report /proc/nowhere", "compare --schedules gpipe,zigzag",
-             "compare --schedules chimera --stages 3", "simulate --cost F=fast",
-             "simulate --microbatches 99999999999",
-             "simulate --stages 1000000000 --microbatches 1",
-             "simulate --schedule 1f1b:lr=1", "verify --schedule 2bw --microbatches 2");
+  const std::string typed = GENERATE(
+    "train --schedule zigzag", "train --stages 99", "train --steps 1.5",
+    "train --steps three", "train --nonsense", "train nonsense",
+    "train --config missing.toml", "train --config broken.toml",
+    "train --config unknown.toml", "train --init broken.safetensors",
+    "train --save /nowhere/w.safetensors", "train --json /nowhere/r.json",
+    "train --report /proc/nowhere", "compare --schedules gpipe,zigzag",
+    "compare --schedules chimera --stages 3", "simulate --cost F=fast",
+    "simulate --microbatches 99999999999",
+    "simulate --stages 1000000000 --microbatches 1", "simulate --schedule 1f1b:lr=1",
+    "collectives --ranks 4096", "collectives --ranks 2,x", "collectives --bytes 5",
+    "collectives --operation allreduce", "collectives --algorithm zigzag",
+    "collectives --operation send --algorithm ring", "collectives --bandwidth -1",
+    "collectives --json /nowhere/r.json", "verify --schedule 2bw --microbatches 2");
   const auto wrong = run_program_in(folder, typed);
   INFO(typed << "\n" << wrong.err);
   CHECK(wrong.exit_code == 2);
@@ -193,6 +196,43 @@ TEST_CASE("a local rule in virtual time is what its prediction says", "[programs
     folder, "verify --schedule ampnet --clock virtual --steps 3" + cost + tiny);
   INFO(ran.err);
   CHECK(ran.exit_code == 0);
+}
+
+TEST_CASE("collectives measures and checks every algorithm at every number of ranks",
+          "[programs]") {
+  temporary_folder folder;
+  CHECK_THAT(run_program_in(folder, "collectives --help").out,
+             ContainsSubstring("--ranks") && ContainsSubstring("all_reduce halving"));
+  const auto ran = run_program_in(
+    folder, "collectives --ranks 1,4,6 --bytes 48000 --latency 0.1 --bandwidth 1e8 "
+            "--json r.json");
+  INFO(ran.err);
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.out, ContainsSubstring("\n4 ranks") && ContainsSubstring("\n6 ranks")
+                        && !ContainsSubstring("WRONG"));
+  const auto results = json::parse(content_of(folder.path() / "r.json"));
+  CHECK(results["runs"].size() % 3 == 0);
+  for (const auto& run : results["runs"]) {
+    CHECK(run["right"] == true);
+    CHECK(run["messages"] == run["book"]["messages"]);
+    if (run["algorithm"] == "ring" && run["operation"] == "all_reduce"
+        && run["ranks"] == 4) {
+      CHECK(run["rounds"] == 6);
+      CHECK(run["bytes"] == 6 * 48000);
+      CHECK(run["peak_bytes"] == 12000);
+      CHECK(run["seconds"] == run["book"]["seconds"]);
+    }
+  }
+  CHECK(results["ring_beats_tree"][0]["bytes"].is_null());
+  CHECK(results["ring_beats_tree"][1]["bytes"] > 0);
+}
+
+TEST_CASE("a collective of one operation and algorithm runs alone", "[programs]") {
+  temporary_folder folder;
+  const auto ran = run_program_in(folder, "collectives --operation broadcast,reduce "
+                                          "--algorithm tree --json -");
+  CHECK(ran.exit_code == 0);
+  CHECK(json::parse(ran.out)["runs"].size() == 2);
 }
 
 TEST_CASE("Ctrl-C and SIGTERM keep weights, results and traces", "[programs]") {

@@ -1,0 +1,163 @@
+// collectives: runs collectives in virtual time: what each algorithm sends, and how
+// long
+
+#include "experiments/support/collectives.hpp"
+
+#include "experiments/support/files.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+using namespace troupe;
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+void print_heading(std::FILE* out, const collectives_setup& asked, int ranks) {
+  std::fprintf(out,
+               "%d %s, arrays of n = %lld bytes, latency %g ms, bandwidth %g "
+               "bytes/s\n\n%-14s  %-8s  %6s  %8s  %14s  %14s  %11s  %11s  %-7s  %s\n",
+               ranks, ranks == 1 ? "rank" : "ranks",
+               static_cast<long long>(4 * asked.values),
+               static_cast<double>(asked.link.latency) / 1e6,
+               asked.link.bytes_per_second, "operation", "by", "rounds", "messages",
+               "bytes in all", "peak", "time ms", "by the book", "result", "grows as");
+}
+
+void print(std::FILE* out, const collective_measurement& m) {
+  std::fprintf(
+    out, "%-14s  %-8s  %6d  %8lld  %14lld  %14lld  %11.4f  %11.4f  %-7s  %s\n",
+    std::string{name_of(m.order.what)}.c_str(), std::string{m.order.name}.c_str(),
+    m.sent.rounds, static_cast<long long>(m.sent.messages),
+    static_cast<long long>(m.sent.bytes), static_cast<long long>(m.sent.peak_bytes),
+    m.seconds * 1e3, m.book_seconds * 1e3, m.right ? "right" : "WRONG",
+    std::string{m.order.growth}.c_str());
+  std::fflush(out);
+}
+
+void print(std::FILE* out, int ranks, const std::optional<crossover>& c) {
+  if (c)
+    std::fprintf(out,
+                 "\nall_reduce over %d ranks: tree is faster below %.0f bytes, ring "
+                 "above; by the book, %.0f\n",
+                 ranks, c->measured, c->book);
+}
+
+void print_legend(std::FILE* out, std::int64_t checked) {
+  std::fprintf(
+    out,
+    "\npeak: the most bytes that a rank sends in a round; by the book: rounds * "
+    "latency "
+    "+ the bytes sent one after\nanother / bandwidth, which ranks that are no power of "
+    "two may beat; result: equal to a plain loop's to the bit,\nfor arrays of %lld "
+    "values; grows as: with K ranks, in rounds of a whole array (n) or a chunk (n/K)\n",
+    static_cast<long long>(checked));
+}
+
+json to_json(const collective_measurement& m, std::int64_t values) {
+  return {{"operation", name_of(m.order.what)},
+          {"algorithm", m.order.name},
+          {"ranks", m.ranks},
+          {"values", values},
+          {"rounds", m.sent.rounds},
+          {"messages", m.sent.messages},
+          {"bytes", m.sent.bytes},
+          {"peak_bytes", m.sent.peak_bytes},
+          {"seconds", m.seconds},
+          {"book",
+           {{"rounds", m.book.rounds},
+            {"messages", m.book.messages},
+            {"bytes", m.book.bytes},
+            {"peak_bytes", m.book.peak_bytes},
+            {"seconds", m.book_seconds}}},
+          {"growth", m.order.growth},
+          {"checked_values", m.checked_values},
+          {"right", m.right}};
+}
+
+json to_json(int ranks, const std::optional<crossover>& c) {
+  return {{"ranks", ranks},
+          {"bytes", c ? json(c->measured) : json(nullptr)},
+          {"book_bytes", c ? json(c->book) : json(nullptr)}};
+}
+
+bool compares_ring_and_tree(const collectives_setup& asked) {
+  const auto has = [&](std::string_view name) {
+    return std::ranges::any_of(asked.orders, [&](const auto& order) {
+      return order.what == collective_operation::all_reduce && order.name == name;
+    });
+  };
+  return has("ring") && has("tree");
+}
+
+int collectives(const options& o) {
+  const auto asked = set_up_collectives(o);
+  const auto wrong = asked ? output_files{o}.refusal() : asked.error();
+  if (!wrong.empty()) {
+    std::cerr << "collectives: " << wrong << '\n';
+    return 2;
+  }
+  std::FILE* const out = o.results_on_stdout() ? stderr : stdout;
+  json runs = json::array(), crossovers = json::array();
+  int exit_code = 0;
+  for (const int ranks : asked->ranks) {
+    std::int64_t checked = 0;
+    if (!o.quiet)
+      print_heading(out, *asked, ranks);
+    for (const auto& order : asked->orders) {
+      const auto m = measure(*asked, order, ranks);
+      if (!o.quiet)
+        print(out, m);
+      runs.push_back(to_json(m, asked->values));
+      checked = m.checked_values;
+      if (!m.right) {
+        std::cerr << "collectives: " << name_of(order.what) << " by " << order.name
+                  << " over " << ranks << " ranks is not what a plain loop gives\n";
+        exit_code = 1;
+      }
+    }
+    if (compares_ring_and_tree(*asked)) {
+      const auto c = ring_beats_tree(ranks, asked->link);
+      crossovers.push_back(to_json(ranks, c));
+      if (!o.quiet)
+        print(out, ranks, c);
+    }
+    if (!o.quiet) {
+      print_legend(out, checked);
+      std::fprintf(out, ranks == asked->ranks.back() ? "" : "\n");
+    }
+  }
+  const json results{{"command", o.command},
+                     {"latency", static_cast<double>(asked->link.latency) / 1e9},
+                     {"bandwidth", asked->link.bytes_per_second},
+                     {"runs", runs},
+                     {"ring_beats_tree", crossovers}};
+  const auto text = results.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  if (o.results_on_stdout())
+    std::cout << text;
+  else if (!o.json.empty())
+    if (const auto failed = write_file(o.json, text); !failed.empty()) {
+      std::cerr << "collectives: " << failed << '\n';
+      return 1;
+    }
+  return exit_code;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const program_about about{
+    .name = "collectives",
+    .description = "Runs collectives over actors in virtual time, each rank with one "
+                   "port to all others, and measures from the messages what each "
+                   "algorithm costs, beside the textbook's formulas.",
+    .trains = false,
+    .keeps = false,
+    .exchanges = true,
+  };
+  return run_program(about, argc, argv, collectives);
+}

@@ -1,0 +1,122 @@
+// Collectives run by actors in virtual time: what they take, and what they leave.
+
+#include "actors/collective_run.hpp"
+#include "messaging/collective_catalog.hpp"
+#include "messaging/plain_collective.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+using namespace troupe;
+
+namespace {
+
+/// A byte takes a nanosecond.
+constexpr link_cost slow_link{.latency = 700, .bytes_per_second = 1e9};
+
+std::vector<std::vector<float>> arrays_of(int ranks, std::int64_t values) {
+  std::vector<std::vector<float>> result(static_cast<std::size_t>(ranks));
+  for (int r = 0; r < ranks; ++r)
+    for (std::int64_t i = 0; i < values; ++i)
+      result[static_cast<std::size_t>(r)].push_back(
+        std::sin(static_cast<float>(100 * r + i)));
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("a port sends one message after another, each a latency before it arrives",
+          "[collective]") {
+  port p{slow_link};
+  CHECK(p.send(100, 0) == 800);
+  CHECK(p.send(50, 0) == 850);
+  CHECK(p.free_at() == 150);
+  CHECK(p.send(10, 1000) == 1710);
+}
+
+TEST_CASE("one round in which all exchange n bytes takes latency + n / bandwidth",
+          "[collective]") {
+  const auto result = perform({halving_all_gather(), 2, 2000, slow_link});
+  CHECK(result.makespan == 700 + 4000);
+  CHECK(result.sent.rounds == 1);
+  CHECK(result.sent.messages == 2);
+  CHECK(result.sent.bytes == 8000);
+  CHECK(result.sent.peak_bytes == 4000);
+}
+
+TEST_CASE("actors send what the book says, and are never slower", "[collective]") {
+  const auto& order = GENERATE(from_range(collective_catalog()));
+  for (const int ranks : {1, 2, 3, 4, 6, 8, 13, 16, 32}) {
+    INFO(name_of(order.what) << " by " << order.name << ", " << ranks << " ranks");
+    const std::int64_t values = std::int64_t{ranks} * order.chunks(ranks);
+    const auto result = perform({order, ranks, values, slow_link});
+    const auto book = order.cost(ranks, 4.0 * static_cast<double>(values));
+    CHECK(result.sent.rounds == book.rounds);
+    CHECK(static_cast<double>(result.sent.messages) == book.messages);
+    CHECK(result.sent.bytes == std::llround(book.bytes));
+    CHECK(result.sent.peak_bytes == std::llround(book.peak_bytes));
+    const auto by_the_book = std::llround(1e9 * book.seconds(700e-9, 1e9));
+    CHECK(result.makespan <= by_the_book);
+    if ((ranks & (ranks - 1)) == 0)
+      CHECK(result.makespan == by_the_book);
+  }
+}
+
+TEST_CASE("actors leave the bits of a plain loop", "[collective]") {
+  const auto& order = GENERATE(from_range(collective_catalog()));
+  for (const int ranks : {1, 2, 5, 8})
+    for (const std::int64_t values : {0, 3, 97}) {
+      const auto arrays = arrays_of(ranks, values);
+      std::vector<const float*> views;
+      for (const auto& array : arrays)
+        views.push_back(array.data());
+      const auto expected =
+        plain_collective(order, views, chunks::even(values, order.chunks(ranks)));
+      const auto result = perform({.order = order,
+                                   .ranks = ranks,
+                                   .values = values,
+                                   .link = slow_link,
+                                   .arrays = arrays});
+      INFO(name_of(order.what) << " by " << order.name << ", " << ranks << " ranks");
+      for (std::size_t r = 0; r < expected.size(); ++r)
+        CHECK(std::equal(expected[r].values.begin(), expected[r].values.end(),
+                         result.arrays[r].begin() + expected[r].begin));
+    }
+}
+
+TEST_CASE("an order that waits for what nobody sends ends with who waits for whom",
+          "[collective]") {
+  const collective_order broken{
+    .what = collective_operation::broadcast,
+    .name = "broken",
+    .idea = "everyone waits for the next",
+    .chunks = [](int) { return 1; },
+    .steps = [](int) { return 1; },
+    .step = [](int rank, int ranks, int) -> collective_step {
+      return {.from = (rank + 1) % ranks, .received = {0, 1}};
+    },
+    .cost = nullptr,
+    .growth = ""};
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THROWS_MATCHES(
+    perform({broken, 3, 8, slow_link}), std::runtime_error,
+    Catch::Matchers::MessageMatches(
+      ContainsSubstring("has stalled") && ContainsSubstring("a cycle: ")
+      && ContainsSubstring("member 0 waits for the message of round 0 from member 1")));
+}
+
+TEST_CASE("a member that fails ends the collective with its words", "[collective]") {
+  auto twice = direct_send(); // the root sends the same message again
+  twice.steps = [](int) { return 2; };
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THROWS_MATCHES(perform({twice, 2, 8, slow_link}), std::runtime_error,
+                       Catch::Matchers::MessageMatches(ContainsSubstring("member 1")
+                                                       && ContainsSubstring("twice")));
+}

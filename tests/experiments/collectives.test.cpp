@@ -1,0 +1,90 @@
+#include "experiments/support/collectives.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cmath>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr link_cost usual{.latency = 10'000, .bytes_per_second = 1e10};
+
+std::string refusal_of(const std::function<void(options&)>& change) {
+  options o;
+  change(o);
+  const auto asked = set_up_collectives(o);
+  return asked ? "" : asked.error();
+}
+
+double seconds(const collective_order& order, int ranks, double bytes) {
+  const auto chunk = static_cast<std::int64_t>(bytes) / 4 / ranks;
+  return static_cast<double>(perform({order, ranks, chunk * ranks, usual}).makespan)
+         / 1e9;
+}
+
+} // namespace
+
+TEST_CASE("a ring beats a tree from the size that the book says", "[collectives]") {
+  const int ranks = GENERATE(4, 8, 16, 64);
+  const auto found = ring_beats_tree(ranks, usual);
+  REQUIRE(found);
+  INFO(ranks << " ranks: " << found->measured << ", by the book " << found->book);
+  CHECK(std::abs(found->measured - found->book) < 0.01 * found->book);
+  const auto levels = std::log2(ranks);
+  CHECK(std::abs(found->book
+                 - (ranks - 1 - levels) * 1e5 / (levels - (ranks - 1.0) / ranks))
+        < 1e-6 * found->book);
+  for (const auto& [factor, ring_wins] : {std::pair{0.9, false}, {1.1, true}}) {
+    const double bytes = factor * found->measured;
+    CHECK((seconds(ring_all_reduce(), ranks, bytes)
+           < seconds(tree_all_reduce(), ranks, bytes))
+          == ring_wins);
+  }
+}
+
+TEST_CASE("without latency, or with few ranks, a ring is never slower",
+          "[collectives]") {
+  CHECK_FALSE(ring_beats_tree(2, usual));
+  CHECK_FALSE(ring_beats_tree(8, {.latency = 0, .bytes_per_second = 1e10}));
+  CHECK_FALSE(ring_beats_tree(8, {.latency = 10, .bytes_per_second = 0}));
+}
+
+TEST_CASE("a measurement says how much of it was checked", "[collectives]") {
+  options o;
+  o.values = 1 << 22;
+  o.latency = 0.5;
+  const auto asked = set_up_collectives(o);
+  REQUIRE(asked);
+  CHECK(asked->link.latency == 500'000);
+  const auto m = measure(*asked, ring_all_reduce(), 8);
+  CHECK(m.right);
+  CHECK(m.checked_values == 1 << 21); // eight arrays of 8 MiB
+  CHECK(m.sent.bytes == 2 * 7 * std::int64_t{4 << 22});
+  CHECK(std::abs(m.seconds - m.book_seconds) < 1e-6);
+}
+
+TEST_CASE("what a collective cannot be is refused with what it can", "[collectives]") {
+  CHECK(refusal_of([](options&) {}).empty());
+  CHECK_THAT(refusal_of([](options& o) {
+               o.ranks = {4, 1025};
+             }),
+             ContainsSubstring("1 to 1,024 ranks"));
+  CHECK_THAT(refusal_of([](options& o) { o.values = -1; }),
+             ContainsSubstring("0 to 1,000,000,000,000 values"));
+  CHECK_THAT(refusal_of([](options& o) { o.values = o.bytes = 8; }),
+             ContainsSubstring("not both"));
+  CHECK_THAT(refusal_of([](options& o) { o.bytes = 7; }),
+             ContainsSubstring("a multiple of 4"));
+  CHECK_THAT(refusal_of([](options& o) { o.operations = {"allreduce"}; }),
+             ContainsSubstring("no operation 'allreduce'; there are send"));
+  CHECK_THAT(refusal_of([](options& o) { o.algorithms = {"butterfly"}; }),
+             ContainsSubstring("no algorithm 'butterfly'; there are direct"));
+  CHECK_THAT(refusal_of([](options& o) { o.latency = std::nan(""); }),
+             ContainsSubstring("--latency is from 0"));
+  CHECK_THAT(refusal_of([](options& o) { o.bandwidth = 0.5; }),
+             ContainsSubstring("--bandwidth is from 1"));
+}
