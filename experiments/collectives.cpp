@@ -1,5 +1,4 @@
-// collectives: runs collectives in virtual time: what each algorithm sends, and how
-// long
+// collectives: measures collectives in virtual time, beside the formulas of textbooks
 
 #include "experiments/support/collectives.hpp"
 
