@@ -51,13 +51,19 @@ void wall_clock::resume() {
 }
 
 void cpu_device::enqueue(work what, on_end ended) {
-  if (what.run && before_work_)
+  const bool computes = what.run || (!what.parts.empty() && what.parts.front().run);
+  if (computes && before_work_)
     before_work_();
   const auto start = clock_.now();
   {
     const running_now guard{seen_};
     if (what.run)
       what.run();
+    for (const auto& part : what.parts) {
+      if (part.run)
+        part.run();
+      part.over();
+    }
   }
   ended(start, clock_.now());
 }

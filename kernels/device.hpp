@@ -5,18 +5,27 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace troupe {
 
 /// Time on a run's clock.
 using nanoseconds = std::int64_t;
 
+/// A piece of a work that others wait for.
+struct work_part {
+  double share;               ///< Of the work's cost.
+  std::function<void()> run;  ///< Empty: no arithmetic.
+  std::function<void()> over; ///< Told when it has ended; may only send a message.
+};
+
 /// One action's arithmetic, and what it costs where time is only counted.
 struct work {
-  int kind = 0;              ///< Of the costs a device knows; the caller's op.
-  int stage = 0;             ///< Costs may differ by stage.
-  double operations = 0;     ///< Floating-point operations.
-  std::function<void()> run; ///< Empty: no arithmetic.
+  int kind = 0;                      ///< Of the costs a device knows; the caller's op.
+  int stage = 0;                     ///< Costs may differ by stage.
+  double operations = 0;             ///< Floating-point operations.
+  std::function<void()> run;         ///< Empty: no arithmetic.
+  std::vector<work_part> parts = {}; ///< In place of `run`: one after another.
 };
 
 /// Where a rank computes. Work runs in the order in which it was enqueued.

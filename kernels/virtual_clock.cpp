@@ -38,7 +38,17 @@ void virtual_device::enqueue(work what, on_end ended) {
   if (what.run)
     what.run();
   const auto start = std::max(clock_.now(), free_at_);
-  free_at_ = start + cost_(what);
+  const auto cost = cost_(what);
+  free_at_ = start + cost;
+  double share = 0;
+  for (auto& part : what.parts) {
+    if (part.run)
+      part.run();
+    share += part.share;
+    const auto until =
+      static_cast<nanoseconds>(share * static_cast<double>(cost) + 0.5);
+    clock_.at(start + std::min(until, cost), std::move(part.over));
+  }
   clock_.at(free_at_,
             [ended = std::move(ended), start, end = free_at_] { ended(start, end); });
 }

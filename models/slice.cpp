@@ -110,21 +110,25 @@ loss_sum slice<Scalar>::forward(const pass<Scalar>& p) const {
 
 template <class Scalar>
 void slice<Scalar>::backward(const pass<Scalar>& p) const {
+  for (auto i = layers_.size(); i-- > 0;)
+    backward(p, i);
+}
+
+template <class Scalar>
+void slice<Scalar>::backward(const pass<Scalar>& p, std::size_t layer) const {
   slice_sizes ends;
   const auto at = place(p.samples, ends);
   auto* const kept = p.scratch + largest_scratch(p.samples);
   Scalar* const inner[] = {kept + largest_kept(p.samples),
                            kept + largest_kept(p.samples) + largest_inner(p.samples)};
-  for (auto i = layers_.size(); i-- > 0;) {
-    auto f = frame_of(p, i, at);
-    f.kept = kept;
-    if (i + 1 < layers_.size())
-      f.dy = inner[i % 2];
-    if (i > 0)
-      f.dx = inner[(i - 1) % 2];
-    layers_[i]->input_gradient(f);
-    layers_[i]->weight_gradient(f);
-  }
+  auto f = frame_of(p, layer, at);
+  f.kept = kept;
+  if (layer + 1 < layers_.size())
+    f.dy = inner[layer % 2];
+  if (layer > 0)
+    f.dx = inner[(layer - 1) % 2];
+  layers_[layer]->input_gradient(f);
+  layers_[layer]->weight_gradient(f);
 }
 
 template <class Scalar>

@@ -67,6 +67,10 @@ public:
   /// input_gradient and weight_gradient layer by layer: the same bits, less memory.
   void backward(const pass<Scalar>& p) const;
 
+  /// One layer's part of that, to be called from the last layer to the first: after it
+  /// the layer's gradients are complete.
+  void backward(const pass<Scalar>& p, std::size_t layer) const;
+
   void input_gradient(const pass<Scalar>& p) const;
   void weight_gradient(const pass<Scalar>& p) const;
 
