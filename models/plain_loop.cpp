@@ -54,12 +54,15 @@ public:
     return p;
   }
 
-  /// Adds the replicas' sums, in order, into the first.
-  void add_replicas() {
-    for (std::size_t r = 1; r < sums_.size(); ++r)
-      for (std::size_t b = 0; b < sums_[r].size(); ++b)
-        for (std::int64_t i = 0; i < sums_[r][b].values(); ++i)
-          sums_[0][b].data()[i] += sums_[r][b].data()[i];
+  /// Adds the replicas' sums into the first.
+  void add_replicas(const plain_plan& plan) {
+    for (std::size_t b = 0; b < sums_.front().size(); ++b) {
+      std::vector<float*> arrays;
+      for (auto& sum : sums_)
+        arrays.push_back(sum[b].data());
+      plan.sum ? plan.sum(arrays, sums_.front()[b].values())
+               : add_in_order(arrays, sums_.front()[b].values());
+    }
   }
 
   std::vector<double> squares() const { return optimizer_.squares(readable(sums_[0])); }
@@ -90,6 +93,12 @@ public:
   }
 
 private:
+  static void add_in_order(const std::vector<float*>& arrays, std::int64_t n) {
+    for (std::size_t r = 1; r < arrays.size(); ++r)
+      for (std::int64_t i = 0; i < n; ++i)
+        arrays[0][i] += arrays[r][i];
+  }
+
   buckets new_buckets() const {
     buckets result;
     for (const auto& l : layers_.layers())
@@ -121,9 +130,9 @@ public:
   explicit loop(const plain_plan& plan)
     : plan_(plan),
       threads_(plan.threads),
-      total_(plan.batches.microbatches * plan.steps),
-      update_size_(plan.update_every > 0 ? plan.update_every
-                                         : plan.batches.microbatches),
+      share_(plan.batches.microbatches / plan.replicas),
+      total_(share_ * plan.steps),
+      update_size_(plan.update_every > 0 ? plan.update_every : share_),
       replica_begins_(static_cast<std::size_t>(plan.replicas), true) {
     auto slices = slice<float>::cut_at(plan.whole, plan.first_layers, plan.threads);
     for (std::size_t s = 0; s < slices.size(); ++s)
@@ -135,10 +144,12 @@ public:
   }
 
   trained run() {
-    for (int n = 0; n < total_; ++n) {
-      train_on(n);
-      if ((n + 1) % update_size_ == 0 || n + 1 == total_)
-        update(n);
+    for (int first = 0; first < total_; first += update_size_) {
+      const int next = std::min(first + update_size_, total_);
+      for (int replica = 0; replica < plan_.replicas; ++replica)
+        for (int k = first; k < next; ++k)
+          train_on(replica, k);
+      update(next);
     }
     for (const auto& stage : stages_)
       stage.collect(result_);
@@ -162,19 +173,20 @@ private:
                            labels() + i * plan_.whole.rows});
   }
 
-  int version_of(std::size_t stage, int microbatch) const {
-    return plan_.reads ? plan_.reads(static_cast<int>(stage), microbatch)
+  int version_of(std::size_t stage, int k) const {
+    return plan_.reads ? plan_.reads(static_cast<int>(stage), k)
                        : stages_[stage].newest();
   }
 
-  void train_on(int n) {
+  /// The k-th microbatch of a replica.
+  void train_on(int replica, int k) {
+    const int n =
+      k / share_ * plan_.batches.microbatches + replica * share_ + k % share_;
     read_samples(n);
-    const int share = plan_.batches.microbatches / plan_.replicas;
-    const int replica = n % plan_.batches.microbatches / share;
     std::vector<pass<float>> passes;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       auto& p = passes.emplace_back(stages_[s].pass_on(
-        version_of(s, n), replica, replica_begins_[static_cast<std::size_t>(replica)]));
+        version_of(s, k), replica, replica_begins_[static_cast<std::size_t>(replica)]));
       p.samples = plan_.batches.samples_of(n);
       p.threads = &threads_;
       p.labels = labels();
@@ -202,9 +214,10 @@ private:
                        std::sqrt(sum) / static_cast<double>(samples_));
   }
 
-  void update(int n) {
+  /// \param next of each replica's microbatches
+  void update(int next) {
     for (auto& stage : stages_)
-      stage.add_replicas();
+      stage.add_replicas(plan_);
     const bool by_stage = plan_.optimizer.scope == clip_scope::stage;
     const double factor = by_stage ? 1 : clip();
     for (std::size_t s = 0; s < stages_.size(); ++s) {
@@ -213,10 +226,10 @@ private:
         std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0))
         / static_cast<double>(samples_);
       const double own = by_stage ? clip_factor(plan_.optimizer.clip, norm) : factor;
-      const int next = n + 1 < total_ ? n + 1 : n;
       stages_[s].update(samples_, own,
-                        plan_.reads ? plan_.reads(static_cast<int>(s), next)
-                                    : stages_[s].newest() + 1);
+                        plan_.reads
+                          ? plan_.reads(static_cast<int>(s), std::min(next, total_ - 1))
+                          : stages_[s].newest() + 1);
     }
     result_.loss.push_back(loss_ / static_cast<double>(samples_ * plan_.whole.rows));
     if (plan_.progress)
@@ -229,7 +242,8 @@ private:
   const plain_plan& plan_;
   team threads_;
   memory_account account_;
-  int total_;
+  int share_; // microbatches of a batch that each replica has
+  int total_; // microbatches of each replica
   int update_size_;
   std::vector<plain_stage> stages_;
   tensor_memory input_, labels_;

@@ -19,10 +19,14 @@ struct plain_plan {
   const data_set& data;
   batching batches;
   int steps;
-  int replicas = 1;     ///< Equal contiguous shares of a batch, summed apart.
-  int update_every = 0; ///< Microbatches an update covers; 0: the batch.
-  /// The version that a microbatch reads on a stage; empty: the newest.
-  std::function<int(int stage, int microbatch)> reads;
+  int replicas = 1; ///< Equal contiguous shares of a batch, summed apart.
+  /// Microbatches of each replica that an update covers; 0: the batch's.
+  int update_every = 0;
+  /// Sums n values of all replicas' arrays into the first; empty: in order.
+  std::function<void(const std::vector<float*>& arrays, std::int64_t n)> sum;
+  /// The version that the k-th microbatch of a replica reads on a stage; empty: the
+  /// newest.
+  std::function<int(int stage, int k)> reads;
   optimizer_options optimizer;
   weight_source weights;
   int threads = 1;
