@@ -36,7 +36,7 @@ struct system_config : caf::actor_system_config {
     else
       set("scheduler.policy", caf::atom("testing"));
     set("scheduler.max-threads",
-        static_cast<std::size_t>(std::clamp(plan.threads, 1, plan.dims.stages)));
+        static_cast<std::size_t>(std::clamp(plan.threads, 1, plan.ranks())));
   }
 };
 
@@ -69,12 +69,17 @@ public:
 private:
   bool real() const { return plan_->clock == clock_kind::real; }
   int stages() const { return plan_->dims.stages; }
-  int replicas() const { return replicas_of(plan_->sch.where); }
+  int directions() const { return replicas_of(plan_->sch.where); }
+  int replicas() const { return plan_->replicas(); }
   props shared() { return {plan_, &meter_, real() ? nullptr : &virtual_clock_}; }
 
-  rank_resources& rank_of_stage(hosted_stage where) {
-    return *ranks_[static_cast<std::size_t>(
-      rank_of(plan_->sch.where, plan_->dims, where))];
+  rank_resources& rank_of_stage(position where) {
+    return *ranks_[static_cast<std::size_t>(plan_->rank_of(where))];
+  }
+
+  /// A stage of one pipeline among all.
+  position at(int replica, int stage) const {
+    return {replica / directions(), replica % directions(), stage};
   }
 
   /// Where the stage of a replica stands in lists of all stages.
@@ -82,10 +87,17 @@ private:
     return static_cast<std::size_t>(replica * stages() + stage);
   }
 
+  /// Where a stage's optimizer shard stands in the list of all.
+  std::size_t shard_index(position where) const {
+    return static_cast<std::size_t>(where.data * stages() + where.stage);
+  }
+
   void equip_ranks();
   void equip_stages();
+  void equip_optimizer(position where);
   void spawn(caf::actor_system& system);
   void wire();
+  void wire_optimizer(position where);
   void wait_in_real_time(caf::actor_system& system);
   void wait_in_virtual_time(caf::actor_system& system);
   void serve_snapshots(caf::actor_system& system);
@@ -109,7 +121,7 @@ private:
   std::vector<std::unique_ptr<rank_resources>> ranks_;
   std::vector<std::shared_ptr<data_pools>> data_; // a replica each; null in simulations
   std::vector<std::shared_ptr<stage_tensors>> tensors_; // all stages of replica 0, of 1
-  std::vector<std::shared_ptr<optimizer>> optimizers_;  // a stage each
+  std::vector<optimizer_memory> optimizers_; // all stages of data replica 0, of 1
   std::int64_t allocations_at_start_ = 0;
   int evaluated_ = 0;
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
@@ -122,7 +134,7 @@ private:
 };
 
 void company::equip_ranks() {
-  for (int rank = 0; rank < stages(); ++rank) {
+  for (int rank = 0; rank < plan_->ranks(); ++rank) {
     ranks_.push_back(std::make_unique<rank_resources>(*plan_, rank));
     if (real())
       ranks_.back()->computer =
@@ -136,61 +148,69 @@ void company::equip_ranks() {
 void company::equip_stages() {
   data_.resize(static_cast<std::size_t>(replicas()));
   tensors_.resize(index(replicas(), 0));
-  optimizers_.resize(static_cast<std::size_t>(stages()));
+  optimizers_.resize(shard_index({plan_->data, 0, 0}));
   if (!plan_->work)
     return;
   for (int r = 0; r < replicas(); ++r) {
     data_[static_cast<std::size_t>(r)] =
-      std::make_shared<data_pools>(*plan_, r, rank_of_stage({r, 0}).memory);
+      std::make_shared<data_pools>(*plan_, at(r, 0), rank_of_stage(at(r, 0)).memory);
     std::shared_ptr<pool> below;
     for (int s = 0; s < stages(); ++s) {
-      const hosted_stage where{r, s};
-      auto& rank = rank_of_stage(where);
+      auto& rank = rank_of_stage(at(r, s));
       std::shared_ptr<pool> above;
       if (s + 1 < stages())
-        above = boundary_pool(pools_of(*plan_, where), where, rank.memory);
+        above = boundary_pool(*plan_, at(r, s), rank.memory);
       tensors_[index(r, s)] = std::make_shared<stage_tensors>(
-        *plan_, where, rank.memory, rank.threads, below, above);
+        *plan_, at(r, s), rank.memory, rank.threads, below, above);
       below = above;
     }
   }
+  for (int d = 0; d < plan_->data; ++d)
+    for (int s = 0; s < stages(); ++s)
+      equip_optimizer({d, 0, s});
+}
+
+void company::equip_optimizer(position where) {
   const auto& work = *plan_->work;
-  for (int s = 0; s < stages(); ++s) {
-    std::vector<std::vector<parameter>> layout;
-    std::vector<std::int64_t> values;
-    for (int l = work.first_layers[static_cast<std::size_t>(s)];
-         l < work.first_layers[static_cast<std::size_t>(s) + 1]; ++l) {
-      layout.push_back(work.whole.layers[static_cast<std::size_t>(l)]->parameters());
-      values.push_back(work.whole.layers[static_cast<std::size_t>(l)]->bucket());
-    }
-    optimizers_[static_cast<std::size_t>(s)] = std::make_shared<optimizer>(
-      work.optimizer, std::move(layout), values, work.batch * plan_->dims.steps,
-      rank_of_stage({0, s}).memory);
+  auto& account = rank_of_stage(where).memory;
+  std::vector<std::vector<parameter>> layout;
+  std::vector<std::int64_t> values;
+  for (int l = work.first_layers[static_cast<std::size_t>(where.stage)];
+       l < work.first_layers[static_cast<std::size_t>(where.stage) + 1]; ++l) {
+    layout.push_back(work.whole.layers[static_cast<std::size_t>(l)]->parameters());
+    values.push_back(work.whole.layers[static_cast<std::size_t>(l)]->bucket());
   }
+  auto& memory = optimizers_[shard_index(where)];
+  memory.state = std::make_shared<optimizer>(work.optimizer, std::move(layout), values,
+                                             work.batch * plan_->dims.steps, account);
+  if (plan_->data > 1)
+    memory.pools = std::make_shared<exchange_pools>(*plan_, where, account);
 }
 
 void company::spawn(caf::actor_system& system) {
   coordinator_ = system.spawn(coordinator, shared(), board_);
   actors_.recorder = system.spawn(recorder, shared(), log_, board_);
-  for (int rank = 0; rank < stages(); ++rank)
+  for (int rank = 0; rank < plan_->ranks(); ++rank)
     actors_.schedulers.push_back(
       system.spawn(scheduler, shared(), rank,
                    ranks_[static_cast<std::size_t>(rank)]->computer->depth()));
   for (int r = 0; r < replicas(); ++r)
     for (int s = 0; s < stages(); ++s)
       actors_.stages.push_back(system.spawn(stage, shared(),
-                                            rank_of_stage({r, s}).computer.get(),
-                                            hosted_stage{r, s}, tensors_[index(r, s)]));
-  for (int s = 0; s < stages(); ++s) {
-    std::vector<device*> computers;
-    for (int r = 0; r < replicas(); ++r)
-      computers.push_back(rank_of_stage({r, s}).computer.get());
-    actors_.shards.push_back(system.spawn(optimizer_shard, shared(), s, computers,
-                                          optimizers_[static_cast<std::size_t>(s)]));
-  }
+                                            rank_of_stage(at(r, s)).computer.get(),
+                                            at(r, s), tensors_[index(r, s)]));
+  for (int d = 0; d < plan_->data; ++d)
+    for (int s = 0; s < stages(); ++s) {
+      const position where{d, 0, s};
+      std::vector<device*> computers;
+      for (int r = 0; r < directions(); ++r)
+        computers.push_back(rank_of_stage({d, r, s}).computer.get());
+      actors_.shards.push_back(system.spawn(optimizer_shard, shared(), where, computers,
+                                            optimizers_[shard_index(where)]));
+    }
   for (int r = 0; r < replicas(); ++r)
     actors_.data.push_back(
-      system.spawn(data_source, shared(), r, data_[static_cast<std::size_t>(r)],
+      system.spawn(data_source, shared(), at(r, 0), data_[static_cast<std::size_t>(r)],
                    actors_.stages[index(r, 0)], actors_.stages[index(r, stages() - 1)],
                    coordinator_));
 }
@@ -198,18 +218,14 @@ void company::spawn(caf::actor_system& system) {
 // The coordinator first: it must hear of whoever fails. First stages last: they begin.
 void company::wire() {
   post(meter_, coordinator_, actors_);
-  for (int s = 0; s < stages(); ++s) {
-    optimizer_shard_peers peers{{}, {actors_.shards.front()}, coordinator_};
-    if (s == 0) // only the first needs them all
-      peers.shards = actors_.shards;
-    for (int r = 0; r < replicas(); ++r)
-      peers.stages.push_back(actors_.stages[index(r, s)]);
-    post(meter_, actors_.shards[static_cast<std::size_t>(s)], std::move(peers));
-  }
-  for (int rank = 0; rank < stages(); ++rank) {
+  for (int d = 0; d < plan_->data; ++d)
+    for (int s = 0; s < stages(); ++s)
+      wire_optimizer({d, 0, s});
+  for (int rank = 0; rank < plan_->ranks(); ++rank) {
     scheduler_peers peers{{}, actors_.recorder, coordinator_};
-    for (const auto& where : hosted_by(plan_->sch.where, plan_->dims, rank))
-      peers.stages.push_back(actors_.stages[index(where.replica, where.stage)]);
+    for (const auto& where : plan_->hosted_by(rank))
+      peers.stages.push_back(
+        actors_.stages[index(plan_->replica_at(where), where.stage)]);
     post(meter_, actors_.schedulers[static_cast<std::size_t>(rank)], std::move(peers));
   }
   for (int s = stages(); s-- > 0;)
@@ -220,13 +236,30 @@ void company::wire() {
         peers.previous = actors_.stages[index(r, s - 1)];
       if (s + 1 < stages())
         peers.next = actors_.stages[index(r, s + 1)];
-      peers.scheduler = actors_.schedulers[static_cast<std::size_t>(
-        rank_of(plan_->sch.where, plan_->dims, {r, s}))];
-      peers.optimizer = actors_.shards[static_cast<std::size_t>(s)];
+      peers.scheduler =
+        actors_.schedulers[static_cast<std::size_t>(plan_->rank_of(at(r, s)))];
+      peers.optimizer = actors_.shards[shard_index(at(r, s))];
       peers.recorder = actors_.recorder;
       peers.coordinator = coordinator_;
       post(meter_, actors_.stages[index(r, s)], std::move(peers));
     }
+}
+
+void company::wire_optimizer(position where) {
+  const auto shard = [&](int data, int stage) {
+    return actors_.shards[shard_index({data, 0, stage})];
+  };
+  optimizer_shard_peers peers{{}, {shard(where.data, 0)}, {}, coordinator_};
+  if (where.stage == 0) // only the first needs them all
+    for (int s = 1; s < stages(); ++s)
+      peers.shards.push_back(shard(where.data, s));
+  if (plan_->data > 1)
+    for (int d = 0; d < plan_->data; ++d)
+      peers.others.push_back(shard(d, where.stage));
+  for (int r = 0; r < directions(); ++r)
+    peers.stages.push_back(
+      actors_.stages[index(plan_->replica_at({where.data, r, 0}), where.stage)]);
+  post(meter_, actors_.shards[shard_index(where)], std::move(peers));
 }
 
 void company::report_now_and_then() {
@@ -438,7 +471,7 @@ namespace {
 /// What the actors of a rank take, and a check of its program: measured, rounded up.
 std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
   constexpr std::int64_t bytes_a_rank = 20'000;
-  return {plan.dims.stages
+  return {plan.ranks()
           * (bytes_a_rank + std::int64_t{settled(plan.sch, plan.dims).total()})};
 }
 
@@ -476,13 +509,21 @@ std::string far_too_large(const run_plan& plan) {
 
 std::string refusal(const run_plan& plan) {
   if (auto wrong = refusal(plan.sch, plan.dims); !wrong.empty())
-    return wrong;
+    return plan.data == 1
+             ? wrong
+             : wrong + " (each of " + std::to_string(plan.data) + " data replicas has "
+                 + std::to_string(plan.dims.microbatches) + " microbatches of a batch)";
+  if (plan.data > 1 && plan.sch.local_rule())
+    return plan.sch.name
+           + "'s stages update when they have enough gradients, so data replicas have "
+             "no common updates to sum gradients for: give it one, or name other "
+             "schedules";
   if (!plan.work)
     return too_large(bytes_of_actors(plan));
   const auto& work = *plan.work;
-  if (work.batch < plan.dims.microbatches)
+  if (const int pieces = plan.batches().microbatches; work.batch < pieces)
     return "a batch of " + std::to_string(work.batch) + " samples cannot be cut into "
-           + std::to_string(plan.dims.microbatches)
+           + std::to_string(pieces)
            + " microbatches: there must be at least one sample in each";
   if (work.batch > std::numeric_limits<std::int32_t>::max())
     return "a batch is at most 2,147,483,647 samples";

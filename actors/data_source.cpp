@@ -5,11 +5,11 @@
 
 namespace troupe {
 
-data_pools::data_pools(const run_plan& plan, int replica, memory_account& account)
-  : inputs("samples", pools_of(plan, {replica, 0}).input_slots,
-           pools_of(plan, {replica, 0}).input, account),
-    labels("labels", pools_of(plan, {replica, 0}).input_slots,
-           pools_of(plan, {replica, 0}).labels, account) {
+data_pools::data_pools(const run_plan& plan, position first, memory_account& account)
+  : inputs("samples", pools_of(plan, first).input_slots, pools_of(plan, first).input,
+           account),
+    labels("labels", pools_of(plan, first).input_slots, pools_of(plan, first).labels,
+           account) {
   // nop
 }
 
@@ -22,12 +22,12 @@ void send(self_pointer self, const Handle& to, Message&& what) {
   tell(self, *self->state.shared.meter, to, std::forward<Message>(what));
 }
 
-tensor_header header_of(const run_plan& plan, int replica, int microbatch) {
+tensor_header header_of(const run_plan& plan, position where, int microbatch) {
   return {.step = microbatch / plan.dims.microbatches,
           .microbatch = microbatch,
-          .replica = replica,
+          .replica = plan.replica_at(where),
           .stage = 0,
-          .samples = plan.batches().samples_of(microbatch),
+          .samples = plan.samples_of(where.data, microbatch),
           .values = 0,
           .version = 0};
 }
@@ -40,8 +40,10 @@ void read_and_send(self_pointer self, tensor_header header) {
   const auto values = work.whole.layers.front()->input();
   const auto input = state.pools->inputs.acquire(),
              answers = state.pools->labels.acquire();
+  const auto first_sample = plan.batches().first_of(
+    plan.microbatch_of_all(state.where.data, header.microbatch));
   for (std::int64_t i = 0; i < header.samples; ++i)
-    work.data->training(plan.batches().first_of(header.microbatch) + i,
+    work.data->training(first_sample + i,
                         {input.integers() + i * values, input.data() + i * values,
                          answers.integers() + i * work.whole.rows});
   header.values = work.whole.rows;
@@ -57,9 +59,9 @@ void send_next(self_pointer self) {
   const auto& plan = *state.shared.plan;
   if (state.sent == microbatches_of_replica(plan.sch, plan.dims))
     return;
-  const auto header =
-    header_of(plan, state.replica,
-              microbatch_of(plan.sch.where, plan.dims, state.replica, state.sent++));
+  const auto header = header_of(
+    plan, state.where,
+    microbatch_of(plan.sch.where, plan.dims, state.where.replica, state.sent++));
   if (state.pools)
     read_and_send(self, header);
   else
@@ -69,13 +71,13 @@ void send_next(self_pointer self) {
 } // namespace
 
 data_source_actor::behavior_type data_source(self_pointer self, props shared,
-                                             int replica,
+                                             position where,
                                              std::shared_ptr<data_pools> pools,
                                              stage_actor first, stage_actor last,
                                              coordinator_actor coordinator) {
   auto& state = self->state;
   state.shared = std::move(shared);
-  state.replica = replica;
+  state.where = where;
   state.pools = std::move(pools);
   state.first = std::move(first);
   state.last = std::move(last);

@@ -14,7 +14,7 @@ namespace troupe {
 
 /// The buffers that samples and labels travel in.
 struct data_pools {
-  data_pools(const run_plan& plan, int replica, memory_account& account);
+  data_pools(const run_plan& plan, position first, memory_account& account);
 
   pool inputs, labels;
 };
@@ -22,7 +22,7 @@ struct data_pools {
 struct data_source_state {
   std::string name = "data_source";
   props shared;
-  int replica = 0;
+  position where{};                  ///< The first stage of its replica.
   int sent = 0;                      ///< Of the replica's microbatches.
   std::shared_ptr<data_pools> pools; ///< Null in a simulation.
   stage_actor first;
@@ -34,7 +34,7 @@ struct data_source_state {
 /// asks for one, and its last stage the labels.
 data_source_actor::behavior_type
 data_source(data_source_actor::stateful_pointer<data_source_state> self, props shared,
-            int replica, std::shared_ptr<data_pools> pools, stage_actor first,
+            position where, std::shared_ptr<data_pools> pools, stage_actor first,
             stage_actor last, coordinator_actor coordinator);
 
 } // namespace troupe

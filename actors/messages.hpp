@@ -2,6 +2,7 @@
 
 #include "actors/record.hpp"
 #include "kernels/cross_entropy.hpp"
+#include "messaging/collective_message.hpp"
 #include "messaging/tensor_message.hpp"
 #include "schedules/action.hpp"
 
@@ -54,6 +55,14 @@ struct demand {};
 
 // -- between stages and optimizer shards
 // ------------------------------------------------
+
+/// Stage to shard, before all data replicas have summed: a layer's gradients of this
+/// update are complete.
+struct bucket_ready {
+  int replica; ///< Within the data replica.
+  int bucket;
+  buffer gradients; ///< Empty where nothing is computed.
+};
 
 /// Stage to shard: its gradients, and where the next version belongs. The handles keep
 /// the buffers; all are empty where nothing is computed.
@@ -195,12 +204,12 @@ using stage_actor =
                    caf::reacts_to<mail::collect>, caf::reacts_to<mail::explain>,
                    caf::reacts_to<struct stage_peers>>;
 
-using optimizer_shard_actor =
-  caf::typed_actor<caf::reacts_to<mail::update_request>,
-                   caf::reacts_to<mail::update_go>, caf::reacts_to<mail::norm_part>,
-                   caf::reacts_to<mail::clip_by>, caf::reacts_to<mail::ended>,
-                   caf::reacts_to<mail::explain>,
-                   caf::reacts_to<struct optimizer_shard_peers>>;
+using optimizer_shard_actor = caf::typed_actor<
+  caf::reacts_to<mail::bucket_ready>, caf::reacts_to<collective_message>,
+  caf::reacts_to<mail::update_request>, caf::reacts_to<mail::update_go>,
+  caf::reacts_to<mail::norm_part>, caf::reacts_to<mail::clip_by>,
+  caf::reacts_to<mail::ended>, caf::reacts_to<mail::explain>,
+  caf::reacts_to<struct optimizer_shard_peers>>;
 
 using recorder_actor =
   caf::typed_actor<caf::reacts_to<mail::samples>, caf::reacts_to<mail::sums>,
@@ -235,7 +244,8 @@ struct stage_peers {
 
 struct optimizer_shard_peers {
   std::vector<stage_actor> stages;           ///< The replicas of its stage.
-  std::vector<optimizer_shard_actor> shards; ///< Of all stages.
+  std::vector<optimizer_shard_actor> shards; ///< Of all stages of its data replica.
+  std::vector<optimizer_shard_actor> others; ///< Of its stage in all data replicas.
   coordinator_actor coordinator;
 };
 
@@ -258,6 +268,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::paused)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::demand)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::collective_message)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::bucket_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_waits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_ready)

@@ -9,33 +9,77 @@
 
 namespace troupe {
 
-optimizer_core::optimizer_core(const run_plan& plan, int stage,
-                               std::shared_ptr<optimizer> state)
-  : stage_(stage),
+namespace {
+
+/// Adds the first `values` of one buffer to another's.
+void add(const buffer& from, std::int64_t values, const buffer& to) {
+  const auto* in = from.data();
+  auto* out = to.data();
+  for (std::int64_t i = 0; i < values; ++i)
+    out[i] += in[i];
+}
+
+} // namespace
+
+optimizer_core::optimizer_core(const run_plan& plan, position where,
+                               optimizer_memory memory)
+  : stage_(where.stage),
     clip_(plan.work ? plan.work->optimizer.clip : 0),
     scope_(plan.work ? plan.work->optimizer.scope : clip_scope::stage),
-    state_(std::move(state)),
+    state_(std::move(memory.state)),
     parts_(static_cast<std::size_t>(replicas_of(plan.sch.where))) {
+  if (plan.data > 1)
+    exchange_.emplace(plan, where, std::move(memory.pools));
   if (!plan.work)
     return;
-  if (stage == 0)
+  if (stage_ == 0)
     gathered_.resize(static_cast<std::size_t>(plan.dims.stages));
   const auto& first = plan.work->first_layers;
-  for (int l = first[static_cast<std::size_t>(stage)];
-       l < first[static_cast<std::size_t>(stage) + 1]; ++l)
+  for (int l = first[static_cast<std::size_t>(stage_)];
+       l < first[static_cast<std::size_t>(stage_) + 1]; ++l)
     buckets_.push_back(plan.work->whole.layers[static_cast<std::size_t>(l)]->bucket());
 }
 
-bool optimizer_core::take(const mail::update_request& part) {
-  parts_[static_cast<std::size_t>(part.what.replica)] = part;
-  return missing() < 0;
+std::vector<collective_message> optimizer_core::take(const mail::bucket_ready& part) {
+  const auto b = static_cast<std::size_t>(part.bucket);
+  ready_.resize(std::max(ready_.size(), b + 1));
+  auto& bucket = ready_[b];
+  bucket.of.resize(parts_.size());
+  bucket.of[static_cast<std::size_t>(part.replica)] = part.gradients;
+  if (++bucket.count < static_cast<int>(parts_.size()))
+    return {};
+  const auto all = std::exchange(bucket, {}).of;
+  if (!state_)
+    return exchange_->begin(part.bucket, nullptr);
+  for (std::size_t r = 1; r < all.size(); ++r)
+    add(all[r], buckets_[b], all.front());
+  return exchange_->begin(part.bucket, all.front().data());
 }
 
-int optimizer_core::missing() const {
+std::vector<collective_message> optimizer_core::take(const collective_message& part) {
+  return exchange_->take(part);
+}
+
+void optimizer_core::take(const mail::update_request& part) {
+  parts_[static_cast<std::size_t>(part.what.replica)] = part;
+}
+
+bool optimizer_core::has_all_parts() const {
+  return std::ranges::all_of(parts_, [](const auto& p) { return p.has_value(); });
+}
+
+bool optimizer_core::complete() const {
+  return has_all_parts() && (!exchange_ || exchange_->done());
+}
+
+std::string optimizer_core::missing() const {
   for (std::size_t r = 0; r < parts_.size(); ++r)
     if (!parts_[r])
-      return static_cast<int>(r);
-  return -1;
+      return "the gradients of replica " + std::to_string(r);
+  if (exchange_ && !exchange_->done())
+    if (const auto other = exchange_->waits_for())
+      return "the gradients of data replica " + std::to_string(*other);
+  return {};
 }
 
 bool optimizer_core::needs_norm() const {
@@ -43,18 +87,15 @@ bool optimizer_core::needs_norm() const {
 }
 
 // The sum over replicas is in the first one's buffers, and its samples count for all.
+// An exchange has added the buffers already.
 void optimizer_core::add_replicas() {
   if (std::exchange(added_, true))
     return;
   auto& sum = *parts_.front();
   for (std::size_t r = 1; r < parts_.size(); ++r) {
     sum.samples += parts_[r]->samples;
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      const auto* from = parts_[r]->gradients[b].data();
-      auto* to = sum.gradients[b].data();
-      for (std::int64_t i = 0; i < buckets_[b]; ++i)
-        to[i] += from[i];
-    }
+    for (std::size_t b = 0; b < buckets_.size() && !exchange_; ++b)
+      add(parts_[r]->gradients[b], buckets_[b], sum.gradients[b]);
   }
 }
 
@@ -113,6 +154,8 @@ void optimizer_core::applied() {
   made_by_ = -1;
   applied_ = 0;
   factor_ = 1;
+  if (exchange_)
+    exchange_->next_update();
 }
 
 std::optional<double> optimizer_core::gather(const mail::norm_part& part) {
@@ -141,6 +184,24 @@ const stage_actor& stage_of(self_pointer self, int replica) {
   return self->state.peers.stages[static_cast<std::size_t>(replica)];
 }
 
+/// Sends to another data replica; in virtual time it takes as long as the link says.
+void ship(self_pointer self, collective_message what) {
+  auto& state = self->state;
+  const auto& shared = state.shared;
+  const auto& to = state.peers.others[static_cast<std::size_t>(what.to)];
+  const auto arrival =
+    shared.clock == nullptr
+      ? 0
+      : state.to_others->send(static_cast<double>(what.bytes()), shared.clock->now());
+  if (shared.clock == nullptr || arrival == shared.clock->now()) {
+    send(self, to, std::move(what));
+    return;
+  }
+  shared.clock->at(arrival, [meter = shared.meter, to, what = std::move(what)] {
+    post(*meter, to, collective_message{what});
+  });
+}
+
 void enqueue(self_pointer self, work what, const action& a) {
   auto& state = self->state;
   state.computers[static_cast<std::size_t>(a.replica)]->enqueue(
@@ -160,16 +221,21 @@ void wake_all(self_pointer self) {
     send(self, replica, mail::update_ready{});
 }
 
+void measure(self_pointer self, int replica) {
+  self->state.measuring = true;
+  enqueue(self, self->state.core->measure(), {op::update, replica, 0, 0});
+}
+
 // An update that is nobody else's business is made at once. Others wait until all parts
 // are there, so that a rank gives all the parts it can before it makes the first
 // update.
 void take(self_pointer self, const mail::update_request& part) {
   auto& state = self->state;
   const int replica = part.what.replica;
-  const bool complete = state.core->take(part);
+  state.core->take(part);
+  const bool complete = state.core->complete();
   if (complete && state.core->needs_norm()) {
-    state.measuring = true;
-    enqueue(self, state.core->measure(), {op::update, replica, 0, 0});
+    measure(self, replica);
   } else if (complete && state.peers.stages.size() == 1) {
     apply(self, replica);
   } else {
@@ -177,6 +243,31 @@ void take(self_pointer self, const mail::update_request& part) {
     if (complete)
       wake_all(self);
   }
+}
+
+/// Takes what the exchange with other data replicas brings. If the update has been
+/// waiting for that alone, a replica may go on and measure the norm, or all and update.
+template <class Message>
+void take_for_exchange(self_pointer self, const Message& part) {
+  auto& state = self->state;
+  const bool was_complete = state.core->complete();
+  for (auto& message : state.core->take(part))
+    ship(self, std::move(message));
+  if (was_complete || !state.core->complete())
+    return;
+  state.norm_is_next = state.core->needs_norm();
+  if (state.norm_is_next)
+    send(self, state.peers.stages.front(), mail::update_ready{});
+  else
+    wake_all(self);
+}
+
+/// A replica's update is granted again.
+void go_on(self_pointer self, int replica) {
+  if (std::exchange(self->state.norm_is_next, false))
+    measure(self, replica);
+  else
+    apply(self, replica);
 }
 
 void finish(self_pointer self, const mail::ended& end) {
@@ -192,29 +283,30 @@ void finish(self_pointer self, const mail::ended& end) {
 }
 
 mail::waiting_for explain(self_pointer self) {
-  const int missing = self->state.core->missing();
-  return {self->state.name,
-          missing >= 0 ? "the gradients of replica " + std::to_string(missing) : "",
-          ""};
+  return {self->state.name, self->state.core->missing(), ""};
 }
 
 } // namespace
 
-optimizer_shard_actor::behavior_type
-optimizer_shard(self_pointer self, props shared, int stage,
-                std::vector<device*> computers,
-                std::shared_ptr<optimizer> optimizer_of_stage) {
+optimizer_shard_actor::behavior_type optimizer_shard(self_pointer self, props shared,
+                                                     position where,
+                                                     std::vector<device*> computers,
+                                                     optimizer_memory memory) {
   auto& state = self->state;
-  state.name = "optimizer of stage " + std::to_string(stage);
-  state.core = std::make_unique<optimizer_core>(*shared.plan, stage,
-                                                std::move(optimizer_of_stage));
+  state.name = shared.plan->optimizer_of(where);
+  state.core = std::make_unique<optimizer_core>(*shared.plan, where, std::move(memory));
+  state.to_others.emplace(shared.plan->link);
   state.shared = std::move(shared);
   state.computers = std::move(computers);
   report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter, [self](const mail::update_request& part) { take(self, part); }),
-    hear(self, meter, [self](const mail::update_go& go) { apply(self, go.replica); }),
+    hear(self, meter, [self](const mail::update_go& go) { go_on(self, go.replica); }),
+    hear(self, meter,
+         [self](const mail::bucket_ready& b) { take_for_exchange(self, b); }),
+    hear(self, meter,
+         [self](const collective_message& m) { take_for_exchange(self, m); }),
     hear(self, meter,
          [self](const mail::norm_part& part) {
            if (const auto factor = self->state.core->gather(part))

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "actors/gradient_exchange.hpp"
 #include "actors/messages.hpp"
+#include "actors/port.hpp"
 #include "actors/props.hpp"
 #include "models/optimizer.hpp"
 
@@ -14,15 +16,30 @@
 
 namespace troupe {
 
+/// What an optimizer shard computes with; both are null where it does not.
+struct optimizer_memory {
+  std::shared_ptr<optimizer> state;
+  std::shared_ptr<exchange_pools> pools; ///< Null too without other data replicas.
+};
+
 /// The update of one stage and its replicas: gathers their gradients, adds them in
-/// replica order, and writes the next version to each. Without an optimizer it only
-/// keeps count.
+/// replica order and then, by an exchange, those of all data replicas, and writes the
+/// next version to each. Without an optimizer it only keeps count.
 class optimizer_core {
 public:
-  optimizer_core(const run_plan& plan, int stage, std::shared_ptr<optimizer> state);
+  /// \param where any replica of the stage
+  optimizer_core(const run_plan& plan, position where, optimizer_memory memory);
 
-  /// Takes a replica's part; true if it was the last one missing.
-  bool take(const mail::update_request& part);
+  /// A replica's gradients of a bucket are complete. Returns what other data replicas
+  /// are to be sent.
+  std::vector<collective_message> take(const mail::bucket_ready& part);
+  std::vector<collective_message> take(const collective_message& message);
+
+  /// Whether all that others have to give to this update is here.
+  bool complete() const;
+
+  /// Takes a replica's part.
+  void take(const mail::update_request& part);
 
   /// Whether the norm over all stages must be known before the update.
   bool needs_norm() const;
@@ -42,8 +59,8 @@ public:
   /// A replica has its new version; with the last one the update is over.
   void applied();
 
-  /// A replica whose part is missing, or -1.
-  int missing() const;
+  /// Whom it waits for, in words; empty: nobody.
+  std::string missing() const;
 
   // For the shard of stage 0: gathers all stages' parts. Returns the factor when all
   // are there.
@@ -51,11 +68,19 @@ public:
 
 private:
   void add_replicas();
+  bool has_all_parts() const;
 
   int stage_;
   double clip_;
   clip_scope scope_;
-  std::shared_ptr<optimizer> state_;                       // null in a simulation
+  std::shared_ptr<optimizer> state_; // null in a simulation
+  std::optional<gradient_exchange> exchange_;
+  /// The gradients of one bucket that replicas have completed.
+  struct ready_bucket {
+    int count = 0;
+    std::vector<buffer> of; // a replica each
+  };
+  std::vector<ready_bucket> ready_;
   std::vector<std::int64_t> buckets_;                      // values of each
   std::vector<std::optional<mail::update_request>> parts_; // a replica each
   bool added_ = false;
@@ -72,13 +97,15 @@ struct optimizer_shard_state {
   std::vector<device*> computers; ///< Of each replica's rank.
   std::unique_ptr<optimizer_core> core;
   optimizer_shard_peers peers;
-  bool measuring = false; ///< The work under way is that of the norm.
+  std::optional<port> to_others; ///< In virtual time.
+  bool measuring = false;        ///< The work under way is that of the norm.
+  bool norm_is_next = false;     ///< The next replica to go on is to measure it.
 };
 
-/// Holds the optimizer state of one stage, and makes its versions.
+/// Holds the optimizer state of one stage of a data replica, and makes its versions.
 optimizer_shard_actor::behavior_type
 optimizer_shard(optimizer_shard_actor::stateful_pointer<optimizer_shard_state> self,
-                props shared, int stage, std::vector<device*> computers,
-                std::shared_ptr<optimizer> optimizer_of_stage);
+                props shared, position where, std::vector<device*> computers,
+                optimizer_memory memory);
 
 } // namespace troupe

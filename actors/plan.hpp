@@ -1,7 +1,9 @@
 #pragma once
 
+#include "actors/mesh.hpp"
 #include "actors/record.hpp"
 #include "kernels/virtual_clock.hpp"
+#include "messaging/collective_order.hpp"
 #include "models/batching.hpp"
 #include "models/data/data_set.hpp"
 #include "models/optimizer.hpp"
@@ -14,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -25,6 +28,8 @@ struct link_cost {
   nanoseconds latency = 0;
   double bytes_per_second = 0; ///< 0: bytes take no time.
   double bytes = 0;            ///< A message's, where nothing is computed.
+  double gradient_bytes = 0;   ///< A stage's gradients', where nothing is computed,
+  int buckets = 1;             ///< and in how many pieces they are exchanged.
 
   nanoseconds of(double message_bytes) const;
 };
@@ -49,7 +54,13 @@ struct progress {
 /// A run: what is computed, by which schedule, on which clock.
 struct run_plan {
   schedule sch;
-  shape dims;
+  shape dims; ///< Of one data replica: its share of the microbatches.
+
+  int data = 1; ///< Replicas of the whole pipeline, each with a share of every batch.
+  /// How data replicas sum their gradients: an all_reduce. Not null if there are
+  /// several.
+  const collective_order* exchange = nullptr;
+
   std::optional<training> work;
 
   clock_kind clock = clock_kind::real;
@@ -76,8 +87,31 @@ struct run_plan {
   /// Set from outside to end the run after the actions at hand. May be null.
   const std::atomic<bool>* interrupted = nullptr;
 
-  batching batches() const {
-    return {work ? work->batch : dims.microbatches, dims.microbatches};
+  /// Pipelines in all: data replicas, in each direction of the schedule.
+  int replicas() const { return data * replicas_of(sch.where); }
+  int ranks() const { return data * dims.stages; }
+
+  /// A stage's pipeline among all of them, and what the stage is called.
+  int replica_at(position p) const {
+    return p.data * replicas_of(sch.where) + p.replica;
+  }
+  std::string name_of(position p) const;
+  std::string optimizer_of(position p) const;
+
+  int rank_of(position p) const;
+
+  /// What a rank hosts, by stage.
+  std::vector<position> hosted_by(int rank) const;
+
+  /// How all data replicas' samples make batches.
+  batching batches() const;
+
+  /// A data replica's microbatch, counted over those of all: each has an equal
+  /// contiguous share of a batch.
+  int microbatch_of_all(int of_data, int microbatch) const;
+
+  std::int64_t samples_of(int of_data, int microbatch) const {
+    return batches().samples_of(microbatch_of_all(of_data, microbatch));
   }
 };
 

@@ -63,8 +63,11 @@ plain_plan plain_of(const run_plan& plan) {
           .data = *work.data,
           .batches = plan.batches(),
           .steps = plan.dims.steps,
-          .replicas = replicas_of(plan.sch.where),
-          .update_every = update_size(plan.sch, plan.dims),
+          .replicas = plan.replicas(),
+          .update_every =
+            update_size(plan.sch, plan.dims) / replicas_of(plan.sch.where),
+          .sum = [&plan](const std::vector<float*>& arrays,
+                         std::int64_t n) { sum_replicas(plan, arrays, n); },
           .optimizer = work.optimizer,
           .weights = work.weights};
 }
@@ -72,8 +75,9 @@ plain_plan plain_of(const run_plan& plan) {
 /// The formula's training: each stage reads the version that the schedule names.
 proof by_formula(const run_plan& plan, const run_result& result) {
   auto plain = plain_of(plan);
-  plain.reads = [&plan](int stage, int microbatch) {
-    return *version_read(plan.sch, plan.dims, stage, microbatch);
+  plain.reads = [&plan](int stage, int k) {
+    return *version_read(plan.sch, plan.dims, stage,
+                         microbatch_of(plan.sch.where, plan.dims, 0, k));
   };
   return compared("formula", plan, result, train_plainly(plain));
 }

@@ -30,7 +30,9 @@ struct run_log {
   std::vector<mail::microbatch_loss> microbatches; ///< By number; samples 0: not there.
 
 private:
-  int complete_ = 0; // microbatches, from 0 on without a gap
+  std::vector<int> order_;   // of microbatches: entry by entry, replica by replica
+  std::size_t complete_ = 0; // of those, without a gap
+  std::int64_t samples_ = 0; // of those
 };
 
 struct recorder_state {

@@ -1,6 +1,7 @@
 #include "actors/replay.hpp"
 
 #include "actors/recorder.hpp"
+#include "messaging/sum_in_order.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +18,7 @@ using buckets = std::vector<values>;
 
 /// One replica of one stage, at a place in what it did.
 struct replayed_stage {
-  hosted_stage where;
+  position where;
   slice<float> layers;
   std::vector<sample> todo;
   std::size_t next = 0;
@@ -52,9 +53,11 @@ public:
   replaying(const run_plan& plan, const record& ran)
     : plan_(plan), work_(*plan.work), log_(plan), threads_(1) {
     const auto slices = slice<float>::cut_at(work_.whole, work_.first_layers, 1);
-    for (int replica = 0; replica < replicas_of(plan.sch.where); ++replica)
+    const int directions = replicas_of(plan.sch.where);
+    for (int replica = 0; replica < plan.replicas(); ++replica)
       for (int s = 0; s < plan.dims.stages; ++s)
-        add_stage({replica, s}, slices[static_cast<std::size_t>(s)], ran);
+        add_stage({replica / directions, replica % directions, s},
+                  slices[static_cast<std::size_t>(s)], ran);
     for (int s = 0; s < plan.dims.stages; ++s)
       add_optimizer(slices[static_cast<std::size_t>(s)]);
   }
@@ -84,11 +87,10 @@ public:
   }
 
 private:
-  void add_stage(hosted_stage where, const slice<float>& layers, const record& ran) {
+  void add_stage(position where, const slice<float>& layers, const record& ran) {
     replayed_stage stage{where, layers};
-    const int rank = rank_of(plan_.sch.where, plan_.dims, where);
-    for (const auto& s : ran[static_cast<std::size_t>(rank)])
-      if (hosted_stage{s.what.replica, s.what.stage} == where
+    for (const auto& s : ran[static_cast<std::size_t>(plan_.rank_of(where))])
+      if (hosted_stage{s.what.replica, s.what.stage} == where.hosted()
           && (s.what.what != op::update || s.gradients > 0))
         stage.todo.push_back(s);
     auto& initial = stage.versions[0];
@@ -117,7 +119,8 @@ private:
     return stages_[static_cast<std::size_t>(replica * plan_.dims.stages + stage)];
   }
 
-  kept& of(const action& a) { return kept_[{a.stage, a.microbatch}]; }
+  /// What a stage keeps of a microbatch, counted over those of all data replicas.
+  kept& of(int stage, int microbatch) { return kept_[{stage, microbatch}]; }
 
   /// Does the next thing of a stage; false if its input is not there yet.
   bool step(replayed_stage& stage) {
@@ -125,36 +128,38 @@ private:
     const auto& a = s.what;
     if (a.what == op::update)
       return update(stage);
-    auto& k = of(a);
+    const int n = plan_.microbatch_of_all(stage.where.data, a.microbatch);
+    auto& k = of(a.stage, n);
     if (a.what == op::forward && stage.layers.is_first() && k.tokens.empty())
-      read(a);
+      read(n);
     if (a.what == op::forward && k.input.empty())
       return false;
     if (a.what != op::forward && !stage.layers.is_last() && k.from_above.empty())
       return false;
-    compute(stage, s, k);
+    compute(stage, s, n);
     ++stage.next;
     stage.forget();
     return true;
   }
 
-  void read(const action& a) {
-    auto& first = of({op::forward, a.replica, 0, a.microbatch});
-    auto& last = labels_[a.microbatch];
-    const auto samples = plan_.batches().samples_of(a.microbatch);
+  void read(int microbatch) {
+    auto& first = of(0, microbatch);
+    auto& last = labels_[microbatch];
+    const auto samples = plan_.batches().samples_of(microbatch);
     const auto input = work_.whole.layers.front()->input(), rows = work_.whole.rows;
     first.tokens.resize(static_cast<std::size_t>(samples * input));
     first.input.resize(static_cast<std::size_t>(samples * input));
     last.resize(static_cast<std::size_t>(samples * rows));
     for (std::int64_t i = 0; i < samples; ++i)
-      work_.data->training(plan_.batches().first_of(a.microbatch) + i,
+      work_.data->training(plan_.batches().first_of(microbatch) + i,
                            {first.tokens.data() + i * input,
                             first.input.data() + i * input, last.data() + i * rows});
   }
 
-  void compute(replayed_stage& stage, const sample& s, kept& k) {
+  void compute(replayed_stage& stage, const sample& s, int microbatch) {
     const auto& a = s.what;
-    const auto samples = plan_.batches().samples_of(a.microbatch);
+    auto& k = of(a.stage, microbatch);
+    const auto samples = plan_.batches().samples_of(microbatch);
     const auto sizes = stage.layers.sizes(samples);
     if (!stage.versions.contains(s.version))
       throw std::logic_error(to_string(a, true) + " read version "
@@ -168,7 +173,7 @@ private:
     p.samples = samples;
     p.tokens = k.tokens.data();
     p.input = k.input.data();
-    p.labels = labels_[a.microbatch].data();
+    p.labels = labels_[microbatch].data();
     p.output = output.data();
     p.stash = k.stash.data();
     p.output_gradient = k.from_above.data();
@@ -182,10 +187,9 @@ private:
     if (a.what == op::forward) {
       const auto loss = stage.layers.forward(p);
       if (stage.layers.is_last())
-        log_.add(plan_, {a.microbatch, samples, loss});
+        log_.add(plan_, {microbatch, samples, loss});
       else
-        of({op::forward, a.replica, a.stage + 1, a.microbatch}).input =
-          std::move(output);
+        of(a.stage + 1, microbatch).input = std::move(output);
       return;
     }
     if (a.what == op::backward)
@@ -195,12 +199,11 @@ private:
     else
       stage.layers.weight_gradient(p);
     if (a.what != op::weight_gradient && a.stage > 0)
-      of({op::backward, a.replica, a.stage - 1, a.microbatch}).from_above =
-        std::move(down);
+      of(a.stage - 1, microbatch).from_above = std::move(down);
     if (a.what != op::input_gradient) {
       ++stage.summed;
       stage.samples += samples;
-      kept_.erase({a.stage, a.microbatch});
+      kept_.erase({a.stage, microbatch});
     }
   }
 
@@ -209,7 +212,7 @@ private:
     std::vector<replayed_stage*> result;
     const bool all =
       work_.optimizer.clip > 0 && work_.optimizer.scope == clip_scope::network;
-    for (int r = 0; r < replicas_of(plan_.sch.where); ++r)
+    for (int r = 0; r < plan_.replicas(); ++r)
       for (int s = 0; s < plan_.dims.stages; ++s)
         if (all || s == stage.where.stage)
           result.push_back(&stage_at(r, s));
@@ -226,9 +229,8 @@ private:
     std::map<int, std::int64_t> samples; // by stage, over replicas
     for (auto* other : all)
       samples[other->where.stage] += other->samples;
-    for (auto* other : all)
-      if (other->where.replica > 0)
-        add(other->sum, stage_at(0, other->where.stage).sum);
+    for (const auto& [s, count] : samples)
+      add_replicas(s);
     double squares = 0;
     for (const auto& [s, count] : samples)
       for (const double part : optimizers_[static_cast<std::size_t>(s)].squares(
@@ -247,10 +249,14 @@ private:
     return true;
   }
 
-  static void add(const buckets& from, buckets& to) {
-    for (std::size_t b = 0; b < to.size(); ++b)
-      for (std::size_t i = 0; i < to[b].size(); ++i)
-        to[b][i] += from[b][i];
+  void add_replicas(int s) {
+    for (std::size_t b = 0; b < stage_at(0, s).sum.size(); ++b) {
+      std::vector<float*> arrays;
+      for (int r = 0; r < plan_.replicas(); ++r)
+        arrays.push_back(stage_at(r, s).sum[b].data());
+      sum_replicas(plan_, arrays,
+                   static_cast<std::int64_t>(stage_at(0, s).sum[b].size()));
+    }
   }
 
   void make_version(int s, std::int64_t samples, double factor) {
@@ -260,7 +266,7 @@ private:
     optimizers_[static_cast<std::size_t>(s)].update(
       samples, factor, readable(first.sum), readable(first.versions.at(from)),
       writable(next));
-    for (int r = 0; r < replicas_of(plan_.sch.where); ++r)
+    for (int r = 0; r < plan_.replicas(); ++r)
       stage_at(r, s).versions[from + 1] = next;
   }
 
@@ -271,11 +277,28 @@ private:
   memory_account account_;
   std::vector<replayed_stage> stages_; // of replica 0, then of 1
   std::vector<optimizer> optimizers_;
-  std::map<std::pair<int, int>, kept> kept_; // by stage and microbatch
+  std::map<std::pair<int, int>, kept> kept_; // by stage and microbatch of all
   std::map<int, std::vector<std::int32_t>> labels_;
 };
 
 } // namespace
+
+void sum_replicas(const run_plan& plan, const std::vector<float*>& arrays,
+                  std::int64_t n) {
+  const auto directions = static_cast<std::size_t>(replicas_of(plan.sch.where));
+  std::vector<const float*> of_data;
+  for (std::size_t r = 0; r < arrays.size(); r += directions) {
+    for (auto d = r + 1; d < r + directions; ++d)
+      for (std::int64_t i = 0; i < n; ++i)
+        arrays[r][i] += arrays[d][i];
+    of_data.push_back(arrays[r]);
+  }
+  if (plan.data == 1)
+    return;
+  const auto sum = sum_in_order(plan.exchange->name, of_data,
+                                chunks::even(n, plan.exchange->chunks(plan.data)));
+  std::ranges::copy(sum, arrays.front());
+}
 
 trained replay(const run_plan& plan, const record& ran) {
   return replaying{plan, ran}.run();

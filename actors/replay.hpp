@@ -12,4 +12,9 @@ namespace troupe {
 /// cannot have happened
 trained replay(const run_plan& plan, const record& ran);
 
+/// Sums n values of all pipelines' arrays into the first, in the order in which a run
+/// of this plan does: the directions of each data replica, then those by its exchange.
+void sum_replicas(const run_plan& plan, const std::vector<float*>& arrays,
+                  std::int64_t n);
+
 } // namespace troupe

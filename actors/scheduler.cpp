@@ -8,18 +8,18 @@
 
 namespace troupe {
 
-scheduler_core::scheduler_core(const run_plan& plan, int rank, int depth)
-  : rank_(rank),
+scheduler_core::scheduler_core(std::shared_ptr<const run_plan> plan, int rank,
+                               int depth)
+  : plan_(std::move(plan)),
+    rank_(rank),
     depth_(depth),
-    where_(plan.sch.where),
-    dims_(plan.dims),
-    hosted_(hosted_by(plan.sch.where, plan.dims, rank)),
-    order_(make_order(plan.sch, plan.dims, rank)) {
-  if (plan.evaluate_every == 0)
+    hosted_(plan_->hosted_by(rank)),
+    order_(make_order(plan_->sch, plan_->dims, rank % plan_->dims.stages)) {
+  if (plan_->evaluate_every == 0 || hosted_.front().data > 0)
     return;
-  const int share = plan.dims.microbatches / replicas_of(plan.sch.where);
-  backwards_to_evaluation_ = std::int64_t{plan.evaluate_every} * share;
-  copies_ = pools_of(plan, hosted_stage{0, rank}).snapshots;
+  const int share = plan_->dims.microbatches / replicas_of(plan_->sch.where);
+  backwards_to_evaluation_ = std::int64_t{plan_->evaluate_every} * share;
+  copies_ = pools_of(*plan_, {0, 0, rank}).snapshots;
 }
 
 void scheduler_core::hear(const mail::done& d) {
@@ -54,7 +54,8 @@ std::optional<action> scheduler_core::grant() {
 }
 
 std::size_t scheduler_core::stage_of(const action& a) const {
-  const auto found = std::ranges::find(hosted_, hosted_stage{a.replica, a.stage});
+  const auto found =
+    std::ranges::find(hosted_, hosted_stage{a.replica, a.stage}, &position::hosted);
   return static_cast<std::size_t>(found - hosted_.begin());
 }
 
@@ -63,21 +64,20 @@ mail::waiting_for scheduler_core::explain() {
   if (finished())
     return {name, "", ""};
   if (running_ > 0)
-    return {name, "an action to end", stage_name(hosted_.front())};
+    return {name, "an action to end", plan_->name_of(hosted_.front())};
   const auto next = order_->awaited();
   if (!next)
-    return {name, "anything to arrive", stage_name(hosted_.front())};
-  const bool last = next->stage == dims_.stages - 1, first = next->stage == 0;
-  hosted_stage maker{next->replica, next->stage};
+    return {name, "anything to arrive", plan_->name_of(hosted_.front())};
+  const bool last = next->stage == plan_->dims.stages - 1, first = next->stage == 0;
+  position maker{hosted_.front().data, next->replica, next->stage};
   if (next->what == op::forward && !first)
     --maker.stage;
   if (next->what != op::forward && next->what != op::update && !last)
     ++maker.stage;
-  const int rank = rank_of(where_, dims_, maker);
   const auto what = "the input of " + to_string(*next, true);
   if (next->what == op::forward && first)
     return {name, what, "data_source"};
-  return {name, what, "scheduler of rank " + std::to_string(rank)};
+  return {name, what, "scheduler of rank " + std::to_string(plan_->rank_of(maker))};
 }
 
 namespace {
@@ -152,7 +152,7 @@ scheduler_actor::behavior_type scheduler(self_pointer self, props shared, int ra
                                          int depth) {
   auto& state = self->state;
   state.name = "scheduler of rank " + std::to_string(rank);
-  state.core = std::make_unique<scheduler_core>(*shared.plan, rank, depth);
+  state.core = std::make_unique<scheduler_core>(shared.plan, rank, depth);
   state.shared = std::move(shared);
   state.rank = rank;
   report_failures(self);

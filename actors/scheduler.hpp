@@ -18,7 +18,7 @@ namespace troupe {
 class scheduler_core {
 public:
   /// \param depth actions that its device takes at once
-  scheduler_core(const run_plan& plan, int rank, int depth);
+  scheduler_core(std::shared_ptr<const run_plan> plan, int rank, int depth);
 
   void hear(const mail::arrived& a) { waiting_.add(a.what); }
   void hear(const mail::done& d);
@@ -45,11 +45,10 @@ public:
 private:
   bool ahead_of_evaluations() const;
 
+  std::shared_ptr<const run_plan> plan_;
   int rank_;
   int depth_;
-  placement where_;
-  shape dims_;
-  std::vector<hosted_stage> hosted_;
+  std::vector<position> hosted_;
   std::unique_ptr<order> order_;
   waiting waiting_;
   int running_ = 0;

@@ -56,7 +56,11 @@ void start(self_pointer self, const action& a) {
   send_snapshot_if_due(self);
   if (a.what == op::forward && state.core->is_first())
     send(self, state.peers.data, mail::demand{});
-  state.computer->enqueue(state.core->begin(a),
+  const auto tell_optimizer = [meter = state.shared.meter, to = state.peers.optimizer](
+                                const mail::bucket_ready& b) {
+    post(*meter, to, mail::bucket_ready{b});
+  };
+  state.computer->enqueue(state.core->begin(a, tell_optimizer),
                           [meter = state.shared.meter, me = stage_actor{self},
                            a](nanoseconds from, nanoseconds to) {
                             post(*meter, me, mail::ended{a, from, to});
@@ -97,7 +101,7 @@ void finish_update(self_pointer self, const mail::updated& end) {
 } // namespace
 
 stage_actor::behavior_type stage(self_pointer self, props shared, device* computer,
-                                 hosted_stage where,
+                                 position where,
                                  std::shared_ptr<stage_tensors> tensors) {
   auto& state = self->state;
   state.core = std::make_unique<stage_core>(shared.plan, where, std::move(tensors));

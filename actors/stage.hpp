@@ -23,7 +23,7 @@ struct stage_state {
 /// One replica of one stage: holds its parameters and activations, computes when its
 /// scheduler says so, and sends what comes out to its neighbours.
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
-                                 props shared, device* computer, hosted_stage where,
+                                 props shared, device* computer, position where,
                                  std::shared_ptr<stage_tensors> tensors);
 
 } // namespace troupe

@@ -4,6 +4,7 @@
 #include "actors/plan.hpp"
 #include "actors/stage_tensors.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +16,7 @@ namespace troupe {
 /// their ends have to tell to whom. Without tensors it keeps books only.
 class stage_core {
 public:
-  stage_core(std::shared_ptr<const run_plan> plan, hosted_stage where,
+  stage_core(std::shared_ptr<const run_plan> plan, position where,
              std::shared_ptr<stage_tensors> tensors);
 
   const std::string& name() const { return name_; }
@@ -28,8 +29,10 @@ public:
   std::optional<action> take(const labels& input);
   std::optional<action> take(const gradient& input);
 
-  /// The work of an action other than an update.
-  work begin(const action& a);
+  /// The work of an action other than an update. Where data replicas sum their
+  /// gradients, `tell` hears of each bucket that is complete on the way.
+  using tell_bucket = std::function<void(const mail::bucket_ready&)>;
+  work begin(const action& a, const tell_bucket& tell);
 
   /// What follows from the end of an action.
   struct outcome {
@@ -69,9 +72,11 @@ private:
   tensor_header header_for(int stage, int microbatch, int version) const;
   sample sample_of(const action& a, int version) const;
   void note_backward();
+  bool completes_sum() const;
+  void tell_buckets(work& of, const tell_bucket& tell);
 
   std::shared_ptr<const run_plan> plan_;
-  hosted_stage where_;
+  position where_;
   std::string name_;
   stage_ledger books_;
   std::shared_ptr<stage_tensors> tensors_; // null in a simulation

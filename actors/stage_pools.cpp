@@ -1,5 +1,7 @@
 #include "actors/stage_pools.hpp"
 
+#include "actors/gradient_exchange.hpp"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,13 +11,6 @@
 
 namespace troupe {
 
-nanoseconds link_cost::of(double message_bytes) const {
-  if (bytes_per_second <= 0)
-    return latency;
-  return latency
-         + static_cast<nanoseconds>(message_bytes / bytes_per_second * 1e9 + 0.5);
-}
-
 std::int64_t stage_pools::bytes() const {
   std::int64_t parameters = 0;
   for (const auto bucket : buckets)
@@ -24,14 +19,15 @@ std::int64_t stage_pools::bytes() const {
     versions + snapshots + 1 + optimizer_copies; // 1: gradients
   const auto values = parameters * copies + stashes * padded(stash)
                       + kept_slots * padded(kept) + boundary_slots * padded(boundary)
-                      + input_slots * (padded(input) + padded(labels)) + scratch;
+                      + input_slots * (padded(input) + padded(labels)) + scratch
+                      + exchanged;
   return values * std::int64_t{sizeof(float)};
 }
 
 int team_size(const run_plan& plan, int rank) {
   if (plan.clock == clock_kind::virtual_time)
     return 1;
-  const int ranks = plan.dims.stages;
+  const int ranks = plan.ranks();
   return std::max(1, plan.threads / ranks + (rank < plan.threads % ranks ? 1 : 0));
 }
 
@@ -48,13 +44,13 @@ stage_bounds bounds_at(const run_plan& plan, hosted_stage where) {
 
 } // namespace
 
-stage_pools pools_of(const run_plan& plan, hosted_stage where) {
+stage_pools pools_of(const run_plan& plan, position where) {
   const auto& work = *plan.work;
   const auto stage = static_cast<std::size_t>(where.stage);
-  const int rank = rank_of(plan.sch.where, plan.dims, where);
+  const int rank = plan.rank_of(where);
   const slice<float> layers{work.whole, work.first_layers[stage],
                             work.first_layers[stage + 1], team_size(plan, rank)};
-  const auto bounds = bounds_at(plan, where);
+  const auto bounds = bounds_at(plan, where.hosted());
   const auto sizes = layers.sizes(plan.batches().largest());
   stage_pools result;
   for (const auto& l : layers.layers())
@@ -62,13 +58,15 @@ stage_pools pools_of(const run_plan& plan, hosted_stage where) {
   result.versions = bounds.versions;
   result.optimizer_copies =
     where.replica == 0 ? optimizer::state_size(work.optimizer) : 0;
+  if (plan.data > 1 && where.replica == 0)
+    result.exchanged = exchange_pools::values(plan, where);
   result.stashes = bounds.stashes;
   result.stash = sizes.stash;
   result.kept_slots = bounds.split_backward;
   result.kept = sizes.kept;
   result.scratch = sizes.scratch;
   const auto entry = bounds_at(plan, {where.replica, 0}).stashes;
-  if (plan.evaluate_every > 0 && where.replica == 0)
+  if (plan.evaluate_every > 0 && plan.replica_at(where) == 0)
     result.snapshots = 2 + entry / plan.dims.microbatches; // how far stages drift apart
   if (layers.is_first()) {
     // Held, one ahead, and the one that the last stage has not begun yet.
@@ -100,9 +98,9 @@ std::int64_t memory_of_machine() {
 
 std::vector<std::int64_t> bytes_needed(const run_plan& plan) {
   std::vector<std::int64_t> result;
-  for (int rank = 0; rank < plan.dims.stages; ++rank) {
+  for (int rank = 0; rank < plan.ranks(); ++rank) {
     std::int64_t sum = 0;
-    for (const auto& where : hosted_by(plan.sch.where, plan.dims, rank))
+    for (const auto& where : plan.hosted_by(rank))
       sum += pools_of(plan, where).bytes();
     result.push_back(sum);
   }

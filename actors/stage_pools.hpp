@@ -27,6 +27,7 @@ struct stage_pools {
   std::int64_t input = 0;
   std::int64_t labels = 0;
   std::int64_t scratch = 0;
+  std::int64_t exchanged = 0; ///< Copies of gradients under way to data replicas.
 
   std::int64_t bytes() const;
 };
@@ -35,7 +36,7 @@ struct stage_pools {
 int team_size(const run_plan& plan, int rank);
 
 /// The pools of a stage on a rank. \pre plan.work
-stage_pools pools_of(const run_plan& plan, hosted_stage where);
+stage_pools pools_of(const run_plan& plan, position where);
 
 /// Bytes that each rank of a plan needs. \pre plan.work
 std::vector<std::int64_t> bytes_needed(const run_plan& plan);

@@ -7,7 +7,7 @@ namespace troupe {
 
 namespace {
 
-slice<float> slice_of(const run_plan& plan, hosted_stage where, int threads) {
+slice<float> slice_of(const run_plan& plan, position where, int threads) {
   const auto& first = plan.work->first_layers;
   const auto s = static_cast<std::size_t>(where.stage);
   return {plan.work->whole, first[s], first[s + 1], threads};
@@ -31,13 +31,14 @@ std::vector<buffer> acquire(const std::vector<std::unique_ptr<pool>>& pools) {
 
 } // namespace
 
-std::shared_ptr<pool> boundary_pool(const stage_pools& sizes, hosted_stage where,
+std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
                                     memory_account& account) {
-  return std::make_shared<pool>("messages above " + stage_name(where),
+  const auto sizes = pools_of(plan, where);
+  return std::make_shared<pool>("messages above " + plan.name_of(where),
                                 sizes.boundary_slots, sizes.boundary, account);
 }
 
-stage_tensors::stage_tensors(const run_plan& plan, hosted_stage where,
+stage_tensors::stage_tensors(const run_plan& plan, position where,
                              memory_account& account, team& threads,
                              std::shared_ptr<pool> below, std::shared_ptr<pool> above)
   : stage_tensors(plan, where, pools_of(plan, where), account, threads,
@@ -45,7 +46,7 @@ stage_tensors::stage_tensors(const run_plan& plan, hosted_stage where,
   // nop
 }
 
-stage_tensors::stage_tensors(const run_plan& plan, hosted_stage where,
+stage_tensors::stage_tensors(const run_plan& plan, position where,
                              const stage_pools& sizes, memory_account& account,
                              team& threads, std::shared_ptr<pool> below,
                              std::shared_ptr<pool> above)
@@ -53,14 +54,14 @@ stage_tensors::stage_tensors(const run_plan& plan, hosted_stage where,
     threads_(threads),
     below_(std::move(below)),
     above_(std::move(above)),
-    stashes_("stashes of " + stage_name(where), sizes.stashes, sizes.stash, account),
-    kept_("split backwards of " + stage_name(where), sizes.kept_slots, sizes.kept,
+    stashes_("stashes of " + plan.name_of(where), sizes.stashes, sizes.stash, account),
+    kept_("split backwards of " + plan.name_of(where), sizes.kept_slots, sizes.kept,
           account),
     scratch_(sizes.scratch, account),
-    buckets_(pools_a_layer("weight versions of " + stage_name(where), sizes.versions,
+    buckets_(pools_a_layer("weight versions of " + plan.name_of(where), sizes.versions,
                            sizes, account)),
-    sums_(pools_a_layer("gradients of " + stage_name(where), 1, sizes, account)),
-    snapshots_(pools_a_layer("snapshots of " + stage_name(where), sizes.snapshots,
+    sums_(pools_a_layer("gradients of " + plan.name_of(where), 1, sizes, account)),
+    snapshots_(pools_a_layer("snapshots of " + plan.name_of(where), sizes.snapshots,
                              sizes, account)),
     gradients_(acquire(sums_)) {
   account.use(scratch_.bytes());
@@ -130,16 +131,39 @@ loss_sum stage_tensors::loss_of(int microbatch) const {
   return held_.at(microbatch).loss;
 }
 
-std::function<void()> stage_tensors::backward(op what, int microbatch,
-                                              std::int64_t samples, int version,
-                                              bool begins_sum) {
-  auto& h = held_.at(microbatch);
+pass<float> stage_tensors::pass_back(held& h, op what, std::int64_t samples,
+                                     int version, bool begins_sum) {
   if (what != op::weight_gradient && !is_first())
     h.input_gradient = below_->acquire();
   if (what == op::input_gradient)
     h.kept = kept_.acquire();
   auto p = pass_on(h, samples, version);
   p.beta = begins_sum ? 0.0F : 1.0F;
+  return p;
+}
+
+std::vector<std::function<void()>>
+stage_tensors::backward_by_layer(int microbatch, std::int64_t samples, int version,
+                                 bool begins_sum) {
+  const auto p =
+    pass_back(held_.at(microbatch), op::backward, samples, version, begins_sum);
+  std::vector<std::function<void()>> result;
+  for (auto layer = layers_.layers().size(); layer-- > 0;)
+    result.emplace_back([this, p, layer] { layers_.backward(p, layer); });
+  return result;
+}
+
+std::vector<double> stage_tensors::shares() const {
+  std::vector<double> result;
+  for (const auto& l : layers_.layers())
+    result.push_back(l->operations() / layers_.operations());
+  return result;
+}
+
+std::function<void()> stage_tensors::backward(op what, int microbatch,
+                                              std::int64_t samples, int version,
+                                              bool begins_sum) {
+  auto p = pass_back(held_.at(microbatch), what, samples, version, begins_sum);
   switch (what) {
   case op::input_gradient:
     return [this, p = std::move(p)] { layers_.input_gradient(p); };

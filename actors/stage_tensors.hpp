@@ -14,7 +14,7 @@
 namespace troupe {
 
 /// The pool between a stage and the next: activations go up, gradients come back.
-std::shared_ptr<pool> boundary_pool(const stage_pools& sizes, hosted_stage where,
+std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
                                     memory_account& account);
 
 /// The tensors of one replica of a stage: its parameters by version, the sum of its
@@ -24,7 +24,7 @@ class stage_tensors {
 public:
   /// \param below,above boundary pools to the previous and the next stage; null at the
   /// ends
-  stage_tensors(const run_plan& plan, hosted_stage where, memory_account& account,
+  stage_tensors(const run_plan& plan, position where, memory_account& account,
                 team& threads, std::shared_ptr<pool> below,
                 std::shared_ptr<pool> above);
 
@@ -53,6 +53,13 @@ public:
   std::function<void()> backward(op what, int microbatch, std::int64_t samples,
                                  int version, bool begins_sum);
 
+  /// The same of B layer by layer, the last first.
+  std::vector<std::function<void()>>
+  backward_by_layer(int microbatch, std::int64_t samples, int version, bool begins_sum);
+
+  /// How much of a backward each layer is, from the first layer on.
+  std::vector<double> shares() const;
+
   /// The gradient to send after B or I, empty from the first stage; after B or W the
   /// microbatch is forgotten.
   buffer end_backward(op what, int microbatch);
@@ -71,7 +78,7 @@ public:
   std::vector<buffer> copy(int version);
 
 private:
-  stage_tensors(const run_plan& plan, hosted_stage where, const stage_pools& sizes,
+  stage_tensors(const run_plan& plan, position where, const stage_pools& sizes,
                 memory_account& account, team& threads, std::shared_ptr<pool> below,
                 std::shared_ptr<pool> above);
 
@@ -82,6 +89,8 @@ private:
   };
 
   pass<float> pass_on(const held& h, std::int64_t samples, int version) const;
+  pass<float> pass_back(held& h, op what, std::int64_t samples, int version,
+                        bool begins_sum);
 
   slice<float> layers_;
   team& threads_;

@@ -1,0 +1,117 @@
+#include "actors/gradient_exchange.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+/// Values of each bucket of a stage's gradients.
+std::vector<std::int64_t> buckets_of(const run_plan& plan, int stage) {
+  if (!plan.work) {
+    const auto bytes = plan.link.gradient_bytes / plan.link.buckets;
+    return std::vector(static_cast<std::size_t>(plan.link.buckets),
+                       static_cast<std::int64_t>(bytes / sizeof(float)));
+  }
+  std::vector<std::int64_t> result;
+  const auto& first = plan.work->first_layers;
+  for (int l = first[static_cast<std::size_t>(stage)];
+       l < first[static_cast<std::size_t>(stage) + 1]; ++l)
+    result.push_back(plan.work->whole.layers[static_cast<std::size_t>(l)]->bucket());
+  return result;
+}
+
+/// What a bucket's copies take. An update's messages may still be under way when the
+/// next one begins, but no longer: it cannot end before everyone has begun it.
+payload_bound copies_of(const run_plan& plan, position where, std::int64_t values) {
+  auto result = payloads_of(even_part(*plan.exchange, where.data, plan.data, values));
+  result.buffers *= 2;
+  return result;
+}
+
+} // namespace
+
+exchange_pools::exchange_pools(const run_plan& plan, position where,
+                               memory_account& account) {
+  for (const auto values : buckets_of(plan, where.stage)) {
+    const auto copies = copies_of(plan, where, values);
+    pools_.push_back(std::make_unique<pool>("gradients under way", copies.buffers,
+                                            copies.values, account));
+  }
+}
+
+std::int64_t exchange_pools::values(const run_plan& plan, position where) {
+  std::int64_t result = 0;
+  for (const auto values : buckets_of(plan, where.stage)) {
+    const auto copies = copies_of(plan, where, values);
+    result += copies.buffers * padded(copies.values);
+  }
+  return result;
+}
+
+gradient_exchange::gradient_exchange(const run_plan& plan, position where,
+                                     std::shared_ptr<exchange_pools> pools)
+  : order_(plan.exchange),
+    rank_(where.data),
+    ranks_(plan.data),
+    values_(buckets_of(plan, where.stage)),
+    pools_(std::move(pools)) {
+  // nop
+}
+
+std::vector<collective_message> gradient_exchange::begin(int bucket, float* gradients) {
+  const int instance = update_ * buckets() + bucket;
+  const auto values = values_[static_cast<std::size_t>(bucket)];
+  collective_memory memory;
+  if (pools_)
+    memory = {gradients, gradients, pools_->of(bucket)};
+  auto& c =
+    running_
+      .emplace(
+        instance,
+        collective{even_part(*order_, rank_, ranks_, values, 0, instance), memory})
+      .first->second;
+  auto out = c.begin();
+  const auto own = std::stable_partition(
+    early_.begin(), early_.end(),
+    [&](const collective_message& m) { return m.instance != instance; });
+  for (auto m = own; m != early_.end(); ++m)
+    for (auto& answer : c.take(std::move(*m)))
+      out.push_back(std::move(answer));
+  early_.erase(own, early_.end());
+  return note(c, std::move(out));
+}
+
+std::vector<collective_message> gradient_exchange::take(collective_message message) {
+  const auto found = running_.find(message.instance);
+  if (found == running_.end()) {
+    early_.push_back(std::move(message));
+    return {};
+  }
+  auto out = found->second.take(std::move(message));
+  return note(found->second, std::move(out));
+}
+
+std::vector<collective_message>
+gradient_exchange::note(const collective& c, std::vector<collective_message> out) {
+  if (c.done()) {
+    ++done_;
+    running_.erase(c.part().instance);
+  }
+  return out;
+}
+
+void gradient_exchange::next_update() {
+  ++update_;
+  done_ = 0;
+}
+
+std::optional<int> gradient_exchange::waits_for() const {
+  for (const auto& [instance, c] : running_)
+    if (const auto missing = c.waits_for())
+      return missing->from;
+  return {};
+}
+
+} // namespace troupe

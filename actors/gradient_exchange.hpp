@@ -1,0 +1,68 @@
+#pragma once
+
+#include "actors/plan.hpp"
+#include "kernels/pool.hpp"
+#include "messaging/collective.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+/// Where copies of a stage's gradients travel between data replicas: a pool a bucket.
+class exchange_pools {
+public:
+  exchange_pools(const run_plan& plan, position where, memory_account& account);
+
+  pool* of(int bucket) const { return pools_[static_cast<std::size_t>(bucket)].get(); }
+
+  /// Values that they take in all.
+  static std::int64_t values(const run_plan& plan, position where);
+
+private:
+  std::vector<std::unique_ptr<pool>> pools_;
+};
+
+/// A data replica's part in summing the gradients of one stage over all data replicas,
+/// update by update: a collective a bucket, so that those of the last layers are on
+/// their way while the first are still made.
+class gradient_exchange {
+public:
+  /// \param pools null where nothing is computed
+  gradient_exchange(const run_plan& plan, position where,
+                    std::shared_ptr<exchange_pools> pools);
+
+  /// This data replica has its own gradients of a bucket. They belong to the exchange
+  /// until it is done. Returns what is to be sent now.
+  std::vector<collective_message> begin(int bucket, float* gradients);
+
+  std::vector<collective_message> take(collective_message message);
+
+  /// Whether all buckets of this update are summed.
+  bool done() const { return done_ == buckets(); }
+
+  /// The next begin() belongs to the next update. \pre done()
+  void next_update();
+
+  /// The data replica without whose message it cannot go on; absent if it need not.
+  std::optional<int> waits_for() const;
+
+private:
+  int buckets() const { return static_cast<int>(values_.size()); }
+  std::vector<collective_message> note(const collective& c,
+                                       std::vector<collective_message> out);
+
+  const collective_order* order_;
+  int rank_;
+  int ranks_;
+  std::vector<std::int64_t> values_; // of each bucket
+  std::shared_ptr<exchange_pools> pools_;
+  int update_ = 0;
+  int done_ = 0;
+  std::map<int, collective> running_; // by instance
+  std::vector<collective_message> early_;
+};
+
+} // namespace troupe
