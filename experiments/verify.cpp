@@ -37,7 +37,10 @@ bool holds(const std::string& what, run_plan plan, bool quiet) {
 std::string name_of(const run_request& request) {
   const auto& plan = request.plan;
   return request.text + ", " + std::to_string(plan.dims.stages) + " stages, "
-         + std::to_string(plan.dims.microbatches) + " microbatches, "
+         + (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
+                              + std::string{plan.exchange->name} + ", "
+                          : "")
+         + std::to_string(plan.batches().microbatches) + " microbatches, "
          + std::to_string(plan.dims.steps) + " steps of "
          + std::to_string(plan.work->batch) + ", "
          + (plan.clock == clock_kind::real ? std::to_string(plan.threads) + " threads"
@@ -103,6 +106,21 @@ std::vector<options> whole_catalog(const options& asked) {
     for (const int microbatches : {2, 8, 12})
       add("gpt", "chimera", stages, microbatches, microbatches + 1, "", "adamw");
   add("gpt", "all", 4, 8, 11, "3,1,3,1", "adamw");
+  for (const char* exchange : {"naive", "tree", "ring", "halving"})
+    for (const int data : {2, 3, 4})
+      for (const int stages : {1, 2, 4}) {
+        if (stages != 2 && std::string{exchange} != "ring")
+          continue;
+        const auto begin = result.size();
+        add("gpt",
+            "naive,gpipe,1f1b,pipedream,pipedream:update_every=3,2bw"
+              + std::string{stages % 2 == 0 ? ",chimera" : ""},
+            stages, data * 4, data * 4 + 1, "", "adamw");
+        for (auto o = begin; o < result.size(); ++o) {
+          result[o].mesh = "data=" + std::to_string(data);
+          result[o].exchange = exchange;
+        }
+      }
   add("lenet", "all", 4, 4, 8, "", "sgd");
   add("mlp", "all", 4, 4, 8, "", "adamw");
   return result;

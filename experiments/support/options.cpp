@@ -1,5 +1,6 @@
 #include "experiments/support/options.hpp"
 
+#include "experiments/support/setup.hpp"
 #include "messaging/collective_catalog.hpp"
 #include "schedules/catalog.hpp"
 
@@ -55,6 +56,15 @@ void add_schedule(CLI::App& app, options& o, const program_about& about) {
                   + std::string{trains ? ",lr=0.01" : ""})
     ->group(group);
   app.add_option("--stages", o.stages, "pieces of the network, one a rank")
+    ->group(group);
+  app
+    .add_option("--mesh", o.mesh,
+                "ranks as data=2,pipe=4: data replicas of the pipeline, each with a "
+                "share of every batch, and its stages (as --stages)")
+    ->group(group);
+  app
+    .add_option("--exchange", o.exchange,
+                "how data replicas sum gradients: " + names_of_all_reduces())
     ->group(group);
   app.add_option("--steps", o.steps, "batches")->group(group);
   if (!trains)
@@ -112,7 +122,8 @@ void add_run(CLI::App& app, options& o, const program_about& about) {
     .add_option(
       "--cost", o.cost,
       "in virtual time: F=1,B=2 in milliseconds, F=1/2/1/1 a stage each; I and "
-      "W (B/2 each), U, latency; bandwidth in bytes a second, bytes a message")
+      "W (B/2 each), U, latency; bandwidth in bytes a second, bytes a message; "
+      "bytes of a stage's gradient and in how many buckets replicas exchange it")
     ->group(group);
 }
 
@@ -240,6 +251,12 @@ std::optional<options> parse(const program_about& about, int argc,
   } catch (const CLI::ParseError& wrong) {
     std::cerr << about.name << ": " << sentence(wrong) << "; see " << about.name
               << " --help\n";
+    exit_code = 2;
+    return {};
+  }
+  if (o.mesh.find("pipe") != std::string::npos && app.count("--stages") > 0) {
+    std::cerr << about.name
+              << ": --stages and the pipe of --mesh are the same: give one of them\n";
     exit_code = 2;
     return {};
   }

@@ -129,7 +129,8 @@ private:
       parameters += p->values();
     out() << shared_.model.model << " of " << parameters << " parameters on "
           << shared_.data << "; " << plan.dims.stages << " stages, "
-          << plan.dims.microbatches << " microbatches, " << plan.dims.steps
+          << (plan.data > 1 ? std::to_string(plan.data) + " data replicas, " : "")
+          << plan.batches().microbatches << " microbatches, " << plan.dims.steps
           << (plan.dims.steps == 1 ? " step of " : " steps of ") << plan.work->batch
           << " samples\n"
           << std::endl;

@@ -1,5 +1,6 @@
 #include "experiments/support/setup.hpp"
 
+#include "messaging/collective_catalog.hpp"
 #include "schedules/bounds.hpp"
 #include "schedules/catalog.hpp"
 #include "schedules/check.hpp"
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -237,20 +239,81 @@ std::vector<std::string> split_schedules(const std::string& text) {
   return result;
 }
 
+tl::expected<mesh_options, std::string> parse_mesh(const std::string& text,
+                                                   int stages) {
+  mesh_options result{.data = 1, .stages = stages};
+  std::set<std::string> given;
+  for (const auto& part : split(text, ',')) {
+    const auto equals = part.find('=');
+    const auto axis = part.substr(0, equals);
+    const auto size =
+      equals == std::string::npos ? std::nullopt : number(part.substr(equals + 1));
+    if ((axis != "data" && axis != "pipe") || !given.insert(axis).second || !size
+        || *size < 1 || *size > 65'536 || *size != std::floor(*size))
+      return problem{"--mesh '" + part
+                     + "': write data=2,pipe=4, each axis once and at least 1"};
+    (axis == "data" ? result.data : result.stages) = static_cast<int>(*size);
+  }
+  return result;
+}
+
+std::string names_of_all_reduces() {
+  std::vector<std::string> names;
+  for (const auto& order : collective_catalog())
+    if (order.what == collective_operation::all_reduce)
+      names.emplace_back(order.name);
+  std::string result;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    result += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  return result;
+}
+
+namespace {
+
+/// The plan of a run by every schedule, as far as its sizes go: of the ranks, and of
+/// what each data replica has of a batch.
+tl::expected<run_plan, std::string> plan_of(const options& o, int steps) {
+  const auto mesh = parse_mesh(o.mesh, o.stages);
+  if (!mesh)
+    return problem{mesh.error()};
+  if (mesh->stages < 1)
+    return problem{"--stages is at least 1"};
+  const auto* const exchange =
+    find_collective(collective_operation::all_reduce, o.exchange);
+  if (exchange == nullptr)
+    return problem{"there is no exchange '" + o.exchange + "'; there are "
+                   + names_of_all_reduces()};
+  if (o.microbatches % mesh->data != 0)
+    return problem{std::to_string(o.microbatches) + " microbatches cannot be shared by "
+                   + std::to_string(mesh->data)
+                   + " data replicas: --microbatches must be a multiple of them"};
+  constexpr std::int64_t most_ranks = 1 << 20;
+  if (mesh->data > 1 && std::int64_t{mesh->data} * mesh->stages > most_ranks)
+    return problem{"--mesh: at most 1,048,576 ranks in all"};
+  run_plan plan;
+  plan.dims = {mesh->stages, o.microbatches / mesh->data, steps};
+  plan.data = mesh->data;
+  plan.exchange = exchange;
+  return plan;
+}
+
+} // namespace
+
 tl::expected<costs, std::string> parse_costs(const std::string& text, int stages) {
   std::map<std::string, std::vector<double>> given;
   const auto wrong = [&](const std::string& part) {
     return problem{"--cost '" + part
                    + "': write F=1,B=2 in milliseconds, one value or one a stage as "
-                     "F=1/2/1/1; also I, W, U, latency, bandwidth and bytes"};
+                     "F=1/2/1/1; also I, W, U, latency, bandwidth, bytes, "
+                     "gradient and buckets"};
   };
   for (const auto& part : split(text, ',')) {
     const auto equals = part.find('=');
     if (equals == std::string::npos)
       return wrong(part);
     const auto key = part.substr(0, equals);
-    constexpr std::array known{"F", "B",       "I",         "W",
-                               "U", "latency", "bandwidth", "bytes"};
+    constexpr std::array known{"F",       "B",         "I",     "W",        "U",
+                               "latency", "bandwidth", "bytes", "gradient", "buckets"};
     if (std::ranges::find(known, key) == known.end() || given.contains(key))
       return wrong(part);
     auto& values = given[key];
@@ -295,10 +358,14 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
   const auto single = [&](const char* key) {
     return given.contains(key) ? given[key][0] : 0.0;
   };
-  result.messages = {.latency =
-                       static_cast<nanoseconds>(std::llround(single("latency") * 1e6)),
-                     .bytes_per_second = single("bandwidth"),
-                     .bytes = single("bytes")};
+  result.messages = {
+    .latency = static_cast<nanoseconds>(std::llround(single("latency") * 1e6)),
+    .bytes_per_second = single("bandwidth"),
+    .bytes = single("bytes"),
+    .gradient_bytes = single("gradient"),
+    .buckets = given.contains("buckets")
+                 ? static_cast<int>(std::clamp(single("buckets"), 1.0, 1e4))
+                 : 1};
   return result;
 }
 
@@ -322,23 +389,18 @@ std::string outlasts_clock(const costs& given, const shape& dims) {
 } // namespace
 
 tl::expected<setup, std::string> set_up_simulation(const options& o) {
-  setup result;
-  const auto cost = parse_costs(o.cost, o.stages);
-  if (o.stages >= 1 && !cost)
+  auto plan = plan_of(o, o.steps);
+  if (!plan)
+    return problem{plan.error()};
+  const auto cost = parse_costs(o.cost, plan->dims.stages);
+  if (!cost)
     return problem{cost.error()};
-  if (cost)
-    if (auto wrong = outlasts_clock(*cost, {o.stages, o.microbatches, o.steps});
-        !wrong.empty())
-      return problem{wrong};
-  run_plan plan{.sch = {},
-                .dims = {o.stages, o.microbatches, o.steps},
-                .work = {},
-                .clock = clock_kind::virtual_time};
-  if (cost) {
-    plan.cost = costs_from(cost->actions);
-    plan.link = cost->messages;
-  }
-  return with_requests(std::move(result), o, plan);
+  if (auto wrong = outlasts_clock(*cost, plan->dims); !wrong.empty())
+    return problem{wrong};
+  plan->clock = clock_kind::virtual_time;
+  plan->cost = costs_from(cost->actions);
+  plan->link = cost->messages;
+  return with_requests({}, o, *plan);
 }
 
 tl::expected<setup, std::string> set_up_training(const options& o) {
@@ -358,9 +420,11 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
   const auto sizes = parse_split(o.split);
   if (!sizes)
     return problem{sizes.error()};
-  if (o.stages < 1)
-    return problem{"--stages is at least 1"};
-  auto first_layers = cut(*whole, o.stages, *sizes);
+  auto plan = plan_of(o, o.steps);
+  if (!plan)
+    return problem{plan.error()};
+  const int stages = plan->dims.stages;
+  auto first_layers = cut(*whole, stages, *sizes);
   if (!first_layers)
     return problem{first_layers.error()};
   auto weights = initial_weights(*whole, o.seed);
@@ -375,11 +439,10 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
     return problem{clock.error()};
   if (*clock == clock_kind::real && !o.cost.empty())
     return problem{"--cost is for virtual time: say --clock virtual too"};
-  const auto cost = parse_costs(o.cost, o.stages);
+  const auto cost = parse_costs(o.cost, stages);
   if (!cost)
     return problem{cost.error()};
   const auto batch = o.batch.value_or(whole->reads_tokens ? 16 : 64);
-  int steps = o.steps;
   if (o.epochs) {
     const auto epoch = (*data)->epoch();
     if (!epoch)
@@ -390,7 +453,7 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
     if (!(exact >= 1 && exact <= std::numeric_limits<int>::max()))
       return problem{"--epochs: an epoch of this data is " + std::to_string(*epoch)
                      + " samples; ask for 1 to 2,147,483,647 batches of them"};
-    steps = static_cast<int>(exact);
+    plan->dims.steps = static_cast<int>(exact);
   }
   if (o.evaluate_every < 0 || o.evaluate_samples < 0)
     return problem{"--evaluate-every and --evaluate-samples are at least 0"};
@@ -400,26 +463,21 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
     return problem{"--stall-timeout is from 0.001 to 1,000,000 seconds"};
   const int threads =
     o.threads > 0 ? o.threads : static_cast<int>(std::thread::hardware_concurrency());
-  if (auto wrong = outlasts_clock(*cost, {o.stages, o.microbatches, steps});
-      !o.cost.empty() && !wrong.empty())
+  if (auto wrong = outlasts_clock(*cost, plan->dims); !o.cost.empty() && !wrong.empty())
     return problem{wrong};
-  run_plan plan{
-    .sch = {},
-    .dims = {o.stages, o.microbatches, steps},
-    .work = training{.whole = std::move(*whole),
-                     .first_layers = std::move(*first_layers),
-                     .data = std::move(*data),
-                     .batch = batch,
-                     .optimizer = *optimizer,
-                     .weights = std::move(weights)},
-    .clock = *clock,
-    .cost = o.cost.empty() ? costs_by_operations() : costs_from(cost->actions),
-    .link = cost->messages,
-    .threads = std::max(threads, 1),
-    .stall_timeout =
-      std::chrono::milliseconds{static_cast<std::int64_t>(o.stall_timeout * 1000)},
-  };
-  return with_requests(std::move(result), o, plan);
+  plan->work = training{.whole = std::move(*whole),
+                        .first_layers = std::move(*first_layers),
+                        .data = std::move(*data),
+                        .batch = batch,
+                        .optimizer = *optimizer,
+                        .weights = std::move(weights)};
+  plan->clock = *clock;
+  plan->cost = o.cost.empty() ? costs_by_operations() : costs_from(cost->actions);
+  plan->link = cost->messages;
+  plan->threads = std::max(threads, 1);
+  plan->stall_timeout =
+    std::chrono::milliseconds{static_cast<std::int64_t>(o.stall_timeout * 1000)};
+  return with_requests(std::move(result), o, *plan);
 }
 
 } // namespace troupe

@@ -36,6 +36,16 @@ tl::expected<setup, std::string> set_up_simulation(const options& o);
 /// new one unless a parameter (key=value) follows it.
 std::vector<std::string> split_schedules(const std::string& text);
 
+/// What --mesh says: "data=2,pipe=4". `stages` are those of --stages.
+struct mesh_options {
+  int data = 1;
+  int stages;
+};
+tl::expected<mesh_options, std::string> parse_mesh(const std::string& text, int stages);
+
+/// "naive, tree, ring or halving".
+std::string names_of_all_reduces();
+
 /// A table of costs from "F=1,B=2/2/3/3,latency=0.5", in milliseconds; bandwidth in
 /// bytes a second, bytes a message. B is 2F unless given (I + W if those are), I and W
 /// are B/2.

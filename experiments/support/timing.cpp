@@ -1,6 +1,7 @@
 #include "experiments/support/timing.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <thread>
 #include <utility>
@@ -9,8 +10,7 @@ namespace troupe {
 
 bool needs_modelled_times(const run_plan& plan) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return plan.clock == clock_kind::real
-         && std::min(plan.threads, cores) < plan.dims.stages;
+  return plan.clock == clock_kind::real && std::min(plan.threads, cores) < plan.ranks();
 }
 
 namespace {
@@ -37,9 +37,14 @@ void model_times(const run_plan& plan, run_result& result) {
     forget_unmade_updates(row);
   const bool clips = plan.work && plan.work->optimizer.clip > 0
                      && plan.work->optimizer.scope == clip_scope::network;
-  const auto moved =
-    lay_out(plan.sch, plan.dims, timeline_of(result.actions), 0,
-            clips ? update_barrier::all_stages : update_barrier::replicas);
+  // Data replicas have ranks of their own; each is laid out by itself.
+  timeline moved;
+  const auto ran = timeline_of(result.actions);
+  for (auto first = ran.begin(); first != ran.end(); first += plan.dims.stages)
+    std::ranges::move(
+      lay_out(plan.sch, plan.dims, {first, first + plan.dims.stages}, 0,
+              clips ? update_barrier::all_stages : update_barrier::replicas),
+      std::back_inserter(moved));
   std::vector<rank_sums> sums(moved.size());
   for (std::size_t rank = 0; rank < moved.size(); ++rank)
     for (std::size_t i = 0; i < moved[rank].size(); ++i) {

@@ -90,8 +90,9 @@ private:
     json args{{"stage", s.what.stage},
               {"microbatch", s.what.microbatch},
               {"version", s.version}};
-    if (replicas_of(plan_.sch.where) > 1)
-      args["replica"] = s.what.replica;
+    if (plan_.replicas() > 1)
+      args["replica"] =
+        plan_.replica_at({rank / plan_.dims.stages, s.what.replica, s.what.stage});
     if (s.what.what == op::update) {
       args["gradients"] = s.gradients;
       args["staleness"] = s.stalest;
@@ -122,10 +123,12 @@ private:
       return;
     const auto kind = back ? op::backward : op::forward;
     const int below = back ? a.stage + 1 : a.stage - 1; // where its input came from
-    auto& sent = flows_[{kind, a.replica, a.stage, a.microbatch}];
+    const int replica =
+      plan_.replica_at({rank / plan_.dims.stages, a.replica, a.stage});
+    auto& sent = flows_[{kind, replica, a.stage, a.microbatch}];
     sent.from = rank;
     sent.sent = s.end;
-    auto& received = flows_[{kind, a.replica, below, a.microbatch}];
+    auto& received = flows_[{kind, replica, below, a.microbatch}];
     received.to = rank;
     received.used = s.start;
   }
