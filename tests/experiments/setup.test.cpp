@@ -67,6 +67,22 @@ TEST_CASE("costs are milliseconds; what is not given follows from what is", "[se
   CHECK(messages.of(messages.bytes) == 1'500'000);
 }
 
+TEST_CASE("a mesh is data replicas and stages", "[setup]") {
+  CHECK(parse_mesh("", 4)->data == 1);
+  CHECK(parse_mesh("", 4)->stages == 4);
+  CHECK(parse_mesh("data=2", 4)->stages == 4);
+  CHECK(parse_mesh("pipe=3,data=2", 4)->stages == 3);
+  CHECK(parse_mesh("pipe=3,data=2", 4)->data == 2);
+  options o;
+  o.schedules = {"1f1b"};
+  o.mesh = "data=2,pipe=3";
+  o.exchange = "tree";
+  const auto plan = set_up_simulation(o)->runs.front().plan;
+  CHECK(plan.ranks() == 6);
+  CHECK(plan.dims.microbatches == 4); // of 8, in each data replica
+  CHECK(plan.exchange->name == "tree");
+}
+
 TEST_CASE("costs that make no sense are refused with what does", "[setup]") {
   for (const char* text : {"F", "F=", "F=x", "F=-1", "F=nan", "G=1", "F=1,F=2", "F=1/"})
     CHECK_THAT(cost_refusal(text), ContainsSubstring("write F=1,B=2 in milliseconds"));
@@ -96,6 +112,18 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
     {[](options& o) { o.stages = 0; }, "at least 1"},
     {[](options& o) { o.stages = 5; }, "at most 4 stages"},
     {[](options& o) { o.microbatches = 0; }, "at least 1"},
+    {[](options& o) { o.mesh = "data"; }, "write data=2,pipe=4"},
+    {[](options& o) { o.mesh = "data=0"; }, "write data=2,pipe=4"},
+    {[](options& o) { o.mesh = "data=2,data=2"; }, "each axis once"},
+    {[](options& o) { o.mesh = "rows=2"; }, "write data=2,pipe=4"},
+    {[](options& o) { o.mesh = "data=1.5"; }, "write data=2,pipe=4"},
+    {[](options& o) { o.mesh = "pipe=5"; }, "at most 4 stages"},
+    {[](options& o) { o.mesh = "data=3"; }, "a multiple of them"},
+    {[](options& o) { o.mesh = "data=60000,pipe=60000", o.microbatches = 60000; },
+     "1,048,576 ranks"},
+    {[](options& o) { o.mesh = "data=2", o.schedules = {"ampnet"}; },
+     "name other schedules"},
+    {[](options& o) { o.exchange = "star"; }, "naive, tree, ring or halving"},
     {[](options& o) { o.steps = 0; }, "at least 1"},
     {[](options& o) { o.epochs = 1; }, "synthetic data has no end"},
     {[](options& o) { o.split = "2,2"; }, "each of the 4 stages"},

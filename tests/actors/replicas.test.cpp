@@ -1,0 +1,182 @@
+// Data replicas: several pipelines that sum their gradients.
+
+#include "actors/proof.hpp"
+#include "actors/stage_pools.hpp"
+#include "messaging/collective_catalog.hpp"
+#include "tests/actors/tiny.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cmath>
+#include <stdexcept>
+
+using namespace troupe;
+
+namespace {
+
+#ifdef TROUPE_SANITIZED
+const std::vector data_sizes{3};
+#else
+const std::vector data_sizes{2, 3, 4};
+#endif
+
+const collective_order* exchange_by(const std::string& name) {
+  return find_collective(collective_operation::all_reduce, name);
+}
+
+run_plan replicated(run_plan plan, int data, const std::string& exchange = "ring") {
+  plan.data = data;
+  plan.exchange = exchange_by(exchange);
+  if (plan.work)
+    plan.work->batch = std::int64_t{data} * plan.dims.microbatches + 1;
+  return plan;
+}
+
+void check_proofs(const run_plan& plan) {
+  REQUIRE(refusal(plan).empty());
+  const auto result = perform(plan);
+  INFO(result.failure);
+  REQUIRE(result.how == ending::finished);
+  for (const auto& p : prove(plan, result)) {
+    INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << "x"
+                       << plan.dims.microbatches << " by " << plan.exchange->name
+                       << ": " << p.name << ": " << p.detail);
+    CHECK(p.holds);
+  }
+  CHECK(result.late_allocations == 0);
+  CHECK(result.reserved_bytes == bytes_needed(plan));
+}
+
+/// The makespan of a simulated batch on two data replicas of one stage, F 1 ms and B
+/// 2 ms a microbatch, whose gradients take `exchange_ms` to send once.
+double makespan_ms(double exchange_ms, int buckets, int data = 2) {
+  auto plan =
+    replicated(tiny::simulation(*find_schedule("gpipe"), {1, 1, 1}, 10, 20), data);
+  plan.link = {
+    .bytes_per_second = 1e9, .gradient_bytes = exchange_ms * 1e6, .buckets = buckets};
+  const auto result = perform(plan);
+  REQUIRE(result.how == ending::finished);
+  return static_cast<double>(result.sums.makespan) * 1e-6;
+}
+
+/// Training data that cannot be read from some sample on.
+class broken_data : public data_set {
+public:
+  broken_data(std::shared_ptr<const data_set> good, std::int64_t first)
+    : good_(std::move(good)), first_(first) {
+    // nop
+  }
+
+  void training(std::int64_t index, const sample_view& to) const override {
+    if (index >= first_)
+      throw std::runtime_error("sample " + std::to_string(index) + " is gone");
+    good_->training(index, to);
+  }
+
+  std::int64_t evaluation_size() const override { return 0; }
+  void evaluation(std::int64_t, const sample_view&) const override {}
+  std::string description() const override { return "broken"; }
+
+private:
+  std::shared_ptr<const data_set> good_;
+  std::int64_t first_;
+};
+
+} // namespace
+
+TEST_CASE("data replicas are proved right under every schedule and exchange",
+          "[replicas]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto exchange = GENERATE("naive", "tree", "ring", "halving");
+  for (const auto& entry : catalog())
+    for (const int data : data_sizes)
+      for (const int stages : {1, 2, 4}) {
+        const auto sch = *find_schedule(entry.name);
+        if (sch.local_rule() || !refusal(sch, {stages, 4, 3}).empty())
+          continue;
+        check_proofs(
+          replicated(tiny::training_of(sch, {stages, 4, 3}, clock), data, exchange));
+      }
+}
+
+TEST_CASE("updates of several microbatches a replica are proved right", "[replicas]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  for (const auto& sch : {pipedream(2), pipedream(3), pipedream(3, true)})
+    check_proofs(replicated(tiny::training_of(sch, {3, 4, 3}, clock), 2));
+}
+
+TEST_CASE("data replicas clip by one global norm", "[replicas]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto* const name = GENERATE("gpipe", "1f1b", "chimera", "2bw");
+  auto plan = replicated(tiny::training_of(*find_schedule(name), {2, 4, 3}, clock), 2);
+  plan.link = {.latency = 100'000, .bytes_per_second = 1e6};
+  plan.work->optimizer.clip = 0.05;
+  check_proofs(plan);
+}
+
+TEST_CASE("replicas of one pipeline lose and learn what the pipeline alone does",
+          "[replicas]") {
+  auto alone =
+    tiny::training_of(*find_schedule("1f1b"), {2, 8, 4}, clock_kind::virtual_time);
+  auto four =
+    tiny::training_of(*find_schedule("1f1b"), {2, 2, 4}, clock_kind::virtual_time);
+  four.data = 4;
+  four.exchange = exchange_by("tree");
+  four.work->batch = alone.work->batch;
+  const auto a = perform(alone), b = perform(four);
+  REQUIRE(a.loss.size() == b.loss.size());
+  CHECK(a.loss_samples == b.loss_samples);
+  CHECK(a.loss.front() == b.loss.front()); // the same samples in the same order
+  for (std::size_t i = 0; i < a.loss.size(); ++i)
+    CHECK(std::abs(a.loss[i] - b.loss[i]) < 1e-4);
+}
+
+TEST_CASE("an exchange by buckets hides behind the backward", "[replicas]") {
+  // A ring of two sends half the gradients twice.
+  CHECK(makespan_ms(0, 1) == 30);
+  CHECK(makespan_ms(12, 1) == 30 + 12);
+  // Of 20 buckets each is on its way when its twentieth of the backward is over.
+  const double hidden = 30 + 12 - makespan_ms(12, 20);
+  CHECK(hidden >= 0.6 * 12);
+}
+
+TEST_CASE("an exchange that is longer than the backward hides the backward",
+          "[replicas]") {
+  const double hidden = 30 + 40 - makespan_ms(40, 20);
+  CHECK(hidden >= 0.6 * 20);
+}
+
+TEST_CASE("evaluations change no bits of data replicas", "[replicas]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  auto plan =
+    replicated(tiny::training_of(*find_schedule("1f1b"), {2, 4, 4}, clock), 2);
+  const auto without = perform(plan);
+  std::vector<int> evaluated;
+  plan.evaluate_every = 2;
+  plan.evaluate = [&](int batches, const std::vector<const float*>&) {
+    evaluated.push_back(batches);
+  };
+  const auto with = perform(plan);
+  CHECK(evaluated == std::vector{2, 4});
+  CHECK((with.parameters == without.parameters));
+}
+
+TEST_CASE("a data replica that fails ends the run with its reason", "[replicas]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  auto plan =
+    replicated(tiny::training_of(*find_schedule("1f1b"), {2, 4, 4}, clock), 3);
+  plan.work->data = std::make_shared<broken_data>(plan.work->data, 11);
+  const auto result = perform(plan);
+  CHECK(result.how == ending::failed);
+  CHECK_THAT(result.failure, Catch::Matchers::ContainsSubstring("sample 1")
+                               && Catch::Matchers::ContainsSubstring("is gone"));
+}
+
+TEST_CASE("a local rule refuses data replicas", "[replicas]") {
+  const auto plan = replicated(tiny::simulation(ampnet(4, 1), {2, 4, 1}), 2);
+  CHECK_THAT(refusal(plan), Catch::Matchers::ContainsSubstring(
+                              "data replicas have no common updates"));
+}
