@@ -67,6 +67,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "stages",
                                     "ranks",
                                     "replicas",
+                                    "exchange",
                                     "tensor",
                                     "microbatches",
                                     "steps",
