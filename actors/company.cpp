@@ -19,6 +19,7 @@
 #include <caf/scheduler/test_coordinator.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -374,9 +375,20 @@ void company::keep(std::vector<mail::collected> all, run_result& result) {
     const auto values = plan_->work->whole.layers[layer]->bucket();
     return std::vector<float>(b.data(), b.data() + values);
   };
+  const auto same = [&](const buffer& b, const std::vector<float>& first) {
+    return std::memcmp(b.data(), first.data(), first.size() * sizeof(float)) == 0;
+  };
   for (const auto& part : all) {
-    if (part.replica > 0)
-      return;
+    const auto first = static_cast<std::size_t>(
+      plan_->work ? plan_->work->first_layers[static_cast<std::size_t>(part.stage)]
+                  : 0);
+    if (part.replica > 0) {
+      for (std::size_t b = 0; b < part.parameters.size(); ++b)
+        if (!same(part.parameters[b], result.parameters[first + b])
+            && result.odd_stage.empty())
+          result.odd_stage = stage_name({part.replica, part.stage});
+      continue;
+    }
     for (std::size_t b = 0; b < part.parameters.size(); ++b, ++layer) {
       result.parameters.push_back(copy(part.parameters[b]));
       if (plan_->keep_gradients)
@@ -386,6 +398,7 @@ void company::keep(std::vector<mail::collected> all, run_result& result) {
 }
 
 void company::dismiss(caf::actor_system& system) {
+  virtual_clock_.clear(); // messages on their way hold buffers of pools
   const auto end_all = [](auto& all) {
     for (auto& one : all)
       caf::anon_send_exit(one, caf::exit_reason::user_shutdown);
@@ -471,8 +484,11 @@ namespace {
 /// What the actors of a rank take, and a check of its program: measured, rounded up.
 std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
   constexpr std::int64_t bytes_a_rank = 20'000;
-  return {plan.ranks()
-          * (bytes_a_rank + std::int64_t{settled(plan.sch, plan.dims).total()})};
+  constexpr std::int64_t bytes_a_bucket = 500; // of an exchange
+  const std::int64_t exchange = plan.data > 1 ? bytes_a_bucket * plan.link.buckets : 0;
+  return {
+    plan.ranks()
+    * (bytes_a_rank + exchange + std::int64_t{settled(plan.sch, plan.dims).total()})};
 }
 
 /// The refusal of a run that needs so many bytes on each rank; empty if they are there.
@@ -513,6 +529,9 @@ std::string refusal(const run_plan& plan) {
              ? wrong
              : wrong + " (each of " + std::to_string(plan.data) + " data replicas has "
                  + std::to_string(plan.dims.microbatches) + " microbatches of a batch)";
+  constexpr std::int64_t most_microbatches = (1 << 30) - 1;
+  if (std::int64_t{plan.data} * plan.dims.total() > most_microbatches)
+    return "a run has at most 1,073,741,823 microbatches, over all data replicas";
   if (plan.data > 1 && plan.sch.local_rule())
     return plan.sch.name
            + "'s stages update when they have enough gradients, so data replicas have "

@@ -28,6 +28,7 @@ struct run_result {
   // If the plan keeps weights: buckets of all layers.
   std::vector<std::vector<float>> parameters;
   std::vector<std::vector<float>> gradients; ///< Summed last, over replicas.
+  std::string odd_stage; ///< One whose replica 0 ended with other parameters.
 
   std::int64_t envelopes = 0;        ///< Messages sent.
   std::int64_t most_envelopes = 0;   ///< Under way at once.

@@ -1,6 +1,7 @@
 #include "actors/gradient_exchange.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace troupe {
@@ -10,9 +11,10 @@ namespace {
 /// Values of each bucket of a stage's gradients.
 std::vector<std::int64_t> buckets_of(const run_plan& plan, int stage) {
   if (!plan.work) {
-    const auto bytes = plan.link.gradient_bytes / plan.link.buckets;
+    // At least a value to each, so that messages of no bytes take their latency.
+    const double values = plan.link.gradient_bytes / sizeof(float) / plan.link.buckets;
     return std::vector(static_cast<std::size_t>(plan.link.buckets),
-                       static_cast<std::int64_t>(bytes / sizeof(float)));
+                       std::max<std::int64_t>(std::llround(values), plan.data));
   }
   std::vector<std::int64_t> result;
   const auto& first = plan.work->first_layers;
@@ -61,7 +63,7 @@ gradient_exchange::gradient_exchange(const run_plan& plan, position where,
 }
 
 std::vector<collective_message> gradient_exchange::begin(int bucket, float* gradients) {
-  const int instance = update_ * buckets() + bucket;
+  const int instance = (odd_update_ ? buckets() : 0) + bucket;
   const auto values = values_[static_cast<std::size_t>(bucket)];
   collective_memory memory;
   if (pools_)
@@ -103,7 +105,7 @@ gradient_exchange::note(const collective& c, std::vector<collective_message> out
 }
 
 void gradient_exchange::next_update() {
-  ++update_;
+  odd_update_ = !odd_update_;
   done_ = 0;
 }
 

@@ -59,7 +59,7 @@ private:
   int ranks_;
   std::vector<std::int64_t> values_; // of each bucket
   std::shared_ptr<exchange_pools> pools_;
-  int update_ = 0;
+  bool odd_update_ = false; // no more than two can be under way
   int done_ = 0;
   std::map<int, collective> running_; // by instance
   std::vector<collective_message> early_;

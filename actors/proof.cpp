@@ -215,6 +215,11 @@ std::vector<proof> prove(const run_plan& plan, const run_result& result) {
   } catch (const std::logic_error& nonsense) {
     proofs.push_back({"replay", false, nonsense.what()});
   }
+  if (plan.replicas() > 1)
+    proofs.push_back({"replicas", result.odd_stage.empty(),
+                      result.odd_stage.empty()
+                        ? "equal to the bit"
+                        : result.odd_stage + " has other parameters than replica 0"});
   if (plan.sch.local_rule()) {
     proofs.push_back(of_local_rule(plan, result));
   } else if (const auto wrong = first_wrong_version(plan, result.actions)) {

@@ -23,6 +23,7 @@ std::string difference(const network<float>& whole, const trained& a, const trai
 /// The proofs that apply to a run:
 /// - a flush schedule's losses, gradients and parameters equal those of one plain loop;
 /// - replaying the record in a plain loop gives the same bits;
+/// - all replicas end with the same parameters;
 /// - the record is what the schedule's formula says, computed by a loop that has not
 /// seen
 ///   it: versions in a plain loop, or the whole order where a local rule ran in virtual

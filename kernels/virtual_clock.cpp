@@ -34,6 +34,13 @@ bool virtual_clock::step() {
   return true;
 }
 
+void virtual_clock::clear() {
+  events_.clear();
+  due_.clear();
+  next_due_ = 0;
+  at_end_.clear();
+}
+
 void virtual_device::enqueue(work what, on_end ended) {
   if (what.run)
     what.run();

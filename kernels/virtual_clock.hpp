@@ -29,6 +29,9 @@ public:
   /// for what follows from it.
   bool step();
 
+  /// Drops all that is to come.
+  void clear();
+
 private:
   nanoseconds now_ = 0;
   std::map<nanoseconds, std::vector<event>> events_; // of instants to come

@@ -355,6 +355,10 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
   for (std::size_t i = 0; i < op_count; ++i)
     for (const double ms : given[letters[i]])
       result.actions.of[i].push_back(static_cast<nanoseconds>(std::llround(ms * 1e6)));
+  if (given.contains("buckets"))
+    if (const double count = given["buckets"][0];
+        count < 1 || count > 10'000 || count != std::floor(count))
+      return problem{"--cost: buckets is a whole number from 1 to 10,000"};
   const auto single = [&](const char* key) {
     return given.contains(key) ? given[key][0] : 0.0;
   };
@@ -363,24 +367,44 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
     .bytes_per_second = single("bandwidth"),
     .bytes = single("bytes"),
     .gradient_bytes = single("gradient"),
-    .buckets = given.contains("buckets")
-                 ? static_cast<int>(std::clamp(single("buckets"), 1.0, 1e4))
-                 : 1};
+    .buckets = given.contains("buckets") ? static_cast<int>(single("buckets")) : 1};
   return result;
 }
 
 namespace {
 
-/// Why a run of these costs could outlast the virtual clock, which counts nanoseconds
-/// in 63 bits; empty if it cannot.
-std::string outlasts_clock(const costs& given, const shape& dims) {
-  double slowest = static_cast<double>(given.messages.latency);
+/// Why a run could outlast the virtual clock, which counts nanoseconds in 63 bits;
+/// empty if it cannot.
+std::string outlasts_clock(const costs& given, const run_plan& plan) {
+  if (plan.dims.microbatches < 1)
+    return {}; // refused for that
+  const auto& link = given.messages;
+  double message = link.bytes, gradient = link.gradient_bytes, buckets = link.buckets;
+  if (plan.work) {
+    const auto& layers = plan.work->whole.layers;
+    message = gradient = 0;
+    buckets = static_cast<double>(layers.size());
+    for (const auto& l : layers) {
+      const auto samples = static_cast<double>(plan.batches().largest());
+      message = std::max(message, samples * static_cast<double>(l->output()) * 4);
+      gradient += static_cast<double>(l->bucket()) * 4;
+    }
+  }
+  const auto travels = [&](double bytes) {
+    const double ns =
+      link.bytes_per_second > 0 ? bytes / link.bytes_per_second * 1e9 : 0;
+    return ns + static_cast<double>(link.latency);
+  };
+  double slowest = travels(message);
   for (const auto& values : given.actions.of)
     for (const auto value : values)
       slowest += static_cast<double>(value);
-  if (given.messages.bytes_per_second > 0)
-    slowest += given.messages.bytes / given.messages.bytes_per_second * 1e9;
-  const double all = slowest * dims.stages * dims.microbatches * dims.steps;
+  // No exchange has more rounds than two for each data replica.
+  const double exchange =
+    plan.data > 1 ? 2.0 * plan.data * buckets * travels(gradient / buckets) : 0;
+  const auto& dims = plan.dims;
+  const double all =
+    (slowest * dims.stages + exchange) * dims.microbatches * dims.steps;
   return all < 9e18 ? ""
                     : "--cost: at these costs a run of this size may last longer than "
                       "the virtual clock's 292 years; choose smaller ones";
@@ -395,7 +419,7 @@ tl::expected<setup, std::string> set_up_simulation(const options& o) {
   const auto cost = parse_costs(o.cost, plan->dims.stages);
   if (!cost)
     return problem{cost.error()};
-  if (auto wrong = outlasts_clock(*cost, plan->dims); !wrong.empty())
+  if (auto wrong = outlasts_clock(*cost, *plan); !wrong.empty())
     return problem{wrong};
   plan->clock = clock_kind::virtual_time;
   plan->cost = costs_from(cost->actions);
@@ -463,14 +487,14 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
     return problem{"--stall-timeout is from 0.001 to 1,000,000 seconds"};
   const int threads =
     o.threads > 0 ? o.threads : static_cast<int>(std::thread::hardware_concurrency());
-  if (auto wrong = outlasts_clock(*cost, plan->dims); !o.cost.empty() && !wrong.empty())
-    return problem{wrong};
   plan->work = training{.whole = std::move(*whole),
                         .first_layers = std::move(*first_layers),
                         .data = std::move(*data),
                         .batch = batch,
                         .optimizer = *optimizer,
                         .weights = std::move(weights)};
+  if (auto wrong = outlasts_clock(*cost, *plan); !o.cost.empty() && !wrong.empty())
+    return problem{wrong};
   plan->clock = *clock;
   plan->cost = o.cost.empty() ? costs_by_operations() : costs_from(cost->actions);
   plan->link = cost->messages;

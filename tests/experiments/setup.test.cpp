@@ -86,6 +86,8 @@ TEST_CASE("a mesh is data replicas and stages", "[setup]") {
 TEST_CASE("costs that make no sense are refused with what does", "[setup]") {
   for (const char* text : {"F", "F=", "F=x", "F=-1", "F=nan", "G=1", "F=1,F=2", "F=1/"})
     CHECK_THAT(cost_refusal(text), ContainsSubstring("write F=1,B=2 in milliseconds"));
+  for (const char* text : {"buckets=0", "buckets=1.5", "buckets=1e9"})
+    CHECK_THAT(cost_refusal(text), ContainsSubstring("from 1 to 10,000"));
   CHECK_THAT(cost_refusal("F=1/2"), ContainsSubstring("one for each of the 4 stages"));
   CHECK_THAT(cost_refusal("latency=1/2/1/1"), ContainsSubstring("one value"));
 }
@@ -123,6 +125,12 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
      "1,048,576 ranks"},
     {[](options& o) { o.mesh = "data=2", o.schedules = {"ampnet"}; },
      "name other schedules"},
+    {[](options& o) { o.mesh = "data=8,pipe=1", o.steps = 500'000'000; },
+     "over all data replicas"},
+    {[](options& o) {
+       o.mesh = "data=4", o.clock = "virtual", o.cost = "bandwidth=1e-6";
+     },
+     "292 years"},
     {[](options& o) { o.exchange = "star"; }, "naive, tree, ring or halving"},
     {[](options& o) { o.steps = 0; }, "at least 1"},
     {[](options& o) { o.epochs = 1; }, "synthetic data has no end"},
