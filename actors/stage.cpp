@@ -56,11 +56,7 @@ void start(self_pointer self, const action& a) {
   send_snapshot_if_due(self);
   if (a.what == op::forward && state.core->is_first())
     send(self, state.peers.data, mail::demand{});
-  const auto tell_optimizer = [meter = state.shared.meter, to = state.peers.optimizer](
-                                const mail::bucket_ready& b) {
-    post(*meter, to, mail::bucket_ready{b});
-  };
-  state.computer->enqueue(state.core->begin(a, tell_optimizer),
+  state.computer->enqueue(state.core->begin(a, state.tell_optimizer),
                           [meter = state.shared.meter, me = stage_actor{self},
                            a](nanoseconds from, nanoseconds to) {
                             post(*meter, me, mail::ended{a, from, to});
@@ -142,6 +138,10 @@ stage_actor::behavior_type stage(self_pointer self, props shared, device* comput
     hear(self, meter,
          [self](const stage_peers& peers) {
            self->state.peers = peers;
+           self->state.tell_optimizer = [meter = self->state.shared.meter,
+                                         to = peers.optimizer](const auto& bucket) {
+             post(*meter, to, mail::bucket_ready{bucket});
+           };
            if (self->state.core->is_first())
              send(self, peers.data, mail::demand{});
          }),

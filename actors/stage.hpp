@@ -18,6 +18,7 @@ struct stage_state {
   device* computer = nullptr; ///< Of its rank.
   std::unique_ptr<stage_core> core;
   stage_peers peers;
+  stage_core::tell_bucket tell_optimizer; ///< Also from a device's callbacks.
 };
 
 /// One replica of one stage: holds its parameters and activations, computes when its
