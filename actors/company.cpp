@@ -174,18 +174,17 @@ void company::equip_stages() {
 void company::equip_optimizer(position where) {
   const auto& work = *plan_->work;
   auto& account = rank_of_stage(where).memory;
-  std::vector<std::vector<parameter>> layout;
-  std::vector<std::int64_t> values;
-  for (int l = work.first_layers[static_cast<std::size_t>(where.stage)];
-       l < work.first_layers[static_cast<std::size_t>(where.stage) + 1]; ++l) {
-    layout.push_back(work.whole.layers[static_cast<std::size_t>(l)]->parameters());
-    values.push_back(work.whole.layers[static_cast<std::size_t>(l)]->bucket());
-  }
   auto& memory = optimizers_[shard_index(where)];
-  memory.state = std::make_shared<optimizer>(work.optimizer, std::move(layout), values,
-                                             work.batch * plan_->dims.steps, account);
-  if (plan_->data > 1)
-    memory.pools = std::make_shared<exchange_pools>(*plan_, where, account);
+  memory.state = std::make_shared<optimizer>(
+    work.optimizer, plan_->layers_of(where.stage), work.batch * plan_->dims.steps,
+    account, plan_->share_of(where));
+  if (plan_->data == 1)
+    return;
+  memory.sums =
+    std::make_shared<exchange_pools>(*plan_, where, exchange_step::sum, account);
+  if (plan_->exchange->gather)
+    memory.gathers =
+      std::make_shared<exchange_pools>(*plan_, where, exchange_step::gather, account);
 }
 
 void company::spawn(caf::actor_system& system) {
@@ -250,10 +249,11 @@ void company::wire_optimizer(position where) {
   const auto shard = [&](int data, int stage) {
     return actors_.shards[shard_index({data, 0, stage})];
   };
-  optimizer_shard_peers peers{{}, {shard(where.data, 0)}, {}, coordinator_};
-  if (where.stage == 0) // only the first needs them all
-    for (int s = 1; s < stages(); ++s)
-      peers.shards.push_back(shard(where.data, s));
+  optimizer_shard_peers peers{{}, {}, {}, coordinator_};
+  const auto group = plan_->norm_group(where);
+  for (const auto& member : group) // only the first needs them all
+    if (member == group.front() || where == group.front())
+      peers.shards.push_back(shard(member.data, member.stage));
   if (plan_->data > 1)
     for (int d = 0; d < plan_->data; ++d)
       peers.others.push_back(shard(d, where.stage));
@@ -382,6 +382,16 @@ void company::keep(std::vector<mail::collected> all, run_result& result) {
     const auto first = static_cast<std::size_t>(
       plan_->work ? plan_->work->first_layers[static_cast<std::size_t>(part.stage)]
                   : 0);
+    const auto where = at(part.replica, part.stage);
+    const auto share = plan_->share_of(where);
+    if (plan_->keep_gradients && share.index > 0 && where.replica == 0)
+      for (std::size_t b = 0; b < part.gradients.size(); ++b) {
+        auto& whole = result.gradients[first + b];
+        const auto values = static_cast<std::int64_t>(whole.size());
+        std::copy(part.gradients[b].data() + share.begin(values),
+                  part.gradients[b].data() + share.end(values),
+                  whole.begin() + share.begin(values));
+      }
     if (part.replica > 0) {
       for (std::size_t b = 0; b < part.parameters.size(); ++b)
         if (!same(part.parameters[b], result.parameters[first + b])

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/mesh.hpp"
 #include "actors/record.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "messaging/collective_message.hpp"
@@ -94,15 +95,15 @@ struct updated {
   nanoseconds end;
 };
 
-/// Shard to the shard of stage 0: sums of squares of the summed gradients, a parameter
-/// each, in the model's order.
+/// Shard to the first of those whose gradients one norm covers: sums of squares of the
+/// summed gradients, a parameter each, in the model's order.
 struct norm_part {
-  int stage;
+  position of;
   std::int64_t samples;
   std::vector<double> squares;
 };
 
-/// Shard of stage 0 to all: what multiplies the gradients of this update.
+/// And from it to all of them: what multiplies the gradients of this update.
 struct clip_by {
   double factor;
 };
@@ -243,8 +244,9 @@ struct stage_peers {
 };
 
 struct optimizer_shard_peers {
-  std::vector<stage_actor> stages;           ///< The replicas of its stage.
-  std::vector<optimizer_shard_actor> shards; ///< Of all stages of its data replica.
+  std::vector<stage_actor> stages; ///< The replicas of its stage.
+  /// Those whose gradients one norm covers: for the first all, for others the first.
+  std::vector<optimizer_shard_actor> shards;
   std::vector<optimizer_shard_actor> others; ///< Of its stage in all data replicas.
   coordinator_actor coordinator;
 };

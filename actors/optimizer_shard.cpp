@@ -23,21 +23,23 @@ void add(const buffer& from, std::int64_t values, const buffer& to) {
 
 optimizer_core::optimizer_core(const run_plan& plan, position where,
                                optimizer_memory memory)
-  : stage_(where.stage),
+  : where_(where),
+    share_(plan.share_of(where)),
     clip_(plan.work ? plan.work->optimizer.clip : 0),
     scope_(plan.work ? plan.work->optimizer.scope : clip_scope::stage),
     state_(std::move(memory.state)),
     parts_(static_cast<std::size_t>(replicas_of(plan.sch.where))) {
   if (plan.data > 1)
-    exchange_.emplace(plan, where, std::move(memory.pools));
+    sum_.emplace(plan, where, exchange_step::sum, std::move(memory.sums));
+  if (plan.shares_out(shared_out::optimizer_state))
+    gather_.emplace(plan, where, exchange_step::gather, std::move(memory.gathers));
   if (!plan.work)
     return;
-  if (stage_ == 0)
-    gathered_.resize(static_cast<std::size_t>(plan.dims.stages));
-  const auto& first = plan.work->first_layers;
-  for (int l = first[static_cast<std::size_t>(stage_)];
-       l < first[static_cast<std::size_t>(stage_) + 1]; ++l)
-    buckets_.push_back(plan.work->whole.layers[static_cast<std::size_t>(l)]->bucket());
+  if (clip_ > 0)
+    norm_group_ = plan.norm_group(where);
+  gathered_.resize(norm_group_.size());
+  for (const auto& l : plan.layers_of(where.stage))
+    buckets_.push_back(l->bucket());
 }
 
 std::vector<collective_message> optimizer_core::take(const mail::bucket_ready& part) {
@@ -50,14 +52,14 @@ std::vector<collective_message> optimizer_core::take(const mail::bucket_ready& p
     return {};
   const auto all = std::exchange(bucket, {}).of;
   if (!state_)
-    return exchange_->begin(part.bucket, nullptr);
+    return sum_->begin(part.bucket, nullptr);
   for (std::size_t r = 1; r < all.size(); ++r)
     add(all[r], buckets_[b], all.front());
-  return exchange_->begin(part.bucket, all.front().data());
+  return sum_->begin(part.bucket, all.front().data());
 }
 
 std::vector<collective_message> optimizer_core::take(const collective_message& part) {
-  return exchange_->take(part);
+  return sum_->owns(part) ? sum_->take(part) : gather_->take(part);
 }
 
 void optimizer_core::take(const mail::update_request& part) {
@@ -69,21 +71,23 @@ bool optimizer_core::has_all_parts() const {
 }
 
 bool optimizer_core::complete() const {
-  return has_all_parts() && (!exchange_ || exchange_->done());
+  return has_all_parts() && (!sum_ || sum_->done());
 }
 
 std::string optimizer_core::missing() const {
   for (std::size_t r = 0; r < parts_.size(); ++r)
     if (!parts_[r])
       return "the gradients of replica " + std::to_string(r);
-  if (exchange_ && !exchange_->done())
-    if (const auto other = exchange_->waits_for())
-      return "the gradients of data replica " + std::to_string(*other);
+  for (const auto* step : {&sum_, &gather_})
+    if (*step)
+      if (const auto other = (*step)->waits_for())
+        return std::string{step == &sum_ ? "the gradients" : "the parameters"}
+               + " of data replica " + std::to_string(*other);
   return {};
 }
 
 bool optimizer_core::needs_norm() const {
-  return clip_ > 0 && scope_ == clip_scope::network;
+  return norm_group_.size() > 1 || (clip_ > 0 && scope_ == clip_scope::network);
 }
 
 // The sum over replicas is in the first one's buffers, and its samples count for all.
@@ -94,13 +98,13 @@ void optimizer_core::add_replicas() {
   auto& sum = *parts_.front();
   for (std::size_t r = 1; r < parts_.size(); ++r) {
     sum.samples += parts_[r]->samples;
-    for (std::size_t b = 0; b < buckets_.size() && !exchange_; ++b)
+    for (std::size_t b = 0; b < buckets_.size() && !sum_; ++b)
       add(parts_[r]->gradients[b], buckets_[b], sum.gradients[b]);
   }
 }
 
 work optimizer_core::measure() {
-  work result{.kind = op_count, .stage = stage_}; // no op of its own
+  work result{.kind = op_count, .stage = where_.stage}; // no op of its own
   result.run = [this] {
     add_replicas();
     squares_ = state_->squares(readable(parts_.front()->gradients));
@@ -109,15 +113,19 @@ work optimizer_core::measure() {
 }
 
 mail::norm_part optimizer_core::norm() const {
-  return {stage_, parts_.front()->samples, squares_};
+  return {where_, parts_.front()->samples, squares_};
 }
 
 work optimizer_core::apply(int replica) {
-  work result{.kind = static_cast<int>(op::update), .stage = stage_};
-  if (!state_)
+  work result{.kind = static_cast<int>(op::update), .stage = where_.stage};
+  if (gathering_ && replica == made_by_)
+    result.kind = op_count; // it has run already
+  if (!state_ || result.kind == op_count) {
+    made_by_ = made_by_ < 0 ? replica : made_by_;
     return result;
-  result.operations = update_operations(
-    std::accumulate(buckets_.begin(), buckets_.end(), std::int64_t{0}));
+  }
+  for (const auto values : buckets_)
+    result.operations += update_operations(share_.end(values) - share_.begin(values));
   const bool makes = made_by_ < 0;
   if (makes)
     made_by_ = replica;
@@ -134,7 +142,7 @@ work optimizer_core::apply(int replica) {
     add_replicas();
     const auto& sum = *parts_.front();
     double factor = factor_;
-    if (clip_ > 0 && scope_ == clip_scope::stage) {
+    if (clip_ > 0 && !needs_norm()) {
       const auto squares = state_->squares(readable(sum.gradients));
       const double norm =
         std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
@@ -146,6 +154,21 @@ work optimizer_core::apply(int replica) {
   return result;
 }
 
+std::vector<collective_message> optimizer_core::begin_gather() {
+  std::vector<collective_message> out;
+  if (!gather_ || std::exchange(gathering_, true))
+    return out;
+  for (int b = 0; b < gather_->buckets(); ++b) {
+    auto* const to = state_ ? parts_[static_cast<std::size_t>(made_by_)]
+                                ->to[static_cast<std::size_t>(b)]
+                                .data()
+                            : nullptr;
+    for (auto& message : gather_->begin(b, to))
+      out.push_back(std::move(message));
+  }
+  return out;
+}
+
 void optimizer_core::applied() {
   if (++applied_ < static_cast<int>(parts_.size()))
     return;
@@ -154,12 +177,15 @@ void optimizer_core::applied() {
   made_by_ = -1;
   applied_ = 0;
   factor_ = 1;
-  if (exchange_)
-    exchange_->next_update();
+  gathering_ = false;
+  for (auto* step : {&sum_, &gather_})
+    if (*step)
+      (*step)->next_update();
 }
 
 std::optional<double> optimizer_core::gather(const mail::norm_part& part) {
-  gathered_[static_cast<std::size_t>(part.stage)] = part;
+  const auto place = std::ranges::find(norm_group_, part.of) - norm_group_.begin();
+  gathered_[static_cast<std::size_t>(place)] = part;
   if (!std::ranges::all_of(gathered_, [](const auto& p) { return p.has_value(); }))
     return {};
   double sum = 0;
@@ -211,14 +237,23 @@ void enqueue(self_pointer self, work what, const action& a) {
     });
 }
 
-void apply(self_pointer self, int replica) {
-  enqueue(self, self->state.core->apply(replica), {op::update, replica, 0, 0});
+/// Lets a replica's stage wait; it has run from start to end so far.
+void let_wait(self_pointer self, int replica, nanoseconds start = 0,
+              nanoseconds end = 0) {
+  self->state.waiting.push_back(replica);
+  send(self, stage_of(self, replica), mail::update_waits{start, end});
 }
 
-/// All parts are there: the replicas, which have been waiting, may go on.
-void wake_all(self_pointer self) {
-  for (const auto& replica : self->state.peers.stages)
-    send(self, replica, mail::update_ready{});
+/// What replicas have waited for is there.
+void wake(self_pointer self) {
+  for (const int replica : std::exchange(self->state.waiting, {}))
+    send(self, stage_of(self, replica), mail::update_ready{});
+}
+
+void apply(self_pointer self, int replica) {
+  if (self->state.core->lacks_shares())
+    return let_wait(self, replica);
+  enqueue(self, self->state.core->apply(replica), {op::update, replica, 0, 0});
 }
 
 void measure(self_pointer self, int replica) {
@@ -239,10 +274,15 @@ void take(self_pointer self, const mail::update_request& part) {
   } else if (complete && state.peers.stages.size() == 1) {
     apply(self, replica);
   } else {
-    send(self, stage_of(self, replica), mail::update_waits{0, 0});
+    let_wait(self, replica);
     if (complete)
-      wake_all(self);
+      wake(self);
   }
+}
+
+void ship_all(self_pointer self, std::vector<collective_message> all) {
+  for (auto& message : all)
+    ship(self, std::move(message));
 }
 
 /// Takes what the exchange with other data replicas brings. If the update has been
@@ -250,16 +290,19 @@ void take(self_pointer self, const mail::update_request& part) {
 template <class Message>
 void take_for_exchange(self_pointer self, const Message& part) {
   auto& state = self->state;
-  const bool was_complete = state.core->complete();
-  for (auto& message : state.core->take(part))
-    ship(self, std::move(message));
+  const bool was_complete = state.core->complete(),
+             lacked_shares = state.core->lacks_shares();
+  ship_all(self, state.core->take(part));
+  if (lacked_shares && !state.core->lacks_shares())
+    return wake(self);
   if (was_complete || !state.core->complete())
     return;
   state.norm_is_next = state.core->needs_norm();
-  if (state.norm_is_next)
-    send(self, state.peers.stages.front(), mail::update_ready{});
-  else
-    wake_all(self);
+  if (!state.norm_is_next)
+    return wake(self);
+  const int replica = state.waiting.back(); // one of them is enough
+  state.waiting.pop_back();
+  send(self, stage_of(self, replica), mail::update_ready{});
 }
 
 /// A replica's update is granted again.
@@ -272,14 +315,18 @@ void go_on(self_pointer self, int replica) {
 
 void finish(self_pointer self, const mail::ended& end) {
   auto& state = self->state;
-  const auto& asker = stage_of(self, end.what.replica);
+  const int replica = end.what.replica;
   if (std::exchange(state.measuring, false)) {
-    send(self, asker, mail::update_waits{end.start, end.end});
+    let_wait(self, replica, end.start, end.end);
     send(self, state.peers.shards.front(), state.core->norm());
-  } else {
-    state.core->applied();
-    send(self, asker, mail::updated{end.start, end.end});
+    return;
   }
+  ship_all(self, state.core->begin_gather());
+  if (state.core->lacks_shares())
+    return let_wait(self, replica, end.start, end.end);
+  wake(self); // if the shares came at once, a replica may have waited for that
+  state.core->applied();
+  send(self, stage_of(self, replica), mail::updated{end.start, end.end});
 }
 
 mail::waiting_for explain(self_pointer self) {
@@ -316,7 +363,7 @@ optimizer_shard_actor::behavior_type optimizer_shard(self_pointer self, props sh
     hear(self, meter,
          [self](const mail::clip_by& clip) {
            self->state.core->clip_by(clip.factor);
-           wake_all(self);
+           wake(self);
          }),
     hear(self, meter, [self](const mail::ended& e) { finish(self, e); }),
     hear(self, meter,

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/gradient_exchange.hpp"
+#include "actors/bucket_exchange.hpp"
 #include "actors/messages.hpp"
 #include "actors/port.hpp"
 #include "actors/props.hpp"
@@ -16,15 +16,18 @@
 
 namespace troupe {
 
-/// What an optimizer shard computes with; both are null where it does not.
+/// What an optimizer shard computes with; all are null where it does not, and pools
+/// where no such copies travel.
 struct optimizer_memory {
   std::shared_ptr<optimizer> state;
-  std::shared_ptr<exchange_pools> pools; ///< Null too without other data replicas.
+  std::shared_ptr<exchange_pools> sums;
+  std::shared_ptr<exchange_pools> gathers;
 };
 
 /// The update of one stage and its replicas: gathers their gradients, adds them in
 /// replica order and then, by an exchange, those of all data replicas, and writes the
-/// next version to each. Without an optimizer it only keeps count.
+/// next version to each; where data replicas share the update out, it writes its share
+/// and gathers theirs. Without an optimizer it only keeps count.
 class optimizer_core {
 public:
   /// \param where any replica of the stage
@@ -35,13 +38,13 @@ public:
   std::vector<collective_message> take(const mail::bucket_ready& part);
   std::vector<collective_message> take(const collective_message& message);
 
-  /// Whether all that others have to give to this update is here.
+  /// Whether all that others have to give to the sum of gradients is here.
   bool complete() const;
 
   /// Takes a replica's part.
   void take(const mail::update_request& part);
 
-  /// Whether the norm over all stages must be known before the update.
+  /// Whether a norm that others have parts of must be known before the update.
   bool needs_norm() const;
 
   /// The arithmetic of the norm: adds the replicas and squares. The result is in
@@ -52,9 +55,17 @@ public:
   /// What clipping by the network's norm multiplies this update's gradients with.
   void clip_by(double factor) { factor_ = factor; }
 
+  /// Whether a replica's apply() must wait for shares of the new version.
+  bool lacks_shares() const { return gather_ && made_by_ >= 0 && !gather_->done(); }
+
   /// The arithmetic of the update for one replica. The first one makes the new version,
-  /// the others copy it.
+  /// the others copy it; where it was shared out, the first has nothing left to do the
+  /// second time.
   work apply(int replica);
+
+  /// The first apply() has ended: begins to gather the shares. Returns what is to be
+  /// sent; empty if there are none, or they are on their way already.
+  std::vector<collective_message> begin_gather();
 
   /// A replica has its new version; with the last one the update is over.
   void applied();
@@ -62,19 +73,21 @@ public:
   /// Whom it waits for, in words; empty: nobody.
   std::string missing() const;
 
-  // For the shard of stage 0: gathers all stages' parts. Returns the factor when all
-  // are there.
+  // For the first of those whose gradients the norm covers: gathers their parts.
+  // Returns the factor when all are there.
   std::optional<double> gather(const mail::norm_part& part);
 
 private:
   void add_replicas();
   bool has_all_parts() const;
 
-  int stage_;
+  position where_;
+  bucket_share share_;
   double clip_;
   clip_scope scope_;
-  std::shared_ptr<optimizer> state_; // null in a simulation
-  std::optional<gradient_exchange> exchange_;
+  std::shared_ptr<optimizer> state_;            // null in a simulation
+  std::optional<bucket_exchange> sum_, gather_; // among data replicas
+  bool gathering_ = false;
   /// The gradients of one bucket that replicas have completed.
   struct ready_bucket {
     int count = 0;
@@ -88,7 +101,8 @@ private:
   int applied_ = 0;
   double factor_ = 1;
   std::vector<double> squares_;
-  std::vector<std::optional<mail::norm_part>> gathered_; // a stage each
+  std::vector<position> norm_group_;
+  std::vector<std::optional<mail::norm_part>> gathered_; // of each in the group
 };
 
 struct optimizer_shard_state {
@@ -100,6 +114,7 @@ struct optimizer_shard_state {
   std::optional<port> to_others; ///< In virtual time.
   bool measuring = false;        ///< The work under way is that of the norm.
   bool norm_is_next = false;     ///< The next replica to go on is to measure it.
+  std::vector<int> waiting;      ///< Replicas whose updates wait.
 };
 
 /// Holds the optimizer state of one stage of a data replica, and makes its versions.

@@ -18,6 +18,23 @@ std::string run_plan::optimizer_of(position p) const {
   return p.data > 0 ? name + " (data replica " + std::to_string(p.data) + ")" : name;
 }
 
+std::vector<position> run_plan::norm_group(position p) const {
+  const bool all_stages = work->optimizer.scope == clip_scope::network;
+  const int shares = share_of(p).count;
+  std::vector<position> result;
+  for (int s = all_stages ? 0 : p.stage; s < (all_stages ? dims.stages : p.stage + 1);
+       ++s)
+    for (int d = 0; d < shares; ++d)
+      result.push_back({shares > 1 ? d : p.data, 0, s});
+  return result;
+}
+
+layer_list<float> run_plan::layers_of(int stage) const {
+  const auto& all = work->whole.layers;
+  const auto s = static_cast<std::size_t>(stage);
+  return {all.begin() + work->first_layers[s], all.begin() + work->first_layers[s + 1]};
+}
+
 int run_plan::rank_of(position p) const {
   return p.data * dims.stages + troupe::rank_of(sch.where, dims, p.hosted());
 }

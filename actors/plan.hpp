@@ -3,8 +3,9 @@
 #include "actors/mesh.hpp"
 #include "actors/record.hpp"
 #include "kernels/virtual_clock.hpp"
-#include "messaging/collective_order.hpp"
+#include "messaging/replica_exchange.hpp"
 #include "models/batching.hpp"
+#include "models/bucket_share.hpp"
 #include "models/data/data_set.hpp"
 #include "models/optimizer.hpp"
 #include "models/slice.hpp"
@@ -57,9 +58,8 @@ struct run_plan {
   shape dims; ///< Of one data replica: its share of the microbatches.
 
   int data = 1; ///< Replicas of the whole pipeline, each with a share of every batch.
-  /// How data replicas sum their gradients: an all_reduce. Not null if there are
-  /// several.
-  const collective_order* exchange = nullptr;
+  /// How data replicas keep one model. Not null if there are several.
+  const replica_exchange* exchange = nullptr;
 
   std::optional<training> work;
 
@@ -97,6 +97,24 @@ struct run_plan {
   }
   std::string name_of(position p) const;
   std::string optimizer_of(position p) const;
+
+  /// Whether data replicas share this out, instead of each holding all of it.
+  bool shares_out(shared_out what) const {
+    return data > 1 && exchange->shares >= what;
+  }
+
+  /// The share of every bucket that the optimizer of a stage updates.
+  bucket_share share_of(position p) const {
+    return shares_out(shared_out::optimizer_state) ? bucket_share{p.data, data}
+                                                   : bucket_share{};
+  }
+
+  /// The optimizer shards whose gradients one norm covers, where clipping has one, in
+  /// the order in which their squares are summed; the first sums them. \pre work
+  std::vector<position> norm_group(position p) const;
+
+  /// The layers of a stage. \pre work
+  layer_list<float> layers_of(int stage) const;
 
   int rank_of(position p) const;
 

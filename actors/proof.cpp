@@ -69,6 +69,7 @@ plain_plan plain_of(const run_plan& plan) {
           .sum = [&plan](const std::vector<float*>& arrays,
                          std::int64_t n) { sum_replicas(plan, arrays, n); },
           .optimizer = work.optimizer,
+          .norm_shares = plan.share_of({}).count,
           .weights = work.weights};
 }
 

@@ -105,13 +105,7 @@ private:
   }
 
   void add_optimizer(const slice<float>& layers) {
-    std::vector<std::vector<parameter>> layout;
-    std::vector<std::int64_t> sizes;
-    for (const auto& l : layers.layers()) {
-      layout.push_back(l->parameters());
-      sizes.push_back(l->bucket());
-    }
-    optimizers_.emplace_back(work_.optimizer, std::move(layout), sizes,
+    optimizers_.emplace_back(work_.optimizer, layers.layers(),
                              work_.batch * plan_.dims.steps, account_);
   }
 
@@ -233,9 +227,11 @@ private:
       add_replicas(s);
     double squares = 0;
     for (const auto& [s, count] : samples)
-      for (const double part : optimizers_[static_cast<std::size_t>(s)].squares(
-             readable(stage_at(0, s).sum)))
-        squares += part;
+      for (int i = 0; i < plan_.share_of({}).count; ++i)
+        for (const double part : squares_of(
+               parts_of(stage_at(0, s).layers.layers(), {i, plan_.share_of({}).count}),
+               readable(stage_at(0, s).sum)))
+          squares += part;
     for (const auto& [s, count] : samples)
       make_version(s, count,
                    clip_factor(work_.optimizer.clip,
@@ -295,8 +291,9 @@ void sum_replicas(const run_plan& plan, const std::vector<float*>& arrays,
   }
   if (plan.data == 1)
     return;
-  const auto sum = sum_in_order(plan.exchange->name, of_data,
-                                chunks::even(n, plan.exchange->chunks(plan.data)));
+  const auto& order = plan.exchange->sum;
+  const auto sum =
+    sum_in_order(order.name, of_data, chunks::even(n, order.chunks(plan.data)));
   std::ranges::copy(sum, arrays.front());
 }
 

@@ -1,6 +1,6 @@
 #include "actors/stage_pools.hpp"
 
-#include "actors/gradient_exchange.hpp"
+#include "actors/bucket_exchange.hpp"
 
 #include <unistd.h>
 
@@ -15,12 +15,11 @@ std::int64_t stage_pools::bytes() const {
   std::int64_t parameters = 0;
   for (const auto bucket : buckets)
     parameters += padded(bucket);
-  const std::int64_t copies =
-    versions + snapshots + 1 + optimizer_copies; // 1: gradients
+  const std::int64_t copies = versions + snapshots + 1; // 1: gradients
   const auto values = parameters * copies + stashes * padded(stash)
                       + kept_slots * padded(kept) + boundary_slots * padded(boundary)
                       + input_slots * (padded(input) + padded(labels)) + scratch
-                      + exchanged;
+                      + optimizer + exchanged;
   return values * std::int64_t{sizeof(float)};
 }
 
@@ -56,10 +55,13 @@ stage_pools pools_of(const run_plan& plan, position where) {
   for (const auto& l : layers.layers())
     result.buckets.push_back(l->bucket());
   result.versions = bounds.versions;
-  result.optimizer_copies =
-    where.replica == 0 ? optimizer::state_size(work.optimizer) : 0;
+  if (where.replica == 0)
+    result.optimizer =
+      optimizer::state_values(work.optimizer, layers.layers(), plan.share_of(where));
   if (plan.data > 1 && where.replica == 0)
-    result.exchanged = exchange_pools::values(plan, where);
+    result.exchanged = exchange_pools::values(plan, where, exchange_step::sum);
+  if (plan.shares_out(shared_out::optimizer_state) && where.replica == 0)
+    result.exchanged += exchange_pools::values(plan, where, exchange_step::gather);
   result.stashes = bounds.stashes;
   result.stash = sizes.stash;
   result.kept_slots = bounds.split_backward;

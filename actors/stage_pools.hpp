@@ -14,8 +14,7 @@ namespace troupe {
 struct stage_pools {
   std::vector<std::int64_t> buckets; ///< Parameters of each layer.
   int versions = 1;
-  int snapshots = 0;        ///< Copies of the parameters under way to an evaluation.
-  int optimizer_copies = 0; ///< Of the parameters, as state; 0 in all but one replica.
+  int snapshots = 0; ///< Copies of the parameters under way to an evaluation.
 
   int stashes = 0;
   std::int64_t stash = 0;
@@ -27,7 +26,8 @@ struct stage_pools {
   std::int64_t input = 0;
   std::int64_t labels = 0;
   std::int64_t scratch = 0;
-  std::int64_t exchanged = 0; ///< Copies of gradients under way to data replicas.
+  std::int64_t optimizer = 0; ///< Its state; 0 in all but one replica.
+  std::int64_t exchanged = 0; ///< Copies under way to data replicas.
 
   std::int64_t bytes() const;
 };

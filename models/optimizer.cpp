@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 #include <sstream>
 
 namespace troupe {
@@ -60,29 +59,24 @@ int optimizer::state_size(const optimizer_options& options) {
   return options.momentum != 0 ? 1 : 0;
 }
 
-optimizer::optimizer(const optimizer_options& options,
-                     std::vector<std::vector<parameter>> layout,
-                     const std::vector<std::int64_t>& bucket_values,
-                     std::int64_t total_samples, memory_account& account)
-  : options_(options), layout_(std::move(layout)), total_samples_(total_samples) {
+std::int64_t optimizer::state_values(const optimizer_options& options,
+                                     const layer_list<float>& layers,
+                                     bucket_share share) {
   std::int64_t values = 0;
-  for (const auto bucket : bucket_values) {
-    first_.push_back(values);
-    values += bucket;
-  }
-  for (int i = 0; i < state_size(options); ++i) {
-    moments_[i] = tensor_memory{values, account};
-    account.use(moments_[i].bytes());
-  }
+  for (const auto& part : parts_of(layers, share))
+    values += padded(part.values());
+  return state_size(options) * values;
 }
 
-std::vector<double>
-optimizer::squares(const std::vector<const float*>& gradients) const {
-  std::vector<double> result;
-  for (std::size_t b = 0; b < layout_.size(); ++b)
-    for (const auto& p : layout_[b])
-      result.push_back(sum_of_squares(gradients[b] + p.offset, p.values()));
-  return result;
+optimizer::optimizer(const optimizer_options& options, const layer_list<float>& layers,
+                     std::int64_t total_samples, memory_account& account,
+                     bucket_share share)
+  : options_(options), parts_(parts_of(layers, share)), total_samples_(total_samples) {
+  const int copies = state_size(options);
+  for (int i = 0; i < copies; ++i) {
+    moments_[i] = tensor_memory{state_values(options, layers, share) / copies, account};
+    account.use(moments_[i].bytes());
+  }
 }
 
 void optimizer::update(std::int64_t samples, double factor,
@@ -95,22 +89,22 @@ void optimizer::update(std::int64_t samples, double factor,
   samples_ += samples;
   ++updates_;
   const auto scale = static_cast<float>(factor / static_cast<double>(samples));
-  for (std::size_t b = 0; b < layout_.size(); ++b)
-    for (const auto& p : layout_[b]) {
-      const bool decays = p.is_matrix() || !options_.decay_only_matrices;
-      const double decay = decays ? options_.weight_decay : 0;
-      const auto* gradient = gradients[b] + p.offset;
-      const auto* before = from[b] + p.offset;
-      auto* after = to[b] + p.offset;
-      const auto state = first_[b] + p.offset;
-      if (options_.kind == optimizer_kind::adamw)
-        adamw({rate, options_.beta1, options_.beta2, options_.epsilon, decay, updates_},
-              scale, gradient, before, after, moments_[0].data() + state,
-              moments_[1].data() + state, p.values());
-      else
-        sgd({rate, options_.momentum, decay}, scale, gradient, before, after,
-            options_.momentum != 0 ? moments_[0].data() + state : nullptr, p.values());
-    }
+  std::int64_t state = 0;
+  for (const auto& p : parts_) {
+    const bool decays = p.of_matrix || !options_.decay_only_matrices;
+    const double decay = decays ? options_.weight_decay : 0;
+    const auto* gradient = gradients[p.bucket] + p.begin;
+    const auto* before = from[p.bucket] + p.begin;
+    auto* after = to[p.bucket] + p.begin;
+    if (options_.kind == optimizer_kind::adamw)
+      adamw({rate, options_.beta1, options_.beta2, options_.epsilon, decay, updates_},
+            scale, gradient, before, after, moments_[0].data() + state,
+            moments_[1].data() + state, p.values());
+    else
+      sgd({rate, options_.momentum, decay}, scale, gradient, before, after,
+          options_.momentum != 0 ? moments_[0].data() + state : nullptr, p.values());
+    state += padded(p.values());
+  }
 }
 
 } // namespace troupe

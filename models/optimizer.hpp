@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/memory.hpp"
-#include "models/parameter.hpp"
+#include "models/bucket_share.hpp"
 
 #include <tl/expected.hpp>
 
@@ -49,21 +49,22 @@ struct optimizer_options {
 /// clip_grad_norm_.
 double clip_factor(double clip, double norm);
 
-/// The state of an optimizer for some buckets of parameters, and its update.
+/// The state of an optimizer for a share of some layers' parameters, and its update.
 class optimizer {
 public:
-  /// \param layout the parameters of each bucket
   /// \param total_samples of the run, for the rate schedule
-  optimizer(const optimizer_options& options,
-            std::vector<std::vector<parameter>> layout,
-            const std::vector<std::int64_t>& bucket_values, std::int64_t total_samples,
-            memory_account& account);
+  optimizer(const optimizer_options& options, const layer_list<float>& layers,
+            std::int64_t total_samples, memory_account& account,
+            bucket_share share = {});
 
-  /// Sums of squares of the gradients, a parameter each, in the model's order.
-  std::vector<double> squares(const std::vector<const float*>& gradients) const;
+  /// Sums of squares of the gradients in the share, in the model's order.
+  std::vector<double> squares(const std::vector<const float*>& gradients) const {
+    return squares_of(parts_, gradients);
+  }
 
-  /// One update: `to` becomes what `from` and the gradient, summed over `samples`
-  /// samples, make of it. `to` may be `from`. \param factor of clipping
+  /// One update: in the share, `to` becomes what `from` and the gradient, summed over
+  /// `samples` samples, make of it. `to` may be `from`. All are whole buckets.
+  /// \param factor of clipping
   void update(std::int64_t samples, double factor,
               const std::vector<const float*>& gradients,
               const std::vector<const float*>& from, const std::vector<float*>& to);
@@ -74,14 +75,18 @@ public:
   /// Values of state for each parameter value: 0 to 2.
   static int state_size(const optimizer_options& options);
 
+  /// Values of state for a share of some layers.
+  static std::int64_t state_values(const optimizer_options& options,
+                                   const layer_list<float>& layers,
+                                   bucket_share share = {});
+
 private:
   optimizer_options options_;
-  std::vector<std::vector<parameter>> layout_;
+  std::vector<parameter_part> parts_;
   std::int64_t total_samples_;
   std::int64_t samples_ = 0;
   std::int64_t updates_ = 0;
-  std::vector<std::int64_t> first_; // of a bucket's state
-  tensor_memory moments_[2];
+  tensor_memory moments_[2]; // part behind part
 };
 
 } // namespace troupe

@@ -23,7 +23,12 @@ class plain_stage {
 public:
   plain_stage(const plain_plan& plan, slice<float> layers, std::size_t first_layer,
               memory_account& account)
-    : layers_(std::move(layers)), account_(account), optimizer_(make_optimizer(plan)) {
+    : layers_(std::move(layers)),
+      account_(account),
+      optimizer_(plan.optimizer, layers_.layers(), plan.batches.batch * plan.steps,
+                 account) {
+    for (int i = 0; i < plan.norm_shares; ++i)
+      shares_.push_back(parts_of(layers_.layers(), {i, plan.norm_shares}));
     auto& initial = versions_[0] = new_buckets();
     for (std::size_t i = 0; i < initial.size(); ++i)
       plan.weights(first_layer + i, initial[i].data());
@@ -65,7 +70,13 @@ public:
     }
   }
 
-  std::vector<double> squares() const { return optimizer_.squares(readable(sums_[0])); }
+  std::vector<double> squares() const {
+    std::vector<double> result;
+    for (const auto& share : shares_)
+      for (const double squares : squares_of(share, readable(sums_[0])))
+        result.push_back(squares);
+    return result;
+  }
 
   /// Makes the next version; of those before, keeps from `oldest_needed` on.
   void update(std::int64_t samples, double factor, int oldest_needed) {
@@ -106,20 +117,10 @@ private:
     return result;
   }
 
-  optimizer make_optimizer(const plain_plan& plan) const {
-    std::vector<std::vector<parameter>> layout;
-    std::vector<std::int64_t> values;
-    for (const auto& l : layers_.layers()) {
-      layout.push_back(l->parameters());
-      values.push_back(l->bucket());
-    }
-    return {plan.optimizer, std::move(layout), values, plan.batches.batch * plan.steps,
-            account_};
-  }
-
   slice<float> layers_;
   memory_account& account_;
   optimizer optimizer_;
+  std::vector<std::vector<parameter_part>> shares_; // that squares are summed in
   std::map<int, buckets> versions_;
   std::vector<buckets> sums_; // a replica each
   tensor_memory output_, input_gradient_, stash_, scratch_;

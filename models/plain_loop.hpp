@@ -28,6 +28,8 @@ struct plain_plan {
   /// newest.
   std::function<int(int stage, int k)> reads;
   optimizer_options optimizer;
+  /// Equal shares of every bucket whose squares are summed apart for a norm.
+  int norm_shares = 1;
   weight_source weights;
   int threads = 1;
   /// Called with the loss of each minibatch after its update.

@@ -64,7 +64,7 @@ void add_schedule(CLI::App& app, options& o, const program_about& about) {
     ->group(group);
   app
     .add_option("--exchange", o.exchange,
-                "how data replicas sum gradients: " + names_of_all_reduces())
+                "how data replicas keep one model: " + exchange_names())
     ->group(group);
   app.add_option("--steps", o.steps, "batches")->group(group);
   if (!trains)

@@ -257,17 +257,6 @@ tl::expected<mesh_options, std::string> parse_mesh(const std::string& text,
   return result;
 }
 
-std::string names_of_all_reduces() {
-  std::vector<std::string> names;
-  for (const auto& order : collective_catalog())
-    if (order.what == collective_operation::all_reduce)
-      names.emplace_back(order.name);
-  std::string result;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    result += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
-  return result;
-}
-
 namespace {
 
 /// The plan of a run by every schedule, as far as its sizes go: of the ranks, and of
@@ -278,11 +267,10 @@ tl::expected<run_plan, std::string> plan_of(const options& o, int steps) {
     return problem{mesh.error()};
   if (mesh->stages < 1)
     return problem{"--stages is at least 1"};
-  const auto* const exchange =
-    find_collective(collective_operation::all_reduce, o.exchange);
+  const auto* const exchange = find_exchange(o.exchange);
   if (exchange == nullptr)
     return problem{"there is no exchange '" + o.exchange + "'; there are "
-                   + names_of_all_reduces()};
+                   + exchange_names()};
   if (o.microbatches % mesh->data != 0)
     return problem{std::to_string(o.microbatches) + " microbatches cannot be shared by "
                    + std::to_string(mesh->data)

@@ -43,9 +43,6 @@ struct mesh_options {
 };
 tl::expected<mesh_options, std::string> parse_mesh(const std::string& text, int stages);
 
-/// "naive, tree, ring or halving".
-std::string names_of_all_reduces();
-
 /// A table of costs from "F=1,B=2/2/3/3,latency=0.5", in milliseconds; bandwidth in
 /// bytes a second, bytes a message. B is 2F unless given (I + W if those are), I and W
 /// are B/2.

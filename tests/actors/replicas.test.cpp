@@ -23,8 +23,8 @@ const std::vector data_sizes{3};
 const std::vector data_sizes{2, 3, 4};
 #endif
 
-const collective_order* exchange_by(const std::string& name) {
-  return find_collective(collective_operation::all_reduce, name);
+const replica_exchange* exchange_by(const std::string& name) {
+  return find_exchange(name);
 }
 
 run_plan replicated(run_plan plan, int data, const std::string& exchange = "ring") {
@@ -90,7 +90,7 @@ private:
 TEST_CASE("data replicas are proved right under every schedule and exchange",
           "[replicas]") {
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
-  const auto exchange = GENERATE("naive", "tree", "ring", "halving");
+  const auto exchange = GENERATE("naive", "tree", "ring", "halving", "zero1");
   for (const auto& entry : catalog())
     for (const int data : data_sizes)
       for (const int stages : {1, 2, 4}) {
@@ -108,12 +108,16 @@ TEST_CASE("updates of several microbatches a replica are proved right", "[replic
     check_proofs(replicated(tiny::training_of(sch, {3, 4, 3}, clock), 2));
 }
 
-TEST_CASE("data replicas clip by one global norm", "[replicas]") {
+TEST_CASE("data replicas clip by one global norm, or one a stage", "[replicas]") {
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
   const auto* const name = GENERATE("gpipe", "1f1b", "chimera", "2bw");
-  auto plan = replicated(tiny::training_of(*find_schedule(name), {2, 4, 3}, clock), 2);
+  const auto* const exchange = GENERATE("ring", "zero1");
+  const auto scope = GENERATE(clip_scope::network, clip_scope::stage);
+  auto plan =
+    replicated(tiny::training_of(*find_schedule(name), {2, 4, 3}, clock), 2, exchange);
   plan.link = {.latency = 100'000, .bytes_per_second = 1e6};
   plan.work->optimizer.clip = 0.05;
+  plan.work->optimizer.scope = scope;
   check_proofs(plan);
 }
 

@@ -1,5 +1,7 @@
 #include "models/optimizer.hpp"
 
+#include "models/layers/linear.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -9,21 +11,19 @@ using namespace troupe;
 
 namespace {
 
-std::vector<std::vector<parameter>> two_parameters(std::int64_t& values) {
-  std::vector<parameter> bucket{{"w", {2, 2}, beginning::zeros},
-                                {"b", {2}, beginning::zeros}};
-  values = place_in_bucket(bucket);
-  return {bucket};
+/// A layer with a (2, 2) matrix and a bias.
+layer_list<float> two_parameters() {
+  return {linear_layer<float>("fc", 2, 2, false)};
 }
 
 /// One parameter value after updates with gradient 1 a sample.
 std::vector<float> after(const optimizer_options& options, int updates) {
   memory_account account;
-  std::int64_t values = 0;
-  auto layout = two_parameters(values);
-  optimizer o{options, layout, {values}, 1000, account};
-  std::vector<float> p(static_cast<std::size_t>(values), 1);
-  const std::vector<float> sum(static_cast<std::size_t>(values), 10);
+  const auto layers = two_parameters();
+  optimizer o{options, layers, 1000, account};
+  const auto values = static_cast<std::size_t>(layers.front()->bucket());
+  std::vector<float> p(values, 1);
+  const std::vector<float> sum(values, 10);
   for (int i = 0; i < updates; ++i)
     o.update(10, 1, {sum.data()}, {p.data()}, {p.data()});
   CHECK(o.samples() == 10 * updates);
@@ -52,10 +52,9 @@ TEST_CASE("optimizer state is as large as its kind needs", "[optimizer]") {
   CHECK(optimizer::state_size({.kind = optimizer_kind::sgd, .momentum = 0.9}) == 1);
   CHECK(optimizer::state_size({.kind = optimizer_kind::adamw}) == 2);
   memory_account account;
-  std::int64_t values = 0;
-  auto layout = two_parameters(values);
-  const optimizer o{{}, layout, {values}, 1, account};
-  CHECK(account.peak() == 2 * 4 * values);
+  const auto layers = two_parameters();
+  const optimizer o{{}, layers, 1, account};
+  CHECK(account.peak() == 2 * 4 * layers.front()->bucket());
 }
 
 TEST_CASE("rates run over samples", "[optimizer]") {

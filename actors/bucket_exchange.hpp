@@ -11,37 +11,47 @@
 
 namespace troupe {
 
-/// Where copies of a stage's gradients travel between data replicas: a pool a bucket.
+/// Which of an update's collectives: the sum of gradients, or the gathering of the
+/// parameters that each data replica has updated.
+enum class exchange_step : std::uint8_t { sum, gather };
+
+/// Where copies of a stage's buckets travel between data replicas: a pool a bucket.
 class exchange_pools {
 public:
-  exchange_pools(const run_plan& plan, position where, memory_account& account);
+  exchange_pools(const run_plan& plan, position where, exchange_step step,
+                 memory_account& account);
 
   pool* of(int bucket) const { return pools_[static_cast<std::size_t>(bucket)].get(); }
 
   /// Values that they take in all.
-  static std::int64_t values(const run_plan& plan, position where);
+  static std::int64_t values(const run_plan& plan, position where, exchange_step step);
 
 private:
   std::vector<std::unique_ptr<pool>> pools_;
 };
 
-/// A data replica's part in summing the gradients of one stage over all data replicas,
-/// update by update: a collective a bucket, so that those of the last layers are on
-/// their way while the first are still made.
-class gradient_exchange {
+/// A data replica's part in one step of an exchange for one stage, update by update: a
+/// collective a bucket, so that those of the last layers are on their way while the
+/// first are still made.
+class bucket_exchange {
 public:
   /// \param pools null where nothing is computed
-  gradient_exchange(const run_plan& plan, position where,
-                    std::shared_ptr<exchange_pools> pools);
+  bucket_exchange(const run_plan& plan, position where, exchange_step step,
+                  std::shared_ptr<exchange_pools> pools);
 
-  /// This data replica has its own gradients of a bucket. They belong to the exchange
+  /// This data replica has its own values of a bucket. They belong to the exchange
   /// until it is done. Returns what is to be sent now.
-  std::vector<collective_message> begin(int bucket, float* gradients);
+  std::vector<collective_message> begin(int bucket, float* values);
+
+  /// Whether a message belongs to it.
+  bool owns(const collective_message& message) const;
 
   std::vector<collective_message> take(collective_message message);
 
-  /// Whether all buckets of this update are summed.
+  /// Whether all buckets of this update are exchanged.
   bool done() const { return done_ == buckets(); }
+
+  int buckets() const { return static_cast<int>(values_.size()); }
 
   /// The next begin() belongs to the next update. \pre done()
   void next_update();
@@ -50,7 +60,6 @@ public:
   std::optional<int> waits_for() const;
 
 private:
-  int buckets() const { return static_cast<int>(values_.size()); }
   std::vector<collective_message> note(const collective& c,
                                        std::vector<collective_message> out);
 
@@ -58,6 +67,7 @@ private:
   int rank_;
   int ranks_;
   std::vector<std::int64_t> values_; // of each bucket
+  int first_instance_;
   std::shared_ptr<exchange_pools> pools_;
   bool odd_update_ = false; // no more than two can be under way
   int done_ = 0;

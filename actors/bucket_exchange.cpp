@@ -1,4 +1,4 @@
-#include "actors/gradient_exchange.hpp"
+#include "actors/bucket_exchange.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,57 +17,69 @@ std::vector<std::int64_t> buckets_of(const run_plan& plan, int stage) {
                        std::max<std::int64_t>(std::llround(values), plan.data));
   }
   std::vector<std::int64_t> result;
-  const auto& first = plan.work->first_layers;
-  for (int l = first[static_cast<std::size_t>(stage)];
-       l < first[static_cast<std::size_t>(stage) + 1]; ++l)
-    result.push_back(plan.work->whole.layers[static_cast<std::size_t>(l)]->bucket());
+  for (const auto& l : plan.layers_of(stage))
+    result.push_back(l->bucket());
   return result;
+}
+
+const collective_order& order_of(const run_plan& plan, exchange_step step) {
+  return step == exchange_step::sum ? plan.exchange->sum : *plan.exchange->gather;
 }
 
 /// What a bucket's copies take. An update's messages may still be under way when the
 /// next one begins, but no longer: it cannot end before everyone has begun it.
-payload_bound copies_of(const run_plan& plan, position where, std::int64_t values) {
-  auto result = payloads_of(even_part(*plan.exchange, where.data, plan.data, values));
+payload_bound copies_of(const run_plan& plan, position where, exchange_step step,
+                        std::int64_t values) {
+  auto result =
+    payloads_of(even_part(order_of(plan, step), where.data, plan.data, values));
   result.buffers *= 2;
   return result;
 }
 
 } // namespace
 
-exchange_pools::exchange_pools(const run_plan& plan, position where,
+exchange_pools::exchange_pools(const run_plan& plan, position where, exchange_step step,
                                memory_account& account) {
   for (const auto values : buckets_of(plan, where.stage)) {
-    const auto copies = copies_of(plan, where, values);
-    pools_.push_back(std::make_unique<pool>("gradients under way", copies.buffers,
-                                            copies.values, account));
+    const auto copies = copies_of(plan, where, step, values);
+    pools_.push_back(std::make_unique<pool>("copies under way to data replicas",
+                                            copies.buffers, copies.values, account));
   }
 }
 
-std::int64_t exchange_pools::values(const run_plan& plan, position where) {
+std::int64_t exchange_pools::values(const run_plan& plan, position where,
+                                    exchange_step step) {
   std::int64_t result = 0;
   for (const auto values : buckets_of(plan, where.stage)) {
-    const auto copies = copies_of(plan, where, values);
+    const auto copies = copies_of(plan, where, step, values);
     result += copies.buffers * padded(copies.values);
   }
   return result;
 }
 
-gradient_exchange::gradient_exchange(const run_plan& plan, position where,
-                                     std::shared_ptr<exchange_pools> pools)
-  : order_(plan.exchange),
+bucket_exchange::bucket_exchange(const run_plan& plan, position where,
+                                 exchange_step step,
+                                 std::shared_ptr<exchange_pools> pools)
+  : order_(&order_of(plan, step)),
     rank_(where.data),
     ranks_(plan.data),
     values_(buckets_of(plan, where.stage)),
+    first_instance_(step == exchange_step::sum ? 0 : 2 * buckets()),
     pools_(std::move(pools)) {
   // nop
 }
 
-std::vector<collective_message> gradient_exchange::begin(int bucket, float* gradients) {
-  const int instance = (odd_update_ ? buckets() : 0) + bucket;
+bool bucket_exchange::owns(const collective_message& message) const {
+  return message.instance >= first_instance_
+         && message.instance < first_instance_ + 2 * buckets();
+}
+
+std::vector<collective_message> bucket_exchange::begin(int bucket, float* array) {
+  const int instance = first_instance_ + (odd_update_ ? buckets() : 0) + bucket;
   const auto values = values_[static_cast<std::size_t>(bucket)];
   collective_memory memory;
   if (pools_)
-    memory = {gradients, gradients, pools_->of(bucket)};
+    memory = {array, array, pools_->of(bucket)};
   auto& c =
     running_
       .emplace(
@@ -85,7 +97,7 @@ std::vector<collective_message> gradient_exchange::begin(int bucket, float* grad
   return note(c, std::move(out));
 }
 
-std::vector<collective_message> gradient_exchange::take(collective_message message) {
+std::vector<collective_message> bucket_exchange::take(collective_message message) {
   const auto found = running_.find(message.instance);
   if (found == running_.end()) {
     early_.push_back(std::move(message));
@@ -96,7 +108,7 @@ std::vector<collective_message> gradient_exchange::take(collective_message messa
 }
 
 std::vector<collective_message>
-gradient_exchange::note(const collective& c, std::vector<collective_message> out) {
+bucket_exchange::note(const collective& c, std::vector<collective_message> out) {
   if (c.done()) {
     ++done_;
     running_.erase(c.part().instance);
@@ -104,12 +116,12 @@ gradient_exchange::note(const collective& c, std::vector<collective_message> out
   return out;
 }
 
-void gradient_exchange::next_update() {
+void bucket_exchange::next_update() {
   odd_update_ = !odd_update_;
   done_ = 0;
 }
 
-std::optional<int> gradient_exchange::waits_for() const {
+std::optional<int> bucket_exchange::waits_for() const {
   for (const auto& [instance, c] : running_)
     if (const auto missing = c.waits_for())
       return missing->from;

@@ -1,0 +1,33 @@
+#include "models/bucket_share.hpp"
+
+#include "kernels/optimizers.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+std::vector<parameter_part> parts_of(const layer_list<float>& layers,
+                                     bucket_share share) {
+  std::vector<parameter_part> result;
+  for (std::size_t b = 0; b < layers.size(); ++b) {
+    const auto first = share.begin(layers[b]->bucket()),
+               last = share.end(layers[b]->bucket());
+    for (const auto& p : layers[b]->parameters()) {
+      const auto begin = std::max(first, p.offset),
+                 end = std::min(last, p.offset + p.values());
+      if (begin < end)
+        result.push_back({b, begin, end, p.is_matrix()});
+    }
+  }
+  return result;
+}
+
+std::vector<double> squares_of(const std::vector<parameter_part>& parts,
+                               const std::vector<const float*>& buckets) {
+  std::vector<double> result;
+  for (const auto& p : parts)
+    result.push_back(sum_of_squares(buckets[p.bucket] + p.begin, p.values()));
+  return result;
+}
+
+} // namespace troupe

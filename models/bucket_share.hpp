@@ -1,0 +1,40 @@
+#pragma once
+
+#include "models/layer.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe {
+
+/// One of `count` equal shares of every bucket, each contiguous: what an optimizer
+/// shard updates (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training
+/// Trillion Parameter Models", 2020). Where nothing is shared out, all of them.
+struct bucket_share {
+  int index = 0;
+  int count = 1;
+
+  // In a bucket of so many values.
+  std::int64_t begin(std::int64_t values) const { return values * index / count; }
+  std::int64_t end(std::int64_t values) const { return values * (index + 1) / count; }
+};
+
+/// Values of one parameter that stand side by side in a bucket.
+struct parameter_part {
+  std::size_t bucket;
+  std::int64_t begin;
+  std::int64_t end;
+  bool of_matrix; ///< Not of a bias or of the gain of a norm.
+
+  std::int64_t values() const { return end - begin; }
+};
+
+/// The parameters in a share of some layers' buckets, in the model's order.
+std::vector<parameter_part> parts_of(const layer_list<float>& layers,
+                                     bucket_share share = {});
+
+/// Sums of squares, a part each.
+std::vector<double> squares_of(const std::vector<parameter_part>& parts,
+                               const std::vector<const float*>& buckets);
+
+} // namespace troupe
