@@ -9,15 +9,16 @@ namespace troupe {
 namespace {
 
 /// Values of each bucket of a stage's gradients.
-std::vector<std::int64_t> buckets_of(const run_plan& plan, int stage) {
+std::vector<std::int64_t> buckets_of(const run_plan& plan, position where) {
   if (!plan.work) {
     // At least a value to each, so that messages of no bytes take their latency.
-    const double values = plan.link.gradient_bytes / sizeof(float) / plan.link.buckets;
+    const double values =
+      plan.link.gradient_bytes / sizeof(float) / plan.link.buckets / plan.tensor;
     return std::vector(static_cast<std::size_t>(plan.link.buckets),
                        std::max<std::int64_t>(std::llround(values), plan.data));
   }
   std::vector<std::int64_t> result;
-  for (const auto& l : plan.layers_of(stage))
+  for (const auto& l : plan.layers_of(where))
     result.push_back(l->bucket());
   return result;
 }
@@ -40,7 +41,7 @@ payload_bound copies_of(const run_plan& plan, position where, exchange_step step
 
 exchange_pools::exchange_pools(const run_plan& plan, position where, exchange_step step,
                                memory_account& account) {
-  for (const auto values : buckets_of(plan, where.stage)) {
+  for (const auto values : buckets_of(plan, where)) {
     const auto copies = copies_of(plan, where, step, values);
     pools_.push_back(std::make_unique<pool>("copies under way to data replicas",
                                             copies.buffers, copies.values, account));
@@ -50,7 +51,7 @@ exchange_pools::exchange_pools(const run_plan& plan, position where, exchange_st
 std::int64_t exchange_pools::values(const run_plan& plan, position where,
                                     exchange_step step) {
   std::int64_t result = 0;
-  for (const auto values : buckets_of(plan, where.stage)) {
+  for (const auto values : buckets_of(plan, where)) {
     const auto copies = copies_of(plan, where, step, values);
     result += copies.buffers * padded(copies.values);
   }
@@ -63,7 +64,7 @@ bucket_exchange::bucket_exchange(const run_plan& plan, position where,
   : order_(&order_of(plan, step)),
     rank_(where.data),
     ranks_(plan.data),
-    values_(buckets_of(plan, where.stage)),
+    values_(buckets_of(plan, where)),
     first_instance_(step == exchange_step::sum ? 0 : 2 * buckets()),
     pools_(std::move(pools)) {
   // nop

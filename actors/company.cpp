@@ -52,6 +52,15 @@ struct rank_resources {
   std::unique_ptr<device> computer;
 };
 
+/// Whether two buckets hold the same parameters, whatever lies between them.
+bool same_parameters(const layer<float>& l, const float* a, const float* b) {
+  return std::ranges::all_of(l.parameters(), [&](const parameter& p) {
+    return std::memcmp(a + p.offset, b + p.offset,
+                       static_cast<std::size_t>(p.values()) * sizeof(float))
+           == 0;
+  });
+}
+
 /// A run in the making.
 class company {
 public:
@@ -71,26 +80,39 @@ private:
   bool real() const { return plan_->clock == clock_kind::real; }
   int stages() const { return plan_->dims.stages; }
   int directions() const { return replicas_of(plan_->sch.where); }
-  int replicas() const { return plan_->replicas(); }
+  int pipelines() const { return plan_->replicas() * plan_->tensor; }
   props shared() { return {plan_, &meter_, real() ? nullptr : &virtual_clock_}; }
 
   rank_resources& rank_of_stage(position where) {
     return *ranks_[static_cast<std::size_t>(plan_->rank_of(where))];
   }
 
-  /// A stage of one pipeline among all.
-  position at(int replica, int stage) const {
-    return {replica / directions(), replica % directions(), stage};
+  /// A stage of one pipeline among all: tensor shards of a replica make one each.
+  position at(int pipeline, int stage) const {
+    const int replica = pipeline / plan_->tensor;
+    return {replica / directions(), replica % directions(), stage,
+            pipeline % plan_->tensor};
   }
 
-  /// Where the stage of a replica stands in lists of all stages.
-  std::size_t index(int replica, int stage) const {
-    return static_cast<std::size_t>(replica * stages() + stage);
+  /// Where a stage stands in lists of all stages, pipeline by pipeline.
+  std::size_t index(position where) const {
+    const int pipeline = plan_->replica_at(where) * plan_->tensor + where.tensor;
+    return static_cast<std::size_t>(pipeline * stages() + where.stage);
   }
 
   /// Where a stage's optimizer shard stands in the list of all.
   std::size_t shard_index(position where) const {
-    return static_cast<std::size_t>(where.data * stages() + where.stage);
+    return static_cast<std::size_t>(
+      (where.data * plan_->tensor + where.tensor) * stages() + where.stage);
+  }
+
+  /// Calls each(where) for the stages that optimizer shards have, in their order.
+  template <class Each>
+  void for_each_shard(const Each& each) const {
+    for (int d = 0; d < plan_->data; ++d)
+      for (int t = 0; t < plan_->tensor; ++t)
+        for (int s = 0; s < stages(); ++s)
+          each(position{d, 0, s, t});
   }
 
   void equip_ranks();
@@ -107,6 +129,8 @@ private:
   void settle(caf::actor_system& system);
   std::vector<mail::collected> collect(caf::actor_system& system);
   void keep(std::vector<mail::collected> all, run_result& result);
+  void keep(const mail::collected& part, std::size_t layer, std::size_t b,
+            run_result& result);
   void dismiss(caf::actor_system& system);
   void report_now_and_then();
   bool interrupted() const {
@@ -120,9 +144,10 @@ private:
   virtual_clock virtual_clock_;
   activity activity_;
   std::vector<std::unique_ptr<rank_resources>> ranks_;
-  std::vector<std::shared_ptr<data_pools>> data_; // a replica each; null in simulations
-  std::vector<std::shared_ptr<stage_tensors>> tensors_; // all stages of replica 0, of 1
-  std::vector<optimizer_memory> optimizers_; // all stages of data replica 0, of 1
+  std::vector<std::shared_ptr<data_pools>>
+    data_; // a pipeline each; null in simulations
+  std::vector<std::shared_ptr<stage_tensors>> tensors_; // by index()
+  std::vector<optimizer_memory> optimizers_;            // by shard_index()
   std::int64_t allocations_at_start_ = 0;
   int evaluated_ = 0;
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
@@ -147,12 +172,12 @@ void company::equip_ranks() {
 }
 
 void company::equip_stages() {
-  data_.resize(static_cast<std::size_t>(replicas()));
-  tensors_.resize(index(replicas(), 0));
-  optimizers_.resize(shard_index({plan_->data, 0, 0}));
+  data_.resize(static_cast<std::size_t>(pipelines()));
+  tensors_.resize(static_cast<std::size_t>(pipelines() * stages()));
+  optimizers_.resize(static_cast<std::size_t>(plan_->data * plan_->tensor * stages()));
   if (!plan_->work)
     return;
-  for (int r = 0; r < replicas(); ++r) {
+  for (int r = 0; r < pipelines(); ++r) {
     data_[static_cast<std::size_t>(r)] =
       std::make_shared<data_pools>(*plan_, at(r, 0), rank_of_stage(at(r, 0)).memory);
     std::shared_ptr<pool> below;
@@ -161,23 +186,21 @@ void company::equip_stages() {
       std::shared_ptr<pool> above;
       if (s + 1 < stages())
         above = boundary_pool(*plan_, at(r, s), rank.memory);
-      tensors_[index(r, s)] = std::make_shared<stage_tensors>(
+      tensors_[index(at(r, s))] = std::make_shared<stage_tensors>(
         *plan_, at(r, s), rank.memory, rank.threads, below, above);
       below = above;
     }
   }
-  for (int d = 0; d < plan_->data; ++d)
-    for (int s = 0; s < stages(); ++s)
-      equip_optimizer({d, 0, s});
+  for_each_shard([this](position where) { equip_optimizer(where); });
 }
 
 void company::equip_optimizer(position where) {
   const auto& work = *plan_->work;
   auto& account = rank_of_stage(where).memory;
   auto& memory = optimizers_[shard_index(where)];
-  memory.state = std::make_shared<optimizer>(
-    work.optimizer, plan_->layers_of(where.stage), work.batch * plan_->dims.steps,
-    account, plan_->share_of(where));
+  memory.state = std::make_shared<optimizer>(work.optimizer, plan_->layers_of(where),
+                                             work.batch * plan_->dims.steps, account,
+                                             plan_->share_of(where));
   if (plan_->data == 1)
     return;
   memory.sums =
@@ -194,73 +217,71 @@ void company::spawn(caf::actor_system& system) {
     actors_.schedulers.push_back(
       system.spawn(scheduler, shared(), rank,
                    ranks_[static_cast<std::size_t>(rank)]->computer->depth()));
-  for (int r = 0; r < replicas(); ++r)
+  for (int r = 0; r < pipelines(); ++r)
     for (int s = 0; s < stages(); ++s)
       actors_.stages.push_back(system.spawn(stage, shared(),
                                             rank_of_stage(at(r, s)).computer.get(),
-                                            at(r, s), tensors_[index(r, s)]));
-  for (int d = 0; d < plan_->data; ++d)
-    for (int s = 0; s < stages(); ++s) {
-      const position where{d, 0, s};
-      std::vector<device*> computers;
-      for (int r = 0; r < directions(); ++r)
-        computers.push_back(rank_of_stage({d, r, s}).computer.get());
-      actors_.shards.push_back(system.spawn(optimizer_shard, shared(), where, computers,
-                                            optimizers_[shard_index(where)]));
-    }
-  for (int r = 0; r < replicas(); ++r)
+                                            at(r, s), tensors_[index(at(r, s))]));
+  for_each_shard([&](position where) {
+    std::vector<device*> computers;
+    for (int r = 0; r < directions(); ++r)
+      computers.push_back(
+        rank_of_stage({where.data, r, where.stage, where.tensor}).computer.get());
+    actors_.shards.push_back(system.spawn(optimizer_shard, shared(), where, computers,
+                                          optimizers_[shard_index(where)]));
+  });
+  for (int r = 0; r < pipelines(); ++r)
     actors_.data.push_back(
       system.spawn(data_source, shared(), at(r, 0), data_[static_cast<std::size_t>(r)],
-                   actors_.stages[index(r, 0)], actors_.stages[index(r, stages() - 1)],
-                   coordinator_));
+                   actors_.stages[index(at(r, 0))],
+                   actors_.stages[index(at(r, stages() - 1))], coordinator_));
 }
 
 // The coordinator first: it must hear of whoever fails. First stages last: they begin.
 void company::wire() {
   post(meter_, coordinator_, actors_);
-  for (int d = 0; d < plan_->data; ++d)
-    for (int s = 0; s < stages(); ++s)
-      wire_optimizer({d, 0, s});
+  for_each_shard([this](position where) { wire_optimizer(where); });
   for (int rank = 0; rank < plan_->ranks(); ++rank) {
     scheduler_peers peers{{}, actors_.recorder, coordinator_};
     for (const auto& where : plan_->hosted_by(rank))
-      peers.stages.push_back(
-        actors_.stages[index(plan_->replica_at(where), where.stage)]);
+      peers.stages.push_back(actors_.stages[index(where)]);
     post(meter_, actors_.schedulers[static_cast<std::size_t>(rank)], std::move(peers));
   }
   for (int s = stages(); s-- > 0;)
-    for (int r = 0; r < replicas(); ++r) {
+    for (int r = 0; r < pipelines(); ++r) {
+      const auto where = at(r, s);
       stage_peers peers;
       peers.data = actors_.data[static_cast<std::size_t>(r)];
       if (s > 0)
-        peers.previous = actors_.stages[index(r, s - 1)];
+        peers.previous = actors_.stages[index(at(r, s - 1))];
       if (s + 1 < stages())
-        peers.next = actors_.stages[index(r, s + 1)];
+        peers.next = actors_.stages[index(at(r, s + 1))];
+      for (int t = 0; t < plan_->tensor && plan_->tensor > 1; ++t)
+        peers.shards.push_back(
+          actors_.stages[index({where.data, where.replica, s, t})]);
       peers.scheduler =
-        actors_.schedulers[static_cast<std::size_t>(plan_->rank_of(at(r, s)))];
-      peers.optimizer = actors_.shards[shard_index(at(r, s))];
+        actors_.schedulers[static_cast<std::size_t>(plan_->rank_of(where))];
+      peers.optimizer = actors_.shards[shard_index(where)];
       peers.recorder = actors_.recorder;
       peers.coordinator = coordinator_;
-      post(meter_, actors_.stages[index(r, s)], std::move(peers));
+      post(meter_, actors_.stages[index(where)], std::move(peers));
     }
 }
 
 void company::wire_optimizer(position where) {
-  const auto shard = [&](int data, int stage) {
-    return actors_.shards[shard_index({data, 0, stage})];
-  };
+  const auto shard = [&](position of) { return actors_.shards[shard_index(of)]; };
   optimizer_shard_peers peers{{}, {}, {}, coordinator_};
   const auto group = plan_->norm_group(where);
   for (const auto& member : group) // only the first needs them all
     if (member == group.front() || where == group.front())
-      peers.shards.push_back(shard(member.data, member.stage));
+      peers.shards.push_back(shard(member));
   if (plan_->data > 1)
     for (int d = 0; d < plan_->data; ++d)
-      peers.others.push_back(shard(d, where.stage));
+      peers.others.push_back(shard({d, 0, where.stage, where.tensor}));
   for (int r = 0; r < directions(); ++r)
     peers.stages.push_back(
-      actors_.stages[index(plan_->replica_at({where.data, r, 0}), where.stage)]);
-  post(meter_, actors_.shards[shard_index(where)], std::move(peers));
+      actors_.stages[index({where.data, r, where.stage, where.tensor})]);
+  post(meter_, shard(where), std::move(peers));
 }
 
 void company::report_now_and_then() {
@@ -272,10 +293,28 @@ void company::report_now_and_then() {
 }
 
 void company::evaluate(const notice_board::snapshot& parts) {
+  // By stage, and each stage by its tensor shards.
+  const auto& whole = plan_->work->whole.layers;
   std::vector<const float*> parameters;
-  for (const auto& stage : parts.stages)
-    for (const auto& bucket : stage)
-      parameters.push_back(bucket.data());
+  std::vector<std::vector<float>> put_together;
+  for (std::size_t i = 0; i < parts.stages.size(); ++i) {
+    const int t = static_cast<int>(i) % plan_->tensor;
+    const auto& shards = plan_->network_of({0, 0, 0, t}).layers;
+    for (std::size_t b = 0; b < parts.stages[i].size(); ++b) {
+      const auto* const part = parts.stages[i][b].data();
+      const auto layer =
+        t == 0 ? parameters.size() : parameters.size() - parts.stages[i].size() + b;
+      if (plan_->tensor == 1) {
+        parameters.push_back(part);
+        continue;
+      }
+      if (t == 0)
+        parameters.push_back(
+          put_together.emplace_back(static_cast<std::size_t>(whole[layer]->bucket()))
+            .data());
+      put_shard(*whole[layer], *shards[layer], part, put_together[layer].data());
+    }
+  }
   plan_->evaluate(parts.batches, parameters);
   ++evaluated_;
 }
@@ -367,44 +406,54 @@ std::vector<mail::collected> company::collect(caf::actor_system& system) {
 /// Copies what the result keeps, when nothing needs the optimizers' memory any more.
 void company::keep(std::vector<mail::collected> all, run_result& result) {
   optimizers_.clear();
-  std::ranges::sort(all, {}, [](const auto& c) {
-    return std::pair{c.replica, c.stage};
-  });
-  std::size_t layer = 0;
-  const auto copy = [&](const buffer& b) {
-    const auto values = plan_->work->whole.layers[layer]->bucket();
-    return std::vector<float>(b.data(), b.data() + values);
-  };
-  const auto same = [&](const buffer& b, const std::vector<float>& first) {
-    return std::memcmp(b.data(), first.data(), first.size() * sizeof(float)) == 0;
-  };
+  if (!plan_->work || all.empty())
+    return;
+  const auto& whole = plan_->work->whole.layers;
+  result.parameters.resize(whole.size());
+  if (plan_->keep_gradients)
+    result.gradients.resize(whole.size());
+  std::ranges::sort(all, {}, [this](const auto& part) { return index(part.where); });
   for (const auto& part : all) {
-    const auto first = static_cast<std::size_t>(
-      plan_->work ? plan_->work->first_layers[static_cast<std::size_t>(part.stage)]
-                  : 0);
-    const auto where = at(part.replica, part.stage);
-    const auto share = plan_->share_of(where);
-    if (plan_->keep_gradients && share.index > 0 && where.replica == 0)
-      for (std::size_t b = 0; b < part.gradients.size(); ++b) {
-        auto& whole = result.gradients[first + b];
-        const auto values = static_cast<std::int64_t>(whole.size());
-        std::copy(part.gradients[b].data() + share.begin(values),
-                  part.gradients[b].data() + share.end(values),
-                  whole.begin() + share.begin(values));
-      }
-    if (part.replica > 0) {
-      for (std::size_t b = 0; b < part.parameters.size(); ++b)
-        if (!same(part.parameters[b], result.parameters[first + b])
-            && result.odd_stage.empty())
-          result.odd_stage = stage_name({part.replica, part.stage});
-      continue;
-    }
-    for (std::size_t b = 0; b < part.parameters.size(); ++b, ++layer) {
-      result.parameters.push_back(copy(part.parameters[b]));
-      if (plan_->keep_gradients)
-        result.gradients.push_back(copy(part.gradients[b]));
-    }
+    const auto first =
+      plan_->work->first_layers[static_cast<std::size_t>(part.where.stage)];
+    for (std::size_t b = 0; b < part.parameters.size(); ++b)
+      keep(part, static_cast<std::size_t>(first) + b, b, result);
   }
+}
+
+/// Keeps one bucket of what a stage has in the end: tensor shards of data replica 0
+/// make whole ones, what others have must be equal to that. Gradients may be shared
+/// out.
+void company::keep(const mail::collected& part, std::size_t layer, std::size_t b,
+                   run_result& result) {
+  const auto& where = part.where;
+  const auto& whole = *plan_->work->whole.layers[layer];
+  const auto& shard = *plan_->network_of(where).layers[layer];
+  const auto size = static_cast<std::size_t>(whole.bucket());
+  auto& parameters = result.parameters[layer];
+  parameters.resize(size);
+  if (plan_->replica_at(where) == 0) {
+    put_shard(whole, shard, part.parameters[b].data(), parameters.data());
+  } else {
+    std::vector<float> expected(static_cast<std::size_t>(shard.bucket()));
+    take_shard(whole, shard, parameters.data(), expected.data());
+    if (!same_parameters(shard, part.parameters[b].data(), expected.data())
+        && result.odd_stage.empty())
+      result.odd_stage = plan_->name_of(where);
+  }
+  if (!plan_->keep_gradients || where.replica > 0)
+    return;
+  const auto share = plan_->share_of(where);
+  if (share.count == 1 && where.data > 0)
+    return;
+  auto& gradients = result.gradients[layer];
+  gradients.resize(size);
+  std::vector<float> merged(static_cast<std::size_t>(shard.bucket()));
+  take_shard(whole, shard, gradients.data(), merged.data());
+  const auto* const own = part.gradients[b].data();
+  std::copy(own + share.begin(shard.bucket()), own + share.end(shard.bucket()),
+            merged.begin() + share.begin(shard.bucket()));
+  put_shard(whole, shard, merged.data(), gradients.data());
 }
 
 void company::dismiss(caf::actor_system& system) {
@@ -547,6 +596,10 @@ std::string refusal(const run_plan& plan) {
            + "'s stages update when they have enough gradients, so data replicas have "
              "no common updates to sum gradients for: give it one, or name other "
              "schedules";
+  if (plan.tensor > 1 && plan.sch.local_rule())
+    return plan.sch.name
+           + "'s ranks choose by what has arrived, so tensor shards could choose "
+             "differently: give it tensor=1, or name other schedules";
   if (!plan.work)
     return too_large(bytes_of_actors(plan));
   const auto& work = *plan.work;

@@ -48,9 +48,12 @@ void gather(self_pointer self, const mail::snapshot& part) {
   auto& state = self->state;
   auto& parts = state.snapshots[part.batches];
   parts.push_back(part);
-  if (static_cast<int>(parts.size()) < state.shared.plan->dims.stages)
+  const auto& plan = *state.shared.plan;
+  if (static_cast<int>(parts.size()) < plan.dims.stages * plan.tensor)
     return;
-  std::ranges::sort(parts, {}, &mail::snapshot::stage);
+  std::ranges::sort(parts, {}, [](const mail::snapshot& s) {
+    return std::pair{s.where.stage, s.where.tensor};
+  });
   notice_board::snapshot whole{part.batches, {}};
   for (auto& p : parts)
     whole.stages.push_back(std::move(p.parameters));

@@ -12,9 +12,11 @@ nanoseconds cost_table::at(op what, int stage) const {
   return values[values.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
 }
 
-cost_model costs_from(cost_table table) {
-  return [table = std::move(table)](const work& what) {
-    return what.kind < op_count ? table.at(static_cast<op>(what.kind), what.stage) : 0;
+cost_model costs_from(cost_table table, int tensor) {
+  return [table = std::move(table), tensor](const work& what) {
+    return what.kind < op_count
+             ? table.at(static_cast<op>(what.kind), what.stage) / tensor
+             : 0;
   };
 }
 

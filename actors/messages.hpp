@@ -35,7 +35,7 @@ struct done {
   sample what;
 };
 
-/// Stage to scheduler: an update waits for others; it will arrive again. The sample
+/// Stage to scheduler: an action waits for others; it will arrive again. The sample
 /// says what it took so far.
 struct paused {
   sample what;
@@ -157,7 +157,7 @@ struct decide {};
 /// Stage to coordinator: copies of its parameters after so many batches.
 struct snapshot {
   int batches;
-  int stage;
+  position where;
   std::vector<buffer> parameters;
 };
 
@@ -166,8 +166,7 @@ struct collect {};
 
 /// Stage to coordinator: its newest parameters, and the gradients it summed last.
 struct collected {
-  int replica;
-  int stage;
+  position where;
   std::vector<buffer> parameters;
   std::vector<buffer> gradients;
 };
@@ -202,8 +201,8 @@ using stage_actor =
                    caf::reacts_to<gradient>, caf::reacts_to<mail::run>,
                    caf::reacts_to<mail::ended>, caf::reacts_to<mail::update_waits>,
                    caf::reacts_to<mail::update_ready>, caf::reacts_to<mail::updated>,
-                   caf::reacts_to<mail::collect>, caf::reacts_to<mail::explain>,
-                   caf::reacts_to<struct stage_peers>>;
+                   caf::reacts_to<collective_message>, caf::reacts_to<mail::collect>,
+                   caf::reacts_to<mail::explain>, caf::reacts_to<struct stage_peers>>;
 
 using optimizer_shard_actor = caf::typed_actor<
   caf::reacts_to<mail::bucket_ready>, caf::reacts_to<collective_message>,
@@ -234,10 +233,11 @@ struct scheduler_peers {
 };
 
 struct stage_peers {
-  data_source_actor data;    ///< For the first stage.
-  stage_actor previous;      ///< For all but the first.
-  stage_actor next;          ///< For all but the last.
-  scheduler_actor scheduler; ///< Of its rank.
+  data_source_actor data;          ///< For the first stage.
+  stage_actor previous;            ///< For all but the first.
+  stage_actor next;                ///< For all but the last.
+  std::vector<stage_actor> shards; ///< All tensor shards of the stage, if it is cut.
+  scheduler_actor scheduler;       ///< Of its rank.
   optimizer_shard_actor optimizer;
   recorder_actor recorder;
   coordinator_actor coordinator;

@@ -17,7 +17,8 @@ namespace troupe {
 /// What the actors of a run tell the thread that waits for it. Thread-safe.
 class notice_board {
 public:
-  /// Parameters of the whole network after so many batches, a stage each.
+  /// Parameters of the whole network after so many batches, a stage each, or a tensor
+  /// shard of a stage.
   struct snapshot {
     int batches;
     std::vector<std::vector<buffer>> stages;

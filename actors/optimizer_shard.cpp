@@ -2,6 +2,7 @@
 
 #include "actors/costs.hpp"
 #include "actors/failure.hpp"
+#include "actors/ship.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +39,7 @@ optimizer_core::optimizer_core(const run_plan& plan, position where,
   if (clip_ > 0)
     norm_group_ = plan.norm_group(where);
   gathered_.resize(norm_group_.size());
-  for (const auto& l : plan.layers_of(where.stage))
+  for (const auto& l : plan.layers_of(where))
     buckets_.push_back(l->bucket());
 }
 
@@ -107,7 +108,7 @@ work optimizer_core::measure() {
   work result{.kind = op_count, .stage = where_.stage}; // no op of its own
   result.run = [this] {
     add_replicas();
-    squares_ = state_->squares(readable(parts_.front()->gradients));
+    squares_ = state_->squares(readable(parts_.front()->gradients), where_.tensor > 0);
   };
   return result;
 }
@@ -210,24 +211,6 @@ const stage_actor& stage_of(self_pointer self, int replica) {
   return self->state.peers.stages[static_cast<std::size_t>(replica)];
 }
 
-/// Sends to another data replica; in virtual time it takes as long as the link says.
-void ship(self_pointer self, collective_message what) {
-  auto& state = self->state;
-  const auto& shared = state.shared;
-  const auto& to = state.peers.others[static_cast<std::size_t>(what.to)];
-  const auto arrival =
-    shared.clock == nullptr
-      ? 0
-      : state.to_others->send(static_cast<double>(what.bytes()), shared.clock->now());
-  if (shared.clock == nullptr || arrival == shared.clock->now()) {
-    send(self, to, std::move(what));
-    return;
-  }
-  shared.clock->at(arrival, [meter = shared.meter, to, what = std::move(what)] {
-    post(*meter, to, collective_message{what});
-  });
-}
-
 void enqueue(self_pointer self, work what, const action& a) {
   auto& state = self->state;
   state.computers[static_cast<std::size_t>(a.replica)]->enqueue(
@@ -280,9 +263,13 @@ void take(self_pointer self, const mail::update_request& part) {
   }
 }
 
+/// Sends to other data replicas.
 void ship_all(self_pointer self, std::vector<collective_message> all) {
-  for (auto& message : all)
-    ship(self, std::move(message));
+  auto& state = self->state;
+  for (auto& what : all) {
+    const auto& to = state.peers.others[static_cast<std::size_t>(what.to)];
+    ship(self, state.shared, *state.to_others, to, std::move(what));
+  }
 }
 
 /// Takes what the exchange with other data replicas brings. If the update has been

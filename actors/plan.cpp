@@ -10,12 +10,17 @@ nanoseconds link_cost::of(double message_bytes) const {
 }
 
 std::string run_plan::name_of(position p) const {
-  return stage_name({replica_at(p), p.stage});
+  const auto name = stage_name({replica_at(p), p.stage});
+  return tensor > 1 ? name + " (tensor shard " + std::to_string(p.tensor) + ")" : name;
 }
 
 std::string run_plan::optimizer_of(position p) const {
-  const auto name = "optimizer of stage " + std::to_string(p.stage);
-  return p.data > 0 ? name + " (data replica " + std::to_string(p.data) + ")" : name;
+  auto name = "optimizer of stage " + std::to_string(p.stage);
+  if (p.data > 0)
+    name += " (data replica " + std::to_string(p.data) + ")";
+  if (tensor > 1)
+    name += " (tensor shard " + std::to_string(p.tensor) + ")";
+  return name;
 }
 
 std::vector<position> run_plan::norm_group(position p) const {
@@ -25,24 +30,33 @@ std::vector<position> run_plan::norm_group(position p) const {
   for (int s = all_stages ? 0 : p.stage; s < (all_stages ? dims.stages : p.stage + 1);
        ++s)
     for (int d = 0; d < shares; ++d)
-      result.push_back({shares > 1 ? d : p.data, 0, s});
+      for (int t = 0; t < tensor; ++t)
+        result.push_back({shares > 1 ? d : p.data, 0, s, t});
   return result;
 }
 
-layer_list<float> run_plan::layers_of(int stage) const {
-  const auto& all = work->whole.layers;
-  const auto s = static_cast<std::size_t>(stage);
-  return {all.begin() + work->first_layers[s], all.begin() + work->first_layers[s + 1]};
+const network<float>& run_plan::network_of(position p) const {
+  return tensor > 1 ? work->shards[static_cast<std::size_t>(p.tensor)] : work->whole;
+}
+
+layer_list<float> run_plan::layers_of(position p) const {
+  return slice_of(p).layers();
+}
+
+slice<float> run_plan::slice_of(position p, int team_size) const {
+  const auto s = static_cast<std::size_t>(p.stage);
+  return {network_of(p), work->first_layers[s], work->first_layers[s + 1], team_size};
 }
 
 int run_plan::rank_of(position p) const {
-  return p.data * dims.stages + troupe::rank_of(sch.where, dims, p.hosted());
+  const int in_pipe = troupe::rank_of(sch.where, dims, p.hosted());
+  return (p.data * dims.stages + in_pipe) * tensor + p.tensor;
 }
 
 std::vector<position> run_plan::hosted_by(int rank) const {
   std::vector<position> result;
-  for (const auto& h : troupe::hosted_by(sch.where, dims, rank % dims.stages))
-    result.push_back({rank / dims.stages, h.replica, h.stage});
+  for (const auto& h : troupe::hosted_by(sch.where, dims, pipe_rank(rank)))
+    result.push_back({rank / tensor / dims.stages, h.replica, h.stage, rank % tensor});
   return result;
 }
 

@@ -31,6 +31,8 @@ struct link_cost {
   double bytes = 0;            ///< A message's, where nothing is computed.
   double gradient_bytes = 0;   ///< A stage's gradients', where nothing is computed,
   int buckets = 1;             ///< and in how many pieces they are exchanged.
+  double sum_bytes = 0;        ///< What tensor shards sum, where nothing is computed,
+  int sums = 2;                ///< and how often in a forward, and in a backward.
 
   nanoseconds of(double message_bytes) const;
 };
@@ -38,7 +40,8 @@ struct link_cost {
 /// What the actors compute; absent from a simulation.
 struct training {
   network<float> whole;
-  std::vector<int> first_layers; ///< As `cut` returns them.
+  std::vector<network<float>> shards; ///< Its tensor shards; empty if it is not cut.
+  std::vector<int> first_layers;      ///< As `cut` returns them.
   std::shared_ptr<const data_set> data;
   std::int64_t batch; ///< Samples.
   optimizer_options optimizer;
@@ -57,7 +60,9 @@ struct run_plan {
   schedule sch;
   shape dims; ///< Of one data replica: its share of the microbatches.
 
-  int data = 1; ///< Replicas of the whole pipeline, each with a share of every batch.
+  int data = 1;   ///< Replicas of the whole pipeline, each with a share of every batch.
+  int tensor = 1; ///< Shards of every layer.
+
   /// How data replicas keep one model. Not null if there are several.
   const replica_exchange* exchange = nullptr;
 
@@ -89,12 +94,15 @@ struct run_plan {
 
   /// Pipelines in all: data replicas, in each direction of the schedule.
   int replicas() const { return data * replicas_of(sch.where); }
-  int ranks() const { return data * dims.stages; }
+  int ranks() const { return data * dims.stages * tensor; }
 
   /// A stage's pipeline among all of them, and what the stage is called.
   int replica_at(position p) const {
     return p.data * replicas_of(sch.where) + p.replica;
   }
+
+  /// Whether what several tensor shards of a stage have alike is this one's to tell.
+  bool speaks(position p) const { return p.tensor == 0; }
   std::string name_of(position p) const;
   std::string optimizer_of(position p) const;
 
@@ -113,8 +121,13 @@ struct run_plan {
   /// the order in which their squares are summed; the first sums them. \pre work
   std::vector<position> norm_group(position p) const;
 
-  /// The layers of a stage. \pre work
-  layer_list<float> layers_of(int stage) const;
+  /// The network that a stage's layers belong to, and those layers. \pre work
+  const network<float>& network_of(position p) const;
+  layer_list<float> layers_of(position p) const;
+  slice<float> slice_of(position p, int team_size = 1) const;
+
+  /// The rank's place in its pipeline, for which programs are made.
+  int pipe_rank(int rank) const { return rank / tensor % dims.stages; }
 
   int rank_of(position p) const;
 

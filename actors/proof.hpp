@@ -15,14 +15,22 @@ struct proof {
   std::string detail; ///< "equal to the bit", or what differs and where.
 };
 
-/// What one training has that the other has not: empty if they are equal to the bit,
-/// else the largest relative difference of a tensor (norm of the difference over norm),
-/// and its name.
-std::string difference(const network<float>& whole, const trained& a, const trained& b);
+/// What one training has that the other has not: the largest relative difference of a
+/// tensor (norm of the difference over norm).
+struct difference {
+  double relative = 0;
+  std::string where; ///< The tensor; empty if they are equal to the bit.
+
+  bool none() const { return where.empty(); }
+  std::string text() const;
+};
+difference between(const network<float>& whole, const trained& a, const trained& b);
 
 /// The proofs that apply to a run:
 /// - a flush schedule's losses, gradients and parameters equal those of one plain loop;
-/// - replaying the record in a plain loop gives the same bits;
+/// - replaying the record in a plain loop gives the same bits (where tensor shards sum
+/// in
+///   another order than one device: tensors within 1e-5, here and above);
 /// - all replicas end with the same parameters;
 /// - the record is what the schedule's formula says, computed by a loop that has not
 /// seen

@@ -42,6 +42,8 @@ void rank_sums::add(const sample& s) {
   if (stage == stages.end())
     stage = stages.insert(stage, {.stage = s.what.stage});
   stage->versions = std::max(stage->versions, s.versions_alive);
+  if (s.part)
+    return;
   if (s.what.what == op::forward) {
     peak_held = std::max(peak_held, ++held);
   } else if (s.what.what == op::backward || s.what.what == op::weight_gradient) {

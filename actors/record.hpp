@@ -15,8 +15,8 @@ struct sample {
   nanoseconds end;
   int version;        ///< That F, B, I or W read, or that U made.
   int versions_alive; ///< On its stage, when it had ended.
-  // Of an update: what it covers (0: a part of it that came before), and how many
-  // versions its gradients lag behind.
+  bool part;          ///< Of the action; others of it follow.
+  // Of an update: what it covers, and how many versions its gradients lag behind.
   int gradients;
   int stalest;
   std::int64_t staleness; ///< Summed over gradients.

@@ -90,8 +90,7 @@ private:
   void add_stage(position where, const slice<float>& layers, const record& ran) {
     replayed_stage stage{where, layers};
     for (const auto& s : ran[static_cast<std::size_t>(plan_.rank_of(where))])
-      if (hosted_stage{s.what.replica, s.what.stage} == where.hosted()
-          && (s.what.what != op::update || s.gradients > 0))
+      if (hosted_stage{s.what.replica, s.what.stage} == where.hosted() && !s.part)
         stage.todo.push_back(s);
     auto& initial = stage.versions[0];
     const auto first = static_cast<std::size_t>(

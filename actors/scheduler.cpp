@@ -5,6 +5,7 @@
 #include "actors/stage_pools.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -14,12 +15,13 @@ scheduler_core::scheduler_core(std::shared_ptr<const run_plan> plan, int rank,
     rank_(rank),
     depth_(depth),
     hosted_(plan_->hosted_by(rank)),
-    order_(make_order(plan_->sch, plan_->dims, rank % plan_->dims.stages)) {
-  if (plan_->evaluate_every == 0 || hosted_.front().data > 0)
+    order_(make_order(plan_->sch, plan_->dims, plan_->pipe_rank(rank))) {
+  const auto& front = hosted_.front();
+  if (plan_->evaluate_every == 0 || front.data > 0)
     return;
   const int share = plan_->dims.microbatches / replicas_of(plan_->sch.where);
   backwards_to_evaluation_ = std::int64_t{plan_->evaluate_every} * share;
-  copies_ = pools_of(*plan_, {0, 0, rank}).snapshots;
+  copies_ = pools_of(*plan_, {0, 0, plan_->pipe_rank(rank), front.tensor}).snapshots;
 }
 
 void scheduler_core::hear(const mail::done& d) {
@@ -40,14 +42,19 @@ bool scheduler_core::ahead_of_evaluations() const {
          && backwards_ / backwards_to_evaluation_ - evaluated_ >= copies_;
 }
 
-void scheduler_core::hear(const mail::paused&) {
+void scheduler_core::hear(const mail::paused& p) {
   --running_;
+  if (p.what.what.what != op::update)
+    paused_ = p.what.what;
 }
 
 std::optional<action> scheduler_core::grant() {
   if (held_ || running_ >= depth_)
     return {};
-  auto next = order_->next(waiting_, ahead_of_evaluations());
+  if (paused_ && !waiting_.take(*paused_))
+    return {};
+  auto next = paused_ ? std::exchange(paused_, {})
+                      : order_->next(waiting_, ahead_of_evaluations());
   if (next)
     ++running_;
   return next;
@@ -63,13 +70,17 @@ mail::waiting_for scheduler_core::explain() {
   const auto name = "scheduler of rank " + std::to_string(rank_);
   if (finished())
     return {name, "", ""};
+  if (paused_)
+    return {name, to_string(*paused_, true) + " to go on",
+            plan_->name_of(hosted_[stage_of(*paused_)])};
   if (running_ > 0)
     return {name, "an action to end", plan_->name_of(hosted_.front())};
   const auto next = order_->awaited();
   if (!next)
     return {name, "anything to arrive", plan_->name_of(hosted_.front())};
   const bool last = next->stage == plan_->dims.stages - 1, first = next->stage == 0;
-  position maker{hosted_.front().data, next->replica, next->stage};
+  position maker{hosted_.front().data, next->replica, next->stage,
+                 hosted_.front().tensor};
   if (next->what == op::forward && !first)
     --maker.stage;
   if (next->what != op::forward && next->what != op::update && !last)

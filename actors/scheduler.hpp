@@ -52,6 +52,9 @@ private:
   std::unique_ptr<order> order_;
   waiting waiting_;
   int running_ = 0;
+  /// Other than an update, of which the order knows. Nothing else begins before it goes
+  /// on, so that actions of a stage never mix and a rank holds what its program says.
+  std::optional<action> paused_;
   bool held_ = false;
   // Evaluations need a copy of the parameters each; a rank waits when it has none left.
   std::int64_t backwards_to_evaluation_ =

@@ -1,6 +1,7 @@
 #include "actors/stage.hpp"
 
 #include "actors/failure.hpp"
+#include "actors/ship.hpp"
 
 namespace troupe {
 
@@ -49,18 +50,36 @@ void start_update(self_pointer self, const action& a) {
     send(self, self->state.peers.optimizer, core.begin_update(a));
 }
 
-void start(self_pointer self, const action& a) {
+/// Computes as much of an action as it can without other tensor shards.
+void compute(self_pointer self, const action& a) {
   auto& state = self->state;
-  if (a.what == op::update)
-    return start_update(self, a);
-  send_snapshot_if_due(self);
-  if (a.what == op::forward && state.core->is_first())
-    send(self, state.peers.data, mail::demand{});
-  state.computer->enqueue(state.core->begin(a, state.tell_optimizer),
+  state.computer->enqueue(state.core->next_work(state.tell_optimizer),
                           [meter = state.shared.meter, me = stage_actor{self},
                            a](nanoseconds from, nanoseconds to) {
                             post(*meter, me, mail::ended{a, from, to});
                           });
+}
+
+void start(self_pointer self, const action& a) {
+  auto& state = self->state;
+  if (a.what == op::update)
+    return start_update(self, a);
+  if (state.core->unfinished())
+    return compute(self, a);
+  send_snapshot_if_due(self);
+  if (a.what == op::forward && state.core->is_first())
+    send(self, state.peers.data, mail::demand{});
+  state.core->begin(a);
+  compute(self, a);
+}
+
+/// Sends to other tensor shards; in virtual time it takes as long as the link says.
+void ship_to_shards(self_pointer self, std::vector<collective_message> all) {
+  auto& state = self->state;
+  for (auto& what : all) {
+    const auto& to = state.peers.shards[static_cast<std::size_t>(what.to)];
+    ship(self, state.shared, *state.to_shards, to, std::move(what));
+  }
 }
 
 void finish(self_pointer self, const mail::ended& end) {
@@ -76,6 +95,28 @@ void finish(self_pointer self, const mail::ended& end) {
   result.what.start = end.start;
   result.what.end = end.end;
   send(self, peers.scheduler, mail::done{result.what});
+}
+
+/// A work has ended: the action goes on when all shards have done their part.
+void go_on_or_finish(self_pointer self, const mail::ended& end) {
+  auto& core = *self->state.core;
+  ship_to_shards(self, core.join_shards());
+  if (!core.unfinished())
+    return finish(self, end);
+  auto so_far = core.part_sample();
+  so_far.start = end.start;
+  so_far.end = end.end;
+  send(self, self->state.peers.scheduler, mail::paused{so_far});
+  if (!core.waits_for_shards())
+    announce(self, end.what);
+}
+
+void take_from_shard(self_pointer self, const collective_message& message) {
+  auto& core = *self->state.core;
+  const bool waited = core.waits_for_shards();
+  ship_to_shards(self, core.take(message));
+  if (waited && !core.waits_for_shards())
+    announce(self, core.unfinished());
 }
 
 /// The sample of the update under way, or of the part of it that ran from start to end.
@@ -104,12 +145,13 @@ stage_actor::behavior_type stage(self_pointer self, props shared, device* comput
   state.name = state.core->name();
   state.shared = std::move(shared);
   state.computer = computer;
+  state.to_shards.emplace(state.shared.plan->link);
   report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     // The most frequent first: CAF looks through them in order.
     hear(self, meter, [self](const mail::run& r) { start(self, r.what); }),
-    hear(self, meter, [self](const mail::ended& e) { finish(self, e); }),
+    hear(self, meter, [self](const mail::ended& e) { go_on_or_finish(self, e); }),
     hear(self, meter,
          [self](const activation& x) { announce(self, self->state.core->take(x)); }),
     hear(self, meter,
@@ -117,9 +159,11 @@ stage_actor::behavior_type stage(self_pointer self, props shared, device* comput
     hear(self, meter,
          [self](const labels& x) { announce(self, self->state.core->take(x)); }),
     hear(self, meter,
+         [self](const collective_message& m) { take_from_shard(self, m); }),
+    hear(self, meter,
          [self](const mail::update_waits& so_far) {
            auto part = update_sample(self, so_far.start, so_far.end);
-           part.gradients = 0; // the whole covers them
+           part.part = true;
            send(self, self->state.peers.scheduler, mail::paused{part});
          }),
     hear(self, meter,

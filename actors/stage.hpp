@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/port.hpp"
 #include "actors/props.hpp"
 #include "actors/stage_core.hpp"
 #include "kernels/device.hpp"
@@ -8,6 +9,7 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace troupe {
@@ -18,6 +20,7 @@ struct stage_state {
   device* computer = nullptr; ///< Of its rank.
   std::unique_ptr<stage_core> core;
   stage_peers peers;
+  std::optional<port> to_shards;          ///< In virtual time.
   stage_core::tell_bucket tell_optimizer; ///< Also from a device's callbacks.
 };
 

@@ -14,7 +14,8 @@ stage_core::stage_core(std::shared_ptr<const run_plan> plan, position where,
     name_(plan_->name_of(where)),
     books_(plan_->sch, plan_->dims, where.hosted()),
     tensors_(std::move(tensors)) {
-  // nop
+  if (plan_->tensor > 1)
+    shards_.emplace(*plan_, where_, tensors_ ? &tensors_->to_shards() : nullptr);
 }
 
 action stage_core::action_of(op what, int microbatch) const {
@@ -47,27 +48,103 @@ std::optional<action> stage_core::take(const gradient& input) {
   return action_of(op::backward, input.header.microbatch);
 }
 
-work stage_core::begin(const action& a, const tell_bucket& tell) {
-  work result{.kind = static_cast<int>(a.what), .stage = a.stage};
+void stage_core::begin(const action& a) {
   const bool sums = a.what == op::backward || a.what == op::weight_gradient;
   const bool begins_sum = sums && sums_begun_++ == 0;
   const bool completes = plan_->data > 1 && sums && completes_sum();
   const int version = a.what == op::forward ? books_.begin_forward(a.microbatch)
                                             : books_.version_for_backward(a.microbatch);
   const auto samples = plan_->samples_of(where_.data, a.microbatch);
+  double operations = 0;
   if (tensors_)
-    result.operations =
-      tensors_->operations(samples) * (a.what == op::backward ? 2 : 1);
-  if (tensors_ && completes && a.what == op::backward)
-    for (auto& layer :
-         tensors_->backward_by_layer(a.microbatch, samples, version, begins_sum))
-      result.parts.push_back({.share = 0, .run = std::move(layer), .over = {}});
-  else if (tensors_ && a.what == op::forward)
-    result.run = tensors_->forward(a.microbatch, samples, version);
-  else if (tensors_)
-    result.run = tensors_->backward(a.what, a.microbatch, samples, version, begins_sum);
-  if (completes)
-    tell_buckets(result, tell);
+    operations = tensors_->operations(samples) * (a.what == op::backward ? 2 : 1);
+  under_way_ = {a, operations, completes, pieces_of(a, version, begins_sum, completes)};
+}
+
+pass_pieces<float> stage_core::pieces_of(const action& a, int version, bool begins_sum,
+                                         bool by_layer) {
+  if (!tensors_)
+    return simulated_pieces(a.what);
+  const auto samples = plan_->samples_of(where_.data, a.microbatch);
+  return a.what == op::forward ? tensors_->forward(a.microbatch, samples, version)
+                               : tensors_->backward(a.what, a.microbatch, samples,
+                                                    version, begins_sum, by_layer);
+}
+
+/// Equal pieces, after each of which shards sum something if there are several; the
+/// last bucket's gradients are complete first.
+pass_pieces<float> stage_core::simulated_pieces(op what) const {
+  const bool sums = what == op::backward || what == op::weight_gradient;
+  const int joint =
+    plan_->tensor > 1 && what != op::weight_gradient ? plan_->link.sums : 0;
+  const int buckets = sums && plan_->data > 1 ? plan_->link.buckets : 0;
+  const int count = joint > 0 ? joint : std::max(buckets, 1);
+  pass_pieces<float> result(static_cast<std::size_t>(count));
+  int told = 0;
+  for (int i = 0; i < count; ++i) {
+    auto& piece = result[static_cast<std::size_t>(i)];
+    piece.share = 1.0 / count;
+    if (joint > 0) // at least a value to each, so that messages take their latency
+      piece.then = {
+        shard_collective<float>::kind::sum, nullptr,
+        std::max<std::int64_t>(std::llround(plan_->link.sum_bytes / sizeof(float)),
+                               plan_->tensor)};
+    for (; told < std::int64_t{buckets} * (i + 1) / count; ++told)
+      piece.completes.push_back(buckets - 1 - told);
+  }
+  if (joint > 0)
+    result.emplace_back().share = 0; // that waits for the last sum
+  return result;
+}
+
+work stage_core::next_work(const tell_bucket& tell) {
+  auto& now = *under_way_;
+  work result{.kind = static_cast<int>(now.what.what),
+              .stage = now.what.stage,
+              .operations = now.operations,
+              .begun = now.done};
+  const auto gradients =
+    tensors_ && now.tells
+      ? tensors_->gradients()
+      : std::vector<buffer>(static_cast<std::size_t>(plan_->link.buckets));
+  for (bool goes_on = true; goes_on && now.next < now.pieces.size(); ++now.next) {
+    auto& piece = now.pieces[now.next];
+    goes_on = piece.then.what == shard_collective<float>::kind::none;
+    work_part part{piece.share, std::move(piece.run), {}};
+    if (now.tells && !piece.completes.empty())
+      part.over = [tell, gradients, replica = where_.replica,
+                   buckets = std::move(piece.completes)] {
+        for (const int b : buckets)
+          tell({replica, b, gradients[static_cast<std::size_t>(b)]});
+      };
+    result.parts.push_back(std::move(part));
+  }
+  now.done = result.done();
+  return result;
+}
+
+std::vector<collective_message> stage_core::join_shards() {
+  const auto& now = *under_way_;
+  const auto& what = now.pieces[now.next - 1].then;
+  if (what.what == shard_collective<float>::kind::none)
+    return {};
+  return shards_->begin(what);
+}
+
+std::vector<collective_message> stage_core::take(const collective_message& message) {
+  return shards_->take(message);
+}
+
+std::optional<action> stage_core::unfinished() const {
+  if (!under_way_ || under_way_->next == under_way_->pieces.size())
+    return {};
+  return under_way_->what;
+}
+
+sample stage_core::part_sample() const {
+  const auto& a = under_way_->what;
+  auto result = sample_of(a, books_.version_for_backward(a.microbatch));
+  result.part = true;
   return result;
 }
 
@@ -77,32 +154,6 @@ bool stage_core::completes_sum() const {
   const int size = update_size(plan_->sch, plan_->dims) / replicas;
   const int left = microbatches_of_replica(plan_->sch, plan_->dims) - backwards_ended_;
   return sums_begun_ == size || left == 1;
-}
-
-/// The last layer's bucket is complete first. A weight gradient that is an action of
-/// its own completes them all in its end.
-void stage_core::tell_buckets(work& of, const tell_bucket& tell) {
-  const auto gradients =
-    tensors_ ? tensors_->gradients()
-             : std::vector<buffer>(static_cast<std::size_t>(plan_->link.buckets));
-  auto shares =
-    std::vector(gradients.size(), 1.0 / static_cast<double>(gradients.size()));
-  if (!of.parts.empty()) {
-    shares = tensors_->shares();
-  } else if (of.run) {
-    of.parts.push_back({.share = 1, .run = std::exchange(of.run, {}), .over = {}});
-    of.parts.resize(gradients.size());
-    std::ranges::fill(shares, 0.0);
-    shares.back() = 1;
-  }
-  of.parts.resize(gradients.size());
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const auto bucket = gradients.size() - 1 - i;
-    of.parts[i].share = shares[bucket];
-    of.parts[i].over =
-      [tell, ready = mail::bucket_ready{where_.replica, static_cast<int>(bucket),
-                                        gradients[bucket]}] { tell(ready); };
-  }
 }
 
 tensor_header stage_core::header_for(int stage, int microbatch, int version) const {
@@ -127,6 +178,7 @@ sample stage_core::sample_of(const action& a, int version) const {
           .end = 0,
           .version = version,
           .versions_alive = books_.versions_alive(),
+          .part = false,
           .gradients = 0,
           .stalest = 0,
           .staleness = 0};
@@ -134,6 +186,7 @@ sample stage_core::sample_of(const action& a, int version) const {
 
 stage_core::outcome stage_core::end(const action& a) {
   outcome result{};
+  under_way_.reset();
   const int version = books_.version_for_backward(a.microbatch);
   if (a.what == op::forward) {
     auto payload = tensors_ ? tensors_->end_forward(a.microbatch) : buffer{};
@@ -142,7 +195,7 @@ stage_core::outcome stage_core::end(const action& a) {
         activation{header_for(a.stage + 1, a.microbatch, version), std::move(payload)};
     else
       result.arrived = action_of(op::backward, a.microbatch);
-    if (is_last() && tensors_) {
+    if (is_last() && tensors_ && plan_->speaks(where_)) {
       result.loss = {plan_->microbatch_of_all(where_.data, a.microbatch),
                      plan_->samples_of(where_.data, a.microbatch),
                      tensors_->loss_of(a.microbatch)};
@@ -223,12 +276,12 @@ std::vector<action> stage_core::end_update() {
 std::optional<mail::snapshot> stage_core::take_snapshot() {
   if (snapshot_due_ == 0 || update_)
     return {};
-  return mail::snapshot{std::exchange(snapshot_due_, 0), where_.stage,
+  return mail::snapshot{std::exchange(snapshot_due_, 0), where_,
                         tensors_->copy(books_.newest())};
 }
 
 mail::collected stage_core::collect() const {
-  mail::collected result{plan_->replica_at(where_), where_.stage, {}, {}};
+  mail::collected result{where_, {}, {}};
   if (tensors_) {
     // An update that has begun and was not made has only room for the next version.
     const bool unmade = update_ && !facts_.in_place;
@@ -240,8 +293,12 @@ mail::collected stage_core::collect() const {
 
 mail::waiting_for stage_core::explain() const {
   const auto neighbour = [&](int stage) {
-    return plan_->name_of({where_.data, where_.replica, stage});
+    return plan_->name_of({where_.data, where_.replica, stage, where_.tensor});
   };
+  if (waits_for_shards())
+    if (const auto other = shards_->waits_for())
+      return {name_, "its part of " + to_string(under_way_->what),
+              plan_->name_of({where_.data, where_.replica, where_.stage, *other})};
   if (update_)
     return {name_, "its update to be made", plan_->optimizer_of(where_)};
   if (books_.held() > 0 && !is_last())

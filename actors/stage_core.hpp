@@ -2,6 +2,7 @@
 
 #include "actors/messages.hpp"
 #include "actors/plan.hpp"
+#include "actors/shard_group.hpp"
 #include "actors/stage_tensors.hpp"
 
 #include <functional>
@@ -29,10 +30,28 @@ public:
   std::optional<action> take(const labels& input);
   std::optional<action> take(const gradient& input);
 
-  /// The work of an action other than an update. Where data replicas sum their
-  /// gradients, `tell` hears of each bucket that is complete on the way.
+  /// Begins an action other than an update.
+  void begin(const action& a);
+
+  /// The work of the action under way up to where tensor shards have something to do
+  /// together, or to its end. Where data replicas sum their gradients, `tell` hears of
+  /// each bucket that is complete on the way.
   using tell_bucket = std::function<void(const mail::bucket_ready&)>;
-  work begin(const action& a, const tell_bucket& tell);
+  work next_work(const tell_bucket& tell);
+
+  /// That work has ended: begins what the shards do together, if anything. Returns what
+  /// they are to be sent; take() too.
+  std::vector<collective_message> join_shards();
+  std::vector<collective_message> take(const collective_message& message);
+
+  /// Whether the action under way cannot go on without other tensor shards.
+  bool waits_for_shards() const { return shards_ && !shards_->done(); }
+
+  /// The action that is between two works, if there is one.
+  std::optional<action> unfinished() const;
+
+  /// The sample of that action so far, without its times.
+  sample part_sample() const;
 
   /// What follows from the end of an action.
   struct outcome {
@@ -73,15 +92,28 @@ private:
   sample sample_of(const action& a, int version) const;
   void note_backward();
   bool completes_sum() const;
-  void tell_buckets(work& of, const tell_bucket& tell);
+  pass_pieces<float> pieces_of(const action& a, int version, bool begins_sum,
+                               bool by_layer);
+  pass_pieces<float> simulated_pieces(op what) const;
 
   std::shared_ptr<const run_plan> plan_;
   position where_;
   std::string name_;
   stage_ledger books_;
   std::shared_ptr<stage_tensors> tensors_; // null in a simulation
+  std::optional<shard_group> shards_;      // absent without other tensor shards
   std::vector<int> unversioned_;           // forwards whose weights are not made yet
-  int sums_begun_ = 0;                     // backwards begun since the last update
+  /// The action under way.
+  struct under_way {
+    action what;
+    double operations;
+    bool tells; // of buckets
+    pass_pieces<float> pieces;
+    std::size_t next = 0; // piece
+    double done = 0;      // share of its work
+  };
+  std::optional<under_way> under_way_;
+  int sums_begun_ = 0; // backwards begun since the last update
   std::int64_t samples_summed_ = 0;
   int backwards_ended_ = 0;
   std::optional<action> update_;

@@ -1,6 +1,7 @@
 #include "actors/stage_pools.hpp"
 
 #include "actors/bucket_exchange.hpp"
+#include "actors/shard_group.hpp"
 
 #include <unistd.h>
 
@@ -16,10 +17,10 @@ std::int64_t stage_pools::bytes() const {
   for (const auto bucket : buckets)
     parameters += padded(bucket);
   const std::int64_t copies = versions + snapshots + 1; // 1: gradients
-  const auto values = parameters * copies + stashes * padded(stash)
-                      + kept_slots * padded(kept) + boundary_slots * padded(boundary)
-                      + input_slots * (padded(input) + padded(labels)) + scratch
-                      + optimizer + exchanged;
+  const auto values =
+    parameters * copies + stashes * padded(stash) + kept_slots * padded(kept)
+    + boundary_slots * padded(boundary) + input_slots * (padded(input) + padded(labels))
+    + scratch + optimizer + exchanged + to_shards.buffers * padded(to_shards.values);
   return values * std::int64_t{sizeof(float)};
 }
 
@@ -45,10 +46,7 @@ stage_bounds bounds_at(const run_plan& plan, hosted_stage where) {
 
 stage_pools pools_of(const run_plan& plan, position where) {
   const auto& work = *plan.work;
-  const auto stage = static_cast<std::size_t>(where.stage);
-  const int rank = plan.rank_of(where);
-  const slice<float> layers{work.whole, work.first_layers[stage],
-                            work.first_layers[stage + 1], team_size(plan, rank)};
+  const auto layers = plan.slice_of(where, team_size(plan, plan.rank_of(where)));
   const auto bounds = bounds_at(plan, where.hosted());
   const auto sizes = layers.sizes(plan.batches().largest());
   stage_pools result;
@@ -68,14 +66,18 @@ stage_pools pools_of(const run_plan& plan, position where) {
   result.kept = sizes.kept;
   result.scratch = sizes.scratch;
   const auto entry = bounds_at(plan, {where.replica, 0}).stashes;
+  for (const auto& what : layers.largest_collectives(plan.batches().largest())) {
+    const auto copies = shard_group::copies_of(plan, where, what);
+    result.to_shards.buffers = std::max(result.to_shards.buffers, copies.buffers);
+    result.to_shards.values = std::max(result.to_shards.values, copies.values);
+  }
   if (plan.evaluate_every > 0 && plan.replica_at(where) == 0)
     result.snapshots = 2 + entry / plan.dims.microbatches; // how far stages drift apart
   if (layers.is_first()) {
     // Held, one ahead, and the one that the last stage has not begun yet.
     result.input_slots = entry + 2;
     result.input = sizes.input;
-    const slice<float> last{work.whole, work.first_layers[work.first_layers.size() - 2],
-                            work.first_layers.back(), 1};
+    const auto last = plan.slice_of({where.data, where.replica, plan.dims.stages - 1});
     result.labels = last.sizes(plan.batches().largest()).labels;
   }
   if (!layers.is_last()) {

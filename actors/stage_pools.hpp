@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/plan.hpp"
+#include "messaging/collective.hpp"
 #include "schedules/bounds.hpp"
 
 #include <cstdint>
@@ -28,6 +29,7 @@ struct stage_pools {
   std::int64_t scratch = 0;
   std::int64_t optimizer = 0; ///< Its state; 0 in all but one replica.
   std::int64_t exchanged = 0; ///< Copies under way to data replicas.
+  payload_bound to_shards;    ///< Copies under way to tensor shards.
 
   std::int64_t bytes() const;
 };

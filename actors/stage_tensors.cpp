@@ -1,17 +1,13 @@
 #include "actors/stage_tensors.hpp"
 
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace troupe {
 
 namespace {
-
-slice<float> slice_of(const run_plan& plan, position where, int threads) {
-  const auto& first = plan.work->first_layers;
-  const auto s = static_cast<std::size_t>(where.stage);
-  return {plan.work->whole, first[s], first[s + 1], threads};
-}
 
 std::vector<std::unique_ptr<pool>> pools_a_layer(const std::string& what, int count,
                                                  const stage_pools& sizes,
@@ -50,13 +46,15 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
                              const stage_pools& sizes, memory_account& account,
                              team& threads, std::shared_ptr<pool> below,
                              std::shared_ptr<pool> above)
-  : layers_(slice_of(plan, where, threads.size())),
+  : layers_(plan.slice_of(where, threads.size())),
     threads_(threads),
     below_(std::move(below)),
     above_(std::move(above)),
     stashes_("stashes of " + plan.name_of(where), sizes.stashes, sizes.stash, account),
     kept_("split backwards of " + plan.name_of(where), sizes.kept_slots, sizes.kept,
           account),
+    to_shards_("messages to shards of " + plan.name_of(where), sizes.to_shards.buffers,
+               sizes.to_shards.values, account),
     scratch_(sizes.scratch, account),
     buckets_(pools_a_layer("weight versions of " + plan.name_of(where), sizes.versions,
                            sizes, account)),
@@ -65,11 +63,25 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
                              sizes, account)),
     gradients_(acquire(sums_)) {
   account.use(scratch_.bytes());
-  auto& initial = versions_[0] = acquire(buckets_);
+  versions_[0] = acquire(buckets_);
+  fill_initial(plan, where);
+}
+
+/// A shard takes its part of each whole bucket.
+void stage_tensors::fill_initial(const run_plan& plan, position where) {
   const auto first = static_cast<std::size_t>(
     plan.work->first_layers[static_cast<std::size_t>(where.stage)]);
-  for (std::size_t i = 0; i < initial.size(); ++i)
-    plan.work->weights(first + i, initial[i].data());
+  auto& initial = versions_[0];
+  for (std::size_t i = 0; i < initial.size(); ++i) {
+    if (plan.tensor == 1) {
+      plan.work->weights(first + i, initial[i].data());
+      continue;
+    }
+    const auto& whole = *plan.work->whole.layers[first + i];
+    std::vector<float> bucket(static_cast<std::size_t>(whole.bucket()));
+    plan.work->weights(first + i, bucket.data());
+    take_shard(whole, *layers_.layers()[i], bucket.data(), initial[i].data());
+  }
 }
 
 double stage_tensors::operations(std::int64_t samples) const {
@@ -112,13 +124,14 @@ pass<float> stage_tensors::pass_on(const held& h, std::int64_t samples,
   return p;
 }
 
-std::function<void()> stage_tensors::forward(int microbatch, std::int64_t samples,
-                                             int version) {
+pass_pieces<float> stage_tensors::forward(int microbatch, std::int64_t samples,
+                                          int version) {
   auto& h = held_.at(microbatch);
   h.stash = stashes_.acquire();
   if (!is_last())
     h.output = above_->acquire();
-  return [this, &h, p = pass_on(h, samples, version)] { h.loss = layers_.forward(p); };
+  return layers_.forward_pieces(
+    std::make_shared<const pass<float>>(pass_on(h, samples, version)), h.loss);
 }
 
 buffer stage_tensors::end_forward(int microbatch) {
@@ -131,46 +144,23 @@ loss_sum stage_tensors::loss_of(int microbatch) const {
   return held_.at(microbatch).loss;
 }
 
-pass<float> stage_tensors::pass_back(held& h, op what, std::int64_t samples,
-                                     int version, bool begins_sum) {
+pass_pieces<float> stage_tensors::backward(op what, int microbatch,
+                                           std::int64_t samples, int version,
+                                           bool begins_sum, bool by_layer) {
+  auto& h = held_.at(microbatch);
   if (what != op::weight_gradient && !is_first())
     h.input_gradient = below_->acquire();
   if (what == op::input_gradient)
     h.kept = kept_.acquire();
-  auto p = pass_on(h, samples, version);
-  p.beta = begins_sum ? 0.0F : 1.0F;
-  return p;
-}
-
-std::vector<std::function<void()>>
-stage_tensors::backward_by_layer(int microbatch, std::int64_t samples, int version,
-                                 bool begins_sum) {
-  const auto p =
-    pass_back(held_.at(microbatch), op::backward, samples, version, begins_sum);
-  std::vector<std::function<void()>> result;
-  for (auto layer = layers_.layers().size(); layer-- > 0;)
-    result.emplace_back([this, p, layer] { layers_.backward(p, layer); });
-  return result;
-}
-
-std::vector<double> stage_tensors::shares() const {
-  std::vector<double> result;
-  for (const auto& l : layers_.layers())
-    result.push_back(l->operations() / layers_.operations());
-  return result;
-}
-
-std::function<void()> stage_tensors::backward(op what, int microbatch,
-                                              std::int64_t samples, int version,
-                                              bool begins_sum) {
-  auto p = pass_back(held_.at(microbatch), what, samples, version, begins_sum);
+  const auto p = std::make_shared<pass<float>>(pass_on(h, samples, version));
+  p->beta = begins_sum ? 0.0F : 1.0F;
   switch (what) {
   case op::input_gradient:
-    return [this, p = std::move(p)] { layers_.input_gradient(p); };
+    return layers_.input_gradient_pieces(p);
   case op::weight_gradient:
-    return [this, p = std::move(p)] { layers_.weight_gradient(p); };
+    return layers_.weight_gradient_pieces(p);
   default:
-    return [this, p = std::move(p)] { layers_.backward(p); };
+    return layers_.backward_pieces(p, by_layer);
   }
 }
 

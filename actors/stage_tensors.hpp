@@ -41,7 +41,7 @@ public:
   bool has_inputs(int microbatch) const;
 
   /// The arithmetic of a forward on a version; to be run once, before end_forward.
-  std::function<void()> forward(int microbatch, std::int64_t samples, int version);
+  pass_pieces<float> forward(int microbatch, std::int64_t samples, int version);
 
   /// Its result: the activation to send, empty from the last stage.
   buffer end_forward(int microbatch);
@@ -50,15 +50,12 @@ public:
   loss_sum loss_of(int microbatch) const;
 
   /// The arithmetic of B, I or W. \param begins_sum whether its gradients are the first
-  std::function<void()> backward(op what, int microbatch, std::int64_t samples,
-                                 int version, bool begins_sum);
+  /// \param by_layer whether somebody waits for the gradients of each layer
+  pass_pieces<float> backward(op what, int microbatch, std::int64_t samples,
+                              int version, bool begins_sum, bool by_layer);
 
-  /// The same of B layer by layer, the last first.
-  std::vector<std::function<void()>>
-  backward_by_layer(int microbatch, std::int64_t samples, int version, bool begins_sum);
-
-  /// How much of a backward each layer is, from the first layer on.
-  std::vector<double> shares() const;
+  /// Where copies travel to other tensor shards.
+  pool& to_shards() { return to_shards_; }
 
   /// The gradient to send after B or I, empty from the first stage; after B or W the
   /// microbatch is forgotten.
@@ -89,13 +86,12 @@ private:
   };
 
   pass<float> pass_on(const held& h, std::int64_t samples, int version) const;
-  pass<float> pass_back(held& h, op what, std::int64_t samples, int version,
-                        bool begins_sum);
+  void fill_initial(const run_plan& plan, position where);
 
   slice<float> layers_;
   team& threads_;
   std::shared_ptr<pool> below_, above_;
-  pool stashes_, kept_;
+  pool stashes_, kept_, to_shards_;
   tensor_memory scratch_;
   std::vector<std::unique_ptr<pool>> buckets_;   // a layer each: its versions
   std::vector<std::unique_ptr<pool>> sums_;      // a layer each: one

@@ -8,11 +8,25 @@
 
 namespace troupe {
 
+namespace {
+
+constexpr std::int64_t rows_a_slice = 16;
+
+template <class Scalar>
+loss_sum sum_of_rows(const Scalar* row_losses, std::int64_t rows,
+                     std::int64_t correct) {
+  loss_sum result{.loss = 0, .correct = correct};
+  for (std::int64_t r = 0; r < rows; ++r)
+    result.loss += static_cast<double>(row_losses[r]);
+  return result;
+}
+
+} // namespace
+
 template <class Scalar>
 loss_sum cross_entropy<Scalar>::forward(matrix<Scalar> logits,
                                         const std::int32_t* labels, Scalar scale,
                                         Scalar* row_losses, team& threads) {
-  constexpr std::int64_t rows_a_slice = 16;
   std::atomic<std::int64_t> correct = 0;
   threads.run_ranges(logits.rows, rows_a_slice,
                      [&](std::int64_t first, std::int64_t last, int) {
@@ -36,11 +50,68 @@ loss_sum cross_entropy<Scalar>::forward(matrix<Scalar> logits,
                        }
                        correct += hits;
                      });
-  loss_sum result;
-  for (std::int64_t r = 0; r < logits.rows; ++r)
-    result.loss += static_cast<double>(row_losses[r]);
-  result.correct = correct;
-  return result;
+  return sum_of_rows(row_losses, logits.rows, correct);
+}
+
+template <class Scalar>
+void cross_entropy<Scalar>::tell(matrix<Scalar> logits, std::int64_t first,
+                                 const std::int32_t* labels, Scalar* own,
+                                 team& threads) {
+  auto* const largest_of = own;
+  auto* const sum_of = own + logits.rows;
+  auto* const labelled = own + 2 * logits.rows;
+  threads.run_ranges(
+    logits.rows, rows_a_slice, [&](std::int64_t begin, std::int64_t end, int) {
+      for (auto r = begin; r < end; ++r) {
+        auto* row = logits.row(r);
+        const auto label = labels[r] - first;
+        labelled[r] = label >= 0 && label < logits.columns ? row[label] : Scalar{0};
+        largest_of[r] = largest(row, logits.columns);
+        Scalar sum = 0;
+        for (std::int64_t v = 0; v < logits.columns; ++v) {
+          row[v] = fast_exp(row[v] - largest_of[r]);
+          sum += row[v];
+        }
+        sum_of[r] = sum;
+      }
+    });
+}
+
+template <class Scalar>
+loss_sum cross_entropy<Scalar>::finish(matrix<Scalar> exponentials, std::int64_t first,
+                                       const std::int32_t* labels, const Scalar* all,
+                                       int shards, int own, Scalar scale,
+                                       Scalar* row_losses, team& threads) {
+  const auto rows = exponentials.rows;
+  const auto fact = [&](int shard, int which, std::int64_t row) {
+    return all[shard * facts(rows) + which * rows + row];
+  };
+  std::atomic<std::int64_t> correct = 0;
+  threads.run_ranges(
+    rows, rows_a_slice, [&](std::int64_t begin, std::int64_t end, int) {
+      std::int64_t hits = 0;
+      for (auto r = begin; r < end; ++r) {
+        Scalar most = fact(0, 0, r);
+        for (int t = 1; t < shards; ++t)
+          most = std::max(most, fact(t, 0, r));
+        Scalar sum = 0, labelled = 0;
+        for (int t = 0; t < shards; ++t) {
+          sum += fact(t, 1, r) * std::exp(fact(t, 0, r) - most);
+          labelled += fact(t, 2, r);
+        }
+        auto* row = exponentials.row(r);
+        const Scalar factor = scale * std::exp(fact(own, 0, r) - most) / sum;
+        for (std::int64_t v = 0; v < exponentials.columns; ++v)
+          row[v] *= factor;
+        const auto label = labels[r] - first;
+        if (label >= 0 && label < exponentials.columns)
+          row[label] -= scale;
+        row_losses[r] = most + std::log(sum) - labelled;
+        hits += labelled >= most;
+      }
+      correct += hits;
+    });
+  return sum_of_rows(row_losses, rows, correct);
 }
 
 template struct cross_entropy<float>;

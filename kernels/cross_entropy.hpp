@@ -21,6 +21,24 @@ struct cross_entropy {
   /// sum is in row order
   static loss_sum forward(matrix<Scalar> logits, const std::int32_t* labels,
                           Scalar scale, Scalar* row_losses, team& threads);
+
+  // The same over tensor shards, each with the logits of some classes, from `first` on:
+  // what one must know of the others' is gathered, and the logits are not (Shoeybi et
+  // al., "Megatron-LM", 2019, section 3).
+
+  /// Values that each shard tells of R rows.
+  static std::int64_t facts(std::int64_t rows) { return 3 * rows; }
+
+  /// Turns logits into exponentials. \param own its facts: the largest logit (R), the
+  /// sum of exponentials below it (R), and the label's logit or 0 (R)
+  static void tell(matrix<Scalar> logits, std::int64_t first,
+                   const std::int32_t* labels, Scalar* own, team& threads);
+
+  /// What forward() does, from those. \param all the facts of all shards, in order
+  /// \param own the shard's index
+  static loss_sum finish(matrix<Scalar> exponentials, std::int64_t first,
+                         const std::int32_t* labels, const Scalar* all, int shards,
+                         int own, Scalar scale, Scalar* row_losses, team& threads);
 };
 
 } // namespace troupe

@@ -62,7 +62,8 @@ void cpu_device::enqueue(work what, on_end ended) {
     for (const auto& part : what.parts) {
       if (part.run)
         part.run();
-      part.over();
+      if (part.over)
+        part.over();
     }
   }
   ended(start, clock_.now());

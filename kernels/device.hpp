@@ -16,16 +16,27 @@ using nanoseconds = std::int64_t;
 struct work_part {
   double share;               ///< Of the work's cost.
   std::function<void()> run;  ///< Empty: no arithmetic.
-  std::function<void()> over; ///< Told when it has ended; may only send a message.
+  std::function<void()> over; ///< Told when it has ended, if there is one; may only
+                              ///< send a message.
 };
 
-/// One action's arithmetic, and what it costs where time is only counted.
+/// An action's arithmetic, or some of it, and what the whole action costs where time is
+/// only counted.
 struct work {
   int kind = 0;                      ///< Of the costs a device knows; the caller's op.
   int stage = 0;                     ///< Costs may differ by stage.
   double operations = 0;             ///< Floating-point operations.
   std::function<void()> run;         ///< Empty: no arithmetic.
   std::vector<work_part> parts = {}; ///< In place of `run`: one after another.
+  double begun = 0; ///< The share of the action that works before this one were.
+
+  /// The share of the action that has been done with this work.
+  double done() const {
+    double result = parts.empty() ? 1 : begun;
+    for (const auto& part : parts)
+      result += part.share;
+    return result;
+  }
 };
 
 /// Where a rank computes. Work runs in the order in which it was enqueued.

@@ -1,8 +1,21 @@
 #include "kernels/embedding.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace troupe {
+
+namespace {
+
+/// The row of a token in a table of words; null if the table has others.
+template <class Scalar>
+Scalar* row_of(std::int32_t token, Scalar* words,
+               const typename embedding<std::remove_const_t<Scalar>>::shape& dims) {
+  const auto row = token - dims.first_word;
+  return row >= 0 && row < dims.words ? words + row * dims.width : nullptr;
+}
+
+} // namespace
 
 template <class Scalar>
 void embedding<Scalar>::forward(const shape& dims, const std::int32_t* tokens,
@@ -11,11 +24,17 @@ void embedding<Scalar>::forward(const shape& dims, const std::int32_t* tokens,
   const auto rows = dims.sequences * dims.length;
   threads.run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
     for (auto r = first; r < last; ++r) {
-      const auto* word = words + tokens[r] * dims.width;
-      const auto* place = places + r % dims.length * dims.width;
+      const auto* word = row_of(tokens[r], words, dims);
+      const auto* place =
+        places == nullptr ? nullptr : places + r % dims.length * dims.width;
       auto* out = y + r * dims.width;
-      for (std::int64_t c = 0; c < dims.width; ++c)
-        out[c] = word[c] + place[c];
+      if (word != nullptr && place != nullptr)
+        for (std::int64_t c = 0; c < dims.width; ++c)
+          out[c] = word[c] + place[c];
+      else if (word != nullptr || place != nullptr)
+        std::copy_n(word != nullptr ? word : place, dims.width, out);
+      else
+        std::fill_n(out, dims.width, Scalar{0});
     }
   });
 }
@@ -37,12 +56,12 @@ void embedding<Scalar>::gradient(const shape& dims, const std::int32_t* tokens,
     }
     for (std::int64_t r = 0; r < dims.sequences * dims.length; ++r) {
       const auto* upper = dy + r * width;
-      auto* word = dwords + tokens[r] * width;
+      auto* word = row_of(tokens[r], dwords, dims);
       auto* place = dplaces + r % dims.length * width;
-      for (auto c = first; c < last; ++c) {
-        word[c] += upper[c];
+      for (auto c = first; c < last; ++c)
         place[c] += upper[c];
-      }
+      for (auto c = first; word != nullptr && c < last; ++c)
+        word[c] += upper[c];
     }
   };
   threads.run_ranges(width, columns_a_slice, add_columns);

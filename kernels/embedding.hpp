@@ -9,10 +9,14 @@ namespace troupe {
 /// Token and learned position embeddings: y[b, t] = words[tokens[b, t]] + places[t].
 /// B sequences of T tokens, width C, V words. tokens: (B, T), each in [0, V);
 /// words: (V, C); places: (T, C); y: (B, T, C).
+///
+/// A tensor shard has some words, from first_word on; the others are zeros to it. Where
+/// places is null they are zeros too, so that the sum over shards is the whole.
 template <class Scalar>
 struct embedding {
   struct shape {
     std::int64_t sequences, length, width, words;
+    std::int64_t first_word = 0;
   };
 
   static void forward(const shape& dims, const std::int32_t* tokens,

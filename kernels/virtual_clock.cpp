@@ -45,16 +45,20 @@ void virtual_device::enqueue(work what, on_end ended) {
   if (what.run)
     what.run();
   const auto start = std::max(clock_.now(), free_at_);
-  const auto cost = cost_(what);
-  free_at_ = start + cost;
-  double share = 0;
+  const auto whole = cost_(what);
+  const auto cost_of = [&](double share) {
+    return std::min(whole,
+                    static_cast<nanoseconds>(share * static_cast<double>(whole) + 0.5));
+  };
+  const auto before = cost_of(what.begun);
+  free_at_ = start + cost_of(what.done()) - before;
+  double share = what.begun;
   for (auto& part : what.parts) {
     if (part.run)
       part.run();
     share += part.share;
-    const auto until =
-      static_cast<nanoseconds>(share * static_cast<double>(cost) + 0.5);
-    clock_.at(start + std::min(until, cost), std::move(part.over));
+    if (part.over)
+      clock_.at(start + cost_of(share) - before, std::move(part.over));
   }
   clock_.at(free_at_,
             [ended = std::move(ended), start, end = free_at_] { ended(start, end); });

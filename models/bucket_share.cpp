@@ -16,17 +16,19 @@ std::vector<parameter_part> parts_of(const layer_list<float>& layers,
       const auto begin = std::max(first, p.offset),
                  end = std::min(last, p.offset + p.values());
       if (begin < end)
-        result.push_back({b, begin, end, p.is_matrix()});
+        result.push_back({b, begin, end, p.is_matrix(), p.cut.has_value()});
     }
   }
   return result;
 }
 
 std::vector<double> squares_of(const std::vector<parameter_part>& parts,
-                               const std::vector<const float*>& buckets) {
+                               const std::vector<const float*>& buckets,
+                               bool shards_only) {
   std::vector<double> result;
   for (const auto& p : parts)
-    result.push_back(sum_of_squares(buckets[p.bucket] + p.begin, p.values()));
+    if (p.of_shard || !shards_only)
+      result.push_back(sum_of_squares(buckets[p.bucket] + p.begin, p.values()));
   return result;
 }
 

@@ -25,6 +25,7 @@ struct parameter_part {
   std::int64_t begin;
   std::int64_t end;
   bool of_matrix; ///< Not of a bias or of the gain of a norm.
+  bool of_shard;  ///< Other tensor shards have other parts of the parameter.
 
   std::int64_t values() const { return end - begin; }
 };
@@ -33,8 +34,10 @@ struct parameter_part {
 std::vector<parameter_part> parts_of(const layer_list<float>& layers,
                                      bucket_share share = {});
 
-/// Sums of squares, a part each.
+/// Sums of squares, a part each. \param shards_only leaves out what all tensor shards
+/// have alike
 std::vector<double> squares_of(const std::vector<parameter_part>& parts,
-                               const std::vector<const float*>& buckets);
+                               const std::vector<const float*>& buckets,
+                               bool shards_only = false);
 
 } // namespace troupe

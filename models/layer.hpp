@@ -36,9 +36,30 @@ struct frame {
   team* threads = nullptr;
 };
 
-/// A piece of a network that is never cut: its parameters, and its three passes. Has no
-/// state, so stages and replicas share it. A backward is input_gradient, then
+/// What all tensor shards of a layer do together before any of them can go on.
+template <class Scalar>
+struct shard_collective {
+  enum class kind : std::uint8_t {
+    none,
+    sum,    ///< The array becomes the sum of all shards' arrays.
+    gather, ///< Shard t's chunk of the array, of as many equal ones, goes to all.
+  };
+
+  kind what = kind::none;
+  Scalar* array = nullptr;
+  std::int64_t values = 0;
+};
+
+/// A forward, or an input gradient: what tensor shards do piece by piece.
+enum class layer_pass : std::uint8_t { forward, input_gradient };
+
+/// A piece of a network that stages never cut: its parameters, and its three passes.
+/// Has no state, so stages and replicas share it. A backward is input_gradient, then
 /// weight_gradient on the same frame.
+///
+/// A tensor shard of a layer is a layer too. Its forward and its input gradient have
+/// pieces(), and `after` each the shards may have something to do together; a layer
+/// that is whole has one piece.
 template <class Scalar>
 class layer {
 public:
@@ -69,8 +90,14 @@ public:
   /// about as many.
   virtual double operations() const = 0;
 
-  virtual void forward(const frame<Scalar>& f) const = 0;
-  virtual void input_gradient(const frame<Scalar>& f) const = 0;
+  virtual int pieces() const { return 1; }
+
+  virtual shard_collective<Scalar> after(layer_pass, int, const frame<Scalar>&) const {
+    return {};
+  }
+
+  virtual void forward(const frame<Scalar>& f, int piece = 0) const = 0;
+  virtual void input_gradient(const frame<Scalar>& f, int piece = 0) const = 0;
   virtual void weight_gradient(const frame<Scalar>& f) const = 0;
 
 protected:
@@ -91,5 +118,20 @@ private:
 
 template <class Scalar>
 using layer_list = std::vector<std::shared_ptr<const layer<Scalar>>>;
+
+/// Copies a tensor shard's part of a layer's bucket out of the whole bucket, or back.
+inline void take_shard(const layer<float>& whole, const layer<float>& shard,
+                       const float* from, float* to) {
+  for (std::size_t i = 0; i < whole.parameters().size(); ++i)
+    take_part(shard.parameters()[i], from + whole.parameters()[i].offset,
+              to + shard.parameters()[i].offset);
+}
+
+inline void put_shard(const layer<float>& whole, const layer<float>& shard,
+                      const float* from, float* to) {
+  for (std::size_t i = 0; i < whole.parameters().size(); ++i)
+    put_part(shard.parameters()[i], from + shard.parameters()[i].offset,
+             to + whole.parameters()[i].offset);
+}
 
 } // namespace troupe

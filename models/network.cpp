@@ -16,9 +16,10 @@ constexpr std::int64_t image_side = 28; // MNIST's
 constexpr std::int64_t image_classes = 10;
 
 template <class Scalar>
-network<Scalar> make_gpt(const model_options& o) {
-  const gpt_shape dims{o.layers, o.width, o.heads, o.length, o.words};
-  network<Scalar> result{.reads_tokens = true, .rows = o.length, .classes = o.words};
+network<Scalar> make_gpt(const model_options& o, tensor_shard shard = {}) {
+  const gpt_shape dims{o.layers, o.width, o.heads, o.length, o.words, shard};
+  network<Scalar> result{
+    .reads_tokens = true, .rows = o.length, .classes = o.words, .shard = shard};
   const auto add = [&](std::shared_ptr<const layer<Scalar>> next, int unit) {
     result.layers.push_back(std::move(next));
     result.unit_of_layer.push_back(unit);
@@ -145,6 +146,29 @@ tl::expected<network<Scalar>, std::string> make_network(const model_options& opt
 }
 
 template <class Scalar>
+tl::expected<std::vector<network<Scalar>>, std::string>
+make_shards(const model_options& options, int shards) {
+  if (auto wrong = refusal(options); !wrong.empty())
+    return tl::unexpected{std::move(wrong)};
+  if (options.model != "gpt")
+    return tl::unexpected{"only the layers of gpt can be cut into tensor shards, not "
+                          "those of "
+                          + options.model};
+  if (options.heads % shards != 0)
+    return tl::unexpected{std::to_string(options.heads)
+                          + " heads cannot be cut into tensor=" + std::to_string(shards)
+                          + ": each shard has as many heads as the others"};
+  if (options.words < shards)
+    return tl::unexpected{"a vocabulary of " + std::to_string(options.words)
+                          + " cannot be cut into tensor=" + std::to_string(shards)
+                          + ": each shard has at least one word"};
+  std::vector<network<Scalar>> result;
+  for (int t = 0; t < shards; ++t)
+    result.push_back(make_gpt<Scalar>(options, {t, shards}));
+  return result;
+}
+
+template <class Scalar>
 tl::expected<std::vector<int>, std::string>
 cut(const network<Scalar>& whole, int stages, const std::vector<int>& split) {
   const int units = whole.units();
@@ -178,6 +202,10 @@ template tl::expected<network<float>, std::string>
 make_network<float>(const model_options&);
 template tl::expected<network<double>, std::string>
 make_network<double>(const model_options&);
+template tl::expected<std::vector<network<float>>, std::string>
+make_shards<float>(const model_options&, int);
+template tl::expected<std::vector<network<double>>, std::string>
+make_shards<double>(const model_options&, int);
 template tl::expected<std::vector<int>, std::string>
 cut<float>(const network<float>&, int, const std::vector<int>&);
 template tl::expected<std::vector<int>, std::string>

@@ -30,6 +30,7 @@ struct network {
   bool reads_tokens = false;
   std::int64_t rows = 1;    ///< Predictions a sample.
   std::int64_t classes = 0; ///< Logits a prediction.
+  tensor_shard shard = {};  ///< Which part of the layers this is, if not all.
 
   int units() const { return unit_of_layer.back() + 1; }
 
@@ -43,6 +44,11 @@ std::string model_names();
 /// The network, or what is wrong with its name or sizes, and what is allowed.
 template <class Scalar>
 tl::expected<network<Scalar>, std::string> make_network(const model_options& options);
+
+/// The tensor shards of a network, or why it cannot be cut into so many.
+template <class Scalar>
+tl::expected<std::vector<network<Scalar>>, std::string>
+make_shards(const model_options& options, int shards);
 
 /// Cuts a network into contiguous stages: the first layer of each, and the number of
 /// layers at the end.

@@ -58,8 +58,9 @@ public:
             bucket_share share = {});
 
   /// Sums of squares of the gradients in the share, in the model's order.
-  std::vector<double> squares(const std::vector<const float*>& gradients) const {
-    return squares_of(parts_, gradients);
+  std::vector<double> squares(const std::vector<const float*>& gradients,
+                              bool shards_only = false) const {
+    return squares_of(parts_, gradients, shards_only);
   }
 
   /// One update: in the share, `to` becomes what `from` and the gradient, summed over

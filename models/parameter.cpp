@@ -12,6 +12,51 @@ std::int64_t parameter::values() const {
   return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies{});
 }
 
+parameter columns_of(parameter whole, std::vector<parameter_cut::range> columns) {
+  const auto whole_columns = whole.dims.back();
+  whole.cut = {whole_columns, {0, whole.values() / whole_columns}, std::move(columns)};
+  whole.dims.back() = 0;
+  for (const auto& range : whole.cut->columns)
+    whole.dims.back() += range.end - range.begin;
+  return whole;
+}
+
+parameter rows_of(parameter whole, parameter_cut::range rows) {
+  whole.cut = {whole.dims.back(), rows, {{0, whole.dims.back()}}};
+  whole.dims.front() = rows.end - rows.begin;
+  return whole;
+}
+
+namespace {
+
+/// Calls copy(in the whole, in the part, count) for values that stand side by side.
+template <class Copy>
+void for_each_run(const parameter& part, const Copy& copy) {
+  if (!part.cut)
+    return copy(0, 0, part.values());
+  std::int64_t at = 0;
+  for (auto row = part.cut->rows.begin; row < part.cut->rows.end; ++row)
+    for (const auto& range : part.cut->columns) {
+      const auto count = range.end - range.begin;
+      copy(row * part.cut->whole_columns + range.begin, at, count);
+      at += count;
+    }
+}
+
+} // namespace
+
+void take_part(const parameter& part, const float* whole, float* to) {
+  for_each_run(part, [&](std::int64_t there, std::int64_t here, std::int64_t count) {
+    std::copy_n(whole + there, count, to + here);
+  });
+}
+
+void put_part(const parameter& part, const float* from, float* whole) {
+  for_each_run(part, [&](std::int64_t there, std::int64_t here, std::int64_t count) {
+    std::copy_n(from + here, count, whole + there);
+  });
+}
+
 std::int64_t place_in_bucket(std::vector<parameter>& parameters) {
   std::int64_t end = 0;
   for (auto& p : parameters) {

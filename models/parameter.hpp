@@ -3,6 +3,7 @@
 #include "kernels/memory.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,29 @@ namespace troupe {
 /// How a parameter begins.
 enum class beginning : std::uint8_t { zeros, ones, normal, uniform };
 
+/// One of `count` tensor-parallel shards of a network.
+struct tensor_shard {
+  int index = 0;
+  int count = 1;
+
+  /// The shard's part of `n` things, equal up to one.
+  std::int64_t first(std::int64_t n) const { return n * index / count; }
+  std::int64_t last(std::int64_t n) const { return n * (index + 1) / count; }
+  std::int64_t part(std::int64_t n) const { return last(n) - first(n); }
+};
+
+/// Which rows and columns of a parameter a tensor shard holds; a vector is one row.
+struct parameter_cut {
+  struct range {
+    std::int64_t begin;
+    std::int64_t end;
+  };
+
+  std::int64_t whole_columns;
+  range rows;
+  std::vector<range> columns; ///< One behind another.
+};
+
 /// A tensor of parameters: its name and orientation are those of the weight file.
 struct parameter {
   std::string name;
@@ -18,12 +42,24 @@ struct parameter {
   beginning begins;
   double scale = 0;        ///< Standard deviation, or half the width of the range.
   std::int64_t offset = 0; ///< Of its first value in its layer's bucket.
+  /// Of a tensor shard's part of the parameter, whose sizes `dims` are; absent if the
+  /// shard has all of it.
+  std::optional<parameter_cut> cut = {};
 
   std::int64_t values() const;
 
   /// Whether it is a matrix, not a bias or the gain of a norm.
   bool is_matrix() const { return dims.size() > 1; }
 };
+
+/// A tensor shard's part of a parameter: columns that stand one behind another in it,
+/// or rows. \pre it is whole
+parameter columns_of(parameter whole, std::vector<parameter_cut::range> columns);
+parameter rows_of(parameter whole, parameter_cut::range rows);
+
+/// Copies a shard's part out of the whole parameter, or back into it.
+void take_part(const parameter& part, const float* whole, float* to);
+void put_part(const parameter& part, const float* from, float* whole);
 
 /// Places parameters one after another in a bucket, each on a cache line of its own.
 /// Returns the bucket's size in values.

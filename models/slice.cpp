@@ -12,6 +12,7 @@ slice<Scalar>::slice(const network<Scalar>& whole, int first, int last, int thre
     reads_tokens_(whole.reads_tokens),
     rows_(whole.rows),
     classes_(whole.classes),
+    shard_(whole.shard),
     threads_(threads) {
   // nop
 }
@@ -46,8 +47,27 @@ double slice<Scalar>::operations() const {
   return result;
 }
 
+template <class Scalar>
+std::vector<shard_collective<Scalar>>
+slice<Scalar>::largest_collectives(std::int64_t samples) const {
+  using kind = typename shard_collective<Scalar>::kind;
+  if (shard_.count == 1)
+    return {};
+  shard_collective<Scalar> sum{kind::sum}, gather{kind::gather};
+  for (std::size_t i = 0; i < layers_.size(); ++i) { // what is summed lies between them
+    if (i > 0 || !first_)
+      sum.values = std::max(sum.values, samples * layers_[i]->input());
+    if (i + 1 < layers_.size() || !last_)
+      sum.values = std::max(sum.values, samples * layers_[i]->output());
+  }
+  if (last_)
+    gather.values = shard_.count * cross_entropy<Scalar>::facts(samples * rows_);
+  return {sum, gather};
+}
+
 // Stash: what each layer saves, then its output unless that goes out; behind the last
-// logits, which become their own gradient, the losses of all predictions.
+// logits, which become their own gradient, the losses of all predictions, and what
+// tensor shards tell each other of them.
 template <class Scalar>
 std::vector<typename slice<Scalar>::places>
 slice<Scalar>::place(std::int64_t samples, slice_sizes& ends) const {
@@ -67,6 +87,8 @@ slice<Scalar>::place(std::int64_t samples, slice_sizes& ends) const {
   }
   if (last_)
     ends.stash += padded(samples * rows_);
+  if (last_ && shard_.count > 1)
+    ends.stash += padded(shard_.count * cross_entropy<Scalar>::facts(samples * rows_));
   return result;
 }
 
@@ -115,7 +137,8 @@ void slice<Scalar>::backward(const pass<Scalar>& p) const {
 }
 
 template <class Scalar>
-void slice<Scalar>::backward(const pass<Scalar>& p, std::size_t layer) const {
+frame<Scalar> slice<Scalar>::backward_frame(const pass<Scalar>& p,
+                                            std::size_t layer) const {
   slice_sizes ends;
   const auto at = place(p.samples, ends);
   auto* const kept = p.scratch + largest_scratch(p.samples);
@@ -127,6 +150,12 @@ void slice<Scalar>::backward(const pass<Scalar>& p, std::size_t layer) const {
     f.dy = inner[layer % 2];
   if (layer > 0)
     f.dx = inner[(layer - 1) % 2];
+  return f;
+}
+
+template <class Scalar>
+void slice<Scalar>::backward(const pass<Scalar>& p, std::size_t layer) const {
+  const auto f = backward_frame(p, layer);
   layers_[layer]->input_gradient(f);
   layers_[layer]->weight_gradient(f);
 }
@@ -145,6 +174,124 @@ void slice<Scalar>::weight_gradient(const pass<Scalar>& p) const {
   const auto at = place(p.samples, ends);
   for (auto i = layers_.size(); i-- > 0;)
     layers_[i]->weight_gradient(frame_of(p, i, at));
+}
+
+template <class Scalar>
+pass_pieces<Scalar> slice<Scalar>::one_piece(std::function<void()> run) {
+  pass_pieces<Scalar> result(1);
+  result.front().run = std::move(run);
+  return result;
+}
+
+/// Behind what shards do together there is always a piece.
+template <class Scalar>
+void slice<Scalar>::close(pass_pieces<Scalar>& pieces) {
+  if (pieces.back().then.what == shard_collective<Scalar>::kind::none)
+    return;
+  pieces.emplace_back().share = 0;
+  pieces.back().run = [] {};
+}
+
+template <class Scalar>
+double slice<Scalar>::share_of(std::size_t layer) const {
+  return layers_[layer]->operations() / operations();
+}
+
+template <class Scalar>
+void slice<Scalar>::add_pieces(pass_pieces<Scalar>& to, layer_pass what,
+                               std::size_t layer, const shared_pass& p,
+                               const frame<Scalar>& f) const {
+  const auto* const l = layers_[layer].get();
+  for (int piece = 0; piece < l->pieces(); ++piece) {
+    auto& next = to.emplace_back();
+    next.share = piece == 0 ? share_of(layer) : 0;
+    next.run = [l, what, piece, p, f] {
+      what == layer_pass::forward ? l->forward(f, piece) : l->input_gradient(f, piece);
+    };
+    next.then = l->after(what, piece, f);
+  }
+}
+
+template <class Scalar>
+void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
+                             loss_sum& loss) const {
+  slice_sizes ends;
+  const auto at = place(p->samples, ends);
+  const auto predictions = p->samples * rows_;
+  const auto logits =
+    dense(p->stash + at.back().output, predictions, layers_.back()->output() / rows_);
+  auto* const row_losses = logits.data + padded(predictions * logits.columns);
+  auto* const facts = row_losses + padded(predictions);
+  const auto count = cross_entropy<Scalar>::facts(predictions);
+  const auto first = shard_.first(classes_);
+  auto& tell = to.emplace_back();
+  tell.share = 0;
+  tell.run = [p, logits, first, own = facts + shard_.index * count] {
+    cross_entropy<Scalar>::tell(logits, first, p->labels, own, *p->threads);
+  };
+  tell.then = {shard_collective<Scalar>::kind::gather, facts, shard_.count * count};
+  auto& finish = to.emplace_back();
+  finish.share = 0;
+  finish.run = [p, logits, first, facts, row_losses, &loss, this] {
+    loss = cross_entropy<Scalar>::finish(
+      logits, first, p->labels, facts, shard_.count, shard_.index,
+      Scalar{1} / static_cast<Scalar>(rows_), row_losses, *p->threads);
+  };
+}
+
+template <class Scalar>
+pass_pieces<Scalar> slice<Scalar>::forward_pieces(shared_pass p, loss_sum& loss) const {
+  if (shard_.count == 1)
+    return one_piece([this, p, &loss] { loss = forward(*p); });
+  slice_sizes ends;
+  const auto at = place(p->samples, ends);
+  pass_pieces<Scalar> result;
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    add_pieces(result, layer_pass::forward, i, p, frame_of(*p, i, at));
+  if (last_)
+    add_loss(result, p, loss);
+  close(result);
+  return result;
+}
+
+template <class Scalar>
+pass_pieces<Scalar> slice<Scalar>::backward_pieces(shared_pass p, bool by_layer) const {
+  if (shard_.count == 1 && !by_layer)
+    return one_piece([this, p] { backward(*p); });
+  pass_pieces<Scalar> result;
+  for (auto i = layers_.size(); i-- > 0;) {
+    const auto f = backward_frame(*p, i);
+    add_pieces(result, layer_pass::input_gradient, i, p, f);
+    auto& last = result.back();
+    last.run = [l = layers_[i].get(), f, before = std::move(last.run)] {
+      before();
+      l->weight_gradient(f);
+    };
+    last.completes = {static_cast<int>(i)};
+  }
+  close(result);
+  return result;
+}
+
+template <class Scalar>
+pass_pieces<Scalar> slice<Scalar>::input_gradient_pieces(shared_pass p) const {
+  if (shard_.count == 1)
+    return one_piece([this, p] { input_gradient(*p); });
+  slice_sizes ends;
+  const auto at = place(p->samples, ends);
+  pass_pieces<Scalar> result;
+  for (auto i = layers_.size(); i-- > 0;)
+    add_pieces(result, layer_pass::input_gradient, i, p, frame_of(*p, i, at));
+  close(result);
+  return result;
+}
+
+template <class Scalar>
+pass_pieces<Scalar> slice<Scalar>::weight_gradient_pieces(shared_pass p) const {
+  auto result = one_piece([this, p] { weight_gradient(*p); });
+  for (auto i = layers_.size(); i-- > 0;)
+    result.back().completes.push_back(static_cast<int>(i));
+  return result;
 }
 
 template <class Scalar>

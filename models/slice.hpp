@@ -4,6 +4,8 @@
 #include "models/network.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <vector>
 
 namespace troupe {
@@ -39,6 +41,20 @@ struct pass {
   team* threads = nullptr;
 };
 
+/// A part of a pass after which others have to hear something: the other tensor shards,
+/// or whoever waits for the gradients of a layer.
+template <class Scalar>
+struct pass_piece {
+  double share = 1; ///< Of the pass's operations.
+  std::function<void()> run = {};
+  shard_collective<Scalar> then = {};
+  std::vector<int> completes =
+    {}; ///< Layers of the slice whose gradients are complete.
+};
+
+template <class Scalar>
+using pass_pieces = std::vector<pass_piece<Scalar>>;
+
 /// Contiguous layers of a network, with their part of a pass: what a stage computes.
 /// The last slice ends in the loss, summed over samples; a sample's loss is the mean
 /// over its predictions. Gradients are those of that sum.
@@ -61,6 +77,9 @@ public:
   /// Floating-point operations of a forward of one sample.
   double operations() const;
 
+  /// The largest arrays that tensor shards sum and gather, by kind.
+  std::vector<shard_collective<Scalar>> largest_collectives(std::int64_t samples) const;
+
   /// The loss is that of the last slice, summed over predictions; else 0.
   loss_sum forward(const pass<Scalar>& p) const;
 
@@ -74,7 +93,19 @@ public:
   void input_gradient(const pass<Scalar>& p) const;
   void weight_gradient(const pass<Scalar>& p) const;
 
+  // The same passes in pieces, to be run one after another: as few as tensor shards
+  // allow, or if it is asked for one a layer. What they are made of outlives them.
+  pass_pieces<Scalar> forward_pieces(std::shared_ptr<const pass<Scalar>> p,
+                                     loss_sum& loss) const;
+  pass_pieces<Scalar> backward_pieces(std::shared_ptr<const pass<Scalar>> p,
+                                      bool by_layer) const;
+  pass_pieces<Scalar>
+  input_gradient_pieces(std::shared_ptr<const pass<Scalar>> p) const;
+  pass_pieces<Scalar>
+  weight_gradient_pieces(std::shared_ptr<const pass<Scalar>> p) const;
+
 private:
+  using shared_pass = std::shared_ptr<const pass<Scalar>>;
   /// Where a layer's part of a buffer begins.
   struct places {
     std::int64_t saved, output; // in the stash
@@ -84,6 +115,13 @@ private:
   std::vector<places> place(std::int64_t samples, slice_sizes& ends) const;
   frame<Scalar> frame_of(const pass<Scalar>& p, std::size_t i,
                          const std::vector<places>& at) const;
+  frame<Scalar> backward_frame(const pass<Scalar>& p, std::size_t layer) const;
+  static pass_pieces<Scalar> one_piece(std::function<void()> run);
+  static void close(pass_pieces<Scalar>& pieces);
+  double share_of(std::size_t layer) const;
+  void add_pieces(pass_pieces<Scalar>& to, layer_pass what, std::size_t layer,
+                  const shared_pass& p, const frame<Scalar>& f) const;
+  void add_loss(pass_pieces<Scalar>& to, const shared_pass& p, loss_sum& loss) const;
   std::int64_t largest_scratch(std::int64_t samples) const;
   std::int64_t largest_kept(std::int64_t samples) const;
   std::int64_t largest_inner(std::int64_t samples) const;
@@ -93,7 +131,8 @@ private:
   bool last_;
   bool reads_tokens_;
   std::int64_t rows_;
-  std::int64_t classes_;
+  std::int64_t classes_; // of the whole network
+  tensor_shard shard_;
   int threads_;
 };
 

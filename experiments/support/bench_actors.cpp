@@ -43,12 +43,12 @@ public:
   layer_sizes sizes(std::int64_t, int) const override { return {}; }
   double operations() const override { return 1; }
 
-  void forward(const frame<float>& f) const override {
+  void forward(const frame<float>& f, int) const override {
     compute_for(length_);
     std::fill_n(f.y, f.samples * output(), 0.0F);
   }
 
-  void input_gradient(const frame<float>& f) const override {
+  void input_gradient(const frame<float>& f, int) const override {
     if (f.dx != nullptr)
       std::fill_n(f.dx, f.samples * input(), 0.0F);
   }

@@ -59,8 +59,9 @@ void add_schedule(CLI::App& app, options& o, const program_about& about) {
     ->group(group);
   app
     .add_option("--mesh", o.mesh,
-                "ranks as data=2,pipe=4: data replicas of the pipeline, each with a "
-                "share of every batch, and its stages (as --stages)")
+                "ranks as data=2,pipe=4,tensor=2: data replicas of the pipeline, each "
+                "with a share of every batch, its stages (as --stages), and the "
+                "shards of every layer")
     ->group(group);
   app
     .add_option("--exchange", o.exchange,
@@ -123,7 +124,8 @@ void add_run(CLI::App& app, options& o, const program_about& about) {
       "--cost", o.cost,
       "in virtual time: F=1,B=2 in milliseconds, F=1/2/1/1 a stage each; I and "
       "W (B/2 each), U, latency; bandwidth in bytes a second, bytes a message; "
-      "bytes of a stage's gradient and in how many buckets replicas exchange it")
+      "bytes of a stage's gradient and in how many buckets replicas exchange it; "
+      "bytes that tensor shards sum and how many sums a forward or backward has")
     ->group(group);
 }
 

@@ -69,7 +69,7 @@ json run_json(const run_account& run) {
     {"ranks", plan.ranks()},
     {"replicas", plan.replicas()},
     {"exchange", plan.data > 1 ? json(plan.exchange->name) : json(nullptr)},
-    {"tensor", 1},
+    {"tensor", plan.tensor},
     {"microbatches", plan.batches().microbatches},
     {"steps", plan.dims.steps},
     {"samples", plan.work ? json(r.samples) : json(nullptr)},

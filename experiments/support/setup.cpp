@@ -241,18 +241,21 @@ std::vector<std::string> split_schedules(const std::string& text) {
 
 tl::expected<mesh_options, std::string> parse_mesh(const std::string& text,
                                                    int stages) {
-  mesh_options result{.data = 1, .stages = stages};
+  mesh_options result{.stages = stages};
   std::set<std::string> given;
   for (const auto& part : split(text, ',')) {
     const auto equals = part.find('=');
     const auto axis = part.substr(0, equals);
     const auto size =
       equals == std::string::npos ? std::nullopt : number(part.substr(equals + 1));
-    if ((axis != "data" && axis != "pipe") || !given.insert(axis).second || !size
-        || *size < 1 || *size > 65'536 || *size != std::floor(*size))
-      return problem{"--mesh '" + part
-                     + "': write data=2,pipe=4, each axis once and at least 1"};
-    (axis == "data" ? result.data : result.stages) = static_cast<int>(*size);
+    const std::map<std::string, int*> axes{
+      {"data", &result.data}, {"pipe", &result.stages}, {"tensor", &result.tensor}};
+    if (!axes.contains(axis) || !given.insert(axis).second || !size || *size < 1
+        || *size > 65'536 || *size != std::floor(*size))
+      return problem{
+        "--mesh '" + part
+        + "': write data=2,pipe=4,tensor=2, each axis once and at least 1"};
+    *axes.at(axis) = static_cast<int>(*size);
   }
   return result;
 }
@@ -276,11 +279,13 @@ tl::expected<run_plan, std::string> plan_of(const options& o, int steps) {
                    + std::to_string(mesh->data)
                    + " data replicas: --microbatches must be a multiple of them"};
   constexpr std::int64_t most_ranks = 1 << 20;
-  if (mesh->data > 1 && std::int64_t{mesh->data} * mesh->stages > most_ranks)
+  if (const auto many = std::int64_t{mesh->data} * mesh->tensor;
+      many > 1 && many * mesh->stages > most_ranks)
     return problem{"--mesh: at most 1,048,576 ranks in all"};
   run_plan plan;
   plan.dims = {mesh->stages, o.microbatches / mesh->data, steps};
   plan.data = mesh->data;
+  plan.tensor = mesh->tensor;
   plan.exchange = exchange;
   return plan;
 }
@@ -293,15 +298,16 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
     return problem{"--cost '" + part
                    + "': write F=1,B=2 in milliseconds, one value or one a stage as "
                      "F=1/2/1/1; also I, W, U, latency, bandwidth, bytes, "
-                     "gradient and buckets"};
+                     "gradient, buckets, tensor and sums"};
   };
   for (const auto& part : split(text, ',')) {
     const auto equals = part.find('=');
     if (equals == std::string::npos)
       return wrong(part);
     const auto key = part.substr(0, equals);
-    constexpr std::array known{"F",       "B",         "I",     "W",        "U",
-                               "latency", "bandwidth", "bytes", "gradient", "buckets"};
+    constexpr std::array known{"F",        "B",       "I",         "W",
+                               "U",        "latency", "bandwidth", "bytes",
+                               "gradient", "buckets", "tensor",    "sums"};
     if (std::ranges::find(known, key) == known.end() || given.contains(key))
       return wrong(part);
     auto& values = given[key];
@@ -343,10 +349,12 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
   for (std::size_t i = 0; i < op_count; ++i)
     for (const double ms : given[letters[i]])
       result.actions.of[i].push_back(static_cast<nanoseconds>(std::llround(ms * 1e6)));
-  if (given.contains("buckets"))
-    if (const double count = given["buckets"][0];
-        count < 1 || count > 10'000 || count != std::floor(count))
-      return problem{"--cost: buckets is a whole number from 1 to 10,000"};
+  for (const char* key : {"buckets", "sums"})
+    if (given.contains(key))
+      if (const double count = given[key][0];
+          count < 1 || count > 10'000 || count != std::floor(count))
+        return problem{std::string{"--cost: "} + key
+                       + " is a whole number from 1 to 10,000"};
   const auto single = [&](const char* key) {
     return given.contains(key) ? given[key][0] : 0.0;
   };
@@ -355,7 +363,9 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
     .bytes_per_second = single("bandwidth"),
     .bytes = single("bytes"),
     .gradient_bytes = single("gradient"),
-    .buckets = given.contains("buckets") ? static_cast<int>(single("buckets")) : 1};
+    .buckets = given.contains("buckets") ? static_cast<int>(single("buckets")) : 1,
+    .sum_bytes = single("tensor"),
+    .sums = given.contains("sums") ? static_cast<int>(single("sums")) : 2};
   return result;
 }
 
@@ -368,15 +378,18 @@ std::string outlasts_clock(const costs& given, const run_plan& plan) {
     return {}; // refused for that
   const auto& link = given.messages;
   double message = link.bytes, gradient = link.gradient_bytes, buckets = link.buckets;
+  double sum = link.sum_bytes, sums = link.sums;
   if (plan.work) {
     const auto& layers = plan.work->whole.layers;
-    message = gradient = 0;
+    message = gradient = sum = 0;
     buckets = static_cast<double>(layers.size());
+    sums = 2 * buckets;
     for (const auto& l : layers) {
       const auto samples = static_cast<double>(plan.batches().largest());
       message = std::max(message, samples * static_cast<double>(l->output()) * 4);
       gradient += static_cast<double>(l->bucket()) * 4;
     }
+    sum = message;
   }
   const auto travels = [&](double bytes) {
     const double ns =
@@ -384,6 +397,8 @@ std::string outlasts_clock(const costs& given, const run_plan& plan) {
     return ns + static_cast<double>(link.latency);
   };
   double slowest = travels(message);
+  if (plan.tensor > 1) // no sum has more rounds than that
+    slowest += 4.0 * plan.tensor * sums * travels(sum);
   for (const auto& values : given.actions.of)
     for (const auto value : values)
       slowest += static_cast<double>(value);
@@ -410,7 +425,7 @@ tl::expected<setup, std::string> set_up_simulation(const options& o) {
   if (auto wrong = outlasts_clock(*cost, *plan); !wrong.empty())
     return problem{wrong};
   plan->clock = clock_kind::virtual_time;
-  plan->cost = costs_from(cost->actions);
+  plan->cost = costs_from(cost->actions, plan->tensor);
   plan->link = cost->messages;
   return with_requests({}, o, *plan);
 }
@@ -475,7 +490,15 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
     return problem{"--stall-timeout is from 0.001 to 1,000,000 seconds"};
   const int threads =
     o.threads > 0 ? o.threads : static_cast<int>(std::thread::hardware_concurrency());
+  std::vector<network<float>> shards;
+  if (plan->tensor > 1) {
+    auto cut_up = make_shards<float>(result.model, plan->tensor);
+    if (!cut_up)
+      return problem{cut_up.error()};
+    shards = std::move(*cut_up);
+  }
   plan->work = training{.whole = std::move(*whole),
+                        .shards = std::move(shards),
                         .first_layers = std::move(*first_layers),
                         .data = std::move(*data),
                         .batch = batch,
@@ -484,7 +507,8 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
   if (auto wrong = outlasts_clock(*cost, *plan); !o.cost.empty() && !wrong.empty())
     return problem{wrong};
   plan->clock = *clock;
-  plan->cost = o.cost.empty() ? costs_by_operations() : costs_from(cost->actions);
+  plan->cost =
+    o.cost.empty() ? costs_by_operations() : costs_from(cost->actions, plan->tensor);
   plan->link = cost->messages;
   plan->threads = std::max(threads, 1);
   plan->stall_timeout =

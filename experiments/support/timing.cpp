@@ -23,28 +23,55 @@ void forget_unmade_updates(std::vector<sample>& row) {
     const auto& s = row[i];
     if (s.what.what != op::update)
       continue;
-    if (s.gradients > 0)
+    if (!s.part)
       made.emplace(s.what.stage, s.what.microbatch);
     else if (!made.contains({s.what.stage, s.what.microbatch}))
       row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
+/// Makes one of the parts of a forward or backward that waited for tensor shards.
+void join_parts(std::vector<sample>& row) {
+  std::vector<sample> joined;
+  nanoseconds before = 0; // what the parts of the next sample took
+  for (auto s : row) {
+    if (s.part && s.what.what != op::update) {
+      before += s.end - s.start;
+      continue;
+    }
+    s.start -= std::exchange(before, 0);
+    joined.push_back(s);
+  }
+  row = std::move(joined);
+}
+
 } // namespace
 
 void model_times(const run_plan& plan, run_result& result) {
-  for (auto& row : result.actions)
+  for (auto& row : result.actions) {
     forget_unmade_updates(row);
+    join_parts(row);
+  }
   const bool clips = plan.work && plan.work->optimizer.clip > 0
                      && plan.work->optimizer.scope == clip_scope::network;
-  // Data replicas have ranks of their own; each is laid out by itself.
-  timeline moved;
+  // Data replicas have ranks of their own, and tensor shards; each pipeline of them is
+  // laid out by itself.
   const auto ran = timeline_of(result.actions);
-  for (auto first = ran.begin(); first != ran.end(); first += plan.dims.stages)
-    std::ranges::move(
-      lay_out(plan.sch, plan.dims, {first, first + plan.dims.stages}, 0,
-              clips ? update_barrier::all_stages : update_barrier::replicas),
-      std::back_inserter(moved));
+  timeline moved(ran.size());
+  const auto of_data = static_cast<std::size_t>(plan.dims.stages * plan.tensor);
+  for (std::size_t first = 0; first < ran.size(); ++first) {
+    if (first % of_data >= static_cast<std::size_t>(plan.tensor))
+      continue;
+    timeline pipeline;
+    for (auto rank = first; rank < first - first % of_data + of_data;
+         rank += static_cast<std::size_t>(plan.tensor))
+      pipeline.push_back(ran[rank]);
+    auto laid_out =
+      lay_out(plan.sch, plan.dims, pipeline, 0,
+              clips ? update_barrier::all_stages : update_barrier::replicas);
+    for (std::size_t s = 0; s < laid_out.size(); ++s)
+      moved[first + s * static_cast<std::size_t>(plan.tensor)] = std::move(laid_out[s]);
+  }
   std::vector<rank_sums> sums(moved.size());
   for (std::size_t rank = 0; rank < moved.size(); ++rank)
     for (std::size_t i = 0; i < moved[rank].size(); ++i) {

@@ -70,7 +70,10 @@ private:
     for (std::size_t i = 0; i < std::min(row.size(), most); ++i) {
       const auto& s = row[i];
       add_slice(rank, s);
-      note_messages(rank, s);
+      const bool goes_on = i > 0 && row[i - 1].part && row[i - 1].what == s.what;
+      note_messages(rank, s, goes_on);
+      if (s.part)
+        continue;
       if (s.what.what == op::forward)
         count(rank, "activations", s.start, ++held);
       if (s.what.what == op::backward || s.what.what == op::weight_gradient)
@@ -86,13 +89,21 @@ private:
     }
   }
 
+  /// Tensor shards of a replica pass their tensors on each for itself.
+  int pipeline_of(int rank, const action& a) const {
+    const auto where = plan_.hosted_by(rank).front();
+    return plan_.replica_at({where.data, a.replica, a.stage}) * plan_.tensor
+           + where.tensor;
+  }
+
   void add_slice(int rank, const sample& s) {
     json args{{"stage", s.what.stage},
               {"microbatch", s.what.microbatch},
               {"version", s.version}};
     if (plan_.replicas() > 1)
-      args["replica"] =
-        plan_.replica_at({rank / plan_.dims.stages, s.what.replica, s.what.stage});
+      args["replica"] = pipeline_of(rank, s.what) / plan_.tensor;
+    if (plan_.tensor > 1)
+      args["tensor shard"] = rank % plan_.tensor;
     if (s.what.what == op::update) {
       args["gradients"] = s.gradients;
       args["staleness"] = s.stalest;
@@ -116,18 +127,20 @@ private:
                        {"args", {{what, value}}}});
   }
 
-  void note_messages(int rank, const sample& s) {
+  /// \param goes_on whether the action began before
+  void note_messages(int rank, const sample& s, bool goes_on) {
     const auto& a = s.what;
     const bool back = a.what == op::backward || a.what == op::input_gradient;
     if (a.what != op::forward && !back)
       return;
     const auto kind = back ? op::backward : op::forward;
     const int below = back ? a.stage + 1 : a.stage - 1; // where its input came from
-    const int replica =
-      plan_.replica_at({rank / plan_.dims.stages, a.replica, a.stage});
+    const int replica = pipeline_of(rank, a);
     auto& sent = flows_[{kind, replica, a.stage, a.microbatch}];
     sent.from = rank;
     sent.sent = s.end;
+    if (goes_on)
+      return;
     auto& received = flows_[{kind, replica, below, a.microbatch}];
     received.to = rank;
     received.used = s.start;

@@ -31,14 +31,14 @@ public:
     return 2.0 * static_cast<double>(image_.out_values() * image_.patch());
   }
 
-  void forward(const frame<Scalar>& f) const override {
+  void forward(const frame<Scalar>& f, int) const override {
     auto* const convolved = f.scratch;
     convolution<Scalar>::forward(images(f), f.x, this->weight(f, 0), this->weight(f, 1),
                                  convolved, space(f), *f.threads);
     relu_pool<Scalar>::forward(planes(f), convolved, f.y, choice(f), *f.threads);
   }
 
-  void input_gradient(const frame<Scalar>& f) const override {
+  void input_gradient(const frame<Scalar>& f, int) const override {
     relu_pool<Scalar>::backward(planes(f), f.dy, choice(f), f.kept, *f.threads);
     if (f.dx != nullptr)
       convolution<Scalar>::input_gradient(images(f), this->weight(f, 0), f.kept, f.dx,

@@ -11,7 +11,7 @@ class token_embedding : public layer<Scalar> {
 public:
   explicit token_embedding(const gpt_shape& dims)
     : layer<Scalar>(
-      {{"transformer.wte.weight", {dims.words, dims.width}, beginning::normal, 0.02},
+      {words_of(dims),
        {"transformer.wpe.weight", {dims.length, dims.width}, beginning::normal, 0.02}},
       dims.length, dims.length * dims.width),
       dims_(dims) {
@@ -24,12 +24,21 @@ public:
     return static_cast<double>(dims_.length * dims_.width);
   }
 
-  void forward(const frame<Scalar>& f) const override {
-    embedding<Scalar>::forward(shape_of(f), f.tokens, this->weight(f, 0),
-                               this->weight(f, 1), f.y, *f.threads);
+  shard_collective<Scalar> after(layer_pass pass, int,
+                                 const frame<Scalar>& f) const override {
+    if (dims_.shard.count == 1 || pass == layer_pass::input_gradient)
+      return {};
+    return {shard_collective<Scalar>::kind::sum, f.y,
+            f.samples * dims_.length * dims_.width};
   }
 
-  void input_gradient(const frame<Scalar>&) const override {
+  void forward(const frame<Scalar>& f, int) const override {
+    const auto* places = dims_.shard.index == 0 ? this->weight(f, 1) : nullptr;
+    embedding<Scalar>::forward(shape_of(f), f.tokens, this->weight(f, 0), places, f.y,
+                               *f.threads);
+  }
+
+  void input_gradient(const frame<Scalar>&, int) const override {
     // tokens have none
   }
 
@@ -40,7 +49,16 @@ public:
 
 private:
   typename embedding<Scalar>::shape shape_of(const frame<Scalar>& f) const {
-    return {f.samples, dims_.length, dims_.width, dims_.words};
+    return {f.samples, dims_.length, dims_.width, dims_.shard.part(dims_.words),
+            dims_.shard.first(dims_.words)};
+  }
+
+  static parameter words_of(const gpt_shape& dims) {
+    const parameter whole{
+      "transformer.wte.weight", {dims.words, dims.width}, beginning::normal, 0.02};
+    if (dims.shard.count == 1)
+      return whole;
+    return rows_of(whole, {dims.shard.first(dims.words), dims.shard.last(dims.words)});
   }
 
   gpt_shape dims_;

@@ -28,7 +28,7 @@ public:
     return 2.0 * static_cast<double>(this->input() * this->output());
   }
 
-  void forward(const frame<Scalar>& f) const override {
+  void forward(const frame<Scalar>& f, int) const override {
     const auto x = dense(f.x, f.samples, this->input());
     const auto y = dense(f.y, f.samples, this->output());
     matmul<Scalar>(x, weights(f).t(), 0, y, *f.threads,
@@ -39,7 +39,7 @@ public:
                    });
   }
 
-  void input_gradient(const frame<Scalar>& f) const override {
+  void input_gradient(const frame<Scalar>& f, int) const override {
     if (rectified_)
       relu<Scalar>::backward(dense(f.dy, f.samples, this->output()), mask(f),
                              dense(f.kept, f.samples, this->output()));

@@ -1,0 +1,123 @@
+// Tensor shards: several ranks that compute one stage together.
+
+#include "actors/proof.hpp"
+#include "tests/actors/tiny.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cmath>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const model_options model{"gpt", 4, 16, 4, 4, 11};
+
+run_plan sharded(const schedule& sch, shape dims, int tensor, clock_kind clock,
+                 int data = 1, const std::string& exchange = "ring") {
+  auto plan = tiny::training_of(sch, dims, clock, model);
+  plan.tensor = tensor;
+  plan.data = data;
+  plan.exchange = find_exchange(exchange);
+  plan.work->batch = 2 * data * dims.microbatches + 1;
+  plan.work->shards = *make_shards<float>(model, tensor);
+  plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 0.1};
+  return plan;
+}
+
+run_result check_proofs(const run_plan& plan) {
+  auto result = perform(plan);
+  INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << "x"
+                     << plan.tensor << ": " << result.failure);
+  REQUIRE(result.how == ending::finished);
+  for (const auto& p : prove(plan, result)) {
+    INFO(p.name << ": " << p.detail);
+    CHECK(p.holds);
+  }
+  return result;
+}
+
+/// One forward of 1 ms and one backward of 2 ms on each of `tensor` shards.
+double makespan_ms(int tensor, double sum_bytes) {
+  auto plan = tiny::simulation(*find_schedule("gpipe"), {1, 1, 1});
+  plan.tensor = tensor;
+  plan.cost = costs_from(tiny::costs(12, 24), tensor);
+  plan.link = {.latency = 100'000, .bytes_per_second = 1e9, .sum_bytes = sum_bytes};
+  const auto result = perform(plan);
+  REQUIRE(result.how == ending::finished);
+  return static_cast<double>(result.sums.makespan) * 1e-6;
+}
+
+} // namespace
+
+TEST_CASE("tensor shards train what one device would", "[tensor]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto* const name =
+    GENERATE("naive", "gpipe", "1f1b", "chimera", "2bw", "pipedream");
+  const int tensor = GENERATE(2, 4);
+  check_proofs(sharded(*find_schedule(name), {2, 4, 3}, tensor, clock));
+}
+
+TEST_CASE("tensor shards work together with stages, replicas and ZeRO", "[tensor]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto* const exchange = GENERATE("halving", "zero1");
+  const auto* const name = GENERATE("1f1b", "chimera", "pipedream");
+  auto plan = sharded(*find_schedule(name), {2, 4, 3}, 2, clock, 2, exchange);
+  plan.link = {.latency = 100'000, .bytes_per_second = 1e6};
+  check_proofs(plan);
+}
+
+TEST_CASE("tensor shards clip by one norm, which counts what all have once",
+          "[tensor]") {
+  const auto scope = GENERATE(clip_scope::network, clip_scope::stage);
+  const auto* const exchange = GENERATE("ring", "zero1");
+  auto plan = sharded(*find_schedule("1f1b"), {2, 4, 3}, 2, clock_kind::virtual_time, 2,
+                      exchange);
+  plan.work->optimizer.clip = 0.05;
+  plan.work->optimizer.scope = scope;
+  check_proofs(plan);
+}
+
+TEST_CASE("two runs of tensor shards give the same bits", "[tensor]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto plan = sharded(*find_schedule("1f1b"), {2, 4, 3}, 4, clock);
+  const auto a = perform(plan), b = perform(plan);
+  CHECK((a.parameters == b.parameters));
+  CHECK((a.gradients == b.gradients));
+  CHECK((a.loss == b.loss));
+}
+
+TEST_CASE("evaluations see the network that tensor shards make together", "[tensor]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  auto plan = sharded(*find_schedule("1f1b"), {2, 4, 3}, 2, clock);
+  std::vector<std::vector<float>> last;
+  plan.evaluate_every = 1;
+  plan.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
+    if (batches < 3)
+      return;
+    for (std::size_t l = 0; l < parameters.size(); ++l)
+      last.emplace_back(parameters[l],
+                        parameters[l] + plan.work->whole.layers[l]->bucket());
+  };
+  const auto result = perform(plan);
+  REQUIRE(result.how == ending::finished);
+  REQUIRE(last.size() == result.parameters.size());
+  CHECK((last == result.parameters));
+}
+
+TEST_CASE("two shards take half an action and two messages a sum", "[tensor]") {
+  CHECK(makespan_ms(1, 0) == 36);
+  // Two sums a pass, each of two rounds; halving sends half the bytes in a round.
+  CHECK(makespan_ms(2, 1e6) == 18 + 4 * 2 * (0.1 + 0.5));
+  // Four rounds among four: a half and a quarter, and back again.
+  CHECK(std::abs(makespan_ms(4, 1e6) - (9 + 4 * (4 * 0.1 + 1.5))) < 1e-3);
+}
+
+TEST_CASE("local rules and tensor shards do not mix", "[tensor]") {
+  auto plan = tiny::simulation(*find_schedule("ampnet"), {2, 4, 1});
+  plan.tensor = 2;
+  CHECK_THAT(refusal(plan), ContainsSubstring("give it tensor=1"));
+}

@@ -1,0 +1,192 @@
+// Tensor shards of a network: together they compute what the whole one does.
+
+#include "models/slice.hpp"
+#include "models/weights.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const model_options sizes{
+  .layers = 2, .width = 24, .heads = 12, .length = 5, .words = 13};
+constexpr std::int64_t samples = 3;
+
+/// One stage of one shard, with memory of its own.
+struct member {
+  member(const network<float>& whole, int first, int last, team& threads)
+    : layers(whole, first, last, 1) {
+    const auto s = layers.sizes(samples);
+    stash.resize(static_cast<std::size_t>(s.stash));
+    scratch.resize(static_cast<std::size_t>(s.scratch));
+    kept.resize(static_cast<std::size_t>(s.kept));
+    for (const auto& l : layers.layers()) {
+      parameters.emplace_back(static_cast<std::size_t>(l->bucket()));
+      gradients.emplace_back(static_cast<std::size_t>(l->bucket()));
+    }
+    p->samples = samples;
+    p->stash = stash.data();
+    p->scratch = scratch.data();
+    p->kept = kept.data();
+    p->threads = &threads;
+    p->parameters = readable(parameters);
+    p->gradients = writable(gradients);
+  }
+
+  slice<float> layers;
+  std::vector<float> stash, scratch, kept;
+  std::vector<std::vector<float>> parameters, gradients;
+  std::shared_ptr<pass<float>> p = std::make_shared<pass<float>>();
+  loss_sum loss;
+};
+
+/// Runs the same pass of all shards, piece by piece.
+void run(const std::vector<pass_pieces<float>>& all) {
+  for (std::size_t piece = 0; piece < all.front().size(); ++piece) {
+    for (const auto& one : all)
+      one[piece].run();
+    const auto& first = all.front()[piece].then;
+    if (first.what == shard_collective<float>::kind::none)
+      continue;
+    std::vector<float> together(static_cast<std::size_t>(first.values));
+    const auto count = static_cast<std::int64_t>(all.size());
+    for (std::int64_t t = 0; t < count; ++t)
+      for (std::int64_t i = 0; i < first.values; ++i) {
+        const auto value = all[static_cast<std::size_t>(t)][piece].then.array[i];
+        if (first.what == shard_collective<float>::kind::sum
+            || i * count / first.values == t)
+          together[static_cast<std::size_t>(i)] += value;
+      }
+    for (const auto& one : all)
+      std::ranges::copy(together, one[piece].then.array);
+  }
+}
+
+struct outcome {
+  double loss;
+  std::int64_t correct;
+  std::vector<std::vector<float>> gradients; // a layer each, of the whole
+};
+
+/// A forward and a backward of the network by so many shards, in two stages.
+outcome train(int shards, bool split_backward) {
+  team threads{1};
+  const auto whole = *make_network<float>(sizes);
+  const auto parts =
+    shards == 1 ? std::vector{whole} : *make_shards<float>(sizes, shards);
+  const auto weights = initial_weights(whole, 7);
+  std::vector<std::int32_t> tokens, labels;
+  for (int i = 0; i < samples * sizes.length; ++i) {
+    tokens.push_back(i * 5 % static_cast<int>(sizes.words));
+    labels.push_back((i * 3 + 1) % static_cast<int>(sizes.words));
+  }
+  const auto values = static_cast<std::size_t>(samples * sizes.length * sizes.width);
+  const int layers = static_cast<int>(whole.layers.size()), middle = 3;
+  std::vector<std::vector<float>> up(parts.size(), std::vector<float>(values)),
+    down(up);
+  std::vector<member> low, high;
+  for (std::size_t t = 0; t < parts.size(); ++t) {
+    auto& a = low.emplace_back(parts[t], 0, middle, threads);
+    auto& b = high.emplace_back(parts[t], middle, layers, threads);
+    for (int l = 0; l < layers; ++l) {
+      std::vector<float> bucket(
+        static_cast<std::size_t>(whole.layers[static_cast<std::size_t>(l)]->bucket()));
+      weights(static_cast<std::size_t>(l), bucket.data());
+      auto& mine = l < middle ? a.parameters[static_cast<std::size_t>(l)]
+                              : b.parameters[static_cast<std::size_t>(l - middle)];
+      take_shard(*whole.layers[static_cast<std::size_t>(l)],
+                 *parts[t].layers[static_cast<std::size_t>(l)], bucket.data(),
+                 mine.data());
+    }
+    a.p->tokens = tokens.data();
+    a.p->output = up[t].data();
+    a.p->output_gradient = down[t].data();
+    b.p->input = up[t].data();
+    b.p->input_gradient = down[t].data();
+    b.p->labels = labels.data();
+  }
+  const auto all = [](std::vector<member>& stage, const auto& pieces_of) {
+    std::vector<pass_pieces<float>> result;
+    for (auto& m : stage)
+      result.push_back(pieces_of(m));
+    run(result);
+  };
+  for (auto* stage : {&low, &high})
+    all(*stage, [](member& m) { return m.layers.forward_pieces(m.p, m.loss); });
+  for (auto* stage : {&high, &low}) {
+    if (!split_backward) {
+      all(*stage, [](member& m) { return m.layers.backward_pieces(m.p, false); });
+      continue;
+    }
+    all(*stage, [](member& m) { return m.layers.input_gradient_pieces(m.p); });
+    all(*stage, [](member& m) { return m.layers.weight_gradient_pieces(m.p); });
+  }
+  outcome result{high[0].loss.loss, high[0].loss.correct, {}};
+  for (int l = 0; l < layers; ++l) {
+    const auto i = static_cast<std::size_t>(l);
+    auto& bucket = result.gradients.emplace_back(
+      static_cast<std::size_t>(whole.layers[i]->bucket()));
+    for (std::size_t t = 0; t < parts.size(); ++t)
+      put_shard(*whole.layers[i], *parts[t].layers[i],
+                (l < middle ? low[t].gradients[i]
+                            : high[t].gradients[i - static_cast<std::size_t>(middle)])
+                  .data(),
+                bucket.data());
+  }
+  return result;
+}
+
+double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  double apart = 0, norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    apart += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2);
+    norm += std::pow(static_cast<double>(b[i]), 2);
+  }
+  return std::sqrt(apart / norm);
+}
+
+} // namespace
+
+TEST_CASE("tensor shards lose and learn what the whole network does", "[tensor]") {
+  const int shards = GENERATE(2, 3, 4, 6);
+  const bool split_backward = GENERATE(false, true);
+  const auto whole = train(1, split_backward), sharded = train(shards, split_backward);
+  CHECK(std::abs(sharded.loss - whole.loss) < 1e-5 * whole.loss);
+  CHECK(sharded.correct == whole.correct);
+  for (std::size_t l = 0; l < whole.gradients.size(); ++l) {
+    INFO("layer " << l);
+    CHECK(distance(sharded.gradients[l], whole.gradients[l]) < 1e-5);
+  }
+}
+
+TEST_CASE("a shard's parts go back where they came from", "[tensor]") {
+  const auto whole = *make_network<float>(sizes);
+  const auto parts = *make_shards<float>(sizes, 4);
+  for (std::size_t l = 0; l < whole.layers.size(); ++l) {
+    std::vector<float> bucket(static_cast<std::size_t>(whole.layers[l]->bucket()));
+    initial_weights(whole, 1)(l, bucket.data());
+    std::vector<float> again(bucket.size());
+    for (const auto& part : parts) {
+      std::vector<float> some(static_cast<std::size_t>(part.layers[l]->bucket()));
+      take_shard(*whole.layers[l], *part.layers[l], bucket.data(), some.data());
+      put_shard(*whole.layers[l], *part.layers[l], some.data(), again.data());
+    }
+    CHECK((again == bucket));
+  }
+}
+
+TEST_CASE("networks that cannot be cut into shards say why", "[tensor]") {
+  CHECK_THAT(make_shards<float>({.width = 20, .heads = 5}, 2).error(),
+             ContainsSubstring("5 heads cannot be cut into tensor=2"));
+  CHECK_THAT(make_shards<float>({.model = "lenet"}, 2).error(),
+             ContainsSubstring("only the layers of gpt"));
+  CHECK_THAT(make_shards<float>({.heads = 4, .words = 3}, 4).error(),
+             ContainsSubstring("a vocabulary of 3"));
+}
