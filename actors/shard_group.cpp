@@ -12,9 +12,10 @@ namespace {
 collective_part part_of(int rank, int ranks, const shard_collective<float>& what,
                         int instance) {
   const bool sums = what.what == shard_collective<float>::kind::sum;
-  // The fewest rounds, and no more bytes than a ring.
-  const auto order = sums ? halving_all_reduce() : halving_all_gather();
-  return even_part(order, rank, ranks, what.values, 0, instance);
+  // No more bytes than a ring, in the fewest rounds.
+  const auto all_reduce = ranks == 2 ? naive_all_reduce() : halving_all_reduce();
+  return even_part(sums ? all_reduce : halving_all_gather(), rank, ranks, what.values, 0,
+                   instance);
 }
 
 } // namespace
