@@ -1,19 +1,14 @@
 #pragma once
 
+#include "actors/collectives_under_way.hpp"
 #include "actors/plan.hpp"
 #include "kernels/pool.hpp"
-#include "messaging/collective.hpp"
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
 namespace troupe {
-
-/// Which of an update's collectives: the sum of gradients, or the gathering of the
-/// parameters that each data replica has updated.
-enum class exchange_step : std::uint8_t { sum, gather };
 
 /// Where copies of a stage's buckets travel between data replicas: a pool a bucket.
 class exchange_pools {
@@ -57,10 +52,10 @@ public:
   void next_update();
 
   /// The data replica without whose message it cannot go on; absent if it need not.
-  std::optional<int> waits_for() const;
+  std::optional<int> waits_for() const { return under_way_.waits_for(); }
 
 private:
-  std::vector<collective_message> note(const collective& c,
+  std::vector<collective_message> note(int instance,
                                        std::vector<collective_message> out);
 
   const collective_order* order_;
@@ -71,8 +66,7 @@ private:
   std::shared_ptr<exchange_pools> pools_;
   bool odd_update_ = false; // no more than two can be under way
   int done_ = 0;
-  std::map<int, collective> running_; // by instance
-  std::vector<collective_message> early_;
+  collectives_under_way under_way_;
 };
 
 } // namespace troupe

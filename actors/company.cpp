@@ -52,15 +52,6 @@ struct rank_resources {
   std::unique_ptr<device> computer;
 };
 
-/// Whether two buckets hold the same parameters, whatever lies between them.
-bool same_parameters(const layer<float>& l, const float* a, const float* b) {
-  return std::ranges::all_of(l.parameters(), [&](const parameter& p) {
-    return std::memcmp(a + p.offset, b + p.offset,
-                       static_cast<std::size_t>(p.values()) * sizeof(float))
-           == 0;
-  });
-}
-
 /// A run in the making.
 class company {
 public:
@@ -106,6 +97,11 @@ private:
       (where.data * plan_->tensor + where.tensor) * stages() + where.stage);
   }
 
+  std::size_t first_layer(position where) const {
+    return static_cast<std::size_t>(
+      plan_->work->first_layers[static_cast<std::size_t>(where.stage)]);
+  }
+
   /// Calls each(where) for the stages that optimizer shards have, in their order.
   template <class Each>
   void for_each_shard(const Each& each) const {
@@ -128,6 +124,8 @@ private:
   bool rest(caf::actor_system& system);
   void settle(caf::actor_system& system);
   std::vector<mail::collected> collect(caf::actor_system& system);
+  void put_together(position where, shared_out what, std::size_t layer,
+                    const float* held, float* all) const;
   void keep(std::vector<mail::collected> all, run_result& result);
   void keep(const mail::collected& part, std::size_t layer, std::size_t b,
             run_result& result);
@@ -198,14 +196,14 @@ void company::equip_optimizer(position where) {
   const auto& work = *plan_->work;
   auto& account = rank_of_stage(where).memory;
   auto& memory = optimizers_[shard_index(where)];
-  memory.state = std::make_shared<optimizer>(work.optimizer, plan_->layers_of(where),
-                                             work.batch * plan_->dims.steps, account,
-                                             plan_->share_of(where));
-  if (plan_->data == 1)
-    return;
-  memory.sums =
-    std::make_shared<exchange_pools>(*plan_, where, exchange_step::sum, account);
-  if (plan_->exchange->gather)
+  memory.state = std::make_shared<optimizer>(
+    work.optimizer, plan_->layers_of(where), work.batch * plan_->dims.steps, account,
+    plan_->share_of(where), plan_->extent_of(shared_out::gradients),
+    plan_->extent_of(shared_out::parameters));
+  if (plan_->sums_at_update())
+    memory.sums =
+      std::make_shared<exchange_pools>(*plan_, where, exchange_step::sum, account);
+  if (plan_->gathers_at_update())
     memory.gathers =
       std::make_shared<exchange_pools>(*plan_, where, exchange_step::gather, account);
 }
@@ -259,6 +257,9 @@ void company::wire() {
       for (int t = 0; t < plan_->tensor && plan_->tensor > 1; ++t)
         peers.shards.push_back(
           actors_.stages[index({where.data, where.replica, s, t})]);
+      for (int d = 0; d < plan_->data && plan_->shares_out(shared_out::gradients); ++d)
+        peers.others.push_back(
+          actors_.stages[index({d, where.replica, s, where.tensor})]);
       peers.scheduler =
         actors_.schedulers[static_cast<std::size_t>(plan_->rank_of(where))];
       peers.optimizer = actors_.shards[shard_index(where)];
@@ -292,30 +293,43 @@ void company::report_now_and_then() {
   }
 }
 
+/// Copies what a stage holds of a layer to its place among all of it: a tensor shard's
+/// part, and of that a data replica's share.
+void company::put_together(position where, shared_out what, std::size_t layer,
+                           const float* held, float* all) const {
+  const auto& whole = *plan_->work->whole.layers[layer];
+  const auto& shard = *plan_->network_of(where).layers[layer];
+  const auto values = shard.bucket();
+  const auto share = plan_->share_of(where);
+  if (share.count == 1 || (what == shared_out::parameters && !plan_->shares_out(what)))
+    return put_shard(whole, shard, held, all);
+  std::vector<float> merged(static_cast<std::size_t>(values));
+  take_shard(whole, shard, all, merged.data());
+  const bool only_share = plan_->shares_out(what);
+  std::copy_n(held + (only_share ? 0 : share.begin(values)),
+              share.end(values) - share.begin(values),
+              merged.begin() + share.begin(values));
+  put_shard(whole, shard, merged.data(), all);
+}
+
 void company::evaluate(const notice_board::snapshot& parts) {
-  // By stage, and each stage by its tensor shards.
-  const auto& whole = plan_->work->whole.layers;
-  std::vector<const float*> parameters;
-  std::vector<std::vector<float>> put_together;
-  for (std::size_t i = 0; i < parts.stages.size(); ++i) {
-    const int t = static_cast<int>(i) % plan_->tensor;
-    const auto& shards = plan_->network_of({0, 0, 0, t}).layers;
-    for (std::size_t b = 0; b < parts.stages[i].size(); ++b) {
-      const auto* const part = parts.stages[i][b].data();
-      const auto layer =
-        t == 0 ? parameters.size() : parameters.size() - parts.stages[i].size() + b;
-      if (plan_->tensor == 1) {
-        parameters.push_back(part);
+  const auto& layers = plan_->work->whole.layers;
+  std::vector<std::vector<float>> together(layers.size());
+  std::vector<const float*> parameters(layers.size());
+  for (const auto& part : parts)
+    for (std::size_t b = 0; b < part.parameters.size(); ++b) {
+      const auto layer = first_layer(part.where) + b;
+      const auto* const held = part.parameters[b].data();
+      if (plan_->tensor == 1 && !plan_->shares_out(shared_out::parameters)) {
+        parameters[layer] = held;
         continue;
       }
-      if (t == 0)
-        parameters.push_back(
-          put_together.emplace_back(static_cast<std::size_t>(whole[layer]->bucket()))
-            .data());
-      put_shard(*whole[layer], *shards[layer], part, put_together[layer].data());
+      together[layer].resize(static_cast<std::size_t>(layers[layer]->bucket()));
+      put_together(part.where, shared_out::parameters, layer, held,
+                   together[layer].data());
+      parameters[layer] = together[layer].data();
     }
-  }
-  plan_->evaluate(parts.batches, parameters);
+  plan_->evaluate(parts.front().batches, parameters);
   ++evaluated_;
 }
 
@@ -413,47 +427,43 @@ void company::keep(std::vector<mail::collected> all, run_result& result) {
   if (plan_->keep_gradients)
     result.gradients.resize(whole.size());
   std::ranges::sort(all, {}, [this](const auto& part) { return index(part.where); });
-  for (const auto& part : all) {
-    const auto first =
-      plan_->work->first_layers[static_cast<std::size_t>(part.where.stage)];
+  for (const auto& part : all)
     for (std::size_t b = 0; b < part.parameters.size(); ++b)
-      keep(part, static_cast<std::size_t>(first) + b, b, result);
-  }
+      keep(part, first_layer(part.where) + b, b, result);
 }
 
-/// Keeps one bucket of what a stage has in the end: tensor shards of data replica 0
-/// make whole ones, what others have must be equal to that. Gradients may be shared
-/// out.
+/// Keeps one bucket of what a stage has in the end: the first of its like gives it,
+/// what the others have must be equal to that.
 void company::keep(const mail::collected& part, std::size_t layer, std::size_t b,
                    run_result& result) {
   const auto& where = part.where;
   const auto& whole = *plan_->work->whole.layers[layer];
   const auto& shard = *plan_->network_of(where).layers[layer];
-  const auto size = static_cast<std::size_t>(whole.bucket());
   auto& parameters = result.parameters[layer];
-  parameters.resize(size);
-  if (plan_->replica_at(where) == 0) {
-    put_shard(whole, shard, part.parameters[b].data(), parameters.data());
-  } else {
-    std::vector<float> expected(static_cast<std::size_t>(shard.bucket()));
-    take_shard(whole, shard, parameters.data(), expected.data());
-    if (!same_parameters(shard, part.parameters[b].data(), expected.data())
-        && result.odd_stage.empty())
+  parameters.resize(static_cast<std::size_t>(whole.bucket()));
+  const auto before = parameters;
+  put_together(where, shared_out::parameters, layer, part.parameters[b].data(),
+               parameters.data());
+  const bool first = plan_->shows(where);
+  for (std::size_t i = 0; i < whole.parameters().size(); ++i) {
+    const auto& p = whole.parameters()[i];
+    const bool is_copy = !first || (where.tensor > 0 && !shard.parameters()[i].cut);
+    if (is_copy && result.odd_stage.empty()
+        && std::memcmp(before.data() + p.offset, parameters.data() + p.offset,
+                       static_cast<std::size_t>(p.values()) * sizeof(float))
+             != 0)
       result.odd_stage = plan_->name_of(where);
   }
-  if (!plan_->keep_gradients || where.replica > 0)
-    return;
-  const auto share = plan_->share_of(where);
-  if (share.count == 1 && where.data > 0)
+  if (!first)
+    parameters = before;
+  const bool has_gradients =
+    where.replica == 0 && (where.data == 0 || plan_->share_of(where).count > 1);
+  if (!plan_->keep_gradients || !has_gradients)
     return;
   auto& gradients = result.gradients[layer];
-  gradients.resize(size);
-  std::vector<float> merged(static_cast<std::size_t>(shard.bucket()));
-  take_shard(whole, shard, gradients.data(), merged.data());
-  const auto* const own = part.gradients[b].data();
-  std::copy(own + share.begin(shard.bucket()), own + share.end(shard.bucket()),
-            merged.begin() + share.begin(shard.bucket()));
-  put_shard(whole, shard, merged.data(), gradients.data());
+  gradients.resize(parameters.size());
+  put_together(where, shared_out::gradients, layer, part.gradients[b].data(),
+               gradients.data());
 }
 
 void company::dismiss(caf::actor_system& system) {
@@ -489,6 +499,8 @@ run_result company::result_so_far() {
   result.late_allocations -= allocations_at_start_;
   result.envelopes = meter_.total();
   result.most_envelopes = meter_.most_at_once();
+  for (int kind = 0; kind < traffic_kinds; ++kind)
+    result.bytes_moved.push_back(meter_.bytes(static_cast<traffic>(kind)));
   return result;
 }
 

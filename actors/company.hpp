@@ -33,6 +33,8 @@ struct run_result {
   std::int64_t envelopes = 0;        ///< Messages sent.
   std::int64_t most_envelopes = 0;   ///< Under way at once.
   std::int64_t late_allocations = 0; ///< Of tensor memory, after wiring.
+  std::vector<std::int64_t>
+    bytes_moved; ///< Of tensors in them, a kind of traffic each.
 };
 
 /// Why a plan cannot be run, with what is allowed, in one sentence; empty if it can.

@@ -49,16 +49,10 @@ void gather(self_pointer self, const mail::snapshot& part) {
   auto& parts = state.snapshots[part.batches];
   parts.push_back(part);
   const auto& plan = *state.shared.plan;
-  if (static_cast<int>(parts.size()) < plan.dims.stages * plan.tensor)
+  const int shares = plan.shares_out(shared_out::parameters) ? plan.data : 1;
+  if (static_cast<int>(parts.size()) < plan.dims.stages * plan.tensor * shares)
     return;
-  std::ranges::sort(parts, {}, [](const mail::snapshot& s) {
-    return std::pair{s.where.stage, s.where.tensor};
-  });
-  notice_board::snapshot whole{part.batches, {}};
-  for (auto& p : parts)
-    whole.stages.push_back(std::move(p.parameters));
-  state.snapshots.erase(part.batches);
-  state.board->post_snapshot(std::move(whole));
+  state.board->post_snapshot(state.snapshots.extract(part.batches).mapped());
 }
 
 void gather(self_pointer self, const mail::collected& part) {

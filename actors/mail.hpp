@@ -8,6 +8,7 @@
 #include <caf/mailbox_element.hpp>
 #include <caf/send.hpp>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <utility>
@@ -21,8 +22,18 @@ void __tsan_release(void* address);
 
 namespace troupe {
 
-/// Counts the envelopes of a run: all that were sent, and how many were under way at
-/// once.
+/// What tensors between actors are for.
+enum class traffic : std::uint8_t {
+  pipeline,   ///< Activations and their gradients, from stage to stage.
+  gradients,  ///< Of parameters, summed among data replicas.
+  parameters, ///< Gathered among data replicas.
+  tensor,     ///< What tensor shards of a stage sum and gather.
+};
+
+inline constexpr int traffic_kinds = 4;
+
+/// Counts the envelopes of a run: all that were sent, how many were under way at once,
+/// and the bytes of tensors in them.
 class mail_meter {
 public:
   void sent() {
@@ -36,6 +47,14 @@ public:
 
   void heard() { under_way_.fetch_sub(1, std::memory_order_relaxed); }
 
+  void moved(traffic what, std::int64_t bytes) {
+    bytes_[static_cast<std::size_t>(what)].fetch_add(bytes, std::memory_order_relaxed);
+  }
+
+  std::int64_t bytes(traffic what) const {
+    return bytes_[static_cast<std::size_t>(what)];
+  }
+
   std::int64_t total() const { return sent_; }
   std::int64_t most_at_once() const { return most_; }
 
@@ -43,6 +62,7 @@ private:
   std::atomic<std::int64_t> sent_ = 0;
   std::atomic<std::int64_t> under_way_ = 0;
   std::atomic<std::int64_t> most_ = 0;
+  std::array<std::atomic<std::int64_t>, traffic_kinds> bytes_{};
 };
 
 namespace detail {

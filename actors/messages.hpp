@@ -130,6 +130,14 @@ struct microbatch_loss {
   loss_sum sum;
 };
 
+// -- between data replicas of a stage
+// ------------------------------------------------------------
+
+/// A message of a collective over the parameters or gradients of one layer.
+struct layer_message {
+  collective_message what;
+};
+
 // -- with the coordinator
 // ---------------------------------------------------------------
 
@@ -201,7 +209,8 @@ using stage_actor =
                    caf::reacts_to<gradient>, caf::reacts_to<mail::run>,
                    caf::reacts_to<mail::ended>, caf::reacts_to<mail::update_waits>,
                    caf::reacts_to<mail::update_ready>, caf::reacts_to<mail::updated>,
-                   caf::reacts_to<collective_message>, caf::reacts_to<mail::collect>,
+                   caf::reacts_to<collective_message>,
+                   caf::reacts_to<mail::layer_message>, caf::reacts_to<mail::collect>,
                    caf::reacts_to<mail::explain>, caf::reacts_to<struct stage_peers>>;
 
 using optimizer_shard_actor = caf::typed_actor<
@@ -237,6 +246,7 @@ struct stage_peers {
   stage_actor previous;            ///< For all but the first.
   stage_actor next;                ///< For all but the last.
   std::vector<stage_actor> shards; ///< All tensor shards of the stage, if it is cut.
+  std::vector<stage_actor> others; ///< It in all data replicas, if they share it out.
   scheduler_actor scheduler;       ///< Of its rank.
   optimizer_shard_actor optimizer;
   recorder_actor recorder;
@@ -271,6 +281,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::paused)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::demand)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::collective_message)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::layer_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::bucket_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_waits)

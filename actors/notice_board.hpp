@@ -17,12 +17,8 @@ namespace troupe {
 /// What the actors of a run tell the thread that waits for it. Thread-safe.
 class notice_board {
 public:
-  /// Parameters of the whole network after so many batches, a stage each, or a tensor
-  /// shard of a stage.
-  struct snapshot {
-    int batches;
-    std::vector<std::vector<buffer>> stages;
-  };
+  /// Parameters of the whole network after a batch, in whatever order.
+  using snapshot = std::vector<mail::snapshot>;
 
   void post_finished();
   void post_failure(std::string why); ///< The first one counts.

@@ -30,17 +30,20 @@ optimizer_core::optimizer_core(const run_plan& plan, position where,
     scope_(plan.work ? plan.work->optimizer.scope : clip_scope::stage),
     state_(std::move(memory.state)),
     parts_(static_cast<std::size_t>(replicas_of(plan.sch.where))) {
-  if (plan.data > 1)
+  if (plan.sums_at_update())
     sum_.emplace(plan, where, exchange_step::sum, std::move(memory.sums));
-  if (plan.shares_out(shared_out::optimizer_state))
+  if (plan.gathers_at_update())
     gather_.emplace(plan, where, exchange_step::gather, std::move(memory.gathers));
   if (!plan.work)
     return;
   if (clip_ > 0)
     norm_group_ = plan.norm_group(where);
   gathered_.resize(norm_group_.size());
-  for (const auto& l : plan.layers_of(where))
-    buckets_.push_back(l->bucket());
+  for (const auto values : plan.buckets_of(where)) {
+    gradients_.push_back(plan.held_of(shared_out::gradients, where, values));
+    parameters_.push_back(plan.held_of(shared_out::parameters, where, values));
+    operations_ += update_operations(share_.end(values) - share_.begin(values));
+  }
 }
 
 std::vector<collective_message> optimizer_core::take(const mail::bucket_ready& part) {
@@ -55,12 +58,12 @@ std::vector<collective_message> optimizer_core::take(const mail::bucket_ready& p
   if (!state_)
     return sum_->begin(part.bucket, nullptr);
   for (std::size_t r = 1; r < all.size(); ++r)
-    add(all[r], buckets_[b], all.front());
+    add(all[r], gradients_[b], all.front());
   return sum_->begin(part.bucket, all.front().data());
 }
 
 std::vector<collective_message> optimizer_core::take(const collective_message& part) {
-  return sum_->owns(part) ? sum_->take(part) : gather_->take(part);
+  return sums(part) ? sum_->take(part) : gather_->take(part);
 }
 
 void optimizer_core::take(const mail::update_request& part) {
@@ -99,8 +102,8 @@ void optimizer_core::add_replicas() {
   auto& sum = *parts_.front();
   for (std::size_t r = 1; r < parts_.size(); ++r) {
     sum.samples += parts_[r]->samples;
-    for (std::size_t b = 0; b < buckets_.size() && !sum_; ++b)
-      add(parts_[r]->gradients[b], buckets_[b], sum.gradients[b]);
+    for (std::size_t b = 0; b < gradients_.size() && !sum_; ++b)
+      add(parts_[r]->gradients[b], gradients_[b], sum.gradients[b]);
   }
 }
 
@@ -125,8 +128,7 @@ work optimizer_core::apply(int replica) {
     made_by_ = made_by_ < 0 ? replica : made_by_;
     return result;
   }
-  for (const auto values : buckets_)
-    result.operations += update_operations(share_.end(values) - share_.begin(values));
+  result.operations = operations_;
   const bool makes = made_by_ < 0;
   if (makes)
     made_by_ = replica;
@@ -134,8 +136,8 @@ work optimizer_core::apply(int replica) {
   if (!makes) {
     const auto& made = *parts_[static_cast<std::size_t>(made_by_)];
     result.run = [this, &part, &made] {
-      for (std::size_t b = 0; b < buckets_.size(); ++b)
-        std::copy_n(made.to[b].data(), buckets_[b], part.to[b].data());
+      for (std::size_t b = 0; b < parameters_.size(); ++b)
+        std::copy_n(made.to[b].data(), parameters_[b], part.to[b].data());
     };
     return result;
   }
@@ -268,7 +270,9 @@ void ship_all(self_pointer self, std::vector<collective_message> all) {
   auto& state = self->state;
   for (auto& what : all) {
     const auto& to = state.peers.others[static_cast<std::size_t>(what.to)];
-    ship(self, state.shared, *state.to_others, to, std::move(what));
+    const auto kind = state.core->sums(what) ? traffic::gradients : traffic::parameters;
+    const auto bytes = what.bytes();
+    ship(self, state.shared, kind, bytes, *state.to_others, to, std::move(what));
   }
 }
 

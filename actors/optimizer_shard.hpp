@@ -38,6 +38,9 @@ public:
   std::vector<collective_message> take(const mail::bucket_ready& part);
   std::vector<collective_message> take(const collective_message& message);
 
+  /// Whether a message is of the sum of gradients, not of the gathering of parameters.
+  bool sums(const collective_message& part) const { return sum_ && sum_->owns(part); }
+
   /// Whether all that others have to give to the sum of gradients is here.
   bool complete() const;
 
@@ -94,7 +97,8 @@ private:
     std::vector<buffer> of; // a replica each
   };
   std::vector<ready_bucket> ready_;
-  std::vector<std::int64_t> buckets_;                      // values of each
+  std::vector<std::int64_t> gradients_, parameters_; // values of each bucket here
+  double operations_ = 0;
   std::vector<std::optional<mail::update_request>> parts_; // a replica each
   bool added_ = false;
   int made_by_ = -1; // the replica that has the new version first

@@ -1,5 +1,8 @@
 #include "actors/plan.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace troupe {
 
 nanoseconds link_cost::of(double message_bytes) const {
@@ -46,6 +49,19 @@ layer_list<float> run_plan::layers_of(position p) const {
 slice<float> run_plan::slice_of(position p, int team_size) const {
   const auto s = static_cast<std::size_t>(p.stage);
   return {network_of(p), work->first_layers[s], work->first_layers[s + 1], team_size};
+}
+
+std::vector<std::int64_t> run_plan::buckets_of(position p) const {
+  if (!work) {
+    // At least a value to each, so that messages of no bytes take their latency.
+    const double values = link.gradient_bytes / sizeof(float) / link.buckets / tensor;
+    return std::vector(static_cast<std::size_t>(link.buckets),
+                       std::max<std::int64_t>(std::llround(values), data));
+  }
+  std::vector<std::int64_t> result;
+  for (const auto& l : layers_of(p))
+    result.push_back(l->bucket());
+  return result;
 }
 
 int run_plan::rank_of(position p) const {

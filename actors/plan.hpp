@@ -103,6 +103,12 @@ struct run_plan {
 
   /// Whether what several tensor shards of a stage have alike is this one's to tell.
   bool speaks(position p) const { return p.tensor == 0; }
+
+  /// Whether an evaluation needs this stage's parameters: those of one replica, and
+  /// where data replicas share them out those of its like.
+  bool shows(position p) const {
+    return p.replica == 0 && (p.data == 0 || shares_out(shared_out::parameters));
+  }
   std::string name_of(position p) const;
   std::string optimizer_of(position p) const;
 
@@ -117,6 +123,25 @@ struct run_plan {
                                                    : bucket_share{};
   }
 
+  /// Whether an update sums the gradients of data replicas, instead of each backward;
+  /// and whether it gathers the parameters, instead of each action that reads them.
+  bool sums_at_update() const { return data > 1 && !shares_out(shared_out::gradients); }
+  bool gathers_at_update() const {
+    return shares_out(shared_out::optimizer_state)
+           && !shares_out(shared_out::parameters);
+  }
+
+  /// What a stage holds of something that may be shared out.
+  bucket_extent extent_of(shared_out what) const {
+    return shares_out(what) ? bucket_extent::share : bucket_extent::whole;
+  }
+
+  /// How many values a bucket of `values` has here: all, or the stage's share.
+  std::int64_t held_of(shared_out what, position p, std::int64_t values) const {
+    const auto share = share_of(p);
+    return shares_out(what) ? share.end(values) - share.begin(values) : values;
+  }
+
   /// The optimizer shards whose gradients one norm covers, where clipping has one, in
   /// the order in which their squares are summed; the first sums them. \pre work
   std::vector<position> norm_group(position p) const;
@@ -125,6 +150,10 @@ struct run_plan {
   const network<float>& network_of(position p) const;
   layer_list<float> layers_of(position p) const;
   slice<float> slice_of(position p, int team_size = 1) const;
+
+  /// Values of each bucket of gradients that a stage makes: a layer's, or where nothing
+  /// is computed what the link says.
+  std::vector<std::int64_t> buckets_of(position p) const;
 
   /// The rank's place in its pipeline, for which programs are made.
   int pipe_rank(int rank) const { return rank / tensor % dims.stages; }

@@ -75,6 +75,12 @@ plain_plan plain_of(const run_plan& plan) {
                          std::int64_t n) { sum_replicas(plan, arrays, n); },
           .optimizer = work.optimizer,
           .norm_shares = plan.share_of({}).count,
+          .directions = replicas_of(plan.sch.where),
+          .sum_microbatch =
+            plan.shares_out(shared_out::gradients)
+              ? [&plan](const std::vector<float*>& arrays,
+                        std::int64_t n) { sum_data_replicas(plan, arrays, n); }
+              : std::function<void(const std::vector<float*>&, std::int64_t)>{},
           .weights = work.weights};
 }
 
@@ -225,7 +231,7 @@ std::vector<proof> prove(const run_plan& plan, const run_result& result) {
   } catch (const std::logic_error& nonsense) {
     proofs.push_back({"replay", false, nonsense.what()});
   }
-  if (plan.replicas() > 1)
+  if (plan.replicas() * plan.tensor > 1)
     proofs.push_back({"replicas", result.odd_stage.empty(),
                       result.odd_stage.empty()
                         ? "equal to the bit"

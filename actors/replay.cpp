@@ -24,6 +24,7 @@ struct replayed_stage {
   std::size_t next = 0;
   std::map<int, buckets> versions;
   buckets sum;
+  std::vector<buckets> by_microbatch; // where data replicas sum each by itself
   int summed = 0;
   std::int64_t samples = 0;
 
@@ -173,8 +174,12 @@ private:
     p.input_gradient = down.empty() ? nullptr : down.data();
     p.kept = k.kept_gradients.data();
     p.parameters = readable(stage.versions.at(s.version));
-    p.gradients = writable(stage.sum);
-    p.beta = stage.summed == 0 ? 0.0F : 1.0F;
+    const bool apart = plan_.shares_out(shared_out::gradients);
+    const bool sums = a.what == op::backward || a.what == op::weight_gradient;
+    if (apart && sums)
+      stage.by_microbatch.push_back(stage.sum);
+    p.gradients = writable(apart && sums ? stage.by_microbatch.back() : stage.sum);
+    p.beta = stage.summed == 0 || apart ? 0.0F : 1.0F;
     p.scratch = scratch.data();
     p.threads = &threads_;
     if (a.what == op::forward) {
@@ -244,7 +249,36 @@ private:
     return true;
   }
 
+  /// Sums each microbatch over data replicas, and then microbatches: for each
+  /// direction, in its stage of the first data replica; nothing is left in those of the
+  /// others.
+  void add_microbatches(int s) {
+    const int directions = replicas_of(plan_.sch.where);
+    for (int r = 0; r < plan_.replicas(); ++r) {
+      auto& stage = stage_at(r, s);
+      for (std::size_t b = 0; b < stage.sum.size(); ++b) {
+        const auto n = static_cast<std::int64_t>(stage.sum[b].size());
+        for (std::size_t k = 0; k < stage.by_microbatch.size() && r < directions; ++k) {
+          std::vector<float*> arrays;
+          for (int other = r; other < plan_.replicas(); other += directions)
+            arrays.push_back(stage_at(other, s).by_microbatch[k][b].data());
+          sum_data_replicas(plan_, arrays, n);
+          for (std::size_t i = 0; i < stage.sum[b].size(); ++i)
+            stage.sum[b][i] = k == 0 ? arrays[0][i] : stage.sum[b][i] + arrays[0][i];
+        }
+      }
+    }
+    for (int r = 0; r < plan_.replicas(); ++r)
+      stage_at(r, s).by_microbatch.clear();
+    for (int r = 1; r < directions; ++r)
+      for (std::size_t b = 0; b < stage_at(0, s).sum.size(); ++b)
+        for (std::size_t i = 0; i < stage_at(0, s).sum[b].size(); ++i)
+          stage_at(0, s).sum[b][i] += stage_at(r, s).sum[b][i];
+  }
+
   void add_replicas(int s) {
+    if (plan_.shares_out(shared_out::gradients))
+      return add_microbatches(s);
     for (std::size_t b = 0; b < stage_at(0, s).sum.size(); ++b) {
       std::vector<float*> arrays;
       for (int r = 0; r < plan_.replicas(); ++r)
@@ -281,18 +315,24 @@ private:
 void sum_replicas(const run_plan& plan, const std::vector<float*>& arrays,
                   std::int64_t n) {
   const auto directions = static_cast<std::size_t>(replicas_of(plan.sch.where));
-  std::vector<const float*> of_data;
+  std::vector<float*> of_data;
   for (std::size_t r = 0; r < arrays.size(); r += directions) {
     for (auto d = r + 1; d < r + directions; ++d)
       for (std::int64_t i = 0; i < n; ++i)
         arrays[r][i] += arrays[d][i];
     of_data.push_back(arrays[r]);
   }
+  sum_data_replicas(plan, of_data, n);
+}
+
+void sum_data_replicas(const run_plan& plan, const std::vector<float*>& arrays,
+                       std::int64_t n) {
   if (plan.data == 1)
     return;
   const auto& order = plan.exchange->sum;
+  const std::vector<const float*> read{arrays.begin(), arrays.end()};
   const auto sum =
-    sum_in_order(order.name, of_data, chunks::even(n, order.chunks(plan.data)));
+    sum_in_order(order.name, read, chunks::even(n, order.chunks(plan.data)));
   std::ranges::copy(sum, arrays.front());
 }
 

@@ -17,4 +17,8 @@ trained replay(const run_plan& plan, const record& ran);
 void sum_replicas(const run_plan& plan, const std::vector<float*>& arrays,
                   std::int64_t n);
 
+/// The same of the data replicas of one direction, in the exchange's order.
+void sum_data_replicas(const run_plan& plan, const std::vector<float*>& arrays,
+                       std::int64_t n);
+
 } // namespace troupe

@@ -1,11 +1,12 @@
 #pragma once
 
+#include "actors/collectives_under_way.hpp"
 #include "actors/plan.hpp"
 #include "kernels/pool.hpp"
-#include "messaging/collective.hpp"
 #include "models/layer.hpp"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -20,27 +21,26 @@ public:
   /// Begins the next collective. \pre done() Returns what is to be sent now.
   std::vector<collective_message> begin(const shard_collective<float>& what);
 
-  std::vector<collective_message> take(collective_message message);
+  std::vector<collective_message> take(collective_message message) {
+    return under_way_.take(std::move(message));
+  }
 
   /// Whether nothing is under way.
-  bool done() const { return !running_; }
+  bool done() const { return under_way_.none(); }
 
   /// The shard without whose message it cannot go on; absent if it need not.
-  std::optional<int> waits_for() const;
+  std::optional<int> waits_for() const { return under_way_.waits_for(); }
 
   /// What copies under way need for such collectives.
   static payload_bound copies_of(const run_plan& plan, position where,
                                  const shard_collective<float>& what);
 
 private:
-  std::vector<collective_message> note(std::vector<collective_message> out);
-
   int rank_;
   int ranks_;
   pool* payloads_;
   int begun_ = 0;
-  std::optional<collective> running_;
-  std::vector<collective_message> early_;
+  collectives_under_way under_way_;
 };
 
 } // namespace troupe

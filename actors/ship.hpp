@@ -3,25 +3,32 @@
 #include "actors/mail.hpp"
 #include "actors/port.hpp"
 #include "actors/props.hpp"
-#include "messaging/collective_message.hpp"
 
+#include <cstdint>
 #include <utility>
 
 namespace troupe {
 
-/// Sends a message of a collective from inside an actor; in virtual time it arrives
-/// when the port says.
-template <class Self, class Handle>
-void ship(Self* self, const props& shared, port& by, const Handle& to,
-          collective_message what) {
-  if (shared.clock == nullptr)
-    return tell(self, *shared.meter, to, std::move(what));
-  const auto arrival = by.send(static_cast<double>(what.bytes()), shared.clock->now());
-  if (arrival == shared.clock->now())
+/// Sends a tensor from inside an actor; in virtual time it arrives then.
+template <class Self, class Handle, class Message>
+void ship_at(Self* self, const props& shared, nanoseconds arrival, const Handle& to,
+             Message what) {
+  if (shared.clock == nullptr || arrival == shared.clock->now())
     return tell(self, *shared.meter, to, std::move(what));
   shared.clock->at(arrival, [meter = shared.meter, to, what = std::move(what)] {
-    post(*meter, to, collective_message{what});
+    post(*meter, to, Message{what});
   });
+}
+
+/// The same of so many bytes, arriving when a port says.
+template <class Self, class Handle, class Message>
+void ship(Self* self, const props& shared, traffic kind, std::int64_t bytes, port& by,
+          const Handle& to, Message what) {
+  shared.meter->moved(kind, bytes);
+  const auto arrival = shared.clock == nullptr
+                         ? 0
+                         : by.send(static_cast<double>(bytes), shared.clock->now());
+  ship_at(self, shared, arrival, to, std::move(what));
 }
 
 } // namespace troupe

@@ -16,20 +16,16 @@ void send(self_pointer self, const Handle& to, Message&& what) {
 
 /// Sends a tensor to a neighbour; in virtual time it takes as long as the link says.
 template <class Message>
-void ship(self_pointer self, const stage_actor& to, Message what) {
+void send_on(self_pointer self, const stage_actor& to, Message what) {
   const auto& shared = self->state.shared;
+  const auto& header = what.header;
   const double bytes = what.payload
-                         ? static_cast<double>(what.header.samples)
-                             * static_cast<double>(what.header.values) * sizeof(float)
+                         ? static_cast<double>(header.samples)
+                             * static_cast<double>(header.values) * sizeof(float)
                          : shared.plan->link.bytes;
-  const auto delay = shared.plan->link.of(bytes);
-  if (shared.clock == nullptr || delay == 0) {
-    send(self, to, std::move(what));
-    return;
-  }
-  shared.clock->at(
-    shared.clock->now() + delay,
-    [meter = shared.meter, to, what = std::move(what)] { post(*meter, to, what); });
+  shared.meter->moved(traffic::pipeline, static_cast<std::int64_t>(bytes));
+  const auto now = shared.clock == nullptr ? 0 : shared.clock->now();
+  ship_at(self, shared, now + shared.plan->link.of(bytes), to, std::move(what));
 }
 
 void announce(self_pointer self, const std::optional<action>& ready) {
@@ -50,10 +46,39 @@ void start_update(self_pointer self, const action& a) {
     send(self, self->state.peers.optimizer, core.begin_update(a));
 }
 
-/// Computes as much of an action as it can without other tensor shards.
+/// Sends what is due to other tensor shards and data replicas.
+void send_out(self_pointer self) {
+  auto& state = self->state;
+  auto [to_shards, to_replicas] = state.core->take_outbox();
+  for (auto& what : to_shards) {
+    const auto& to = state.peers.shards[static_cast<std::size_t>(what.to)];
+    const auto bytes = what.bytes();
+    ship(self, state.shared, traffic::tensor, bytes, *state.to_shards, to,
+         std::move(what));
+  }
+  for (auto& [step, what] : to_replicas) {
+    const auto& to = state.peers.others[static_cast<std::size_t>(what.to)];
+    const auto bytes = what.bytes();
+    ship(self, state.shared,
+         step == exchange_step::sum ? traffic::gradients : traffic::parameters, bytes,
+         *state.to_replicas, to, mail::layer_message{std::move(what)});
+  }
+}
+
+/// An action waits; the part of it that ran last ran from start to end.
+void pause(self_pointer self, nanoseconds start, nanoseconds end) {
+  auto so_far = self->state.core->pause();
+  so_far.start = start;
+  so_far.end = end;
+  send(self, self->state.peers.scheduler, mail::paused{so_far});
+}
+
+/// Computes as much of an action as it can without waiting.
 void compute(self_pointer self, const action& a) {
   auto& state = self->state;
-  state.computer->enqueue(state.core->next_work(state.tell_optimizer),
+  auto next = state.core->next_work(state.tell_optimizer);
+  send_out(self);
+  state.computer->enqueue(std::move(next),
                           [meter = state.shared.meter, me = stage_actor{self},
                            a](nanoseconds from, nanoseconds to) {
                             post(*meter, me, mail::ended{a, from, to});
@@ -62,33 +87,29 @@ void compute(self_pointer self, const action& a) {
 
 void start(self_pointer self, const action& a) {
   auto& state = self->state;
+  auto& core = *state.core;
   if (a.what == op::update)
     return start_update(self, a);
-  if (state.core->unfinished())
-    return compute(self, a);
-  send_snapshot_if_due(self);
-  if (a.what == op::forward && state.core->is_first())
-    send(self, state.peers.data, mail::demand{});
-  state.core->begin(a);
-  compute(self, a);
-}
-
-/// Sends to other tensor shards; in virtual time it takes as long as the link says.
-void ship_to_shards(self_pointer self, std::vector<collective_message> all) {
-  auto& state = self->state;
-  for (auto& what : all) {
-    const auto& to = state.peers.shards[static_cast<std::size_t>(what.to)];
-    ship(self, state.shared, *state.to_shards, to, std::move(what));
+  if (!core.unfinished()) {
+    send_snapshot_if_due(self);
+    if (a.what == op::forward && core.is_first())
+      send(self, state.peers.data, mail::demand{});
+    core.begin(a);
+    send_out(self);
   }
+  if (core.can_go_on())
+    compute(self, a);
+  else
+    pause(self, 0, 0);
 }
 
 void finish(self_pointer self, const mail::ended& end) {
   auto& peers = self->state.peers;
   auto result = self->state.core->end(end.what);
   if (result.to_next)
-    ship(self, peers.next, std::move(*result.to_next));
+    send_on(self, peers.next, std::move(*result.to_next));
   if (result.to_previous)
-    ship(self, peers.previous, std::move(*result.to_previous));
+    send_on(self, peers.previous, std::move(*result.to_previous));
   if (result.loss)
     send(self, peers.recorder, *result.loss);
   announce(self, result.arrived);
@@ -97,26 +118,27 @@ void finish(self_pointer self, const mail::ended& end) {
   send(self, peers.scheduler, mail::done{result.what});
 }
 
-/// A work has ended: the action goes on when all shards have done their part.
-void go_on_or_finish(self_pointer self, const mail::ended& end) {
-  auto& core = *self->state.core;
-  ship_to_shards(self, core.join_shards());
-  if (!core.unfinished())
-    return finish(self, end);
-  auto so_far = core.part_sample();
-  so_far.start = end.start;
-  so_far.end = end.end;
-  send(self, self->state.peers.scheduler, mail::paused{so_far});
-  if (!core.waits_for_shards())
-    announce(self, end.what);
+/// What an action has waited for may be there.
+void resume(self_pointer self) {
+  announce(self, self->state.core->resumed());
 }
 
-void take_from_shard(self_pointer self, const collective_message& message) {
+/// A work has ended. The action goes on as its scheduler says, when it can.
+void go_on_or_finish(self_pointer self, const mail::ended& end) {
   auto& core = *self->state.core;
-  const bool waited = core.waits_for_shards();
-  ship_to_shards(self, core.take(message));
-  if (waited && !core.waits_for_shards())
-    announce(self, core.unfinished());
+  core.end_work();
+  send_out(self);
+  if (!core.unfinished())
+    return finish(self, end);
+  pause(self, end.start, end.end);
+  resume(self);
+}
+
+template <class Message>
+void take_from_group(self_pointer self, const Message& message) {
+  self->state.core->take(message);
+  send_out(self);
+  resume(self);
 }
 
 /// The sample of the update under way, or of the part of it that ran from start to end.
@@ -146,6 +168,7 @@ stage_actor::behavior_type stage(self_pointer self, props shared, device* comput
   state.shared = std::move(shared);
   state.computer = computer;
   state.to_shards.emplace(state.shared.plan->link);
+  state.to_replicas.emplace(state.shared.plan->link);
   report_failures(self);
   auto& meter = *state.shared.meter;
   return {
@@ -159,7 +182,9 @@ stage_actor::behavior_type stage(self_pointer self, props shared, device* comput
     hear(self, meter,
          [self](const labels& x) { announce(self, self->state.core->take(x)); }),
     hear(self, meter,
-         [self](const collective_message& m) { take_from_shard(self, m); }),
+         [self](const collective_message& m) { take_from_group(self, m); }),
+    hear(self, meter,
+         [self](const mail::layer_message& m) { take_from_group(self, m); }),
     hear(self, meter,
          [self](const mail::update_waits& so_far) {
            auto part = update_sample(self, so_far.start, so_far.end);

@@ -20,8 +20,8 @@ struct stage_state {
   device* computer = nullptr; ///< Of its rank.
   std::unique_ptr<stage_core> core;
   stage_peers peers;
-  std::optional<port> to_shards;          ///< In virtual time.
-  stage_core::tell_bucket tell_optimizer; ///< Also from a device's callbacks.
+  std::optional<port> to_shards, to_replicas; ///< In virtual time.
+  stage_core::tell_bucket tell_optimizer;     ///< Also from a device's callbacks.
 };
 
 /// One replica of one stage: holds its parameters and activations, computes when its

@@ -16,6 +16,8 @@ stage_core::stage_core(std::shared_ptr<const run_plan> plan, position where,
     tensors_(std::move(tensors)) {
   if (plan_->tensor > 1)
     shards_.emplace(*plan_, where_, tensors_ ? &tensors_->to_shards() : nullptr);
+  if (plan_->shares_out(shared_out::gradients))
+    sharing_.emplace(*plan_, where_, tensors_.get());
 }
 
 action stage_core::action_of(op what, int microbatch) const {
@@ -51,50 +53,80 @@ std::optional<action> stage_core::take(const gradient& input) {
 void stage_core::begin(const action& a) {
   const bool sums = a.what == op::backward || a.what == op::weight_gradient;
   const bool begins_sum = sums && sums_begun_++ == 0;
-  const bool completes = plan_->data > 1 && sums && completes_sum();
+  const bool tells = plan_->sums_at_update() && sums && completes_sum();
+  const bool shares = sharing_ && sharing_->concerns(a.what);
   const int version = a.what == op::forward ? books_.begin_forward(a.microbatch)
                                             : books_.version_for_backward(a.microbatch);
   const auto samples = plan_->samples_of(where_.data, a.microbatch);
   double operations = 0;
   if (tensors_)
     operations = tensors_->operations(samples) * (a.what == op::backward ? 2 : 1);
-  under_way_ = {a, operations, completes, pieces_of(a, version, begins_sum, completes)};
+  auto pieces = pieces_of(a, version, begins_sum, tells || shares);
+  if (shares) {
+    std::vector<int> layers;
+    for (const auto& piece : pieces)
+      if (layers.empty() || layers.back() != piece.layer)
+        layers.push_back(piece.layer);
+    if (sharing_->sums(a.what))
+      pieces.emplace_back().share = 0; // that waits for the last sum
+    send(sharing_->begin(a.what, version, begins_sum, std::move(layers)));
+  }
+  under_way_ = {a, operations, tells, std::move(pieces)};
 }
 
 pass_pieces<float> stage_core::pieces_of(const action& a, int version, bool begins_sum,
                                          bool by_layer) {
   if (!tensors_)
-    return simulated_pieces(a.what);
+    return simulated_pieces(a.what, by_layer);
   const auto samples = plan_->samples_of(where_.data, a.microbatch);
-  return a.what == op::forward ? tensors_->forward(a.microbatch, samples, version)
-                               : tensors_->backward(a.what, a.microbatch, samples,
-                                                    version, begins_sum, by_layer);
+  return a.what == op::forward
+           ? tensors_->forward(a.microbatch, samples, version, by_layer)
+           : tensors_->backward(a.what, a.microbatch, samples, version, begins_sum,
+                                by_layer);
 }
 
-/// Equal pieces, after each of which shards sum something if there are several; the
-/// last bucket's gradients are complete first.
-pass_pieces<float> stage_core::simulated_pieces(op what) const {
-  const bool sums = what == op::backward || what == op::weight_gradient;
-  const int joint =
-    plan_->tensor > 1 && what != op::weight_gradient ? plan_->link.sums : 0;
-  const int buckets = sums && plan_->data > 1 ? plan_->link.buckets : 0;
-  const int count = joint > 0 ? joint : std::max(buckets, 1);
+/// Equal layers, a bucket each, and equal pieces between which shards sum something, if
+/// there are several; a backward begins with the last layer.
+pass_pieces<float> stage_core::simulated_pieces(op what, bool by_layer) const {
+  const int sums =
+    plan_->tensor > 1 && what != op::weight_gradient ? plan_->link.sums : 1;
+  const int layers = by_layer ? plan_->link.buckets : 1;
+  const int count = sums * layers;
   pass_pieces<float> result(static_cast<std::size_t>(count));
-  int told = 0;
   for (int i = 0; i < count; ++i) {
     auto& piece = result[static_cast<std::size_t>(i)];
     piece.share = 1.0 / count;
-    if (joint > 0) // at least a value to each, so that messages take their latency
+    piece.layer = what == op::forward ? i / sums : layers - 1 - i / sums;
+    if (plan_->tensor > 1 && what != op::weight_gradient && (i + 1) % layers == 0)
+      // At least a value to each, so that messages take their latency.
       piece.then = {
         shard_collective<float>::kind::sum, nullptr,
         std::max<std::int64_t>(std::llround(plan_->link.sum_bytes / sizeof(float)),
                                plan_->tensor)};
-    for (; told < std::int64_t{buckets} * (i + 1) / count; ++told)
-      piece.completes.push_back(buckets - 1 - told);
+    if ((i + 1) % sums == 0)
+      piece.completes = {piece.layer};
   }
-  if (joint > 0)
-    result.emplace_back().share = 0; // that waits for the last sum
+  if (result.back().then.what != shard_collective<float>::kind::none) {
+    const int layer = result.back().layer;
+    result.push_back({.layer = layer, .share = 0}); // that waits for the last sum
+  }
   return result;
+}
+
+bool stage_core::can_go_on() const {
+  if (shards_ && !shards_->done())
+    return false;
+  const auto& now = *under_way_;
+  return !sharing_ || !sharing_->concerns(now.what.what)
+         || sharing_->ready(now.pieces[now.next].layer);
+}
+
+/// Whether replicas have something to do after a piece, before the next begins.
+bool stage_core::ends_layer(std::size_t piece) const {
+  const auto& now = *under_way_;
+  return sharing_ && sharing_->concerns(now.what.what) && now.pieces[piece].layer >= 0
+         && (piece + 1 == now.pieces.size()
+             || now.pieces[piece + 1].layer != now.pieces[piece].layer);
 }
 
 work stage_core::next_work(const tell_bucket& tell) {
@@ -103,13 +135,21 @@ work stage_core::next_work(const tell_bucket& tell) {
               .stage = now.what.stage,
               .operations = now.operations,
               .begun = now.done};
+  if (now.pieces.size() == 1 && !now.tells) { // nobody waits for anything on the way
+    result.run = std::move(now.pieces[now.next++].run);
+    return result;
+  }
+  const auto layer = now.pieces[now.next].layer;
+  if (sharing_ && sharing_->concerns(now.what.what) && layer >= 0
+      && (now.next == 0 || ends_layer(now.next - 1)))
+    send(sharing_->enter(layer));
   const auto gradients =
-    tensors_ && now.tells
-      ? tensors_->gradients()
-      : std::vector<buffer>(static_cast<std::size_t>(plan_->link.buckets));
+    tensors_ ? tensors_->gradients()
+             : std::vector<buffer>(static_cast<std::size_t>(plan_->link.buckets));
   for (bool goes_on = true; goes_on && now.next < now.pieces.size(); ++now.next) {
     auto& piece = now.pieces[now.next];
-    goes_on = piece.then.what == shard_collective<float>::kind::none;
+    goes_on =
+      piece.then.what == shard_collective<float>::kind::none && !ends_layer(now.next);
     work_part part{piece.share, std::move(piece.run), {}};
     if (now.tells && !piece.completes.empty())
       part.over = [tell, gradients, replica = where_.replica,
@@ -123,16 +163,26 @@ work stage_core::next_work(const tell_bucket& tell) {
   return result;
 }
 
-std::vector<collective_message> stage_core::join_shards() {
+void stage_core::end_work() {
   const auto& now = *under_way_;
-  const auto& what = now.pieces[now.next - 1].then;
-  if (what.what == shard_collective<float>::kind::none)
-    return {};
-  return shards_->begin(what);
+  const auto last = now.next - 1;
+  if (now.pieces[last].then.what != shard_collective<float>::kind::none)
+    outbox_.to_shards = shards_->begin(now.pieces[last].then);
+  if (ends_layer(last))
+    send(sharing_->leave(now.pieces[last].layer));
 }
 
-std::vector<collective_message> stage_core::take(const collective_message& message) {
-  return shards_->take(message);
+void stage_core::send(layer_sharing::messages all) {
+  for (auto& one : all)
+    outbox_.to_replicas.push_back(std::move(one));
+}
+
+void stage_core::take(const collective_message& message) {
+  outbox_.to_shards = shards_->take(message);
+}
+
+void stage_core::take(const mail::layer_message& message) {
+  send(sharing_->take(message.what));
 }
 
 std::optional<action> stage_core::unfinished() const {
@@ -141,11 +191,19 @@ std::optional<action> stage_core::unfinished() const {
   return under_way_->what;
 }
 
-sample stage_core::part_sample() const {
+sample stage_core::pause() {
+  under_way_->waits = true;
   const auto& a = under_way_->what;
   auto result = sample_of(a, books_.version_for_backward(a.microbatch));
   result.part = true;
   return result;
+}
+
+std::optional<action> stage_core::resumed() {
+  if (!under_way_ || !under_way_->waits || !can_go_on())
+    return {};
+  under_way_->waits = false;
+  return under_way_->what;
 }
 
 /// Whether the gradients of the update to come are complete with this.
@@ -228,7 +286,7 @@ stage_core::outcome stage_core::end(const action& a) {
 void stage_core::note_backward() {
   ++backwards_ended_;
   const int share = plan_->dims.microbatches / replicas_of(plan_->sch.where);
-  if (plan_->evaluate_every > 0 && plan_->replica_at(where_) == 0
+  if (plan_->evaluate_every > 0 && plan_->shows(where_)
       && backwards_ended_ % (std::int64_t{plan_->evaluate_every} * share) == 0)
     snapshot_due_ = backwards_ended_ / share;
 }
@@ -291,14 +349,22 @@ mail::collected stage_core::collect() const {
   return result;
 }
 
+/// An action waits for other tensor shards, or for data replicas.
+mail::waiting_for stage_core::explain_pause() const {
+  auto other = where_;
+  if (shards_ && !shards_->done())
+    other.tensor = shards_->waits_for().value_or(where_.tensor);
+  else
+    other.data = sharing_->waits_for().value_or(where_.data);
+  return {name_, "its part of " + to_string(under_way_->what), plan_->name_of(other)};
+}
+
 mail::waiting_for stage_core::explain() const {
   const auto neighbour = [&](int stage) {
     return plan_->name_of({where_.data, where_.replica, stage, where_.tensor});
   };
-  if (waits_for_shards())
-    if (const auto other = shards_->waits_for())
-      return {name_, "its part of " + to_string(under_way_->what),
-              plan_->name_of({where_.data, where_.replica, where_.stage, *other})};
+  if (under_way_ && under_way_->waits)
+    return explain_pause();
   if (update_)
     return {name_, "its update to be made", plan_->optimizer_of(where_)};
   if (books_.held() > 0 && !is_last())

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/layer_sharing.hpp"
 #include "actors/messages.hpp"
 #include "actors/plan.hpp"
 #include "actors/shard_group.hpp"
@@ -9,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -33,25 +35,38 @@ public:
   /// Begins an action other than an update.
   void begin(const action& a);
 
-  /// The work of the action under way up to where tensor shards have something to do
-  /// together, or to its end. Where data replicas sum their gradients, `tell` hears of
-  /// each bucket that is complete on the way.
+  /// Whether the action under way can go on: it may have to wait for what tensor shards
+  /// do together, or data replicas that share layers out.
+  bool can_go_on() const;
+
+  /// The next work of the action under way, up to where it may have to wait, or to its
+  /// end. Where an update sums the gradients of data replicas, `tell` hears of each
+  /// bucket that is complete on the way. \pre can_go_on()
   using tell_bucket = std::function<void(const mail::bucket_ready&)>;
   work next_work(const tell_bucket& tell);
 
-  /// That work has ended: begins what the shards do together, if anything. Returns what
-  /// they are to be sent; take() too.
-  std::vector<collective_message> join_shards();
-  std::vector<collective_message> take(const collective_message& message);
+  /// That work has ended.
+  void end_work();
 
-  /// Whether the action under way cannot go on without other tensor shards.
-  bool waits_for_shards() const { return shards_ && !shards_->done(); }
+  /// Messages of what shards or replicas do together.
+  void take(const collective_message& message);
+  void take(const mail::layer_message& message);
 
-  /// The action that is between two works, if there is one.
+  /// What has become due to be sent to other tensor shards and data replicas.
+  struct outbox {
+    std::vector<collective_message> to_shards;
+    layer_sharing::messages to_replicas;
+  };
+  outbox take_outbox() { return std::exchange(outbox_, {}); }
+
+  /// The action that is not at its end, if there is one.
   std::optional<action> unfinished() const;
 
-  /// The sample of that action so far, without its times.
-  sample part_sample() const;
+  /// That action waits: its sample so far, without its times.
+  sample pause();
+
+  /// The action that has waited and can go on, once.
+  std::optional<action> resumed();
 
   /// What follows from the end of an action.
   struct outcome {
@@ -91,10 +106,13 @@ private:
   tensor_header header_for(int stage, int microbatch, int version) const;
   sample sample_of(const action& a, int version) const;
   void note_backward();
+  mail::waiting_for explain_pause() const;
   bool completes_sum() const;
   pass_pieces<float> pieces_of(const action& a, int version, bool begins_sum,
                                bool by_layer);
-  pass_pieces<float> simulated_pieces(op what) const;
+  pass_pieces<float> simulated_pieces(op what, bool by_layer) const;
+  bool ends_layer(std::size_t piece) const;
+  void send(layer_sharing::messages all);
 
   std::shared_ptr<const run_plan> plan_;
   position where_;
@@ -102,7 +120,9 @@ private:
   stage_ledger books_;
   std::shared_ptr<stage_tensors> tensors_; // null in a simulation
   std::optional<shard_group> shards_;      // absent without other tensor shards
-  std::vector<int> unversioned_;           // forwards whose weights are not made yet
+  std::optional<layer_sharing> sharing_;   // absent where replicas hold whole layers
+  outbox outbox_;
+  std::vector<int> unversioned_; // forwards whose weights are not made yet
   /// The action under way.
   struct under_way {
     action what;
@@ -111,6 +131,7 @@ private:
     pass_pieces<float> pieces;
     std::size_t next = 0; // piece
     double done = 0;      // share of its work
+    bool waits = false;
   };
   std::optional<under_way> under_way_;
   int sums_begun_ = 0; // backwards begun since the last update

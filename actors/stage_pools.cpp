@@ -15,12 +15,16 @@ namespace troupe {
 std::int64_t stage_pools::bytes() const {
   std::int64_t parameters = 0;
   for (const auto bucket : buckets)
+    parameters += padded(bucket) * (versions + snapshots);
+  for (const auto bucket : gradients)
     parameters += padded(bucket);
-  const std::int64_t copies = versions + snapshots + 1; // 1: gradients
-  const auto values =
-    parameters * copies + stashes * padded(stash) + kept_slots * padded(kept)
-    + boundary_slots * padded(boundary) + input_slots * (padded(input) + padded(labels))
-    + scratch + optimizer + exchanged + to_shards.buffers * padded(to_shards.values);
+  for (const auto& copies : {to_shards, sums, gathers})
+    parameters += copies.buffers * padded(copies.values);
+  const auto values = parameters + 2 * (padded(gathered) + padded(whole_gradients))
+                      + stashes * padded(stash) + kept_slots * padded(kept)
+                      + boundary_slots * padded(boundary)
+                      + input_slots * (padded(input) + padded(labels)) + scratch
+                      + optimizer + exchanged;
   return values * std::int64_t{sizeof(float)};
 }
 
@@ -42,6 +46,28 @@ stage_bounds bounds_at(const run_plan& plan, hosted_stage where) {
                                       - hosted.begin())];
 }
 
+/// What a stage needs besides its shares.
+void add_sharing(const run_plan& plan, position where, stage_pools& to) {
+  const auto buckets = plan.buckets_of(where);
+  const auto largest = std::ranges::max(buckets);
+  // Of each of two layers; a message may still be under way when the place is used
+  // again, but no longer.
+  const auto copies = [&](exchange_step step) {
+    auto result = payloads_of(
+      even_part(plan.exchange->order_of(step), where.data, plan.data, largest));
+    result.buffers *= 4;
+    return result;
+  };
+  if (plan.shares_out(shared_out::gradients)) {
+    to.whole_gradients = largest;
+    to.sums = copies(exchange_step::sum);
+  }
+  if (plan.shares_out(shared_out::parameters)) {
+    to.gathered = largest;
+    to.gathers = copies(exchange_step::gather);
+  }
+}
+
 } // namespace
 
 stage_pools pools_of(const run_plan& plan, position where) {
@@ -50,15 +76,18 @@ stage_pools pools_of(const run_plan& plan, position where) {
   const auto bounds = bounds_at(plan, where.hosted());
   const auto sizes = layers.sizes(plan.batches().largest());
   stage_pools result;
-  for (const auto& l : layers.layers())
-    result.buckets.push_back(l->bucket());
+  for (const auto values : plan.buckets_of(where)) {
+    result.buckets.push_back(plan.held_of(shared_out::parameters, where, values));
+    result.gradients.push_back(plan.held_of(shared_out::gradients, where, values));
+  }
   result.versions = bounds.versions;
   if (where.replica == 0)
     result.optimizer =
       optimizer::state_values(work.optimizer, layers.layers(), plan.share_of(where));
-  if (plan.data > 1 && where.replica == 0)
+  add_sharing(plan, where, result);
+  if (plan.sums_at_update() && where.replica == 0)
     result.exchanged = exchange_pools::values(plan, where, exchange_step::sum);
-  if (plan.shares_out(shared_out::optimizer_state) && where.replica == 0)
+  if (plan.gathers_at_update() && where.replica == 0)
     result.exchanged += exchange_pools::values(plan, where, exchange_step::gather);
   result.stashes = bounds.stashes;
   result.stash = sizes.stash;
@@ -71,7 +100,7 @@ stage_pools pools_of(const run_plan& plan, position where) {
     result.to_shards.buffers = std::max(result.to_shards.buffers, copies.buffers);
     result.to_shards.values = std::max(result.to_shards.values, copies.values);
   }
-  if (plan.evaluate_every > 0 && plan.replica_at(where) == 0)
+  if (plan.evaluate_every > 0 && plan.shows(where))
     result.snapshots = 2 + entry / plan.dims.microbatches; // how far stages drift apart
   if (layers.is_first()) {
     // Held, one ahead, and the one that the last stage has not begun yet.

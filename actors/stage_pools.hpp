@@ -13,7 +13,10 @@ namespace troupe {
 /// a run that would not fit is refused by it. Sizes in values, of the largest
 /// microbatch.
 struct stage_pools {
-  std::vector<std::int64_t> buckets; ///< Parameters of each layer.
+  // Parameters of each layer, and their gradients: all, or the share that data replicas
+  // leave to each.
+  std::vector<std::int64_t> buckets;
+  std::vector<std::int64_t> gradients;
   int versions = 1;
   int snapshots = 0; ///< Copies of the parameters under way to an evaluation.
 
@@ -30,6 +33,11 @@ struct stage_pools {
   std::int64_t optimizer = 0; ///< Its state; 0 in all but one replica.
   std::int64_t exchanged = 0; ///< Copies under way to data replicas.
   payload_bound to_shards;    ///< Copies under way to tensor shards.
+
+  // Where parameters and gradients are shared out: whole ones of two layers at once.
+  std::int64_t gathered = 0;
+  std::int64_t whole_gradients = 0;
+  payload_bound sums, gathers; ///< Copies of them under way.
 
   std::int64_t bytes() const;
 };

@@ -10,10 +10,10 @@ namespace troupe {
 namespace {
 
 std::vector<std::unique_ptr<pool>> pools_a_layer(const std::string& what, int count,
-                                                 const stage_pools& sizes,
+                                                 const std::vector<std::int64_t>& sizes,
                                                  memory_account& account) {
   std::vector<std::unique_ptr<pool>> result;
-  for (const auto bucket : sizes.buckets)
+  for (const auto bucket : sizes)
     result.push_back(std::make_unique<pool>(what, count, bucket, account));
   return result;
 }
@@ -55,32 +55,50 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
           account),
     to_shards_("messages to shards of " + plan.name_of(where), sizes.to_shards.buffers,
                sizes.to_shards.values, account),
+    sums_under_way_("gradients under way of " + plan.name_of(where), sizes.sums.buffers,
+                    sizes.sums.values, account),
+    gathers_under_way_("parameters under way of " + plan.name_of(where),
+                       sizes.gathers.buffers, sizes.gathers.values, account),
     scratch_(sizes.scratch, account),
+    share_(plan.share_of(where)),
+    has_parameters_(plan.extent_of(shared_out::parameters)),
+    has_gradients_(plan.extent_of(shared_out::gradients)),
     buckets_(pools_a_layer("weight versions of " + plan.name_of(where), sizes.versions,
-                           sizes, account)),
-    sums_(pools_a_layer("gradients of " + plan.name_of(where), 1, sizes, account)),
+                           sizes.buckets, account)),
+    sums_(pools_a_layer("gradients of " + plan.name_of(where), 1, sizes.gradients,
+                        account)),
     snapshots_(pools_a_layer("snapshots of " + plan.name_of(where), sizes.snapshots,
-                             sizes, account)),
+                             sizes.buckets, account)),
     gradients_(acquire(sums_)) {
   account.use(scratch_.bytes());
+  for (int i = 0; i < 2; ++i) {
+    gathered_[i] = {sizes.gathered, account};
+    whole_gradients_[i] = {sizes.whole_gradients, account};
+    account.use(gathered_[i].bytes() + whole_gradients_[i].bytes());
+  }
   versions_[0] = acquire(buckets_);
   fill_initial(plan, where);
 }
 
-/// A shard takes its part of each whole bucket.
+/// A shard takes its part of each whole bucket, and of that its share.
 void stage_tensors::fill_initial(const run_plan& plan, position where) {
   const auto first = static_cast<std::size_t>(
     plan.work->first_layers[static_cast<std::size_t>(where.stage)]);
   auto& initial = versions_[0];
   for (std::size_t i = 0; i < initial.size(); ++i) {
-    if (plan.tensor == 1) {
+    if (plan.tensor == 1 && has_parameters_ == bucket_extent::whole) {
       plan.work->weights(first + i, initial[i].data());
       continue;
     }
-    const auto& whole = *plan.work->whole.layers[first + i];
-    std::vector<float> bucket(static_cast<std::size_t>(whole.bucket()));
-    plan.work->weights(first + i, bucket.data());
-    take_shard(whole, *layers_.layers()[i], bucket.data(), initial[i].data());
+    const auto &whole = *plan.work->whole.layers[first + i],
+               &shard = *layers_.layers()[i];
+    std::vector<float> all(static_cast<std::size_t>(whole.bucket())),
+      some(static_cast<std::size_t>(shard.bucket()));
+    plan.work->weights(first + i, all.data());
+    take_shard(whole, shard, all.data(), some.data());
+    const auto begin =
+      has_parameters_ == bucket_extent::share ? share_.begin(shard.bucket()) : 0;
+    std::copy_n(some.data() + begin, values_of(i), initial[i].data());
   }
 }
 
@@ -105,8 +123,7 @@ bool stage_tensors::has_inputs(int microbatch) const {
   return h.input && (h.labels || !is_last());
 }
 
-pass<float> stage_tensors::pass_on(const held& h, std::int64_t samples,
-                                   int version) const {
+pass<float> stage_tensors::pass_on(const held& h, std::int64_t samples, int version) {
   pass<float> p;
   p.samples = samples;
   p.tokens = h.input.integers();
@@ -117,21 +134,61 @@ pass<float> stage_tensors::pass_on(const held& h, std::int64_t samples,
   p.output_gradient = h.from_above.data();
   p.input_gradient = h.input_gradient.data();
   p.kept = h.kept.data();
-  p.parameters = readable(versions_.at(version));
-  p.gradients = writable(gradients_);
+  const auto layers = layers_.layers().size();
+  if (has_parameters_ == bucket_extent::whole)
+    p.parameters = readable(versions_.at(version));
+  else
+    for (std::size_t i = 0; i < layers; ++i)
+      p.parameters.push_back(gathered_[i % 2].data());
+  if (has_gradients_ == bucket_extent::whole)
+    p.gradients = writable(gradients_);
+  else
+    for (std::size_t i = 0; i < layers; ++i)
+      p.gradients.push_back(whole_gradients_[i % 2].data());
   p.scratch = scratch_.data();
   p.threads = &threads_;
   return p;
 }
 
 pass_pieces<float> stage_tensors::forward(int microbatch, std::int64_t samples,
-                                          int version) {
+                                          int version, bool by_layer) {
   auto& h = held_.at(microbatch);
   h.stash = stashes_.acquire();
   if (!is_last())
     h.output = above_->acquire();
   return layers_.forward_pieces(
-    std::make_shared<const pass<float>>(pass_on(h, samples, version)), h.loss);
+    std::make_shared<const pass<float>>(pass_on(h, samples, version)), h.loss,
+    by_layer);
+}
+
+float* stage_tensors::place_to_gather(int layer, int version) {
+  const auto i = static_cast<std::size_t>(layer);
+  auto* const place = gathered_[i % 2].data();
+  std::copy_n(versions_.at(version)[i].data(), values_of(i),
+              place + share_.begin(layers_.layers()[i]->bucket()));
+  return place;
+}
+
+float* stage_tensors::whole_gradient(int layer) {
+  return whole_gradients_[layer % 2].data();
+}
+
+void stage_tensors::add_share(int layer, bool first) {
+  const auto i = static_cast<std::size_t>(layer);
+  const auto bucket = layers_.layers()[i]->bucket();
+  const auto count = share_.end(bucket) - share_.begin(bucket);
+  const auto* const from = whole_gradient(layer) + share_.begin(bucket);
+  auto* const to = gradients_[i].data();
+  for (std::int64_t v = 0; v < count; ++v)
+    to[v] = first ? from[v] : to[v] + from[v];
+}
+
+/// Values of a layer's parameters that the stage holds.
+std::int64_t stage_tensors::values_of(std::size_t layer) const {
+  const auto bucket = layers_.layers()[layer]->bucket();
+  return has_parameters_ == bucket_extent::whole
+           ? bucket
+           : share_.end(bucket) - share_.begin(bucket);
 }
 
 buffer stage_tensors::end_forward(int microbatch) {
@@ -153,12 +210,12 @@ pass_pieces<float> stage_tensors::backward(op what, int microbatch,
   if (what == op::input_gradient)
     h.kept = kept_.acquire();
   const auto p = std::make_shared<pass<float>>(pass_on(h, samples, version));
-  p->beta = begins_sum ? 0.0F : 1.0F;
+  p->beta = begins_sum || has_gradients_ == bucket_extent::share ? 0.0F : 1.0F;
   switch (what) {
   case op::input_gradient:
-    return layers_.input_gradient_pieces(p);
+    return layers_.input_gradient_pieces(p, by_layer);
   case op::weight_gradient:
-    return layers_.weight_gradient_pieces(p);
+    return layers_.weight_gradient_pieces(p, by_layer);
   default:
     return layers_.backward_pieces(p, by_layer);
   }
@@ -190,8 +247,7 @@ std::vector<buffer> stage_tensors::copy(int version) {
   const auto& from = versions_.at(version);
   for (std::size_t i = 0; i < result.size(); ++i)
     std::memcpy(result[i].data(), from[i].data(),
-                static_cast<std::size_t>(layers_.layers()[i]->bucket())
-                  * sizeof(float));
+                static_cast<std::size_t>(values_of(i)) * sizeof(float));
   return result;
 }
 

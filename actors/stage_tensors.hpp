@@ -41,7 +41,9 @@ public:
   bool has_inputs(int microbatch) const;
 
   /// The arithmetic of a forward on a version; to be run once, before end_forward.
-  pass_pieces<float> forward(int microbatch, std::int64_t samples, int version);
+  /// \param by_layer whether it must wait for each layer
+  pass_pieces<float> forward(int microbatch, std::int64_t samples, int version,
+                             bool by_layer);
 
   /// Its result: the activation to send, empty from the last stage.
   buffer end_forward(int microbatch);
@@ -50,12 +52,27 @@ public:
   loss_sum loss_of(int microbatch) const;
 
   /// The arithmetic of B, I or W. \param begins_sum whether its gradients are the first
-  /// \param by_layer whether somebody waits for the gradients of each layer
+  /// \param by_layer whether somebody waits for each layer
   pass_pieces<float> backward(op what, int microbatch, std::int64_t samples,
                               int version, bool begins_sum, bool by_layer);
 
-  /// Where copies travel to other tensor shards.
+  /// Where copies travel to other tensor shards, and to data replicas.
   pool& to_shards() { return to_shards_; }
+  pool& to_replicas(exchange_step step) {
+    return step == exchange_step::sum ? sums_under_way_ : gathers_under_way_;
+  }
+
+  // Where data replicas share out what a stage holds, there is room for two whole
+  // layers.
+
+  /// Where a layer's parameters are gathered; this stage's share of a version is there.
+  float* place_to_gather(int layer, int version);
+
+  /// Where a layer's gradients of one microbatch are.
+  float* whole_gradient(int layer);
+
+  /// Adds the share of those, or sets it. \param first of an update
+  void add_share(int layer, bool first);
 
   /// The gradient to send after B or I, empty from the first stage; after B or W the
   /// microbatch is forgotten.
@@ -85,17 +102,21 @@ private:
     loss_sum loss;
   };
 
-  pass<float> pass_on(const held& h, std::int64_t samples, int version) const;
+  pass<float> pass_on(const held& h, std::int64_t samples, int version);
+  std::int64_t values_of(std::size_t layer) const;
   void fill_initial(const run_plan& plan, position where);
 
   slice<float> layers_;
   team& threads_;
   std::shared_ptr<pool> below_, above_;
-  pool stashes_, kept_, to_shards_;
+  pool stashes_, kept_, to_shards_, sums_under_way_, gathers_under_way_;
   tensor_memory scratch_;
-  std::vector<std::unique_ptr<pool>> buckets_;   // a layer each: its versions
-  std::vector<std::unique_ptr<pool>> sums_;      // a layer each: one
-  std::vector<std::unique_ptr<pool>> snapshots_; // a layer each
+  bucket_share share_;
+  bucket_extent has_parameters_, has_gradients_;
+  tensor_memory gathered_[2], whole_gradients_[2]; // of layers by turns
+  std::vector<std::unique_ptr<pool>> buckets_;     // a layer each: its versions
+  std::vector<std::unique_ptr<pool>> sums_;        // a layer each: one
+  std::vector<std::unique_ptr<pool>> snapshots_;   // a layer each
   std::map<int, std::vector<buffer>> versions_;
   std::vector<buffer> gradients_;
   std::unordered_map<int, held> held_;

@@ -28,6 +28,19 @@ std::span<const replica_exchange> exchange_catalog() {
       .shares = shared_out::optimizer_state,
       .sum = ring_reduce_scatter(),
       .gather = ring_all_gather()},
+    replica_exchange{.name = "zero2",
+                     .idea = "so, and of the gradients too each holds its share alone",
+                     .shares = shared_out::gradients,
+                     .sum = ring_reduce_scatter(),
+                     .gather = ring_all_gather()},
+    replica_exchange{
+      .name = "zero3",
+      .idea =
+        "so, and of the parameters too: those of a layer are gathered just before "
+        "their use",
+      .shares = shared_out::parameters,
+      .sum = ring_reduce_scatter(),
+      .gather = ring_all_gather()},
   };
   return all;
 }

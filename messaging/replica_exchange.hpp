@@ -16,7 +16,12 @@ namespace troupe {
 enum class shared_out : std::uint8_t {
   nothing,
   optimizer_state, ///< ZeRO 1
+  gradients,       ///< ZeRO 2
+  parameters,      ///< ZeRO 3
 };
+
+/// What a collective of an exchange is for: to sum gradients, or to gather parameters.
+enum class exchange_step : std::uint8_t { sum, gather };
 
 /// How data replicas keep one model: by which collectives they sum their gradients, and
 /// what each of them holds.
@@ -27,6 +32,10 @@ struct replica_exchange {
   collective_order sum; ///< Of gradients: an all_reduce, or a reduce_scatter.
   /// Of the parameters that each replica has updated; absent if each updates them all.
   std::optional<collective_order> gather = {};
+
+  const collective_order& order_of(exchange_step step) const {
+    return step == exchange_step::sum ? sum : *gather;
+  }
 };
 
 /// Every exchange there is.

@@ -19,6 +19,12 @@ struct bucket_share {
   std::int64_t end(std::int64_t values) const { return values * (index + 1) / count; }
 };
 
+/// What arrays a bucket's values are given in.
+enum class bucket_extent : std::uint8_t {
+  whole,
+  share, ///< The share alone, from its beginning on.
+};
+
 /// Values of one parameter that stand side by side in a bucket.
 struct parameter_part {
   std::size_t bucket;
@@ -27,7 +33,14 @@ struct parameter_part {
   bool of_matrix; ///< Not of a bias or of the gain of a norm.
   bool of_shard;  ///< Other tensor shards have other parts of the parameter.
 
+  std::int64_t share_begin; ///< Where the share begins in the bucket.
+
   std::int64_t values() const { return end - begin; }
+
+  /// Where it begins in such an array.
+  std::int64_t place(bucket_extent extent) const {
+    return extent == bucket_extent::whole ? begin : begin - share_begin;
+  }
 };
 
 /// The parameters in a share of some layers' buckets, in the model's order.
@@ -38,6 +51,7 @@ std::vector<parameter_part> parts_of(const layer_list<float>& layers,
 /// have alike
 std::vector<double> squares_of(const std::vector<parameter_part>& parts,
                                const std::vector<const float*>& buckets,
-                               bool shards_only = false);
+                               bool shards_only = false,
+                               bucket_extent extent = bucket_extent::whole);
 
 } // namespace troupe

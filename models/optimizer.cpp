@@ -70,8 +70,13 @@ std::int64_t optimizer::state_values(const optimizer_options& options,
 
 optimizer::optimizer(const optimizer_options& options, const layer_list<float>& layers,
                      std::int64_t total_samples, memory_account& account,
-                     bucket_share share)
-  : options_(options), parts_(parts_of(layers, share)), total_samples_(total_samples) {
+                     bucket_share share, bucket_extent gradients,
+                     bucket_extent parameters)
+  : options_(options),
+    parts_(parts_of(layers, share)),
+    gradients_(gradients),
+    parameters_(parameters),
+    total_samples_(total_samples) {
   const int copies = state_size(options);
   for (int i = 0; i < copies; ++i) {
     moments_[i] = tensor_memory{state_values(options, layers, share) / copies, account};
@@ -93,9 +98,9 @@ void optimizer::update(std::int64_t samples, double factor,
   for (const auto& p : parts_) {
     const bool decays = p.of_matrix || !options_.decay_only_matrices;
     const double decay = decays ? options_.weight_decay : 0;
-    const auto* gradient = gradients[p.bucket] + p.begin;
-    const auto* before = from[p.bucket] + p.begin;
-    auto* after = to[p.bucket] + p.begin;
+    const auto* gradient = gradients[p.bucket] + p.place(gradients_);
+    const auto* before = from[p.bucket] + p.place(parameters_);
+    auto* after = to[p.bucket] + p.place(parameters_);
     if (options_.kind == optimizer_kind::adamw)
       adamw({rate, options_.beta1, options_.beta2, options_.epsilon, decay, updates_},
             scale, gradient, before, after, moments_[0].data() + state,

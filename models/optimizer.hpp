@@ -55,16 +55,18 @@ public:
   /// \param total_samples of the run, for the rate schedule
   optimizer(const optimizer_options& options, const layer_list<float>& layers,
             std::int64_t total_samples, memory_account& account,
-            bucket_share share = {});
+            bucket_share share = {}, bucket_extent gradients = bucket_extent::whole,
+            bucket_extent parameters = bucket_extent::whole);
 
   /// Sums of squares of the gradients in the share, in the model's order.
   std::vector<double> squares(const std::vector<const float*>& gradients,
                               bool shards_only = false) const {
-    return squares_of(parts_, gradients, shards_only);
+    return squares_of(parts_, gradients, shards_only, gradients_);
   }
 
   /// One update: in the share, `to` becomes what `from` and the gradient, summed over
-  /// `samples` samples, make of it. `to` may be `from`. All are whole buckets.
+  /// `samples` samples, make of it. `to` may be `from`. All have the extents
+  /// that the optimizer was made for.
   /// \param factor of clipping
   void update(std::int64_t samples, double factor,
               const std::vector<const float*>& gradients,
@@ -84,6 +86,7 @@ public:
 private:
   optimizer_options options_;
   std::vector<parameter_part> parts_;
+  bucket_extent gradients_, parameters_;
   std::int64_t total_samples_;
   std::int64_t samples_ = 0;
   std::int64_t updates_ = 0;

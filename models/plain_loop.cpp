@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace troupe {
 
@@ -34,6 +35,8 @@ public:
       plan.weights(first_layer + i, initial[i].data());
     for (int r = 0; r < plan.replicas; ++r)
       sums_.push_back(new_buckets());
+    for (int d = 0; d < plan.directions && plan.sum_microbatch; ++d)
+      totals_.push_back(new_buckets());
     const auto sizes = layers_.sizes(plan.batches.largest());
     output_ = {sizes.output, account};
     input_gradient_ = {layers_.is_first() ? 0 : sizes.input, account};
@@ -59,8 +62,33 @@ public:
     return p;
   }
 
+  /// Adds what the replicas have of a microbatch each to the totals.
+  void add_microbatch(const plain_plan& plan, bool first_of_sum) {
+    for (std::size_t d = 0; d < totals_.size(); ++d)
+      for (std::size_t b = 0; b < totals_[d].size(); ++b) {
+        std::vector<float*> arrays;
+        for (auto r = d; r < sums_.size(); r += totals_.size())
+          arrays.push_back(sums_[r][b].data());
+        const auto n = totals_[d][b].values();
+        plan.sum_microbatch(arrays, n);
+        auto* const total = totals_[d][b].data();
+        for (std::int64_t i = 0; i < n; ++i)
+          total[i] = first_of_sum ? arrays[0][i] : total[i] + arrays[0][i];
+      }
+  }
+
   /// Adds the replicas' sums into the first.
   void add_replicas(const plain_plan& plan) {
+    if (plan.sum_microbatch) {
+      for (std::size_t b = 0; b < totals_.front().size(); ++b) {
+        std::vector<float*> arrays;
+        for (auto& total : totals_)
+          arrays.push_back(total[b].data());
+        add_in_order(arrays, totals_.front()[b].values());
+        std::copy_n(arrays[0], totals_.front()[b].values(), sums_[0][b].data());
+      }
+      return;
+    }
     for (std::size_t b = 0; b < sums_.front().size(); ++b) {
       std::vector<float*> arrays;
       for (auto& sum : sums_)
@@ -122,7 +150,8 @@ private:
   optimizer optimizer_;
   std::vector<std::vector<parameter_part>> shares_; // that squares are summed in
   std::map<int, buckets> versions_;
-  std::vector<buckets> sums_; // a replica each
+  std::vector<buckets> sums_;   // a replica each
+  std::vector<buckets> totals_; // a direction each, of microbatches summed before
   tensor_memory output_, input_gradient_, stash_, scratch_;
 };
 
@@ -147,9 +176,12 @@ public:
   trained run() {
     for (int first = 0; first < total_; first += update_size_) {
       const int next = std::min(first + update_size_, total_);
-      for (int replica = 0; replica < plan_.replicas; ++replica)
-        for (int k = first; k < next; ++k)
-          train_on(replica, k);
+      if (plan_.sum_microbatch)
+        train_together(first, next);
+      else
+        for (int replica = 0; replica < plan_.replicas; ++replica)
+          for (int k = first; k < next; ++k)
+            train_on(replica, k);
       update(next);
     }
     for (const auto& stage : stages_)
@@ -177,6 +209,23 @@ private:
   int version_of(std::size_t stage, int k) const {
     return plan_.reads ? plan_.reads(static_cast<int>(stage), k)
                        : stages_[stage].newest();
+  }
+
+  /// The replicas' microbatches [first, next), those of one place side by side.
+  void train_together(int first, int next) {
+    std::vector<std::vector<double>> losses(static_cast<std::size_t>(plan_.replicas));
+    for (int k = first; k < next; ++k) {
+      for (int replica = 0; replica < plan_.replicas; ++replica) {
+        train_on(replica, k);
+        losses[static_cast<std::size_t>(replica)].push_back(std::exchange(loss_, 0));
+      }
+      for (auto& stage : stages_)
+        stage.add_microbatch(plan_, k == first);
+      replica_begins_.assign(replica_begins_.size(), true);
+    }
+    for (const auto& of_replica : losses)
+      for (const double loss : of_replica)
+        loss_ += loss;
   }
 
   /// The k-th microbatch of a replica.

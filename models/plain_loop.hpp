@@ -30,6 +30,12 @@ struct plain_plan {
   optimizer_options optimizer;
   /// Equal shares of every bucket whose squares are summed apart for a norm.
   int norm_shares = 1;
+  /// If there is one, gradients are summed over data replicas microbatch by microbatch:
+  /// replicas r, r + directions, ... have theirs of one microbatch each in n values of
+  /// arrays, and it leaves the sum in the first. Those of several microbatches are
+  /// added then, and those of the directions at last.
+  int directions = 1;
+  std::function<void(const std::vector<float*>& arrays, std::int64_t n)> sum_microbatch;
   weight_source weights;
   int threads = 1;
   /// Called with the loss of each minibatch after its update.

@@ -120,8 +120,13 @@ loss_sum slice<Scalar>::forward(const pass<Scalar>& p) const {
   const auto at = place(p.samples, ends);
   for (std::size_t i = 0; i < layers_.size(); ++i)
     layers_[i]->forward(frame_of(p, i, at));
-  if (!last_)
-    return {};
+  return last_ ? loss_of(p, at) : loss_sum{};
+}
+
+/// Turns logits into their gradient.
+template <class Scalar>
+loss_sum slice<Scalar>::loss_of(const pass<Scalar>& p,
+                                const std::vector<places>& at) const {
   const auto predictions = p.samples * rows_;
   auto* const logits = p.stash + at.back().output;
   return cross_entropy<Scalar>::forward(dense(logits, predictions, classes_), p.labels,
@@ -188,8 +193,11 @@ template <class Scalar>
 void slice<Scalar>::close(pass_pieces<Scalar>& pieces) {
   if (pieces.back().then.what == shard_collective<Scalar>::kind::none)
     return;
-  pieces.emplace_back().share = 0;
-  pieces.back().run = [] {};
+  const int layer = pieces.back().layer;
+  auto& last = pieces.emplace_back();
+  last.layer = layer;
+  last.share = 0;
+  last.run = [] {};
 }
 
 template <class Scalar>
@@ -204,6 +212,7 @@ void slice<Scalar>::add_pieces(pass_pieces<Scalar>& to, layer_pass what,
   const auto* const l = layers_[layer].get();
   for (int piece = 0; piece < l->pieces(); ++piece) {
     auto& next = to.emplace_back();
+    next.layer = static_cast<int>(layer);
     next.share = piece == 0 ? share_of(layer) : 0;
     next.run = [l, what, piece, p, f] {
       what == layer_pass::forward ? l->forward(f, piece) : l->input_gradient(f, piece);
@@ -217,6 +226,15 @@ void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
                              loss_sum& loss) const {
   slice_sizes ends;
   const auto at = place(p->samples, ends);
+  if (shard_.count == 1) {
+    auto& last = to.back();
+    last.run = [this, p, at, &loss, before = std::move(last.run)] {
+      before();
+      loss = loss_of(*p, at);
+    };
+    return;
+  }
+  const int top = static_cast<int>(layers_.size()) - 1;
   const auto predictions = p->samples * rows_;
   const auto logits =
     dense(p->stash + at.back().output, predictions, layers_.back()->output() / rows_);
@@ -225,12 +243,14 @@ void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
   const auto count = cross_entropy<Scalar>::facts(predictions);
   const auto first = shard_.first(classes_);
   auto& tell = to.emplace_back();
+  tell.layer = top;
   tell.share = 0;
   tell.run = [p, logits, first, own = facts + shard_.index * count] {
     cross_entropy<Scalar>::tell(logits, first, p->labels, own, *p->threads);
   };
   tell.then = {shard_collective<Scalar>::kind::gather, facts, shard_.count * count};
   auto& finish = to.emplace_back();
+  finish.layer = top;
   finish.share = 0;
   finish.run = [p, logits, first, facts, row_losses, &loss, this] {
     loss = cross_entropy<Scalar>::finish(
@@ -240,8 +260,9 @@ void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
 }
 
 template <class Scalar>
-pass_pieces<Scalar> slice<Scalar>::forward_pieces(shared_pass p, loss_sum& loss) const {
-  if (shard_.count == 1)
+pass_pieces<Scalar> slice<Scalar>::forward_pieces(shared_pass p, loss_sum& loss,
+                                                  bool by_layer) const {
+  if (shard_.count == 1 && !by_layer)
     return one_piece([this, p, &loss] { loss = forward(*p); });
   slice_sizes ends;
   const auto at = place(p->samples, ends);
@@ -274,8 +295,9 @@ pass_pieces<Scalar> slice<Scalar>::backward_pieces(shared_pass p, bool by_layer)
 }
 
 template <class Scalar>
-pass_pieces<Scalar> slice<Scalar>::input_gradient_pieces(shared_pass p) const {
-  if (shard_.count == 1)
+pass_pieces<Scalar> slice<Scalar>::input_gradient_pieces(shared_pass p,
+                                                         bool by_layer) const {
+  if (shard_.count == 1 && !by_layer)
     return one_piece([this, p] { input_gradient(*p); });
   slice_sizes ends;
   const auto at = place(p->samples, ends);
@@ -287,10 +309,26 @@ pass_pieces<Scalar> slice<Scalar>::input_gradient_pieces(shared_pass p) const {
 }
 
 template <class Scalar>
-pass_pieces<Scalar> slice<Scalar>::weight_gradient_pieces(shared_pass p) const {
-  auto result = one_piece([this, p] { weight_gradient(*p); });
-  for (auto i = layers_.size(); i-- > 0;)
-    result.back().completes.push_back(static_cast<int>(i));
+pass_pieces<Scalar> slice<Scalar>::weight_gradient_pieces(shared_pass p,
+                                                          bool by_layer) const {
+  if (!by_layer) {
+    auto result = one_piece([this, p] { weight_gradient(*p); });
+    for (auto i = layers_.size(); i-- > 0;)
+      result.back().completes.push_back(static_cast<int>(i));
+    return result;
+  }
+  slice_sizes ends;
+  const auto at = place(p->samples, ends);
+  pass_pieces<Scalar> result;
+  for (auto i = layers_.size(); i-- > 0;) {
+    auto& piece = result.emplace_back();
+    piece.layer = static_cast<int>(i);
+    piece.share = share_of(i);
+    piece.run = [l = layers_[i].get(), f = frame_of(*p, i, at)] {
+      l->weight_gradient(f);
+    };
+    piece.completes = {static_cast<int>(i)};
+  }
   return result;
 }
 

@@ -45,6 +45,7 @@ struct pass {
 /// or whoever waits for the gradients of a layer.
 template <class Scalar>
 struct pass_piece {
+  int layer = -1;   ///< Of the slice, if it is of one alone.
   double share = 1; ///< Of the pass's operations.
   std::function<void()> run = {};
   shard_collective<Scalar> then = {};
@@ -96,13 +97,13 @@ public:
   // The same passes in pieces, to be run one after another: as few as tensor shards
   // allow, or if it is asked for one a layer. What they are made of outlives them.
   pass_pieces<Scalar> forward_pieces(std::shared_ptr<const pass<Scalar>> p,
-                                     loss_sum& loss) const;
+                                     loss_sum& loss, bool by_layer) const;
   pass_pieces<Scalar> backward_pieces(std::shared_ptr<const pass<Scalar>> p,
                                       bool by_layer) const;
-  pass_pieces<Scalar>
-  input_gradient_pieces(std::shared_ptr<const pass<Scalar>> p) const;
-  pass_pieces<Scalar>
-  weight_gradient_pieces(std::shared_ptr<const pass<Scalar>> p) const;
+  pass_pieces<Scalar> input_gradient_pieces(std::shared_ptr<const pass<Scalar>> p,
+                                            bool by_layer) const;
+  pass_pieces<Scalar> weight_gradient_pieces(std::shared_ptr<const pass<Scalar>> p,
+                                             bool by_layer) const;
 
 private:
   using shared_pass = std::shared_ptr<const pass<Scalar>>;
@@ -121,6 +122,7 @@ private:
   double share_of(std::size_t layer) const;
   void add_pieces(pass_pieces<Scalar>& to, layer_pass what, std::size_t layer,
                   const shared_pass& p, const frame<Scalar>& f) const;
+  loss_sum loss_of(const pass<Scalar>& p, const std::vector<places>& at) const;
   void add_loss(pass_pieces<Scalar>& to, const shared_pass& p, loss_sum& loss) const;
   std::int64_t largest_scratch(std::int64_t samples) const;
   std::int64_t largest_kept(std::int64_t samples) const;

@@ -90,7 +90,7 @@ private:
 TEST_CASE("data replicas are proved right under every schedule and exchange",
           "[replicas]") {
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
-  const auto exchange = GENERATE("naive", "tree", "ring", "halving", "zero1");
+  const auto exchange = GENERATE("naive", "tree", "ring", "halving", "zero1", "zero2", "zero3");
   for (const auto& entry : catalog())
     for (const int data : data_sizes)
       for (const int stages : {1, 2, 4}) {
@@ -111,7 +111,7 @@ TEST_CASE("updates of several microbatches a replica are proved right", "[replic
 TEST_CASE("data replicas clip by one global norm, or one a stage", "[replicas]") {
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
   const auto* const name = GENERATE("gpipe", "1f1b", "chimera", "2bw");
-  const auto* const exchange = GENERATE("ring", "zero1");
+  const auto* const exchange = GENERATE("ring", "zero1", "zero2", "zero3");
   const auto scope = GENERATE(clip_scope::network, clip_scope::stage);
   auto plan =
     replicated(tiny::training_of(*find_schedule(name), {2, 4, 3}, clock), 2, exchange);

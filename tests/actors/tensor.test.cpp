@@ -63,7 +63,7 @@ TEST_CASE("tensor shards train what one device would", "[tensor]") {
 
 TEST_CASE("tensor shards work together with stages, replicas and ZeRO", "[tensor]") {
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
-  const auto* const exchange = GENERATE("halving", "zero1");
+  const auto* const exchange = GENERATE("halving", "zero1", "zero2", "zero3");
   const auto* const name = GENERATE("1f1b", "chimera", "pipedream");
   auto plan = sharded(*find_schedule(name), {2, 4, 3}, 2, clock, 2, exchange);
   plan.link = {.latency = 100'000, .bytes_per_second = 1e6};
@@ -73,7 +73,7 @@ TEST_CASE("tensor shards work together with stages, replicas and ZeRO", "[tensor
 TEST_CASE("tensor shards clip by one norm, which counts what all have once",
           "[tensor]") {
   const auto scope = GENERATE(clip_scope::network, clip_scope::stage);
-  const auto* const exchange = GENERATE("ring", "zero1");
+  const auto* const exchange = GENERATE("ring", "zero1", "zero2", "zero3");
   auto plan = sharded(*find_schedule("1f1b"), {2, 4, 3}, 2, clock_kind::virtual_time, 2,
                       exchange);
   plan.work->optimizer.clip = 0.05;

@@ -119,14 +119,14 @@ outcome train(int shards, bool split_backward) {
     run(result);
   };
   for (auto* stage : {&low, &high})
-    all(*stage, [](member& m) { return m.layers.forward_pieces(m.p, m.loss); });
+    all(*stage, [](member& m) { return m.layers.forward_pieces(m.p, m.loss, false); });
   for (auto* stage : {&high, &low}) {
     if (!split_backward) {
       all(*stage, [](member& m) { return m.layers.backward_pieces(m.p, false); });
       continue;
     }
-    all(*stage, [](member& m) { return m.layers.input_gradient_pieces(m.p); });
-    all(*stage, [](member& m) { return m.layers.weight_gradient_pieces(m.p); });
+    all(*stage, [](member& m) { return m.layers.input_gradient_pieces(m.p, false); });
+    all(*stage, [](member& m) { return m.layers.weight_gradient_pieces(m.p, false); });
   }
   outcome result{high[0].loss.loss, high[0].loss.correct, {}};
   for (int l = 0; l < layers; ++l) {
