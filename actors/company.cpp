@@ -4,6 +4,7 @@
 #include "actors/data_source.hpp"
 #include "actors/notice_board.hpp"
 #include "actors/optimizer_shard.hpp"
+#include "actors/rank_memory.hpp"
 #include "actors/recorder.hpp"
 #include "actors/scheduler.hpp"
 #include "actors/stage.hpp"
@@ -47,7 +48,7 @@ struct rank_resources {
     // nop
   }
 
-  memory_account memory;
+  rank_memory memory;
   team threads;
   std::unique_ptr<device> computer;
 };
@@ -62,7 +63,7 @@ public:
     equip_ranks();
     equip_stages();
     for (const auto& rank : ranks_)
-      allocations_at_start_ += rank->memory.allocations();
+      allocations_at_start_ += rank->memory.all().allocations();
   }
 
   run_result run();
@@ -176,8 +177,8 @@ void company::equip_stages() {
   if (!plan_->work)
     return;
   for (int r = 0; r < pipelines(); ++r) {
-    data_[static_cast<std::size_t>(r)] =
-      std::make_shared<data_pools>(*plan_, at(r, 0), rank_of_stage(at(r, 0)).memory);
+    data_[static_cast<std::size_t>(r)] = std::make_shared<data_pools>(
+      *plan_, at(r, 0), rank_of_stage(at(r, 0)).memory.of(memory_use::activations));
     std::shared_ptr<pool> below;
     for (int s = 0; s < stages(); ++s) {
       auto& rank = rank_of_stage(at(r, s));
@@ -194,18 +195,19 @@ void company::equip_stages() {
 
 void company::equip_optimizer(position where) {
   const auto& work = *plan_->work;
-  auto& account = rank_of_stage(where).memory;
+  auto& uses = rank_of_stage(where).memory;
+  auto& passing = uses.of(memory_use::passing);
   auto& memory = optimizers_[shard_index(where)];
   memory.state = std::make_shared<optimizer>(
-    work.optimizer, plan_->layers_of(where), work.batch * plan_->dims.steps, account,
-    plan_->share_of(where), plan_->extent_of(shared_out::gradients),
-    plan_->extent_of(shared_out::parameters));
+    work.optimizer, plan_->layers_of(where), work.batch * plan_->dims.steps,
+    uses.of(memory_use::optimizer), plan_->share_of(where),
+    plan_->extent_of(shared_out::gradients), plan_->extent_of(shared_out::parameters));
   if (plan_->sums_at_update())
     memory.sums =
-      std::make_shared<exchange_pools>(*plan_, where, exchange_step::sum, account);
+      std::make_shared<exchange_pools>(*plan_, where, exchange_step::sum, passing);
   if (plan_->gathers_at_update())
     memory.gathers =
-      std::make_shared<exchange_pools>(*plan_, where, exchange_step::gather, account);
+      std::make_shared<exchange_pools>(*plan_, where, exchange_step::gather, passing);
 }
 
 void company::spawn(caf::actor_system& system) {
@@ -491,16 +493,21 @@ run_result company::result_so_far() {
   result.samples = result.loss_samples.empty() ? 0 : result.loss_samples.back();
   for (const auto& rank : ranks_) {
     if (plan_->work) {
-      result.peak_bytes.push_back(rank->memory.peak());
-      result.reserved_bytes.push_back(rank->memory.reserved());
+      result.peak_bytes.push_back(rank->memory.all().peak());
+      auto& parts = result.peak_parts.emplace_back();
+      for (int use = 0; use < memory_uses; ++use)
+        parts[static_cast<std::size_t>(use)] =
+          rank->memory.of(static_cast<memory_use>(use)).peak();
+      result.reserved_bytes.push_back(rank->memory.all().reserved());
     }
-    result.late_allocations += rank->memory.allocations();
+    result.late_allocations += rank->memory.all().allocations();
   }
   result.late_allocations -= allocations_at_start_;
   result.envelopes = meter_.total();
   result.most_envelopes = meter_.most_at_once();
   for (int kind = 0; kind < traffic_kinds; ++kind)
-    result.bytes_moved.push_back(meter_.bytes(static_cast<traffic>(kind)));
+    result.bytes_moved[static_cast<std::size_t>(kind)] =
+      meter_.bytes(static_cast<traffic>(kind));
   return result;
 }
 

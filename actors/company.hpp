@@ -1,8 +1,11 @@
 #pragma once
 
+#include "actors/mail.hpp"
 #include "actors/plan.hpp"
+#include "actors/rank_memory.hpp"
 #include "actors/record.hpp"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,10 +23,11 @@ struct run_result {
   measures sums;            ///< On the run's clock.
   record actions;           ///< If the plan keeps it.
   std::vector<double> loss; ///< A minibatch each (a local rule: a microbatch).
-  std::vector<std::int64_t> loss_samples;   ///< Samples seen by then.
-  std::int64_t samples = 0;                 ///< Whose losses are all there.
-  std::vector<std::int64_t> peak_bytes;     ///< A rank; empty from a simulation.
-  std::vector<std::int64_t> reserved_bytes; ///< A rank; likewise.
+  std::vector<std::int64_t> loss_samples; ///< Samples seen by then.
+  std::int64_t samples = 0;               ///< Whose losses are all there.
+  std::vector<std::int64_t> peak_bytes;   ///< A rank; empty from a simulation.
+  std::vector<std::array<std::int64_t, memory_uses>> peak_parts; ///< Of each use alone.
+  std::vector<std::int64_t> reserved_bytes;                      ///< A rank; likewise.
 
   // If the plan keeps weights: buckets of all layers.
   std::vector<std::vector<float>> parameters;
@@ -33,8 +37,7 @@ struct run_result {
   std::int64_t envelopes = 0;        ///< Messages sent.
   std::int64_t most_envelopes = 0;   ///< Under way at once.
   std::int64_t late_allocations = 0; ///< Of tensor memory, after wiring.
-  std::vector<std::int64_t>
-    bytes_moved; ///< Of tensors in them, a kind of traffic each.
+  std::array<std::int64_t, traffic_kinds> bytes_moved{}; ///< Of tensors in them.
 };
 
 /// Why a plan cannot be run, with what is allowed, in one sentence; empty if it can.

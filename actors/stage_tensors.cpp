@@ -28,53 +28,57 @@ std::vector<buffer> acquire(const std::vector<std::unique_ptr<pool>>& pools) {
 } // namespace
 
 std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
-                                    memory_account& account) {
+                                    rank_memory& memory) {
   const auto sizes = pools_of(plan, where);
   return std::make_shared<pool>("messages above " + plan.name_of(where),
-                                sizes.boundary_slots, sizes.boundary, account);
+                                sizes.boundary_slots, sizes.boundary,
+                                memory.of(memory_use::activations));
 }
 
-stage_tensors::stage_tensors(const run_plan& plan, position where,
-                             memory_account& account, team& threads,
-                             std::shared_ptr<pool> below, std::shared_ptr<pool> above)
-  : stage_tensors(plan, where, pools_of(plan, where), account, threads,
-                  std::move(below), std::move(above)) {
+stage_tensors::stage_tensors(const run_plan& plan, position where, rank_memory& memory,
+                             team& threads, std::shared_ptr<pool> below,
+                             std::shared_ptr<pool> above)
+  : stage_tensors(plan, where, pools_of(plan, where), memory, threads, std::move(below),
+                  std::move(above)) {
   // nop
 }
 
 stage_tensors::stage_tensors(const run_plan& plan, position where,
-                             const stage_pools& sizes, memory_account& account,
+                             const stage_pools& sizes, rank_memory& memory,
                              team& threads, std::shared_ptr<pool> below,
                              std::shared_ptr<pool> above)
   : layers_(plan.slice_of(where, threads.size())),
     threads_(threads),
     below_(std::move(below)),
     above_(std::move(above)),
-    stashes_("stashes of " + plan.name_of(where), sizes.stashes, sizes.stash, account),
+    stashes_("stashes of " + plan.name_of(where), sizes.stashes, sizes.stash,
+             memory.of(memory_use::activations)),
     kept_("split backwards of " + plan.name_of(where), sizes.kept_slots, sizes.kept,
-          account),
+          memory.of(memory_use::activations)),
     to_shards_("messages to shards of " + plan.name_of(where), sizes.to_shards.buffers,
-               sizes.to_shards.values, account),
+               sizes.to_shards.values, memory.of(memory_use::passing)),
     sums_under_way_("gradients under way of " + plan.name_of(where), sizes.sums.buffers,
-                    sizes.sums.values, account),
+                    sizes.sums.values, memory.of(memory_use::passing)),
     gathers_under_way_("parameters under way of " + plan.name_of(where),
-                       sizes.gathers.buffers, sizes.gathers.values, account),
-    scratch_(sizes.scratch, account),
+                       sizes.gathers.buffers, sizes.gathers.values,
+                       memory.of(memory_use::passing)),
+    scratch_(sizes.scratch, memory.of(memory_use::passing)),
     share_(plan.share_of(where)),
     has_parameters_(plan.extent_of(shared_out::parameters)),
     has_gradients_(plan.extent_of(shared_out::gradients)),
     buckets_(pools_a_layer("weight versions of " + plan.name_of(where), sizes.versions,
-                           sizes.buckets, account)),
+                           sizes.buckets, memory.of(memory_use::parameters))),
     sums_(pools_a_layer("gradients of " + plan.name_of(where), 1, sizes.gradients,
-                        account)),
+                        memory.of(memory_use::gradients))),
     snapshots_(pools_a_layer("snapshots of " + plan.name_of(where), sizes.snapshots,
-                             sizes.buckets, account)),
+                             sizes.buckets, memory.of(memory_use::passing))),
     gradients_(acquire(sums_)) {
-  account.use(scratch_.bytes());
+  auto& passing = memory.of(memory_use::passing);
+  passing.use(scratch_.bytes());
   for (int i = 0; i < 2; ++i) {
-    gathered_[i] = {sizes.gathered, account};
-    whole_gradients_[i] = {sizes.whole_gradients, account};
-    account.use(gathered_[i].bytes() + whole_gradients_[i].bytes());
+    gathered_[i] = {sizes.gathered, passing};
+    whole_gradients_[i] = {sizes.whole_gradients, passing};
+    passing.use(gathered_[i].bytes() + whole_gradients_[i].bytes());
   }
   versions_[0] = acquire(buckets_);
   fill_initial(plan, where);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/rank_memory.hpp"
 #include "actors/stage_pools.hpp"
 #include "kernels/pool.hpp"
 #include "models/slice.hpp"
@@ -15,7 +16,7 @@ namespace troupe {
 
 /// The pool between a stage and the next: activations go up, gradients come back.
 std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
-                                    memory_account& account);
+                                    rank_memory& memory);
 
 /// The tensors of one replica of a stage: its parameters by version, the sum of its
 /// gradients, and what it keeps of each microbatch. All memory is taken when it is
@@ -24,7 +25,7 @@ class stage_tensors {
 public:
   /// \param below,above boundary pools to the previous and the next stage; null at the
   /// ends
-  stage_tensors(const run_plan& plan, position where, memory_account& account,
+  stage_tensors(const run_plan& plan, position where, rank_memory& memory,
                 team& threads, std::shared_ptr<pool> below,
                 std::shared_ptr<pool> above);
 
@@ -93,7 +94,7 @@ public:
 
 private:
   stage_tensors(const run_plan& plan, position where, const stage_pools& sizes,
-                memory_account& account, team& threads, std::shared_ptr<pool> below,
+                rank_memory& memory, team& threads, std::shared_ptr<pool> below,
                 std::shared_ptr<pool> above);
 
   /// What is kept of one microbatch.

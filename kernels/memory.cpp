@@ -18,6 +18,8 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 void memory_account::allocated(std::int64_t bytes) {
   ++allocations_;
   reserved_ += bytes;
+  if (whole_ != nullptr)
+    whole_->allocated(bytes);
 }
 
 void memory_account::use(std::int64_t bytes) {
@@ -25,6 +27,14 @@ void memory_account::use(std::int64_t bytes) {
   for (auto most = peak_.load(); now > most;)
     if (peak_.compare_exchange_weak(most, now))
       break;
+  if (whole_ != nullptr)
+    whole_->use(bytes);
+}
+
+void memory_account::release(std::int64_t bytes) {
+  in_use_ -= bytes;
+  if (whole_ != nullptr)
+    whole_->release(bytes);
 }
 
 void tensor_memory::free_memory::operator()(float* memory) const {

@@ -6,12 +6,18 @@
 
 namespace troupe {
 
-/// Counts the tensor memory of one rank. Safe to use from several threads.
+/// Counts the tensor memory of one rank, or what of it serves one use. Safe to use from
+/// several threads.
 class memory_account {
 public:
+  /// \param whole counts it too; may be null
+  explicit memory_account(memory_account* whole = nullptr) : whole_(whole) {
+    // nop
+  }
+
   void allocated(std::int64_t bytes);
   void use(std::int64_t bytes);
-  void release(std::int64_t bytes) { in_use_ -= bytes; }
+  void release(std::int64_t bytes);
 
   /// How often memory was taken from the system, and how much.
   std::int64_t allocations() const { return allocations_; }
@@ -21,6 +27,7 @@ public:
   std::int64_t peak() const { return peak_; }
 
 private:
+  memory_account* whole_;
   std::atomic<std::int64_t> allocations_ = 0;
   std::atomic<std::int64_t> reserved_ = 0;
   std::atomic<std::int64_t> in_use_ = 0;

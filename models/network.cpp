@@ -130,6 +130,14 @@ std::vector<const parameter*> network<Scalar>::parameters() const {
   return result;
 }
 
+template <class Scalar>
+std::int64_t network<Scalar>::values() const {
+  std::int64_t result = 0;
+  for (const auto* p : parameters())
+    result += p->values();
+  return result;
+}
+
 std::string model_names() {
   return "gpt, lenet, mlp";
 }

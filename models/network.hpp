@@ -34,6 +34,9 @@ struct network {
 
   int units() const { return unit_of_layer.back() + 1; }
 
+  /// Values of all parameters.
+  std::int64_t values() const;
+
   /// All parameters, in the model's order.
   std::vector<const parameter*> parameters() const;
 };

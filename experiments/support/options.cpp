@@ -167,7 +167,7 @@ void add_output(CLI::App& app, options& o, const program_about& about) {
     app.add_option("--save", o.save, "safetensors file for the weights in the end")
       ->group(group);
   }
-  if (about.keeps || about.measures || about.exchanges)
+  if (about.keeps || about.measures || about.exchanges || about.tells)
     app.add_option("--json", o.json, "file for the results; - for standard output")
       ->group(group);
   if (about.keeps)

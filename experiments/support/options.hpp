@@ -84,6 +84,7 @@ struct program_about {
   bool has_all = false;  ///< Has --all.
   bool keeps = true;     ///< Has --save, --evaluate-every and --report.
   bool measures = false; ///< Chooses schedules, stages and steps itself.
+  bool tells = false;    ///< Has --json, though it keeps nothing else.
   /// Runs collectives and nothing else: has --ranks, --bytes and the like.
   bool exchanges = false;
   options defaults = {};

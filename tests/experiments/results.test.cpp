@@ -68,6 +68,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "ranks",
                                     "replicas",
                                     "exchange",
+                                    "bytes_moved",
                                     "tensor",
                                     "microbatches",
                                     "steps",

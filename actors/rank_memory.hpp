@@ -1,0 +1,38 @@
+#pragma once
+
+#include "kernels/memory.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace troupe {
+
+/// What a rank holds tensors for.
+enum class memory_use : std::uint8_t {
+  parameters,  ///< Of all versions.
+  gradients,   ///< Summed for the next update.
+  optimizer,   ///< Its state.
+  activations, ///< Of microbatches in flight, and their gradients.
+  passing,     ///< What is on its way, and what an action needs while it runs.
+};
+
+inline constexpr int memory_uses = 5;
+
+/// The tensor memory of a rank: all of it, and what each use has of it.
+class rank_memory {
+public:
+  memory_account& of(memory_use use) { return of_[static_cast<std::size_t>(use)]; }
+  const memory_account& of(memory_use use) const {
+    return of_[static_cast<std::size_t>(use)];
+  }
+
+  const memory_account& all() const { return all_; }
+
+private:
+  memory_account all_;
+  std::array<memory_account, memory_uses> of_{
+    memory_account{&all_}, memory_account{&all_}, memory_account{&all_},
+    memory_account{&all_}, memory_account{&all_}};
+};
+
+} // namespace troupe

@@ -1,0 +1,218 @@
+// memory: what each rank holds for, and sends, under each level of ZeRO
+
+#include "experiments/support/files.hpp"
+#include "experiments/support/session.hpp"
+#include "experiments/support/sharing.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <iostream>
+
+using namespace troupe;
+using nlohmann::ordered_json;
+
+namespace {
+
+/// A short run under one exchange.
+struct account_of_run {
+  run_plan plan;
+  run_result result;
+};
+
+int state_of(const run_plan& plan) {
+  return optimizer::state_size(plan.work->optimizer);
+}
+
+zero_bytes book_of(const run_plan& plan, int rank) {
+  return zero_in_fp32(static_cast<double>(parameters_of_rank(plan, rank)),
+                      state_of(plan), plan.data, plan.exchange->shares);
+}
+
+/// The ranks whose rows are told: those of the first data replica; others are alike.
+int ranks_told(const run_plan& plan) {
+  return plan.ranks() / plan.data;
+}
+
+double held(const run_result& result, int rank, memory_use use) {
+  return static_cast<double>(
+    result.peak_parts[static_cast<std::size_t>(rank)][static_cast<std::size_t>(use)]);
+}
+
+double held_for_training(const run_result& result, int rank) {
+  return held(result, rank, memory_use::parameters)
+         + held(result, rank, memory_use::gradients)
+         + held(result, rank, memory_use::optimizer);
+}
+
+double moved(const run_result& result, traffic kind) {
+  return static_cast<double>(result.bytes_moved[static_cast<std::size_t>(kind)]);
+}
+
+void print(std::FILE* out, const account_of_run& run) {
+  const auto& [plan, r] = run;
+  constexpr double mb = 1e6;
+  for (int rank = 0; rank < ranks_told(plan); ++rank) {
+    const double sum = held_for_training(r, rank), book = book_of(plan, rank).sum();
+    std::fprintf(out,
+                 "%-8s %4d  %10.3f %9.3f %9.3f %9.3f %9.3f %+6.2f%%  %11.3f %7.3f\n",
+                 rank == 0 ? std::string{plan.exchange->name}.c_str() : "", rank,
+                 held(r, rank, memory_use::parameters) / mb,
+                 held(r, rank, memory_use::gradients) / mb,
+                 held(r, rank, memory_use::optimizer) / mb, sum / mb, book / mb,
+                 (sum / book - 1) * 100, held(r, rank, memory_use::activations) / mb,
+                 held(r, rank, memory_use::passing) / mb);
+  }
+}
+
+void print_traffic(std::FILE* out, const account_of_run& run) {
+  const auto& [plan, r] = run;
+  const double steps = plan.dims.steps * 1e6;
+  const auto book = zero_traffic_of(plan);
+  std::fprintf(out, "%-8s  %11.3f %9.3f  %12.3f %9.3f\n",
+               std::string{plan.exchange->name}.c_str(),
+               moved(r, traffic::gradients) / steps, book.gradients / steps,
+               moved(r, traffic::parameters) / steps, book.parameters / steps);
+}
+
+void print_legend(std::FILE* out, const run_plan& plan) {
+  const auto parameters = static_cast<double>(plan.work->whole.values());
+  std::fprintf(
+    out,
+    "\nby the book, in fp32 with %d values of optimizer state a parameter, "
+    "P parameters a rank, N = %d:\n"
+    "  parameters 4P (zero3: /N), gradients 4P (zero2, zero3: /N), optimizer "
+    "%dP (zero1 to zero3: /N)\n"
+    "activations: of microbatches in flight, at most; passing: on its way or "
+    "while an action runs, at most\n"
+    "in mixed precision with Adam the whole model would take a rank, without "
+    "pipeline and tensor shards:\n",
+    state_of(plan), plan.data, 4 * state_of(plan));
+  const struct {
+    const char* formula;
+    shared_out shares;
+  } table[] = {{"16P", shared_out::nothing},
+               {"4P + 12P/N", shared_out::optimizer_state},
+               {"2P + 14P/N", shared_out::gradients},
+               {"16P/N", shared_out::parameters}};
+  for (const auto& [formula, shares] : table)
+    std::fprintf(out, "  %-10s = %10.3f MB\n", formula,
+                 zero_in_mixed_precision(parameters, plan.data, shares).sum() / 1e6);
+}
+
+ordered_json to_json(const account_of_run& run) {
+  const auto& [plan, r] = run;
+  auto ranks = ordered_json::array();
+  for (int rank = 0; rank < plan.ranks(); ++rank) {
+    const auto book = book_of(plan, rank);
+    ranks.push_back({{"parameters", held(r, rank, memory_use::parameters)},
+                     {"gradients", held(r, rank, memory_use::gradients)},
+                     {"optimizer", held(r, rank, memory_use::optimizer)},
+                     {"activations", held(r, rank, memory_use::activations)},
+                     {"passing", held(r, rank, memory_use::passing)},
+                     {"book",
+                      {{"parameters", book.parameters},
+                       {"gradients", book.gradients},
+                       {"optimizer", book.optimizer}}}});
+  }
+  const auto book = zero_traffic_of(plan);
+  return {
+    {"exchange", plan.exchange->name},
+    {"ranks", ranks},
+    {"moved",
+     {{"gradients", moved(r, traffic::gradients)},
+      {"parameters", moved(r, traffic::parameters)},
+      {"book", {{"gradients", book.gradients}, {"parameters", book.parameters}}}}}};
+}
+
+int complain(const std::string& what, int exit_code) {
+  std::cerr << "memory: " << what << '\n';
+  return exit_code;
+}
+
+/// Runs one exchange; the exit code if it does not end well.
+tl::expected<account_of_run, int> measure(const options& o,
+                                          const replica_exchange& by) {
+  auto one = o;
+  one.exchange = by.name;
+  const auto shared = set_up_training(one);
+  if (!shared)
+    return tl::unexpected{complain(shared.error(), 2)};
+  if (shared->runs.size() != 1)
+    return tl::unexpected{complain("name one schedule", 2)};
+  account_of_run run{shared->runs.front().plan, {}};
+  run.plan.interrupted = &interruption();
+  run.result = perform(run.plan);
+  if (run.result.how == ending::interrupted)
+    return tl::unexpected{130};
+  if (run.result.how == ending::failed)
+    return tl::unexpected{complain(run.result.failure, 1)};
+  return run;
+}
+
+int memory(const options& o) {
+  const output_files files{o};
+  if (const auto wrong = files.refusal(); !wrong.empty())
+    return complain(wrong, 2);
+  std::vector<account_of_run> runs;
+  for (const auto& exchange : exchange_catalog()) {
+    if (exchange.shares == shared_out::nothing && exchange.name != "ring")
+      continue; // every all_reduce leaves as much on a rank
+    auto run = measure(o, exchange);
+    if (!run)
+      return run.error();
+    runs.push_back(std::move(*run));
+  }
+  std::FILE* const out = o.results_on_stdout() ? stderr : stdout;
+  const auto& plan = runs.front().plan;
+  if (!o.quiet) {
+    std::fprintf(out,
+                 "%s of %lld parameters, %d data replicas, %d stages, tensor=%d, under "
+                 "%s; megabytes (10^6)\n\n"
+                 "exchange rank  parameters gradients optimizer       sum   by the book"
+                 "    activations passing\n",
+                 o.model.c_str(), static_cast<long long>(plan.work->whole.values()),
+                 plan.data, plan.dims.stages, plan.tensor, plan.sch.name.c_str());
+    for (const auto& run : runs)
+      print(out, run);
+    std::fprintf(out, "\nsent in a step, by all data replicas to each other\n"
+                      "exchange    gradients  the book    parameters  the book\n");
+    for (const auto& run : runs)
+      print_traffic(out, run);
+    print_legend(out, plan);
+  }
+  auto all = ordered_json::array();
+  for (const auto& run : runs)
+    all.push_back(to_json(run));
+  const ordered_json results{{"command", o.command},
+                             {"parameters", plan.work->whole.values()},
+                             {"steps", plan.dims.steps},
+                             {"runs", all}};
+  const auto text =
+    results.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  if (o.results_on_stdout())
+    std::cout << text;
+  else if (!o.json.empty())
+    if (const auto failed = write_file(o.json, text); !failed.empty())
+      return complain(failed, 1);
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const program_about about{
+    .name = "memory",
+    .description = "Measures in a short run what each rank holds for parameters, "
+                   "gradients, optimizer state and activations, and what data replicas "
+                   "send each other, under each level of ZeRO, beside its formulas.",
+    .keeps = false,
+    .tells = true,
+    .defaults = {.schedules = {"1f1b"},
+                 .stages = 1,
+                 .mesh = "data=4,pipe=1",
+                 .steps = 2,
+                 .clock = "virtual"},
+  };
+  return run_program(about, argc, argv, memory);
+}
