@@ -14,16 +14,21 @@ std::int64_t parameter::values() const {
 
 parameter columns_of(parameter whole, std::vector<parameter_cut::range> columns) {
   const auto whole_columns = whole.dims.back();
-  whole.cut = {whole_columns, {0, whole.values() / whole_columns}, std::move(columns)};
+  whole.cut = {
+    whole_columns, {0, whole.values() / whole_columns}, std::move(columns), 0};
   whole.dims.back() = 0;
   for (const auto& range : whole.cut->columns)
     whole.dims.back() += range.end - range.begin;
+  whole.cut->room = whole.values();
   return whole;
 }
 
-parameter rows_of(parameter whole, parameter_cut::range rows) {
-  whole.cut = {whole.dims.back(), rows, {{0, whole.dims.back()}}};
-  whole.dims.front() = rows.end - rows.begin;
+parameter rows_of(parameter whole, tensor_shard shard) {
+  const auto rows = whole.dims.front(), columns = whole.dims.back();
+  const auto most = (rows + shard.count - 1) / shard.count;
+  whole.cut = {
+    columns, {shard.first(rows), shard.last(rows)}, {{0, columns}}, most * columns};
+  whole.dims.front() = shard.part(rows);
   return whole;
 }
 
@@ -61,7 +66,7 @@ std::int64_t place_in_bucket(std::vector<parameter>& parameters) {
   std::int64_t end = 0;
   for (auto& p : parameters) {
     p.offset = end;
-    end += padded(p.values());
+    end += padded(p.cut ? p.cut->room : p.values());
   }
   return end;
 }

@@ -33,6 +33,9 @@ struct parameter_cut {
   std::int64_t whole_columns;
   range rows;
   std::vector<range> columns; ///< One behind another.
+  /// Values of the largest part that a shard has: all leave as much room for theirs, so
+  /// that what all have alike stands, and is summed among replicas, at the same places.
+  std::int64_t room;
 };
 
 /// A tensor of parameters: its name and orientation are those of the weight file.
@@ -53,9 +56,9 @@ struct parameter {
 };
 
 /// A tensor shard's part of a parameter: columns that stand one behind another in it,
-/// or rows. \pre it is whole
+/// as many for each shard; or its share of the rows. \pre it is whole
 parameter columns_of(parameter whole, std::vector<parameter_cut::range> columns);
-parameter rows_of(parameter whole, parameter_cut::range rows);
+parameter rows_of(parameter whole, tensor_shard shard);
 
 /// Copies a shard's part out of the whole parameter, or back into it.
 void take_part(const parameter& part, const float* whole, float* to);

@@ -221,10 +221,7 @@ std::string results_json(const options& o, const setup& shared,
   else if (trains)
     model = {{"name", m.model}};
   if (trains) {
-    std::int64_t parameters = 0;
-    for (const auto* p : runs.front().request->plan.work->whole.parameters())
-      parameters += p->values();
-    model["parameters"] = parameters;
+    model["parameters"] = runs.front().request->plan.work->whole.values();
     data = {{"name", o.data.substr(0, o.data.find(':'))},
             {"description", shared.data},
             {"batch", runs.front().request->plan.work->batch},

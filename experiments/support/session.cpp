@@ -124,11 +124,10 @@ private:
     if (options_.quiet || !shared_.runs.front().plan.work)
       return;
     const auto& plan = shared_.runs.front().plan;
-    std::int64_t parameters = 0;
-    for (const auto* p : plan.work->whole.parameters())
-      parameters += p->values();
-    out() << shared_.model.model << " of " << parameters << " parameters on "
-          << shared_.data << "; " << plan.dims.stages << " stages, "
+    out() << shared_.model.model << " of " << plan.work->whole.values()
+          << " parameters on " << shared_.data << "; " << plan.dims.stages
+          << " stages, "
+          << (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards, " : "")
           << (plan.data > 1 ? std::to_string(plan.data) + " data replicas, " : "")
           << plan.batches().microbatches << " microbatches, " << plan.dims.steps
           << (plan.dims.steps == 1 ? " step of " : " steps of ") << plan.work->batch

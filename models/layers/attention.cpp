@@ -146,7 +146,7 @@ private:
       {2 * width + first, 2 * width + last}};
     whole[attn] = columns_of(whole[attn], heads);
     whole[attn_bias] = columns_of(whole[attn_bias], heads);
-    whole[proj] = rows_of(whole[proj], {first, last});
+    whole[proj] = rows_of(whole[proj], dims.shard);
     return whole;
   }
 

@@ -56,9 +56,7 @@ private:
   static parameter words_of(const gpt_shape& dims) {
     const parameter whole{
       "transformer.wte.weight", {dims.words, dims.width}, beginning::normal, 0.02};
-    if (dims.shard.count == 1)
-      return whole;
-    return rows_of(whole, {dims.shard.first(dims.words), dims.shard.last(dims.words)});
+    return dims.shard.count == 1 ? whole : rows_of(whole, dims.shard);
   }
 
   gpt_shape dims_;

@@ -137,7 +137,7 @@ private:
                                     dims.shard.last(4 * width)};
     whole[up] = columns_of(whole[up], {some});
     whole[up_bias] = columns_of(whole[up_bias], {some});
-    whole[down] = rows_of(whole[down], some);
+    whole[down] = rows_of(whole[down], dims.shard);
     return whole;
   }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cmath>
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
@@ -59,7 +60,9 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
     "collectives --ranks 4096", "collectives --ranks 2,x", "collectives --bytes 5",
     "collectives --operation allreduce", "collectives --algorithm zigzag",
     "collectives --operation send --algorithm ring", "collectives --bandwidth -1",
-    "collectives --json /nowhere/r.json", "verify --schedule 2bw --microbatches 2");
+    "collectives --json /nowhere/r.json", "memory --schedules gpipe,1f1b",
+    "memory --mesh tensor=3", "memory --json /nowhere/r.json",
+    "compare --mesh data=2 --exchange zero4", "verify --schedule 2bw --microbatches 2");
   const auto wrong = run_program_in(folder, typed);
   INFO(typed << "\n" << wrong.err);
   CHECK(wrong.exit_code == 2);
@@ -233,6 +236,46 @@ TEST_CASE("a collective of one operation and algorithm runs alone", "[programs]"
                                           "--algorithm tree --json -");
   CHECK(ran.exit_code == 0);
   CHECK(json::parse(ran.out)["runs"].size() == 2);
+}
+
+TEST_CASE("memory measures every level of ZeRO beside its formulas", "[programs]") {
+  temporary_folder folder;
+  const auto ran = run_program_in(
+    folder, "memory --mesh data=2,pipe=2,tensor=2 --seq 8 --steps 1 --json r.json");
+  INFO(ran.err);
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.out, ContainsSubstring("by the book") && ContainsSubstring("zero3"));
+  const auto results = json::parse(content_of(folder.path() / "r.json"));
+  REQUIRE(results["runs"].size() == 4);
+  for (const auto& run : results["runs"]) {
+    CHECK(run["ranks"].size() == 8);
+    for (const auto& rank : run["ranks"])
+      for (const char* use : {"parameters", "gradients", "optimizer"}) {
+        const double measured = rank[use], book = rank["book"][use];
+        CHECK(std::abs(measured / book - 1) < 0.02);
+      }
+  }
+}
+
+TEST_CASE("weights saved under one mesh load under any other", "[programs]") {
+  temporary_folder folder;
+  const std::string here = " --quiet --evaluate-samples 10" + tiny;
+  const auto first =
+    run_program_in(folder, "train --mesh data=2,pipe=2,tensor=2 --exchange zero3 "
+                           "--schedule 1f1b --steps 2 --save a.safetensors"
+                             + here);
+  INFO(first.err);
+  REQUIRE(first.exit_code == 0);
+  const auto* const mesh =
+    GENERATE("pipe=1", "pipe=1,tensor=2", "data=4,pipe=2 --exchange zero1",
+             "data=2,pipe=2,tensor=2 --exchange zero2");
+  const auto second = run_program_in(
+    folder, "train --init a.safetensors --lr 0 --steps 1 --save b.safetensors --mesh "
+              + std::string{mesh} + here);
+  INFO(second.err);
+  REQUIRE(second.exit_code == 0);
+  CHECK((content_of(folder.path() / "a.safetensors")
+         == content_of(folder.path() / "b.safetensors")));
 }
 
 TEST_CASE("Ctrl-C and SIGTERM keep weights, results and traces", "[programs]") {
