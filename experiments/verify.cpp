@@ -159,7 +159,7 @@ std::vector<options> whole_catalog(const options& asked) {
       add("gpt", "chimera", stages, microbatches, microbatches + 1, "", "adamw");
   add("gpt", "all", 4, 8, 11, "3,1,3,1", "adamw");
   for (const char* exchange :
-       {"naive", "tree", "ring", "halving", "zero1", "zero2", "zero3"})
+       {"naive", "tree", "ring", "halving", "server", "zero1", "zero2", "zero3"})
     for (const int data : {2, 3, 4})
       for (const int stages : {1, 2, 4}) {
         if (stages != 2 && std::string{exchange} != "ring")

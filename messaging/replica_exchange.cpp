@@ -21,6 +21,12 @@ std::span<const replica_exchange> exchange_catalog() {
     replica_exchange{.name = "halving",
                      .idea = "an all_reduce by recursive halving and doubling",
                      .sum = halving_all_reduce()},
+    replica_exchange{.name = "server",
+                     .idea = "each is the parameter server of a share: it gets "
+                             "everyone's gradients of it and answers everyone's pull",
+                     .shares = shared_out::optimizer_state,
+                     .sum = naive_reduce_scatter(),
+                     .gather = naive_all_gather()},
     replica_exchange{
       .name = "zero1",
       .idea = "each updates a share of the parameters, whose optimizer state it "

@@ -8,6 +8,9 @@
 //
 // Arrays arrive in another order than they are added in, so all are held until the last
 // is there. A rank's own is among them, as a message to itself.
+//
+// reduce_scatter does the same with chunk s in place of the array for each rank s, and
+// all_gather sends back what came of it: each rank is the server of a chunk.
 
 #include "messaging/collective_catalog.hpp"
 
@@ -35,7 +38,55 @@ collective_step naive_step(int rank, int ranks, int index) {
           .use = from == 0 ? reception::copy : reception::add};
 }
 
+collective_step naive_chunk_step(int rank, int ranks, int index) {
+  auto step = naive_step(rank, ranks, index);
+  if (step.to != nobody)
+    step.sent = {step.to, 1};
+  step.received = {rank, 1};
+  return step;
+}
+
+collective_cost to_all_others(int ranks, double n) {
+  const double others = ranks - 1;
+  return {others, ranks * others, others * n, others > 0 ? n / ranks : 0,
+          others * n / ranks};
+}
+
+int one_a_rank(int ranks) {
+  return ranks;
+}
+
 } // namespace
+
+collective_order naive_reduce_scatter() {
+  return {.what = collective_operation::reduce_scatter,
+          .name = "naive",
+          .idea = "each chunk to its rank, summed in the order of ranks",
+          .chunks = one_a_rank,
+          .steps = [](int ranks) { return ranks > 1 ? 2 * ranks : 0; },
+          .step = naive_chunk_step,
+          .cost = to_all_others,
+          .growth = "time K, total K n, peak n/K"};
+}
+
+collective_order naive_all_gather() {
+  return {.what = collective_operation::all_gather,
+          .name = "naive",
+          .idea = "each rank's chunk to everyone",
+          .chunks = one_a_rank,
+          .steps = [](int ranks) { return ranks - 1; },
+          .step = [](int rank, int ranks, int index) -> collective_step {
+            const int from = (rank - index - 1 + ranks) % ranks;
+            return {.round = index,
+                    .to = (rank + index + 1) % ranks,
+                    .sent = {rank, 1},
+                    .from = from,
+                    .received = {from, 1},
+                    .use = reception::copy};
+          },
+          .cost = to_all_others,
+          .growth = "time K, total K n, peak n/K"};
+}
 
 collective_order naive_all_reduce() {
   return {.what = collective_operation::all_reduce,

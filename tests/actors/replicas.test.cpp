@@ -90,7 +90,8 @@ private:
 TEST_CASE("data replicas are proved right under every schedule and exchange",
           "[replicas]") {
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
-  const auto exchange = GENERATE("naive", "tree", "ring", "halving", "zero1", "zero2", "zero3");
+  const auto exchange =
+    GENERATE("naive", "tree", "ring", "halving", "server", "zero1", "zero2", "zero3");
   for (const auto& entry : catalog())
     for (const int data : data_sizes)
       for (const int stages : {1, 2, 4}) {

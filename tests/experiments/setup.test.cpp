@@ -131,7 +131,7 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
        o.mesh = "data=4", o.clock = "virtual", o.cost = "bandwidth=1e-6";
      },
      "292 years"},
-    {[](options& o) { o.exchange = "star"; }, "naive, tree, ring, halving, zero1"},
+    {[](options& o) { o.exchange = "star"; }, "naive, tree, ring, halving, server, zero1, zero2, zero3"},
     {[](options& o) { o.steps = 0; }, "at least 1"},
     {[](options& o) { o.epochs = 1; }, "synthetic data has no end"},
     {[](options& o) { o.split = "2,2"; }, "each of the 4 stages"},
