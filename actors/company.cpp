@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <optional>
 
 namespace troupe {
@@ -52,6 +53,27 @@ struct rank_resources {
   team threads;
   std::unique_ptr<device> computer;
 };
+
+/// Groups by where their first member stands.
+template <class Handle>
+using known_groups = std::map<std::size_t, group<Handle>>;
+
+/// Those who differ from `where` along one axis of the mesh alone: one list for all of
+/// them.
+template <class Handle, class Index>
+group<Handle> along(int position::*axis, int count, position where,
+                    const std::vector<Handle>& all, const Index& index,
+                    known_groups<Handle>& known) {
+  where.*axis = 0;
+  auto& list = known[index(where)];
+  if (!list) {
+    std::vector<Handle> members;
+    for (; where.*axis < count; ++(where.*axis))
+      members.push_back(all[index(where)]);
+    list = std::make_shared<const std::vector<Handle>>(std::move(members));
+  }
+  return list;
+}
 
 /// A run in the making.
 class company {
@@ -117,7 +139,7 @@ private:
   void equip_optimizer(position where);
   void spawn(caf::actor_system& system);
   void wire();
-  void wire_optimizer(position where);
+  void wire_optimizer(position where, known_groups<optimizer_shard_actor>& replicas);
   void wait_in_real_time(caf::actor_system& system);
   void wait_in_virtual_time(caf::actor_system& system);
   void serve_snapshots(caf::actor_system& system);
@@ -240,13 +262,17 @@ void company::spawn(caf::actor_system& system) {
 // The coordinator first: it must hear of whoever fails. First stages last: they begin.
 void company::wire() {
   post(meter_, coordinator_, actors_);
-  for_each_shard([this](position where) { wire_optimizer(where); });
+  known_groups<optimizer_shard_actor> optimizers;
+  for_each_shard([&](position where) { wire_optimizer(where, optimizers); });
+
   for (int rank = 0; rank < plan_->ranks(); ++rank) {
     scheduler_peers peers{{}, actors_.recorder, coordinator_};
     for (const auto& where : plan_->hosted_by(rank))
       peers.stages.push_back(actors_.stages[index(where)]);
     post(meter_, actors_.schedulers[static_cast<std::size_t>(rank)], std::move(peers));
   }
+  known_groups<stage_actor> shards, replicas;
+  const auto index = [this](position where) { return this->index(where); };
   for (int s = stages(); s-- > 0;)
     for (int r = 0; r < pipelines(); ++r) {
       const auto where = at(r, s);
@@ -256,12 +282,12 @@ void company::wire() {
         peers.previous = actors_.stages[index(at(r, s - 1))];
       if (s + 1 < stages())
         peers.next = actors_.stages[index(at(r, s + 1))];
-      for (int t = 0; t < plan_->tensor && plan_->tensor > 1; ++t)
-        peers.shards.push_back(
-          actors_.stages[index({where.data, where.replica, s, t})]);
-      for (int d = 0; d < plan_->data && plan_->shares_out(shared_out::gradients); ++d)
-        peers.others.push_back(
-          actors_.stages[index({d, where.replica, s, where.tensor})]);
+      if (plan_->tensor > 1)
+        peers.shards =
+          along(&position::tensor, plan_->tensor, where, actors_.stages, index, shards);
+      if (plan_->shares_out(shared_out::gradients))
+        peers.others =
+          along(&position::data, plan_->data, where, actors_.stages, index, replicas);
       peers.scheduler =
         actors_.schedulers[static_cast<std::size_t>(plan_->rank_of(where))];
       peers.optimizer = actors_.shards[shard_index(where)];
@@ -271,16 +297,20 @@ void company::wire() {
     }
 }
 
-void company::wire_optimizer(position where) {
+void company::wire_optimizer(position where,
+                             known_groups<optimizer_shard_actor>& replicas) {
   const auto shard = [&](position of) { return actors_.shards[shard_index(of)]; };
   optimizer_shard_peers peers{{}, {}, {}, coordinator_};
-  const auto group = plan_->norm_group(where);
-  for (const auto& member : group) // only the first needs them all
-    if (member == group.front() || where == group.front())
-      peers.shards.push_back(shard(member));
+  if (plan_->work && plan_->work->optimizer.clip > 0) {
+    const auto members = plan_->norm_group(where);
+    for (const auto& member : members) // only the first needs them all
+      if (member == members.front() || where == members.front())
+        peers.shards.push_back(shard(member));
+  }
   if (plan_->data > 1)
-    for (int d = 0; d < plan_->data; ++d)
-      peers.others.push_back(shard({d, 0, where.stage, where.tensor}));
+    peers.others = along(
+      &position::data, plan_->data, where, actors_.shards,
+      [this](position p) { return shard_index(p); }, replicas);
   for (int r = 0; r < directions(); ++r)
     peers.stages.push_back(
       actors_.stages[index({where.data, r, where.stage, where.tensor})]);

@@ -12,11 +12,13 @@ nanoseconds cost_table::at(op what, int stage) const {
   return values[values.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
 }
 
-cost_model costs_from(cost_table table, int tensor) {
-  return [table = std::move(table), tensor](const work& what) {
-    return what.kind < op_count
-             ? table.at(static_cast<op>(what.kind), what.stage) / tensor
-             : 0;
+cost_model costs_from(cost_table table, int tensor, int update_shares) {
+  return [table = std::move(table), tensor, update_shares](const work& what) {
+    if (what.kind >= op_count)
+      return nanoseconds{0};
+    const auto kind = static_cast<op>(what.kind);
+    const int parts = kind == op::update ? tensor * update_shares : tensor;
+    return table.at(kind, what.stage) / parts;
   };
 }
 

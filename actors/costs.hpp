@@ -16,9 +16,9 @@ struct cost_table {
   nanoseconds at(op what, int stage) const;
 };
 
-/// The costs of a table, a tensor shard's part of each. Work that is no op costs
-/// nothing.
-cost_model costs_from(cost_table table, int tensor = 1);
+/// The costs of a table: a tensor shard's part of each, and of updates a data replica's
+/// where they share them out. Work that is no op costs nothing.
+cost_model costs_from(cost_table table, int tensor = 1, int update_shares = 1);
 
 /// Floating-point operations of an update of so many values.
 double update_operations(std::int64_t values);

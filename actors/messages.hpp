@@ -10,6 +10,7 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/typed_actor.hpp>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -235,6 +236,10 @@ using coordinator_actor =
 // -- wiring: whom an actor may send to
 // --------------------------------------------------
 
+/// A list that all members of a group share; null if they are no group.
+template <class Handle>
+using group = std::shared_ptr<const std::vector<Handle>>;
+
 struct scheduler_peers {
   std::vector<stage_actor> stages; ///< In hosted_by's order.
   recorder_actor recorder;
@@ -242,12 +247,12 @@ struct scheduler_peers {
 };
 
 struct stage_peers {
-  data_source_actor data;          ///< For the first stage.
-  stage_actor previous;            ///< For all but the first.
-  stage_actor next;                ///< For all but the last.
-  std::vector<stage_actor> shards; ///< All tensor shards of the stage, if it is cut.
-  std::vector<stage_actor> others; ///< It in all data replicas, if they share it out.
-  scheduler_actor scheduler;       ///< Of its rank.
+  data_source_actor data;    ///< For the first stage.
+  stage_actor previous;      ///< For all but the first.
+  stage_actor next;          ///< For all but the last.
+  group<stage_actor> shards; ///< All tensor shards of the stage, if it is cut.
+  group<stage_actor> others; ///< It in all data replicas, if they share it out.
+  scheduler_actor scheduler; ///< Of its rank.
   optimizer_shard_actor optimizer;
   recorder_actor recorder;
   coordinator_actor coordinator;
@@ -257,7 +262,7 @@ struct optimizer_shard_peers {
   std::vector<stage_actor> stages; ///< The replicas of its stage.
   /// Those whose gradients one norm covers: for the first all, for others the first.
   std::vector<optimizer_shard_actor> shards;
-  std::vector<optimizer_shard_actor> others; ///< Of its stage in all data replicas.
+  group<optimizer_shard_actor> others; ///< Of its stage in all data replicas.
   coordinator_actor coordinator;
 };
 

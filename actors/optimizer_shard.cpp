@@ -269,7 +269,7 @@ void take(self_pointer self, const mail::update_request& part) {
 void ship_all(self_pointer self, std::vector<collective_message> all) {
   auto& state = self->state;
   for (auto& what : all) {
-    const auto& to = state.peers.others[static_cast<std::size_t>(what.to)];
+    const auto& to = (*state.peers.others)[static_cast<std::size_t>(what.to)];
     const auto kind = state.core->sums(what) ? traffic::gradients : traffic::parameters;
     const auto bytes = what.bytes();
     ship(self, state.shared, kind, bytes, *state.to_others, to, std::move(what));

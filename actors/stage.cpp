@@ -51,13 +51,13 @@ void send_out(self_pointer self) {
   auto& state = self->state;
   auto [to_shards, to_replicas] = state.core->take_outbox();
   for (auto& what : to_shards) {
-    const auto& to = state.peers.shards[static_cast<std::size_t>(what.to)];
+    const auto& to = (*state.peers.shards)[static_cast<std::size_t>(what.to)];
     const auto bytes = what.bytes();
     ship(self, state.shared, traffic::tensor, bytes, *state.to_shards, to,
          std::move(what));
   }
   for (auto& [step, what] : to_replicas) {
-    const auto& to = state.peers.others[static_cast<std::size_t>(what.to)];
+    const auto& to = (*state.peers.others)[static_cast<std::size_t>(what.to)];
     const auto bytes = what.bytes();
     ship(self, state.shared,
          step == exchange_step::sum ? traffic::gradients : traffic::parameters, bytes,

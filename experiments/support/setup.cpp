@@ -355,6 +355,9 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
           count < 1 || count > 10'000 || count != std::floor(count))
         return problem{std::string{"--cost: "} + key
                        + " is a whole number from 1 to 10,000"};
+  if (given.contains("buckets") && given.contains("sums")
+      && given["buckets"][0] * given["sums"][0] > 10'000)
+    return problem{"--cost: buckets times sums is from 1 to 10,000"};
   const auto single = [&](const char* key) {
     return given.contains(key) ? given[key][0] : 0.0;
   };
@@ -425,7 +428,7 @@ tl::expected<setup, std::string> set_up_simulation(const options& o) {
   if (auto wrong = outlasts_clock(*cost, *plan); !wrong.empty())
     return problem{wrong};
   plan->clock = clock_kind::virtual_time;
-  plan->cost = costs_from(cost->actions, plan->tensor);
+  plan->cost = costs_from(cost->actions, plan->tensor, plan->share_of({}).count);
   plan->link = cost->messages;
   return with_requests({}, o, *plan);
 }
@@ -507,8 +510,9 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
   if (auto wrong = outlasts_clock(*cost, *plan); !o.cost.empty() && !wrong.empty())
     return problem{wrong};
   plan->clock = *clock;
-  plan->cost =
-    o.cost.empty() ? costs_by_operations() : costs_from(cost->actions, plan->tensor);
+  plan->cost = o.cost.empty()
+                 ? costs_by_operations()
+                 : costs_from(cost->actions, plan->tensor, plan->share_of({}).count);
   plan->link = cost->messages;
   plan->threads = std::max(threads, 1);
   plan->stall_timeout =

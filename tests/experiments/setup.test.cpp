@@ -86,7 +86,8 @@ TEST_CASE("a mesh is data replicas and stages", "[setup]") {
 TEST_CASE("costs that make no sense are refused with what does", "[setup]") {
   for (const char* text : {"F", "F=", "F=x", "F=-1", "F=nan", "G=1", "F=1,F=2", "F=1/"})
     CHECK_THAT(cost_refusal(text), ContainsSubstring("write F=1,B=2 in milliseconds"));
-  for (const char* text : {"buckets=0", "buckets=1.5", "buckets=1e9"})
+  for (const char* text :
+       {"buckets=0", "buckets=1.5", "buckets=1e9", "sums=0", "buckets=1000,sums=1000"})
     CHECK_THAT(cost_refusal(text), ContainsSubstring("from 1 to 10,000"));
   CHECK_THAT(cost_refusal("F=1/2"), ContainsSubstring("one for each of the 4 stages"));
   CHECK_THAT(cost_refusal("latency=1/2/1/1"), ContainsSubstring("one value"));
@@ -131,7 +132,8 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
        o.mesh = "data=4", o.clock = "virtual", o.cost = "bandwidth=1e-6";
      },
      "292 years"},
-    {[](options& o) { o.exchange = "star"; }, "naive, tree, ring, halving, server, zero1, zero2, zero3"},
+    {[](options& o) { o.exchange = "star"; },
+     "naive, tree, ring, halving, server, zero1, zero2, zero3"},
     {[](options& o) { o.steps = 0; }, "at least 1"},
     {[](options& o) { o.epochs = 1; }, "synthetic data has no end"},
     {[](options& o) { o.split = "2,2"; }, "each of the 4 stages"},
