@@ -11,6 +11,7 @@
 #include "actors/stage_pools.hpp"
 #include "actors/stall.hpp"
 #include "actors/warm_sharing.hpp"
+#include "actors/whole_weights.hpp"
 #include "schedules/bounds.hpp"
 
 #include <caf/actor_system.hpp>
@@ -20,7 +21,6 @@
 #include <caf/scheduler/test_coordinator.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <optional>
@@ -120,11 +120,6 @@ private:
       (where.data * plan_->tensor + where.tensor) * stages() + where.stage);
   }
 
-  std::size_t first_layer(position where) const {
-    return static_cast<std::size_t>(
-      plan_->work->first_layers[static_cast<std::size_t>(where.stage)]);
-  }
-
   /// Calls each(where) for the stages that optimizer shards have, in their order.
   template <class Each>
   void for_each_shard(const Each& each) const {
@@ -147,11 +142,6 @@ private:
   bool rest(caf::actor_system& system);
   void settle(caf::actor_system& system);
   std::vector<mail::collected> collect(caf::actor_system& system);
-  void put_together(position where, shared_out what, std::size_t layer,
-                    const float* held, float* all) const;
-  void keep(std::vector<mail::collected> all, run_result& result);
-  void keep(const mail::collected& part, std::size_t layer, std::size_t b,
-            run_result& result);
   void dismiss(caf::actor_system& system);
   void report_now_and_then();
   bool interrupted() const {
@@ -325,43 +315,9 @@ void company::report_now_and_then() {
   }
 }
 
-/// Copies what a stage holds of a layer to its place among all of it: a tensor shard's
-/// part, and of that a data replica's share.
-void company::put_together(position where, shared_out what, std::size_t layer,
-                           const float* held, float* all) const {
-  const auto& whole = *plan_->work->whole.layers[layer];
-  const auto& shard = *plan_->network_of(where).layers[layer];
-  const auto values = shard.bucket();
-  const auto share = plan_->share_of(where);
-  if (share.count == 1 || (what == shared_out::parameters && !plan_->shares_out(what)))
-    return put_shard(whole, shard, held, all);
-  std::vector<float> merged(static_cast<std::size_t>(values));
-  take_shard(whole, shard, all, merged.data());
-  const bool only_share = plan_->shares_out(what);
-  std::copy_n(held + (only_share ? 0 : share.begin(values)),
-              share.end(values) - share.begin(values),
-              merged.begin() + share.begin(values));
-  put_shard(whole, shard, merged.data(), all);
-}
-
 void company::evaluate(const notice_board::snapshot& parts) {
-  const auto& layers = plan_->work->whole.layers;
-  std::vector<std::vector<float>> together(layers.size());
-  std::vector<const float*> parameters(layers.size());
-  for (const auto& part : parts)
-    for (std::size_t b = 0; b < part.parameters.size(); ++b) {
-      const auto layer = first_layer(part.where) + b;
-      const auto* const held = part.parameters[b].data();
-      if (plan_->tensor == 1 && !plan_->shares_out(shared_out::parameters)) {
-        parameters[layer] = held;
-        continue;
-      }
-      together[layer].resize(static_cast<std::size_t>(layers[layer]->bucket()));
-      put_together(part.where, shared_out::parameters, layer, held,
-                   together[layer].data());
-      parameters[layer] = together[layer].data();
-    }
-  plan_->evaluate(parts.front().batches, parameters);
+  const whole_weights all{*plan_, parts};
+  plan_->evaluate(parts.front().batches, all.buckets());
   ++evaluated_;
 }
 
@@ -449,55 +405,6 @@ std::vector<mail::collected> company::collect(caf::actor_system& system) {
   return all.value_or(std::vector<mail::collected>{});
 }
 
-/// Copies what the result keeps, when nothing needs the optimizers' memory any more.
-void company::keep(std::vector<mail::collected> all, run_result& result) {
-  optimizers_.clear();
-  if (!plan_->work || all.empty())
-    return;
-  const auto& whole = plan_->work->whole.layers;
-  result.parameters.resize(whole.size());
-  if (plan_->keep_gradients)
-    result.gradients.resize(whole.size());
-  std::ranges::sort(all, {}, [this](const auto& part) { return index(part.where); });
-  for (const auto& part : all)
-    for (std::size_t b = 0; b < part.parameters.size(); ++b)
-      keep(part, first_layer(part.where) + b, b, result);
-}
-
-/// Keeps one bucket of what a stage has in the end: the first of its like gives it,
-/// what the others have must be equal to that.
-void company::keep(const mail::collected& part, std::size_t layer, std::size_t b,
-                   run_result& result) {
-  const auto& where = part.where;
-  const auto& whole = *plan_->work->whole.layers[layer];
-  const auto& shard = *plan_->network_of(where).layers[layer];
-  auto& parameters = result.parameters[layer];
-  parameters.resize(static_cast<std::size_t>(whole.bucket()));
-  const auto before = parameters;
-  put_together(where, shared_out::parameters, layer, part.parameters[b].data(),
-               parameters.data());
-  const bool first = plan_->shows(where);
-  for (std::size_t i = 0; i < whole.parameters().size(); ++i) {
-    const auto& p = whole.parameters()[i];
-    const bool is_copy = !first || (where.tensor > 0 && !shard.parameters()[i].cut);
-    if (is_copy && result.odd_stage.empty()
-        && std::memcmp(before.data() + p.offset, parameters.data() + p.offset,
-                       static_cast<std::size_t>(p.values()) * sizeof(float))
-             != 0)
-      result.odd_stage = plan_->name_of(where);
-  }
-  if (!first)
-    parameters = before;
-  const bool has_gradients =
-    where.replica == 0 && (where.data == 0 || plan_->share_of(where).count > 1);
-  if (!plan_->keep_gradients || !has_gradients)
-    return;
-  auto& gradients = result.gradients[layer];
-  gradients.resize(parameters.size());
-  put_together(where, shared_out::gradients, layer, part.gradients[b].data(),
-               gradients.data());
-}
-
 void company::dismiss(caf::actor_system& system) {
   virtual_clock_.clear(); // messages on their way hold buffers of pools
   const auto end_all = [](auto& all) {
@@ -575,7 +482,8 @@ run_result company::run() {
     dismiss(system);
   } // all actors have ended
   auto result = result_so_far();
-  keep(std::move(last), result);
+  optimizers_.clear(); // nothing needs their memory any more
+  keep_weights(*plan_, std::move(last), result);
   result.seconds = seconds;
   if (failure)
     result.failure = *failure;

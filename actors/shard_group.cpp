@@ -10,7 +10,7 @@ collective_part part_of(int rank, int ranks, const shard_collective<float>& what
                         int instance) {
   const bool sums = what.what == shard_collective<float>::kind::sum;
   // No more bytes than a ring, in the fewest rounds.
-  const auto all_reduce = ranks == 2 ? naive_all_reduce() : halving_all_reduce();
+  const auto all_reduce = ranks == 2 ? doubling_all_reduce() : halving_all_reduce();
   return even_part(sums ? all_reduce : halving_all_gather(), rank, ranks, what.values,
                    0, instance);
 }

@@ -26,11 +26,14 @@ std::string list_of(Text text) {
 
 std::span<const collective_order> collective_catalog() {
   static const std::vector<collective_order> all{
-    direct_send(),          tree_scatter(),        tree_gather(),
-    tree_broadcast(),       tree_reduce(),         naive_all_reduce(),
-    tree_all_reduce(),      ring_all_reduce(),     halving_all_reduce(),
-    naive_all_gather(),     ring_all_gather(),     halving_all_gather(),
-    naive_reduce_scatter(), ring_reduce_scatter(), halving_reduce_scatter(),
+    direct_send(),         tree_scatter(),
+    tree_gather(),         tree_broadcast(),
+    tree_reduce(),         naive_all_reduce(),
+    tree_all_reduce(),     ring_all_reduce(),
+    halving_all_reduce(),  doubling_all_reduce(),
+    naive_all_gather(),    ring_all_gather(),
+    halving_all_gather(),  naive_reduce_scatter(),
+    ring_reduce_scatter(), halving_reduce_scatter(),
     pairwise_all_to_all(),
   };
   return all;

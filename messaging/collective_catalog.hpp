@@ -17,6 +17,7 @@ collective_order naive_all_reduce();
 collective_order tree_all_reduce();
 collective_order ring_all_reduce();
 collective_order halving_all_reduce();
+collective_order doubling_all_reduce();
 collective_order naive_all_gather();
 collective_order ring_all_gather();
 collective_order halving_all_gather();

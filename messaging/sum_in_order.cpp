@@ -85,7 +85,7 @@ std::vector<float> sum_in_order(std::string_view algorithm,
     return by_tree(arrays, where.values());
   if (algorithm == "ring")
     return around_ring(arrays, where);
-  if (algorithm == "halving")
+  if (algorithm == "halving" || algorithm == "doubling") // who meets whom is the same
     return by_halving(arrays, where.values());
   throw std::logic_error("nothing sums in the order of " + std::string{algorithm});
 }

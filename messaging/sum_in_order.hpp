@@ -8,7 +8,8 @@
 
 namespace troupe {
 
-/// Sums arrays as an all_reduce of this name does ("naive", "tree", "ring", "halving"),
+/// Sums arrays as an all_reduce of this name does ("naive", "tree", "ring", "halving",
+/// "doubling"),
 /// to the bit, in a plain loop that knows no messages: the specification of the orders.
 /// A reduce sums as tree, counted from its root; a reduce_scatter as all_reduce.
 /// \param where the ring's chunks: each has an order of its own. What else sums ignores

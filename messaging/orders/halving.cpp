@@ -9,6 +9,9 @@
 //   round 0, distance 2         ab   ab   cd   cd       0 <-> 2, 1 <-> 3
 //   round 1, distance 1         a    b    c    d        0 <-> 1, 2 <-> 3
 //
+// With whole arrays in place of halves every rank has the sum after the first half of
+// the rounds: more bytes, for arrays whose latency is what they cost.
+//
 // Where ranks are no power of two, the first ones meet in pairs before: an odd one
 // folds into its neighbour, which acts for both, and gets its part in the end.
 //
@@ -206,7 +209,48 @@ collective_step all_reduce_step(int rank, int ranks, int index) {
   return fold_out(rank, ranks, index, {0, all.count});
 }
 
+constexpr chunk_range whole_array{0, 1};
+
+collective_step doubling_step(int rank, int ranks, int index) {
+  const acting_ranks all{ranks};
+  const int level = index - all.folds();
+  if (level < 0)
+    return fold_in(rank, ranks, whole_array, reception::add);
+  if (level >= all.levels())
+    return fold_out(rank, ranks, index, whole_array);
+  if (!all.acts(rank))
+    return {.round = index};
+  const int partner = all.rank(all.place(rank) ^ (all.count >> (level + 1)));
+  return {.round = index,
+          .to = partner,
+          .sent = whole_array,
+          .from = partner,
+          .received = whole_array,
+          .use = reception::add};
+}
+
+collective_cost cost_of_doubling(int ranks, double n) {
+  const acting_ranks all{ranks};
+  const double levels = all.levels();
+  collective_cost cost{levels, levels * all.count, levels * all.count * n,
+                       levels > 0 ? n : 0, levels * n};
+  add_fold(cost, all, n);
+  add_fold(cost, all, n);
+  return cost;
+}
+
 } // namespace
+
+collective_order doubling_all_reduce() {
+  return {.what = collective_operation::all_reduce,
+          .name = "doubling",
+          .idea = "recursive doubling: pairs sum whole arrays (Thakur et al. 2005)",
+          .chunks = [](int) { return 1; },
+          .steps = steps_of_half,
+          .step = doubling_step,
+          .cost = cost_of_doubling,
+          .growth = "time log K n, total K log K n, peak n"};
+}
 
 collective_order halving_reduce_scatter() {
   return {.what = collective_operation::reduce_scatter,

@@ -130,6 +130,7 @@ TEST_CASE("algorithms sum in orders of their own", "[collective]") {
   CHECK(sum("naive") == std::vector<float>{1, 1, 1, 1});   // ((0 + 1) + 2) + 3
   CHECK(sum("tree") == std::vector<float>{0, 0, 0, 0});    // (0 + 1) + (2 + 3)
   CHECK(sum("halving") == std::vector<float>{2, 2, 2, 2}); // (0 + 2) + (1 + 3)
+  CHECK(sum("doubling") == sum("halving"));
   CHECK(sum("ring")
         == std::vector<float>{0, 1, 0, 1}); // from 1, from 2, from 3, from 0
   CHECK_THROWS_AS(sum("zigzag"), std::logic_error);

@@ -94,7 +94,9 @@ TEST_CASE("the costs of all_reduce are those in print", "[orders]") {
   CHECK(seconds(tree_all_reduce()) == 2 * 3 * (alpha + n / bandwidth));
   CHECK(seconds(ring_all_reduce()) == 2 * 7 * (alpha + n / 8 / bandwidth));
   CHECK(seconds(halving_all_reduce()) == 2 * 3 * alpha + 2 * 7 * n / 8 / bandwidth);
+  CHECK(seconds(doubling_all_reduce()) == 3 * (alpha + n / bandwidth));
   CHECK(naive_all_reduce().cost(8, n).bytes == 8 * 7 * n);
+  CHECK(doubling_all_reduce().cost(8, n).bytes == 8 * 3 * n);
   CHECK(ring_all_reduce().cost(8, n).bytes == 2 * 7 * n);
   CHECK(halving_all_reduce().cost(8, n).bytes == 2 * 7 * n);
   CHECK(tree_all_reduce().cost(8, n).bytes == 2 * 7 * n);
@@ -111,5 +113,5 @@ TEST_CASE("every order of the catalog is found by its operation and name", "[ord
   CHECK(operation_names()
         == "send, scatter, gather, broadcast, reduce, all_reduce, all_gather, "
            "reduce_scatter, all_to_all");
-  CHECK(algorithm_names() == "direct, tree, naive, ring, halving, pairwise");
+  CHECK(algorithm_names() == "direct, tree, naive, ring, halving, doubling, pairwise");
 }

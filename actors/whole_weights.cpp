@@ -1,0 +1,118 @@
+#include "actors/whole_weights.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+namespace troupe {
+
+namespace {
+
+std::size_t first_layer(const run_plan& plan, position where) {
+  return static_cast<std::size_t>(
+    plan.work->first_layers[static_cast<std::size_t>(where.stage)]);
+}
+
+/// Copies what a stage holds of a layer to its place among all of it.
+void put_together(const run_plan& plan, position where, shared_out what,
+                  std::size_t layer, const float* held, float* all) {
+  const auto& whole = *plan.work->whole.layers[layer];
+  const auto& shard = *plan.network_of(where).layers[layer];
+  const auto values = shard.bucket();
+  const auto share = plan.share_of(where);
+  if (share.count == 1 || (what == shared_out::parameters && !plan.shares_out(what)))
+    return put_shard(whole, shard, held, all);
+  std::vector<float> merged(static_cast<std::size_t>(values));
+  take_shard(whole, shard, all, merged.data());
+  const bool only_share = plan.shares_out(what);
+  std::copy_n(held + (only_share ? 0 : share.begin(values)),
+              share.end(values) - share.begin(values),
+              merged.begin() + share.begin(values));
+  put_shard(whole, shard, merged.data(), all);
+}
+
+bool same(const parameter& p, const std::vector<float>& a,
+          const std::vector<float>& b) {
+  return std::memcmp(a.data() + p.offset, b.data() + p.offset,
+                     static_cast<std::size_t>(p.values()) * sizeof(float))
+         == 0;
+}
+
+/// Keeps the parameters of one bucket: the first of its like gives them, what the
+/// others have must be equal to that.
+void keep_parameters(const run_plan& plan, position where, std::size_t layer,
+                     const float* held, run_result& result) {
+  const auto& whole = *plan.work->whole.layers[layer];
+  const auto& shard = *plan.network_of(where).layers[layer];
+  auto& parameters = result.parameters[layer];
+  parameters.resize(static_cast<std::size_t>(whole.bucket()));
+  const bool first = plan.shows(where);
+  if (first && where.tensor == 0)
+    return put_together(plan, where, shared_out::parameters, layer, held,
+                        parameters.data());
+  auto others = parameters;
+  put_together(plan, where, shared_out::parameters, layer, held, others.data());
+  for (std::size_t i = 0; i < whole.parameters().size(); ++i) {
+    const bool is_copy = !first || !shard.parameters()[i].cut;
+    if (is_copy && !same(whole.parameters()[i], parameters, others)
+        && result.odd_stage.empty())
+      result.odd_stage = plan.name_of(where);
+  }
+  if (first)
+    parameters = std::move(others);
+}
+
+void keep_gradients(const run_plan& plan, position where, std::size_t layer,
+                    const float* held, run_result& result) {
+  const bool has_some =
+    where.replica == 0 && (where.data == 0 || plan.share_of(where).count > 1);
+  if (!has_some)
+    return;
+  auto& gradients = result.gradients[layer];
+  gradients.resize(static_cast<std::size_t>(plan.work->whole.layers[layer]->bucket()));
+  put_together(plan, where, shared_out::gradients, layer, held, gradients.data());
+}
+
+} // namespace
+
+whole_weights::whole_weights(const run_plan& plan,
+                             const std::vector<mail::snapshot>& parts)
+  : put_together_(plan.work->whole.layers.size()),
+    buckets_(plan.work->whole.layers.size()) {
+  const bool in_parts = plan.tensor > 1 || plan.shares_out(shared_out::parameters);
+  for (const auto& part : parts)
+    for (std::size_t b = 0; b < part.parameters.size(); ++b) {
+      const auto layer = first_layer(plan, part.where) + b;
+      const auto* const held = part.parameters[b].data();
+      if (!in_parts) {
+        buckets_[layer] = held;
+        continue;
+      }
+      auto& whole = put_together_[layer];
+      whole.resize(static_cast<std::size_t>(plan.work->whole.layers[layer]->bucket()));
+      put_together(plan, part.where, shared_out::parameters, layer, held, whole.data());
+      buckets_[layer] = whole.data();
+    }
+}
+
+void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
+                  run_result& result) {
+  if (!plan.work || all.empty())
+    return;
+  const auto layers = plan.work->whole.layers.size();
+  result.parameters.resize(layers);
+  if (plan.keep_gradients)
+    result.gradients.resize(layers);
+  std::ranges::sort(all, {}, [&](const auto& part) {
+    return std::tuple{plan.replica_at(part.where), part.where.tensor, part.where.stage};
+  });
+  for (const auto& part : all)
+    for (std::size_t b = 0; b < part.parameters.size(); ++b) {
+      const auto layer = first_layer(plan, part.where) + b;
+      keep_parameters(plan, part.where, layer, part.parameters[b].data(), result);
+      if (plan.keep_gradients)
+        keep_gradients(plan, part.where, layer, part.gradients[b].data(), result);
+    }
+}
+
+} // namespace troupe

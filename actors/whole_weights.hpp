@@ -1,0 +1,30 @@
+#pragma once
+
+#include "actors/company.hpp"
+#include "actors/messages.hpp"
+
+#include <vector>
+
+namespace troupe {
+
+/// The parameters of the whole network, from what each stage holds of it: of a layer's
+/// bucket all, or a tensor shard's part, and of that all, or a data replica's share.
+class whole_weights {
+public:
+  /// \param parts of all stages that show theirs, in any order; outlive it
+  whole_weights(const run_plan& plan, const std::vector<mail::snapshot>& parts);
+
+  /// A bucket a layer.
+  const std::vector<const float*>& buckets() const { return buckets_; }
+
+private:
+  std::vector<std::vector<float>> put_together_; // a layer each, if it was in parts
+  std::vector<const float*> buckets_;
+};
+
+/// Keeps what the plan wants of what all stages have in the end, and notes a stage that
+/// has not what its like has.
+void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
+                  run_result& result);
+
+} // namespace troupe
