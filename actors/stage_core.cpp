@@ -143,9 +143,11 @@ work stage_core::next_work(const tell_bucket& tell) {
   if (sharing_ && sharing_->concerns(now.what.what) && layer >= 0
       && (now.next == 0 || ends_layer(now.next - 1)))
     send(sharing_->enter(layer));
-  const auto gradients =
-    tensors_ ? tensors_->gradients()
-             : std::vector<buffer>(static_cast<std::size_t>(plan_->link.buckets));
+  std::vector<buffer> gradients; // of which somebody hears
+  if (now.tells && tensors_)
+    gradients = tensors_->gradients();
+  else if (now.tells)
+    gradients.resize(static_cast<std::size_t>(plan_->link.buckets));
   for (bool goes_on = true; goes_on && now.next < now.pieces.size(); ++now.next) {
     auto& piece = now.pieces[now.next];
     goes_on =

@@ -35,7 +35,8 @@ int bench(const options& o) {
     std::cerr << "bench: " << shared.error() << '\n';
     return 2;
   }
-  if (const auto wrong = output_files{o}.refusal(); !wrong.empty()) {
+  output_files files{o};
+  if (const auto wrong = files.refusal(); !wrong.empty()) {
     std::cerr << "bench: " << wrong << '\n';
     return 2;
   }
@@ -58,13 +59,10 @@ int bench(const options& o) {
   const nlohmann::ordered_json results{{"command", o.command}, {"measurements", all}};
   const auto text =
     results.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  if (o.results_on_stdout())
-    std::cout << text;
-  else if (!o.json.empty())
-    if (const auto wrong = write_file(o.json, text); !wrong.empty()) {
-      std::cerr << "bench: " << wrong << '\n';
-      return 1;
-    }
+  if (const auto wrong = files.write_results(text); !wrong.empty()) {
+    std::cerr << "bench: " << wrong << '\n';
+    return 1;
+  }
   return 0;
 }
 

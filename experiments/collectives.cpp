@@ -95,7 +95,8 @@ bool compares_ring_and_tree(const collectives_setup& asked) {
 
 int collectives(const options& o) {
   const auto asked = set_up_collectives(o);
-  const auto wrong = asked ? output_files{o}.refusal() : asked.error();
+  output_files files{o};
+  const auto wrong = asked ? files.refusal() : asked.error();
   if (!wrong.empty()) {
     std::cerr << "collectives: " << wrong << '\n';
     return 2;
@@ -136,13 +137,10 @@ int collectives(const options& o) {
                      {"runs", runs},
                      {"ring_beats_tree", crossovers}};
   const auto text = results.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-  if (o.results_on_stdout())
-    std::cout << text;
-  else if (!o.json.empty())
-    if (const auto failed = write_file(o.json, text); !failed.empty()) {
-      std::cerr << "collectives: " << failed << '\n';
-      return 1;
-    }
+  if (const auto failed = files.write_results(text); !failed.empty()) {
+    std::cerr << "collectives: " << failed << '\n';
+    return 1;
+  }
   return exit_code;
 }
 

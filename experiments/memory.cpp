@@ -151,7 +151,7 @@ tl::expected<account_of_run, int> measure(const options& o,
 }
 
 int memory(const options& o) {
-  const output_files files{o};
+  output_files files{o};
   if (const auto wrong = files.refusal(); !wrong.empty())
     return complain(wrong, 2);
   std::vector<account_of_run> runs;
@@ -191,11 +191,8 @@ int memory(const options& o) {
                              {"runs", all}};
   const auto text =
     results.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-  if (o.results_on_stdout())
-    std::cout << text;
-  else if (!o.json.empty())
-    if (const auto failed = write_file(o.json, text); !failed.empty())
-      return complain(failed, 1);
+  if (const auto failed = files.write_results(text); !failed.empty())
+    return complain(failed, 1);
   return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iostream>
 
 namespace troupe {
 
@@ -101,7 +102,9 @@ std::string output_files::write_trace(const run_request& request,
 
 std::string output_files::write_results(const std::string& text) {
   std::string wrong;
-  if (!options_.json.empty() && !options_.results_on_stdout())
+  if (options_.results_on_stdout())
+    std::cout << text;
+  else if (!options_.json.empty())
     wrong = note(options_.json, write_file(options_.json, text));
   if (!options_.report.empty()) {
     const auto file = path{options_.report} / "results.json";

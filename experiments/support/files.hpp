@@ -23,7 +23,7 @@ public:
   std::string write_weights(const run_request& request, const run_result& result,
                             bool only_run);
   std::string write_trace(const run_request& request, const run_result& result);
-  std::string write_results(const std::string& text);
+  std::string write_results(const std::string& text); ///< To standard output too.
 
   /// Where the files are, for the last line; empty if there are none.
   std::string summary() const;

@@ -182,7 +182,7 @@ void add_output(CLI::App& app, options& o, const program_about& about) {
       ->group(group);
 }
 
-/// The schedules and their parameters, for the end of --help.
+/// The schedules with their parameters and the exchanges, for the end of --help.
 std::string about_schedules() {
   std::string text = "Schedules:\n";
   for (const auto& entry : catalog()) {
@@ -191,6 +191,9 @@ std::string about_schedules() {
       text += "    " + std::string{p.name} + " (" + std::to_string(p.initial)
               + "): " + std::string{p.meaning} + "\n";
   }
+  text += "\nExchanges:\n";
+  for (const auto& e : exchange_catalog())
+    text += "  " + std::string{e.name} + ": " + std::string{e.idea} + "\n";
   return text;
 }
 

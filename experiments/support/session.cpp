@@ -100,8 +100,6 @@ public:
     if (!options_.quiet)
       out() << '\n' << results_table(shared_, accounts_) << std::flush;
     const auto text = results_json(options_, shared_, accounts_);
-    if (options_.results_on_stdout())
-      std::cout << text;
     complain(files_.write_results(text));
     if (!options_.quiet)
       out() << files_.summary();

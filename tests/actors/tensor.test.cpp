@@ -90,9 +90,11 @@ TEST_CASE("two runs of tensor shards give the same bits", "[tensor]") {
   CHECK((a.loss == b.loss));
 }
 
-TEST_CASE("evaluations see the network that tensor shards make together", "[tensor]") {
+TEST_CASE("evaluations see the network that shards and replicas make together",
+          "[tensor]") {
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
-  auto plan = sharded(*find_schedule("1f1b"), {2, 4, 3}, 2, clock);
+  const auto* const exchange = GENERATE("ring", "zero2", "zero3");
+  auto plan = sharded(*find_schedule("1f1b"), {2, 4, 3}, 2, clock, 2, exchange);
   std::vector<std::vector<float>> last;
   plan.evaluate_every = 1;
   plan.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
