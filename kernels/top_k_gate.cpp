@@ -1,0 +1,154 @@
+#include "kernels/top_k_gate.hpp"
+
+#include "kernels/memory.hpp"
+#include "kernels/vector_math.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+/// Values that hold so many integers.
+template <class Scalar>
+std::int64_t room_of(std::int64_t integers) {
+  static_assert(sizeof(Scalar) >= sizeof(std::int32_t));
+  return padded(integers);
+}
+
+template <class Scalar>
+void softmax(Scalar* x, int n) {
+  const Scalar most = *std::max_element(x, x + n);
+  Scalar sum = 0;
+  for (int i = 0; i < n; ++i) {
+    x[i] = fast_exp(x[i] - most);
+    sum += x[i];
+  }
+  for (int i = 0; i < n; ++i)
+    x[i] /= sum;
+}
+
+/// The k most probable experts of one row, and what their outputs are weighted with.
+template <class Scalar>
+void choose(const Scalar* probabilities, int n, int k, std::int32_t* chosen,
+            Scalar* weights) {
+  Scalar sum = 0;
+  for (int c = 0; c < k; ++c) {
+    int best = -1;
+    for (int e = 0; e < n; ++e)
+      if (std::find(chosen, chosen + c, e) == chosen + c
+          && (best < 0 || probabilities[e] > probabilities[best]))
+        best = e;
+    chosen[c] = best;
+    weights[c] = probabilities[best];
+    sum += weights[c];
+  }
+  for (int c = 0; c < k && k > 1; ++c)
+    weights[c] /= sum;
+}
+
+} // namespace
+
+std::int64_t gate_rule::most(std::int64_t rows) const {
+  return std::min(rows * chosen, std::min(rows, capacity) * experts);
+}
+
+template <class Scalar>
+std::int64_t gate_table<Scalar>::values(std::int64_t rows, const gate_rule& rule) {
+  return padded(rows * rule.experts) + padded(rows * rule.chosen)
+         + 2 * room_of<Scalar>(rows * rule.chosen) + 2 * room_of<Scalar>(rule.experts);
+}
+
+template <class Scalar>
+gate_table<Scalar>::gate_table(Scalar* array, std::int64_t r, const gate_rule& by)
+  : rows(r), rule(by) {
+  const auto integers = [&](std::int64_t count) {
+    auto* const result = reinterpret_cast<std::int32_t*>(array);
+    array += room_of<Scalar>(count);
+    return result;
+  };
+  probabilities = array;
+  weights = probabilities + padded(rows * rule.experts);
+  array = weights + padded(rows * rule.chosen);
+  chosen = integers(rows * rule.chosen);
+  places = integers(rows * rule.chosen);
+  counts = integers(rule.experts);
+  first = integers(rule.experts);
+}
+
+template <class Scalar>
+std::int64_t gate_table<Scalar>::sent() const {
+  return std::accumulate(counts, counts + rule.experts, std::int64_t{0});
+}
+
+template <class Scalar>
+void top_k_gate<Scalar>::forward(const gate_table<Scalar>& to) {
+  const int n = to.rule.experts, k = to.rule.chosen;
+  std::fill_n(to.counts, n, 0);
+  std::fill_n(to.first, n, 0);
+  for (std::int64_t r = 0; r < to.rows; ++r) {
+    softmax(to.probabilities + r * n, n);
+    choose(to.probabilities + r * n, n, k, to.chosen + r * k, to.weights + r * k);
+    ++to.first[to.chosen[r * k]];
+  }
+  for (int c = 0; c < k; ++c) // places within an expert for now
+    for (std::int64_t r = 0; r < to.rows; ++r) {
+      auto& count = to.counts[to.chosen[r * k + c]];
+      to.places[r * k + c] = count < to.rule.capacity ? count++ : -1;
+    }
+  std::vector<std::int32_t> begins(static_cast<std::size_t>(n));
+  std::exclusive_scan(to.counts, to.counts + n, begins.begin(), 0);
+  for (std::int64_t i = 0; i < to.rows * k; ++i)
+    if (to.places[i] >= 0)
+      to.places[i] += begins[static_cast<std::size_t>(to.chosen[i])];
+}
+
+template <class Scalar>
+double top_k_gate<Scalar>::imbalance(const gate_table<Scalar>& of) {
+  const int n = of.rule.experts;
+  const auto rows = static_cast<double>(of.rows);
+  double result = 0;
+  for (int e = 0; e < n; ++e) {
+    double probability = 0;
+    for (std::int64_t r = 0; r < of.rows; ++r)
+      probability += static_cast<double>(of.probabilities[r * n + e]);
+    result += static_cast<double>(of.first[e]) / rows * probability / rows;
+  }
+  return result * n;
+}
+
+template <class Scalar>
+void top_k_gate<Scalar>::backward(const gate_table<Scalar>& of, const Scalar* dweights,
+                                  Scalar balance, Scalar* dlogits) {
+  const int n = of.rule.experts, k = of.rule.chosen;
+  const auto rows = static_cast<Scalar>(of.rows);
+  for (std::int64_t r = 0; r < of.rows; ++r) {
+    const auto* const p = of.probabilities + r * n;
+    const auto *const w = of.weights + r * k, *const dw = dweights + r * k;
+    const auto* const chosen = of.chosen + r * k;
+    auto* const d = dlogits + r * n;
+    for (int e = 0; e < n; ++e) // of probabilities first
+      d[e] = balance * Scalar(n) * static_cast<Scalar>(of.first[e]) / (rows * rows);
+    Scalar sum = 0, of_weights = 0;
+    for (int c = 0; c < k && k > 1; ++c) {
+      sum += p[chosen[c]];
+      of_weights += dw[c] * w[c];
+    }
+    for (int c = 0; c < k; ++c)
+      d[chosen[c]] += k == 1 ? dw[c] : (dw[c] - of_weights) / sum;
+    Scalar mean = 0;
+    for (int e = 0; e < n; ++e)
+      mean += p[e] * d[e];
+    for (int e = 0; e < n; ++e)
+      d[e] = p[e] * (d[e] - mean);
+  }
+}
+
+template struct gate_table<float>;
+template struct gate_table<double>;
+template struct top_k_gate<float>;
+template struct top_k_gate<double>;
+
+} // namespace troupe
