@@ -4,6 +4,12 @@
 
 namespace troupe {
 
+/// Samples [first, first + count), counted over a run.
+struct sample_range {
+  std::int64_t first;
+  std::int64_t count;
+};
+
 /// How a run's samples make batches and microbatches: batch t is samples t*batch up to
 /// (t+1)*batch; its microbatches differ by one sample at most, larger first.
 struct batching {
@@ -22,6 +28,10 @@ struct batching {
     const auto k = microbatch % microbatches, rest = batch % microbatches;
     return microbatch / microbatches * batch + k * (batch / microbatches)
            + (k < rest ? k : rest);
+  }
+
+  sample_range range_of(std::int64_t microbatch) const {
+    return {first_of(microbatch), samples_of(microbatch)};
   }
 };
 

@@ -3,8 +3,10 @@
 #include "kernels/team.hpp"
 #include "models/parameter.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,6 +23,7 @@ struct layer_sizes {
 template <class Scalar>
 struct frame {
   std::int64_t samples = 0;
+  std::int64_t first = -1; ///< Of the samples, counted over the run; -1: not of it.
   const std::int32_t* tokens =
     nullptr;                 ///< Input of the first layer of a language model.
   const Scalar* x = nullptr; ///< Input of any other layer.
@@ -36,18 +39,24 @@ struct frame {
   team* threads = nullptr;
 };
 
-/// What all tensor shards of a layer do together before any of them can go on.
+/// What a layer needs from others before it can go on: what all its tensor shards do
+/// together, or what experts make of its rows.
 template <class Scalar>
 struct shard_collective {
   enum class kind : std::uint8_t {
     none,
     sum,    ///< The array becomes the sum of all shards' arrays.
     gather, ///< Shard t's chunk of the array, of as many equal ones, goes to all.
+    /// The array's rows go to experts, and what these make of them takes their place.
+    experts,
   };
 
   kind what = kind::none;
   Scalar* array = nullptr;
-  std::int64_t values = 0;
+  std::int64_t values = 0; ///< With experts the most that there may be.
+  // With experts, known when they are needed:
+  const std::int32_t* counts = nullptr; ///< Rows for each.
+  std::int64_t choices = 0; ///< Rows that the gate chose, those dropped among them.
 };
 
 /// A forward, or an input gradient: what tensor shards do piece by piece.
@@ -77,6 +86,11 @@ public:
   layer& operator=(const layer&) = delete;
 
   const std::vector<parameter>& parameters() const { return parameters_; }
+
+  /// \pre there is one
+  const parameter& parameter_called(const std::string& name) const {
+    return *std::ranges::find(parameters_, name, &parameter::name);
+  }
 
   /// Values of the bucket that holds the parameters.
   std::int64_t bucket() const { return bucket_; }
@@ -119,19 +133,18 @@ private:
 template <class Scalar>
 using layer_list = std::vector<std::shared_ptr<const layer<Scalar>>>;
 
-/// Copies a tensor shard's part of a layer's bucket out of the whole bucket, or back.
+/// Copies what a tensor shard or an expert has of a layer's bucket out of the whole
+/// bucket, or back.
 inline void take_shard(const layer<float>& whole, const layer<float>& shard,
                        const float* from, float* to) {
-  for (std::size_t i = 0; i < whole.parameters().size(); ++i)
-    take_part(shard.parameters()[i], from + whole.parameters()[i].offset,
-              to + shard.parameters()[i].offset);
+  for (const auto& part : shard.parameters())
+    take_part(part, from + whole.parameter_called(part.name).offset, to + part.offset);
 }
 
 inline void put_shard(const layer<float>& whole, const layer<float>& shard,
                       const float* from, float* to) {
-  for (std::size_t i = 0; i < whole.parameters().size(); ++i)
-    put_part(shard.parameters()[i], from + shard.parameters()[i].offset,
-             to + whole.parameters()[i].offset);
+  for (const auto& part : shard.parameters())
+    put_part(part, from + part.offset, to + whole.parameter_called(part.name).offset);
 }
 
 } // namespace troupe

@@ -16,7 +16,8 @@ constexpr std::int64_t image_side = 28; // MNIST's
 constexpr std::int64_t image_classes = 10;
 
 template <class Scalar>
-network<Scalar> make_gpt(const model_options& o, tensor_shard shard = {}) {
+network<Scalar> make_gpt(const model_options& o, tensor_shard shard = {},
+                         experts_at where = experts_at::home) {
   const gpt_shape dims{o.layers, o.width, o.heads, o.length, o.words, shard};
   network<Scalar> result{
     .reads_tokens = true, .rows = o.length, .classes = o.words, .shard = shard};
@@ -28,7 +29,14 @@ network<Scalar> make_gpt(const model_options& o, tensor_shard shard = {}) {
   add(embedding_layer<Scalar>(dims), 0);
   for (int block = 0; block < blocks; ++block) {
     add(attention_layer<Scalar>(dims, block), block);
-    add(feed_forward_layer<Scalar>(dims, block), block);
+    if (o.model == "gpt" || block % 2 == 0) {
+      add(feed_forward_layer<Scalar>(dims, block), block);
+      continue;
+    }
+    for (int e = 0; e < o.experts.count; ++e)
+      result.experts.push_back({result.layers.size(), e,
+                                expert_layer<Scalar>(o.width, expert_name(block, e))});
+    add(moe_layer<Scalar>(dims, block, o.experts, where), block);
   }
   add(head_layer<Scalar>(dims), blocks - 1);
   return result;
@@ -65,19 +73,34 @@ network<Scalar> make_lenet() {
   });
 }
 
+std::string refusal(const expert_options& o, std::int64_t blocks) {
+  if (blocks < 2)
+    return "moe has experts in every second block: give it at least 2 layers";
+  if (o.count < 1 || o.count > 1024)
+    return "experts are from 1 to 1,024 a layer";
+  if (o.chosen < 1 || o.chosen > o.count)
+    return "top-k is from 1 to the number of experts, " + std::to_string(o.count);
+  if (!(o.capacity > 0 && o.capacity <= 1e6))
+    return "capacity is above 0, and at most 1,000,000";
+  if (!(o.balance >= 0 && o.balance <= 1e6 && o.noise >= 0 && o.noise <= 1e6))
+    return "balance and gate-noise are from 0 to 1,000,000";
+  return {};
+}
+
 std::string refusal(const model_options& o) {
   constexpr std::int64_t most = 1 << 20;
-  if (o.model != "gpt" && o.model != "mlp" && o.model != "lenet")
+  if (o.model != "gpt" && o.model != "mlp" && o.model != "lenet" && o.model != "moe")
     return "there is no model '" + o.model + "'; there are " + model_names();
   const auto out_of_range = [](std::int64_t size) { return size < 1 || size > most; };
   if (out_of_range(o.layers) || out_of_range(o.width) || out_of_range(o.heads)
       || out_of_range(o.length) || out_of_range(o.words))
     return "layers, d-model, heads, seq and vocab are from 1 to 1,048,576";
-  if (o.model == "gpt" && o.width % o.heads != 0)
+  const bool is_gpt = o.model == "gpt" || o.model == "moe";
+  if (is_gpt && o.width % o.heads != 0)
     return "d-model " + std::to_string(o.width) + " cannot be cut into "
            + std::to_string(o.heads)
            + " heads: the number of heads must divide d-model";
-  return {};
+  return o.model == "moe" ? refusal(o.experts, o.layers) : "";
 }
 
 /// Costs of the units, in operations of a forward.
@@ -139,18 +162,23 @@ std::int64_t network<Scalar>::values() const {
 }
 
 std::string model_names() {
-  return "gpt, lenet, mlp";
+  return "gpt, lenet, mlp, moe";
 }
 
 template <class Scalar>
 tl::expected<network<Scalar>, std::string> make_network(const model_options& options) {
   if (auto wrong = refusal(options); !wrong.empty())
     return tl::unexpected{std::move(wrong)};
-  if (options.model == "gpt")
+  if (options.model == "gpt" || options.model == "moe")
     return make_gpt<Scalar>(options);
   if (options.model == "mlp")
     return make_mlp<Scalar>(options);
   return make_lenet<Scalar>();
+}
+
+template <class Scalar>
+network<Scalar> make_without_experts(const model_options& options) {
+  return make_gpt<Scalar>(options, {}, experts_at::elsewhere);
 }
 
 template <class Scalar>
@@ -210,6 +238,8 @@ template tl::expected<network<float>, std::string>
 make_network<float>(const model_options&);
 template tl::expected<network<double>, std::string>
 make_network<double>(const model_options&);
+template network<float> make_without_experts<float>(const model_options&);
+template network<double> make_without_experts<double>(const model_options&);
 template tl::expected<std::vector<network<float>>, std::string>
 make_shards<float>(const model_options&, int);
 template tl::expected<std::vector<network<double>>, std::string>

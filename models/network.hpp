@@ -1,6 +1,7 @@
 #pragma once
 
 #include "models/layer.hpp"
+#include "models/layers/moe.hpp"
 
 #include <tl/expected.hpp>
 
@@ -15,8 +16,17 @@ struct model_options {
   std::int64_t layers = 4;  ///< gpt: blocks; mlp: linear layers.
   std::int64_t width = 128; ///< gpt: d_model; mlp: hidden units.
   std::int64_t heads = 4;
-  std::int64_t length = 64; ///< Tokens a sample.
-  std::int64_t words = 256; ///< Vocabulary.
+  std::int64_t length = 64;    ///< Tokens a sample.
+  std::int64_t words = 256;    ///< Vocabulary.
+  expert_options experts = {}; ///< Of moe.
+};
+
+/// An expert of a network.
+template <class Scalar>
+struct network_expert {
+  std::size_t of_layer;
+  int index; ///< Among those of its layer.
+  std::shared_ptr<const layer<Scalar>> what;
 };
 
 /// Layers in a line, and a softmax cross-entropy behind the last.
@@ -31,6 +41,9 @@ struct network {
   std::int64_t rows = 1;    ///< Predictions a sample.
   std::int64_t classes = 0; ///< Logits a prediction.
   tensor_shard shard = {};  ///< Which part of the layers this is, if not all.
+  /// All of them, layer by layer. The layers compute them too, unless this network is
+  /// what others than the experts have.
+  std::vector<network_expert<Scalar>> experts = {};
 
   int units() const { return unit_of_layer.back() + 1; }
 
@@ -41,12 +54,17 @@ struct network {
   std::vector<const parameter*> parameters() const;
 };
 
-/// The names of the models: "gpt, lenet, mlp".
+/// The names of the models: "gpt, lenet, mlp, moe".
 std::string model_names();
 
 /// The network, or what is wrong with its name or sizes, and what is allowed.
 template <class Scalar>
 tl::expected<network<Scalar>, std::string> make_network(const model_options& options);
+
+/// What stages hold of a network where experts are actors of their own. \pre
+/// make_network makes one of the same options, with experts
+template <class Scalar>
+network<Scalar> make_without_experts(const model_options& options);
 
 /// The tensor shards of a network, or why it cannot be cut into so many.
 template <class Scalar>

@@ -238,6 +238,7 @@ private:
       auto& p = passes.emplace_back(stages_[s].pass_on(
         version_of(s, k), replica, replica_begins_[static_cast<std::size_t>(replica)]));
       p.samples = plan_.batches.samples_of(n);
+      p.first = plan_.batches.first_of(n);
       p.threads = &threads_;
       p.labels = labels();
       p.tokens = tokens();

@@ -13,7 +13,10 @@ slice<Scalar>::slice(const network<Scalar>& whole, int first, int last, int thre
     rows_(whole.rows),
     classes_(whole.classes),
     shard_(whole.shard),
-    threads_(threads) {
+    threads_(threads),
+    waits_(shard_.count > 1 || std::ranges::any_of(layers_, [](const auto& l) {
+             return l->pieces() > 1;
+           })) {
   // nop
 }
 
@@ -52,7 +55,7 @@ std::vector<shard_collective<Scalar>>
 slice<Scalar>::largest_collectives(std::int64_t samples) const {
   using kind = typename shard_collective<Scalar>::kind;
   if (shard_.count == 1)
-    return {};
+    return {}; // rows to experts are no collective
   shard_collective<Scalar> sum{kind::sum}, gather{kind::gather};
   for (std::size_t i = 0; i < layers_.size(); ++i) { // what is summed lies between them
     if (i > 0 || !first_)
@@ -99,6 +102,7 @@ frame<Scalar> slice<Scalar>::frame_of(const pass<Scalar>& p, std::size_t i,
   auto* const in_stash = p.stash + at[i].output;
   return {
     .samples = p.samples,
+    .first = p.first,
     .tokens = p.tokens,
     .x = i == 0 ? p.input : p.stash + at[i - 1].output,
     .y = top && !last_ ? p.output : in_stash,
@@ -262,7 +266,7 @@ void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
 template <class Scalar>
 pass_pieces<Scalar> slice<Scalar>::forward_pieces(shared_pass p, loss_sum& loss,
                                                   bool by_layer) const {
-  if (shard_.count == 1 && !by_layer)
+  if (!in_pieces(by_layer))
     return one_piece([this, p, &loss] { loss = forward(*p); });
   slice_sizes ends;
   const auto at = place(p->samples, ends);
@@ -277,7 +281,7 @@ pass_pieces<Scalar> slice<Scalar>::forward_pieces(shared_pass p, loss_sum& loss,
 
 template <class Scalar>
 pass_pieces<Scalar> slice<Scalar>::backward_pieces(shared_pass p, bool by_layer) const {
-  if (shard_.count == 1 && !by_layer)
+  if (!in_pieces(by_layer))
     return one_piece([this, p] { backward(*p); });
   pass_pieces<Scalar> result;
   for (auto i = layers_.size(); i-- > 0;) {
@@ -297,7 +301,7 @@ pass_pieces<Scalar> slice<Scalar>::backward_pieces(shared_pass p, bool by_layer)
 template <class Scalar>
 pass_pieces<Scalar> slice<Scalar>::input_gradient_pieces(shared_pass p,
                                                          bool by_layer) const {
-  if (shard_.count == 1 && !by_layer)
+  if (!in_pieces(by_layer))
     return one_piece([this, p] { input_gradient(*p); });
   slice_sizes ends;
   const auto at = place(p->samples, ends);

@@ -25,6 +25,7 @@ struct slice_sizes {
 template <class Scalar>
 struct pass {
   std::int64_t samples = 0;
+  std::int64_t first = -1; ///< Of the samples, counted over the run; -1: not of it.
   const std::int32_t* tokens =
     nullptr;                     ///< Input of the first slice of a language model.
   const Scalar* input = nullptr; ///< Input of any other slice.
@@ -119,6 +120,7 @@ private:
   frame<Scalar> backward_frame(const pass<Scalar>& p, std::size_t layer) const;
   static pass_pieces<Scalar> one_piece(std::function<void()> run);
   static void close(pass_pieces<Scalar>& pieces);
+  bool in_pieces(bool by_layer) const { return waits_ || by_layer; }
   double share_of(std::size_t layer) const;
   void add_pieces(pass_pieces<Scalar>& to, layer_pass what, std::size_t layer,
                   const shared_pass& p, const frame<Scalar>& f) const;
@@ -136,6 +138,7 @@ private:
   std::int64_t classes_; // of the whole network
   tensor_shard shard_;
   int threads_;
+  bool waits_; // for others between the pieces of its layers
 };
 
 } // namespace troupe

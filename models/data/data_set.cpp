@@ -30,7 +30,7 @@ tl::expected<text_order, std::string> split_order(std::string& path) {
 
 tl::expected<std::shared_ptr<const data_set>, std::string>
 open_data(const std::string& text, const model_options& model, std::uint64_t seed) {
-  const bool wants_text = model.model == "gpt";
+  const bool wants_text = model.model == "gpt" || model.model == "moe";
   const auto kind = text.substr(0, text.find(':'));
   auto path = text.size() > kind.size() ? text.substr(kind.size() + 1) : "";
   if (kind == "synthetic" && path.empty())

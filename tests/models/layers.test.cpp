@@ -3,6 +3,7 @@
 #include "models/layers/conv_pool.hpp"
 #include "models/layers/gpt.hpp"
 #include "models/layers/linear.hpp"
+#include "models/layers/moe.hpp"
 #include "models/slice.hpp"
 #include "tests/kernels/numbers.hpp"
 
@@ -82,13 +83,18 @@ std::vector<std::shared_ptr<const layer<double>>> all_layers() {
           head_layer<double>(tiny),
           linear_layer<double>("fc1", 6, 7, true),
           linear_layer<double>("fc2", 6, 7, false),
-          conv_pool_layer<double>("conv1", 2, 10, 3, 5)};
+          conv_pool_layer<double>("conv1", 2, 10, 3, 5),
+          moe_layer<double>(tiny, 1, {.count = 3, .balance = 0}, experts_at::home),
+          moe_layer<double>(
+            tiny, 1,
+            {.count = 4, .chosen = 2, .capacity = 0.7, .balance = 0, .shared = true},
+            experts_at::home)};
 }
 
 } // namespace
 
 TEST_CASE("gradients of every layer are those of finite differences", "[layers]") {
-  const auto number = GENERATE(range(0, 7));
+  const auto number = GENERATE(range(0, 9));
   layer_run run{all_layers()[static_cast<std::size_t>(number)]};
   CAPTURE(run.what->parameters()[0].name);
   run.loss();
@@ -111,7 +117,7 @@ TEST_CASE("gradients of every layer are those of finite differences", "[layers]"
 }
 
 TEST_CASE("a second microbatch adds to the gradients of the first", "[layers]") {
-  const auto number = GENERATE(range(0, 7));
+  const auto number = GENERATE(range(0, 9));
   layer_run run{all_layers()[static_cast<std::size_t>(number)]};
   run.loss();
   run.backward(0);

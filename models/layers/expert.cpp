@@ -1,0 +1,126 @@
+#include "kernels/bias.hpp"
+#include "kernels/gelu.hpp"
+#include "kernels/matmul.hpp"
+#include "models/layers/moe.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+// R rows, width C, F = 4C between the two products.
+template <class Scalar>
+class expert_network : public layer<Scalar> {
+public:
+  expert_network(std::int64_t width, const std::string& name)
+    : layer<Scalar>(parameters_of(width, name), width, width),
+      width_(width),
+      hidden_(4 * width) {
+    // nop
+  }
+
+  layer_sizes sizes(std::int64_t rows, int) const override {
+    return {.saved = 2 * padded(rows * hidden_), .kept = padded(rows * hidden_)};
+  }
+
+  double operations() const override {
+    return 4 * static_cast<double>(width_ * hidden_);
+  }
+
+  void forward(const frame<Scalar>& f, int) const override {
+    if (f.samples == 0)
+      return;
+    const auto wide = dense(f.saved, f.samples, hidden_), activated = activated_of(f);
+    matmul<Scalar>(dense(f.x, f.samples, width_), up_weight(f), 0, wide, *f.threads,
+                   [&](std::int64_t row, std::int64_t column, matrix<Scalar> part) {
+                     bias<Scalar>::add(part, this->weight(f, up_bias) + column);
+                     gelu<Scalar>::forward(part, activated.part(row, column, part));
+                   });
+    matmul<Scalar>(activated, down_weight(f), 0, dense(f.y, f.samples, width_),
+                   *f.threads,
+                   [&](std::int64_t, std::int64_t column, matrix<Scalar> part) {
+                     bias<Scalar>::add(part, this->weight(f, down_bias) + column);
+                   });
+  }
+
+  void input_gradient(const frame<Scalar>& f, int) const override {
+    if (f.samples == 0)
+      return;
+    const auto wide = dense<const Scalar>(f.saved, f.samples, hidden_);
+    const auto dwide = dense(f.kept, f.samples, hidden_);
+    matmul<Scalar>(dense(f.dy, f.samples, width_), down_weight(f).t(), 0, dwide,
+                   *f.threads,
+                   [&](std::int64_t row, std::int64_t column, matrix<Scalar> part) {
+                     gelu<Scalar>::backward(wide.part(row, column, part), part, part);
+                   });
+    matmul<Scalar>(dwide, up_weight(f).t(), 0, dense(f.dx, f.samples, width_),
+                   *f.threads);
+  }
+
+  void weight_gradient(const frame<Scalar>& f) const override {
+    if (f.samples == 0) {
+      if (f.beta == 0)
+        std::fill_n(f.gradients, this->bucket(), Scalar{0});
+      return;
+    }
+    const auto dy = dense(f.dy, f.samples, width_);
+    const auto dwide = dense<const Scalar>(f.kept, f.samples, hidden_);
+    matmul<Scalar>(activated_of(f).t(), dy, f.beta,
+                   dense(this->gradient(f, down), hidden_, width_), *f.threads);
+    bias<Scalar>::gradient(dy, f.beta, this->gradient(f, down_bias), *f.threads);
+    matmul<Scalar>(dense(f.x, f.samples, width_).t(), dwide, f.beta,
+                   dense(this->gradient(f, up), width_, hidden_), *f.threads);
+    bias<Scalar>::gradient(dwide, f.beta, this->gradient(f, up_bias), *f.threads);
+  }
+
+private:
+  enum : std::size_t { up, up_bias, down, down_bias };
+
+  static std::vector<parameter> parameters_of(std::int64_t width,
+                                              const std::string& name) {
+    std::vector<parameter> result{
+      {name + "c_fc.weight", {width, 4 * width}, beginning::normal, 0.02},
+      {name + "c_fc.bias", {4 * width}, beginning::zeros},
+      {name + "c_proj.weight", {4 * width, width}, beginning::normal, 0.02},
+      {name + "c_proj.bias", {width}, beginning::zeros}};
+    for (auto& p : result) // all of them, but not everybody's
+      p = columns_of(p, {{0, p.dims.back()}});
+    return result;
+  }
+
+  matrix<Scalar> activated_of(const frame<Scalar>& f) const {
+    return dense(f.saved + padded(f.samples * hidden_), f.samples, hidden_);
+  }
+
+  matrix<const Scalar> up_weight(const frame<Scalar>& f) const {
+    return dense(this->weight(f, up), width_, hidden_);
+  }
+
+  matrix<const Scalar> down_weight(const frame<Scalar>& f) const {
+    return dense(this->weight(f, down), hidden_, width_);
+  }
+
+  std::int64_t width_;
+  std::int64_t hidden_;
+};
+
+} // namespace
+
+std::string expert_name(int block, int expert) {
+  return "transformer.h." + std::to_string(block) + ".mlp.experts."
+         + std::to_string(expert) + ".";
+}
+
+template <class Scalar>
+std::shared_ptr<const layer<Scalar>> expert_layer(std::int64_t width,
+                                                  const std::string& name) {
+  return std::make_shared<expert_network<Scalar>>(width, name);
+}
+
+template std::shared_ptr<const layer<float>> expert_layer<float>(std::int64_t,
+                                                                 const std::string&);
+template std::shared_ptr<const layer<double>> expert_layer<double>(std::int64_t,
+                                                                   const std::string&);
+
+} // namespace troupe

@@ -1,0 +1,347 @@
+#include "models/layers/moe.hpp"
+
+#include "kernels/dispatch.hpp"
+#include "kernels/layer_norm.hpp"
+#include "kernels/matmul.hpp"
+#include "kernels/top_k_gate.hpp"
+#include "models/random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace troupe {
+
+namespace {
+
+// B samples, T tokens each, R = B T rows, width C, n experts, k a row, M rows on their
+// way to experts at most.
+template <class Scalar>
+class moe_half : public layer<Scalar> {
+public:
+  moe_half(const gpt_shape& dims, int number, const expert_options& experts,
+           experts_at where)
+    : layer<Scalar>(parameters_of(dims, number, experts, where),
+                    dims.length * dims.width, dims.length * dims.width),
+      length_(dims.length),
+      width_(dims.width),
+      options_(experts),
+      at_home_(where == experts_at::home),
+      noise_(experts.seed, block_name(number) + "mlp.router.noise") {
+    if (experts.shared)
+      shared_ = expert_layer<Scalar>(width_, shared_name(number));
+    for (int e = 0; e < experts.count && at_home_; ++e)
+      experts_.push_back(expert_layer<Scalar>(width_, expert_name(number, e)));
+  }
+
+  layer_sizes sizes(std::int64_t samples, int) const override {
+    return {.saved = saved_parts{*this, samples}.end,
+            .kept = kept_parts{*this, samples}.end,
+            .scratch = padded(samples * length_ * width_)};
+  }
+
+  double operations() const override {
+    const double expert = 8 * static_cast<double>(width_ * width_) * 2;
+    const int all = (at_home_ ? options_.chosen : 0) + (shared_ ? 1 : 0);
+    return static_cast<double>(length_)
+           * (2 * static_cast<double>(width_ * options_.count) + all * expert);
+  }
+
+  int pieces() const override { return at_home_ ? 1 : 2; }
+
+  shard_collective<Scalar> after(layer_pass pass, int piece,
+                                 const frame<Scalar>& f) const override {
+    if (at_home_ || piece > 0)
+      return {};
+    const saved_parts s{*this, f.samples};
+    const kept_parts k{*this, f.samples};
+    return {shard_collective<Scalar>::kind::experts,
+            pass == layer_pass::forward ? f.saved + s.rows : f.kept + k.drows,
+            s.most * width_, table(f).counts, rows(f) * options_.chosen};
+  }
+
+  void forward(const frame<Scalar>& f, int piece) const override {
+    if (piece == 0)
+      route(f);
+    for (int e = 0; e < static_cast<int>(experts_.size()); ++e)
+      experts_[static_cast<std::size_t>(e)]->forward(expert_frame(f, e));
+    if (piece + 1 == pieces())
+      combine(f);
+  }
+
+  void input_gradient(const frame<Scalar>& f, int piece) const override {
+    const saved_parts s{*this, f.samples};
+    const kept_parts k{*this, f.samples};
+    if (piece == 0)
+      dispatch<Scalar>::combine_gradient(table(f), f.saved + s.rows,
+                                         dense(f.dy, rows(f), width_), f.kept + k.drows,
+                                         f.kept + k.dweights);
+    for (int e = 0; e < static_cast<int>(experts_.size()); ++e)
+      experts_[static_cast<std::size_t>(e)]->input_gradient(expert_frame(f, e));
+    if (piece + 1 == pieces())
+      gather_gradients(f);
+  }
+
+  void weight_gradient(const frame<Scalar>& f) const override {
+    const saved_parts s{*this, f.samples};
+    const kept_parts k{*this, f.samples};
+    for (int e = 0; e < static_cast<int>(experts_.size()); ++e)
+      experts_[static_cast<std::size_t>(e)]->weight_gradient(expert_frame(f, e));
+    if (shared_)
+      shared_->weight_gradient(shared_frame(f));
+    matmul<Scalar>(dense(f.saved + s.normed, rows(f), width_).t(),
+                   dense<const Scalar>(f.kept + k.dlogits, rows(f), options_.count),
+                   f.beta, dense(this->gradient(f, router), width_, options_.count),
+                   *f.threads);
+    layer_norm<Scalar>::weight_gradient(
+      dense(f.x, rows(f), width_), f.saved + s.mean, f.saved + s.rstd,
+      dense<const Scalar>(f.kept + k.dnormed, rows(f), width_), f.beta,
+      this->gradient(f, ln_gain), this->gradient(f, ln_bias), *f.threads);
+  }
+
+private:
+  enum : std::size_t { ln_gain, ln_bias, router, others };
+
+  static std::string block_name(int number) {
+    return "transformer.h." + std::to_string(number) + ".";
+  }
+
+  static std::string shared_name(int number) {
+    return block_name(number) + "mlp.shared.";
+  }
+
+  static std::vector<parameter> parameters_of(const gpt_shape& dims, int number,
+                                              const expert_options& experts,
+                                              experts_at where) {
+    const auto block = block_name(number);
+    std::vector<parameter> result{
+      {block + "ln_2.weight", {dims.width}, beginning::ones},
+      {block + "ln_2.bias", {dims.width}, beginning::zeros},
+      {block + "mlp.router.weight",
+       {dims.width, experts.count},
+       beginning::normal,
+       0.02}};
+    const auto add = [&](const std::string& name) {
+      const auto expert = expert_layer<Scalar>(dims.width, name);
+      for (auto p : expert->parameters()) {
+        p.cut.reset();
+        result.push_back(std::move(p));
+      }
+    };
+    if (experts.shared)
+      add(shared_name(number));
+    for (int e = 0; e < experts.count && where == experts_at::home; ++e)
+      add(expert_name(number, e));
+    return result;
+  }
+
+  std::int64_t rows(const frame<Scalar>& f) const { return f.samples * length_; }
+
+  gate_rule rule(std::int64_t samples) const {
+    return {options_.count, options_.chosen, options_.capacity_of(samples * length_)};
+  }
+
+  /// Where what the backward needs lies in `saved`.
+  struct saved_parts {
+    saved_parts(const moe_half& half, std::int64_t samples) {
+      const auto count = samples * half.length_;
+      const auto gate = half.rule(samples);
+      most = gate.most(count);
+      mean = normed + padded(count * half.width_);
+      rstd = mean + padded(count);
+      table = rstd + padded(count);
+      rows = table + gate_table<Scalar>::values(count, gate);
+      inputs = rows + padded(most * half.width_);
+      experts = inputs + (half.at_home_ ? padded(most * half.width_) : 0);
+      shared = experts + half.of_experts(&layer_sizes::saved, most);
+      end = shared + (half.shared_ ? half.shared_->sizes(count, 1).saved : 0);
+    }
+
+    std::int64_t most;       // M
+    std::int64_t normed = 0; // ln_2's output (R, C)
+    std::int64_t mean, rstd; // (R)
+    std::int64_t table;      // the gate's
+    std::int64_t rows;       // to experts, then their outputs (M, C)
+    std::int64_t inputs;     // of experts at home (M, C)
+    std::int64_t experts, shared;
+    std::int64_t end;
+  };
+
+  /// And in `kept`.
+  struct kept_parts {
+    kept_parts(const moe_half& half, std::int64_t samples) {
+      const auto count = samples * half.length_;
+      const auto gate = half.rule(samples);
+      const auto most = gate.most(count);
+      drows = dnormed + padded(count * half.width_);
+      dinputs = drows + padded(most * half.width_);
+      dweights = dinputs + (half.at_home_ ? padded(most * half.width_) : 0);
+      dlogits = dweights + padded(count * half.options_.chosen);
+      experts = dlogits + padded(count * half.options_.count);
+      shared = experts + half.of_experts(&layer_sizes::kept, most);
+      end = shared + (half.shared_ ? half.shared_->sizes(count, 1).kept : 0);
+    }
+
+    std::int64_t dnormed = 0; // (R, C)
+    std::int64_t drows;       // of experts' outputs; elsewhere then of inputs (M, C)
+    std::int64_t dinputs;     // of experts at home (M, C)
+    std::int64_t dweights;    // (R, k)
+    std::int64_t dlogits;     // (R, n)
+    std::int64_t experts, shared;
+    std::int64_t end;
+  };
+
+  /// What experts at home need for so many rows, however those fall to them: each has
+  /// arrays of its own, on cache lines of their own.
+  std::int64_t of_experts(std::int64_t layer_sizes::*which, std::int64_t most) const {
+    if (experts_.empty())
+      return 0;
+    const auto& some = *experts_.front();
+    return some.sizes(most, 1).*which
+           + static_cast<std::int64_t>(experts_.size()) * (some.sizes(1, 1).*which);
+  }
+
+  gate_table<Scalar> table(const frame<Scalar>& f) const {
+    return {f.saved + saved_parts{*this, f.samples}.table, rows(f), rule(f.samples)};
+  }
+
+  /// An expert at home, at its rows.
+  frame<Scalar> expert_frame(const frame<Scalar>& f, int expert) const {
+    const saved_parts s{*this, f.samples};
+    const kept_parts k{*this, f.samples};
+    const auto by = table(f);
+    std::int64_t before = 0, saved = s.experts, kept = k.experts;
+    for (int e = 0; e < expert; ++e) {
+      before += by.counts[e];
+      const auto sizes = experts_.front()->sizes(by.counts[e], 1);
+      saved += sizes.saved;
+      kept += sizes.kept;
+    }
+    auto result =
+      part_frame(f, others + (shared_ ? 4 : 0) + 4 * static_cast<std::size_t>(expert));
+    result.samples = by.counts[expert];
+    result.x = f.saved + s.inputs + before * width_;
+    result.y = f.saved + s.rows + before * width_;
+    result.saved = f.saved + saved;
+    if (f.kept != nullptr) {
+      result.dy = f.kept + k.drows + before * width_;
+      result.dx = f.kept + k.dinputs + before * width_;
+      result.kept = f.kept + kept;
+    }
+    return result;
+  }
+
+  /// The shared expert, at all rows; what it makes is scratch.
+  frame<Scalar> shared_frame(const frame<Scalar>& f) const {
+    auto result = part_frame(f, others);
+    result.samples = rows(f);
+    result.x = f.saved + saved_parts{*this, f.samples}.normed;
+    result.y = f.scratch;
+    result.saved = f.saved + saved_parts{*this, f.samples}.shared;
+    result.dy = f.dy;
+    result.dx = f.scratch;
+    if (f.kept != nullptr)
+      result.kept = f.kept + kept_parts{*this, f.samples}.shared;
+    return result;
+  }
+
+  /// A layer within this one, whose parameters begin with this one's i-th.
+  frame<Scalar> part_frame(const frame<Scalar>& f, std::size_t i) const {
+    frame<Scalar> result;
+    result.parameters = this->weight(f, i);
+    result.gradients = f.gradients == nullptr ? nullptr : this->gradient(f, i);
+    result.beta = f.beta;
+    result.threads = f.threads;
+    return result;
+  }
+
+  void route(const frame<Scalar>& f) const {
+    const saved_parts s{*this, f.samples};
+    const auto by = table(f);
+    const auto normed = dense(f.saved + s.normed, rows(f), width_);
+    layer_norm<Scalar>::forward(dense(f.x, rows(f), width_), this->weight(f, ln_gain),
+                                this->weight(f, ln_bias), normed, f.saved + s.mean,
+                                f.saved + s.rstd, *f.threads);
+    matmul<Scalar>(normed, router_weight(f), 0,
+                   dense(by.probabilities, rows(f), options_.count), *f.threads);
+    if (options_.noise > 0 && f.first >= 0) {
+      const auto begin = static_cast<std::uint64_t>(f.first * length_ * options_.count);
+      for (std::int64_t i = 0; i < rows(f) * options_.count; ++i)
+        by.probabilities[i] += static_cast<Scalar>(
+          options_.noise * noise_.normal(begin + static_cast<std::uint64_t>(i)));
+    }
+    top_k_gate<Scalar>::forward(by);
+    dispatch<Scalar>::send(by, normed, f.saved + (at_home_ ? s.inputs : s.rows));
+  }
+
+  void combine(const frame<Scalar>& f) const {
+    const saved_parts s{*this, f.samples};
+    std::copy_n(f.x, rows(f) * width_, f.y);
+    dispatch<Scalar>::combine(table(f), f.saved + s.rows, dense(f.y, rows(f), width_));
+    if (!shared_)
+      return;
+    shared_->forward(shared_frame(f));
+    add(f.scratch, f.y, rows(f) * width_);
+  }
+
+  void gather_gradients(const frame<Scalar>& f) const {
+    const saved_parts s{*this, f.samples};
+    const kept_parts k{*this, f.samples};
+    const auto by = table(f);
+    const auto dnormed = dense(f.kept + k.dnormed, rows(f), width_);
+    const auto dlogits = dense(f.kept + k.dlogits, rows(f), options_.count);
+    top_k_gate<Scalar>::backward(by, f.kept + k.dweights,
+                                 static_cast<Scalar>(options_.balance)
+                                   * static_cast<Scalar>(f.samples),
+                                 dlogits.data);
+    matmul<Scalar>(dlogits, router_weight(f).t(), 0, dnormed, *f.threads);
+    dispatch<Scalar>::send_gradient(by, f.kept + (at_home_ ? k.dinputs : k.drows),
+                                    dnormed);
+    if (shared_) {
+      shared_->input_gradient(shared_frame(f));
+      add(f.scratch, dnormed.data, rows(f) * width_);
+    }
+    layer_norm<Scalar>::input_gradient(
+      dense(f.x, rows(f), width_), this->weight(f, ln_gain), f.saved + s.mean,
+      f.saved + s.rstd, dnormed, dense(f.dy, rows(f), width_),
+      dense(f.dx, rows(f), width_), *f.threads);
+  }
+
+  static void add(const Scalar* from, Scalar* to, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i)
+      to[i] += from[i];
+  }
+
+  matrix<const Scalar> router_weight(const frame<Scalar>& f) const {
+    return dense(this->weight(f, router), width_, std::int64_t{options_.count});
+  }
+
+  std::int64_t length_;
+  std::int64_t width_;
+  expert_options options_;
+  bool at_home_;
+  random_stream noise_;
+  std::shared_ptr<const layer<Scalar>> shared_;               // null without one
+  std::vector<std::shared_ptr<const layer<Scalar>>> experts_; // at home
+};
+
+} // namespace
+
+std::int64_t expert_options::capacity_of(std::int64_t rows) const {
+  const double even = static_cast<double>(rows) * chosen / static_cast<double>(count);
+  return std::min(rows, static_cast<std::int64_t>(std::ceil(capacity * even)));
+}
+
+template <class Scalar>
+std::shared_ptr<const layer<Scalar>> moe_layer(const gpt_shape& dims, int number,
+                                               const expert_options& experts,
+                                               experts_at where) {
+  return std::make_shared<moe_half<Scalar>>(dims, number, experts, where);
+}
+
+template std::shared_ptr<const layer<float>>
+moe_layer<float>(const gpt_shape&, int, const expert_options&, experts_at);
+template std::shared_ptr<const layer<double>>
+moe_layer<double>(const gpt_shape&, int, const expert_options&, experts_at);
+
+} // namespace troupe
