@@ -8,10 +8,10 @@ namespace {
 
 /// What a bucket's copies take. An update's messages may still be under way when the
 /// next one begins, but no longer: it cannot end before everyone has begun it.
-payload_bound copies_of(const run_plan& plan, position where, exchange_step step,
-                        std::int64_t values) {
+payload_bound copies_of(const run_plan& plan, exchange_step step,
+                        const bucket_group& group, std::int64_t values) {
   auto result = payloads_of(
-    even_part(plan.exchange->order_of(step), where.data, plan.data, values));
+    even_part(plan.exchange->order_of(step), group.index, group.count, values));
   result.buffers *= 2;
   return result;
 }
@@ -20,8 +20,9 @@ payload_bound copies_of(const run_plan& plan, position where, exchange_step step
 
 exchange_pools::exchange_pools(const run_plan& plan, position where, exchange_step step,
                                memory_account& account) {
+  const auto groups = plan.groups_of(where);
   for (const auto values : plan.buckets_of(where)) {
-    const auto copies = copies_of(plan, where, step, values);
+    const auto copies = copies_of(plan, step, groups[pools_.size()], values);
     pools_.push_back(std::make_unique<pool>("copies under way to data replicas",
                                             copies.buffers, copies.values, account));
   }
@@ -30,8 +31,10 @@ exchange_pools::exchange_pools(const run_plan& plan, position where, exchange_st
 std::int64_t exchange_pools::values(const run_plan& plan, position where,
                                     exchange_step step) {
   std::int64_t result = 0;
-  for (const auto values : plan.buckets_of(where)) {
-    const auto copies = copies_of(plan, where, step, values);
+  const auto groups = plan.groups_of(where);
+  const auto buckets = plan.buckets_of(where);
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    const auto copies = copies_of(plan, step, groups[b], buckets[b]);
     result += copies.buffers * padded(copies.values);
   }
   return result;
@@ -41,8 +44,8 @@ bucket_exchange::bucket_exchange(const run_plan& plan, position where,
                                  exchange_step step,
                                  std::shared_ptr<exchange_pools> pools)
   : order_(&plan.exchange->order_of(step)),
-    rank_(where.data),
-    ranks_(plan.data),
+    replica_(where.data),
+    groups_(plan.groups_of(where)),
     values_(plan.buckets_of(where)),
     first_instance_(step == exchange_step::sum ? 0 : 2 * buckets()),
     pools_(std::move(pools)) {
@@ -60,7 +63,8 @@ std::vector<collective_message> bucket_exchange::begin(int bucket, float* array)
   collective_memory memory;
   if (pools_)
     memory = {array, array, pools_->of(bucket)};
-  const auto part = even_part(*order_, rank_, ranks_, values, 0, instance);
+  const auto& group = groups_[static_cast<std::size_t>(bucket)];
+  const auto part = even_part(*order_, group.index, group.count, values, 0, instance);
   return note(instance, under_way_.begin(part, memory));
 }
 
@@ -75,6 +79,12 @@ std::vector<collective_message>
 bucket_exchange::note(int instance, std::vector<collective_message> out) {
   done_ += !under_way_.is_under_way(instance);
   return out;
+}
+
+int bucket_exchange::receiver_of(const collective_message& message) const {
+  const auto bucket = (message.instance - first_instance_) % buckets();
+  const auto& group = groups_[static_cast<std::size_t>(bucket)];
+  return message.to * group.apart + replica_ % group.apart;
 }
 
 void bucket_exchange::next_update() {

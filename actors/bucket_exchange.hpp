@@ -38,6 +38,9 @@ public:
   /// until it is done. Returns what is to be sent now.
   std::vector<collective_message> begin(int bucket, float* values);
 
+  /// The data replica that a message of it is for.
+  int receiver_of(const collective_message& message) const;
+
   /// Whether a message belongs to it.
   bool owns(const collective_message& message) const;
 
@@ -59,8 +62,8 @@ private:
                                        std::vector<collective_message> out);
 
   const collective_order* order_;
-  int rank_;
-  int ranks_;
+  int replica_;
+  std::vector<bucket_group> groups_; // of each bucket
   std::vector<std::int64_t> values_; // of each bucket
   int first_instance_;
   std::shared_ptr<exchange_pools> pools_;

@@ -2,6 +2,7 @@
 
 #include "actors/coordinator.hpp"
 #include "actors/data_source.hpp"
+#include "actors/expert.hpp"
 #include "actors/notice_board.hpp"
 #include "actors/optimizer_shard.hpp"
 #include "actors/rank_memory.hpp"
@@ -75,6 +76,15 @@ group<Handle> along(int position::*axis, int count, position where,
   return list;
 }
 
+/// An expert and where it stands.
+struct expert_place {
+  position host;
+  int number;   ///< In the network's list.
+  int in_stage; ///< Among the experts of its stage.
+  int on_rank;  ///< Among those of its rank.
+  std::shared_ptr<expert_tensors> tensors;
+};
+
 /// A run in the making.
 class company {
 public:
@@ -84,6 +94,7 @@ public:
       board_(std::make_shared<notice_board>()) {
     equip_ranks();
     equip_stages();
+    equip_experts();
     for (const auto& rank : ranks_)
       allocations_at_start_ += rank->memory.all().allocations();
   }
@@ -132,8 +143,10 @@ private:
   void equip_ranks();
   void equip_stages();
   void equip_optimizer(position where);
+  void equip_experts();
   void spawn(caf::actor_system& system);
   void wire();
+  void wire_experts(position where, stage_peers& peers);
   void wire_optimizer(position where, known_groups<optimizer_shard_actor>& replicas);
   void wait_in_real_time(caf::actor_system& system);
   void wait_in_virtual_time(caf::actor_system& system);
@@ -157,8 +170,10 @@ private:
   std::vector<std::unique_ptr<rank_resources>> ranks_;
   std::vector<std::shared_ptr<data_pools>>
     data_; // a pipeline each; null in simulations
-  std::vector<std::shared_ptr<stage_tensors>> tensors_; // by index()
-  std::vector<optimizer_memory> optimizers_;            // by shard_index()
+  std::vector<std::shared_ptr<stage_tensors>> tensors_;     // by index()
+  std::vector<optimizer_memory> optimizers_;                // by shard_index()
+  std::vector<std::shared_ptr<expert_exchange>> exchanges_; // by index(), or null
+  std::vector<expert_place> experts_;                       // rank by rank
   std::int64_t allocations_at_start_ = 0;
   int evaluated_ = 0;
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
@@ -222,6 +237,27 @@ void company::equip_optimizer(position where) {
       std::make_shared<exchange_pools>(*plan_, where, exchange_step::gather, passing);
 }
 
+void company::equip_experts() {
+  exchanges_.resize(tensors_.size());
+  for (int rank = 0; rank < plan_->ranks(); ++rank)
+    for (int on_rank = 0; const auto& where : plan_->hosted_by(rank)) {
+      const auto all = plan_->experts_of(where.stage);
+      if (all.empty())
+        continue;
+      auto& resources = rank_of_stage(where);
+      exchanges_[index(where)] =
+        std::make_shared<expert_exchange>(*plan_, where, *tensors_[index(where)],
+                                          resources.memory.of(memory_use::passing));
+      const int stashes = pools_of(*plan_, where).stashes;
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (plan_->host_of(all[i], where) == where)
+          experts_.push_back(
+            {where, all[i], static_cast<int>(i), on_rank++,
+             std::make_shared<expert_tensors>(*plan_, where, all[i], stashes,
+                                              resources.memory, resources.threads)});
+    }
+}
+
 void company::spawn(caf::actor_system& system) {
   coordinator_ = system.spawn(coordinator, shared(), board_);
   actors_.recorder = system.spawn(recorder, shared(), log_, board_);
@@ -231,9 +267,13 @@ void company::spawn(caf::actor_system& system) {
                    ranks_[static_cast<std::size_t>(rank)]->computer->depth()));
   for (int r = 0; r < pipelines(); ++r)
     for (int s = 0; s < stages(); ++s)
-      actors_.stages.push_back(system.spawn(stage, shared(),
-                                            rank_of_stage(at(r, s)).computer.get(),
-                                            at(r, s), tensors_[index(at(r, s))]));
+      actors_.stages.push_back(
+        system.spawn(stage, shared(), rank_of_stage(at(r, s)).computer.get(), at(r, s),
+                     tensors_[index(at(r, s))], exchanges_[index(at(r, s))]));
+  for (const auto& e : experts_)
+    actors_.experts.push_back(system.spawn(expert, shared(),
+                                           rank_of_stage(e.host).computer.get(), e.host,
+                                           e.number, e.in_stage, e.on_rank, e.tensors));
   for_each_shard([&](position where) {
     std::vector<device*> computers;
     for (int r = 0; r < directions(); ++r)
@@ -256,9 +296,12 @@ void company::wire() {
   for_each_shard([&](position where) { wire_optimizer(where, optimizers); });
 
   for (int rank = 0; rank < plan_->ranks(); ++rank) {
-    scheduler_peers peers{{}, actors_.recorder, coordinator_};
+    scheduler_peers peers{{}, {}, actors_.recorder, coordinator_};
     for (const auto& where : plan_->hosted_by(rank))
       peers.stages.push_back(actors_.stages[index(where)]);
+    for (std::size_t i = 0; i < experts_.size(); ++i)
+      if (plan_->rank_of(experts_[i].host) == rank)
+        peers.experts.push_back(actors_.experts[i]);
     post(meter_, actors_.schedulers[static_cast<std::size_t>(rank)], std::move(peers));
   }
   known_groups<stage_actor> shards, replicas;
@@ -283,8 +326,30 @@ void company::wire() {
       peers.optimizer = actors_.shards[shard_index(where)];
       peers.recorder = actors_.recorder;
       peers.coordinator = coordinator_;
+      wire_experts(where, peers);
       post(meter_, actors_.stages[index(where)], std::move(peers));
     }
+}
+
+/// Tells a stage where its experts are, and those that stand with it whom they serve.
+void company::wire_experts(position where, stage_peers& peers) {
+  for (const int number : plan_->experts_of(where.stage)) {
+    const auto host = plan_->host_of(number, where);
+    const auto found = std::ranges::find_if(experts_, [&](const expert_place& e) {
+      return e.number == number && e.host == host;
+    });
+    const auto& actor =
+      actors_.experts[static_cast<std::size_t>(found - experts_.begin())];
+    peers.experts.push_back(actor);
+    if (host != where)
+      continue;
+    expert_peers own{{}, peers.scheduler, coordinator_};
+    auto source = where;
+    source.data = where.data / plan_->expert * plan_->expert;
+    for (int e = 0; e < plan_->expert; ++e, ++source.data)
+      own.sources.push_back(actors_.stages[index(source)]);
+    post(meter_, actor, std::move(own));
+  }
 }
 
 void company::wire_optimizer(position where,
@@ -415,6 +480,7 @@ void company::dismiss(caf::actor_system& system) {
   end_all(actors_.schedulers);
   end_all(actors_.stages);
   end_all(actors_.shards);
+  end_all(actors_.experts);
   caf::anon_send_exit(actors_.recorder, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(coordinator_, caf::exit_reason::user_shutdown);
   settle(system);
@@ -425,6 +491,7 @@ void company::dismiss(caf::actor_system& system) {
 run_result company::result_so_far() {
   run_result result;
   result.sums = measures_of(log_->sums, stages());
+  result.loads = std::move(log_->loads);
   result.actions = std::move(log_->actions);
   log_->losses(*plan_, result.loss, result.loss_samples);
   result.samples = result.loss_samples.empty() ? 0 : result.loss_samples.back();
@@ -537,6 +604,30 @@ std::string far_too_large(const run_plan& plan) {
          + " of memory; the machine has " + megabytes(memory_of_machine()) + " free";
 }
 
+/// Why experts cannot be placed so; empty if they can, or there are none.
+std::string refusal_of_experts(const run_plan& plan) {
+  if (plan.data % plan.expert != 0)
+    return "expert=" + std::to_string(plan.expert)
+           + " does not divide data=" + std::to_string(plan.data)
+           + ": experts are spread over so many of the data replicas";
+  if (!plan.work || plan.work->whole.experts.empty())
+    return plan.expert > 1 ? "expert=" + std::to_string(plan.expert)
+                               + " spreads experts, which only the model moe has"
+                           : "";
+  if (plan.work->experts.count % plan.expert != 0)
+    return std::to_string(plan.work->experts.count) + " experts cannot be spread over "
+           + std::to_string(plan.expert)
+           + " data replicas: each has as many as the others";
+  if (plan.tensor > 1)
+    return "a network with experts cannot be cut into tensor shards: give it tensor=1";
+  if (plan.shares_out(shared_out::gradients)
+      || (plan.expert > 1 && plan.shares_out(shared_out::optimizer_state)))
+    return "the exchange " + std::string{plan.exchange->name}
+           + " shares out what experts need whole: name one that only sums, as ring"
+           + (plan.expert == 1 ? ", or zero1" : "");
+  return {};
+}
+
 } // namespace
 
 std::string refusal(const run_plan& plan) {
@@ -557,6 +648,8 @@ std::string refusal(const run_plan& plan) {
     return plan.sch.name
            + "'s ranks choose by what has arrived, so tensor shards could choose "
              "differently: give it tensor=1, or name other schedules";
+  if (auto wrong = refusal_of_experts(plan); !wrong.empty())
+    return wrong;
   if (!plan.work)
     return too_large(bytes_of_actors(plan));
   const auto& work = *plan.work;

@@ -34,6 +34,8 @@ struct run_result {
   std::vector<std::vector<float>> gradients; ///< Summed last, over replicas.
   std::string odd_stage; ///< One whose replica 0 ended with other parameters.
 
+  expert_loads loads; ///< Of a network with experts.
+
   std::int64_t envelopes = 0;        ///< Messages sent.
   std::int64_t most_envelopes = 0;   ///< Under way at once.
   std::int64_t late_allocations = 0; ///< Of tensor memory, after wiring.

@@ -37,6 +37,7 @@ void monitor_all(self_pointer self, const coordinator_peers& peers) {
   monitor(peers.schedulers);
   monitor(peers.stages);
   monitor(peers.shards);
+  monitor(peers.experts);
   self->monitor(peers.recorder);
 }
 
@@ -49,8 +50,8 @@ void gather(self_pointer self, const mail::snapshot& part) {
   auto& parts = state.snapshots[part.batches];
   parts.push_back(part);
   const auto& plan = *state.shared.plan;
-  const int shares = plan.shares_out(shared_out::parameters) ? plan.data : 1;
-  if (static_cast<int>(parts.size()) < plan.dims.stages * plan.tensor * shares)
+  if (static_cast<int>(parts.size())
+      < plan.dims.stages * plan.tensor * plan.data_shown())
     return;
   state.board->post_snapshot(state.snapshots.extract(part.batches).mapped());
 }
@@ -67,7 +68,8 @@ void gather(self_pointer self, const mail::waiting_for& answer) {
   state.explanations.push_back(answer);
   const auto& p = state.peers;
   if (state.explanations.size()
-      == p.data.size() + p.schedulers.size() + p.stages.size() + p.shards.size())
+      == p.data.size() + p.schedulers.size() + p.stages.size() + p.shards.size()
+           + p.experts.size())
     state.board->post_explanations(std::exchange(state.explanations, {}));
 }
 
@@ -78,6 +80,7 @@ void ask_everyone(self_pointer self) {
   send_to_all(self, peers.schedulers, mail::explain{});
   send_to_all(self, peers.stages, mail::explain{});
   send_to_all(self, peers.shards, mail::explain{});
+  send_to_all(self, peers.experts, mail::explain{});
 }
 
 } // namespace

@@ -28,9 +28,10 @@ enum class traffic : std::uint8_t {
   gradients,  ///< Of parameters, summed among data replicas.
   parameters, ///< Gathered among data replicas.
   tensor,     ///< What tensor shards of a stage sum and gather.
+  experts,    ///< Rows to experts of other ranks, and back.
 };
 
-inline constexpr int traffic_kinds = 4;
+inline constexpr int traffic_kinds = 5;
 
 /// Counts the envelopes of a run: all that were sent, how many were under way at once,
 /// and the bytes of tensors in them.

@@ -11,6 +11,7 @@
 #include <caf/typed_actor.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,58 @@ struct layer_message {
   collective_message what;
 };
 
+// -- between stages and experts
+// ------------------------------------------------------------
+
+/// What an expert computes a pass with; the stage that it stands with lends it.
+struct expert_loan {
+  buffer parameters;
+  buffer gradients; ///< Of backwards.
+  int version;
+  bool begins_sum; ///< Its gradients are the first of an update.
+};
+
+/// Stage to expert: rows that were chosen for it. A backward's are gradients.
+struct rows_to_expert {
+  action what; ///< That waits for them: F, B or I.
+  int source;  ///< Data replica, among those that share the experts out.
+  std::int64_t rows;
+  buffer payload;                  ///< Empty if there are none.
+  std::optional<expert_loan> loan; ///< From the stage on the expert's own rank.
+};
+
+/// Expert to stage: what it made of them.
+struct rows_from_expert {
+  int expert; ///< Among those of the stage.
+  buffer payload;
+};
+
+/// Expert to scheduler: all rows of a pass are here.
+struct expert_arrived {
+  int expert; ///< Among those of the rank.
+};
+
+/// Scheduler to expert: go on.
+struct expert_run {};
+
+/// Expert to scheduler: it has ended. Expert to itself likewise.
+struct expert_done {
+  sample what; ///< A part of its stage's action.
+};
+
+struct expert_ended {
+  nanoseconds start;
+  nanoseconds end;
+};
+
+/// Stage to recorder: how a microbatch's tokens fell to the experts of a layer.
+struct expert_load {
+  int microbatch;
+  std::size_t of_layer;
+  std::vector<std::int64_t> rows; ///< Of each expert.
+  std::int64_t dropped;           ///< Choices that found their expert full.
+};
+
 // -- with the coordinator
 // ---------------------------------------------------------------
 
@@ -201,18 +254,24 @@ using data_source_actor =
 using scheduler_actor =
   caf::typed_actor<caf::reacts_to<mail::arrived>, caf::reacts_to<mail::done>,
                    caf::reacts_to<mail::paused>, caf::reacts_to<mail::decide>,
-                   caf::reacts_to<mail::hold>, caf::reacts_to<mail::proceed>,
-                   caf::reacts_to<mail::explain>,
+                   caf::reacts_to<mail::expert_arrived>,
+                   caf::reacts_to<mail::expert_done>, caf::reacts_to<mail::hold>,
+                   caf::reacts_to<mail::proceed>, caf::reacts_to<mail::explain>,
                    caf::reacts_to<struct scheduler_peers>>;
 
-using stage_actor =
-  caf::typed_actor<caf::reacts_to<activation>, caf::reacts_to<labels>,
-                   caf::reacts_to<gradient>, caf::reacts_to<mail::run>,
-                   caf::reacts_to<mail::ended>, caf::reacts_to<mail::update_waits>,
-                   caf::reacts_to<mail::update_ready>, caf::reacts_to<mail::updated>,
-                   caf::reacts_to<collective_message>,
-                   caf::reacts_to<mail::layer_message>, caf::reacts_to<mail::collect>,
-                   caf::reacts_to<mail::explain>, caf::reacts_to<struct stage_peers>>;
+using stage_actor = caf::typed_actor<
+  caf::reacts_to<activation>, caf::reacts_to<labels>, caf::reacts_to<gradient>,
+  caf::reacts_to<mail::run>, caf::reacts_to<mail::ended>,
+  caf::reacts_to<mail::update_waits>, caf::reacts_to<mail::update_ready>,
+  caf::reacts_to<mail::updated>, caf::reacts_to<collective_message>,
+  caf::reacts_to<mail::layer_message>, caf::reacts_to<mail::rows_from_expert>,
+  caf::reacts_to<mail::collect>, caf::reacts_to<mail::explain>,
+  caf::reacts_to<struct stage_peers>>;
+
+using expert_actor =
+  caf::typed_actor<caf::reacts_to<mail::rows_to_expert>,
+                   caf::reacts_to<mail::expert_run>, caf::reacts_to<mail::expert_ended>,
+                   caf::reacts_to<mail::explain>, caf::reacts_to<struct expert_peers>>;
 
 using optimizer_shard_actor = caf::typed_actor<
   caf::reacts_to<mail::bucket_ready>, caf::reacts_to<collective_message>,
@@ -223,7 +282,8 @@ using optimizer_shard_actor = caf::typed_actor<
 
 using recorder_actor =
   caf::typed_actor<caf::reacts_to<mail::samples>, caf::reacts_to<mail::sums>,
-                   caf::reacts_to<mail::microbatch_loss>>;
+                   caf::reacts_to<mail::microbatch_loss>,
+                   caf::reacts_to<mail::expert_load>>;
 
 using coordinator_actor =
   caf::typed_actor<caf::reacts_to<mail::finished>, caf::reacts_to<mail::held>,
@@ -241,20 +301,28 @@ template <class Handle>
 using group = std::shared_ptr<const std::vector<Handle>>;
 
 struct scheduler_peers {
-  std::vector<stage_actor> stages; ///< In hosted_by's order.
+  std::vector<stage_actor> stages;   ///< In hosted_by's order.
+  std::vector<expert_actor> experts; ///< Likewise, stage by stage.
   recorder_actor recorder;
   coordinator_actor coordinator;
 };
 
 struct stage_peers {
-  data_source_actor data;    ///< For the first stage.
-  stage_actor previous;      ///< For all but the first.
-  stage_actor next;          ///< For all but the last.
-  group<stage_actor> shards; ///< All tensor shards of the stage, if it is cut.
-  group<stage_actor> others; ///< It in all data replicas, if they share it out.
-  scheduler_actor scheduler; ///< Of its rank.
+  data_source_actor data;            ///< For the first stage.
+  stage_actor previous;              ///< For all but the first.
+  stage_actor next;                  ///< For all but the last.
+  group<stage_actor> shards;         ///< All tensor shards of the stage, if it is cut.
+  group<stage_actor> others;         ///< It in all data replicas, if they share it out.
+  std::vector<expert_actor> experts; ///< Of its layers, in the network's order.
+  scheduler_actor scheduler;         ///< Of its rank.
   optimizer_shard_actor optimizer;
   recorder_actor recorder;
+  coordinator_actor coordinator;
+};
+
+struct expert_peers {
+  std::vector<stage_actor> sources; ///< Its stage, in the data replicas that it serves.
+  scheduler_actor scheduler;        ///< Of its rank.
   coordinator_actor coordinator;
 };
 
@@ -271,6 +339,7 @@ struct coordinator_peers {
   std::vector<scheduler_actor> schedulers;
   std::vector<stage_actor> stages;
   std::vector<optimizer_shard_actor> shards;
+  std::vector<expert_actor> experts;
   recorder_actor recorder;
 };
 
@@ -298,6 +367,13 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::clip_by)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::samples)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::sums)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::microbatch_loss)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::rows_to_expert)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::rows_from_expert)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::expert_arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::expert_run)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::expert_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::expert_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::expert_load)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::finished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::hold)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::held)
@@ -310,5 +386,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::explain)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::waiting_for)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::scheduler_peers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stage_peers)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::expert_peers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::optimizer_shard_peers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::coordinator_peers)

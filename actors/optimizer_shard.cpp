@@ -28,6 +28,7 @@ optimizer_core::optimizer_core(const run_plan& plan, position where,
     share_(plan.share_of(where)),
     clip_(plan.work ? plan.work->optimizer.clip : 0),
     scope_(plan.work ? plan.work->optimizer.scope : clip_scope::stage),
+    tells_all_(where.tensor == 0 && where.data % plan.expert == 0),
     state_(std::move(memory.state)),
     parts_(static_cast<std::size_t>(replicas_of(plan.sch.where))) {
   if (plan.sums_at_update())
@@ -111,7 +112,7 @@ work optimizer_core::measure() {
   work result{.kind = op_count, .stage = where_.stage}; // no op of its own
   result.run = [this] {
     add_replicas();
-    squares_ = state_->squares(readable(parts_.front()->gradients), where_.tensor > 0);
+    squares_ = state_->squares(readable(parts_.front()->gradients), !tells_all_);
   };
   return result;
 }
@@ -269,7 +270,8 @@ void take(self_pointer self, const mail::update_request& part) {
 void ship_all(self_pointer self, std::vector<collective_message> all) {
   auto& state = self->state;
   for (auto& what : all) {
-    const auto& to = (*state.peers.others)[static_cast<std::size_t>(what.to)];
+    const auto replica = state.core->receiver_of(what);
+    const auto& to = (*state.peers.others)[static_cast<std::size_t>(replica)];
     const auto kind = state.core->sums(what) ? traffic::gradients : traffic::parameters;
     const auto bytes = what.bytes();
     ship(self, state.shared, kind, bytes, *state.to_others, to, std::move(what));

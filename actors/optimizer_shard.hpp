@@ -41,6 +41,11 @@ public:
   /// Whether a message is of the sum of gradients, not of the gathering of parameters.
   bool sums(const collective_message& part) const { return sum_ && sum_->owns(part); }
 
+  /// The data replica that a message is for.
+  int receiver_of(const collective_message& part) const {
+    return (sums(part) ? sum_ : gather_)->receiver_of(part);
+  }
+
   /// Whether all that others have to give to the sum of gradients is here.
   bool complete() const;
 
@@ -88,6 +93,7 @@ private:
   bucket_share share_;
   double clip_;
   clip_scope scope_;
+  bool tells_all_; ///< Of a norm: not only what its like do not have too.
   std::shared_ptr<optimizer> state_;            // null in a simulation
   std::optional<bucket_exchange> sum_, gather_; // among data replicas
   bool gathering_ = false;

@@ -29,26 +29,94 @@ std::string run_plan::optimizer_of(position p) const {
 std::vector<position> run_plan::norm_group(position p) const {
   const bool all_stages = work->optimizer.scope == clip_scope::network;
   const int shares = share_of(p).count;
+  const int first = shares > 1 ? 0 : p.data / expert * expert,
+            last = first + (shares > 1 ? shares : expert);
   std::vector<position> result;
   for (int s = all_stages ? 0 : p.stage; s < (all_stages ? dims.stages : p.stage + 1);
        ++s)
-    for (int d = 0; d < shares; ++d)
+    for (int d = first; d < last; ++d)
       for (int t = 0; t < tensor; ++t)
-        result.push_back({shares > 1 ? d : p.data, 0, s, t});
+        result.push_back({d, 0, s, t});
   return result;
 }
 
 const network<float>& run_plan::network_of(position p) const {
-  return tensor > 1 ? work->shards[static_cast<std::size_t>(p.tensor)] : work->whole;
-}
-
-layer_list<float> run_plan::layers_of(position p) const {
-  return slice_of(p).layers();
+  return work->shards.empty() ? work->whole
+                              : work->shards[static_cast<std::size_t>(p.tensor)];
 }
 
 slice<float> run_plan::slice_of(position p, int team_size) const {
   const auto s = static_cast<std::size_t>(p.stage);
   return {network_of(p), work->first_layers[s], work->first_layers[s + 1], team_size};
+}
+
+double run_plan::operations_of(int stage) const {
+  const auto s = static_cast<std::size_t>(stage);
+  double result = 0;
+  for (int i = work->first_layers[s]; i < work->first_layers[s + 1]; ++i)
+    result += work->whole.layers[static_cast<std::size_t>(i)]->operations();
+  return result;
+}
+
+std::vector<int> run_plan::experts_of(int stage) const {
+  std::vector<int> result;
+  if (!work)
+    return result;
+  const auto s = static_cast<std::size_t>(stage);
+  for (std::size_t i = 0; i < work->whole.experts.size(); ++i)
+    if (const auto of = static_cast<int>(work->whole.experts[i].of_layer);
+        of >= work->first_layers[s] && of < work->first_layers[s + 1])
+      result.push_back(static_cast<int>(i));
+  return result;
+}
+
+position run_plan::host_of(int number, position p) const {
+  const auto& all = work->whole.experts;
+  const auto& asked = all[static_cast<std::size_t>(number)];
+  const auto count =
+    std::ranges::count(all, asked.of_layer, &network_expert<float>::of_layer);
+  p.data = p.data / expert * expert + asked.index * expert / static_cast<int>(count);
+  return p;
+}
+
+std::string run_plan::name_of_expert(int number, position host) const {
+  const auto& asked = work->whole.experts[static_cast<std::size_t>(number)];
+  const auto& layer = work->whole.layers[asked.of_layer]->parameters().front().name;
+  return "expert " + std::to_string(asked.index) + " of "
+         + layer.substr(0, layer.find(".ln")) + " with " + name_of(host);
+}
+
+std::vector<layer_bucket> run_plan::layer_buckets(position p) const {
+  std::vector<layer_bucket> result;
+  const auto s = static_cast<std::size_t>(p.stage);
+  const auto experts = experts_of(p.stage);
+  for (int i = work->first_layers[s]; i < work->first_layers[s + 1]; ++i) {
+    const auto layer = static_cast<std::size_t>(i);
+    result.push_back({layer, -1, network_of(p).layers[layer]});
+    for (const int number : experts)
+      if (const auto& one = work->whole.experts[static_cast<std::size_t>(number)];
+          one.of_layer == layer && host_of(number, p) == p)
+        result.push_back({layer, number, one.what});
+  }
+  return result;
+}
+
+layer_list<float> run_plan::layers_of(position p) const {
+  layer_list<float> result;
+  for (auto& one : layer_buckets(p))
+    result.push_back(std::move(one.what));
+  return result;
+}
+
+std::vector<bucket_group> run_plan::groups_of(position p) const {
+  std::vector<bucket_group> result(buckets_of(p).size(), {p.data, data, 1});
+  if (work)
+    for (std::size_t b = 0; const auto& one : layer_buckets(p)) {
+      if (one.expert >= 0)
+        result[b] = {p.data / expert, data / expert, expert};
+      ++b;
+    }
+  return result;
 }
 
 std::vector<std::int64_t> run_plan::buckets_of(position p) const {

@@ -40,12 +40,30 @@ struct link_cost {
 /// What the actors compute; absent from a simulation.
 struct training {
   network<float> whole;
-  std::vector<network<float>> shards; ///< Its tensor shards; empty if it is not cut.
-  std::vector<int> first_layers;      ///< As `cut` returns them.
+  /// What stages have of it, if not all: its tensor shards, or where it has experts one
+  /// without them.
+  std::vector<network<float>> shards;
+  expert_options experts;        ///< Of a network that has some.
+  std::vector<int> first_layers; ///< As `cut` returns them.
   std::shared_ptr<const data_set> data;
   std::int64_t batch; ///< Samples.
   optimizer_options optimizer;
   weight_source weights;
+};
+
+/// Some parameters of a layer that have one bucket.
+struct layer_bucket {
+  std::size_t of_layer; ///< Of the whole network.
+  int expert;           ///< Whose they are, in the network's list; -1: the stage's own.
+  std::shared_ptr<const layer<float>> what;
+};
+
+/// The data replicas that hold a bucket: `count` of them, one after another `apart`
+/// data replicas apart.
+struct bucket_group {
+  int index; ///< Of the one that asks.
+  int count;
+  int apart;
 };
 
 /// How far a run has come; what the last finished minibatch lost, if anything is
@@ -62,6 +80,7 @@ struct run_plan {
 
   int data = 1;   ///< Replicas of the whole pipeline, each with a share of every batch.
   int tensor = 1; ///< Shards of every layer.
+  int expert = 1; ///< Neighbouring data replicas that share a layer's experts out.
 
   /// How data replicas keep one model. Not null if there are several.
   const replica_exchange* exchange = nullptr;
@@ -105,10 +124,11 @@ struct run_plan {
   bool speaks(position p) const { return p.tensor == 0; }
 
   /// Whether an evaluation needs this stage's parameters: those of one replica, and
-  /// where data replicas share them out those of its like.
-  bool shows(position p) const {
-    return p.replica == 0 && (p.data == 0 || shares_out(shared_out::parameters));
-  }
+  /// where data replicas share them or their experts out those of its like.
+  bool shows(position p) const { return p.replica == 0 && p.data < data_shown(); }
+
+  /// Data replicas that make one model together.
+  int data_shown() const { return shares_out(shared_out::parameters) ? data : expert; }
   std::string name_of(position p) const;
   std::string optimizer_of(position p) const;
 
@@ -146,14 +166,30 @@ struct run_plan {
   /// the order in which their squares are summed; the first sums them. \pre work
   std::vector<position> norm_group(position p) const;
 
-  /// The network that a stage's layers belong to, and those layers. \pre work
+  /// The network that a stage's layers belong to, and those that it computes itself.
+  /// \pre work
   const network<float>& network_of(position p) const;
-  layer_list<float> layers_of(position p) const;
   slice<float> slice_of(position p, int team_size = 1) const;
 
-  /// Values of each bucket of gradients that a stage makes: a layer's, or where nothing
-  /// is computed what the link says.
+  /// Floating-point operations of a sample's forward in a stage, its experts' among
+  /// them. \pre work
+  double operations_of(int stage) const;
+
+  /// The experts of a stage's layers, in the network's list, and where one of them
+  /// stands for the data replica of a stage.
+  std::vector<int> experts_of(int stage) const;
+  position host_of(int expert, position p) const;
+  std::string name_of_expert(int expert, position host) const;
+
+  /// What has a bucket of its own with a stage: its layers, each followed by those of
+  /// its experts that stand there. \pre work
+  std::vector<layer_bucket> layer_buckets(position p) const;
+  layer_list<float> layers_of(position p) const;
+
+  /// Values of each of those, or where nothing is computed what the link says, and who
+  /// sums their gradients.
   std::vector<std::int64_t> buckets_of(position p) const;
+  std::vector<bucket_group> groups_of(position p) const;
 
   /// The rank's place in its pipeline, for which programs are made.
   int pipe_rank(int rank) const { return rank / tensor % dims.stages; }

@@ -12,6 +12,18 @@ timeline timeline_of(const record& ran) {
   return result;
 }
 
+void expert_loads::add(int batch, std::size_t layer,
+                       const std::vector<std::int64_t>& rows, std::int64_t dropped) {
+  auto& steps = of[layer];
+  const auto number = static_cast<std::size_t>(batch);
+  steps.resize(std::max(steps.size(), number + 1));
+  auto& sum = steps[number];
+  sum.rows.resize(rows.size());
+  for (std::size_t e = 0; e < rows.size(); ++e)
+    sum.rows[e] += rows[e];
+  sum.dropped += dropped;
+}
+
 std::vector<nanoseconds> measures::idle() const {
   std::vector<nanoseconds> result;
   for (const auto b : busy)

@@ -3,7 +3,9 @@
 #include "kernels/device.hpp"
 #include "schedules/timeline.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace troupe {
@@ -24,6 +26,19 @@ struct sample {
 
 /// What every rank ran, in its order.
 using record = std::vector<std::vector<sample>>;
+
+/// How tokens fell to the experts of each layer, step by step.
+struct expert_loads {
+  struct step {
+    std::vector<std::int64_t> rows; ///< Of each expert, over all replicas.
+    std::int64_t dropped = 0;       ///< Choices that found their expert full.
+  };
+
+  void add(int batch, std::size_t layer, const std::vector<std::int64_t>& rows,
+           std::int64_t dropped);
+
+  std::map<std::size_t, std::vector<step>> of; ///< By layer of the network.
+};
 
 /// The actions of a record and when they ran.
 timeline timeline_of(const record& ran);

@@ -28,6 +28,7 @@ struct run_log {
   std::vector<rank_sums> sums;                     ///< A rank each.
   record actions;                                  ///< Empty unless the plan keeps it.
   std::vector<mail::microbatch_loss> microbatches; ///< By number; samples 0: not there.
+  expert_loads loads;
 
 private:
   std::vector<int> order_;   // of microbatches: entry by entry, replica by replica

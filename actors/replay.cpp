@@ -165,6 +165,7 @@ private:
     k.kept_gradients.resize(static_cast<std::size_t>(sizes.kept));
     pass<float> p;
     p.samples = samples;
+    p.first = plan_.batches().first_of(microbatch);
     p.tokens = k.tokens.data();
     p.input = k.input.data();
     p.labels = labels_[microbatch].data();

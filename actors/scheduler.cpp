@@ -48,6 +48,15 @@ void scheduler_core::hear(const mail::paused& p) {
     paused_ = p.what.what;
 }
 
+std::optional<int> scheduler_core::grant_expert() {
+  if (held_ || running_ >= depth_ || experts_.empty())
+    return {};
+  const int next = experts_.front();
+  experts_.pop_front();
+  ++running_;
+  return next;
+}
+
 std::optional<action> scheduler_core::grant() {
   if (held_ || running_ >= depth_)
     return {};
@@ -127,6 +136,9 @@ void send_all(self_pointer self) {
 
 void grant(self_pointer self) {
   auto& state = self->state;
+  while (const auto expert = state.core->grant_expert())
+    send(self, state.peers.experts[static_cast<std::size_t>(*expert)],
+         mail::expert_run{});
   while (const auto next = state.core->grant())
     send(self, state.peers.stages[state.core->stage_of(*next)], mail::run{*next});
   if (!state.said_finished && state.core->finished()) {
@@ -186,6 +198,18 @@ scheduler_actor::behavior_type scheduler(self_pointer self, props shared, int ra
            if (p.what.end > p.what.start)
              note(self, p.what);
            self->state.core->hear(p);
+           say_if_at_rest(self);
+           consider(self);
+         }),
+    hear(self, meter,
+         [self](const mail::expert_arrived& e) {
+           self->state.core->hear(e);
+           consider(self);
+         }),
+    hear(self, meter,
+         [self](const mail::expert_done& d) {
+           note(self, d.what);
+           self->state.core->hear(d);
            say_if_at_rest(self);
            consider(self);
          }),

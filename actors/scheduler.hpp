@@ -8,6 +8,7 @@
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,14 @@ public:
   void hear(const mail::arrived& a) { waiting_.add(a.what); }
   void hear(const mail::done& d);
   void hear(const mail::paused& p);
+
+  /// An expert has all rows of a pass; it has computed it.
+  void hear(const mail::expert_arrived& e) { experts_.push_back(e.expert); }
+  void hear(const mail::expert_done&) { --running_; }
+
+  /// The expert to let compute now, if there is one and the device has room. A stage
+  /// waits for it.
+  std::optional<int> grant_expert();
 
   /// The action to grant now, if there is one and the device has room.
   std::optional<action> grant();
@@ -51,6 +60,7 @@ private:
   std::vector<position> hosted_;
   std::unique_ptr<order> order_;
   waiting waiting_;
+  std::deque<int> experts_; ///< That wait for the device.
   int running_ = 0;
   /// Other than an update, of which the order knows. Nothing else begins before it goes
   /// on, so that actions of a stage never mix and a rank holds what its program says.

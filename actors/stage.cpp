@@ -49,12 +49,20 @@ void start_update(self_pointer self, const action& a) {
 /// Sends what is due to other tensor shards and data replicas.
 void send_out(self_pointer self) {
   auto& state = self->state;
-  auto [to_shards, to_replicas] = state.core->take_outbox();
+  auto [to_shards, to_experts, to_replicas] = state.core->take_outbox();
   for (auto& what : to_shards) {
     const auto& to = (*state.peers.shards)[static_cast<std::size_t>(what.to)];
     const auto bytes = what.bytes();
     ship(self, state.shared, traffic::tensor, bytes, *state.to_shards, to,
          std::move(what));
+  }
+  for (auto& [number, what] : to_experts) {
+    const auto& to = state.peers.experts[static_cast<std::size_t>(number)];
+    if (what.loan) // it is here
+      send(self, to, std::move(what));
+    else
+      ship(self, state.shared, traffic::experts, state.core->bytes_of(what),
+           *state.to_experts, to, std::move(what));
   }
   for (auto& [step, what] : to_replicas) {
     const auto& to = (*state.peers.others)[static_cast<std::size_t>(what.to)];
@@ -112,6 +120,8 @@ void finish(self_pointer self, const mail::ended& end) {
     send_on(self, peers.previous, std::move(*result.to_previous));
   if (result.loss)
     send(self, peers.recorder, *result.loss);
+  for (auto& load : result.loads)
+    send(self, peers.recorder, std::move(load));
   announce(self, result.arrived);
   result.what.start = end.start;
   result.what.end = end.end;
@@ -160,14 +170,16 @@ void finish_update(self_pointer self, const mail::updated& end) {
 } // namespace
 
 stage_actor::behavior_type stage(self_pointer self, props shared, device* computer,
-                                 position where,
-                                 std::shared_ptr<stage_tensors> tensors) {
+                                 position where, std::shared_ptr<stage_tensors> tensors,
+                                 std::shared_ptr<expert_exchange> experts) {
   auto& state = self->state;
-  state.core = std::make_unique<stage_core>(shared.plan, where, std::move(tensors));
+  state.core = std::make_unique<stage_core>(shared.plan, where, std::move(tensors),
+                                            std::move(experts));
   state.name = state.core->name();
   state.shared = std::move(shared);
   state.computer = computer;
   state.to_shards.emplace(state.shared.plan->link);
+  state.to_experts.emplace(state.shared.plan->link);
   state.to_replicas.emplace(state.shared.plan->link);
   report_failures(self);
   auto& meter = *state.shared.meter;
@@ -185,6 +197,8 @@ stage_actor::behavior_type stage(self_pointer self, props shared, device* comput
          [self](const collective_message& m) { take_from_group(self, m); }),
     hear(self, meter,
          [self](const mail::layer_message& m) { take_from_group(self, m); }),
+    hear(self, meter,
+         [self](const mail::rows_from_expert& m) { take_from_group(self, m); }),
     hear(self, meter,
          [self](const mail::update_waits& so_far) {
            auto part = update_sample(self, so_far.start, so_far.end);

@@ -20,14 +20,15 @@ struct stage_state {
   device* computer = nullptr; ///< Of its rank.
   std::unique_ptr<stage_core> core;
   stage_peers peers;
-  std::optional<port> to_shards, to_replicas; ///< In virtual time.
-  stage_core::tell_bucket tell_optimizer;     ///< Also from a device's callbacks.
+  std::optional<port> to_shards, to_experts, to_replicas; ///< In virtual time.
+  stage_core::tell_bucket tell_optimizer; ///< Also from a device's callbacks.
 };
 
 /// One replica of one stage: holds its parameters and activations, computes when its
 /// scheduler says so, and sends what comes out to its neighbours.
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
                                  props shared, device* computer, position where,
-                                 std::shared_ptr<stage_tensors> tensors);
+                                 std::shared_ptr<stage_tensors> tensors,
+                                 std::shared_ptr<expert_exchange> experts);
 
 } // namespace troupe

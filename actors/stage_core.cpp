@@ -8,16 +8,26 @@
 namespace troupe {
 
 stage_core::stage_core(std::shared_ptr<const run_plan> plan, position where,
-                       std::shared_ptr<stage_tensors> tensors)
+                       std::shared_ptr<stage_tensors> tensors,
+                       std::shared_ptr<expert_exchange> experts)
   : plan_(std::move(plan)),
     where_(where),
     name_(plan_->name_of(where)),
     books_(plan_->sch, plan_->dims, where.hosted()),
-    tensors_(std::move(tensors)) {
+    tensors_(std::move(tensors)),
+    experts_(std::move(experts)) {
   if (plan_->tensor > 1)
     shards_.emplace(*plan_, where_, tensors_ ? &tensors_->to_shards() : nullptr);
   if (plan_->shares_out(shared_out::gradients))
     sharing_.emplace(*plan_, where_, tensors_.get());
+  if (!tensors_)
+    return;
+  const auto buckets = plan_->layer_buckets(where_);
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    if (buckets[b].expert < 0)
+      completed_by_.emplace_back();
+    completed_by_.back().push_back(static_cast<int>(b));
+  }
 }
 
 action stage_core::action_of(op what, int microbatch) const {
@@ -62,6 +72,12 @@ void stage_core::begin(const action& a) {
   if (tensors_)
     operations = tensors_->operations(samples) * (a.what == op::backward ? 2 : 1);
   auto pieces = pieces_of(a, version, begins_sum, tells || shares);
+  if (experts_) { // the rest of the action's work is theirs
+    const double own = tensors_->operations(1) / plan_->operations_of(where_.stage);
+    operations /= own;
+    for (auto& piece : pieces)
+      piece.share *= own;
+  }
   if (shares) {
     std::vector<int> layers;
     for (const auto& piece : pieces)
@@ -78,7 +94,8 @@ pass_pieces<float> stage_core::pieces_of(const action& a, int version, bool begi
                                          bool by_layer) {
   if (!tensors_)
     return simulated_pieces(a.what, by_layer);
-  const auto samples = plan_->samples_of(where_.data, a.microbatch);
+  const auto samples =
+    plan_->batches().range_of(plan_->microbatch_of_all(where_.data, a.microbatch));
   return a.what == op::forward
            ? tensors_->forward(a.microbatch, samples, version, by_layer)
            : tensors_->backward(a.what, a.microbatch, samples, version, begins_sum,
@@ -114,7 +131,7 @@ pass_pieces<float> stage_core::simulated_pieces(op what, bool by_layer) const {
 }
 
 bool stage_core::can_go_on() const {
-  if (shards_ && !shards_->done())
+  if ((shards_ && !shards_->done()) || (experts_ && !experts_->done()))
     return false;
   const auto& now = *under_way_;
   return !sharing_ || !sharing_->concerns(now.what.what)
@@ -135,7 +152,7 @@ work stage_core::next_work(const tell_bucket& tell) {
               .stage = now.what.stage,
               .operations = now.operations,
               .begun = now.done};
-  if (now.pieces.size() == 1 && !now.tells) { // nobody waits for anything on the way
+  if (now.pieces.size() == 1 && !now.tells && !experts_) { // nobody waits on the way
     result.run = std::move(now.pieces[now.next++].run);
     return result;
   }
@@ -155,7 +172,7 @@ work stage_core::next_work(const tell_bucket& tell) {
     work_part part{piece.share, std::move(piece.run), {}};
     if (now.tells && !piece.completes.empty())
       part.over = [tell, gradients, replica = where_.replica,
-                   buckets = std::move(piece.completes)] {
+                   buckets = buckets_of(piece.completes)] {
         for (const int b : buckets)
           tell({replica, b, gradients[static_cast<std::size_t>(b)]});
       };
@@ -165,11 +182,35 @@ work stage_core::next_work(const tell_bucket& tell) {
   return result;
 }
 
+void stage_core::begin_collective(const pass_piece<float>& after) {
+  using kind = shard_collective<float>::kind;
+  const auto& a = under_way_->what;
+  const auto first =
+    plan_->work ? plan_->work->first_layers[static_cast<std::size_t>(where_.stage)] : 0;
+  if (after.then.what == kind::experts)
+    outbox_.to_experts =
+      experts_->begin(a, books_.version_for_backward(a.microbatch),
+                      static_cast<std::size_t>(first + after.layer), after.then);
+  else if (after.then.what != kind::none)
+    outbox_.to_shards = shards_->begin(after.then);
+}
+
+/// The buckets whose gradients are complete with those of some layers: their own, and
+/// those of their experts here.
+std::vector<int> stage_core::buckets_of(const std::vector<int>& layers) const {
+  if (!tensors_)
+    return layers;
+  std::vector<int> result;
+  for (const int layer : layers)
+    for (const int bucket : completed_by_[static_cast<std::size_t>(layer)])
+      result.push_back(bucket);
+  return result;
+}
+
 void stage_core::end_work() {
   const auto& now = *under_way_;
   const auto last = now.next - 1;
-  if (now.pieces[last].then.what != shard_collective<float>::kind::none)
-    outbox_.to_shards = shards_->begin(now.pieces[last].then);
+  begin_collective(now.pieces[last]);
   if (ends_layer(last))
     send(sharing_->leave(now.pieces[last].layer));
 }
@@ -249,6 +290,8 @@ stage_core::outcome stage_core::end(const action& a) {
   under_way_.reset();
   const int version = books_.version_for_backward(a.microbatch);
   if (a.what == op::forward) {
+    if (experts_)
+      result.loads = experts_->take_loads();
     auto payload = tensors_ ? tensors_->end_forward(a.microbatch) : buffer{};
     if (!is_last())
       result.to_next =
@@ -301,6 +344,8 @@ mail::update_request stage_core::begin_update(const action& a) {
   update_ = a;
   sums_begun_ = 0;
   samples_summed_ = 0;
+  if (experts_)
+    experts_->begin_update();
   if (tensors_) {
     result.gradients = tensors_->gradients();
     if (!facts_.in_place)
@@ -351,8 +396,12 @@ mail::collected stage_core::collect() const {
   return result;
 }
 
-/// An action waits for other tensor shards, or for data replicas.
+/// An action waits for other tensor shards, for an expert, or for data replicas.
 mail::waiting_for stage_core::explain_pause() const {
+  if (experts_ && !experts_->done())
+    return {name_, "its rows of " + to_string(under_way_->what),
+            plan_->name_of_expert(experts_->waits_for(),
+                                  plan_->host_of(experts_->waits_for(), where_))};
   auto other = where_;
   if (shards_ && !shards_->done())
     other.tensor = shards_->waits_for().value_or(where_.tensor);

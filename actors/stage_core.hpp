@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/expert_exchange.hpp"
 #include "actors/layer_sharing.hpp"
 #include "actors/messages.hpp"
 #include "actors/plan.hpp"
@@ -19,8 +20,10 @@ namespace troupe {
 /// their ends have to tell to whom. Without tensors it keeps books only.
 class stage_core {
 public:
+  /// \param experts null if none of its layers has any
   stage_core(std::shared_ptr<const run_plan> plan, position where,
-             std::shared_ptr<stage_tensors> tensors);
+             std::shared_ptr<stage_tensors> tensors,
+             std::shared_ptr<expert_exchange> experts);
 
   const std::string& name() const { return name_; }
   bool is_first() const { return where_.stage == 0; }
@@ -51,12 +54,17 @@ public:
   /// Messages of what shards or replicas do together.
   void take(const collective_message& message);
   void take(const mail::layer_message& message);
+  void take(const mail::rows_from_expert& message) { experts_->take(message); }
 
-  /// What has become due to be sent to other tensor shards and data replicas.
+  /// What has become due to be sent to other tensor shards, experts and data replicas.
   struct outbox {
     std::vector<collective_message> to_shards;
+    expert_exchange::messages to_experts;
     layer_sharing::messages to_replicas;
   };
+  std::int64_t bytes_of(const mail::rows_to_expert& message) const {
+    return experts_->bytes_of(message);
+  }
   outbox take_outbox() { return std::exchange(outbox_, {}); }
 
   /// The action that is not at its end, if there is one.
@@ -75,6 +83,7 @@ public:
     std::optional<gradient> to_previous;
     std::optional<action> arrived; ///< Of the last stage's forward: its own backward.
     std::optional<mail::microbatch_loss> loss;
+    std::vector<mail::expert_load> loads;
   };
 
   /// \throws std::runtime_error if a loss is not finite
@@ -113,14 +122,18 @@ private:
   pass_pieces<float> simulated_pieces(op what, bool by_layer) const;
   bool ends_layer(std::size_t piece) const;
   void send(layer_sharing::messages all);
+  void begin_collective(const pass_piece<float>& after);
+  std::vector<int> buckets_of(const std::vector<int>& layers) const;
 
   std::shared_ptr<const run_plan> plan_;
   position where_;
   std::string name_;
   stage_ledger books_;
-  std::shared_ptr<stage_tensors> tensors_; // null in a simulation
-  std::optional<shard_group> shards_;      // absent without other tensor shards
-  std::optional<layer_sharing> sharing_;   // absent where replicas hold whole layers
+  std::shared_ptr<stage_tensors> tensors_;     // null in a simulation
+  std::shared_ptr<expert_exchange> experts_;   // null without any
+  std::vector<std::vector<int>> completed_by_; // buckets, by layer of the stage
+  std::optional<shard_group> shards_;          // absent without other tensor shards
+  std::optional<layer_sharing> sharing_; // absent where replicas hold whole layers
   outbox outbox_;
   std::vector<int> unversioned_; // forwards whose weights are not made yet
   /// The action under way.

@@ -1,6 +1,7 @@
 #include "actors/stage_pools.hpp"
 
 #include "actors/bucket_exchange.hpp"
+#include "actors/expert_exchange.hpp"
 #include "actors/shard_group.hpp"
 
 #include <unistd.h>
@@ -24,7 +25,7 @@ std::int64_t stage_pools::bytes() const {
                       + stashes * padded(stash) + kept_slots * padded(kept)
                       + boundary_slots * padded(boundary)
                       + input_slots * (padded(input) + padded(labels)) + scratch
-                      + optimizer + exchanged;
+                      + optimizer + exchanged + experts;
   return values * std::int64_t{sizeof(float)};
 }
 
@@ -82,8 +83,8 @@ stage_pools pools_of(const run_plan& plan, position where) {
   }
   result.versions = bounds.versions;
   if (where.replica == 0)
-    result.optimizer =
-      optimizer::state_values(work.optimizer, layers.layers(), plan.share_of(where));
+    result.optimizer = optimizer::state_values(work.optimizer, plan.layers_of(where),
+                                               plan.share_of(where));
   add_sharing(plan, where, result);
   if (plan.sums_at_update() && where.replica == 0)
     result.exchanged = exchange_pools::values(plan, where, exchange_step::sum);
@@ -91,6 +92,13 @@ stage_pools pools_of(const run_plan& plan, position where) {
     result.exchanged += exchange_pools::values(plan, where, exchange_step::gather);
   result.stashes = bounds.stashes;
   result.stash = sizes.stash;
+  if (const auto all = plan.experts_of(where.stage); !all.empty()) {
+    const auto here = std::ranges::count_if(
+      all, [&](int number) { return plan.host_of(number, where) == where; });
+    result.experts =
+      sizes_of_expert(plan, all.front())
+        .values(static_cast<int>(here), static_cast<int>(all.size()), result.stashes);
+  }
   result.kept_slots = bounds.split_backward;
   result.kept = sizes.kept;
   result.scratch = sizes.scratch;

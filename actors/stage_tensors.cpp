@@ -48,6 +48,7 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
                              team& threads, std::shared_ptr<pool> below,
                              std::shared_ptr<pool> above)
   : layers_(plan.slice_of(where, threads.size())),
+    held_buckets_(plan.layer_buckets(where)),
     threads_(threads),
     below_(std::move(below)),
     above_(std::move(above)),
@@ -73,6 +74,9 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
     snapshots_(pools_a_layer("snapshots of " + plan.name_of(where), sizes.snapshots,
                              sizes.buckets, memory.of(memory_use::passing))),
     gradients_(acquire(sums_)) {
+  for (std::size_t b = 0; b < held_buckets_.size(); ++b)
+    if (held_buckets_[b].expert < 0)
+      own_.push_back(b);
   auto& passing = memory.of(memory_use::passing);
   passing.use(scratch_.bytes());
   for (int i = 0; i < 2; ++i) {
@@ -81,24 +85,23 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
     passing.use(gathered_[i].bytes() + whole_gradients_[i].bytes());
   }
   versions_[0] = acquire(buckets_);
-  fill_initial(plan, where);
+  fill_initial(plan);
 }
 
-/// A shard takes its part of each whole bucket, and of that its share.
-void stage_tensors::fill_initial(const run_plan& plan, position where) {
-  const auto first = static_cast<std::size_t>(
-    plan.work->first_layers[static_cast<std::size_t>(where.stage)]);
+/// Each takes its part of the layer's whole bucket, and of that its share.
+void stage_tensors::fill_initial(const run_plan& plan) {
   auto& initial = versions_[0];
   for (std::size_t i = 0; i < initial.size(); ++i) {
-    if (plan.tensor == 1 && has_parameters_ == bucket_extent::whole) {
-      plan.work->weights(first + i, initial[i].data());
+    const auto layer = held_buckets_[i].of_layer;
+    if (plan.work->shards.empty() && has_parameters_ == bucket_extent::whole) {
+      plan.work->weights(layer, initial[i].data());
       continue;
     }
-    const auto &whole = *plan.work->whole.layers[first + i],
-               &shard = *layers_.layers()[i];
+    const auto &whole = *plan.work->whole.layers[layer],
+               &shard = *held_buckets_[i].what;
     std::vector<float> all(static_cast<std::size_t>(whole.bucket())),
       some(static_cast<std::size_t>(shard.bucket()));
-    plan.work->weights(first + i, all.data());
+    plan.work->weights(layer, all.data());
     take_shard(whole, shard, all.data(), some.data());
     const auto begin =
       has_parameters_ == bucket_extent::share ? share_.begin(shard.bucket()) : 0;
@@ -127,9 +130,10 @@ bool stage_tensors::has_inputs(int microbatch) const {
   return h.input && (h.labels || !is_last());
 }
 
-pass<float> stage_tensors::pass_on(const held& h, std::int64_t samples, int version) {
+pass<float> stage_tensors::pass_on(const held& h, sample_range samples, int version) {
   pass<float> p;
-  p.samples = samples;
+  p.samples = samples.count;
+  p.first = samples.first;
   p.tokens = h.input.integers();
   p.input = h.input.data();
   p.labels = h.labels.integers();
@@ -138,23 +142,21 @@ pass<float> stage_tensors::pass_on(const held& h, std::int64_t samples, int vers
   p.output_gradient = h.from_above.data();
   p.input_gradient = h.input_gradient.data();
   p.kept = h.kept.data();
-  const auto layers = layers_.layers().size();
-  if (has_parameters_ == bucket_extent::whole)
-    p.parameters = readable(versions_.at(version));
-  else
-    for (std::size_t i = 0; i < layers; ++i)
-      p.parameters.push_back(gathered_[i % 2].data());
-  if (has_gradients_ == bucket_extent::whole)
-    p.gradients = writable(gradients_);
-  else
-    for (std::size_t i = 0; i < layers; ++i)
-      p.gradients.push_back(whole_gradients_[i % 2].data());
+  const bool whole_parameters = has_parameters_ == bucket_extent::whole,
+             whole_gradients = has_gradients_ == bucket_extent::whole;
+  const auto& parameters = versions_.at(version);
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    p.parameters.push_back(whole_parameters ? parameters[own_[i]].data()
+                                            : gathered_[i % 2].data());
+    p.gradients.push_back(whole_gradients ? gradients_[own_[i]].data()
+                                          : whole_gradients_[i % 2].data());
+  }
   p.scratch = scratch_.data();
   p.threads = &threads_;
   return p;
 }
 
-pass_pieces<float> stage_tensors::forward(int microbatch, std::int64_t samples,
+pass_pieces<float> stage_tensors::forward(int microbatch, sample_range samples,
                                           int version, bool by_layer) {
   auto& h = held_.at(microbatch);
   h.stash = stashes_.acquire();
@@ -187,12 +189,12 @@ void stage_tensors::add_share(int layer, bool first) {
     to[v] = first ? from[v] : to[v] + from[v];
 }
 
-/// Values of a layer's parameters that the stage holds.
-std::int64_t stage_tensors::values_of(std::size_t layer) const {
-  const auto bucket = layers_.layers()[layer]->bucket();
+/// Values of a bucket's parameters that the stage holds.
+std::int64_t stage_tensors::values_of(std::size_t bucket) const {
+  const auto values = held_buckets_[bucket].what->bucket();
   return has_parameters_ == bucket_extent::whole
-           ? bucket
-           : share_.end(bucket) - share_.begin(bucket);
+           ? values
+           : share_.end(values) - share_.begin(values);
 }
 
 buffer stage_tensors::end_forward(int microbatch) {
@@ -206,7 +208,7 @@ loss_sum stage_tensors::loss_of(int microbatch) const {
 }
 
 pass_pieces<float> stage_tensors::backward(op what, int microbatch,
-                                           std::int64_t samples, int version,
+                                           sample_range samples, int version,
                                            bool begins_sum, bool by_layer) {
   auto& h = held_.at(microbatch);
   if (what != op::weight_gradient && !is_first())

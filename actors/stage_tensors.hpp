@@ -43,7 +43,7 @@ public:
 
   /// The arithmetic of a forward on a version; to be run once, before end_forward.
   /// \param by_layer whether it must wait for each layer
-  pass_pieces<float> forward(int microbatch, std::int64_t samples, int version,
+  pass_pieces<float> forward(int microbatch, sample_range samples, int version,
                              bool by_layer);
 
   /// Its result: the activation to send, empty from the last stage.
@@ -54,7 +54,7 @@ public:
 
   /// The arithmetic of B, I or W. \param begins_sum whether its gradients are the first
   /// \param by_layer whether somebody waits for each layer
-  pass_pieces<float> backward(op what, int microbatch, std::int64_t samples,
+  pass_pieces<float> backward(op what, int microbatch, sample_range samples,
                               int version, bool begins_sum, bool by_layer);
 
   /// Where copies travel to other tensor shards, and to data replicas.
@@ -103,11 +103,13 @@ private:
     loss_sum loss;
   };
 
-  pass<float> pass_on(const held& h, std::int64_t samples, int version);
-  std::int64_t values_of(std::size_t layer) const;
-  void fill_initial(const run_plan& plan, position where);
+  pass<float> pass_on(const held& h, sample_range samples, int version);
+  std::int64_t values_of(std::size_t bucket) const;
+  void fill_initial(const run_plan& plan);
 
   slice<float> layers_;
+  std::vector<layer_bucket> held_buckets_;
+  std::vector<std::size_t> own_; // the bucket of each layer, not of its experts
   team& threads_;
   std::shared_ptr<pool> below_, above_;
   pool stashes_, kept_, to_shards_, sums_under_way_, gathers_under_way_;
@@ -115,9 +117,10 @@ private:
   bucket_share share_;
   bucket_extent has_parameters_, has_gradients_;
   tensor_memory gathered_[2], whole_gradients_[2]; // of layers by turns
-  std::vector<std::unique_ptr<pool>> buckets_;     // a layer each: its versions
-  std::vector<std::unique_ptr<pool>> sums_;        // a layer each: one
-  std::vector<std::unique_ptr<pool>> snapshots_;   // a layer each
+  // A pool a bucket:
+  std::vector<std::unique_ptr<pool>> buckets_; // its versions
+  std::vector<std::unique_ptr<pool>> sums_;    // one
+  std::vector<std::unique_ptr<pool>> snapshots_;
   std::map<int, std::vector<buffer>> versions_;
   std::vector<buffer> gradients_;
   std::unordered_map<int, held> held_;

@@ -8,16 +8,11 @@ namespace troupe {
 
 namespace {
 
-std::size_t first_layer(const run_plan& plan, position where) {
-  return static_cast<std::size_t>(
-    plan.work->first_layers[static_cast<std::size_t>(where.stage)]);
-}
-
 /// Copies what a stage holds of a layer to its place among all of it.
 void put_together(const run_plan& plan, position where, shared_out what,
-                  std::size_t layer, const float* held, float* all) {
-  const auto& whole = *plan.work->whole.layers[layer];
-  const auto& shard = *plan.network_of(where).layers[layer];
+                  const layer_bucket& bucket, const float* held, float* all) {
+  const auto& whole = *plan.work->whole.layers[bucket.of_layer];
+  const auto& shard = *bucket.what;
   const auto values = shard.bucket();
   const auto share = plan.share_of(where);
   if (share.count == 1 || (what == shared_out::parameters && !plan.shares_out(what)))
@@ -40,21 +35,21 @@ bool same(const parameter& p, const std::vector<float>& a,
 
 /// Keeps the parameters of one bucket: the first of its like gives them, what the
 /// others have must be equal to that.
-void keep_parameters(const run_plan& plan, position where, std::size_t layer,
+void keep_parameters(const run_plan& plan, position where, const layer_bucket& bucket,
                      const float* held, run_result& result) {
-  const auto& whole = *plan.work->whole.layers[layer];
-  const auto& shard = *plan.network_of(where).layers[layer];
-  auto& parameters = result.parameters[layer];
+  const auto& whole = *plan.work->whole.layers[bucket.of_layer];
+  auto& parameters = result.parameters[bucket.of_layer];
   parameters.resize(static_cast<std::size_t>(whole.bucket()));
   const bool first = plan.shows(where);
-  if (first && where.tensor == 0)
-    return put_together(plan, where, shared_out::parameters, layer, held,
+  const bool only_share = plan.shares_out(shared_out::parameters);
+  if (first && where.tensor == 0 && (where.data == 0 || only_share))
+    return put_together(plan, where, shared_out::parameters, bucket, held,
                         parameters.data());
   auto others = parameters;
-  put_together(plan, where, shared_out::parameters, layer, held, others.data());
-  for (std::size_t i = 0; i < whole.parameters().size(); ++i) {
-    const bool is_copy = !first || !shard.parameters()[i].cut;
-    if (is_copy && !same(whole.parameters()[i], parameters, others)
+  put_together(plan, where, shared_out::parameters, bucket, held, others.data());
+  for (const auto& part : bucket.what->parameters()) {
+    const bool is_copy = !first || !part.cut;
+    if (is_copy && !same(whole.parameter_called(part.name), parameters, others)
         && result.odd_stage.empty())
       result.odd_stage = plan.name_of(where);
   }
@@ -62,15 +57,16 @@ void keep_parameters(const run_plan& plan, position where, std::size_t layer,
     parameters = std::move(others);
 }
 
-void keep_gradients(const run_plan& plan, position where, std::size_t layer,
+void keep_gradients(const run_plan& plan, position where, const layer_bucket& bucket,
                     const float* held, run_result& result) {
   const bool has_some =
-    where.replica == 0 && (where.data == 0 || plan.share_of(where).count > 1);
+    where.replica == 0 && (where.data < plan.expert || plan.share_of(where).count > 1);
   if (!has_some)
     return;
-  auto& gradients = result.gradients[layer];
-  gradients.resize(static_cast<std::size_t>(plan.work->whole.layers[layer]->bucket()));
-  put_together(plan, where, shared_out::gradients, layer, held, gradients.data());
+  auto& gradients = result.gradients[bucket.of_layer];
+  gradients.resize(
+    static_cast<std::size_t>(plan.work->whole.layers[bucket.of_layer]->bucket()));
+  put_together(plan, where, shared_out::gradients, bucket, held, gradients.data());
 }
 
 } // namespace
@@ -79,10 +75,12 @@ whole_weights::whole_weights(const run_plan& plan,
                              const std::vector<mail::snapshot>& parts)
   : put_together_(plan.work->whole.layers.size()),
     buckets_(plan.work->whole.layers.size()) {
-  const bool in_parts = plan.tensor > 1 || plan.shares_out(shared_out::parameters);
-  for (const auto& part : parts)
+  const bool in_parts =
+    !plan.work->shards.empty() || plan.shares_out(shared_out::parameters);
+  for (const auto& part : parts) {
+    const auto held_there = plan.layer_buckets(part.where);
     for (std::size_t b = 0; b < part.parameters.size(); ++b) {
-      const auto layer = first_layer(plan, part.where) + b;
+      const auto layer = held_there[b].of_layer;
       const auto* const held = part.parameters[b].data();
       if (!in_parts) {
         buckets_[layer] = held;
@@ -90,9 +88,11 @@ whole_weights::whole_weights(const run_plan& plan,
       }
       auto& whole = put_together_[layer];
       whole.resize(static_cast<std::size_t>(plan.work->whole.layers[layer]->bucket()));
-      put_together(plan, part.where, shared_out::parameters, layer, held, whole.data());
+      put_together(plan, part.where, shared_out::parameters, held_there[b], held,
+                   whole.data());
       buckets_[layer] = whole.data();
     }
+  }
 }
 
 void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
@@ -106,13 +106,15 @@ void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
   std::ranges::sort(all, {}, [&](const auto& part) {
     return std::tuple{plan.replica_at(part.where), part.where.tensor, part.where.stage};
   });
-  for (const auto& part : all)
+  for (const auto& part : all) {
+    const auto held_there = plan.layer_buckets(part.where);
     for (std::size_t b = 0; b < part.parameters.size(); ++b) {
-      const auto layer = first_layer(plan, part.where) + b;
-      keep_parameters(plan, part.where, layer, part.parameters[b].data(), result);
+      const auto& bucket = held_there[b];
+      keep_parameters(plan, part.where, bucket, part.parameters[b].data(), result);
       if (plan.keep_gradients)
-        keep_gradients(plan, part.where, layer, part.gradients[b].data(), result);
+        keep_gradients(plan, part.where, bucket, part.gradients[b].data(), result);
     }
+  }
 }
 
 } // namespace troupe

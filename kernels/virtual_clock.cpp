@@ -47,8 +47,9 @@ void virtual_device::enqueue(work what, on_end ended) {
   const auto start = std::max(clock_.now(), free_at_);
   const auto whole = cost_(what);
   const auto cost_of = [&](double share) {
-    return std::min(whole,
-                    static_cast<nanoseconds>(share * static_cast<double>(whole) + 0.5));
+    const auto cost =
+      static_cast<nanoseconds>(share * static_cast<double>(whole) + 0.5);
+    return share <= 1 ? std::min(whole, cost) : cost;
   };
   const auto before = cost_of(what.begun);
   free_at_ = start + cost_of(what.done()) - before;

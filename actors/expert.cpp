@@ -1,0 +1,251 @@
+#include "actors/expert.hpp"
+
+#include "actors/failure.hpp"
+#include "actors/ship.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+namespace troupe {
+
+expert_tensors::expert_tensors(const run_plan& plan, position where, int expert,
+                               int stashes, rank_memory& memory, team& threads)
+  : network_(plan.work->whole.experts[static_cast<std::size_t>(expert)].what),
+    sizes_(sizes_of_expert(plan, expert)),
+    threads_(threads),
+    stashes_("stashes of " + plan.name_of_expert(expert, where), stashes, sizes_.stash,
+             memory.of(memory_use::activations)),
+    answers_("answers of " + plan.name_of_expert(expert, where), 2 * sizes_.sources,
+             sizes_.payload, memory.of(memory_use::passing)),
+    scratch_(sizes_.scratch, memory.of(memory_use::passing)) {
+  memory.of(memory_use::passing).use(scratch_.bytes());
+}
+
+std::int64_t expert_tensors::gather(const std::vector<mail::rows_to_expert>& by_source,
+                                    float* to) {
+  std::int64_t rows = 0;
+  for (const auto& part : by_source) {
+    if (part.rows > 0)
+      std::copy_n(part.payload.data(), part.rows * sizes_.width,
+                  to + rows * sizes_.width);
+    rows += part.rows;
+  }
+  return rows;
+}
+
+void expert_tensors::compute(const std::vector<mail::rows_to_expert>& by_source) {
+  const auto& a = by_source.front().what;
+  const auto& loan = *std::ranges::find_if(by_source, [](const auto& part) {
+                        return !!part.loan;
+                      })->loan;
+  const auto most = sizes_.rows * sizes_.sources * sizes_.width;
+  auto& stash = held_[a.microbatch];
+  if (a.what == op::forward)
+    stash = stashes_.acquire();
+  auto *const upper = scratch_.data(), *const lower = upper + padded(most);
+  frame<float> f;
+  f.x = stash.data();
+  f.saved = stash.data() + padded(most);
+  f.y = upper;
+  f.dy = upper;
+  f.dx = lower;
+  f.kept = lower + padded(most);
+  f.parameters = loan.parameters.data();
+  f.threads = &threads_;
+  if (a.what == op::forward) {
+    f.samples = gather(by_source, stash.data());
+    network_->forward(f);
+    made_ = upper;
+    return;
+  }
+  f.samples = gather(by_source, upper);
+  f.gradients = loan.gradients.data();
+  f.beta = loan.begins_sum ? 0.0F : 1.0F;
+  network_->input_gradient(f);
+  network_->weight_gradient(f);
+  held_.erase(a.microbatch);
+  made_ = lower;
+}
+
+std::vector<buffer>
+expert_tensors::results(const std::vector<mail::rows_to_expert>& by_source) {
+  std::vector<buffer> result;
+  const auto* from = made_;
+  for (const auto& part : by_source) {
+    auto& answer = result.emplace_back();
+    if (part.rows == 0)
+      continue;
+    answer = answers_.acquire();
+    const auto values = part.rows * sizes_.width;
+    std::copy_n(from, values, answer.data());
+    from += values;
+  }
+  return result;
+}
+
+expert_core::expert_core(const run_plan& plan, position where, int expert, int in_stage,
+                         std::shared_ptr<expert_tensors> tensors)
+  : plan_(&plan),
+    where_(where),
+    name_(plan.name_of_expert(expert, where)),
+    in_stage_(in_stage),
+    stage_operations_(plan.operations_of(where.stage)),
+    tensors_(std::move(tensors)),
+    inbox_(static_cast<std::size_t>(plan.expert)) {
+  // nop
+}
+
+bool expert_core::take(const mail::rows_to_expert& rows) {
+  auto& place = inbox_[static_cast<std::size_t>(rows.source)];
+  if (place)
+    throw std::logic_error("got rows of " + to_string(rows.what, true) + " before "
+                           + to_string(place->what, true) + " was done");
+  place = rows;
+  if (!std::ranges::all_of(inbox_, [](const auto& part) { return part.has_value(); }))
+    return false;
+  for (auto& part : inbox_) {
+    if (part->what != rows.what)
+      throw std::logic_error("got rows of " + to_string(part->what, true) + " and of "
+                             + to_string(rows.what, true));
+    pass_.push_back(std::move(*part));
+    part.reset();
+  }
+  return true;
+}
+
+// Its share of what the stage's action takes: that counts the work of all its layers'
+// experts. An expert has made both gradients when the input's is asked for.
+work expert_core::next_work() {
+  const auto& a = pass_.front().what;
+  const auto samples =
+    static_cast<double>(plan_->samples_of(where_.data, a.microbatch));
+  const auto rows =
+    std::accumulate(pass_.begin(), pass_.end(), std::int64_t{0},
+                    [](std::int64_t sum, const auto& part) { return sum + part.rows; });
+  const double all = stage_operations_ * samples;
+  const double share =
+    tensors_->network().operations() * static_cast<double>(rows) / all;
+  work result{.kind = static_cast<int>(a.what),
+              .stage = a.stage,
+              .operations = a.what == op::backward ? 2 * all : all};
+  result.parts.push_back({a.what == op::input_gradient ? 2 * share : share,
+                          [this] { tensors_->compute(pass_); },
+                          {}});
+  return result;
+}
+
+sample expert_core::made() const {
+  const auto lent =
+    std::ranges::find_if(pass_, [](const auto& part) { return !!part.loan; });
+  return {.what = pass_.front().what,
+          .start = 0,
+          .end = 0,
+          .version = lent->loan->version,
+          .versions_alive = 1,
+          .part = true,
+          .gradients = 0,
+          .stalest = 0,
+          .staleness = 0};
+}
+
+std::vector<mail::rows_from_expert> expert_core::end() {
+  std::vector<mail::rows_from_expert> result;
+  for (auto& made : tensors_->results(pass_))
+    result.push_back({in_stage_, std::move(made)});
+  pass_.clear();
+  return result;
+}
+
+std::int64_t expert_core::bytes_for(int source) const {
+  return pass_[static_cast<std::size_t>(source)].rows * tensors_->network().input()
+         * std::int64_t{sizeof(float)};
+}
+
+mail::waiting_for expert_core::explain() const {
+  const auto some = std::ranges::find_if(inbox_, [](const auto& p) { return !!p; });
+  if (!pass_.empty() || some == inbox_.end())
+    return {name_, "", ""};
+  const auto missing =
+    std::ranges::find_if(inbox_, [](const auto& p) { return !p; }) - inbox_.begin();
+  auto source = where_;
+  source.data = where_.data / plan_->expert * plan_->expert + static_cast<int>(missing);
+  return {name_, "the rows of " + to_string((*some)->what, true),
+          plan_->name_of(source)};
+}
+
+namespace {
+
+using self_pointer = expert_actor::stateful_pointer<expert_state>;
+
+template <class Handle, class Message>
+void send(self_pointer self, const Handle& to, Message&& what) {
+  tell(self, *self->state.shared.meter, to, std::forward<Message>(what));
+}
+
+void take(self_pointer self, const mail::rows_to_expert& rows) {
+  if (self->state.core->take(rows))
+    send(self, self->state.peers.scheduler, mail::expert_arrived{self->state.on_rank});
+}
+
+void compute(self_pointer self) {
+  auto& state = self->state;
+  state.computer->enqueue(state.core->next_work(),
+                          [meter = state.shared.meter,
+                           me = expert_actor{self}](nanoseconds from, nanoseconds to) {
+                            post(*meter, me, mail::expert_ended{from, to});
+                          });
+}
+
+// What goes to its own rank costs nothing.
+void finish(self_pointer self, const mail::expert_ended& end) {
+  auto& state = self->state;
+  auto made = state.core->made();
+  made.start = end.start;
+  made.end = end.end;
+  send(self, state.peers.scheduler, mail::expert_done{made});
+  std::vector<std::int64_t> bytes;
+  for (std::size_t s = 0; s < state.peers.sources.size(); ++s)
+    bytes.push_back(state.core->bytes_for(static_cast<int>(s)));
+  auto answers = state.core->end();
+  for (std::size_t s = 0; s < answers.size(); ++s) {
+    const auto& to = state.peers.sources[s];
+    if (static_cast<int>(s) == state.own_source)
+      send(self, to, std::move(answers[s]));
+    else
+      ship(self, state.shared, traffic::experts, bytes[s], *state.to_sources, to,
+           std::move(answers[s]));
+  }
+}
+
+} // namespace
+
+expert_actor::behavior_type expert(self_pointer self, props shared, device* computer,
+                                   position where, int number, int in_stage,
+                                   int on_rank,
+                                   std::shared_ptr<expert_tensors> tensors) {
+  auto& state = self->state;
+  state.core = std::make_unique<expert_core>(*shared.plan, where, number, in_stage,
+                                             std::move(tensors));
+  state.name = state.core->name();
+  state.own_source = where.data % shared.plan->expert;
+  state.to_sources.emplace(shared.plan->link);
+  state.shared = std::move(shared);
+  state.computer = computer;
+  state.on_rank = on_rank;
+  report_failures(self);
+  auto& meter = *state.shared.meter;
+  return {
+    hear(self, meter, [self](const mail::rows_to_expert& rows) { take(self, rows); }),
+    hear(self, meter, [self](const mail::expert_run&) { compute(self); }),
+    hear(self, meter, [self](const mail::expert_ended& end) { finish(self, end); }),
+    hear(self, meter,
+         [self](const mail::explain&) {
+           send(self, self->state.peers.coordinator, self->state.core->explain());
+         }),
+    hear(self, meter, [self](const expert_peers& peers) { self->state.peers = peers; }),
+  };
+}
+
+} // namespace troupe

@@ -1,0 +1,166 @@
+// Experts: actors that stages send rows to, on one rank or spread over several.
+
+#include "actors/proof.hpp"
+#include "tests/actors/tiny.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cmath>
+#include <numeric>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+model_options moe(expert_options experts, std::int64_t layers = 4) {
+  return {"moe", layers, 16, 2, 4, 11, experts};
+}
+
+run_plan with_experts(const schedule& sch, shape dims, clock_kind clock,
+                      const expert_options& experts, int data = 1, int expert = 1,
+                      const std::string& exchange = "ring") {
+  const auto model = moe(experts);
+  auto plan = tiny::training_of(sch, dims, clock, model);
+  plan.data = data;
+  plan.expert = expert;
+  plan.exchange = find_exchange(exchange);
+  plan.work->batch = 2 * data * dims.microbatches + 1;
+  plan.work->shards = {make_without_experts<float>(model)};
+  plan.work->experts = experts;
+  plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 0.1};
+  return plan;
+}
+
+run_result check_proofs(const run_plan& plan) {
+  INFO(refusal(plan));
+  REQUIRE(refusal(plan).empty());
+  auto result = perform(plan);
+  INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << ", expert "
+                     << plan.expert << ": " << result.failure);
+  REQUIRE(result.how == ending::finished);
+  for (const auto& p : prove(plan, result)) {
+    INFO(p.name << ": " << p.detail);
+    CHECK(p.holds);
+  }
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("experts train what one device would", "[experts]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto* const name =
+    GENERATE("naive", "gpipe", "1f1b", "chimera", "2bw", "pipedream", "ampnet");
+  const expert_options experts{.count = 4, .capacity = 1, .noise = 0.5};
+  const auto result =
+    check_proofs(with_experts(*find_schedule(name), {2, 4, 3}, clock, experts));
+  CHECK(result.late_allocations == 0);
+}
+
+TEST_CASE("experts on several ranks train what one device would", "[experts]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto* const name = GENERATE("1f1b", "chimera", "pipedream");
+  const auto [data, expert] =
+    GENERATE(std::pair{2, 1}, std::pair{2, 2}, std::pair{4, 2}, std::pair{4, 4});
+  const expert_options experts{.count = 4, .chosen = 2, .capacity = 1, .shared = true};
+  auto plan =
+    with_experts(*find_schedule(name), {2, 4, 3}, clock, experts, data, expert);
+  plan.link = {.latency = 100'000, .bytes_per_second = 1e6};
+  const auto result = check_proofs(plan);
+  CHECK(result.late_allocations == 0);
+  CHECK((result.bytes_moved[static_cast<std::size_t>(traffic::experts)] > 0)
+        == (expert > 1));
+}
+
+TEST_CASE("experts count in the one norm by which gradients are clipped", "[experts]") {
+  const auto scope = GENERATE(clip_scope::network, clip_scope::stage);
+  const auto [expert, exchange] =
+    GENERATE(std::pair{1, "tree"}, std::pair{1, "zero1"}, std::pair{2, "ring"});
+  auto plan = with_experts(*find_schedule("1f1b"), {2, 4, 3}, clock_kind::virtual_time,
+                           {.count = 4}, 2, expert, exchange);
+  plan.work->optimizer.clip = 0.05;
+  plan.work->optimizer.scope = scope;
+  check_proofs(plan);
+}
+
+TEST_CASE("every choice of an expert is counted, taken or dropped", "[experts]") {
+  const int data = GENERATE(1, 2);
+  const auto result = check_proofs(
+    with_experts(*find_schedule("gpipe"), {2, 4, 3}, clock_kind::virtual_time,
+                 {.count = 4, .chosen = 2, .capacity = 0.5}, data, data));
+  REQUIRE(result.loads.of.size() == 2); // of the blocks 1 and 3
+  for (const auto& [layer, steps] : result.loads.of) {
+    REQUIRE(steps.size() == 3);
+    for (const auto& step : steps) {
+      const auto taken = std::accumulate(step.rows.begin(), step.rows.end(), 0LL);
+      CHECK(step.dropped > 0);
+      // 8 * data + 1 samples of 4 tokens, each of which chooses two.
+      CHECK(taken + step.dropped == (8 * data + 1) * 4 * 2);
+    }
+  }
+}
+
+TEST_CASE("with room enough no choice is dropped", "[experts]") {
+  const auto result = check_proofs(with_experts(*find_schedule("gpipe"), {2, 4, 3},
+                                                clock_kind::virtual_time,
+                                                {.count = 4, .capacity = 4}, 2, 2));
+  for (const auto& [layer, steps] : result.loads.of)
+    for (const auto& step : steps)
+      CHECK(step.dropped == 0);
+}
+
+TEST_CASE("two runs of experts give the same bits", "[experts]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto plan =
+    with_experts(*find_schedule("1f1b"), {2, 4, 3}, clock, {.count = 4}, 2, 2);
+  const auto a = perform(plan), b = perform(plan);
+  CHECK((a.parameters == b.parameters));
+  CHECK((a.loss == b.loss));
+}
+
+TEST_CASE("evaluations see the experts of all ranks", "[experts]") {
+  const int expert = GENERATE(1, 2);
+  auto plan = with_experts(*find_schedule("1f1b"), {2, 4, 3}, clock_kind::virtual_time,
+                           {.count = 4}, 2, expert);
+  std::vector<std::vector<float>> last;
+  plan.evaluate_every = 1;
+  plan.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
+    if (batches < 3)
+      return;
+    for (std::size_t l = 0; l < parameters.size(); ++l)
+      last.emplace_back(parameters[l],
+                        parameters[l] + plan.work->whole.layers[l]->bucket());
+  };
+  const auto result = perform(plan);
+  REQUIRE(result.how == ending::finished);
+  CHECK((last == result.parameters));
+}
+
+TEST_CASE("an action takes as long as its rows at home and with experts", "[experts]") {
+  // One expert that has all rows: the stage and it share the forward's 12 ms and the
+  // backward's 24, and on one rank nothing travels.
+  auto plan = with_experts(*find_schedule("gpipe"), {1, 1, 1}, clock_kind::virtual_time,
+                           {.count = 1, .capacity = 1});
+  plan.cost = costs_from(tiny::costs(12, 24));
+  const auto result = perform(plan);
+  REQUIRE(result.how == ending::finished);
+  CHECK(std::abs(result.sums.makespan - 36'000'000) < 10); // nanoseconds
+  CHECK(result.sums.busy.front() == result.sums.makespan);
+}
+
+TEST_CASE("experts that cannot be placed are refused with the reason", "[experts]") {
+  const auto refusal_of = [](int data, int expert, int count, const char* exchange) {
+    return refusal(with_experts(*find_schedule("gpipe"), {2, 4, 1}, clock_kind::real,
+                                {.count = count}, data, expert, exchange));
+  };
+  CHECK_THAT(refusal_of(2, 4, 4, "ring"), ContainsSubstring("does not divide data=2"));
+  CHECK_THAT(refusal_of(4, 4, 6, "ring"), ContainsSubstring("cannot be spread over 4"));
+  CHECK_THAT(refusal_of(2, 1, 4, "zero3"), ContainsSubstring("or zero1"));
+  CHECK_THAT(refusal_of(2, 2, 4, "zero1"), ContainsSubstring("only sums"));
+  auto plan = tiny::training_of(*find_schedule("gpipe"), {2, 4, 1}, clock_kind::real);
+  plan.data = plan.expert = 2;
+  CHECK_THAT(refusal(plan), ContainsSubstring("only the model moe"));
+}
