@@ -34,7 +34,7 @@ bool holds(const std::string& what, run_plan plan, bool quiet) {
     return false;
   }
   auto proofs = prove(plan, result);
-  if (plan.tensor > 1) // whose sums no plain loop makes in the same order
+  if (plan.tensor > 1 || plan.expert > 1) // no plain loop has their order of sums
     proofs.push_back(again(plan, result));
   bool all = true;
   for (const auto& p : proofs) {
@@ -54,6 +54,7 @@ std::string name_of(const run_request& request) {
          + (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
                               + std::string{plan.exchange->name} + ", "
                           : "")
+         + (plan.expert > 1 ? "experts over " + std::to_string(plan.expert) + ", " : "")
          + std::to_string(plan.batches().microbatches) + " microbatches, "
          + std::to_string(plan.dims.steps) + " steps of "
          + std::to_string(plan.work->batch) + ", "
@@ -116,6 +117,40 @@ void add_tensor_meshes(std::vector<options>& to, const options& asked) {
         }
 }
 
+/// Experts on 1, 2 and 4 ranks, by both gates.
+void add_expert_meshes(std::vector<options>& to, const options& asked) {
+  for (const char* clock : {"virtual", "real"})
+    for (const char* gate : {"switch", "gshard"})
+      for (const int pipe : {1, 2})
+        for (const auto& [data, expert] :
+             {std::pair{1, 1}, {2, 1}, {2, 2}, {4, 2}, {4, 4}}) {
+          auto o = asked;
+          o.model = "moe";
+          o.layers = 4;
+          o.width = 16;
+          o.heads = 2;
+          o.length = 6;
+          o.words = 19;
+          o.experts = 4;
+          o.gate = gate;
+          o.capacity = 1;
+          o.gate_noise = 0.1;
+          o.shared_expert = pipe == 2;
+          o.schedules = {"naive,gpipe,1f1b,2bw,pipedream:update_every=2"
+                         + std::string{pipe == 2 ? ",chimera" : ""}};
+          o.mesh = "data=" + std::to_string(data) + ",pipe=" + std::to_string(pipe)
+                   + ",expert=" + std::to_string(expert);
+          o.exchange = expert == 1 && pipe == 1 ? "zero1" : "ring";
+          o.microbatches = 4 * data;
+          o.batch = 4 * data + 1;
+          o.optimizer = "sgd";
+          o.steps = 5;
+          o.clock = clock;
+          o.threads = 2;
+          to.push_back(std::move(o));
+        }
+}
+
 /// Tiny models and awkward sizes: what --all covers.
 std::vector<options> whole_catalog(const options& asked) {
   std::vector<options> result;
@@ -175,6 +210,7 @@ std::vector<options> whole_catalog(const options& asked) {
         }
       }
   add_tensor_meshes(result, asked);
+  add_expert_meshes(result, asked);
   add("lenet", "all", 4, 4, 8, "", "sgd");
   add("mlp", "all", 4, 4, 8, "", "adamw");
   return result;

@@ -17,17 +17,19 @@ namespace {
 
 void add_model(CLI::App& app, options& o) {
   const auto group = "What is trained";
-  app.add_option("--model", o.model, "gpt, lenet or mlp")->group(group);
+  app.add_option("--model", o.model, model_names())->group(group);
   app
     .add_option("--layers", o.layers,
-                "transformer blocks of gpt, linear layers of mlp; 4 unless given")
+                "transformer blocks of gpt and moe, linear layers of mlp; 4 unless "
+                "given")
     ->group(group);
-  app.add_option("--d-model", o.width, "width of gpt, hidden units of mlp")
+  app.add_option("--d-model", o.width, "width of gpt and moe, hidden units of mlp")
     ->group(group);
-  app.add_option("--heads", o.heads, "attention heads of gpt")->group(group);
-  app.add_option("--seq", o.length, "tokens a sample of gpt")->group(group);
+  app.add_option("--heads", o.heads, "attention heads of gpt and moe")->group(group);
+  app.add_option("--seq", o.length, "tokens a sample of gpt and moe")->group(group);
   app
-    .add_option("--vocab", o.words, "words of gpt; bytes of a text are words 0 to 255")
+    .add_option("--vocab", o.words,
+                "words of gpt and moe; bytes of a text are words 0 to 255")
     ->group(group);
   app
     .add_option(
@@ -40,6 +42,30 @@ void add_model(CLI::App& app, options& o) {
     ->group(group);
   app.add_option("--init", o.init, "safetensors file to begin with")->group(group);
   app.add_option("--seed", o.seed, "of first weights, data and their order")
+    ->group(group);
+}
+
+void add_experts(CLI::App& app, options& o) {
+  const auto group = "Experts of moe, in every second block of a gpt";
+  app.add_option("--experts", o.experts, "in each such block")->group(group);
+  app
+    .add_option("--gate", o.gate,
+                "switch: top-k 1, capacity 1.25; gshard: top-k 2, capacity 2; balance "
+                "0.01 of both")
+    ->group(group);
+  app.add_option("--top-k", o.top_k, "experts a token")->group(group);
+  app
+    .add_option("--capacity", o.capacity,
+                "of an expert, over its even share of a microbatch's tokens; those "
+                "that find it full are dropped")
+    ->group(group);
+  app.add_option("--balance", o.balance, "weight of the load-balancing loss")
+    ->group(group);
+  app
+    .add_option("--gate-noise", o.gate_noise,
+                "standard deviation of what is added to the gate's logits")
+    ->group(group);
+  app.add_flag("--shared-expert", o.shared_expert, "one more, which all tokens have")
     ->group(group);
 }
 
@@ -61,7 +87,8 @@ void add_schedule(CLI::App& app, options& o, const program_about& about) {
     .add_option("--mesh", o.mesh,
                 "ranks as data=2,pipe=4,tensor=2: data replicas of the pipeline, each "
                 "with a share of every batch, its stages (as --stages), and the "
-                "shards of every layer")
+                "shards of every layer; expert=2 spreads the experts of moe over so "
+                "many of the data replicas")
     ->group(group);
   app
     .add_option("--exchange", o.exchange,
@@ -236,8 +263,10 @@ std::optional<options> parse(const program_about& about, int argc,
   if (about.exchanges) {
     add_collectives(app, o);
   } else {
-    if (about.trains)
+    if (about.trains) {
       add_model(app, o);
+      add_experts(app, o);
+    }
     add_schedule(app, o, about);
     if (about.trains)
       add_optimizer(app, o);

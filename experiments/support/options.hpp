@@ -18,6 +18,13 @@ struct options {
   std::int64_t heads = 4;
   std::int64_t length = 64;
   std::int64_t words = 256;
+  std::string gate = "switch"; ///< A preset of what follows.
+  int experts = 8;
+  std::optional<int> top_k;
+  std::optional<double> capacity;
+  std::optional<double> balance;
+  double gate_noise = 0;
+  bool shared_expert = false;
   std::string data = "synthetic";
   std::optional<std::int64_t> batch;
   std::string init;

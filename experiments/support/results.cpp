@@ -1,5 +1,7 @@
 #include "experiments/support/results.hpp"
 
+#include "experiments/support/expert_report.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -70,6 +72,7 @@ json run_json(const run_account& run) {
     {"replicas", plan.replicas()},
     {"exchange", plan.data > 1 ? json(plan.exchange->name) : json(nullptr)},
     {"tensor", plan.tensor},
+    {"expert", plan.expert},
     {"microbatches", plan.batches().microbatches},
     {"steps", plan.dims.steps},
     {"samples", plan.work ? json(r.samples) : json(nullptr)},
@@ -90,13 +93,15 @@ json run_json(const run_account& run) {
      {{"pipeline", r.bytes_moved[0]},
       {"gradients", r.bytes_moved[1]},
       {"parameters", r.bytes_moved[2]},
-      {"tensor", r.bytes_moved[3]}}},
+      {"tensor", r.bytes_moved[3]},
+      {"experts", r.bytes_moved[4]}}},
     {"weight_versions", r.sums.weight_versions},
     {"staleness", {{"max", r.sums.max_staleness}, {"mean", r.sums.mean_staleness}}},
     {"loss", plan.work ? json(r.loss) : json(nullptr)},
     {"loss_samples", plan.work ? json(r.loss_samples) : json(nullptr)},
     {"evaluation", score_json(run.evaluated)},
     {"evaluations", std::move(evaluations)},
+    {"experts", experts_json(plan, r.loads)},
   };
   if (r.how == ending::failed) {
     for (const char* unknown :
@@ -213,13 +218,18 @@ std::string results_json(const options& o, const setup& shared,
   const bool trains = !runs.empty() && runs.front().request->plan.work.has_value();
   const auto& m = shared.model;
   json model = nullptr, data = nullptr;
-  if (trains && m.model == "gpt")
+  if (trains && (m.model == "gpt" || m.model == "moe"))
     model = {{"name", m.model},  {"layers", m.layers}, {"d_model", m.width},
              {"heads", m.heads}, {"seq", m.length},    {"vocab", m.words}};
   else if (trains && m.model == "mlp")
     model = {{"name", m.model}, {"layers", m.layers}, {"d_model", m.width}};
   else if (trains)
     model = {{"name", m.model}};
+  if (trains && m.model == "moe")
+    model["experts"] = {
+      {"count", m.experts.count},       {"top_k", m.experts.chosen},
+      {"capacity", m.experts.capacity}, {"balance", m.experts.balance},
+      {"gate_noise", m.experts.noise},  {"shared", m.experts.shared}};
   if (trains) {
     model["parameters"] = runs.front().request->plan.work->whole.values();
     data = {{"name", o.data.substr(0, o.data.find(':'))},
@@ -276,6 +286,15 @@ std::string results_table(const setup& shared, const std::vector<run_account>& r
     result += "\nmakespan, idle and bubble are modelled: laid out from the measured "
               "cost of each action with one\ndevice a rank, as there are fewer cores "
               "than ranks; samples/s is the wall's";
+  std::string experts;
+  for (const auto& run : runs)
+    if (!run.result.loads.of.empty())
+      experts += (experts.empty() ? "" : "; ") + run.request->text + ": "
+                 + summary_of(run.result.loads);
+  if (!experts.empty())
+    result += "\nexperts: rows of the fullest over the mean of its layer, and choices "
+              "dropped, in the last tenth of\nthe steps: "
+              + experts;
   if (trains)
     result += "\nloss: of the last minibatch";
   if (shared.loss_floor)

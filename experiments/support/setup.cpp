@@ -248,13 +248,15 @@ tl::expected<mesh_options, std::string> parse_mesh(const std::string& text,
     const auto axis = part.substr(0, equals);
     const auto size =
       equals == std::string::npos ? std::nullopt : number(part.substr(equals + 1));
-    const std::map<std::string, int*> axes{
-      {"data", &result.data}, {"pipe", &result.stages}, {"tensor", &result.tensor}};
+    const std::map<std::string, int*> axes{{"data", &result.data},
+                                           {"pipe", &result.stages},
+                                           {"tensor", &result.tensor},
+                                           {"expert", &result.expert}};
     if (!axes.contains(axis) || !given.insert(axis).second || !size || *size < 1
         || *size > 65'536 || *size != std::floor(*size))
       return problem{
         "--mesh '" + part
-        + "': write data=2,pipe=4,tensor=2, each axis once and at least 1"};
+        + "': write data=2,pipe=4,tensor=2,expert=2, each axis once and at least 1"};
     *axes.at(axis) = static_cast<int>(*size);
   }
   return result;
@@ -286,6 +288,7 @@ tl::expected<run_plan, std::string> plan_of(const options& o, int steps) {
   plan.dims = {mesh->stages, o.microbatches / mesh->data, steps};
   plan.data = mesh->data;
   plan.tensor = mesh->tensor;
+  plan.expert = mesh->expert;
   plan.exchange = exchange;
   return plan;
 }
@@ -433,9 +436,31 @@ tl::expected<setup, std::string> set_up_simulation(const options& o) {
   return with_requests({}, o, *plan);
 }
 
+namespace {
+
+/// What --gate says, and what goes before it.
+tl::expected<expert_options, std::string> experts_of(const options& o) {
+  if (o.gate != "switch" && o.gate != "gshard")
+    return problem{"there is no gate '" + o.gate + "'; there are switch and gshard"};
+  const bool two = o.gate == "gshard";
+  return expert_options{.count = o.experts,
+                        .chosen = o.top_k.value_or(two ? 2 : 1),
+                        .capacity = o.capacity.value_or(two ? 2 : 1.25),
+                        .balance = o.balance.value_or(0.01),
+                        .noise = o.gate_noise,
+                        .shared = o.shared_expert,
+                        .seed = o.seed};
+}
+
+} // namespace
+
 tl::expected<setup, std::string> set_up_training(const options& o) {
   setup result;
   result.model = {o.model, o.layers.value_or(4), o.width, o.heads, o.length, o.words};
+  const auto experts = experts_of(o);
+  if (!experts)
+    return problem{experts.error()};
+  result.model.experts = *experts;
   auto whole = make_network<float>(result.model);
   if (!whole)
     return problem{whole.error()};
@@ -494,6 +519,8 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
   const int threads =
     o.threads > 0 ? o.threads : static_cast<int>(std::thread::hardware_concurrency());
   std::vector<network<float>> shards;
+  if (!whole->experts.empty() && plan->tensor == 1)
+    shards.push_back(make_without_experts<float>(result.model));
   if (plan->tensor > 1) {
     auto cut_up = make_shards<float>(result.model, plan->tensor);
     if (!cut_up)
@@ -502,6 +529,7 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
   }
   plan->work = training{.whole = std::move(*whole),
                         .shards = std::move(shards),
+                        .experts = result.model.experts,
                         .first_layers = std::move(*first_layers),
                         .data = std::move(*data),
                         .batch = batch,

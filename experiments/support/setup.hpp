@@ -36,11 +36,12 @@ tl::expected<setup, std::string> set_up_simulation(const options& o);
 /// new one unless a parameter (key=value) follows it.
 std::vector<std::string> split_schedules(const std::string& text);
 
-/// What --mesh says: "data=2,pipe=4,tensor=2". `stages` are those of --stages.
+/// What --mesh says: "data=2,pipe=4,tensor=2,expert=2". `stages` are those of --stages.
 struct mesh_options {
   int data = 1;
   int stages;
   int tensor = 1;
+  int expert = 1;
 };
 tl::expected<mesh_options, std::string> parse_mesh(const std::string& text, int stages);
 

@@ -69,6 +69,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "replicas",
                                     "exchange",
                                     "tensor",
+                                    "expert",
                                     "microbatches",
                                     "steps",
                                     "samples",
@@ -89,7 +90,8 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "loss",
                                     "loss_samples",
                                     "evaluation",
-                                    "evaluations"});
+                                    "evaluations",
+                                    "experts"});
   CHECK(run["schedule"] == "pipedream");
   CHECK(run["parameters"] == json{{"vertical_sync", "on"}});
   CHECK(run["clock"] == "real");
