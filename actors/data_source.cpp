@@ -76,6 +76,7 @@ data_source_actor::behavior_type data_source(self_pointer self, props shared,
                                              stage_actor first, stage_actor last,
                                              coordinator_actor coordinator) {
   auto& state = self->state;
+  state.name = shared.plan->data_source_of(where);
   state.shared = std::move(shared);
   state.where = where;
   state.pools = std::move(pools);
@@ -89,7 +90,8 @@ data_source_actor::behavior_type data_source(self_pointer self, props shared,
     hear(self, meter,
          [self](const mail::explain&) {
            send(self, self->state.coordinator,
-                mail::waiting_for{self->state.name, "demand", "stage 0"});
+                mail::waiting_for{self->state.name, "demand",
+                                  self->state.shared.plan->name_of(self->state.where)});
          }),
   };
 }

@@ -17,6 +17,12 @@ std::string run_plan::name_of(position p) const {
   return tensor > 1 ? name + " (tensor shard " + std::to_string(p.tensor) + ")" : name;
 }
 
+std::string run_plan::data_source_of(position p) const {
+  p.stage = 0;
+  const auto first = name_of(p);
+  return "data_source" + first.substr(std::string{"stage 0"}.size());
+}
+
 std::string run_plan::optimizer_of(position p) const {
   auto name = "optimizer of stage " + std::to_string(p.stage);
   if (p.data > 0)

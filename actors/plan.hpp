@@ -130,6 +130,7 @@ struct run_plan {
   /// Data replicas that make one model together.
   int data_shown() const { return shares_out(shared_out::parameters) ? data : expert; }
   std::string name_of(position p) const;
+  std::string data_source_of(position p) const;
   std::string optimizer_of(position p) const;
 
   /// Whether data replicas share this out, instead of each holding all of it.

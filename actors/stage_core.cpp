@@ -426,7 +426,7 @@ mail::waiting_for stage_core::explain() const {
   if (books_.held() > 0)
     return {name_, "leave to run its backward", ""};
   return {name_, "an activation",
-          is_first() ? "data_source" : neighbour(where_.stage - 1)};
+          is_first() ? plan_->data_source_of(where_) : neighbour(where_.stage - 1)};
 }
 
 } // namespace troupe

@@ -1,10 +1,13 @@
 // Experts: actors that stages send rows to, on one rank or spread over several.
 
+#include "actors/expert.hpp"
 #include "actors/proof.hpp"
+#include "actors/stage_pools.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <cmath>
@@ -41,6 +44,7 @@ run_result check_proofs(const run_plan& plan) {
   INFO(plan.sch.name << " " << plan.data << "x" << plan.dims.stages << ", expert "
                      << plan.expert << ": " << result.failure);
   REQUIRE(result.how == ending::finished);
+  CHECK(result.reserved_bytes == bytes_needed(plan));
   for (const auto& p : prove(plan, result)) {
     INFO(p.name << ": " << p.detail);
     CHECK(p.holds);
@@ -149,6 +153,21 @@ TEST_CASE("an action takes as long as its rows at home and with experts", "[expe
   REQUIRE(result.how == ending::finished);
   CHECK(std::abs(result.sums.makespan - 36'000'000) < 10); // nanoseconds
   CHECK(result.sums.busy.front() == result.sums.makespan);
+}
+
+TEST_CASE("an expert says whose rows it waits for, and refuses rows of another pass",
+          "[experts]") {
+  const auto plan = with_experts(*find_schedule("gpipe"), {2, 4, 1},
+                                 clock_kind::virtual_time, {.count = 4}, 2, 2);
+  expert_core core{plan, {0, 0, 1}, 4, 0, nullptr};
+  CHECK(core.explain().what.empty());
+  CHECK(!core.take({{op::forward, 0, 1, 2}, 0, 3, {}, {}}));
+  CHECK(core.explain().what == "the rows of F2 of stage 1");
+  CHECK(core.explain().on == "stage 1 (replica 1)");
+  CHECK_THROWS_WITH(core.take({{op::forward, 0, 1, 3}, 0, 3, {}, {}}),
+                    ContainsSubstring("before"));
+  CHECK_THROWS_WITH(core.take({{op::forward, 0, 1, 3}, 1, 3, {}, {}}),
+                    ContainsSubstring("and of"));
 }
 
 TEST_CASE("experts that cannot be placed are refused with the reason", "[experts]") {

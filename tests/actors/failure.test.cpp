@@ -70,7 +70,26 @@ TEST_CASE("an actor that fails ends the run with its name and reason", "[failure
     plan.work->data, 13, [] { throw std::runtime_error("the disk is on fire"); });
   const auto result = perform(plan);
   CHECK(result.how == ending::failed);
-  CHECK(result.failure == "data_source: the disk is on fire");
+  // Of chimera's two directions the second one reads that sample.
+  const std::string who =
+    entry.name == "chimera" ? "data_source (replica 1)" : "data_source";
+  CHECK(result.failure == who + ": the disk is on fire");
+}
+
+TEST_CASE("a data replica that fails ends a run whose experts wait for it",
+          "[failure]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const model_options model{"moe", 4, 8, 2, 4, 11, {.count = 4}};
+  auto plan = tiny::training_of(*find_schedule("1f1b"), {2, 4, 3}, clock, model, 16);
+  plan.data = plan.expert = 2;
+  plan.exchange = find_exchange("ring");
+  plan.work->shards = {make_without_experts<float>(model)};
+  plan.work->experts = model.experts;
+  plan.work->data = std::make_shared<brittle_data>(
+    plan.work->data, 13, [] { throw std::runtime_error("the disk is on fire"); });
+  const auto result = perform(plan);
+  CHECK(result.how == ending::failed);
+  CHECK(result.failure == "data_source (replica 1): the disk is on fire");
 }
 
 TEST_CASE("a loss that is not finite ends the run and says where", "[failure]") {

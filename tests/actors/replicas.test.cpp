@@ -52,9 +52,11 @@ void check_proofs(const run_plan& plan) {
 
 /// The makespan of a simulated batch on two data replicas of one stage, F 1 ms and B
 /// 2 ms a microbatch, whose gradients take `exchange_ms` to send once.
-double makespan_ms(double exchange_ms, int buckets, int data = 2) {
+double makespan_ms(double exchange_ms, int buckets, int data = 2,
+                   const char* exchange = "ring") {
   auto plan =
     replicated(tiny::simulation(*find_schedule("gpipe"), {1, 1, 1}, 10, 20), data);
+  plan.exchange = find_exchange(exchange);
   plan.link = {
     .bytes_per_second = 1e9, .gradient_bytes = exchange_ms * 1e6, .buckets = buckets};
   const auto result = perform(plan);
@@ -152,6 +154,18 @@ TEST_CASE("an exchange that is longer than the backward hides the backward",
           "[replicas]") {
   const double hidden = 30 + 40 - makespan_ms(40, 20);
   CHECK(hidden >= 0.6 * 20);
+}
+
+TEST_CASE("what ZeRO 2 and 3 send layer by layer hides behind passes", "[replicas]") {
+  // Of two replicas each sends half of a layer in each collective: ZeRO 2 sums in the
+  // backward and gathers at the update, behind which there is nothing to hide.
+  const double zero2 = makespan_ms(12, 20, 2, "zero2");
+  CHECK(30 + 6 + 6 - zero2 >= 0.6 * 6);
+  // ZeRO 3 gathers in the forward and in the backward, and sums in the backward.
+  const double zero3 = makespan_ms(12, 20, 2, "zero3");
+  CHECK(30 + 6 + 12 - zero3 >= 0.6 * (6 + 12));
+  CAPTURE(zero2, zero3);
+  CHECK(makespan_ms(12, 1, 2, "zero3") > zero3);
 }
 
 TEST_CASE("evaluations change no bits of data replicas", "[replicas]") {
