@@ -282,10 +282,14 @@ tl::expected<run_plan, std::string> plan_of(const options& o, int steps) {
   if (const auto many = std::int64_t{mesh->data} * mesh->tensor;
       many > 1 && many * mesh->stages > most_ranks)
     return problem{"--mesh: at most 1,048,576 ranks in all"};
+  if (o.sequence_parallel && mesh->tensor == 1)
+    return problem{"--sequence-parallel shares sequences out among tensor shards: say "
+                   "--mesh tensor=2 or more too"};
   run_plan plan;
   plan.dims = {mesh->stages, o.microbatches / mesh->data, steps};
   plan.data = mesh->data;
   plan.tensor = mesh->tensor;
+  plan.sequence_parallel = o.sequence_parallel;
   plan.exchange = exchange;
   return plan;
 }
@@ -495,7 +499,8 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
     o.threads > 0 ? o.threads : static_cast<int>(std::thread::hardware_concurrency());
   std::vector<network<float>> shards;
   if (plan->tensor > 1) {
-    auto cut_up = make_shards<float>(result.model, plan->tensor);
+    auto cut_up =
+      make_shards<float>(result.model, plan->tensor, plan->sequence_parallel);
     if (!cut_up)
       return problem{cut_up.error()};
     shards = std::move(*cut_up);
