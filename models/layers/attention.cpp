@@ -1,5 +1,7 @@
 #include "kernels/attention.hpp"
 
+#include "kernels/bias.hpp"
+#include "kernels/matmul.hpp"
 #include "models/layers/half_block.hpp"
 
 #include <string>

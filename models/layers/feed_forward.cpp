@@ -1,4 +1,6 @@
+#include "kernels/bias.hpp"
 #include "kernels/gelu.hpp"
+#include "kernels/matmul.hpp"
 #include "models/layers/half_block.hpp"
 
 #include <string>
