@@ -3,6 +3,8 @@
 #include "actors/failure.hpp"
 #include "actors/stage_pools.hpp"
 
+#include <vector>
+
 namespace troupe {
 
 data_pools::data_pools(const run_plan& plan, position first, memory_account& account)
@@ -32,6 +34,15 @@ tensor_header header_of(const run_plan& plan, position where, int microbatch) {
           .version = 0};
 }
 
+/// Turns samples (B, T) into positions (T, B).
+void order_by_position(std::int32_t* values, std::int64_t samples,
+                       std::int64_t length) {
+  const std::vector<std::int32_t> by_sample(values, values + samples * length);
+  for (std::int64_t i = 0; i < samples; ++i)
+    for (std::int64_t t = 0; t < length; ++t)
+      values[t * samples + i] = by_sample[static_cast<std::size_t>(i * length + t)];
+}
+
 /// Reads a microbatch into new buffers, and sends them.
 void read_and_send(self_pointer self, tensor_header header) {
   auto& state = self->state;
@@ -46,6 +57,9 @@ void read_and_send(self_pointer self, tensor_header header) {
     work.data->training(first_sample + i,
                         {input.integers() + i * values, input.data() + i * values,
                          answers.integers() + i * work.whole.rows});
+  if (plan.sequence_parallel)
+    for (auto* const of_positions : {input.integers(), answers.integers()})
+      order_by_position(of_positions, header.samples, values);
   header.values = work.whole.rows;
   header.stage = plan.dims.stages - 1;
   send(self, state.last, labels{header, answers});

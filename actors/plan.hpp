@@ -81,6 +81,7 @@ struct run_plan {
   int data = 1;   ///< Replicas of the whole pipeline, each with a share of every batch.
   int tensor = 1; ///< Shards of every layer.
   int expert = 1; ///< Neighbouring data replicas that share a layer's experts out.
+  bool sequence_parallel = false; ///< Whether they share out sequences' positions too.
 
   /// How data replicas keep one model. Not null if there are several.
   const replica_exchange* exchange = nullptr;

@@ -2,17 +2,27 @@
 
 #include "messaging/collective_catalog.hpp"
 
+#include <bit>
+
 namespace troupe {
 
 namespace {
 
+/// No more bytes than a ring, in the fewest rounds. Where ranks are no power of two the
+/// halves of halving would cost more.
+collective_order order_of(shard_collective<float>::kind what, int ranks) {
+  using kind = shard_collective<float>::kind;
+  if (what == kind::sum)
+    return ranks == 2 ? doubling_all_reduce() : halving_all_reduce();
+  const bool in_pairs = std::has_single_bit(static_cast<unsigned>(ranks));
+  if (what == kind::scatter)
+    return in_pairs ? halving_reduce_scatter() : ring_reduce_scatter();
+  return in_pairs ? halving_all_gather() : ring_all_gather();
+}
+
 collective_part part_of(int rank, int ranks, const shard_collective<float>& what,
                         int instance) {
-  const bool sums = what.what == shard_collective<float>::kind::sum;
-  // No more bytes than a ring, in the fewest rounds.
-  const auto all_reduce = ranks == 2 ? doubling_all_reduce() : halving_all_reduce();
-  return even_part(sums ? all_reduce : halving_all_gather(), rank, ranks, what.values,
-                   0, instance);
+  return even_part(order_of(what.what, ranks), rank, ranks, what.values, 0, instance);
 }
 
 } // namespace

@@ -63,7 +63,8 @@ std::optional<action> stage_core::take(const gradient& input) {
 void stage_core::begin(const action& a) {
   const bool sums = a.what == op::backward || a.what == op::weight_gradient;
   const bool begins_sum = sums && sums_begun_++ == 0;
-  const bool tells = plan_->sums_at_update() && sums && completes_sum();
+  const bool ends_sum = sums && completes_sum();
+  const bool tells = plan_->sums_at_update() && ends_sum;
   const bool shares = sharing_ && sharing_->concerns(a.what);
   const int version = a.what == op::forward ? books_.begin_forward(a.microbatch)
                                             : books_.version_for_backward(a.microbatch);
@@ -71,7 +72,7 @@ void stage_core::begin(const action& a) {
   double operations = 0;
   if (tensors_)
     operations = tensors_->operations(samples) * (a.what == op::backward ? 2 : 1);
-  auto pieces = pieces_of(a, version, begins_sum, tells || shares);
+  auto pieces = pieces_of(a, version, begins_sum, ends_sum, tells || shares);
   if (experts_) { // the rest of the action's work is theirs
     const double own = tensors_->operations(1) / plan_->operations_of(where_.stage);
     operations /= own;
@@ -91,7 +92,7 @@ void stage_core::begin(const action& a) {
 }
 
 pass_pieces<float> stage_core::pieces_of(const action& a, int version, bool begins_sum,
-                                         bool by_layer) {
+                                         bool ends_sum, bool by_layer) {
   if (!tensors_)
     return simulated_pieces(a.what, by_layer);
   const auto samples =
@@ -99,29 +100,38 @@ pass_pieces<float> stage_core::pieces_of(const action& a, int version, bool begi
   return a.what == op::forward
            ? tensors_->forward(a.microbatch, samples, version, by_layer)
            : tensors_->backward(a.what, a.microbatch, samples, version, begins_sum,
-                                by_layer);
+                                ends_sum, by_layer);
 }
 
 /// Equal layers, a bucket each, and equal pieces between which shards sum something, if
-/// there are several; a backward begins with the last layer.
+/// there are several: by sequence they gather before a piece and scatter behind it. A
+/// backward begins with the last layer.
 pass_pieces<float> stage_core::simulated_pieces(op what, bool by_layer) const {
-  const int sums =
-    plan_->tensor > 1 && what != op::weight_gradient ? plan_->link.sums : 1;
+  using kind = shard_collective<float>::kind;
+  const bool meets = plan_->tensor > 1 && what != op::weight_gradient;
+  const bool by_sequence = plan_->sequence_parallel;
+  const int sums = meets ? plan_->link.sums : 1;
   const int layers = by_layer ? plan_->link.buckets : 1;
   const int count = sums * layers;
-  pass_pieces<float> result(static_cast<std::size_t>(count));
+  // At least a value to each, so that messages take their latency.
+  const auto values = std::max<std::int64_t>(
+    std::llround(plan_->link.sum_bytes / sizeof(float)), plan_->tensor);
+  pass_pieces<float> result;
   for (int i = 0; i < count; ++i) {
-    auto& piece = result[static_cast<std::size_t>(i)];
+    const int layer = what == op::forward ? i / sums : layers - 1 - i / sums;
+    if (meets && by_sequence && i % layers == 0) {
+      auto& before = result.emplace_back();
+      before.layer = layer;
+      before.share = 0;
+      before.then = {kind::gather, nullptr, values};
+    }
+    auto& piece = result.emplace_back();
     piece.share = 1.0 / count;
-    piece.layer = what == op::forward ? i / sums : layers - 1 - i / sums;
-    if (plan_->tensor > 1 && what != op::weight_gradient && (i + 1) % layers == 0)
-      // At least a value to each, so that messages take their latency.
-      piece.then = {
-        shard_collective<float>::kind::sum, nullptr,
-        std::max<std::int64_t>(std::llround(plan_->link.sum_bytes / sizeof(float)),
-                               plan_->tensor)};
+    piece.layer = layer;
+    if (meets && (i + 1) % layers == 0)
+      piece.then = {by_sequence ? kind::scatter : kind::sum, nullptr, values};
     if ((i + 1) % sums == 0)
-      piece.completes = {piece.layer};
+      piece.completes = {layer};
   }
   if (result.back().then.what != shard_collective<float>::kind::none) {
     const int layer = result.back().layer;
@@ -262,7 +272,7 @@ tensor_header stage_core::header_for(int stage, int microbatch, int version) con
   if (plan_->work) {
     const auto boundary = static_cast<std::size_t>(std::max(stage, where_.stage));
     const auto first = static_cast<std::size_t>(plan_->work->first_layers[boundary]);
-    values = plan_->work->whole.layers[first]->input();
+    values = plan_->network_of(where_).layers[first]->input();
   }
   return {.step = microbatch / plan_->dims.microbatches,
           .microbatch = microbatch,

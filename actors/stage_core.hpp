@@ -118,7 +118,7 @@ private:
   mail::waiting_for explain_pause() const;
   bool completes_sum() const;
   pass_pieces<float> pieces_of(const action& a, int version, bool begins_sum,
-                               bool by_layer);
+                               bool ends_sum, bool by_layer);
   pass_pieces<float> simulated_pieces(op what, bool by_layer) const;
   bool ends_layer(std::size_t piece) const;
   void send(layer_sharing::messages all);

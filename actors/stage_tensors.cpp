@@ -209,14 +209,18 @@ loss_sum stage_tensors::loss_of(int microbatch) const {
 
 pass_pieces<float> stage_tensors::backward(op what, int microbatch,
                                            sample_range samples, int version,
-                                           bool begins_sum, bool by_layer) {
+                                           bool begins_sum, bool ends_sum,
+                                           bool by_layer) {
   auto& h = held_.at(microbatch);
   if (what != op::weight_gradient && !is_first())
     h.input_gradient = below_->acquire();
   if (what == op::input_gradient)
     h.kept = kept_.acquire();
   const auto p = std::make_shared<pass<float>>(pass_on(h, samples, version));
-  p->beta = begins_sum || has_gradients_ == bucket_extent::share ? 0.0F : 1.0F;
+  // A share is added to by itself, when all of the microbatch's gradient is there.
+  const bool by_itself = has_gradients_ == bucket_extent::share;
+  p->beta = begins_sum || by_itself ? 0.0F : 1.0F;
+  p->completes = ends_sum || by_itself;
   switch (what) {
   case op::input_gradient:
     return layers_.input_gradient_pieces(p, by_layer);

@@ -52,10 +52,12 @@ public:
   /// The loss of the last stage's forward of this microbatch.
   loss_sum loss_of(int microbatch) const;
 
-  /// The arithmetic of B, I or W. \param begins_sum whether its gradients are the first
+  /// The arithmetic of B, I or W. \param begins_sum,ends_sum whether its gradients are
+  /// the first and the last of an update
   /// \param by_layer whether somebody waits for each layer
   pass_pieces<float> backward(op what, int microbatch, sample_range samples,
-                              int version, bool begins_sum, bool by_layer);
+                              int version, bool begins_sum, bool ends_sum,
+                              bool by_layer);
 
   /// Where copies travel to other tensor shards, and to data replicas.
   pool& to_shards() { return to_shards_; }

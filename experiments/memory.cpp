@@ -168,12 +168,13 @@ int memory(const options& o) {
   const auto& plan = runs.front().plan;
   if (!o.quiet) {
     std::fprintf(out,
-                 "%s of %lld parameters, %d data replicas, %d stages, tensor=%d, under "
-                 "%s; megabytes (10^6)\n\n"
+                 "%s of %lld parameters, %d data replicas, %d stages, tensor=%d%s, "
+                 "under %s; megabytes (10^6)\n\n"
                  "exchange rank  parameters gradients optimizer       sum   by the book"
                  "    activations passing\n",
                  o.model.c_str(), static_cast<long long>(plan.work->whole.values()),
-                 plan.data, plan.dims.stages, plan.tensor, plan.sch.name.c_str());
+                 plan.data, plan.dims.stages, plan.tensor,
+                 plan.sequence_parallel ? " by sequence" : "", plan.sch.name.c_str());
     for (const auto& run : runs)
       print(out, run);
     std::fprintf(out, "\nsent in a step, by all data replicas to each other\n"

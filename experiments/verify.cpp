@@ -50,7 +50,9 @@ bool holds(const std::string& what, run_plan plan, bool quiet) {
 std::string name_of(const run_request& request) {
   const auto& plan = request.plan;
   return request.text + ", " + std::to_string(plan.dims.stages) + " stages, "
-         + (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards, " : "")
+         + (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards"
+                                + (plan.sequence_parallel ? " by sequence, " : ", ")
+                            : "")
          + (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
                               + std::string{plan.exchange->name} + ", "
                           : "")
@@ -115,6 +117,20 @@ void add_tensor_meshes(std::vector<options>& to, const options& asked) {
           if (!real)
             to.push_back(std::move(o));
         }
+}
+
+/// The same meshes by sequence, in shorter runs, without pipedream.
+void add_sequence_meshes(std::vector<options>& to, const options& asked) {
+  std::vector<options> all;
+  add_tensor_meshes(all, asked);
+  for (auto& o : all) {
+    if (o.schedules.front() == "pipedream")
+      continue;
+    o.sequence_parallel = true;
+    o.length = 12; // a multiple of every number of shards
+    o.steps = 2;
+    to.push_back(std::move(o));
+  }
 }
 
 /// Experts on 1, 2 and 4 ranks, by both gates.
@@ -210,6 +226,7 @@ std::vector<options> whole_catalog(const options& asked) {
         }
       }
   add_tensor_meshes(result, asked);
+  add_sequence_meshes(result, asked);
   add_expert_meshes(result, asked);
   add("lenet", "all", 4, 4, 8, "", "sgd");
   add("mlp", "all", 4, 4, 8, "", "adamw");

@@ -15,6 +15,17 @@ namespace {
 // gradients.
 constexpr std::int64_t block = 32;
 
+/// One head's columns of a sequence's rows, in an array of rows this wide.
+template <class Scalar>
+matrix<Scalar> columns_of(const attention_shape& dims, Scalar* array,
+                          std::int64_t row_width, std::int64_t sequence,
+                          std::int64_t number) {
+  const auto size = dims.width / dims.heads;
+  const auto first_row = dims.by_position ? sequence : sequence * dims.length;
+  const auto stride = dims.by_position ? dims.sequences * row_width : row_width;
+  return {array + first_row * row_width + number * size, dims.length, size, stride};
+}
+
 /// The matrices of one head of one sequence.
 template <class Scalar>
 struct head {
@@ -22,22 +33,11 @@ struct head {
 
   head(const attention_shape& dims, Scalar* qkv, std::int64_t sequence,
        std::int64_t number) {
-    const auto size = dims.width / dims.heads;
-    auto* first = qkv + sequence * dims.length * 3 * dims.width + number * size;
-    q = {first, dims.length, size, 3 * dims.width};
-    k = {first + dims.width, dims.length, size, 3 * dims.width};
-    v = {first + 2 * dims.width, dims.length, size, 3 * dims.width};
+    q = columns_of(dims, qkv, 3 * dims.width, sequence, number);
+    k = columns_of(dims, qkv + dims.width, 3 * dims.width, sequence, number);
+    v = columns_of(dims, qkv + 2 * dims.width, 3 * dims.width, sequence, number);
   }
 };
-
-/// One head's columns of a (B, T, C) tensor.
-template <class Scalar>
-matrix<Scalar> columns_of(const attention_shape& dims, Scalar* y, std::int64_t sequence,
-                          std::int64_t number) {
-  const auto size = dims.width / dims.heads;
-  return {y + sequence * dims.length * dims.width + number * size, dims.length, size,
-          dims.width};
-}
 
 template <class Scalar>
 Scalar scale_of(const attention_shape& dims) {
@@ -110,7 +110,7 @@ void attention<Scalar>::forward(const attention_shape& dims, const Scalar* qkv,
   threads.run(heads, [&](int slice, int worker) {
     const auto sequence = slice / dims.heads, number = slice % dims.heads;
     const head<const Scalar> in{dims, qkv, sequence, number};
-    const auto out = columns_of(dims, y, sequence, number);
+    const auto out = columns_of(dims, y, dims.width, sequence, number);
     auto* const packed = space + worker * scratch(dims);
     auto* const scores_space = packed + 2 * packed_room<Scalar>(dims);
     auto* const sums = scores_space + block * dims.length;
@@ -143,8 +143,8 @@ void attention<Scalar>::backward(const attention_shape& dims, const Scalar* qkv,
     const auto sequence = slice / dims.heads, number = slice % dims.heads;
     const head<const Scalar> in{dims, qkv, sequence, number};
     const head<Scalar> gradient{dims, dqkv, sequence, number};
-    const auto out = columns_of(dims, y, sequence, number);
-    const auto upper = columns_of(dims, dy, sequence, number);
+    const auto out = columns_of(dims, y, dims.width, sequence, number);
+    const auto upper = columns_of(dims, dy, dims.width, sequence, number);
     const auto scale = scale_of<Scalar>(dims);
     const auto room = packed_room<Scalar>(dims);
     auto* const packed = space + worker * scratch(dims);

@@ -12,11 +12,15 @@ struct attention_shape {
   std::int64_t length;    ///< T
   std::int64_t heads;     ///< H
   std::int64_t width;     ///< C
+  /// Whether rows are (T, B, ...), so that neighbouring tokens of all sequences stand
+  /// together, not (B, T, ...).
+  bool by_position = false;
 };
 
 /// Causal self-attention of H heads: y = softmax(q k^T / sqrt(C/H)) v, token t
 /// attending to tokens 0..t of its sequence. Vaswani et al., "Attention Is All You
-/// Need", 2017. qkv: (B, T, 3, H, C/H), as GPT-2's c_attn makes it; y: (B, T, H, C/H).
+/// Need", 2017. qkv: (B, T, 3, H, C/H), as GPT-2's c_attn makes it; y: (B, T, H, C/H);
+/// either with T before B if the shape says so.
 /// Works on blocks of 64 queries of one head, so scores take 64 T values a thread,
 /// never (B, H, T, T). The backward makes them again from log_sum: (B, H, T).
 template <class Scalar>

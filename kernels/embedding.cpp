@@ -26,7 +26,7 @@ void embedding<Scalar>::forward(const shape& dims, const std::int32_t* tokens,
     for (auto r = first; r < last; ++r) {
       const auto* word = row_of(tokens[r], words, dims);
       const auto* place =
-        places == nullptr ? nullptr : places + r % dims.length * dims.width;
+        places == nullptr ? nullptr : places + dims.place_of(r) * dims.width;
       auto* out = y + r * dims.width;
       if (word != nullptr && place != nullptr)
         for (std::int64_t c = 0; c < dims.width; ++c)
@@ -57,7 +57,7 @@ void embedding<Scalar>::gradient(const shape& dims, const std::int32_t* tokens,
     for (std::int64_t r = 0; r < dims.sequences * dims.length; ++r) {
       const auto* upper = dy + r * width;
       auto* word = row_of(tokens[r], dwords, dims);
-      auto* place = dplaces + r % dims.length * width;
+      auto* place = dplaces + dims.place_of(r) * width;
       for (auto c = first; c < last; ++c)
         place[c] += upper[c];
       for (auto c = first; word != nullptr && c < last; ++c)

@@ -17,6 +17,11 @@ struct embedding {
   struct shape {
     std::int64_t sequences, length, width, words;
     std::int64_t first_word = 0;
+    bool by_position = false; ///< Tokens and y have T before B.
+
+    std::int64_t place_of(std::int64_t row) const {
+      return by_position ? row / sequences : row % length;
+    }
   };
 
   static void forward(const shape& dims, const std::int32_t* tokens,

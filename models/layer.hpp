@@ -45,8 +45,9 @@ template <class Scalar>
 struct shard_collective {
   enum class kind : std::uint8_t {
     none,
-    sum,    ///< The array becomes the sum of all shards' arrays.
-    gather, ///< Shard t's chunk of the array, of as many equal ones, goes to all.
+    sum,     ///< The array becomes the sum of all shards' arrays.
+    gather,  ///< Shard t's chunk of the array, of as many equal ones, goes to all.
+    scatter, ///< Shard t's chunk becomes that of the sum, and the others anything.
     /// The array's rows go to experts, and what these make of them takes their place.
     experts,
   };
@@ -59,8 +60,7 @@ struct shard_collective {
   std::int64_t choices = 0; ///< Rows that the gate chose, those dropped among them.
 };
 
-/// A forward, or an input gradient: what tensor shards do piece by piece.
-enum class layer_pass : std::uint8_t { forward, input_gradient };
+enum class layer_pass : std::uint8_t { forward, input_gradient, weight_gradient };
 
 /// A piece of a network that stages never cut: its parameters, and its three passes.
 /// Has no state, so stages and replicas share it. A backward is input_gradient, then
@@ -68,7 +68,8 @@ enum class layer_pass : std::uint8_t { forward, input_gradient };
 ///
 /// A tensor shard of a layer is a layer too. Its forward and its input gradient have
 /// pieces(), and `after` each the shards may have something to do together; a layer
-/// that is whole has one piece.
+/// that is whole has one piece. After the weight gradient that completes an update's
+/// they may have to sum what each has of its rows alone.
 template <class Scalar>
 class layer {
 public:
@@ -105,6 +106,9 @@ public:
   virtual double operations() const = 0;
 
   virtual int pieces() const { return 1; }
+
+  /// The piece that takes the time: those before it and behind it do little.
+  int middle() const { return (pieces() - 1) / 2; }
 
   virtual shard_collective<Scalar> after(layer_pass, int, const frame<Scalar>&) const {
     return {};

@@ -183,7 +183,7 @@ network<Scalar> make_without_experts(const model_options& options) {
 
 template <class Scalar>
 tl::expected<std::vector<network<Scalar>>, std::string>
-make_shards(const model_options& options, int shards) {
+make_shards(const model_options& options, int shards, bool by_sequence) {
   if (auto wrong = refusal(options); !wrong.empty())
     return tl::unexpected{std::move(wrong)};
   if (options.model != "gpt")
@@ -198,9 +198,14 @@ make_shards(const model_options& options, int shards) {
     return tl::unexpected{"a vocabulary of " + std::to_string(options.words)
                           + " cannot be cut into tensor=" + std::to_string(shards)
                           + ": each shard has at least one word"};
+  if (by_sequence && options.length % shards != 0)
+    return tl::unexpected{"sequences of " + std::to_string(options.length)
+                          + " tokens cannot be shared by tensor="
+                          + std::to_string(shards)
+                          + ": each shard has as many positions as the others"};
   std::vector<network<Scalar>> result;
   for (int t = 0; t < shards; ++t)
-    result.push_back(make_gpt<Scalar>(options, {t, shards}));
+    result.push_back(make_gpt<Scalar>(options, {t, shards, by_sequence}));
   return result;
 }
 
@@ -241,9 +246,9 @@ make_network<double>(const model_options&);
 template network<float> make_without_experts<float>(const model_options&);
 template network<double> make_without_experts<double>(const model_options&);
 template tl::expected<std::vector<network<float>>, std::string>
-make_shards<float>(const model_options&, int);
+make_shards<float>(const model_options&, int, bool);
 template tl::expected<std::vector<network<double>>, std::string>
-make_shards<double>(const model_options&, int);
+make_shards<double>(const model_options&, int, bool);
 template tl::expected<std::vector<int>, std::string>
 cut<float>(const network<float>&, int, const std::vector<int>&);
 template tl::expected<std::vector<int>, std::string>

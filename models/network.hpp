@@ -67,9 +67,10 @@ template <class Scalar>
 network<Scalar> make_without_experts(const model_options& options);
 
 /// The tensor shards of a network, or why it cannot be cut into so many.
+/// \param by_sequence whether they share out the positions of sequences too
 template <class Scalar>
 tl::expected<std::vector<network<Scalar>>, std::string>
-make_shards(const model_options& options, int shards);
+make_shards(const model_options& options, int shards, bool by_sequence = false);
 
 /// Cuts a network into contiguous stages: the first layer of each, and the number of
 /// layers at the end.

@@ -16,6 +16,9 @@ enum class beginning : std::uint8_t { zeros, ones, normal, uniform };
 struct tensor_shard {
   int index = 0;
   int count = 1;
+  /// Whether it also has its part of the positions of every sequence, where it would
+  /// else compute what all others do. Then rows stand position by position, (T, B).
+  bool by_sequence = false;
 
   /// The shard's part of `n` things, equal up to one.
   std::int64_t first(std::int64_t n) const { return n * index / count; }

@@ -1,6 +1,7 @@
 #include "models/slice.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -56,7 +57,7 @@ slice<Scalar>::largest_collectives(std::int64_t samples) const {
   using kind = typename shard_collective<Scalar>::kind;
   if (shard_.count == 1)
     return {}; // rows to experts are no collective
-  shard_collective<Scalar> sum{kind::sum}, gather{kind::gather};
+  shard_collective<Scalar> sum{kind::sum}, gather{kind::gather}, scatter{kind::scatter};
   for (std::size_t i = 0; i < layers_.size(); ++i) { // what is summed lies between them
     if (i > 0 || !first_)
       sum.values = std::max(sum.values, samples * layers_[i]->input());
@@ -65,7 +66,15 @@ slice<Scalar>::largest_collectives(std::int64_t samples) const {
   }
   if (last_)
     gather.values = shard_.count * cross_entropy<Scalar>::facts(samples * rows_);
-  return {sum, gather};
+  if (!shard_.by_sequence)
+    return {sum, gather};
+  scatter.values = shard_.count * std::exchange(sum.values, 0);
+  gather.values = std::max(gather.values, 2 * scatter.values); // dy and a norm's output
+  for (const auto& l : layers_) {
+    const auto norm = l->after(layer_pass::weight_gradient, 0, {});
+    sum.values = std::max(sum.values, norm.values);
+  }
+  return {sum, gather, scatter};
 }
 
 // Stash: what each layer saves, then its output unless that goes out; behind the last
@@ -217,12 +226,22 @@ void slice<Scalar>::add_pieces(pass_pieces<Scalar>& to, layer_pass what,
   for (int piece = 0; piece < l->pieces(); ++piece) {
     auto& next = to.emplace_back();
     next.layer = static_cast<int>(layer);
-    next.share = piece == 0 ? share_of(layer) : 0;
+    next.share = piece == l->middle() ? share_of(layer) : 0;
     next.run = [l, what, piece, p, f] {
       what == layer_pass::forward ? l->forward(f, piece) : l->input_gradient(f, piece);
     };
     next.then = l->after(what, piece, f);
   }
+}
+
+/// Behind a layer's weight gradient.
+template <class Scalar>
+void slice<Scalar>::complete(pass_pieces<Scalar>& to, std::size_t layer,
+                             const pass<Scalar>& p, const frame<Scalar>& f) const {
+  if (p.completes)
+    to.back().then = layers_[layer]->after(layer_pass::weight_gradient, 0, f);
+  close(to);
+  to.back().completes = {static_cast<int>(layer)};
 }
 
 template <class Scalar>
@@ -292,9 +311,8 @@ pass_pieces<Scalar> slice<Scalar>::backward_pieces(shared_pass p, bool by_layer)
       before();
       l->weight_gradient(f);
     };
-    last.completes = {static_cast<int>(i)};
+    complete(result, i, *p, f);
   }
-  close(result);
   return result;
 }
 
@@ -315,7 +333,7 @@ pass_pieces<Scalar> slice<Scalar>::input_gradient_pieces(shared_pass p,
 template <class Scalar>
 pass_pieces<Scalar> slice<Scalar>::weight_gradient_pieces(shared_pass p,
                                                           bool by_layer) const {
-  if (!by_layer) {
+  if (!by_layer && !(shard_.by_sequence && p->completes)) {
     auto result = one_piece([this, p] { weight_gradient(*p); });
     for (auto i = layers_.size(); i-- > 0;)
       result.back().completes.push_back(static_cast<int>(i));
@@ -328,10 +346,9 @@ pass_pieces<Scalar> slice<Scalar>::weight_gradient_pieces(shared_pass p,
     auto& piece = result.emplace_back();
     piece.layer = static_cast<int>(i);
     piece.share = share_of(i);
-    piece.run = [l = layers_[i].get(), f = frame_of(*p, i, at)] {
-      l->weight_gradient(f);
-    };
-    piece.completes = {static_cast<int>(i)};
+    const auto f = frame_of(*p, i, at);
+    piece.run = [l = layers_[i].get(), f] { l->weight_gradient(f); };
+    complete(result, i, *p, f);
   }
   return result;
 }

@@ -38,6 +38,7 @@ struct pass {
   std::vector<const Scalar*> parameters;   ///< A bucket a layer.
   std::vector<Scalar*> gradients;          ///< A bucket a layer.
   Scalar beta = 0;                         ///< 0 sets the gradients, 1 adds to them.
+  bool completes = false; ///< Whether it makes the last gradients that are added.
   Scalar* scratch = nullptr;
   team* threads = nullptr;
 };
@@ -79,7 +80,7 @@ public:
   /// Floating-point operations of a forward of one sample.
   double operations() const;
 
-  /// The largest arrays that tensor shards sum and gather, by kind.
+  /// The largest arrays of what tensor shards do together, by kind.
   std::vector<shard_collective<Scalar>> largest_collectives(std::int64_t samples) const;
 
   /// The loss is that of the last slice, summed over predictions; else 0.
@@ -124,6 +125,8 @@ private:
   double share_of(std::size_t layer) const;
   void add_pieces(pass_pieces<Scalar>& to, layer_pass what, std::size_t layer,
                   const shared_pass& p, const frame<Scalar>& f) const;
+  void complete(pass_pieces<Scalar>& to, std::size_t layer, const pass<Scalar>& p,
+                const frame<Scalar>& f) const;
   loss_sum loss_of(const pass<Scalar>& p, const std::vector<places>& at) const;
   void add_loss(pass_pieces<Scalar>& to, const shared_pass& p, loss_sum& loss) const;
   std::int64_t largest_scratch(std::int64_t samples) const;

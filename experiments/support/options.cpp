@@ -91,6 +91,11 @@ void add_schedule(CLI::App& app, options& o, const program_about& about) {
                 "many of the data replicas")
     ->group(group);
   app
+    .add_flag("--sequence-parallel", o.sequence_parallel,
+              "tensor shards also share out the positions of each sequence where they "
+              "would all compute the same: in norms, residuals and between stages")
+    ->group(group);
+  app
     .add_option("--exchange", o.exchange,
                 "how data replicas keep one model: " + exchange_names())
     ->group(group);

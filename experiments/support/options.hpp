@@ -33,7 +33,8 @@ struct options {
   // how it is cut and scheduled
   std::vector<std::string> schedules;
   int stages = 4;
-  std::string mesh;              ///< "data=2,pipe=4"; pipe is stages.
+  std::string mesh; ///< "data=2,pipe=4"; pipe is stages.
+  bool sequence_parallel = false;
   std::string exchange = "ring"; ///< Of gradients between data replicas.
   int microbatches = 8;
   int steps = 100;

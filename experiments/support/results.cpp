@@ -72,6 +72,7 @@ json run_json(const run_account& run) {
     {"replicas", plan.replicas()},
     {"exchange", plan.data > 1 ? json(plan.exchange->name) : json(nullptr)},
     {"tensor", plan.tensor},
+    {"sequence_parallel", plan.sequence_parallel},
     {"expert", plan.expert},
     {"microbatches", plan.batches().microbatches},
     {"steps", plan.dims.steps},

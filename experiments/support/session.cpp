@@ -125,7 +125,9 @@ private:
     out() << shared_.model.model << " of " << plan.work->whole.values()
           << " parameters on " << shared_.data << "; " << plan.dims.stages
           << " stages, "
-          << (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards, " : "")
+          << (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards"
+                                  + (plan.sequence_parallel ? " by sequence, " : ", ")
+                              : "")
           << (plan.data > 1 ? std::to_string(plan.data) + " data replicas, " : "")
           << plan.batches().microbatches << " microbatches, " << plan.dims.steps
           << (plan.dims.steps == 1 ? " step of " : " steps of ") << plan.work->batch

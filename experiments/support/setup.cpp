@@ -284,11 +284,15 @@ tl::expected<run_plan, std::string> plan_of(const options& o, int steps) {
   if (const auto many = std::int64_t{mesh->data} * mesh->tensor;
       many > 1 && many * mesh->stages > most_ranks)
     return problem{"--mesh: at most 1,048,576 ranks in all"};
+  if (o.sequence_parallel && mesh->tensor == 1)
+    return problem{"--sequence-parallel shares sequences out among tensor shards: say "
+                   "--mesh tensor=2 or more too"};
   run_plan plan;
   plan.dims = {mesh->stages, o.microbatches / mesh->data, steps};
   plan.data = mesh->data;
   plan.tensor = mesh->tensor;
   plan.expert = mesh->expert;
+  plan.sequence_parallel = o.sequence_parallel;
   plan.exchange = exchange;
   return plan;
 }
@@ -522,7 +526,8 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
   if (!whole->experts.empty() && plan->tensor == 1)
     shards.push_back(make_without_experts<float>(result.model));
   if (plan->tensor > 1) {
-    auto cut_up = make_shards<float>(result.model, plan->tensor);
+    auto cut_up =
+      make_shards<float>(result.model, plan->tensor, plan->sequence_parallel);
     if (!cut_up)
       return problem{cut_up.error()};
     shards = std::move(*cut_up);

@@ -13,44 +13,78 @@ public:
     : layer<Scalar>(
       {words_of(dims),
        {"transformer.wpe.weight", {dims.length, dims.width}, beginning::normal, 0.02}},
-      dims.length, dims.length * dims.width),
+      dims.length, dims.positions() * dims.width),
       dims_(dims) {
     // nop
   }
 
-  layer_sizes sizes(std::int64_t, int) const override { return {}; }
+  layer_sizes sizes(std::int64_t samples, int) const override {
+    if (!dims_.shard.by_sequence)
+      return {};
+    const auto all = padded(dims_.rows(samples) * dims_.width);
+    return {.saved = 0, .kept = all, .scratch = all};
+  }
 
   double operations() const override {
     return static_cast<double>(dims_.length * dims_.width);
   }
 
-  shard_collective<Scalar> after(layer_pass pass, int,
+  int pieces() const override { return dims_.shard.by_sequence ? 2 : 1; }
+
+  shard_collective<Scalar> after(layer_pass pass, int piece,
                                  const frame<Scalar>& f) const override {
-    if (dims_.shard.count == 1 || pass == layer_pass::input_gradient)
+    using kind = typename shard_collective<Scalar>::kind;
+    const auto values = dims_.rows(f.samples) * dims_.width;
+    const bool ends = piece > 0 || pass == layer_pass::weight_gradient;
+    if (dims_.shard.count == 1 || ends)
       return {};
-    return {shard_collective<Scalar>::kind::sum, f.y,
-            f.samples * dims_.length * dims_.width};
+    if (!dims_.shard.by_sequence)
+      return pass == layer_pass::forward
+               ? shard_collective<Scalar>{kind::sum, f.y, values}
+               : shard_collective<Scalar>{};
+    return pass == layer_pass::forward
+             ? shard_collective<Scalar>{kind::scatter, f.scratch, values}
+             : shard_collective<Scalar>{kind::gather, f.kept, values};
   }
 
-  void forward(const frame<Scalar>& f, int) const override {
+  void forward(const frame<Scalar>& f, int piece) const override {
     const auto* places = dims_.shard.index == 0 ? this->weight(f, 1) : nullptr;
-    embedding<Scalar>::forward(shape_of(f), f.tokens, this->weight(f, 0), places, f.y,
-                               *f.threads);
+    if (piece > 0)
+      copy_rows<Scalar>(dims_.own(all(f, f.scratch)), own(f, f.y));
+    else
+      embedding<Scalar>::forward(shape_of(f), f.tokens, this->weight(f, 0), places,
+                                 dims_.shard.by_sequence ? f.scratch : f.y, *f.threads);
   }
 
-  void input_gradient(const frame<Scalar>&, int) const override {
-    // tokens have none
+  /// Tokens have none; by sequence the weights' takes everyone's dy.
+  void input_gradient(const frame<Scalar>& f, int piece) const override {
+    if (dims_.shard.by_sequence && piece == 0)
+      copy_rows<Scalar>(own(f, f.dy), dims_.own(all(f, f.kept)));
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
-    embedding<Scalar>::gradient(shape_of(f), f.tokens, f.dy, f.beta,
+    embedding<Scalar>::gradient(shape_of(f), f.tokens,
+                                dims_.shard.by_sequence ? f.kept : f.dy, f.beta,
                                 this->gradient(f, 0), this->gradient(f, 1), *f.threads);
   }
 
 private:
   typename embedding<Scalar>::shape shape_of(const frame<Scalar>& f) const {
-    return {f.samples, dims_.length, dims_.width, dims_.shard.part(dims_.words),
-            dims_.shard.first(dims_.words)};
+    return {f.samples,
+            dims_.length,
+            dims_.width,
+            dims_.shard.part(dims_.words),
+            dims_.shard.first(dims_.words),
+            dims_.shard.by_sequence};
+  }
+
+  matrix<Scalar> all(const frame<Scalar>& f, Scalar* array) const {
+    return dense(array, dims_.rows(f.samples), dims_.width);
+  }
+
+  template <class Value>
+  matrix<Value> own(const frame<Scalar>& f, Value* array) const {
+    return dense(array, dims_.own_rows(f.samples), dims_.width);
   }
 
   static parameter words_of(const gpt_shape& dims) {

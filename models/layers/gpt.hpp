@@ -1,6 +1,9 @@
 #pragma once
 
+#include "kernels/matrix.hpp"
 #include "models/layer.hpp"
+
+#include <algorithm>
 
 namespace troupe {
 
@@ -11,7 +14,24 @@ struct gpt_shape {
   std::int64_t heads;      ///< H, divides C
   std::int64_t length;     ///< T, tokens a sample
   std::int64_t words;      ///< V
-  tensor_shard shard = {}; ///< Of each layer; its count divides H.
+  tensor_shard shard = {}; ///< Of each layer; its count divides H, and T by sequence.
+
+  /// Positions of a sequence between the halves of blocks.
+  std::int64_t positions() const {
+    return shard.by_sequence ? shard.part(length) : length;
+  }
+
+  // Rows that products have, and that a shard has between the halves of blocks.
+  std::int64_t rows(std::int64_t samples) const { return samples * length; }
+  std::int64_t own_rows(std::int64_t samples) const { return samples * positions(); }
+
+  /// Those rows of an array of all.
+  template <class Scalar>
+  matrix<Scalar> own(matrix<Scalar> all) const {
+    if (!shard.by_sequence)
+      return all;
+    return all.row_range(shard.first(all.rows), shard.part(all.rows));
+  }
 };
 
 // The layers of GPT-2 (Radford et al., "Language Models are Unsupervised Multitask
@@ -23,6 +43,11 @@ struct gpt_shape {
 // columns of c_fc with the rows of c_proj that they meet, and some of the words; what
 // is not named here all have. One sum in the forward and one in the input gradient of
 // each half of a block.
+//
+// By sequence (Korthikanti et al., "Reducing Activation Recomputation in Large
+// Transformer Models", 2022, section 4.2.2) a shard has only its positions of what lies
+// between the products: norms, residuals, and what stages send each other. A gather
+// before the products and a scatter behind them take the place of each sum.
 
 /// Tokens (B, T) to activations (B, T, C): `transformer.wte` [V, C] plus
 /// `transformer.wpe` [T, C].
@@ -41,5 +66,20 @@ std::shared_ptr<const layer<Scalar>> feed_forward_layer(const gpt_shape& dims,
 /// The end: logits (B, T, V) = ln_f(x) times `lm_head.weight` [V, C] transposed.
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>> head_layer(const gpt_shape& dims);
+
+/// The gradients of a norm's gain and bias, of which each shard has those of its rows.
+template <class Scalar>
+shard_collective<Scalar> sum_of_norm(const layer<Scalar>& of, std::size_t gain,
+                                     std::size_t bias, const frame<Scalar>& f) {
+  const auto &first = of.parameters()[gain], &last = of.parameters()[bias];
+  return {shard_collective<Scalar>::kind::sum, f.gradients + first.offset,
+          last.offset + last.values() - first.offset};
+}
+
+template <class Scalar>
+void copy_rows(matrix<const Scalar> from, matrix<Scalar> to) {
+  for (std::int64_t r = 0; r < from.rows; ++r)
+    std::copy_n(from.row(r), from.columns, to.row(r));
+}
 
 } // namespace troupe

@@ -51,7 +51,7 @@ public:
 
   shard_collective<Scalar> after(layer_pass pass, int piece,
                                  const frame<Scalar>& f) const override {
-    if (at_home_ || piece > 0)
+    if (at_home_ || piece > 0 || pass == layer_pass::weight_gradient)
       return {};
     const saved_parts s{*this, f.samples};
     const kept_parts k{*this, f.samples};

@@ -40,14 +40,30 @@ run_result check_proofs(const run_plan& plan) {
   return result;
 }
 
-/// One forward of 1 ms and one backward of 2 ms on each of `tensor` shards.
-double makespan_ms(int tensor, double sum_bytes) {
+run_plan by_sequence(run_plan plan) {
+  plan.sequence_parallel = true;
+  plan.work->shards = *make_shards<float>(model, plan.tensor, true);
+  return plan;
+}
+
+std::int64_t moved(const run_result& result, traffic what) {
+  return result.bytes_moved[static_cast<std::size_t>(what)];
+}
+
+run_result simulated(int tensor, double sum_bytes, bool sequence_parallel = false) {
   auto plan = tiny::simulation(*find_schedule("gpipe"), {1, 1, 1});
   plan.tensor = tensor;
+  plan.sequence_parallel = sequence_parallel;
   plan.cost = costs_from(tiny::costs(12, 24), tensor);
   plan.link = {.latency = 100'000, .bytes_per_second = 1e9, .sum_bytes = sum_bytes};
-  const auto result = perform(plan);
+  auto result = perform(plan);
   REQUIRE(result.how == ending::finished);
+  return result;
+}
+
+/// One forward of 1 ms and one backward of 2 ms on each of `tensor` shards.
+double makespan_ms(int tensor, double sum_bytes, bool sequence_parallel = false) {
+  const auto result = simulated(tensor, sum_bytes, sequence_parallel);
   return static_cast<double>(result.sums.makespan) * 1e-6;
 }
 
@@ -83,7 +99,9 @@ TEST_CASE("tensor shards clip by one norm, which counts what all have once",
 
 TEST_CASE("two runs of tensor shards give the same bits", "[tensor]") {
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
-  const auto plan = sharded(*find_schedule("1f1b"), {2, 4, 3}, 4, clock);
+  auto plan = sharded(*find_schedule("1f1b"), {2, 4, 3}, 4, clock);
+  if (GENERATE(false, true))
+    plan = by_sequence(plan);
   const auto a = perform(plan), b = perform(plan);
   CHECK((a.parameters == b.parameters));
   CHECK((a.gradients == b.gradients));
@@ -110,12 +128,54 @@ TEST_CASE("evaluations see the network that shards and replicas make together",
   CHECK((last == result.parameters));
 }
 
+TEST_CASE("by sequence shards train what one device would", "[tensor]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto* const name =
+    GENERATE("naive", "gpipe", "1f1b", "chimera", "2bw", "pipedream");
+  const int tensor = GENERATE(2, 4);
+  check_proofs(by_sequence(sharded(*find_schedule(name), {2, 4, 3}, tensor, clock)));
+}
+
+TEST_CASE("by sequence shards work with stages, replicas, ZeRO and clipping",
+          "[tensor]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto* const exchange = GENERATE("ring", "zero1", "zero2", "zero3");
+  const auto* const name = GENERATE("1f1b", "chimera", "pipedream");
+  auto plan =
+    by_sequence(sharded(*find_schedule(name), {2, 4, 3}, 2, clock, 2, exchange));
+  plan.link = {.latency = 100'000, .bytes_per_second = 1e6};
+  plan.work->optimizer.clip = plan.sch.asynchronous() ? 0 : 0.05;
+  check_proofs(plan);
+}
+
+TEST_CASE("by sequence stages send a share each, and shards as much as before",
+          "[tensor]") {
+  const int tensor = GENERATE(2, 4);
+  const auto alike =
+    sharded(*find_schedule("1f1b"), {2, 4, 3}, tensor, clock_kind::virtual_time);
+  const auto a = perform(alike), b = perform(by_sequence(alike));
+  REQUIRE(b.how == ending::finished);
+  CHECK(moved(b, traffic::pipeline) * tensor == moved(a, traffic::pipeline));
+  // What the backward gathers again, and the gradients of norms, come on top.
+  CHECK(moved(b, traffic::tensor) > moved(a, traffic::tensor));
+  CHECK(moved(b, traffic::tensor) < moved(a, traffic::tensor) * 3 / 2);
+  for (std::size_t rank = 0; rank < b.peak_bytes.size(); ++rank)
+    CHECK(b.peak_parts[rank][static_cast<std::size_t>(memory_use::activations)]
+          < a.peak_parts[rank][static_cast<std::size_t>(memory_use::activations)]);
+}
+
 TEST_CASE("two shards take half an action and a message a sum", "[tensor]") {
   CHECK(makespan_ms(1, 0) == 36);
   // Two sums a pass, in each of which one sends the other all it has.
   CHECK(std::abs(makespan_ms(2, 1e6) - (18 + 4 * (0.1 + 1))) < 1e-3);
+  // By sequence they gather half, and send half to be summed, in a round of its own.
+  CHECK(std::abs(makespan_ms(2, 1e6, true) - (18 + 4 * (0.2 + 1))) < 1e-3);
   // Four rounds among four: a half and a quarter, and back again.
   CHECK(std::abs(makespan_ms(4, 1e6) - (9 + 4 * (4 * 0.1 + 1.5))) < 1e-3);
+  CHECK(makespan_ms(4, 1e6, true) == makespan_ms(4, 1e6));
+  for (const int tensor : {2, 4})
+    CHECK(moved(simulated(tensor, 1e6, true), traffic::tensor)
+          == moved(simulated(tensor, 1e6), traffic::tensor));
 }
 
 TEST_CASE("local rules and tensor shards do not mix", "[tensor]") {

@@ -61,8 +61,9 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
     "collectives --operation allreduce", "collectives --algorithm zigzag",
     "collectives --operation send --algorithm ring", "collectives --bandwidth -1",
     "collectives --json /nowhere/r.json", "memory --schedules gpipe,1f1b",
-    "memory --mesh tensor=3", "memory --json /nowhere/r.json",
-    "compare --mesh data=2 --exchange zero4", "verify --schedule 2bw --microbatches 2");
+    "memory --mesh tensor=3", "simulate --sequence-parallel",
+    "memory --json /nowhere/r.json", "compare --mesh data=2 --exchange zero4",
+    "verify --schedule 2bw --microbatches 2");
   const auto wrong = run_program_in(folder, typed);
   INFO(typed << "\n" << wrong.err);
   CHECK(wrong.exit_code == 2);
@@ -257,6 +258,25 @@ TEST_CASE("memory measures every level of ZeRO beside its formulas", "[programs]
   }
 }
 
+TEST_CASE("by sequence stages send a share each, and results say so", "[programs]") {
+  temporary_folder folder;
+  double sent[2];
+  for (const bool by_sequence : {false, true}) {
+    const auto ran = run_program_in(
+      folder, "train --mesh pipe=2,tensor=2 --schedule 1f1b --steps 1 "
+              "--json r.json"
+                + std::string{by_sequence ? " --sequence-parallel" : ""} + tiny);
+    INFO(ran.err);
+    REQUIRE(ran.exit_code == 0);
+    CHECK((ran.out.find("2 tensor shards by sequence") != std::string::npos)
+          == by_sequence);
+    const auto run = json::parse(content_of(folder.path() / "r.json"))["runs"][0];
+    CHECK(run["sequence_parallel"] == by_sequence);
+    sent[by_sequence] = run["bytes_moved"]["pipeline"];
+  }
+  CHECK(sent[0] == 2 * sent[1]);
+}
+
 TEST_CASE("weights saved under one mesh load under any other", "[programs]") {
   temporary_folder folder;
   const std::string here = " --quiet --evaluate-samples 10" + tiny;
@@ -266,9 +286,9 @@ TEST_CASE("weights saved under one mesh load under any other", "[programs]") {
                              + here);
   INFO(first.err);
   REQUIRE(first.exit_code == 0);
-  const auto* const mesh =
-    GENERATE("pipe=1", "pipe=1,tensor=2", "data=4,pipe=2 --exchange zero1",
-             "data=2,pipe=2,tensor=2 --exchange zero2");
+  const auto* const mesh = GENERATE(
+    "pipe=1", "pipe=1,tensor=2", "pipe=2,tensor=2 --sequence-parallel",
+    "data=4,pipe=2 --exchange zero1", "data=2,pipe=2,tensor=2 --exchange zero2");
   const auto second = run_program_in(
     folder, "train --init a.safetensors --lr 0 --steps 1 --save b.safetensors --mesh "
               + std::string{mesh} + here);

@@ -69,6 +69,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "replicas",
                                     "exchange",
                                     "tensor",
+                                    "sequence_parallel",
                                     "expert",
                                     "microbatches",
                                     "steps",

@@ -132,6 +132,15 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
        o.mesh = "data=4", o.clock = "virtual", o.cost = "bandwidth=1e-6";
      },
      "292 years"},
+    {[](options& o) { o.sequence_parallel = true; }, "say --mesh tensor=2"},
+    {[](options& o) {
+       o.mesh = "tensor=4", o.heads = 4, o.length = 6, o.sequence_parallel = true;
+     },
+     "sequences of 6 tokens cannot be shared by tensor=4"},
+    {[](options& o) {
+       o.mesh = "tensor=2", o.model = "lenet", o.sequence_parallel = true;
+     },
+     "only the layers of gpt"},
     {[](options& o) { o.exchange = "star"; },
      "naive, tree, ring, halving, server, zero1, zero2, zero3"},
     {[](options& o) { o.steps = 0; }, "at least 1"},

@@ -44,14 +44,17 @@ struct attended {
 
 /// Attention as the paper writes it, one query at a time.
 std::vector<double> by_definition(const attended<double>& in) {
-  const auto [B, T, H, C] = in.dims;
+  const auto [B, T, H, C, by_position] = in.dims;
+  const auto row_of = [B = B, T = T, by_position = by_position](auto b, auto t) {
+    return by_position ? t * B + b : b * T + t;
+  };
   const auto size = C / H;
   std::vector<double> y(in.y.size());
   for (std::int64_t b = 0; b < B; ++b)
     for (std::int64_t h = 0; h < H; ++h)
       for (std::int64_t t = 0; t < T; ++t) {
         const auto at = [&, b = b, h = h](std::int64_t token, int which) {
-          return in.qkv.data() + (b * T + token) * 3 * C + which * C + h * size;
+          return in.qkv.data() + row_of(b, token) * 3 * C + which * C + h * size;
         };
         std::vector<double> weights;
         double sum = 0;
@@ -64,7 +67,7 @@ std::vector<double> by_definition(const attended<double>& in) {
         }
         for (std::int64_t s = 0; s <= t; ++s)
           for (std::int64_t c = 0; c < size; ++c)
-            y[static_cast<std::size_t>((b * T + t) * C + h * size + c)] +=
+            y[static_cast<std::size_t>(row_of(b, t) * C + h * size + c)] +=
               weights[static_cast<std::size_t>(s)] / sum * at(s, 2)[c];
       }
   return y;
@@ -74,14 +77,14 @@ std::vector<double> by_definition(const attended<double>& in) {
 
 TEST_CASE("attention in blocks is attention by its definition", "[attention]") {
   const auto length = GENERATE(1, 5, 64, 65, 150);
-  attended<double> blocks{{2, length, 2, 8}};
+  attended<double> blocks{{2, length, 2, 8, GENERATE(false, true)}};
   blocks.forward();
   CHECK(relative_difference(blocks.y, by_definition(blocks)) < 1e-13);
 }
 
 TEST_CASE("attention's gradient is that of finite differences", "[attention]") {
   const auto length = GENERATE(3, 70);
-  attended<double> exact{{length > 10 ? 1 : 2, length, 2, 4}};
+  attended<double> exact{{length > 10 ? 1 : 2, length, 2, 4, GENERATE(false, true)}};
   exact.forward();
   exact.backward();
   const auto loss = [&](const std::vector<double>& qkv) {

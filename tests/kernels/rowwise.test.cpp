@@ -194,7 +194,7 @@ TEST_CASE("layer norm in float agrees with double", "[layer_norm]") {
 TEST_CASE("an embedding adds the word and the place, and its gradient finds them",
           "[embedding]") {
   constexpr std::int64_t B = 2, T = 3, width = 4, V = 5;
-  const embedding<double>::shape dims{B, T, width, V};
+  const embedding<double>::shape dims{B, T, width, V, 0, GENERATE(false, true)};
   const std::vector<std::int32_t> tokens{0, 4, 4, 2, 0, 1};
   const auto words = random_values<double>(V * width, 1);
   const auto places = random_values<double>(T * width, 2);

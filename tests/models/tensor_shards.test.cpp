@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
@@ -16,7 +17,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 const model_options sizes{
-  .layers = 2, .width = 24, .heads = 12, .length = 5, .words = 13};
+  .layers = 2, .width = 24, .heads = 12, .length = 12, .words = 13};
 constexpr std::int64_t samples = 3;
 
 /// One stage of one shard, with memory of its own.
@@ -47,6 +48,17 @@ struct member {
   loss_sum loss;
 };
 
+/// What shard t has of an array of which everyone is told the same, but of a scatter
+/// its chunk alone.
+void give(const std::vector<float>& together, std::int64_t t, std::int64_t count,
+          const shard_collective<float>& to) {
+  std::ranges::copy(together, to.array);
+  if (to.what == shard_collective<float>::kind::scatter)
+    for (std::int64_t i = 0; i < to.values; ++i)
+      if (i * count / to.values != t)
+        to.array[i] = std::numeric_limits<float>::quiet_NaN();
+}
+
 /// Runs the same pass of all shards, piece by piece.
 void run(const std::vector<pass_pieces<float>>& all) {
   for (std::size_t piece = 0; piece < all.front().size(); ++piece) {
@@ -60,13 +72,26 @@ void run(const std::vector<pass_pieces<float>>& all) {
     for (std::int64_t t = 0; t < count; ++t)
       for (std::int64_t i = 0; i < first.values; ++i) {
         const auto value = all[static_cast<std::size_t>(t)][piece].then.array[i];
-        if (first.what == shard_collective<float>::kind::sum
+        if (first.what != shard_collective<float>::kind::gather
             || i * count / first.values == t)
           together[static_cast<std::size_t>(i)] += value;
       }
-    for (const auto& one : all)
-      std::ranges::copy(together, one[piece].then.array);
+    for (std::int64_t t = 0; t < count; ++t)
+      give(together, t, count, all[static_cast<std::size_t>(t)][piece].then);
   }
+}
+
+/// Tokens or labels (B, T), or (T, B).
+std::vector<std::int32_t> numbers(int factor, int first, bool by_position) {
+  std::vector<std::int32_t> result(static_cast<std::size_t>(samples * sizes.length));
+  for (std::int64_t b = 0; b < samples; ++b)
+    for (std::int64_t t = 0; t < sizes.length; ++t) {
+      const auto at = by_position ? t * samples + b : b * sizes.length + t;
+      const auto number = (b * sizes.length + t) * factor + first;
+      result[static_cast<std::size_t>(at)] =
+        static_cast<std::int32_t>(number % sizes.words);
+    }
+  return result;
 }
 
 struct outcome {
@@ -75,19 +100,17 @@ struct outcome {
   std::vector<std::vector<float>> gradients; // a layer each, of the whole
 };
 
-/// A forward and a backward of the network by so many shards, in two stages.
-outcome train(int shards, bool split_backward) {
+/// Forwards and backwards of the network by so many shards, in two stages, of the same
+/// microbatch twice: it is to count twice.
+outcome train(int shards, bool split_backward, bool by_sequence = false) {
   team threads{1};
   const auto whole = *make_network<float>(sizes);
   const auto parts =
-    shards == 1 ? std::vector{whole} : *make_shards<float>(sizes, shards);
+    shards == 1 ? std::vector{whole} : *make_shards<float>(sizes, shards, by_sequence);
   const auto weights = initial_weights(whole, 7);
-  std::vector<std::int32_t> tokens, labels;
-  for (int i = 0; i < samples * sizes.length; ++i) {
-    tokens.push_back(i * 5 % static_cast<int>(sizes.words));
-    labels.push_back((i * 3 + 1) % static_cast<int>(sizes.words));
-  }
-  const auto values = static_cast<std::size_t>(samples * sizes.length * sizes.width);
+  const auto tokens = numbers(5, 0, by_sequence), labels = numbers(3, 1, by_sequence);
+  const auto values =
+    static_cast<std::size_t>(samples * parts.front().layers.front()->output());
   const int layers = static_cast<int>(whole.layers.size()), middle = 3;
   std::vector<std::vector<float>> up(parts.size(), std::vector<float>(values)),
     down(up);
@@ -118,15 +141,23 @@ outcome train(int shards, bool split_backward) {
       result.push_back(pieces_of(m));
     run(result);
   };
-  for (auto* stage : {&low, &high})
-    all(*stage, [](member& m) { return m.layers.forward_pieces(m.p, m.loss, false); });
-  for (auto* stage : {&high, &low}) {
-    if (!split_backward) {
-      all(*stage, [](member& m) { return m.layers.backward_pieces(m.p, false); });
-      continue;
+  for (const bool last : {false, true}) {
+    for (auto* stage : {&low, &high})
+      all(*stage,
+          [](member& m) { return m.layers.forward_pieces(m.p, m.loss, false); });
+    for (auto* stage : {&high, &low}) {
+      for (auto& m : *stage) {
+        m.p->beta = last ? 1 : 0;
+        m.p->completes = last;
+      }
+      if (!split_backward) {
+        all(*stage, [](member& m) { return m.layers.backward_pieces(m.p, false); });
+        continue;
+      }
+      all(*stage, [](member& m) { return m.layers.input_gradient_pieces(m.p, false); });
+      all(*stage,
+          [](member& m) { return m.layers.weight_gradient_pieces(m.p, false); });
     }
-    all(*stage, [](member& m) { return m.layers.input_gradient_pieces(m.p, false); });
-    all(*stage, [](member& m) { return m.layers.weight_gradient_pieces(m.p, false); });
   }
   outcome result{high[0].loss.loss, high[0].loss.correct, {}};
   for (int l = 0; l < layers; ++l) {
@@ -157,13 +188,29 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 TEST_CASE("tensor shards lose and learn what the whole network does", "[tensor]") {
   const int shards = GENERATE(2, 3, 4, 6);
   const bool split_backward = GENERATE(false, true);
-  const auto whole = train(1, split_backward), sharded = train(shards, split_backward);
+  const bool by_sequence = GENERATE(false, true);
+  const auto whole = train(1, split_backward),
+             sharded = train(shards, split_backward, by_sequence);
   CHECK(std::abs(sharded.loss - whole.loss) < 1e-5 * whole.loss);
   CHECK(sharded.correct == whole.correct);
   for (std::size_t l = 0; l < whole.gradients.size(); ++l) {
     INFO("layer " << l);
     CHECK(distance(sharded.gradients[l], whole.gradients[l]) < 1e-5);
   }
+}
+
+TEST_CASE("by sequence shards keep and send their positions alone", "[tensor]") {
+  const auto whole = *make_network<float>(sizes),
+             alike = make_shards<float>(sizes, 4)->front(),
+             shared = make_shards<float>(sizes, 4, true)->front();
+  const int last = static_cast<int>(whole.layers.size());
+  const auto of_middle = [&](const network<float>& n) {
+    return slice<float>{n, 1, last - 1, 1}.sizes(samples);
+  };
+  CHECK(of_middle(alike).output == of_middle(whole).output);
+  CHECK(of_middle(shared).output == of_middle(whole).output / 4);
+  CHECK(of_middle(alike).stash > of_middle(shared).stash * 3 / 2);
+  CHECK(of_middle(shared).stash <= of_middle(whole).stash / 4 + 16 * 12 * last);
 }
 
 TEST_CASE("a shard's parts go back where they came from", "[tensor]") {
@@ -189,4 +236,7 @@ TEST_CASE("networks that cannot be cut into shards say why", "[tensor]") {
              ContainsSubstring("only the layers of gpt"));
   CHECK_THAT(make_shards<float>({.heads = 4, .words = 3}, 4).error(),
              ContainsSubstring("a vocabulary of 3"));
+  CHECK(make_shards<float>({.heads = 4, .length = 6}, 4).has_value());
+  CHECK_THAT(make_shards<float>({.heads = 4, .length = 6}, 4, true).error(),
+             ContainsSubstring("sequences of 6 tokens cannot be shared by tensor=4"));
 }

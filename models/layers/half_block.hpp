@@ -1,0 +1,78 @@
+#pragma once
+
+#include "models/layers/gpt.hpp"
+
+#include <vector>
+
+namespace troupe {
+
+/// Half a block: y = x + down(inner(up(norm(x)))), where up and down are linear layers
+/// and `inner` is what the half is for. B samples, T tokens each, R = B T rows, width
+/// C; U columns out of up, and N into down, of which a shard has some.
+///
+///   whole            norm          up  inner  down           + bias + x
+///   tensor shard     norm          up  inner  down  sum      + bias + x
+///   by sequence      norm  gather  up  inner  down  scatter  + bias + x
+///                    own rows      all rows                  own rows
+///
+/// The backward is the mirror. By sequence only a shard's own rows of the norm's output
+/// are kept, and its backward gathers them again together with dy.
+template <class Scalar>
+class half_block : public layer<Scalar> {
+public:
+  layer_sizes sizes(std::int64_t samples, int threads) const override;
+  int pieces() const override;
+  shard_collective<Scalar> after(layer_pass pass, int piece,
+                                 const frame<Scalar>& f) const override;
+  void forward(const frame<Scalar>& f, int piece) const override;
+  void input_gradient(const frame<Scalar>& f, int piece) const override;
+  void weight_gradient(const frame<Scalar>& f) const override;
+
+protected:
+  /// The order of the parameters.
+  enum : std::size_t { ln_gain, ln_bias, up, up_bias, down, down_bias };
+
+  /// What lies between the two linear layers, and is saved.
+  struct inner_arrays {
+    matrix<Scalar> wide;   ///< up's output (R, U)
+    matrix<Scalar> narrow; ///< down's input (R, N)
+    Scalar* extra;         ///< extra() values more
+    Scalar* space;         ///< space() values, during a pass
+  };
+
+  half_block(const gpt_shape& dims, std::vector<parameter> parameters);
+
+  const gpt_shape& dims() const { return dims_; }
+
+  matrix<const Scalar> up_weight(const frame<Scalar>& f) const {
+    return dense(this->weight(f, up), dims_.width, up_);
+  }
+
+  matrix<const Scalar> down_weight(const frame<Scalar>& f) const {
+    return dense(this->weight(f, down), down_, dims_.width);
+  }
+
+private:
+  virtual std::int64_t extra(std::int64_t) const { return 0; }
+  virtual std::int64_t space(std::int64_t, int) const { return 0; }
+
+  /// Makes `wide` of all rows of the norm's output, and `narrow` of that.
+  virtual void inner_forward(const frame<Scalar>& f, matrix<const Scalar> normed,
+                             const inner_arrays& to) const = 0;
+
+  /// Makes the gradient of `wide` of dy.
+  virtual void inner_backward(const frame<Scalar>& f, matrix<const Scalar> dy,
+                              const inner_arrays& of, matrix<Scalar> dwide) const = 0;
+
+  struct arrays;
+  arrays arrays_of(const frame<Scalar>& f) const;
+  void up_and_down(const frame<Scalar>& f, const arrays& a) const;
+  void end_branch(const frame<Scalar>& f, const arrays& a) const;
+  bool by_sequence() const { return dims_.shard.by_sequence; }
+
+  gpt_shape dims_;
+  std::int64_t up_;   // U
+  std::int64_t down_; // N
+};
+
+} // namespace troupe
