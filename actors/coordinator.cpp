@@ -37,6 +37,7 @@ void monitor_all(self_pointer self, const coordinator_peers& peers) {
   monitor(peers.schedulers);
   monitor(peers.stages);
   monitor(peers.shards);
+  monitor(peers.servers);
   self->monitor(peers.recorder);
 }
 
@@ -67,7 +68,8 @@ void gather(self_pointer self, const mail::waiting_for& answer) {
   state.explanations.push_back(answer);
   const auto& p = state.peers;
   if (state.explanations.size()
-      == p.data.size() + p.schedulers.size() + p.stages.size() + p.shards.size())
+      == p.data.size() + p.schedulers.size() + p.stages.size() + p.shards.size()
+           + p.servers.size())
     state.board->post_explanations(std::exchange(state.explanations, {}));
 }
 
@@ -78,6 +80,7 @@ void ask_everyone(self_pointer self) {
   send_to_all(self, peers.schedulers, mail::explain{});
   send_to_all(self, peers.stages, mail::explain{});
   send_to_all(self, peers.shards, mail::explain{});
+  send_to_all(self, peers.servers, mail::explain{});
 }
 
 } // namespace

@@ -26,6 +26,16 @@ std::string run_plan::optimizer_of(position p) const {
   return name;
 }
 
+std::string run_plan::server_of(position p) const {
+  return "parameter server of stage " + std::to_string(p.stage) + " (share "
+         + std::to_string(p.data) + ")";
+}
+
+std::string run_plan::source_of(position p) const {
+  return p.data > 0 ? "data_source of data replica " + std::to_string(p.data)
+                    : "data_source";
+}
+
 std::vector<position> run_plan::norm_group(position p) const {
   const bool all_stages = work->optimizer.scope == clip_scope::network;
   const int shares = share_of(p).count;
@@ -62,6 +72,14 @@ std::vector<std::int64_t> run_plan::buckets_of(position p) const {
   for (const auto& l : layers_of(p))
     result.push_back(l->bucket());
   return result;
+}
+
+std::int64_t run_plan::state_values_of(position p) const {
+  const auto share = state_share_of(p);
+  std::int64_t sum = 0;
+  for (const auto values : buckets_of(p))
+    sum += share.end(values) - share.begin(values);
+  return sum;
 }
 
 int run_plan::rank_of(position p) const {

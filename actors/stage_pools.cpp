@@ -2,6 +2,7 @@
 
 #include "actors/bucket_exchange.hpp"
 #include "actors/shard_group.hpp"
+#include "actors/shared_parameters.hpp"
 
 #include <unistd.h>
 
@@ -24,7 +25,7 @@ std::int64_t stage_pools::bytes() const {
                       + stashes * padded(stash) + kept_slots * padded(kept)
                       + boundary_slots * padded(boundary)
                       + input_slots * (padded(input) + padded(labels)) + scratch
-                      + optimizer + exchanged;
+                      + optimizer + exchanged + shared;
   return values * std::int64_t{sizeof(float)};
 }
 
@@ -82,8 +83,10 @@ stage_pools pools_of(const run_plan& plan, position where) {
   }
   result.versions = bounds.versions;
   if (where.replica == 0)
-    result.optimizer =
-      optimizer::state_values(work.optimizer, layers.layers(), plan.share_of(where));
+    result.optimizer = optimizer::state_values(work.optimizer, layers.layers(),
+                                               plan.state_share_of(where));
+  if (where.replica == 0 && shared_parameters::are_at(plan, where))
+    result.shared = plan.state_values_of(where);
   add_sharing(plan, where, result);
   if (plan.sums_at_update() && where.replica == 0)
     result.exchanged = exchange_pools::values(plan, where, exchange_step::sum);

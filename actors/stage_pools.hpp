@@ -32,6 +32,7 @@ struct stage_pools {
   std::int64_t scratch = 0;
   std::int64_t optimizer = 0; ///< Its state; 0 in all but one replica.
   std::int64_t exchanged = 0; ///< Copies under way to data replicas.
+  std::int64_t shared = 0;    ///< What data replicas update one by one.
   payload_bound to_shards;    ///< Copies under way to tensor shards.
 
   // Where parameters and gradients are shared out: whole ones of two layers at once.

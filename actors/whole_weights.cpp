@@ -96,7 +96,7 @@ whole_weights::whole_weights(const run_plan& plan,
 }
 
 void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
-                  run_result& result) {
+                  const all_shared_parameters& shared, run_result& result) {
   if (!plan.work || all.empty())
     return;
   const auto layers = plan.work->whole.layers.size();
@@ -109,10 +109,15 @@ void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
   for (const auto& part : all)
     for (std::size_t b = 0; b < part.parameters.size(); ++b) {
       const auto layer = first_layer(plan, part.where) + b;
+      if (part.where.data > 0 && !plan.replicas_agree())
+        continue;
       keep_parameters(plan, part.where, layer, part.parameters[b].data(), result);
       if (plan.keep_gradients)
         keep_gradients(plan, part.where, layer, part.gradients[b].data(), result);
     }
+  for (const auto& one : shared)
+    if (one)
+      one->put_into(result.parameters);
 }
 
 } // namespace troupe

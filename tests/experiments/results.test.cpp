@@ -86,6 +86,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "bytes_moved",
                                     "weight_versions",
                                     "staleness",
+                                    "exchange_staleness",
                                     "loss",
                                     "loss_samples",
                                     "evaluation",
