@@ -5,6 +5,7 @@
 #include "actors/expert.hpp"
 #include "actors/notice_board.hpp"
 #include "actors/optimizer_shard.hpp"
+#include "actors/parameter_server.hpp"
 #include "actors/rank_memory.hpp"
 #include "actors/recorder.hpp"
 #include "actors/scheduler.hpp"
@@ -22,6 +23,7 @@
 #include <caf/scheduler/test_coordinator.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -95,6 +97,7 @@ public:
     equip_ranks();
     equip_stages();
     equip_experts();
+    for_each_shard([this](position where) { equip_exchange(where); });
     for (const auto& rank : ranks_)
       allocations_at_start_ += rank->memory.all().allocations();
   }
@@ -103,6 +106,7 @@ public:
 
 private:
   bool real() const { return plan_->clock == clock_kind::real; }
+  bool has_servers() const { return plan_->updates_are_by(update_by::servers); }
   int stages() const { return plan_->dims.stages; }
   int directions() const { return replicas_of(plan_->sch.where); }
   int pipelines() const { return plan_->replicas() * plan_->tensor; }
@@ -144,10 +148,13 @@ private:
   void equip_stages();
   void equip_optimizer(position where);
   void equip_experts();
+  void equip_exchange(position where);
+  std::unique_ptr<device> make_device(double slowdown);
   void spawn(caf::actor_system& system);
   void wire();
   void wire_experts(position where, stage_peers& peers);
-  void wire_optimizer(position where, known_groups<optimizer_shard_actor>& replicas);
+  void wire_optimizer(position where, known_groups<optimizer_shard_actor>& replicas,
+                      known_groups<parameter_server_actor>& servers);
   void wait_in_real_time(caf::actor_system& system);
   void wait_in_virtual_time(caf::actor_system& system);
   void serve_snapshots(caf::actor_system& system);
@@ -172,6 +179,7 @@ private:
     data_; // a pipeline each; null in simulations
   std::vector<std::shared_ptr<stage_tensors>> tensors_;     // by index()
   std::vector<optimizer_memory> optimizers_;                // by shard_index()
+  all_shared_parameters shared_;                            // likewise
   std::vector<std::shared_ptr<expert_exchange>> exchanges_; // by index(), or null
   std::vector<expert_place> experts_;                       // rank by rank
   std::int64_t allocations_at_start_ = 0;
@@ -188,19 +196,30 @@ private:
 void company::equip_ranks() {
   for (int rank = 0; rank < plan_->ranks(); ++rank) {
     ranks_.push_back(std::make_unique<rank_resources>(*plan_, rank));
-    if (real())
-      ranks_.back()->computer =
-        std::make_unique<cpu_device>(wall_clock_, activity_, warm_sharing::hand_over);
-    else
-      ranks_.back()->computer =
-        std::make_unique<virtual_device>(virtual_clock_, plan_->cost);
+    const auto of_data = static_cast<std::size_t>(rank / plan_->tensor / stages());
+    ranks_.back()->computer =
+      make_device(plan_->slowdowns.empty() ? 1 : plan_->slowdowns[of_data]);
   }
+}
+
+std::unique_ptr<device> company::make_device(double slowdown) {
+  if (real())
+    return std::make_unique<cpu_device>(wall_clock_, activity_,
+                                        warm_sharing::hand_over);
+  if (slowdown == 1)
+    return std::make_unique<virtual_device>(virtual_clock_, plan_->cost);
+  return std::make_unique<virtual_device>(
+    virtual_clock_, [cost = plan_->cost, slowdown](const work& what) {
+      return static_cast<nanoseconds>(
+        std::llround(static_cast<double>(cost(what)) * slowdown));
+    });
 }
 
 void company::equip_stages() {
   data_.resize(static_cast<std::size_t>(pipelines()));
   tensors_.resize(static_cast<std::size_t>(pipelines() * stages()));
   optimizers_.resize(static_cast<std::size_t>(plan_->data * plan_->tensor * stages()));
+  shared_.resize(optimizers_.size());
   if (!plan_->work)
     return;
   for (int r = 0; r < pipelines(); ++r) {
@@ -227,8 +246,9 @@ void company::equip_optimizer(position where) {
   auto& memory = optimizers_[shard_index(where)];
   memory.state = std::make_shared<optimizer>(
     work.optimizer, plan_->layers_of(where), work.batch * plan_->dims.steps,
-    uses.of(memory_use::optimizer), plan_->share_of(where),
-    plan_->extent_of(shared_out::gradients), plan_->extent_of(shared_out::parameters));
+    uses.of(memory_use::optimizer), plan_->state_share_of(where),
+    plan_->extent_of(shared_out::gradients),
+    has_servers() ? bucket_extent::share : plan_->extent_of(shared_out::parameters));
   if (plan_->sums_at_update())
     memory.sums =
       std::make_shared<exchange_pools>(*plan_, where, exchange_step::sum, passing);
@@ -258,6 +278,17 @@ void company::equip_experts() {
     }
 }
 
+/// What data replicas update one by one: a server's share, or the first replica's.
+void company::equip_exchange(position where) {
+  if (shared_parameters::are_at(*plan_, where))
+    shared_[shard_index(where)] = std::make_shared<shared_parameters>(
+      *plan_, where,
+      plan_->work ? &rank_of_stage(where).memory.of(memory_use::parameters) : nullptr);
+  if (!has_servers())
+    optimizers_[shard_index(where)].parameters =
+      shared_[shard_index({0, 0, where.stage, where.tensor})];
+}
+
 void company::spawn(caf::actor_system& system) {
   coordinator_ = system.spawn(coordinator, shared(), board_);
   actors_.recorder = system.spawn(recorder, shared(), log_, board_);
@@ -279,8 +310,13 @@ void company::spawn(caf::actor_system& system) {
     for (int r = 0; r < directions(); ++r)
       computers.push_back(
         rank_of_stage({where.data, r, where.stage, where.tensor}).computer.get());
-    actors_.shards.push_back(system.spawn(optimizer_shard, shared(), where, computers,
-                                          optimizers_[shard_index(where)]));
+    auto memory = optimizers_[shard_index(where)];
+    if (has_servers())
+      actors_.servers.push_back(system.spawn(
+        parameter_server, shared(), where, std::shared_ptr<device>{make_device(1)},
+        server_memory{shared_[shard_index(where)], std::move(memory.state)}));
+    actors_.shards.push_back(
+      system.spawn(optimizer_shard, shared(), where, computers, std::move(memory)));
   });
   for (int r = 0; r < pipelines(); ++r)
     actors_.data.push_back(
@@ -293,7 +329,8 @@ void company::spawn(caf::actor_system& system) {
 void company::wire() {
   post(meter_, coordinator_, actors_);
   known_groups<optimizer_shard_actor> optimizers;
-  for_each_shard([&](position where) { wire_optimizer(where, optimizers); });
+  known_groups<parameter_server_actor> servers;
+  for_each_shard([&](position where) { wire_optimizer(where, optimizers, servers); });
 
   for (int rank = 0; rank < plan_->ranks(); ++rank) {
     scheduler_peers peers{{}, {}, actors_.recorder, coordinator_};
@@ -353,9 +390,11 @@ void company::wire_experts(position where, stage_peers& peers) {
 }
 
 void company::wire_optimizer(position where,
-                             known_groups<optimizer_shard_actor>& replicas) {
+                             known_groups<optimizer_shard_actor>& replicas,
+                             known_groups<parameter_server_actor>& servers) {
+  const auto index = [this](position p) { return shard_index(p); };
   const auto shard = [&](position of) { return actors_.shards[shard_index(of)]; };
-  optimizer_shard_peers peers{{}, {}, {}, coordinator_};
+  optimizer_shard_peers peers{{}, {}, {}, {}, coordinator_};
   if (plan_->work && plan_->work->optimizer.clip > 0) {
     const auto members = plan_->norm_group(where);
     for (const auto& member : members) // only the first needs them all
@@ -363,12 +402,17 @@ void company::wire_optimizer(position where,
         peers.shards.push_back(shard(member));
   }
   if (plan_->data > 1)
-    peers.others = along(
-      &position::data, plan_->data, where, actors_.shards,
-      [this](position p) { return shard_index(p); }, replicas);
+    peers.others =
+      along(&position::data, plan_->data, where, actors_.shards, index, replicas);
+  if (has_servers()) {
+    peers.servers =
+      along(&position::data, plan_->data, where, actors_.servers, index, servers);
+    post(meter_, actors_.servers[shard_index(where)],
+         parameter_server_peers{peers.others, coordinator_});
+  }
   for (int r = 0; r < directions(); ++r)
     peers.stages.push_back(
-      actors_.stages[index({where.data, r, where.stage, where.tensor})]);
+      actors_.stages[this->index({where.data, r, where.stage, where.tensor})]);
   post(meter_, shard(where), std::move(peers));
 }
 
@@ -481,6 +525,7 @@ void company::dismiss(caf::actor_system& system) {
   end_all(actors_.stages);
   end_all(actors_.shards);
   end_all(actors_.experts);
+  end_all(actors_.servers);
   caf::anon_send_exit(actors_.recorder, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(coordinator_, caf::exit_reason::user_shutdown);
   settle(system);
@@ -495,6 +540,11 @@ run_result company::result_so_far() {
   result.actions = std::move(log_->actions);
   log_->losses(*plan_, result.loss, result.loss_samples);
   result.samples = result.loss_samples.empty() ? 0 : result.loss_samples.back();
+  if (!plan_->updates_are_by(update_by::all)) {
+    result.exchange = measures_of(shared_, stages());
+    if (plan_->keep_record)
+      result.accesses = history_of(shared_);
+  }
   for (const auto& rank : ranks_) {
     if (plan_->work) {
       result.peak_bytes.push_back(rank->memory.all().peak());
@@ -550,7 +600,7 @@ run_result company::run() {
   } // all actors have ended
   auto result = result_so_far();
   optimizers_.clear(); // nothing needs their memory any more
-  keep_weights(*plan_, std::move(last), result);
+  keep_weights(*plan_, std::move(last), shared_, result);
   result.seconds = seconds;
   if (failure)
     result.failure = *failure;
@@ -625,6 +675,30 @@ std::string refusal_of_experts(const run_plan& plan) {
     return "the exchange " + std::string{plan.exchange->name}
            + " shares out what experts need whole: name one that only sums, as ring"
            + (plan.expert == 1 ? ", or zero1" : "");
+  if (plan.data > 1 && plan.exchange->updates != update_by::all)
+    return plan.exchange->name
+           + " updates data replicas one by one, but experts serve several of them: "
+             "name "
+             "an exchange that sums, as ring";
+  return {};
+}
+
+std::string refusal_of_exchange(const run_plan& plan) {
+  const auto& by = *plan.exchange;
+  if (plan.sch.local_rule() && by.updates == update_by::all)
+    return plan.sch.name
+           + "'s stages update when they have enough gradients, so data replicas have "
+             "no common updates to sum gradients for: give it one, or exchange by "
+             "server:async or hogwild, or name other schedules";
+  if (plan.sch.local_rule() && by.staleness)
+    return plan.sch.name
+           + "'s ranks do nothing while a stage updates, so they cannot wait there for "
+             "slower replicas: exchange by server:async or hogwild, or name other "
+             "schedules";
+  if (plan.tensor > 1 && by.updates != update_by::all)
+    return by.name
+           + " may update tensor shards of a stage in different orders, so what they "
+             "have alike would differ: give it tensor=1, or another exchange";
   return {};
 }
 
@@ -639,11 +713,9 @@ std::string refusal(const run_plan& plan) {
   constexpr std::int64_t most_microbatches = (1 << 30) - 1;
   if (std::int64_t{plan.data} * plan.dims.total() > most_microbatches)
     return "a run has at most 1,073,741,823 microbatches, over all data replicas";
-  if (plan.data > 1 && plan.sch.local_rule())
-    return plan.sch.name
-           + "'s stages update when they have enough gradients, so data replicas have "
-             "no common updates to sum gradients for: give it one, or name other "
-             "schedules";
+  if (plan.data > 1)
+    if (auto wrong = refusal_of_exchange(plan); !wrong.empty())
+      return wrong;
   if (plan.tensor > 1 && plan.sch.local_rule())
     return plan.sch.name
            + "'s ranks choose by what has arrived, so tensor shards could choose "

@@ -4,6 +4,7 @@
 #include "actors/plan.hpp"
 #include "actors/rank_memory.hpp"
 #include "actors/record.hpp"
+#include "actors/shared_parameters.hpp"
 
 #include <array>
 #include <cstdint>
@@ -19,10 +20,12 @@ struct run_result {
   ending how = ending::finished;
   std::string failure; ///< Who failed and why, if it failed.
 
-  double seconds = 0;       ///< Of wall time, without evaluations.
-  measures sums;            ///< On the run's clock.
-  record actions;           ///< If the plan keeps it.
-  std::vector<double> loss; ///< A minibatch each (a local rule: a microbatch).
+  double seconds = 0;         ///< Of wall time, without evaluations.
+  measures sums;              ///< On the run's clock.
+  record actions;             ///< If the plan keeps it.
+  exchange_measures exchange; ///< Empty where updates are common.
+  shared_history accesses;    ///< If the plan keeps it; empty likewise.
+  std::vector<double> loss;   ///< A minibatch each (a local rule: a microbatch).
   std::vector<std::int64_t> loss_samples; ///< Samples seen by then.
   std::int64_t samples = 0;               ///< Whose losses are all there.
   std::vector<std::int64_t> peak_bytes;   ///< A rank; empty from a simulation.

@@ -38,6 +38,7 @@ void monitor_all(self_pointer self, const coordinator_peers& peers) {
   monitor(peers.stages);
   monitor(peers.shards);
   monitor(peers.experts);
+  monitor(peers.servers);
   self->monitor(peers.recorder);
 }
 
@@ -69,7 +70,7 @@ void gather(self_pointer self, const mail::waiting_for& answer) {
   const auto& p = state.peers;
   if (state.explanations.size()
       == p.data.size() + p.schedulers.size() + p.stages.size() + p.shards.size()
-           + p.experts.size())
+           + p.experts.size() + p.servers.size())
     state.board->post_explanations(std::exchange(state.explanations, {}));
 }
 
@@ -81,6 +82,7 @@ void ask_everyone(self_pointer self) {
   send_to_all(self, peers.stages, mail::explain{});
   send_to_all(self, peers.shards, mail::explain{});
   send_to_all(self, peers.experts, mail::explain{});
+  send_to_all(self, peers.servers, mail::explain{});
 }
 
 } // namespace

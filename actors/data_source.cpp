@@ -90,7 +90,7 @@ data_source_actor::behavior_type data_source(self_pointer self, props shared,
                                              stage_actor first, stage_actor last,
                                              coordinator_actor coordinator) {
   auto& state = self->state;
-  state.name = shared.plan->data_source_of(where);
+  state.name = shared.plan->source_of(where);
   state.shared = std::move(shared);
   state.where = where;
   state.pools = std::move(pools);

@@ -110,6 +110,24 @@ struct clip_by {
   double factor;
 };
 
+// -- between optimizer shards and parameter servers
+// -----------------------------------------------
+
+/// Optimizer shard to server: the gradients of a data replica's update, of which the
+/// server applies its share, and where that share of the next version belongs.
+struct push {
+  int data;
+  std::int64_t samples; ///< Summed in the gradients.
+  double factor;        ///< Of clipping.
+  std::vector<buffer> gradients;
+  std::vector<buffer> to;
+};
+
+/// Server to optimizer shard: its share is there.
+struct pulled {
+  int server;
+};
+
 // -- to the recorder
 // --------------------------------------------------------------------
 
@@ -277,8 +295,13 @@ using optimizer_shard_actor = caf::typed_actor<
   caf::reacts_to<mail::bucket_ready>, caf::reacts_to<collective_message>,
   caf::reacts_to<mail::update_request>, caf::reacts_to<mail::update_go>,
   caf::reacts_to<mail::norm_part>, caf::reacts_to<mail::clip_by>,
-  caf::reacts_to<mail::ended>, caf::reacts_to<mail::explain>,
-  caf::reacts_to<struct optimizer_shard_peers>>;
+  caf::reacts_to<mail::pulled>, caf::reacts_to<mail::ended>,
+  caf::reacts_to<mail::explain>, caf::reacts_to<struct optimizer_shard_peers>>;
+
+using parameter_server_actor =
+  caf::typed_actor<caf::reacts_to<mail::push>, caf::reacts_to<mail::ended>,
+                   caf::reacts_to<mail::explain>,
+                   caf::reacts_to<struct parameter_server_peers>>;
 
 using recorder_actor =
   caf::typed_actor<caf::reacts_to<mail::samples>, caf::reacts_to<mail::sums>,
@@ -330,7 +353,13 @@ struct optimizer_shard_peers {
   std::vector<stage_actor> stages; ///< The replicas of its stage.
   /// Those whose gradients one norm covers: for the first all, for others the first.
   std::vector<optimizer_shard_actor> shards;
-  group<optimizer_shard_actor> others; ///< Of its stage in all data replicas.
+  group<optimizer_shard_actor> others;   ///< Of its stage in all data replicas.
+  group<parameter_server_actor> servers; ///< Of its stage, a share each, if there are.
+  coordinator_actor coordinator;
+};
+
+struct parameter_server_peers {
+  group<optimizer_shard_actor> clients; ///< Of its stage in all data replicas.
   coordinator_actor coordinator;
 };
 
@@ -340,6 +369,7 @@ struct coordinator_peers {
   std::vector<stage_actor> stages;
   std::vector<optimizer_shard_actor> shards;
   std::vector<expert_actor> experts;
+  std::vector<parameter_server_actor> servers;
   recorder_actor recorder;
 };
 
@@ -364,6 +394,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_go)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::updated)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::norm_part)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::clip_by)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::push)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::pulled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::samples)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::sums)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::microbatch_loss)
@@ -388,4 +420,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::scheduler_peers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stage_peers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::expert_peers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::optimizer_shard_peers)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::parameter_server_peers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::coordinator_peers)

@@ -26,19 +26,31 @@ optimizer_core::optimizer_core(const run_plan& plan, position where,
                                optimizer_memory memory)
   : where_(where),
     share_(plan.share_of(where)),
+    has_gradients_(plan.extent_of(shared_out::gradients)),
+    computes_(plan.work.has_value()),
+    has_servers_(plan.updates_are_by(update_by::servers)),
     clip_(plan.work ? plan.work->optimizer.clip : 0),
     scope_(plan.work ? plan.work->optimizer.scope : clip_scope::stage),
     tells_all_(where.tensor == 0 && where.data % plan.expert == 0),
     state_(std::move(memory.state)),
+    shared_(std::move(memory.parameters)),
     parts_(static_cast<std::size_t>(replicas_of(plan.sch.where))) {
   if (plan.sums_at_update())
     sum_.emplace(plan, where, exchange_step::sum, std::move(memory.sums));
   if (plan.gathers_at_update())
     gather_.emplace(plan, where, exchange_step::gather, std::move(memory.gathers));
+  if (has_servers_)
+    for (int d = 0; d < plan.data; ++d) {
+      auto server = where;
+      server.data = d;
+      push_bytes_.push_back(plan.state_values_of(server) * std::int64_t{sizeof(float)});
+    }
   if (!plan.work)
     return;
-  if (clip_ > 0)
+  if (clip_ > 0) {
     norm_group_ = plan.norm_group(where);
+    clipped_ = parts_of(plan.layers_of(where), share_);
+  }
   gathered_.resize(norm_group_.size());
   for (const auto values : plan.buckets_of(where)) {
     gradients_.push_back(plan.held_of(shared_out::gradients, where, values));
@@ -88,11 +100,19 @@ std::string optimizer_core::missing() const {
       if (const auto other = (*step)->waits_for())
         return std::string{step == &sum_ ? "the gradients" : "the parameters"}
                + " of data replica " + std::to_string(*other);
+  if (!servers_.empty())
+    return "its share of the new version";
   return {};
 }
 
+std::vector<double> optimizer_core::squares(bool shards_only) const {
+  return squares_of(clipped_, readable(parts_.front()->gradients), shards_only,
+                    has_gradients_);
+}
+
 bool optimizer_core::needs_norm() const {
-  return norm_group_.size() > 1 || (clip_ > 0 && scope_ == clip_scope::network);
+  return norm_group_.size() > 1
+         || (clip_ > 0 && (has_servers_ || scope_ == clip_scope::network));
 }
 
 // The sum over replicas is in the first one's buffers, and its samples count for all.
@@ -112,7 +132,8 @@ work optimizer_core::measure() {
   work result{.kind = op_count, .stage = where_.stage}; // no op of its own
   result.run = [this] {
     add_replicas();
-    squares_ = state_->squares(readable(parts_.front()->gradients), !tells_all_);
+    if (clip_ > 0)
+      squares_ = squares(!tells_all_);
   };
   return result;
 }
@@ -121,11 +142,19 @@ mail::norm_part optimizer_core::norm() const {
   return {where_, parts_.front()->samples, squares_};
 }
 
+mail::push optimizer_core::begin_push() {
+  const auto& sum = *parts_.front();
+  made_by_ = 0;
+  servers_.resize(push_bytes_.size());
+  std::iota(servers_.begin(), servers_.end(), 0);
+  return {where_.data, sum.samples, factor_, sum.gradients, sum.to};
+}
+
 work optimizer_core::apply(int replica) {
   work result{.kind = static_cast<int>(op::update), .stage = where_.stage};
-  if (gathering_ && replica == made_by_)
+  if ((gathering_ || has_servers_) && replica == made_by_)
     result.kind = op_count; // it has run already
-  if (!state_ || result.kind == op_count) {
+  if ((!computes_ && !shared_) || result.kind == op_count) {
     made_by_ = made_by_ < 0 ? replica : made_by_;
     return result;
   }
@@ -147,10 +176,13 @@ work optimizer_core::apply(int replica) {
     const auto& sum = *parts_.front();
     double factor = factor_;
     if (clip_ > 0 && !needs_norm()) {
-      const auto squares = state_->squares(readable(sum.gradients));
-      const double norm =
-        std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
+      const auto parts = squares(false);
+      const double norm = std::sqrt(std::accumulate(parts.begin(), parts.end(), 0.0));
       factor = clip_factor(clip_, norm / static_cast<double>(sum.samples));
+    }
+    if (shared_) {
+      shared_->update(where_.data, sum.samples, factor, sum.gradients, state_.get());
+      return shared_->read(where_.data, part.to);
     }
     state_->update(sum.samples, factor, readable(sum.gradients), readable(part.from),
                    writable(part.to));
@@ -223,23 +255,32 @@ void enqueue(self_pointer self, work what, const action& a) {
     });
 }
 
+/// A local rule does nothing else meanwhile, so its rank need not hear that it waits.
+bool ranks_wait(self_pointer self) {
+  return !self->state.shared.plan->sch.local_rule();
+}
+
 /// Lets a replica's stage wait; it has run from start to end so far.
 void let_wait(self_pointer self, int replica, nanoseconds start = 0,
               nanoseconds end = 0) {
   self->state.waiting.push_back(replica);
-  send(self, stage_of(self, replica), mail::update_waits{start, end});
-}
-
-/// What replicas have waited for is there.
-void wake(self_pointer self) {
-  for (const int replica : std::exchange(self->state.waiting, {}))
-    send(self, stage_of(self, replica), mail::update_ready{});
+  if (ranks_wait(self))
+    send(self, stage_of(self, replica), mail::update_waits{start, end});
 }
 
 void apply(self_pointer self, int replica) {
   if (self->state.core->lacks_shares())
     return let_wait(self, replica);
   enqueue(self, self->state.core->apply(replica), {op::update, replica, 0, 0});
+}
+
+/// What replicas have waited for is there.
+void wake(self_pointer self) {
+  for (const int replica : std::exchange(self->state.waiting, {}))
+    if (ranks_wait(self))
+      send(self, stage_of(self, replica), mail::update_ready{});
+    else
+      apply(self, replica);
 }
 
 void measure(self_pointer self, int replica) {
@@ -255,7 +296,7 @@ void take(self_pointer self, const mail::update_request& part) {
   const int replica = part.what.replica;
   state.core->take(part);
   const bool complete = state.core->complete();
-  if (complete && state.core->needs_norm()) {
+  if (complete && (state.core->needs_norm() || state.core->has_servers())) {
     measure(self, replica);
   } else if (complete && state.peers.stages.size() == 1) {
     apply(self, replica);
@@ -306,12 +347,29 @@ void go_on(self_pointer self, int replica) {
     apply(self, replica);
 }
 
+/// Pushes to all servers; to the data replica's own nothing travels.
+void push(self_pointer self) {
+  auto& state = self->state;
+  const auto what = state.core->begin_push();
+  for (std::size_t d = 0; d < state.peers.servers->size(); ++d) {
+    const auto& server = (*state.peers.servers)[d];
+    if (static_cast<int>(d) == what.data)
+      send(self, server, what);
+    else
+      ship(self, state.shared, traffic::gradients, state.core->push_bytes(d),
+           *state.to_others, server, what);
+  }
+}
+
 void finish(self_pointer self, const mail::ended& end) {
   auto& state = self->state;
   const int replica = end.what.replica;
   if (std::exchange(state.measuring, false)) {
     let_wait(self, replica, end.start, end.end);
-    send(self, state.peers.shards.front(), state.core->norm());
+    if (state.core->needs_norm())
+      send(self, state.peers.shards.front(), state.core->norm());
+    else
+      push(self);
     return;
   }
   ship_all(self, state.core->begin_gather());
@@ -323,7 +381,14 @@ void finish(self_pointer self, const mail::ended& end) {
 }
 
 mail::waiting_for explain(self_pointer self) {
-  return {self->state.name, self->state.core->missing(), ""};
+  const auto& state = self->state;
+  mail::waiting_for result{state.name, state.core->missing(), ""};
+  if (const auto& servers = state.core->awaited_servers(); !servers.empty()) {
+    auto server = state.where;
+    server.data = servers.front();
+    result.on = state.shared.plan->server_of(server);
+  }
+  return result;
 }
 
 } // namespace
@@ -334,6 +399,7 @@ optimizer_shard_actor::behavior_type optimizer_shard(self_pointer self, props sh
                                                      optimizer_memory memory) {
   auto& state = self->state;
   state.name = shared.plan->optimizer_of(where);
+  state.where = where;
   state.core = std::make_unique<optimizer_core>(*shared.plan, where, std::move(memory));
   state.to_others.emplace(shared.plan->link);
   state.shared = std::move(shared);
@@ -356,7 +422,16 @@ optimizer_shard_actor::behavior_type optimizer_shard(self_pointer self, props sh
     hear(self, meter,
          [self](const mail::clip_by& clip) {
            self->state.core->clip_by(clip.factor);
-           wake(self);
+           if (self->state.core->has_servers())
+             push(self);
+           else
+             wake(self);
+         }),
+    hear(self, meter,
+         [self](const mail::pulled& answer) {
+           self->state.core->take(answer);
+           if (!self->state.core->lacks_shares())
+             wake(self);
          }),
     hear(self, meter, [self](const mail::ended& e) { finish(self, e); }),
     hear(self, meter,

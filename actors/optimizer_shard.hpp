@@ -4,6 +4,7 @@
 #include "actors/messages.hpp"
 #include "actors/port.hpp"
 #include "actors/props.hpp"
+#include "actors/shared_parameters.hpp"
 #include "models/optimizer.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -19,7 +20,9 @@ namespace troupe {
 /// What an optimizer shard computes with; all are null where it does not, and pools
 /// where no such copies travel.
 struct optimizer_memory {
-  std::shared_ptr<optimizer> state;
+  std::shared_ptr<optimizer> state; ///< Null too where parameter servers have it.
+  /// Of all data replicas, where each updates them by itself.
+  std::shared_ptr<shared_parameters> parameters = {};
   std::shared_ptr<exchange_pools> sums;
   std::shared_ptr<exchange_pools> gathers;
 };
@@ -27,7 +30,9 @@ struct optimizer_memory {
 /// The update of one stage and its replicas: gathers their gradients, adds them in
 /// replica order and then, by an exchange, those of all data replicas, and writes the
 /// next version to each; where data replicas share the update out, it writes its share
-/// and gathers theirs. Without an optimizer it only keeps count.
+/// and gathers theirs. Where an update is of one data replica alone, it pushes the sum
+/// to parameter servers, who write the next version, or updates what all of them share.
+/// Where nothing is computed it only keeps count.
 class optimizer_core {
 public:
   /// \param where any replica of the stage
@@ -55,16 +60,30 @@ public:
   /// Whether a norm that others have parts of must be known before the update.
   bool needs_norm() const;
 
-  /// The arithmetic of the norm: adds the replicas and squares. The result is in
-  /// norm().
+  /// Whether parameter servers make the update.
+  bool has_servers() const { return has_servers_; }
+
+  /// What precedes an update that needs a norm, or has servers: adds the replicas, and
+  /// squares if there is clipping. The result is in norm().
   work measure();
   mail::norm_part norm() const;
 
   /// What clipping by the network's norm multiplies this update's gradients with.
   void clip_by(double factor) { factor_ = factor; }
 
+  /// What goes to all servers of the stage, and its bytes that one of them applies; and
+  /// the answer of one.
+  mail::push begin_push();
+  std::int64_t push_bytes(std::size_t server) const { return push_bytes_[server]; }
+  void take(const mail::pulled& answer) { std::erase(servers_, answer.server); }
+
+  /// The servers that have not answered.
+  const std::vector<int>& awaited_servers() const { return servers_; }
+
   /// Whether a replica's apply() must wait for shares of the new version.
-  bool lacks_shares() const { return gather_ && made_by_ >= 0 && !gather_->done(); }
+  bool lacks_shares() const {
+    return !servers_.empty() || (gather_ && made_by_ >= 0 && !gather_->done());
+  }
 
   /// The arithmetic of the update for one replica. The first one makes the new version,
   /// the others copy it; where it was shared out, the first has nothing left to do the
@@ -88,13 +107,19 @@ public:
 private:
   void add_replicas();
   bool has_all_parts() const;
+  std::vector<double> squares(bool shards_only) const;
 
   position where_;
   bucket_share share_;
+  bucket_extent has_gradients_;
+  bool computes_;
+  bool has_servers_;
   double clip_;
   clip_scope scope_;
   bool tells_all_; ///< Of a norm: not only what its like do not have too.
-  std::shared_ptr<optimizer> state_;            // null in a simulation
+  std::shared_ptr<optimizer> state_;
+  std::shared_ptr<shared_parameters> shared_;
+  std::vector<parameter_part> clipped_; // if there is clipping: what it measures
   std::optional<bucket_exchange> sum_, gather_; // among data replicas
   bool gathering_ = false;
   /// The gradients of one bucket that replicas have completed.
@@ -109,6 +134,8 @@ private:
   bool added_ = false;
   int made_by_ = -1; // the replica that has the new version first
   int applied_ = 0;
+  std::vector<int> servers_;             // that have not answered
+  std::vector<std::int64_t> push_bytes_; // a server each
   double factor_ = 1;
   std::vector<double> squares_;
   std::vector<position> norm_group_;
@@ -118,6 +145,7 @@ private:
 struct optimizer_shard_state {
   std::string name = "optimizer";
   props shared;
+  position where{};
   std::vector<device*> computers; ///< Of each replica's rank.
   std::unique_ptr<optimizer_core> core;
   optimizer_shard_peers peers;

@@ -17,12 +17,6 @@ std::string run_plan::name_of(position p) const {
   return tensor > 1 ? name + " (tensor shard " + std::to_string(p.tensor) + ")" : name;
 }
 
-std::string run_plan::data_source_of(position p) const {
-  p.stage = 0;
-  const auto first = name_of(p);
-  return "data_source" + first.substr(std::string{"stage 0"}.size());
-}
-
 std::string run_plan::optimizer_of(position p) const {
   auto name = "optimizer of stage " + std::to_string(p.stage);
   if (p.data > 0)
@@ -30,6 +24,16 @@ std::string run_plan::optimizer_of(position p) const {
   if (tensor > 1)
     name += " (tensor shard " + std::to_string(p.tensor) + ")";
   return name;
+}
+
+std::string run_plan::server_of(position p) const {
+  return "parameter server of stage " + std::to_string(p.stage) + " (share "
+         + std::to_string(p.data) + ")";
+}
+
+std::string run_plan::source_of(position p) const {
+  return p.data > 0 ? "data_source of data replica " + std::to_string(p.data)
+                    : "data_source";
 }
 
 std::vector<position> run_plan::norm_group(position p) const {
@@ -136,6 +140,14 @@ std::vector<std::int64_t> run_plan::buckets_of(position p) const {
   for (const auto& l : layers_of(p))
     result.push_back(l->bucket());
   return result;
+}
+
+std::int64_t run_plan::state_values_of(position p) const {
+  const auto share = state_share_of(p);
+  std::int64_t sum = 0;
+  for (const auto values : buckets_of(p))
+    sum += share.end(values) - share.begin(values);
+  return sum;
 }
 
 int run_plan::rank_of(position p) const {

@@ -83,8 +83,8 @@ struct run_plan {
   int expert = 1; ///< Neighbouring data replicas that share a layer's experts out.
   bool sequence_parallel = false; ///< Whether they share out sequences' positions too.
 
-  /// How data replicas keep one model. Not null if there are several.
-  const replica_exchange* exchange = nullptr;
+  /// How data replicas keep one model. Not absent if there are several.
+  std::optional<replica_exchange> exchange = {};
 
   std::optional<training> work;
 
@@ -92,6 +92,10 @@ struct run_plan {
   cost_model cost; ///< Of actions in virtual time.
   link_cost link;  ///< Of messages in virtual time.
   int threads = 1; ///< In real time.
+
+  /// How many times as long each data replica's ranks take in virtual time; empty: all
+  /// take what `cost` says.
+  std::vector<double> slowdowns;
 
   std::chrono::milliseconds stall_timeout{10'000}; ///< In real time.
   bool keep_record = false;    ///< Every action, for traces and proofs; else only sums.
@@ -131,13 +135,34 @@ struct run_plan {
   /// Data replicas that make one model together.
   int data_shown() const { return shares_out(shared_out::parameters) ? data : expert; }
   std::string name_of(position p) const;
-  std::string data_source_of(position p) const;
   std::string optimizer_of(position p) const;
+  std::string server_of(position p) const;
+  std::string source_of(position p) const;
 
   /// Whether data replicas share this out, instead of each holding all of it.
   bool shares_out(shared_out what) const {
     return data > 1 && exchange->shares >= what;
   }
+
+  bool updates_are_by(update_by whom) const {
+    return whom == (data > 1 ? exchange->updates : update_by::all);
+  }
+
+  /// Whether the versions of all data replicas are equal in the end: servers that let
+  /// nobody get ahead answer all alike.
+  bool replicas_agree() const {
+    return updates_are_by(update_by::all) || exchange->staleness == 0;
+  }
+
+  /// The share of every bucket that one optimizer has the state of: a stage's, or a
+  /// server's.
+  bucket_share state_share_of(position p) const {
+    return updates_are_by(update_by::servers) ? bucket_share{p.data, data}
+                                              : share_of(p);
+  }
+
+  /// Values of that share, of all buckets of a stage.
+  std::int64_t state_values_of(position p) const;
 
   /// The share of every bucket that the optimizer of a stage updates.
   bucket_share share_of(position p) const {
@@ -147,7 +172,10 @@ struct run_plan {
 
   /// Whether an update sums the gradients of data replicas, instead of each backward;
   /// and whether it gathers the parameters, instead of each action that reads them.
-  bool sums_at_update() const { return data > 1 && !shares_out(shared_out::gradients); }
+  bool sums_at_update() const {
+    return data > 1 && updates_are_by(update_by::all)
+           && !shares_out(shared_out::gradients);
+  }
   bool gathers_at_update() const {
     return shares_out(shared_out::optimizer_state)
            && !shares_out(shared_out::parameters);

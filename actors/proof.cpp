@@ -120,6 +120,7 @@ std::optional<std::string> first_wrong_version(const run_plan& plan,
 /// A local rule's bounds: what is in flight at stage 0, and what an update covers.
 std::optional<std::string> broken_bound(const run_plan& plan, const record& ran) {
   const int keys = std::get<backward_first>(plan.sch.order).max_active_keys;
+  const auto stages = static_cast<std::size_t>(plan.dims.stages);
   for (std::size_t rank = 0; rank < ran.size(); ++rank) {
     int in_flight = 0, summed = 0, left = plan.dims.total();
     for (const auto& s : ran[rank]) {
@@ -128,18 +129,18 @@ std::optional<std::string> broken_bound(const run_plan& plan, const record& ran)
       in_flight += (s.what.what == op::forward) - (s.what.what == op::backward);
       summed += s.what.what == op::backward;
       left -= s.what.what == op::backward;
-      if (rank == 0 && in_flight > keys)
+      if (rank % stages == 0 && in_flight > keys)
         return "stage 0 had " + std::to_string(in_flight) + " microbatches in flight";
       if (s.what.what != op::update)
         continue;
       if (s.gradients != summed
           || summed != std::min(plan.sch.update_every, left + summed))
-        return "an update of stage " + std::to_string(rank) + " covered "
+        return "an update of stage " + std::to_string(rank % stages) + " covered "
                + std::to_string(s.gradients) + " gradients";
       summed = 0;
     }
     if (left != 0 || summed != 0)
-      return "stage " + std::to_string(rank) + " left gradients behind";
+      return "stage " + std::to_string(rank % stages) + " left gradients behind";
   }
   return {};
 }
@@ -191,6 +192,53 @@ proof judged(const std::optional<std::string>& wrong, const std::string& praise)
   return {"formula", !wrong.has_value(), wrong.value_or(praise)};
 }
 
+/// Where servers, or the replicas themselves, did not apply the updates of each data
+/// replica once, or answered one who was too far ahead of the slowest.
+std::optional<std::string> first_wrong_access(const run_plan& plan,
+                                              const run_result& result) {
+  std::vector<std::vector<int>> updates; // by stage: of each data replica
+  for (int s = 0; s < plan.dims.stages; ++s) {
+    auto& of_stage = updates.emplace_back();
+    for (int d = 0; d < plan.data; ++d)
+      of_stage.push_back(static_cast<int>(std::ranges::count_if(
+        result.actions[static_cast<std::size_t>(plan.rank_of({d, 0, s}))],
+        [&](const sample& a) {
+          return !a.part && a.what.what == op::update && a.what.stage == s
+                 && a.what.replica == 0;
+        })));
+  }
+  for (std::size_t i = 0; i < result.accesses.size(); ++i) {
+    const auto stage = i % static_cast<std::size_t>(plan.dims.stages);
+    const bool has_some =
+      plan.updates_are_by(update_by::servers) || i == stage; // the first replica's
+    std::vector<int> applied(static_cast<std::size_t>(plan.data)), answered = applied;
+    for (const auto& [data, update] : result.accesses[i]) {
+      const auto d = static_cast<std::size_t>(data);
+      applied[d] += update;
+      answered[d] += !update;
+      const int ahead = applied[d] - std::ranges::min(applied);
+      if (!update && ahead > plan.exchange->staleness.value_or(ahead))
+        return "data replica " + std::to_string(data) + " got an answer "
+               + std::to_string(ahead) + " updates ahead of the slowest";
+    }
+    if (has_some && (applied != updates[stage] || answered != updates[stage]))
+      return "a share of stage " + std::to_string(stage)
+             + " was not updated and read once an update of each data replica";
+  }
+  return {};
+}
+
+/// What can be said without the record where updates are of one data replica each: the
+/// versions that it read, and who was answered when.
+proof of_updates_apart(const run_plan& plan, const run_result& result) {
+  auto wrong = first_wrong_version(plan, result.actions);
+  if (!wrong && plan.sch.local_rule())
+    wrong = broken_bound(plan, result.actions);
+  if (!wrong)
+    wrong = first_wrong_access(plan, result);
+  return judged(wrong, "versions and answers are the rule's");
+}
+
 proof of_local_rule(const run_plan& plan, const run_result& result) {
   auto wrong = first_wrong_version(plan, result.actions);
   if (!wrong)
@@ -225,22 +273,32 @@ difference between(const network<float>& whole, const trained& a, const trained&
   return all.worst;
 }
 
+bool can_be_replayed(const run_plan& plan) {
+  return plan.clock == clock_kind::virtual_time
+         || !plan.updates_are_by(update_by::itself);
+}
+
 std::vector<proof> prove(const run_plan& plan, const run_result& result) {
   std::vector<proof> proofs;
-  if (!plan.sch.asynchronous())
+  const bool together = plan.updates_are_by(update_by::all);
+  if (!plan.sch.asynchronous() && together)
     proofs.push_back(
       compared("plain loop", plan, result, train_plainly(plain_of(plan))));
   try {
-    proofs.push_back(compared("replay", plan, result, replay(plan, result.actions)));
+    proofs.push_back(
+      compared("replay", plan, result, replay(plan, result.actions, result.accesses)));
   } catch (const std::logic_error& nonsense) {
     proofs.push_back({"replay", false, nonsense.what()});
   }
-  if (plan.replicas() * plan.tensor > 1)
+  const bool has_copies = replicas_of(plan.sch.where) * plan.tensor > 1;
+  if (has_copies || (plan.data > 1 && plan.replicas_agree()))
     proofs.push_back({"replicas", result.odd_stage.empty(),
                       result.odd_stage.empty()
                         ? "equal to the bit"
                         : result.odd_stage + " has other parameters than replica 0"});
-  if (plan.sch.local_rule()) {
+  if (!together) {
+    proofs.push_back(of_updates_apart(plan, result));
+  } else if (plan.sch.local_rule()) {
     proofs.push_back(of_local_rule(plan, result));
   } else if (const auto wrong = first_wrong_version(plan, result.actions)) {
     proofs.push_back({"formula", false, *wrong});

@@ -1,10 +1,12 @@
 #include "actors/replay.hpp"
 
 #include "actors/recorder.hpp"
+#include "actors/replayed_exchange.hpp"
 #include "messaging/sum_in_order.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -51,7 +53,7 @@ struct kept {
 
 class replaying {
 public:
-  replaying(const run_plan& plan, const record& ran)
+  replaying(const run_plan& plan, const record& ran, const shared_history& accesses)
     : plan_(plan), work_(*plan.work), log_(plan), threads_(1) {
     const auto slices = slice<float>::cut_at(work_.whole, work_.first_layers, 1);
     const int directions = replicas_of(plan.sch.where);
@@ -61,6 +63,9 @@ public:
                   slices[static_cast<std::size_t>(s)], ran);
     for (int s = 0; s < plan.dims.stages; ++s)
       add_optimizer(slices[static_cast<std::size_t>(s)]);
+    if (!plan.updates_are_by(update_by::all))
+      for (int s = 0; s < plan.dims.stages; ++s)
+        add_exchange(s, accesses);
   }
 
   trained run() {
@@ -74,13 +79,19 @@ public:
       if (!stage.over())
         throw std::logic_error("the record stops making sense at "
                                + to_string(stage.now().what, true));
+    for (const auto& exchange : exchanges_)
+      if (!exchange.over())
+        throw std::logic_error("the record has updates that nobody made");
     trained result;
     std::vector<std::int64_t> seen;
     log_.losses(plan_, result.loss, seen);
     for (int s = 0; s < plan_.dims.stages; ++s) {
       auto& stage = stages_[static_cast<std::size_t>(s)];
-      for (auto& bucket : stage.versions.rbegin()->second)
-        result.parameters.push_back(std::move(bucket));
+      const auto& last = exchanges_.empty()
+                           ? stage.versions.rbegin()->second
+                           : exchanges_[static_cast<std::size_t>(s)].parameters();
+      for (const auto& bucket : last)
+        result.parameters.push_back(bucket);
       for (auto& bucket : stage.sum)
         result.gradients.push_back(std::move(bucket));
     }
@@ -107,6 +118,17 @@ private:
   void add_optimizer(const slice<float>& layers) {
     optimizers_.emplace_back(work_.optimizer, layers.layers(),
                              work_.batch * plan_.dims.steps, account_);
+  }
+
+  void add_exchange(int s, const shared_history& accesses) {
+    const auto stages = static_cast<std::size_t>(plan_.dims.stages);
+    const auto shares = static_cast<std::size_t>(plan_.state_share_of({}).count);
+    std::vector<std::vector<shared_access>> histories;
+    for (std::size_t i = 0; i < shares; ++i)
+      histories.push_back(accesses.at(i * stages + static_cast<std::size_t>(s)));
+    const auto& stage = stage_at(0, s);
+    exchanges_.emplace_back(plan_, stage.layers.layers(), stage.versions.at(0),
+                            std::move(histories));
   }
 
   replayed_stage& stage_at(int replica, int stage) {
@@ -213,18 +235,83 @@ private:
       work_.optimizer.clip > 0 && work_.optimizer.scope == clip_scope::network;
     for (int r = 0; r < plan_.replicas(); ++r)
       for (int s = 0; s < plan_.dims.stages; ++s)
-        if (all || s == stage.where.stage)
+        if ((all || s == stage.where.stage)
+            && (exchanges_.empty() || stage_at(r, s).where.data == stage.where.data))
           result.push_back(&stage_at(r, s));
     return result;
   }
 
+  static bool have_met(const std::vector<replayed_stage*>& all, int version) {
+    return std::ranges::all_of(all, [&](const replayed_stage* s) {
+      return !s->over() && s->now().what.what == op::update
+             && s->now().version == version;
+    });
+  }
+
+  static void end_update(replayed_stage& stage) {
+    stage.summed = 0;
+    stage.samples = 0;
+    ++stage.next;
+    stage.forget();
+  }
+
+  /// The first replica of a stage in a data replica, and how many there are.
+  int first_replica(int data) const { return data * directions(); }
+  int directions() const { return replicas_of(plan_.sch.where); }
+
+  /// Pushes the updates of all that have met, of one data replica.
+  void push(const std::vector<replayed_stage*>& all) {
+    std::map<int, std::int64_t> samples; // by stage, over directions
+    for (const auto* stage : all)
+      samples[stage->where.stage] += stage->samples;
+    const int d = all.front()->where.data;
+    double squares = 0;
+    for (const auto& [s, count] : samples) {
+      auto& first = stage_at(first_replica(d), s);
+      for (int r = 1; r < directions(); ++r)
+        for (std::size_t b = 0; b < first.sum.size(); ++b)
+          for (std::size_t i = 0; i < first.sum[b].size(); ++i)
+            first.sum[b][i] += stage_at(first_replica(d) + r, s).sum[b][i];
+      for (const double part :
+           squares_of(parts_of(first.layers.layers()), readable(first.sum)))
+        squares += part;
+    }
+    for (const auto& [s, count] : samples)
+      exchanges_[static_cast<std::size_t>(s)].push(
+        d, count,
+        clip_factor(work_.optimizer.clip,
+                    std::sqrt(squares) / static_cast<double>(count)),
+        stage_at(first_replica(d), s).sum);
+  }
+
+  /// An update of one data replica alone.
+  bool update_alone(replayed_stage& stage) {
+    const int d = stage.where.data, makes = stage.now().version;
+    auto& exchange = exchanges_[static_cast<std::size_t>(stage.where.stage)];
+    if (!exchange.under_way(d)) {
+      const auto all = meeting(stage);
+      if (!have_met(all, makes))
+        return false;
+      push(all);
+    }
+    const auto version = exchange.pull(d);
+    if (!version)
+      return false;
+    for (int r = 0; r < directions(); ++r) {
+      auto& one = stage_at(first_replica(d) + r, stage.where.stage);
+      one.versions[makes] = *version;
+      end_update(one);
+    }
+    return true;
+  }
+
   bool update(replayed_stage& stage) {
+    if (!exchanges_.empty())
+      return update_alone(stage);
     const int makes = stage.now().version;
     auto all = meeting(stage);
-    for (auto* other : all)
-      if (other->over() || other->now().what.what != op::update
-          || other->now().version != makes)
-        return false;
+    if (!have_met(all, makes))
+      return false;
     std::map<int, std::int64_t> samples; // by stage, over replicas
     for (auto* other : all)
       samples[other->where.stage] += other->samples;
@@ -241,12 +328,8 @@ private:
       make_version(s, count,
                    clip_factor(work_.optimizer.clip,
                                std::sqrt(squares) / static_cast<double>(count)));
-    for (auto* other : all) {
-      other->summed = 0;
-      other->samples = 0;
-      ++other->next;
-      other->forget();
-    }
+    for (auto* other : all)
+      end_update(*other);
     return true;
   }
 
@@ -307,6 +390,7 @@ private:
   memory_account account_;
   std::vector<replayed_stage> stages_; // of replica 0, then of 1
   std::vector<optimizer> optimizers_;
+  std::deque<replayed_exchange> exchanges_;  // a stage each, if updates are not common
   std::map<std::pair<int, int>, kept> kept_; // by stage and microbatch of all
   std::map<int, std::vector<std::int32_t>> labels_;
 };
@@ -337,8 +421,9 @@ void sum_data_replicas(const run_plan& plan, const std::vector<float*>& arrays,
   std::ranges::copy(sum, arrays.front());
 }
 
-trained replay(const run_plan& plan, const record& ran) {
-  return replaying{plan, ran}.run();
+trained replay(const run_plan& plan, const record& ran,
+               const shared_history& accesses) {
+  return replaying{plan, ran, accesses}.run();
 }
 
 } // namespace troupe

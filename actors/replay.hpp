@@ -2,6 +2,7 @@
 
 #include "actors/plan.hpp"
 #include "actors/record.hpp"
+#include "actors/shared_parameters.hpp"
 #include "models/plain_loop.hpp"
 
 namespace troupe {
@@ -10,7 +11,9 @@ namespace troupe {
 /// that order, on the versions that it says it read. What comes out must equal the
 /// run's result to the bit. \pre plan.work \throws std::logic_error if the record
 /// cannot have happened
-trained replay(const run_plan& plan, const record& ran);
+/// \param accesses to parameters that data replicas update one by one
+trained replay(const run_plan& plan, const record& ran,
+               const shared_history& accesses = {});
 
 /// Sums n values of all pipelines' arrays into the first, in the order in which a run
 /// of this plan does: the directions of each data replica, then those by its exchange.

@@ -96,7 +96,7 @@ mail::waiting_for scheduler_core::explain() {
     ++maker.stage;
   const auto what = "the input of " + to_string(*next, true);
   if (next->what == op::forward && first)
-    return {name, what, plan_->data_source_of(maker)};
+    return {name, what, plan_->source_of(maker)};
   return {name, what, "scheduler of rank " + std::to_string(plan_->rank_of(maker))};
 }
 

@@ -328,7 +328,8 @@ stage_core::outcome stage_core::end(const action& a) {
     if (a.what != op::input_gradient) {
       books_.end_backward(a.microbatch);
       for (int d = 0; d < plan_->data; ++d) // they all sum the same microbatches
-        samples_summed_ += plan_->samples_of(d, a.microbatch);
+        if (d == where_.data || plan_->updates_are_by(update_by::all))
+          samples_summed_ += plan_->samples_of(d, a.microbatch);
       note_backward();
     }
   }
@@ -436,7 +437,7 @@ mail::waiting_for stage_core::explain() const {
   if (books_.held() > 0)
     return {name_, "leave to run its backward", ""};
   return {name_, "an activation",
-          is_first() ? plan_->data_source_of(where_) : neighbour(where_.stage - 1)};
+          is_first() ? plan_->source_of(where_) : neighbour(where_.stage - 1)};
 }
 
 } // namespace troupe

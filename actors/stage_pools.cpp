@@ -3,6 +3,7 @@
 #include "actors/bucket_exchange.hpp"
 #include "actors/expert_exchange.hpp"
 #include "actors/shard_group.hpp"
+#include "actors/shared_parameters.hpp"
 
 #include <unistd.h>
 
@@ -25,7 +26,7 @@ std::int64_t stage_pools::bytes() const {
                       + stashes * padded(stash) + kept_slots * padded(kept)
                       + boundary_slots * padded(boundary)
                       + input_slots * (padded(input) + padded(labels)) + scratch
-                      + optimizer + exchanged + experts;
+                      + optimizer + exchanged + shared + experts;
   return values * std::int64_t{sizeof(float)};
 }
 
@@ -84,7 +85,9 @@ stage_pools pools_of(const run_plan& plan, position where) {
   result.versions = bounds.versions;
   if (where.replica == 0)
     result.optimizer = optimizer::state_values(work.optimizer, plan.layers_of(where),
-                                               plan.share_of(where));
+                                               plan.state_share_of(where));
+  if (where.replica == 0 && shared_parameters::are_at(plan, where))
+    result.shared = plan.state_values_of(where);
   add_sharing(plan, where, result);
   if (plan.sums_at_update() && where.replica == 0)
     result.exchanged = exchange_pools::values(plan, where, exchange_step::sum);

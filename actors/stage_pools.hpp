@@ -33,6 +33,7 @@ struct stage_pools {
   std::int64_t optimizer = 0; ///< Its state; 0 in all but one replica.
   std::int64_t exchanged = 0; ///< Copies under way to data replicas.
   std::int64_t experts = 0;   ///< What those of its layers take on its rank.
+  std::int64_t shared = 0;    ///< What data replicas update one by one.
   payload_bound to_shards;    ///< Copies under way to tensor shards.
 
   // Where parameters and gradients are shared out: whole ones of two layers at once.

@@ -96,7 +96,7 @@ whole_weights::whole_weights(const run_plan& plan,
 }
 
 void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
-                  run_result& result) {
+                  const all_shared_parameters& shared, run_result& result) {
   if (!plan.work || all.empty())
     return;
   const auto layers = plan.work->whole.layers.size();
@@ -110,11 +110,16 @@ void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
     const auto held_there = plan.layer_buckets(part.where);
     for (std::size_t b = 0; b < part.parameters.size(); ++b) {
       const auto& bucket = held_there[b];
+      if (part.where.data > 0 && !plan.replicas_agree())
+        continue;
       keep_parameters(plan, part.where, bucket, part.parameters[b].data(), result);
       if (plan.keep_gradients)
         keep_gradients(plan, part.where, bucket, part.gradients[b].data(), result);
     }
   }
+  for (const auto& one : shared)
+    if (one)
+      one->put_into(result.parameters);
 }
 
 } // namespace troupe

@@ -23,8 +23,9 @@ private:
 };
 
 /// Keeps what the plan wants of what all stages have in the end, and notes a stage that
-/// has not what its like has.
+/// has not what its like has. Where data replicas update parameters one by one, those
+/// in common are the network's.
 void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
-                  run_result& result);
+                  const all_shared_parameters& shared, run_result& result);
 
 } // namespace troupe

@@ -71,6 +71,12 @@ int verify(const options& o, int& runs) {
     std::cerr << "verify: " << shared.error() << '\n';
     return -1;
   }
+  for (const auto& request : shared->runs)
+    if (!can_be_replayed(request.plan)) {
+      std::cerr << "verify: in real time hogwild's replicas write the same memory at "
+                   "once, in an order that no record holds: say --clock virtual\n";
+      return -1;
+    }
   int failures = 0;
   for (const auto& request : shared->runs) {
     ++runs;
@@ -167,6 +173,38 @@ void add_expert_meshes(std::vector<options>& to, const options& asked) {
         }
 }
 
+/// Exchanges whose updates are of one data replica each; in virtual time one of them is
+/// slower than the others.
+void add_exchanges_apart(std::vector<options>& to, const options& asked) {
+  for (const char* exchange :
+       {"server:async", "server:staleness=1", "server:staleness=0", "hogwild"})
+    for (const char* clock : {"virtual", "real"})
+      for (const int data : {2, 4}) {
+        auto o = asked;
+        const bool real = std::string{clock} == "real";
+        if (real && std::string{exchange} == "hogwild")
+          continue;
+        o.layers = 4;
+        o.width = 16;
+        o.heads = 2;
+        o.length = 8;
+        o.words = 19;
+        o.schedules = {"gpipe,1f1b,chimera,pipedream:update_every=3,2bw"};
+        if (std::string{exchange}.find('=') == std::string::npos)
+          o.schedules.front() += ",ampnet:min_update_frequency=3";
+        o.mesh = data == 2 ? "data=2,pipe=2" : "data=4,pipe=2";
+        o.exchange = exchange;
+        o.microbatches = data * 4;
+        o.batch = data * 4 + 1;
+        o.steps = 4;
+        o.clock = clock;
+        const std::string slow = data == 2 ? "1/2.5" : "1/1.2/1/3";
+        o.cost = real ? "" : "F=1,B=2,U=0.5,latency=0.1,replica=" + slow;
+        o.threads = 2;
+        to.push_back(std::move(o));
+      }
+}
+
 /// Tiny models and awkward sizes: what --all covers.
 std::vector<options> whole_catalog(const options& asked) {
   std::vector<options> result;
@@ -225,6 +263,7 @@ std::vector<options> whole_catalog(const options& asked) {
           result[o].exchange = exchange;
         }
       }
+  add_exchanges_apart(result, asked);
   add_tensor_meshes(result, asked);
   add_sequence_meshes(result, asked);
   add_expert_meshes(result, asked);

@@ -2,8 +2,8 @@
 
 #include "messaging/collective_catalog.hpp"
 
-#include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace troupe {
 
@@ -47,20 +47,54 @@ std::span<const replica_exchange> exchange_catalog() {
       .shares = shared_out::parameters,
       .sum = ring_reduce_scatter(),
       .gather = ring_all_gather()},
+    replica_exchange{.name = "server:async",
+                     .idea = "servers of a share each apply every replica's gradients "
+                             "as they come, and answer with what they hold then",
+                     .updates = update_by::servers},
+    replica_exchange{.name = "server:staleness=1",
+                     .idea = "so, but answer nobody who is more than 1 (or any number "
+                             "of) updates ahead of the slowest",
+                     .updates = update_by::servers,
+                     .staleness = 1},
+    replica_exchange{.name = "hogwild",
+                     .idea = "all update one copy of the parameters in the memory of "
+                             "the process, without locks",
+                     .updates = update_by::itself},
   };
   return all;
 }
 
-const replica_exchange* find_exchange(std::string_view name) {
-  const auto all = exchange_catalog();
-  const auto found = std::ranges::find(all, name, &replica_exchange::name);
-  return found == all.end() ? nullptr : &*found;
+tl::expected<replica_exchange, std::string> parse_exchange(const std::string& text) {
+  const auto equals = text.find('=');
+  for (const auto& known : exchange_catalog()) {
+    if (known.name == text)
+      return known;
+    if (!known.staleness || equals == std::string::npos
+        || known.name.substr(0, known.name.find('=')) != text.substr(0, equals))
+      continue;
+    int bound = -1;
+    const auto* const end = text.data() + text.size();
+    const auto [stop, wrong] = std::from_chars(text.data() + equals + 1, end, bound);
+    if (wrong != std::errc{} || stop != end || bound < 0)
+      return tl::unexpected{text + ": staleness is a whole number of at least 0"};
+    auto result = known;
+    result.name = text.substr(0, equals + 1) + std::to_string(bound);
+    result.staleness = bound;
+    return result;
+  }
+  return tl::unexpected{"there is no exchange '" + text + "'; there are "
+                        + exchange_names()};
+}
+
+std::optional<replica_exchange> find_exchange(const std::string& text) {
+  const auto found = parse_exchange(text);
+  return found ? std::optional{*found} : std::nullopt;
 }
 
 std::string exchange_names() {
   std::string result;
   for (const auto& e : exchange_catalog())
-    result += (result.empty() ? "" : ", ") + std::string{e.name};
+    result += (result.empty() ? "" : ", ") + e.name;
   return result;
 }
 

@@ -2,6 +2,8 @@
 
 #include "messaging/collective_order.hpp"
 
+#include <tl/expected.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -23,15 +25,27 @@ enum class shared_out : std::uint8_t {
 /// What a collective of an exchange is for: to sum gradients, or to gather parameters.
 enum class exchange_step : std::uint8_t { sum, gather };
 
-/// How data replicas keep one model: by which collectives they sum their gradients, and
-/// what each of them holds.
+/// Whose gradients an update is of, and who makes it.
+enum class update_by : std::uint8_t {
+  all,     ///< Of all data replicas', summed, so that their versions are equal.
+  servers, ///< Of one's, by parameter servers with a share each, as its gradients come.
+  itself,  ///< Of one's, by itself, in memory that all write without locks.
+};
+
+/// How data replicas keep one model: by which collectives they sum their gradients and
+/// what each of them holds, or who applies them one by one.
 struct replica_exchange {
-  std::string_view name;
+  std::string name;
   std::string_view idea;
   shared_out shares = shared_out::nothing;
-  collective_order sum; ///< Of gradients: an all_reduce, or a reduce_scatter.
+  /// Of gradients, where updates are of all: an all_reduce, or a reduce_scatter.
+  collective_order sum = {};
   /// Of the parameters that each replica has updated; absent if each updates them all.
   std::optional<collective_order> gather = {};
+  update_by updates = update_by::all;
+  /// How many updates a replica may be ahead of the slowest when servers answer it;
+  /// absent: any number.
+  std::optional<int> staleness = {};
 
   const collective_order& order_of(exchange_step step) const {
     return step == exchange_step::sum ? sum : *gather;
@@ -41,8 +55,12 @@ struct replica_exchange {
 /// Every exchange there is.
 std::span<const replica_exchange> exchange_catalog();
 
-/// Null if there is none of this name.
-const replica_exchange* find_exchange(std::string_view name);
+/// The exchange that a text names, as "ring" or "server:staleness=2". On error says
+/// what was wrong and what is allowed.
+tl::expected<replica_exchange, std::string> parse_exchange(const std::string& text);
+
+/// The same; absent if there is none.
+std::optional<replica_exchange> find_exchange(const std::string& text);
 
 /// "naive, tree, ring, ..."
 std::string exchange_names();

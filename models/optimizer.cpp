@@ -3,6 +3,7 @@
 #include "kernels/optimizers.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <numbers>
 #include <sstream>
@@ -84,30 +85,63 @@ optimizer::optimizer(const optimizer_options& options, const layer_list<float>& 
   }
 }
 
-void optimizer::update(std::int64_t samples, double factor,
-                       const std::vector<const float*>& gradients,
-                       const std::vector<const float*>& from,
-                       const std::vector<float*>& to) {
+optimizer::step optimizer::next_step(std::int64_t samples, double factor) {
   const double rate =
     options_.rate
     * options_.schedule.factor(samples_, samples_ + samples, total_samples_);
   samples_ += samples;
   ++updates_;
-  const auto scale = static_cast<float>(factor / static_cast<double>(samples));
+  return {rate, static_cast<float>(factor / static_cast<double>(samples))};
+}
+
+/// Some values of a part, whose state begins there.
+void optimizer::apply(const step& how, const parameter_part& part, std::int64_t state,
+                      const float* gradient, const float* from, float* to,
+                      std::int64_t n) {
+  const bool decays = part.of_matrix || !options_.decay_only_matrices;
+  const double decay = decays ? options_.weight_decay : 0;
+  if (options_.kind == optimizer_kind::adamw)
+    adamw({how.rate, options_.beta1, options_.beta2, options_.epsilon, decay, updates_},
+          how.scale, gradient, from, to, moments_[0].data() + state,
+          moments_[1].data() + state, n);
+  else
+    sgd({how.rate, options_.momentum, decay}, how.scale, gradient, from, to,
+        options_.momentum != 0 ? moments_[0].data() + state : nullptr, n);
+}
+
+void optimizer::update(std::int64_t samples, double factor,
+                       const std::vector<const float*>& gradients,
+                       const std::vector<const float*>& from,
+                       const std::vector<float*>& to) {
+  const auto how = next_step(samples, factor);
   std::int64_t state = 0;
   for (const auto& p : parts_) {
-    const bool decays = p.of_matrix || !options_.decay_only_matrices;
-    const double decay = decays ? options_.weight_decay : 0;
-    const auto* gradient = gradients[p.bucket] + p.place(gradients_);
-    const auto* before = from[p.bucket] + p.place(parameters_);
-    auto* after = to[p.bucket] + p.place(parameters_);
-    if (options_.kind == optimizer_kind::adamw)
-      adamw({rate, options_.beta1, options_.beta2, options_.epsilon, decay, updates_},
-            scale, gradient, before, after, moments_[0].data() + state,
-            moments_[1].data() + state, p.values());
-    else
-      sgd({rate, options_.momentum, decay}, scale, gradient, before, after,
-          options_.momentum != 0 ? moments_[0].data() + state : nullptr, p.values());
+    apply(how, p, state, gradients[p.bucket] + p.place(gradients_),
+          from[p.bucket] + p.place(parameters_), to[p.bucket] + p.place(parameters_),
+          p.values());
+    state += padded(p.values());
+  }
+}
+
+void optimizer::update_shared(std::int64_t first, std::int64_t samples, double factor,
+                              const std::vector<const float*>& gradients,
+                              const std::vector<float*>& parameters) {
+  constexpr std::int64_t at_once = 64; // few, as others' updates of them are lost
+  samples_ = first;
+  const auto how = next_step(samples, factor);
+  std::int64_t state = 0;
+  for (const auto& p : parts_) {
+    auto* const there = parameters[p.bucket] + p.place(parameters_);
+    const auto* const gradient = gradients[p.bucket] + p.place(gradients_);
+    for (std::int64_t i = 0; i < p.values(); i += at_once) {
+      float here[at_once];
+      const auto n = std::min(at_once, p.values() - i);
+      for (std::int64_t k = 0; k < n; ++k)
+        here[k] = std::atomic_ref{there[i + k]}.load(std::memory_order_relaxed);
+      apply(how, p, state + i, gradient + i, here, here, n);
+      for (std::int64_t k = 0; k < n; ++k)
+        std::atomic_ref{there[i + k]}.store(here[k], std::memory_order_relaxed);
+    }
     state += padded(p.values());
   }
 }

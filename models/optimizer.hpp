@@ -58,12 +58,6 @@ public:
             bucket_share share = {}, bucket_extent gradients = bucket_extent::whole,
             bucket_extent parameters = bucket_extent::whole);
 
-  /// Sums of squares of the gradients in the share, in the model's order.
-  std::vector<double> squares(const std::vector<const float*>& gradients,
-                              bool shards_only = false) const {
-    return squares_of(parts_, gradients, shards_only, gradients_);
-  }
-
   /// One update: in the share, `to` becomes what `from` and the gradient, summed over
   /// `samples` samples, make of it. `to` may be `from`. All have the extents
   /// that the optimizer was made for.
@@ -71,6 +65,13 @@ public:
   void update(std::int64_t samples, double factor,
               const std::vector<const float*>& gradients,
               const std::vector<const float*>& from, const std::vector<float*>& to);
+
+  /// The same of parameters that others update meanwhile, without locks: they are read
+  /// and written by relaxed atomics, a few values at a time.
+  /// \param first samples that all their updates have covered before this one
+  void update_shared(std::int64_t first, std::int64_t samples, double factor,
+                     const std::vector<const float*>& gradients,
+                     const std::vector<float*>& parameters);
 
   /// Samples that all updates so far have covered.
   std::int64_t samples() const { return samples_; }
@@ -84,6 +85,15 @@ public:
                                    bucket_share share = {});
 
 private:
+  /// What all parts of an update have alike.
+  struct step {
+    double rate;
+    float scale;
+  };
+  step next_step(std::int64_t samples, double factor);
+  void apply(const step& how, const parameter_part& part, std::int64_t state,
+             const float* gradient, const float* from, float* to, std::int64_t n);
+
   optimizer_options options_;
   std::vector<parameter_part> parts_;
   bucket_extent gradients_, parameters_;

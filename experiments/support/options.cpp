@@ -157,7 +157,8 @@ void add_run(CLI::App& app, options& o, const program_about& about) {
       "in virtual time: F=1,B=2 in milliseconds, F=1/2/1/1 a stage each; I and "
       "W (B/2 each), U, latency; bandwidth in bytes a second, bytes a message; "
       "bytes of a stage's gradient and in how many buckets replicas exchange it; "
-      "bytes that tensor shards sum and how many sums a forward or backward has")
+      "bytes that tensor shards sum and how many sums a forward or backward has; "
+      "replica=1/2.5, how many times as long each data replica takes")
     ->group(group);
 }
 

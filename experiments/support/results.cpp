@@ -98,6 +98,9 @@ json run_json(const run_account& run) {
       {"experts", r.bytes_moved[4]}}},
     {"weight_versions", r.sums.weight_versions},
     {"staleness", {{"max", r.sums.max_staleness}, {"mean", r.sums.mean_staleness}}},
+    {"exchange_staleness",
+     r.exchange.max.empty() ? json(nullptr)
+                            : json{{"max", r.exchange.max}, {"mean", r.exchange.mean}}},
     {"loss", plan.work ? json(r.loss) : json(nullptr)},
     {"loss_samples", plan.work ? json(r.loss_samples) : json(nullptr)},
     {"evaluation", score_json(run.evaluated)},
@@ -107,7 +110,7 @@ json run_json(const run_account& run) {
   if (r.how == ending::failed) {
     for (const char* unknown :
          {"makespan", "busy", "idle", "bubble", "bubble_ideal", "span_idle",
-          "peak_activations", "weight_versions", "staleness"})
+          "peak_activations", "weight_versions", "staleness", "exchange_staleness"})
       result[unknown] = nullptr;
     result["failure"] = r.failure;
   }

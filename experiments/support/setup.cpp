@@ -272,10 +272,9 @@ tl::expected<run_plan, std::string> plan_of(const options& o, int steps) {
     return problem{mesh.error()};
   if (mesh->stages < 1)
     return problem{"--stages is at least 1"};
-  const auto* const exchange = find_exchange(o.exchange);
-  if (exchange == nullptr)
-    return problem{"there is no exchange '" + o.exchange + "'; there are "
-                   + exchange_names()};
+  const auto exchange = parse_exchange(o.exchange);
+  if (!exchange)
+    return problem{exchange.error()};
   if (o.microbatches % mesh->data != 0)
     return problem{std::to_string(o.microbatches) + " microbatches cannot be shared by "
                    + std::to_string(mesh->data)
@@ -293,7 +292,7 @@ tl::expected<run_plan, std::string> plan_of(const options& o, int steps) {
   plan.tensor = mesh->tensor;
   plan.expert = mesh->expert;
   plan.sequence_parallel = o.sequence_parallel;
-  plan.exchange = exchange;
+  plan.exchange = *exchange;
   return plan;
 }
 
@@ -305,16 +304,16 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
     return problem{"--cost '" + part
                    + "': write F=1,B=2 in milliseconds, one value or one a stage as "
                      "F=1/2/1/1; also I, W, U, latency, bandwidth, bytes, "
-                     "gradient, buckets, tensor and sums"};
+                     "gradient, buckets, tensor, sums and replica"};
   };
   for (const auto& part : split(text, ',')) {
     const auto equals = part.find('=');
     if (equals == std::string::npos)
       return wrong(part);
     const auto key = part.substr(0, equals);
-    constexpr std::array known{"F",        "B",       "I",         "W",
-                               "U",        "latency", "bandwidth", "bytes",
-                               "gradient", "buckets", "tensor",    "sums"};
+    constexpr std::array known{"F",         "B",       "I",      "W",        "U",
+                               "latency",   "bytes",   "tensor", "gradient", "sums",
+                               "bandwidth", "buckets", "replica"};
     if (std::ranges::find(known, key) == known.end() || given.contains(key))
       return wrong(part);
     auto& values = given[key];
@@ -327,7 +326,7 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
     const auto count = static_cast<int>(values.size());
     if (count == 0)
       return wrong(part);
-    if (count != 1 && (key.size() > 1 || count != stages))
+    if (key != "replica" && count != 1 && (key.size() > 1 || count != stages))
       return problem{"--cost " + part + ": give one value, or one for each of the "
                      + std::to_string(stages) + " stages"};
   }
@@ -365,6 +364,7 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
   if (given.contains("buckets") && given.contains("sums")
       && given["buckets"][0] * given["sums"][0] > 10'000)
     return problem{"--cost: buckets times sums is from 1 to 10,000"};
+  result.slowdowns = given["replica"];
   const auto single = [&](const char* key) {
     return given.contains(key) ? given[key][0] : 0.0;
   };
@@ -380,6 +380,16 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
 }
 
 namespace {
+
+/// What is wrong with the slowdowns of data replicas, if anything.
+std::string wrong_slowdowns(const costs& given, const run_plan& plan) {
+  const auto count = static_cast<int>(given.slowdowns.size());
+  if (count == 0 || (count == plan.data && count > 1))
+    return {};
+  return "--cost replica: give one value for each of several data replicas, as "
+         "replica=1/2.5 for two; there are "
+         + std::to_string(plan.data);
+}
 
 /// Why a run could outlast the virtual clock, which counts nanoseconds in 63 bits;
 /// empty if it cannot.
@@ -409,9 +419,12 @@ std::string outlasts_clock(const costs& given, const run_plan& plan) {
   double slowest = travels(message);
   if (plan.tensor > 1) // no sum has more rounds than that
     slowest += 4.0 * plan.tensor * sums * travels(sum);
+  double slowdown = 1;
+  for (const double of_replica : given.slowdowns)
+    slowdown = std::max(slowdown, of_replica);
   for (const auto& values : given.actions.of)
     for (const auto value : values)
-      slowest += static_cast<double>(value);
+      slowest += static_cast<double>(value) * slowdown;
   // No exchange has more rounds than two for each data replica.
   const double exchange =
     plan.data > 1 ? 2.0 * plan.data * buckets * travels(gradient / buckets) : 0;
@@ -432,10 +445,13 @@ tl::expected<setup, std::string> set_up_simulation(const options& o) {
   const auto cost = parse_costs(o.cost, plan->dims.stages);
   if (!cost)
     return problem{cost.error()};
+  if (auto wrong = wrong_slowdowns(*cost, *plan); !wrong.empty())
+    return problem{wrong};
   if (auto wrong = outlasts_clock(*cost, *plan); !wrong.empty())
     return problem{wrong};
+  plan->slowdowns = cost->slowdowns;
   plan->clock = clock_kind::virtual_time;
-  plan->cost = costs_from(cost->actions, plan->tensor, plan->share_of({}).count);
+  plan->cost = costs_from(cost->actions, plan->tensor, plan->state_share_of({}).count);
   plan->link = cost->messages;
   return with_requests({}, o, *plan);
 }
@@ -540,12 +556,15 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
                         .batch = batch,
                         .optimizer = *optimizer,
                         .weights = std::move(weights)};
+  if (auto wrong = wrong_slowdowns(*cost, *plan); !wrong.empty())
+    return problem{wrong};
   if (auto wrong = outlasts_clock(*cost, *plan); !o.cost.empty() && !wrong.empty())
     return problem{wrong};
+  plan->slowdowns = cost->slowdowns;
   plan->clock = *clock;
-  plan->cost = o.cost.empty()
-                 ? costs_by_operations()
-                 : costs_from(cost->actions, plan->tensor, plan->share_of({}).count);
+  plan->cost = o.cost.empty() ? costs_by_operations()
+                              : costs_from(cost->actions, plan->tensor,
+                                           plan->state_share_of({}).count);
   plan->link = cost->messages;
   plan->threads = std::max(threads, 1);
   plan->stall_timeout =

@@ -70,10 +70,7 @@ TEST_CASE("an actor that fails ends the run with its name and reason", "[failure
     plan.work->data, 13, [] { throw std::runtime_error("the disk is on fire"); });
   const auto result = perform(plan);
   CHECK(result.how == ending::failed);
-  // Of chimera's two directions the second one reads that sample.
-  const std::string who =
-    entry.name == "chimera" ? "data_source (replica 1)" : "data_source";
-  CHECK(result.failure == who + ": the disk is on fire");
+  CHECK(result.failure == "data_source: the disk is on fire");
 }
 
 TEST_CASE("a data replica that fails ends a run whose experts wait for it",
@@ -89,7 +86,7 @@ TEST_CASE("a data replica that fails ends a run whose experts wait for it",
     plan.work->data, 13, [] { throw std::runtime_error("the disk is on fire"); });
   const auto result = perform(plan);
   CHECK(result.how == ending::failed);
-  CHECK(result.failure == "data_source (replica 1): the disk is on fire");
+  CHECK(result.failure == "data_source of data replica 1: the disk is on fire");
 }
 
 TEST_CASE("a loss that is not finite ends the run and says where", "[failure]") {

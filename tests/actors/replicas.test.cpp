@@ -23,7 +23,7 @@ const std::vector data_sizes{3};
 const std::vector data_sizes{2, 3, 4};
 #endif
 
-const replica_exchange* exchange_by(const std::string& name) {
+std::optional<replica_exchange> exchange_by(const std::string& name) {
   return find_exchange(name);
 }
 

@@ -88,6 +88,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "bytes_moved",
                                     "weight_versions",
                                     "staleness",
+                                    "exchange_staleness",
                                     "loss",
                                     "loss_samples",
                                     "evaluation",

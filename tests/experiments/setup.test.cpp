@@ -81,6 +81,11 @@ TEST_CASE("a mesh is data replicas and stages", "[setup]") {
   CHECK(plan.ranks() == 6);
   CHECK(plan.dims.microbatches == 4); // of 8, in each data replica
   CHECK(plan.exchange->name == "tree");
+  o.exchange = "server:staleness=3";
+  o.cost = "F=1,replica=1/2.5";
+  const auto uneven = set_up_simulation(o)->runs.front().plan;
+  CHECK(uneven.exchange->staleness == 3);
+  CHECK(uneven.slowdowns == std::vector<double>{1, 2.5});
 }
 
 TEST_CASE("costs that make no sense are refused with what does", "[setup]") {
@@ -143,6 +148,12 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
      "only the layers of gpt"},
     {[](options& o) { o.exchange = "star"; },
      "naive, tree, ring, halving, server, zero1, zero2, zero3"},
+    {[](options& o) { o.exchange = "server:staleness=-1"; }, "at least 0"},
+    {[](options& o) {
+       o.mesh = "data=2", o.exchange = "server:async";
+       o.clock = "virtual", o.cost = "F=1,replica=1/2/3";
+     },
+     "one value for each of several data replicas"},
     {[](options& o) { o.steps = 0; }, "at least 1"},
     {[](options& o) { o.epochs = 1; }, "synthetic data has no end"},
     {[](options& o) { o.split = "2,2"; }, "each of the 4 stages"},

@@ -81,3 +81,29 @@ TEST_CASE("clipping is PyTorch's", "[optimizer]") {
   CHECK(clip_factor(1, 0.5) == 1);
   CHECK(clip_factor(1, 2) == 1 / (2 + 1e-6));
 }
+
+TEST_CASE("an update of shared parameters is an update, to the bit", "[optimizer]") {
+  const layer_list<float> layers{linear_layer<float>("fc", 13, 17, false)};
+  const auto values = static_cast<std::size_t>(layers.front()->bucket());
+  std::vector<float> alone(values), gradient(values);
+  for (std::size_t i = 0; i < values; ++i) {
+    alone[i] = std::sin(static_cast<float>(i));
+    gradient[i] = std::cos(static_cast<float>(3 * i));
+  }
+  auto shared = alone;
+  memory_account account;
+  for (const auto kind : {optimizer_kind::sgd, optimizer_kind::adamw}) {
+    const optimizer_options options{.kind = kind,
+                                    .rate = 0.1,
+                                    .schedule = {.cosine = true},
+                                    .momentum = 0.9,
+                                    .weight_decay = 0.1};
+    optimizer a{options, layers, 100, account}, b{options, layers, 100, account};
+    for (std::int64_t first = 0; first < 30; first += 10) {
+      a.update(10, 0.5, {gradient.data()}, {alone.data()}, {alone.data()});
+      b.update_shared(first, 10, 0.5, {gradient.data()}, {shared.data()});
+    }
+    CHECK(alone == shared);
+    CHECK(b.samples() == 30);
+  }
+}
