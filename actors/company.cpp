@@ -266,15 +266,15 @@ void company::equip_experts() {
         continue;
       auto& resources = rank_of_stage(where);
       exchanges_[index(where)] =
-        std::make_shared<expert_exchange>(*plan_, where, *tensors_[index(where)],
-                                          resources.memory.of(memory_use::passing));
-      const int stashes = pools_of(*plan_, where).stashes;
+        std::make_shared<expert_exchange>(*plan_, where, tensors_[index(where)].get(),
+                                          &resources.memory.of(memory_use::passing));
       for (std::size_t i = 0; i < all.size(); ++i)
         if (plan_->host_of(all[i], where) == where)
-          experts_.push_back(
-            {where, all[i], static_cast<int>(i), on_rank++,
-             std::make_shared<expert_tensors>(*plan_, where, all[i], stashes,
-                                              resources.memory, resources.threads)});
+          experts_.push_back({where, all[i], static_cast<int>(i), on_rank++,
+                              plan_->work ? std::make_shared<expert_tensors>(
+                                *plan_, where, all[i], pools_of(*plan_, where).stashes,
+                                resources.memory, resources.threads)
+                                          : nullptr});
     }
 }
 
@@ -660,11 +660,11 @@ std::string refusal_of_experts(const run_plan& plan) {
     return "expert=" + std::to_string(plan.expert)
            + " does not divide data=" + std::to_string(plan.data)
            + ": experts are spread over so many of the data replicas";
-  if (!plan.work || plan.work->whole.experts.empty())
+  if (plan.work ? plan.work->whole.experts.empty() : plan.expert == 1)
     return plan.expert > 1 ? "expert=" + std::to_string(plan.expert)
                                + " spreads experts, which only the model moe has"
                            : "";
-  if (plan.work->experts.count % plan.expert != 0)
+  if (plan.work && plan.work->experts.count % plan.expert != 0)
     return std::to_string(plan.work->experts.count) + " experts cannot be spread over "
            + std::to_string(plan.expert)
            + " data replicas: each has as many as the others";

@@ -91,7 +91,7 @@ expert_core::expert_core(const run_plan& plan, position where, int expert, int i
     where_(where),
     name_(plan.name_of_expert(expert, where)),
     in_stage_(in_stage),
-    stage_operations_(plan.operations_of(where.stage)),
+    width_(width_of_rows(plan)),
     tensors_(std::move(tensors)),
     inbox_(static_cast<std::size_t>(plan.expert)) {
   // nop
@@ -115,24 +115,31 @@ bool expert_core::take(const mail::rows_to_expert& rows) {
   return true;
 }
 
-// Its share of what the stage's action takes: that counts the work of all its layers'
-// experts. An expert has made both gradients when the input's is asked for.
+/// Of what the forward of its stage takes for the microbatch under way.
+double expert_core::share_of(std::int64_t rows) const {
+  if (!tensors_) // as many from every data replica that it serves
+    return simulated_expert_share;
+  const auto samples = plan_->samples_of(where_.data, pass_.front().what.microbatch);
+  return tensors_->network().operations() * static_cast<double>(rows)
+         / (plan_->operations_of(where_.stage) * static_cast<double>(samples));
+}
+
+// What the stage's action takes counts the work of its layers' experts. An expert has
+// made both gradients when the input's is asked for.
 work expert_core::next_work() {
   const auto& a = pass_.front().what;
-  const auto samples =
-    static_cast<double>(plan_->samples_of(where_.data, a.microbatch));
   const auto rows =
     std::accumulate(pass_.begin(), pass_.end(), std::int64_t{0},
                     [](std::int64_t sum, const auto& part) { return sum + part.rows; });
-  const double all = stage_operations_ * samples;
-  const double share =
-    tensors_->network().operations() * static_cast<double>(rows) / all;
-  work result{.kind = static_cast<int>(a.what),
-              .stage = a.stage,
-              .operations = a.what == op::backward ? 2 * all : all};
-  result.parts.push_back({a.what == op::input_gradient ? 2 * share : share,
-                          [this] { tensors_->compute(pass_); },
-                          {}});
+  work result{.kind = static_cast<int>(a.what), .stage = a.stage};
+  if (tensors_)
+    result.operations =
+      plan_->operations_of(where_.stage) * (a.what == op::backward ? 2 : 1)
+      * static_cast<double>(plan_->samples_of(where_.data, a.microbatch));
+  auto& part = result.parts.emplace_back();
+  part.share = share_of(rows) * (a.what == op::input_gradient ? 2 : 1);
+  if (tensors_)
+    part.run = [this] { tensors_->compute(pass_); };
   return result;
 }
 
@@ -152,14 +159,15 @@ sample expert_core::made() const {
 
 std::vector<mail::rows_from_expert> expert_core::end() {
   std::vector<mail::rows_from_expert> result;
-  for (auto& made : tensors_->results(pass_))
-    result.push_back({in_stage_, std::move(made)});
+  auto made = tensors_ ? tensors_->results(pass_) : std::vector<buffer>(pass_.size());
+  for (auto& one : made)
+    result.push_back({in_stage_, std::move(one)});
   pass_.clear();
   return result;
 }
 
 std::int64_t expert_core::bytes_for(int source) const {
-  return pass_[static_cast<std::size_t>(source)].rows * tensors_->network().input()
+  return pass_[static_cast<std::size_t>(source)].rows * width_
          * std::int64_t{sizeof(float)};
 }
 

@@ -50,6 +50,7 @@ private:
 class expert_core {
 public:
   /// \param in_stage its number among the experts of its stage
+  /// \param tensors null where nothing is computed
   expert_core(const run_plan& plan, position where, int expert, int in_stage,
               std::shared_ptr<expert_tensors> tensors);
 
@@ -76,8 +77,10 @@ private:
   position where_;
   std::string name_;
   int in_stage_;
-  double stage_operations_; ///< Of a sample's forward, its experts' among them.
-  std::shared_ptr<expert_tensors> tensors_;
+  double share_of(std::int64_t rows) const;
+
+  std::int64_t width_;                      ///< Of a row.
+  std::shared_ptr<expert_tensors> tensors_; ///< Null where nothing is computed.
   std::vector<std::optional<mail::rows_to_expert>> inbox_; // by source
   std::vector<mail::rows_to_expert> pass_;                 // when all are here
 };

@@ -15,6 +15,10 @@ int experts_a_layer(const run_plan& plan) {
 
 } // namespace
 
+std::int64_t width_of_rows(const run_plan& plan) {
+  return plan.work ? plan.work->whole.experts.front().what->input() : 1;
+}
+
 expert_sizes sizes_of_expert(const run_plan& plan, int expert) {
   const auto& what = *plan.work->whole.experts[static_cast<std::size_t>(expert)].what;
   const auto& options = plan.work->experts;
@@ -37,16 +41,24 @@ std::int64_t expert_sizes::values(int hosted, int all, int stashes) const {
 }
 
 expert_exchange::expert_exchange(const run_plan& plan, position where,
-                                 stage_tensors& tensors, memory_account& account)
+                                 stage_tensors* tensors, memory_account* account)
   : plan_(&plan),
     where_(where),
-    tensors_(&tensors),
+    tensors_(tensors),
     experts_(plan.experts_of(where.stage)),
-    buckets_(plan.layer_buckets(where)),
-    payloads_("rows to experts of " + plan.name_of(where), 2 * experts_a_layer(plan),
-              sizes_of_expert(plan, experts_.front()).payload, account),
-    width_(sizes_of_expert(plan, experts_.front()).width) {
-  // nop
+    width_(width_of_rows(plan)) {
+  if (tensors_ == nullptr)
+    return;
+  buckets_ = plan.layer_buckets(where);
+  payloads_ = std::make_unique<pool>(
+    "rows to experts of " + plan.name_of(where), 2 * experts_a_layer(plan),
+    sizes_of_expert(plan, experts_.front()).payload, *account);
+}
+
+double expert_exchange::share() const {
+  if (tensors_ == nullptr)
+    return simulated_expert_share;
+  return 1 - tensors_->operations(1) / plan_->operations_of(where_.stage);
 }
 
 bool expert_exchange::is_here(int of_stage) const {
@@ -57,6 +69,8 @@ std::optional<mail::expert_loan>
 expert_exchange::loan_for(int of_stage, const action& a, int version) {
   if (!is_here(of_stage))
     return {};
+  if (tensors_ == nullptr)
+    return mail::expert_loan{{}, {}, version, false};
   const auto number = experts_[static_cast<std::size_t>(of_stage)];
   const auto bucket = static_cast<std::size_t>(
     std::ranges::find(buckets_, number, &layer_bucket::expert) - buckets_.begin());
@@ -65,10 +79,23 @@ expert_exchange::loan_for(int of_stage, const action& a, int version) {
     a.what == op::forward ? buffer{} : tensors_->gradients()[bucket], version, false};
 }
 
+bool expert_exchange::belongs_to(int expert, std::size_t layer) const {
+  return tensors_ == nullptr
+         || plan_->work->whole.experts[static_cast<std::size_t>(expert)].of_layer
+              == layer;
+}
+
+std::int64_t expert_exchange::rows_for(int expert,
+                                       const shard_collective<float>& what) const {
+  if (tensors_ == nullptr)
+    return what.values / static_cast<std::int64_t>(experts_.size());
+  return what
+    .counts[plan_->work->whole.experts[static_cast<std::size_t>(expert)].index];
+}
+
 expert_exchange::messages expert_exchange::begin(const action& a, int version,
                                                  std::size_t layer,
                                                  const shard_collective<float>& what) {
-  const auto& all = plan_->work->whole.experts;
   const bool begins_sum =
     a.what != op::forward && std::ranges::find(sums_begun_, layer) == sums_begun_.end();
   if (begins_sum)
@@ -80,18 +107,17 @@ expert_exchange::messages expert_exchange::begin(const action& a, int version,
   places_.assign(experts_.size(), {});
   std::int64_t place = 0;
   for (std::size_t i = 0; i < experts_.size(); ++i) {
-    const auto& expert = all[static_cast<std::size_t>(experts_[i])];
-    if (expert.of_layer != layer)
+    if (!belongs_to(experts_[i], layer))
       continue;
     const int number = static_cast<int>(i);
-    const std::int64_t rows = what.counts[expert.index];
+    const auto rows = rows_for(experts_[i], what);
     const auto values = rows * width_;
     mail::rows_to_expert message{
       a, where_.data % plan_->expert, rows, {}, loan_for(number, a, version)};
     if (message.loan)
       message.loan->begins_sum = begins_sum;
-    if (rows > 0) {
-      message.payload = payloads_.acquire();
+    if (rows > 0 && payloads_) {
+      message.payload = payloads_->acquire();
       std::copy_n(array_ + place, values, message.payload.data());
     }
     places_[i] = {place, values};
@@ -101,14 +127,14 @@ expert_exchange::messages expert_exchange::begin(const action& a, int version,
     load.dropped -= rows;
     out.emplace_back(number, std::move(message));
   }
-  if (a.what == op::forward)
+  if (a.what == op::forward && tensors_ != nullptr)
     loads_.push_back(std::move(load));
   return out;
 }
 
 void expert_exchange::take(const mail::rows_from_expert& answer) {
   const auto [place, values] = places_[static_cast<std::size_t>(answer.expert)];
-  if (values > 0)
+  if (answer.payload)
     std::copy_n(answer.payload.data(), values, array_ + place);
   std::erase(missing_, answer.expert);
 }

@@ -70,6 +70,8 @@ double run_plan::operations_of(int stage) const {
 
 std::vector<int> run_plan::experts_of(int stage) const {
   std::vector<int> result;
+  for (int e = 0; e < expert && !work && expert > 1; ++e)
+    result.push_back(stage * expert + e);
   if (!work)
     return result;
   const auto s = static_cast<std::size_t>(stage);
@@ -81,6 +83,10 @@ std::vector<int> run_plan::experts_of(int stage) const {
 }
 
 position run_plan::host_of(int number, position p) const {
+  if (!work) {
+    p.data = p.data / expert * expert + number % expert;
+    return p;
+  }
   const auto& all = work->whole.experts;
   const auto& asked = all[static_cast<std::size_t>(number)];
   const auto count =
@@ -90,6 +96,8 @@ position run_plan::host_of(int number, position p) const {
 }
 
 std::string run_plan::name_of_expert(int number, position host) const {
+  if (!work)
+    return "expert " + std::to_string(number % expert) + " with " + name_of(host);
   const auto& asked = work->whole.experts[static_cast<std::size_t>(number)];
   const auto& layer = work->whole.layers[asked.of_layer]->parameters().front().name;
   return "expert " + std::to_string(asked.index) + " of "

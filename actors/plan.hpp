@@ -33,6 +33,7 @@ struct link_cost {
   int buckets = 1;             ///< and in how many pieces they are exchanged.
   double sum_bytes = 0;        ///< What tensor shards sum, where nothing is computed,
   int sums = 2;                ///< and how often in a forward, and in a backward.
+  double expert_bytes = 0; ///< Rows to a stage's experts, where nothing is computed.
 
   nanoseconds of(double message_bytes) const;
 };
@@ -206,7 +207,8 @@ struct run_plan {
   double operations_of(int stage) const;
 
   /// The experts of a stage's layers, in the network's list, and where one of them
-  /// stands for the data replica of a stage.
+  /// stands for the data replica of a stage. Where nothing is computed, a stage has one
+  /// layer with one expert on each of `expert` data replicas.
   std::vector<int> experts_of(int stage) const;
   position host_of(int expert, position p) const;
   std::string name_of_expert(int expert, position host) const;

@@ -74,7 +74,7 @@ void stage_core::begin(const action& a) {
     operations = tensors_->operations(samples) * (a.what == op::backward ? 2 : 1);
   auto pieces = pieces_of(a, version, begins_sum, ends_sum, tells || shares);
   if (experts_) { // the rest of the action's work is theirs
-    const double own = tensors_->operations(1) / plan_->operations_of(where_.stage);
+    const double own = 1 - experts_->share();
     operations /= own;
     for (auto& piece : pieces)
       piece.share *= own;
@@ -104,18 +104,22 @@ pass_pieces<float> stage_core::pieces_of(const action& a, int version, bool begi
 }
 
 /// Equal layers, a bucket each, and equal pieces between which shards sum something, if
-/// there are several: by sequence they gather before a piece and scatter behind it. A
-/// backward begins with the last layer.
+/// there are several: by sequence they gather before a piece and scatter behind it.
+/// Behind the first piece experts are asked. A backward begins with the last layer.
 pass_pieces<float> stage_core::simulated_pieces(op what, bool by_layer) const {
   using kind = shard_collective<float>::kind;
-  const bool meets = plan_->tensor > 1 && what != op::weight_gradient;
+  const bool reads = what != op::weight_gradient; // what others may have to make first
+  const bool meets = plan_->tensor > 1 && reads;
+  const bool asks_experts = experts_ && reads;
   const bool by_sequence = plan_->sequence_parallel;
-  const int sums = meets ? plan_->link.sums : 1;
+  const int sums = meets ? plan_->link.sums : asks_experts ? 2 : 1;
   const int layers = by_layer ? plan_->link.buckets : 1;
   const int count = sums * layers;
   // At least a value to each, so that messages take their latency.
   const auto values = std::max<std::int64_t>(
     std::llround(plan_->link.sum_bytes / sizeof(float)), plan_->tensor);
+  const auto rows = std::max<std::int64_t>(
+    std::llround(plan_->link.expert_bytes / sizeof(float)), plan_->expert);
   pass_pieces<float> result;
   for (int i = 0; i < count; ++i) {
     const int layer = what == op::forward ? i / sums : layers - 1 - i / sums;
@@ -130,6 +134,8 @@ pass_pieces<float> stage_core::simulated_pieces(op what, bool by_layer) const {
     piece.layer = layer;
     if (meets && (i + 1) % layers == 0)
       piece.then = {by_sequence ? kind::scatter : kind::sum, nullptr, values};
+    if (asks_experts && i == 0)
+      piece.then = {kind::experts, nullptr, rows};
     if ((i + 1) % sums == 0)
       piece.completes = {layer};
   }

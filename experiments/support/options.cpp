@@ -158,6 +158,7 @@ void add_run(CLI::App& app, options& o, const program_about& about) {
       "W (B/2 each), U, latency; bandwidth in bytes a second, bytes a message; "
       "bytes of a stage's gradient and in how many buckets replicas exchange it; "
       "bytes that tensor shards sum and how many sums a forward or backward has; "
+      "experts, the bytes of rows that a stage sends them; "
       "replica=1/2.5, how many times as long each data replica takes")
     ->group(group);
 }

@@ -304,16 +304,16 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
     return problem{"--cost '" + part
                    + "': write F=1,B=2 in milliseconds, one value or one a stage as "
                      "F=1/2/1/1; also I, W, U, latency, bandwidth, bytes, "
-                     "gradient, buckets, tensor, sums and replica"};
+                     "gradient, buckets, tensor, sums, experts and replica"};
   };
   for (const auto& part : split(text, ',')) {
     const auto equals = part.find('=');
     if (equals == std::string::npos)
       return wrong(part);
     const auto key = part.substr(0, equals);
-    constexpr std::array known{"F",         "B",       "I",      "W",        "U",
-                               "latency",   "bytes",   "tensor", "gradient", "sums",
-                               "bandwidth", "buckets", "replica"};
+    constexpr std::array known{"F",       "B",         "I",       "W",        "U",
+                               "latency", "bytes",     "tensor",  "gradient", "sums",
+                               "experts", "bandwidth", "buckets", "replica"};
     if (std::ranges::find(known, key) == known.end() || given.contains(key))
       return wrong(part);
     auto& values = given[key];
@@ -375,7 +375,8 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
     .gradient_bytes = single("gradient"),
     .buckets = given.contains("buckets") ? static_cast<int>(single("buckets")) : 1,
     .sum_bytes = single("tensor"),
-    .sums = given.contains("sums") ? static_cast<int>(single("sums")) : 2};
+    .sums = given.contains("sums") ? static_cast<int>(single("sums")) : 2,
+    .expert_bytes = single("experts")};
   return result;
 }
 
@@ -422,6 +423,8 @@ std::string outlasts_clock(const costs& given, const run_plan& plan) {
   double slowdown = 1;
   for (const double of_replica : given.slowdowns)
     slowdown = std::max(slowdown, of_replica);
+  if (plan.expert > 1) // rows go there and come back
+    slowest += 2 * travels(link.expert_bytes + sum) * buckets;
   for (const auto& values : given.actions.of)
     for (const auto value : values)
       slowest += static_cast<double>(value) * slowdown;

@@ -155,6 +155,22 @@ TEST_CASE("an action takes as long as its rows at home and with experts", "[expe
   CHECK(result.sums.busy.front() == result.sums.makespan);
 }
 
+TEST_CASE("simulated rows take their way to experts and back", "[experts]") {
+  // A third of an action is the experts'; of the rows half go to the other rank.
+  const auto makespan_ms = [](int expert, double bytes) {
+    auto plan = tiny::simulation(*find_schedule("gpipe"), {1, 1, 1}, 12, 24);
+    plan.data = 2;
+    plan.expert = expert;
+    plan.exchange = find_exchange("ring");
+    plan.link = {.latency = 100'000, .bytes_per_second = 1e9, .expert_bytes = bytes};
+    const auto result = perform(plan);
+    REQUIRE(result.how == ending::finished);
+    return static_cast<double>(result.sums.makespan) * 1e-6;
+  };
+  const double apart = makespan_ms(1, 2e6);
+  CHECK(std::abs(makespan_ms(2, 2e6) - (apart + 4 * (0.1 + 1))) < 1e-3);
+}
+
 TEST_CASE("an expert says whose rows it waits for, and refuses rows of another pass",
           "[experts]") {
   const auto plan = with_experts(*find_schedule("gpipe"), {2, 4, 1},
