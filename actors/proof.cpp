@@ -228,6 +228,50 @@ std::optional<std::string> first_wrong_access(const run_plan& plan,
   return {};
 }
 
+/// When a stage of a data replica asked for its n-th update, at the earliest: when the
+/// last of its gradients had been made; and when the update had been made.
+struct update_times {
+  nanoseconds asked;
+  nanoseconds made;
+};
+
+std::vector<update_times> update_times_of(const std::vector<sample>& row, int stage) {
+  std::vector<update_times> result;
+  std::vector<nanoseconds> gradients;
+  std::size_t covered = 0;
+  for (const auto& s : row) {
+    if (s.part || s.what.stage != stage || s.what.replica != 0)
+      continue;
+    if (s.what.what == op::update) {
+      covered += static_cast<std::size_t>(s.gradients);
+      result.push_back({gradients.at(covered - 1), s.end});
+    } else if (s.what.what == op::backward || s.what.what == op::weight_gradient) {
+      gradients.push_back(s.end);
+    }
+  }
+  return result;
+}
+
+/// Where the ranks' own clocks say that an answer came before the slowest replica was
+/// near enough: this does not rest on what servers say of themselves.
+std::optional<std::string> first_early_answer(const run_plan& plan, const record& ran) {
+  const auto bound = plan.exchange->staleness;
+  for (int s = 0; s < plan.dims.stages && bound; ++s) {
+    std::vector<std::vector<update_times>> all;
+    for (int d = 0; d < plan.data; ++d)
+      all.push_back(
+        update_times_of(ran[static_cast<std::size_t>(plan.rank_of({d, 0, s}))], s));
+    for (std::size_t d = 0; d < all.size(); ++d)
+      for (auto n = static_cast<std::size_t>(*bound); n < all[d].size(); ++n)
+        for (const auto& other : all)
+          if (all[d][n].made < other[n - static_cast<std::size_t>(*bound)].asked)
+            return "data replica " + std::to_string(d)
+                   + " had the answer to its update " + std::to_string(n) + " of stage "
+                   + std::to_string(s) + " before the slowest could push";
+  }
+  return {};
+}
+
 /// What can be said without the record where updates are of one data replica each: the
 /// versions that it read, and who was answered when.
 proof of_updates_apart(const run_plan& plan, const run_result& result) {
@@ -236,6 +280,8 @@ proof of_updates_apart(const run_plan& plan, const run_result& result) {
     wrong = broken_bound(plan, result.actions);
   if (!wrong)
     wrong = first_wrong_access(plan, result);
+  if (!wrong)
+    wrong = first_early_answer(plan, result.actions);
   return judged(wrong, "versions and answers are the rule's");
 }
 
@@ -292,7 +338,8 @@ std::vector<proof> prove(const run_plan& plan, const run_result& result) {
   }
   const bool has_copies = replicas_of(plan.sch.where) * plan.tensor > 1;
   if (has_copies || (plan.data > 1 && plan.replicas_agree()))
-    proofs.push_back({"replicas", result.odd_stage.empty(),
+    proofs.push_back({plan.replicas_agree() ? "replicas" : "directions",
+                      result.odd_stage.empty(),
                       result.odd_stage.empty()
                         ? "equal to the bit"
                         : result.odd_stage + " has other parameters than replica 0"});

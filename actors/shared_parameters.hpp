@@ -44,7 +44,8 @@ public:
   void update(int data, std::int64_t samples, double factor,
               const std::vector<buffer>& gradients, optimizer* state);
 
-  /// Copies what is there to its place in a data replica's next version.
+  /// Copies what is there to its place in a data replica's next version: when its own
+  /// update has been applied, so all forwards of that version read the same.
   void read(int data, const std::vector<buffer>& to);
 
   /// Copies what is there to its place among the buckets of the network.

@@ -77,6 +77,15 @@ int verify(const options& o, int& runs) {
                    "once, in an order that no record holds: say --clock virtual\n";
       return -1;
     }
+  for (const auto& request : shared->runs)
+    if (const auto& plan = request.plan;
+        (plan.tensor > 1 || plan.expert > 1)
+        && plan.work->optimizer.kind == optimizer_kind::adamw) {
+      std::cerr << "verify: tensor shards and spread experts sum in another order than "
+                   "one device, and adamw makes whole steps of the last bits where a "
+                   "gradient is 0: say --optimizer sgd\n";
+      return -1;
+    }
   int failures = 0;
   for (const auto& request : shared->runs) {
     ++runs;

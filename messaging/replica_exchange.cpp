@@ -22,8 +22,9 @@ std::span<const replica_exchange> exchange_catalog() {
                      .idea = "an all_reduce by recursive halving and doubling",
                      .sum = halving_all_reduce()},
     replica_exchange{.name = "server",
-                     .idea = "each is the parameter server of a share: it gets "
-                             "everyone's gradients of it and answers everyone's pull",
+                     .idea =
+                       "each is the parameter server of a share: it gets "
+                       "everyone's gradients of it and sends everyone what it makes",
                      .shares = shared_out::optimizer_state,
                      .sum = naive_reduce_scatter(),
                      .gather = naive_all_gather()},
@@ -76,7 +77,8 @@ tl::expected<replica_exchange, std::string> parse_exchange(const std::string& te
     const auto* const end = text.data() + text.size();
     const auto [stop, wrong] = std::from_chars(text.data() + equals + 1, end, bound);
     if (wrong != std::errc{} || stop != end || bound < 0)
-      return tl::unexpected{text + ": staleness is a whole number of at least 0"};
+      return tl::unexpected{text
+                            + ": staleness is a whole number from 0 to 2,147,483,647"};
     auto result = known;
     result.name = text.substr(0, equals + 1) + std::to_string(bound);
     result.staleness = bound;
@@ -94,7 +96,8 @@ std::optional<replica_exchange> find_exchange(const std::string& text) {
 std::string exchange_names() {
   std::string result;
   for (const auto& e : exchange_catalog())
-    result += (result.empty() ? "" : ", ") + e.name;
+    result += (result.empty() ? "" : ", ")
+              + (e.staleness ? e.name.substr(0, e.name.find('=')) + "=K" : e.name);
   return result;
 }
 

@@ -73,7 +73,7 @@ public:
                      const std::vector<const float*>& gradients,
                      const std::vector<float*>& parameters);
 
-  /// Samples that all updates so far have covered.
+  /// Samples that all updates have covered up to its own last one.
   std::int64_t samples() const { return samples_; }
 
   /// Values of state for each parameter value: 0 to 2.

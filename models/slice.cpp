@@ -10,7 +10,6 @@ slice<Scalar>::slice(const network<Scalar>& whole, int first, int last, int thre
   : layers_(whole.layers.begin() + first, whole.layers.begin() + last),
     first_(first == 0),
     last_(last == static_cast<int>(whole.layers.size())),
-    reads_tokens_(whole.reads_tokens),
     rows_(whole.rows),
     classes_(whole.classes),
     shard_(whole.shard),

@@ -136,7 +136,6 @@ private:
   layer_list<Scalar> layers_;
   bool first_;
   bool last_;
-  bool reads_tokens_;
   std::int64_t rows_;
   std::int64_t classes_; // of the whole network
   tensor_shard shard_;

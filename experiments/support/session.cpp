@@ -128,7 +128,12 @@ private:
           << (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards"
                                   + (plan.sequence_parallel ? " by sequence, " : ", ")
                               : "")
-          << (plan.data > 1 ? std::to_string(plan.data) + " data replicas, " : "")
+          << (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
+                                + plan.exchange->name + ", "
+                            : "")
+          << (plan.expert > 1
+                ? "experts over " + std::to_string(plan.expert) + " of them, "
+                : "")
           << plan.batches().microbatches << " microbatches, " << plan.dims.steps
           << (plan.dims.steps == 1 ? " step of " : " steps of ") << plan.work->batch
           << " samples\n"

@@ -10,7 +10,8 @@ namespace troupe {
 
 bool needs_modelled_times(const run_plan& plan) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return plan.clock == clock_kind::real && std::min(plan.threads, cores) < plan.ranks();
+  return plan.clock == clock_kind::real && std::min(plan.threads, cores) < plan.ranks()
+         && plan.updates_are_by(update_by::all) && plan.expert == 1;
 }
 
 namespace {

@@ -338,7 +338,7 @@ TEST_CASE("an exchange's parameter is read from its name", "[async]") {
   for (const auto* wrong : {"server:staleness=", "server:staleness=-1",
                             "server:staleness=x", "server:staleness=1.5"})
     CHECK_THAT(parse_exchange(wrong).error(),
-               ContainsSubstring("a whole number of at least 0"));
+               ContainsSubstring("a whole number from 0"));
   for (const auto* wrong : {"server:", "server:staleness", "hogwild=1", ""})
     CHECK_THAT(parse_exchange(wrong).error(),
                ContainsSubstring("there is no exchange"));
