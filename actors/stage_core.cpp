@@ -127,7 +127,8 @@ pass_pieces<float> stage_core::simulated_pieces(op what, bool by_layer) const {
       auto& before = result.emplace_back();
       before.layer = layer;
       before.share = 0;
-      before.then = {kind::gather, nullptr, values};
+      // A backward gathers the norm's output again, beside its gradient.
+      before.then = {kind::gather, nullptr, what == op::forward ? values : 2 * values};
     }
     auto& piece = result.emplace_back();
     piece.share = 1.0 / count;
