@@ -10,6 +10,16 @@
 
 namespace troupe {
 
+namespace {
+
+std::int64_t rows_of(const std::vector<mail::rows_to_expert>& by_source) {
+  return std::accumulate(
+    by_source.begin(), by_source.end(), std::int64_t{0},
+    [](std::int64_t sum, const auto& part) { return sum + part.rows; });
+}
+
+} // namespace
+
 expert_tensors::expert_tensors(const run_plan& plan, position where, int expert,
                                int stashes, rank_memory& memory, team& threads)
   : network_(plan.work->whole.experts[static_cast<std::size_t>(expert)].what),
@@ -41,6 +51,11 @@ void expert_tensors::compute(const std::vector<mail::rows_to_expert>& by_source)
                         return !!part.loan;
                       })->loan;
   const auto most = sizes_.rows * sizes_.sources * sizes_.width;
+  if (rows_of(by_source) == 0) { // only to set the gradients to 0
+    frame<float> f;
+    f.gradients = loan.gradients.data();
+    return network_->weight_gradient(f);
+  }
   auto& stash = held_[a.microbatch];
   if (a.what == op::forward)
     stash = stashes_.acquire();
@@ -90,6 +105,7 @@ expert_core::expert_core(const run_plan& plan, position where, int expert, int i
   : plan_(&plan),
     where_(where),
     name_(plan.name_of_expert(expert, where)),
+    expert_(expert),
     in_stage_(in_stage),
     width_(width_of_rows(plan)),
     tensors_(std::move(tensors)),
@@ -115,6 +131,12 @@ bool expert_core::take(const mail::rows_to_expert& rows) {
   return true;
 }
 
+bool expert_core::idle() const {
+  return std::ranges::all_of(pass_, [](const auto& part) {
+    return part.rows == 0 && !(part.loan && part.loan->begins_sum);
+  });
+}
+
 /// Of what the forward of its stage takes for the microbatch under way.
 double expert_core::share_of(std::int64_t rows) const {
   if (!tensors_) // as many from every data replica that it serves
@@ -128,16 +150,13 @@ double expert_core::share_of(std::int64_t rows) const {
 // made both gradients when the input's is asked for.
 work expert_core::next_work() {
   const auto& a = pass_.front().what;
-  const auto rows =
-    std::accumulate(pass_.begin(), pass_.end(), std::int64_t{0},
-                    [](std::int64_t sum, const auto& part) { return sum + part.rows; });
   work result{.kind = static_cast<int>(a.what), .stage = a.stage};
   if (tensors_)
     result.operations =
       plan_->operations_of(where_.stage) * (a.what == op::backward ? 2 : 1)
       * static_cast<double>(plan_->samples_of(where_.data, a.microbatch));
   auto& part = result.parts.emplace_back();
-  part.share = share_of(rows) * (a.what == op::input_gradient ? 2 : 1);
+  part.share = share_of(rows_of(pass_)) * (a.what == op::input_gradient ? 2 : 1);
   if (tensors_)
     part.run = [this] { tensors_->compute(pass_); };
   return result;
@@ -154,7 +173,8 @@ sample expert_core::made() const {
           .part = true,
           .gradients = 0,
           .stalest = 0,
-          .staleness = 0};
+          .staleness = 0,
+          .expert = expert_};
 }
 
 std::vector<mail::rows_from_expert> expert_core::end() {
@@ -192,27 +212,9 @@ void send(self_pointer self, const Handle& to, Message&& what) {
   tell(self, *self->state.shared.meter, to, std::forward<Message>(what));
 }
 
-void take(self_pointer self, const mail::rows_to_expert& rows) {
-  if (self->state.core->take(rows))
-    send(self, self->state.peers.scheduler, mail::expert_arrived{self->state.on_rank});
-}
-
-void compute(self_pointer self) {
-  auto& state = self->state;
-  state.computer->enqueue(state.core->next_work(),
-                          [meter = state.shared.meter,
-                           me = expert_actor{self}](nanoseconds from, nanoseconds to) {
-                            post(*meter, me, mail::expert_ended{from, to});
-                          });
-}
-
 // What goes to its own rank costs nothing.
-void finish(self_pointer self, const mail::expert_ended& end) {
+void answer(self_pointer self) {
   auto& state = self->state;
-  auto made = state.core->made();
-  made.start = end.start;
-  made.end = end.end;
-  send(self, state.peers.scheduler, mail::expert_done{made});
   std::vector<std::int64_t> bytes;
   for (std::size_t s = 0; s < state.peers.sources.size(); ++s)
     bytes.push_back(state.core->bytes_for(static_cast<int>(s)));
@@ -225,6 +227,32 @@ void finish(self_pointer self, const mail::expert_ended& end) {
       ship(self, state.shared, traffic::experts, bytes[s], *state.to_sources, to,
            std::move(answers[s]));
   }
+}
+
+void take(self_pointer self, const mail::rows_to_expert& rows) {
+  if (!self->state.core->take(rows))
+    return;
+  if (self->state.core->idle())
+    answer(self);
+  else
+    send(self, self->state.peers.scheduler, mail::expert_arrived{self->state.on_rank});
+}
+
+void compute(self_pointer self) {
+  auto& state = self->state;
+  state.computer->enqueue(state.core->next_work(),
+                          [meter = state.shared.meter,
+                           me = expert_actor{self}](nanoseconds from, nanoseconds to) {
+                            post(*meter, me, mail::expert_ended{from, to});
+                          });
+}
+
+void finish(self_pointer self, const mail::expert_ended& end) {
+  auto made = self->state.core->made();
+  made.start = end.start;
+  made.end = end.end;
+  send(self, self->state.peers.scheduler, mail::expert_done{made});
+  answer(self);
 }
 
 } // namespace

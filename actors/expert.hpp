@@ -60,6 +60,10 @@ public:
   /// \throws std::logic_error if a source sends twice, or another pass than the others
   bool take(const mail::rows_to_expert& rows);
 
+  /// Whether no data replica sent it any rows, and it has no gradients to set to 0.
+  /// \pre take() has returned true
+  bool idle() const;
+
   /// The arithmetic of the pass.
   work next_work();
 
@@ -73,12 +77,13 @@ public:
   mail::waiting_for explain() const;
 
 private:
+  double share_of(std::int64_t rows) const;
+
   const run_plan* plan_;
   position where_;
   std::string name_;
+  int expert_; ///< In the network's list.
   int in_stage_;
-  double share_of(std::int64_t rows) const;
-
   std::int64_t width_;                      ///< Of a row.
   std::shared_ptr<expert_tensors> tensors_; ///< Null where nothing is computed.
   std::vector<std::optional<mail::rows_to_expert>> inbox_; // by source

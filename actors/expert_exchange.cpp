@@ -4,17 +4,6 @@
 
 namespace troupe {
 
-namespace {
-
-/// Experts in a layer, all of which get a message in an exchange.
-int experts_a_layer(const run_plan& plan) {
-  const auto& all = plan.work->whole.experts;
-  return static_cast<int>(
-    std::ranges::count(all, all.front().of_layer, &network_expert<float>::of_layer));
-}
-
-} // namespace
-
 std::int64_t width_of_rows(const run_plan& plan) {
   return plan.work ? plan.work->whole.experts.front().what->input() : 1;
 }
@@ -34,10 +23,10 @@ expert_sizes sizes_of_expert(const run_plan& plan, int expert) {
   return result;
 }
 
-std::int64_t expert_sizes::values(int hosted, int all, int stashes) const {
+std::int64_t expert_sizes::values(int hosted, int a_layer, int stashes) const {
   return hosted
            * (stashes * padded(stash) + padded(scratch) + 2 * sources * padded(payload))
-         + 2 * all * padded(payload);
+         + 2 * a_layer * padded(payload);
 }
 
 expert_exchange::expert_exchange(const run_plan& plan, position where,
@@ -51,7 +40,7 @@ expert_exchange::expert_exchange(const run_plan& plan, position where,
     return;
   buckets_ = plan.layer_buckets(where);
   payloads_ = std::make_unique<pool>(
-    "rows to experts of " + plan.name_of(where), 2 * experts_a_layer(plan),
+    "rows to experts of " + plan.name_of(where), 2 * plan.work->experts.count,
     sizes_of_expert(plan, experts_.front()).payload, *account);
 }
 

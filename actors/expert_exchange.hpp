@@ -22,8 +22,9 @@ struct expert_sizes {
   std::int64_t scratch = 0; ///< Of one expert.
   std::int64_t payload = 0; ///< Of one message.
 
-  /// All, for the experts of a stage that stand with it. \param stashes of the stage
-  std::int64_t values(int hosted, int all, int stashes) const;
+  /// All, for the experts of a stage that stand with it.
+  /// \param a_layer experts in a layer \param stashes of the stage
+  std::int64_t values(int hosted, int a_layer, int stashes) const;
 };
 
 /// \param expert in the network's list \pre plan.work

@@ -87,11 +87,8 @@ position run_plan::host_of(int number, position p) const {
     p.data = p.data / expert * expert + number % expert;
     return p;
   }
-  const auto& all = work->whole.experts;
-  const auto& asked = all[static_cast<std::size_t>(number)];
-  const auto count =
-    std::ranges::count(all, asked.of_layer, &network_expert<float>::of_layer);
-  p.data = p.data / expert * expert + asked.index * expert / static_cast<int>(count);
+  const auto& asked = work->whole.experts[static_cast<std::size_t>(number)];
+  p.data = p.data / expert * expert + asked.index * expert / work->experts.count;
   return p;
 }
 

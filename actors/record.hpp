@@ -22,6 +22,7 @@ struct sample {
   int gradients;
   int stalest;
   std::int64_t staleness; ///< Summed over gradients.
+  int expert = -1;        ///< That ran this part, in the network's list; -1: the stage.
 };
 
 /// What every rank ran, in its order.

@@ -100,7 +100,7 @@ stage_pools pools_of(const run_plan& plan, position where) {
       all, [&](int number) { return plan.host_of(number, where) == where; });
     result.experts =
       sizes_of_expert(plan, all.front())
-        .values(static_cast<int>(here), static_cast<int>(all.size()), result.stashes);
+        .values(static_cast<int>(here), work.experts.count, result.stashes);
   }
   result.kept_slots = bounds.split_backward;
   result.kept = sizes.kept;

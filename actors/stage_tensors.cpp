@@ -91,6 +91,7 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
 /// Each takes its part of the layer's whole bucket, and of that its share.
 void stage_tensors::fill_initial(const run_plan& plan) {
   auto& initial = versions_[0];
+  std::vector<float> all; // of one layer
   for (std::size_t i = 0; i < initial.size(); ++i) {
     const auto layer = held_buckets_[i].of_layer;
     if (plan.work->shards.empty() && has_parameters_ == bucket_extent::whole) {
@@ -99,9 +100,11 @@ void stage_tensors::fill_initial(const run_plan& plan) {
     }
     const auto &whole = *plan.work->whole.layers[layer],
                &shard = *held_buckets_[i].what;
-    std::vector<float> all(static_cast<std::size_t>(whole.bucket())),
-      some(static_cast<std::size_t>(shard.bucket()));
-    plan.work->weights(layer, all.data());
+    if (i == 0 || layer != held_buckets_[i - 1].of_layer) {
+      all.assign(static_cast<std::size_t>(whole.bucket()), 0);
+      plan.work->weights(layer, all.data());
+    }
+    std::vector<float> some(static_cast<std::size_t>(shard.bucket()));
     take_shard(whole, shard, all.data(), some.data());
     const auto begin =
       has_parameters_ == bucket_extent::share ? share_.begin(shard.bucket()) : 0;

@@ -31,18 +31,19 @@ void softmax(Scalar* x, int n) {
 }
 
 /// The k most probable experts of one row, and what their outputs are weighted with.
+/// \param order n numbers for its own use
 template <class Scalar>
-void choose(const Scalar* probabilities, int n, int k, std::int32_t* chosen,
-            Scalar* weights) {
+void choose(const Scalar* probabilities, int n, int k, std::int32_t* order,
+            std::int32_t* chosen, Scalar* weights) {
+  std::iota(order, order + n, 0);
+  std::partial_sort(order, order + k, order + n, [&](std::int32_t a, std::int32_t b) {
+    return probabilities[a] != probabilities[b] ? probabilities[a] > probabilities[b]
+                                                : a < b;
+  });
   Scalar sum = 0;
   for (int c = 0; c < k; ++c) {
-    int best = -1;
-    for (int e = 0; e < n; ++e)
-      if (std::find(chosen, chosen + c, e) == chosen + c
-          && (best < 0 || probabilities[e] > probabilities[best]))
-        best = e;
-    chosen[c] = best;
-    weights[c] = probabilities[best];
+    chosen[c] = order[c];
+    weights[c] = probabilities[chosen[c]];
     sum += weights[c];
   }
   for (int c = 0; c < k && k > 1; ++c)
@@ -51,14 +52,10 @@ void choose(const Scalar* probabilities, int n, int k, std::int32_t* chosen,
 
 } // namespace
 
-std::int64_t gate_rule::most(std::int64_t rows) const {
-  return std::min(rows * chosen, std::min(rows, capacity) * experts);
-}
-
 template <class Scalar>
-std::int64_t gate_table<Scalar>::values(std::int64_t rows, const gate_rule& rule) {
-  return padded(rows * rule.experts) + padded(rows * rule.chosen)
-         + 2 * room_of<Scalar>(rows * rule.chosen) + 2 * room_of<Scalar>(rule.experts);
+std::int64_t gate_table<Scalar>::values(std::int64_t rows, int experts, int chosen) {
+  return padded(rows * experts) + padded(rows * chosen)
+         + 2 * room_of<Scalar>(rows * chosen) + 2 * room_of<Scalar>(experts);
 }
 
 template <class Scalar>
@@ -79,18 +76,15 @@ gate_table<Scalar>::gate_table(Scalar* array, std::int64_t r, const gate_rule& b
 }
 
 template <class Scalar>
-std::int64_t gate_table<Scalar>::sent() const {
-  return std::accumulate(counts, counts + rule.experts, std::int64_t{0});
-}
-
-template <class Scalar>
 void top_k_gate<Scalar>::forward(const gate_table<Scalar>& to) {
   const int n = to.rule.experts, k = to.rule.chosen;
+  std::vector<std::int32_t> order(static_cast<std::size_t>(n));
   std::fill_n(to.counts, n, 0);
   std::fill_n(to.first, n, 0);
   for (std::int64_t r = 0; r < to.rows; ++r) {
     softmax(to.probabilities + r * n, n);
-    choose(to.probabilities + r * n, n, k, to.chosen + r * k, to.weights + r * k);
+    choose(to.probabilities + r * n, n, k, order.data(), to.chosen + r * k,
+           to.weights + r * k);
     ++to.first[to.chosen[r * k]];
   }
   for (int c = 0; c < k; ++c) // places within an expert for now

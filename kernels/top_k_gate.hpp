@@ -11,15 +11,12 @@ struct gate_rule {
   int experts;           ///< n
   int chosen;            ///< k, experts a row
   std::int64_t capacity; ///< Rows that an expert takes; more are dropped.
-
-  /// The most of R rows that are on their way to experts, counted once an expert.
-  std::int64_t most(std::int64_t rows) const;
 };
 
-/// What a gate says of R rows, in an array of `values(R, rule)` of the caller's.
+/// What a gate says of R rows, in an array of `values(R, n, k)` of the caller's.
 template <class Scalar>
 struct gate_table {
-  static std::int64_t values(std::int64_t rows, const gate_rule& rule);
+  static std::int64_t values(std::int64_t rows, int experts, int chosen);
 
   gate_table(Scalar* array, std::int64_t rows, const gate_rule& rule);
 
@@ -33,12 +30,6 @@ struct gate_table {
   std::int32_t* places;
   std::int32_t* counts; ///< (n): rows on their way to each expert.
   std::int32_t* first;  ///< (n): rows whose first choice it is, dropped or not.
-
-  /// Rows on their way to all experts.
-  std::int64_t sent() const;
-
-  /// Choices that found their expert full.
-  std::int64_t dropped() const { return rows * rule.chosen - sent(); }
 };
 
 /// Routes each row to the k experts that a softmax over its logits finds most probable.

@@ -137,20 +137,27 @@ private:
 
   std::int64_t rows(const frame<Scalar>& f) const { return f.samples * length_; }
 
-  gate_rule rule(std::int64_t samples) const {
-    return {options_.count, options_.chosen, options_.capacity_of(samples * length_)};
+  gate_rule rule(const frame<Scalar>& f) const {
+    return {options_.count, options_.chosen,
+            f.first < 0 ? rows(f) : options_.capacity_of(rows(f))};
   }
+
+  std::int64_t table_values(std::int64_t rows) const {
+    return gate_table<Scalar>::values(rows, options_.count, options_.chosen);
+  }
+
+  /// M, whatever the capacity.
+  std::int64_t most(std::int64_t rows) const { return rows * options_.chosen; }
 
   /// Where what the backward needs lies in `saved`.
   struct saved_parts {
     saved_parts(const moe_half& half, std::int64_t samples) {
       const auto count = samples * half.length_;
-      const auto gate = half.rule(samples);
-      most = gate.most(count);
+      most = half.most(count);
       mean = normed + padded(count * half.width_);
       rstd = mean + padded(count);
       table = rstd + padded(count);
-      rows = table + gate_table<Scalar>::values(count, gate);
+      rows = table + half.table_values(count);
       inputs = rows + padded(most * half.width_);
       experts = inputs + (half.at_home_ ? padded(most * half.width_) : 0);
       shared = experts + half.of_experts(&layer_sizes::saved, most);
@@ -171,8 +178,7 @@ private:
   struct kept_parts {
     kept_parts(const moe_half& half, std::int64_t samples) {
       const auto count = samples * half.length_;
-      const auto gate = half.rule(samples);
-      const auto most = gate.most(count);
+      const auto most = half.most(count);
       drows = dnormed + padded(count * half.width_);
       dinputs = drows + padded(most * half.width_);
       dweights = dinputs + (half.at_home_ ? padded(most * half.width_) : 0);
@@ -202,7 +208,7 @@ private:
   }
 
   gate_table<Scalar> table(const frame<Scalar>& f) const {
-    return {f.saved + saved_parts{*this, f.samples}.table, rows(f), rule(f.samples)};
+    return {f.saved + saved_parts{*this, f.samples}.table, rows(f), rule(f)};
   }
 
   /// An expert at home, at its rows.
@@ -328,8 +334,11 @@ private:
 } // namespace
 
 std::int64_t expert_options::capacity_of(std::int64_t rows) const {
-  const double even = static_cast<double>(rows) * chosen / static_cast<double>(count);
-  return std::min(rows, static_cast<std::int64_t>(std::ceil(capacity * even)));
+  const double room =
+    capacity * static_cast<double>(rows) * chosen / static_cast<double>(count);
+  if (room >= static_cast<double>(rows))
+    return rows;
+  return static_cast<std::int64_t>(std::ceil(room * (1 - 1e-12))); // not for rounding
 }
 
 template <class Scalar>

@@ -21,7 +21,8 @@ struct expert_options {
   bool shared = false;    ///< One more expert, which all tokens have.
   std::uint64_t seed = 1; ///< Of the noise.
 
-  /// Rows that an expert takes of `rows` of a microbatch, rounded up.
+  /// Rows that an expert takes of `rows` of a microbatch, rounded up. In an evaluation
+  /// it takes all, so that what is evaluated does not depend on the batch.
   std::int64_t capacity_of(std::int64_t rows) const;
 };
 

@@ -64,6 +64,15 @@ TEST_CASE("experts train what one device would", "[experts]") {
   CHECK(result.late_allocations == 0);
 }
 
+TEST_CASE("experts of several layers of a stage train what one device would",
+          "[experts]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  check_proofs(with_experts(*find_schedule("gpipe"), {1, 4, 3}, clock, {.count = 6}));
+  // Three of each expert, whose gradients are summed; most experts get no rows.
+  check_proofs(with_experts(*find_schedule("gpipe"), {1, 2, 3}, clock, {.count = 24}, 6,
+                            2, "tree"));
+}
+
 TEST_CASE("experts on several ranks train what one device would", "[experts]") {
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
   const auto* const name = GENERATE("1f1b", "chimera", "pipedream");

@@ -44,6 +44,7 @@ struct layer_run {
 
   frame<double> as_frame(double beta = 0) {
     return {.samples = samples,
+            .first = 0,
             .tokens = tokens.data(),
             .x = x.data(),
             .y = y.data(),
