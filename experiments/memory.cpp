@@ -154,6 +154,8 @@ int memory(const options& o) {
   output_files files{o};
   if (const auto wrong = files.refusal(); !wrong.empty())
     return complain(wrong, 2);
+  if (o.model == "moe")
+    return complain("ZeRO's formulas know no experts: name another model than moe", 2);
   std::vector<account_of_run> runs;
   for (const auto& exchange : exchange_catalog()) {
     if (exchange.shares == shared_out::nothing ? exchange.name != "ring"
@@ -205,6 +207,7 @@ int main(int argc, char** argv) {
     .description = "Measures in a short run what each rank holds for parameters, "
                    "gradients, optimizer state and activations, and what data replicas "
                    "send each other, under each level of ZeRO, beside its formulas.",
+    .names_exchange = false,
     .keeps = false,
     .tells = true,
     .defaults = {.schedules = {"1f1b"},

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iostream>
 #include <new>
@@ -59,7 +60,10 @@ void add_experts(CLI::App& app, options& o) {
                 "of an expert, over its even share of a microbatch's tokens; those "
                 "that find it full are dropped")
     ->group(group);
-  app.add_option("--balance", o.balance, "weight of the load-balancing loss")
+  app
+    .add_option("--balance", o.balance,
+                "weight of the load-balancing loss, which what is told as loss leaves "
+                "out")
     ->group(group);
   app
     .add_option("--gate-noise", o.gate_noise,
@@ -95,10 +99,11 @@ void add_schedule(CLI::App& app, options& o, const program_about& about) {
               "tensor shards also share out the positions of each sequence where they "
               "would all compute the same: in norms, residuals and between stages")
     ->group(group);
-  app
-    .add_option("--exchange", o.exchange,
-                "how data replicas keep one model: " + exchange_names())
-    ->group(group);
+  if (about.names_exchange)
+    app
+      .add_option("--exchange", o.exchange,
+                  "how data replicas keep one model: " + exchange_names())
+      ->group(group);
   app.add_option("--steps", o.steps, "batches")->group(group);
   if (!trains)
     return;
@@ -301,6 +306,15 @@ std::optional<options> parse(const program_about& about, int argc,
     exit_code = 2;
     return {};
   }
+  const auto given = [&app](const char* name) {
+    const auto* const option = app.get_option_no_throw(name);
+    return option != nullptr && option->count() > 0;
+  };
+  o.names_exchange = given("--exchange");
+  o.names_experts =
+    std::ranges::any_of(std::array{"--experts", "--gate", "--top-k", "--capacity",
+                                   "--balance", "--gate-noise", "--shared-expert"},
+                        given);
   o.command = {about.name};
   o.command.insert(o.command.end(), argv + 1, argv + argc);
   return o;

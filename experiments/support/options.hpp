@@ -25,6 +25,7 @@ struct options {
   std::optional<double> balance;
   double gate_noise = 0;
   bool shared_expert = false;
+  bool names_experts = false; ///< Whether any of these was said.
   std::string data = "synthetic";
   std::optional<std::int64_t> batch;
   std::string init;
@@ -36,6 +37,7 @@ struct options {
   std::string mesh; ///< "data=2,pipe=4"; pipe is stages.
   bool sequence_parallel = false;
   std::string exchange = "ring"; ///< Of gradients between data replicas.
+  bool names_exchange = false;   ///< Whether that was said.
   int microbatches = 8;
   int steps = 100;
   std::optional<double> epochs;
@@ -87,12 +89,13 @@ struct options {
 struct program_about {
   std::string name;
   std::string description;
-  bool trains = true;    ///< Has a model, data and an optimizer.
-  bool draws = false;    ///< Has --print.
-  bool has_all = false;  ///< Has --all.
-  bool keeps = true;     ///< Has --save, --evaluate-every and --report.
-  bool measures = false; ///< Chooses schedules, stages and steps itself.
-  bool tells = false;    ///< Has --json, though it keeps nothing else.
+  bool trains = true;         ///< Has a model, data and an optimizer.
+  bool draws = false;         ///< Has --print.
+  bool has_all = false;       ///< Has --all.
+  bool names_exchange = true; ///< Has --exchange, if it has --mesh.
+  bool keeps = true;          ///< Has --save, --evaluate-every and --report.
+  bool measures = false;      ///< Chooses schedules, stages and steps itself.
+  bool tells = false;         ///< Has --json, though it keeps nothing else.
   /// Runs collectives and nothing else: has --ranks, --bytes and the like.
   bool exchanges = false;
   options defaults = {};

@@ -290,6 +290,17 @@ std::string results_table(const setup& shared, const std::vector<run_account>& r
     result += "\nmakespan, idle and bubble are modelled: laid out from the measured "
               "cost of each action with one\ndevice a rank, as there are fewer cores "
               "than ranks; samples/s is the wall's";
+  std::string exchange;
+  for (const auto& run : runs)
+    if (const auto& of = run.result.exchange; !of.max.empty())
+      exchange += (exchange.empty() ? "" : "; ") + run.request->text + ": "
+                  + largest(of.max)
+                  + text(*std::ranges::max_element(of.mean), " (%.2f)");
+  if (!exchange.empty())
+    result +=
+      "\nupdates of others between what a data replica read and its own, of the "
+      "stalest update (mean of its\nstage): "
+      + exchange;
   std::string experts;
   for (const auto& run : runs)
     if (!run.result.loads.of.empty())

@@ -275,6 +275,9 @@ tl::expected<run_plan, std::string> plan_of(const options& o, int steps) {
   const auto exchange = parse_exchange(o.exchange);
   if (!exchange)
     return problem{exchange.error()};
+  if (o.names_exchange && mesh->data == 1)
+    return problem{
+      "--exchange is between data replicas: say --mesh data=2 or more too"};
   if (o.microbatches % mesh->data != 0)
     return problem{std::to_string(o.microbatches) + " microbatches cannot be shared by "
                    + std::to_string(mesh->data)
@@ -463,6 +466,9 @@ namespace {
 
 /// What --gate says, and what goes before it.
 tl::expected<expert_options, std::string> experts_of(const options& o) {
+  if (o.model != "moe" && o.names_experts)
+    return problem{"only the model moe has experts: say --model moe, or nothing of "
+                   "experts and their gate"};
   if (o.gate != "switch" && o.gate != "gshard")
     return problem{"there is no gate '" + o.gate + "'; there are switch and gshard"};
   const bool two = o.gate == "gshard";

@@ -104,6 +104,11 @@ private:
       args["replica"] = pipeline_of(rank, s.what) / plan_.tensor;
     if (plan_.tensor > 1)
       args["tensor shard"] = rank % plan_.tensor;
+    if (s.expert >= 0) {
+      const int data = plan_.hosted_by(rank).front().data;
+      args["expert"] =
+        plan_.name_of_expert(s.expert, {data, s.what.replica, s.what.stage});
+    }
     if (s.what.what == op::update) {
       args["gradients"] = s.gradients;
       args["staleness"] = s.stalest;
@@ -111,7 +116,7 @@ private:
     events_.push_back({{"ph", "X"},
                        {"pid", 0},
                        {"tid", rank},
-                       {"name", to_string(s.what)},
+                       {"name", to_string(s.what) + (s.expert < 0 ? "" : " (expert)")},
                        {"cat", std::string{letter_of(s.what.what)}},
                        {"cname", colour_of(s.what.what)},
                        {"ts", microseconds(s.start)},

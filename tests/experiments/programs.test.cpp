@@ -62,8 +62,7 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
     "collectives --operation send --algorithm ring", "collectives --bandwidth -1",
     "collectives --json /nowhere/r.json", "memory --schedules gpipe,1f1b",
     "memory --mesh tensor=3", "simulate --sequence-parallel",
-    "memory --json /nowhere/r.json",
-    "compare --mesh data=2 --exchange zero4",
+    "memory --json /nowhere/r.json", "compare --mesh data=2 --exchange zero4",
     "verify --mesh data=2 --schedule 1f1b --exchange hogwild",
     "compare --mesh data=2 --exchange server:staleness=x",
     "verify --schedule 2bw --microbatches 2");

@@ -146,9 +146,11 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
        o.mesh = "tensor=2", o.model = "lenet", o.sequence_parallel = true;
      },
      "only the layers of gpt"},
+    {[](options& o) { o.names_exchange = true; }, "say --mesh data=2"},
+    {[](options& o) { o.names_experts = true; }, "say --model moe"},
     {[](options& o) { o.exchange = "star"; },
      "naive, tree, ring, halving, server, zero1, zero2, zero3"},
-    {[](options& o) { o.exchange = "server:staleness=-1"; }, "at least 0"},
+    {[](options& o) { o.exchange = "server:staleness=-1"; }, "from 0 to"},
     {[](options& o) {
        o.mesh = "data=2", o.exchange = "server:async";
        o.clock = "virtual", o.cost = "F=1,replica=1/2/3";
