@@ -4,6 +4,7 @@
 #include "actors/proof.hpp"
 #include "actors/replay.hpp"
 #include "actors/stage_pools.hpp"
+#include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -89,29 +90,6 @@ int furthest_ahead(const run_plan& plan, const run_result& result) {
   }
   return most;
 }
-
-/// Fails at a sample.
-class broken_data : public data_set {
-public:
-  broken_data(std::shared_ptr<const data_set> good, std::int64_t last)
-    : good_(std::move(good)), last_(last) {
-    // nop
-  }
-
-  void training(std::int64_t index, const sample_view& to) const override {
-    if (index == last_)
-      throw std::runtime_error("sample " + std::to_string(index) + " is gone");
-    good_->training(index, to);
-  }
-
-  std::int64_t evaluation_size() const override { return 0; }
-  void evaluation(std::int64_t, const sample_view&) const override {}
-  std::string description() const override { return "broken"; }
-
-private:
-  std::shared_ptr<const data_set> good_;
-  std::int64_t last_;
-};
 
 } // namespace
 
@@ -248,7 +226,8 @@ TEST_CASE("a failure ends a run whose replicas wait for one another", "[async]")
     GENERATE("server:staleness=0", "server:staleness=1", "server:async", "ring");
   auto plan = learning("1f1b", {2, 4, 40}, clock, 3, exchange);
   SECTION("of a data replica's data") {
-    plan.work->data = std::make_shared<broken_data>(plan.work->data, 5);
+    plan.work->data = std::make_shared<tiny::brittle_data>(
+      plan.work->data, 5, [] { throw std::runtime_error("sample 5 is gone"); });
     const auto result = perform(plan);
     CHECK(result.how == ending::failed);
     CHECK(result.failure == "data_source of data replica 1: sample 5 is gone");

@@ -4,6 +4,7 @@
 #include "actors/stall.hpp"
 #include "schedules/check.hpp"
 #include "schedules/program.hpp"
+#include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -19,31 +20,6 @@ using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-/// A data set to which something happens at a sample.
-class brittle_data : public data_set {
-public:
-  brittle_data(std::shared_ptr<const data_set> good, std::int64_t until,
-               std::function<void()> happens)
-    : good_(std::move(good)), until_(until), happens_(std::move(happens)) {
-    // nop
-  }
-
-  void training(std::int64_t index, const sample_view& to) const override {
-    if (index == until_)
-      happens_();
-    good_->training(index, to);
-  }
-
-  std::int64_t evaluation_size() const override { return 0; }
-  void evaluation(std::int64_t, const sample_view&) const override {}
-  std::string description() const override { return "brittle"; }
-
-private:
-  std::shared_ptr<const data_set> good_;
-  std::int64_t until_;
-  std::function<void()> happens_;
-};
 
 /// Two ranks that each wait for what the other does next.
 schedule deadlocked() {
@@ -66,7 +42,7 @@ TEST_CASE("an actor that fails ends the run with its name and reason", "[failure
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
   const auto& entry = GENERATE(from_range(catalog()));
   auto plan = tiny::training_of(*find_schedule(entry.name), {4, 4, 3}, clock);
-  plan.work->data = std::make_shared<brittle_data>(
+  plan.work->data = std::make_shared<tiny::brittle_data>(
     plan.work->data, 13, [] { throw std::runtime_error("the disk is on fire"); });
   const auto result = perform(plan);
   CHECK(result.how == ending::failed);
@@ -82,7 +58,7 @@ TEST_CASE("a data replica that fails ends a run whose experts wait for it",
   plan.exchange = find_exchange("ring");
   plan.work->shards = {make_without_experts<float>(model)};
   plan.work->experts = model.experts;
-  plan.work->data = std::make_shared<brittle_data>(
+  plan.work->data = std::make_shared<tiny::brittle_data>(
     plan.work->data, 13, [] { throw std::runtime_error("the disk is on fire"); });
   const auto result = perform(plan);
   CHECK(result.how == ending::failed);
@@ -161,8 +137,8 @@ TEST_CASE("an update that has begun and was not made leaves the version before i
     std::atomic<bool> interrupted = false;
     plan.interrupted = &interrupted;
     plan.keep_weights = true;
-    plan.work->data = std::make_shared<brittle_data>(plan.work->data, sample,
-                                                     [&] { interrupted = true; });
+    plan.work->data = std::make_shared<tiny::brittle_data>(plan.work->data, sample,
+                                                           [&] { interrupted = true; });
     const auto result = perform(plan);
     REQUIRE(result.how == ending::interrupted);
     for (const auto& bucket : result.parameters)

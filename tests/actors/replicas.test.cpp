@@ -3,6 +3,7 @@
 #include "actors/proof.hpp"
 #include "actors/stage_pools.hpp"
 #include "messaging/collective_catalog.hpp"
+#include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -63,29 +64,6 @@ double makespan_ms(double exchange_ms, int buckets, int data = 2,
   REQUIRE(result.how == ending::finished);
   return static_cast<double>(result.sums.makespan) * 1e-6;
 }
-
-/// Training data that cannot be read from some sample on.
-class broken_data : public data_set {
-public:
-  broken_data(std::shared_ptr<const data_set> good, std::int64_t first)
-    : good_(std::move(good)), first_(first) {
-    // nop
-  }
-
-  void training(std::int64_t index, const sample_view& to) const override {
-    if (index >= first_)
-      throw std::runtime_error("sample " + std::to_string(index) + " is gone");
-    good_->training(index, to);
-  }
-
-  std::int64_t evaluation_size() const override { return 0; }
-  void evaluation(std::int64_t, const sample_view&) const override {}
-  std::string description() const override { return "broken"; }
-
-private:
-  std::shared_ptr<const data_set> good_;
-  std::int64_t first_;
-};
 
 } // namespace
 
@@ -187,7 +165,8 @@ TEST_CASE("a data replica that fails ends the run with its reason", "[replicas]"
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
   auto plan =
     replicated(tiny::training_of(*find_schedule("1f1b"), {2, 4, 4}, clock), 3);
-  plan.work->data = std::make_shared<broken_data>(plan.work->data, 11);
+  plan.work->data = std::make_shared<tiny::brittle_data>(
+    plan.work->data, 11, [] { throw std::runtime_error("sample 11 is gone"); });
   const auto result = perform(plan);
   CHECK(result.how == ending::failed);
   CHECK_THAT(result.failure, Catch::Matchers::ContainsSubstring("sample 1")

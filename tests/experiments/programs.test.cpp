@@ -281,21 +281,30 @@ TEST_CASE("by sequence stages send a share each, and results say so", "[programs
 
 TEST_CASE("weights saved under one mesh load under any other", "[programs]") {
   temporary_folder folder;
-  const std::string here = " --quiet --evaluate-samples 10" + tiny;
-  const auto first =
-    run_program_in(folder, "train --mesh data=2,pipe=2,tensor=2 --exchange zero3 "
-                           "--schedule 1f1b --steps 2 --save a.safetensors"
-                             + here);
-  INFO(first.err);
-  REQUIRE(first.exit_code == 0);
-  const auto* const mesh = GENERATE(
-    "pipe=1", "pipe=1,tensor=2", "pipe=2,tensor=2 --sequence-parallel",
-    "data=4,pipe=2 --exchange zero1", "data=2,pipe=2,tensor=2 --exchange zero2");
-  const auto second = run_program_in(
-    folder, "train --init a.safetensors --lr 0 --steps 1 --save b.safetensors --mesh "
-              + std::string{mesh} + here);
-  INFO(second.err);
-  REQUIRE(second.exit_code == 0);
+  const auto train = [&](const std::string& how) {
+    const auto ran = run_program_in(
+      folder, "train --quiet --evaluate-samples 10 --mesh " + how + tiny);
+    INFO(ran.err);
+    REQUIRE(ran.exit_code == 0);
+  };
+  const std::string save = " --schedule 1f1b --steps 2 --save a.safetensors";
+  const std::string load =
+    " --init a.safetensors --lr 0 --steps 1 --save b.safetensors";
+  SECTION("of gpt") {
+    train("data=2,pipe=2,tensor=2 --exchange zero3" + save);
+    const std::string mesh = GENERATE(
+      "pipe=1", "pipe=1,tensor=2", "pipe=2,tensor=2 --sequence-parallel",
+      "data=4,pipe=2 --exchange zero1", "data=2,pipe=2,tensor=2 --exchange zero2",
+      "data=2,pipe=2 --exchange server:async");
+    train(mesh + load);
+  }
+  SECTION("of moe") {
+    const std::string moe = " --model moe --experts 4";
+    train("data=2,pipe=2,expert=2" + moe + save);
+    const std::string mesh =
+      GENERATE("pipe=1", "data=4,pipe=2,expert=4", "data=2,pipe=1 --exchange zero1");
+    train(mesh + moe + load);
+  }
   CHECK((content_of(folder.path() / "a.safetensors")
          == content_of(folder.path() / "b.safetensors")));
 }
