@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/company.hpp"
-#include "actors/costs.hpp"
+#include "experiments/support/cost_options.hpp"
 #include "experiments/support/options.hpp"
 #include "models/evaluation.hpp"
 
@@ -44,15 +44,5 @@ struct mesh_options {
   int expert = 1;
 };
 tl::expected<mesh_options, std::string> parse_mesh(const std::string& text, int stages);
-
-/// A table of costs from "F=1,B=2/2/3/3,latency=0.5", in milliseconds; bandwidth in
-/// bytes a second, bytes a message. B is 2F unless given (I + W if those are), I and W
-/// are B/2. Data replicas take so many times as long: "replica=1/1/2.5".
-struct costs {
-  cost_table actions;
-  link_cost messages;
-  std::vector<double> slowdowns;
-};
-tl::expected<costs, std::string> parse_costs(const std::string& text, int stages);
 
 } // namespace troupe

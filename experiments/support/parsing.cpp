@@ -1,0 +1,28 @@
+#include "experiments/support/parsing.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+namespace troupe {
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::stringstream stream{text};
+  for (std::string part; std::getline(stream, part, separator);)
+    parts.push_back(part);
+  if (!text.empty() && text.back() == separator)
+    parts.emplace_back();
+  return parts;
+}
+
+std::optional<double> number(const std::string& text) {
+  double value = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [stop, failed] = std::from_chars(text.data(), end, value);
+  if (failed != std::errc{} || stop != end || !std::isfinite(value) || value < 0)
+    return {};
+  return value;
+}
+
+} // namespace troupe
