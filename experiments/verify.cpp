@@ -134,7 +134,7 @@ void add_tensor_meshes(std::vector<options>& to, const options& asked) {
         }
 }
 
-/// The same meshes by sequence, in shorter runs, without pipedream.
+/// The same meshes by sequence, without pipedream, and in real time in shorter runs.
 void add_sequence_meshes(std::vector<options>& to, const options& asked) {
   std::vector<options> all;
   add_tensor_meshes(all, asked);
@@ -143,7 +143,7 @@ void add_sequence_meshes(std::vector<options>& to, const options& asked) {
       continue;
     o.sequence_parallel = true;
     o.length = 12; // a multiple of every number of shards
-    o.steps = 2;
+    o.steps = o.clock == "virtual" ? 10 : 2;
     to.push_back(std::move(o));
   }
 }
@@ -175,7 +175,7 @@ void add_expert_meshes(std::vector<options>& to, const options& asked) {
           o.microbatches = 4 * data;
           o.batch = 4 * data + 1;
           o.optimizer = "sgd";
-          o.steps = 5;
+          o.steps = 10;
           o.clock = clock;
           o.threads = 2;
           to.push_back(std::move(o));

@@ -76,8 +76,12 @@ TEST_CASE("experts of several layers of a stage train what one device would",
 TEST_CASE("experts on several ranks train what one device would", "[experts]") {
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
   const auto* const name = GENERATE("1f1b", "chimera", "pipedream");
+#ifdef TROUPE_SANITIZED
+  const auto [data, expert] = std::pair{4, 2};
+#else
   const auto [data, expert] =
     GENERATE(std::pair{2, 1}, std::pair{2, 2}, std::pair{4, 2}, std::pair{4, 4});
+#endif
   const expert_options experts{.count = 4, .chosen = 2, .capacity = 1, .shared = true};
   auto plan =
     with_experts(*find_schedule(name), {2, 4, 3}, clock, experts, data, expert);
