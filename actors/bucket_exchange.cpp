@@ -81,10 +81,11 @@ bucket_exchange::note(int instance, std::vector<collective_message> out) {
   return out;
 }
 
-int bucket_exchange::receiver_of(const collective_message& message) const {
-  const auto bucket = (message.instance - first_instance_) % buckets();
+/// Those who share experts out sum each of them in groups of their own.
+int bucket_exchange::replica_of(int instance, int member) const {
+  const auto bucket = (instance - first_instance_) % buckets();
   const auto& group = groups_[static_cast<std::size_t>(bucket)];
-  return message.to * group.apart + replica_ % group.apart;
+  return member * group.apart + replica_ % group.apart;
 }
 
 void bucket_exchange::next_update() {

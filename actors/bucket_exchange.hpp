@@ -39,7 +39,9 @@ public:
   std::vector<collective_message> begin(int bucket, float* values);
 
   /// The data replica that a message of it is for.
-  int receiver_of(const collective_message& message) const;
+  int receiver_of(const collective_message& message) const {
+    return replica_of(message.instance, message.to);
+  }
 
   /// Whether a message belongs to it.
   bool owns(const collective_message& message) const;
@@ -55,9 +57,14 @@ public:
   void next_update();
 
   /// The data replica without whose message it cannot go on; absent if it need not.
-  std::optional<int> waits_for() const { return under_way_.waits_for(); }
+  std::optional<int> waits_for() const {
+    const auto missing = under_way_.waits_for();
+    return missing ? std::optional{replica_of(missing->instance, missing->from)}
+                   : std::nullopt;
+  }
 
 private:
+  int replica_of(int instance, int member) const;
   std::vector<collective_message> note(int instance,
                                        std::vector<collective_message> out);
 

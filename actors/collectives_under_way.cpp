@@ -35,10 +35,10 @@ void collectives_under_way::end_if_done(int instance) {
     running_.erase(c);
 }
 
-std::optional<int> collectives_under_way::waits_for() const {
+std::optional<collectives_under_way::missing> collectives_under_way::waits_for() const {
   for (const auto& [instance, c] : running_)
-    if (const auto missing = c.waits_for())
-      return missing->from;
+    if (const auto message = c.waits_for())
+      return missing{instance, message->from};
   return {};
 }
 

@@ -23,8 +23,13 @@ public:
   bool is_under_way(int instance) const { return running_.contains(instance); }
   bool none() const { return running_.empty(); }
 
-  /// The member without whose message one cannot go on; absent if none waits.
-  std::optional<int> waits_for() const;
+  /// A collective that waits, and the member without whose message it cannot go on;
+  /// absent if none waits.
+  struct missing {
+    int instance;
+    int from;
+  };
+  std::optional<missing> waits_for() const;
 
 private:
   void end_if_done(int instance);

@@ -52,7 +52,10 @@ public:
   messages take(collective_message message);
 
   /// The data replica without whose message it cannot go on; absent if it need not.
-  std::optional<int> waits_for() const { return under_way_.waits_for(); }
+  std::optional<int> waits_for() const {
+    const auto missing = under_way_.waits_for();
+    return missing ? std::optional{missing->from} : std::nullopt;
+  }
 
 private:
   /// What one of the two places for a layer is used for.

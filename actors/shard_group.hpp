@@ -29,7 +29,10 @@ public:
   bool done() const { return under_way_.none(); }
 
   /// The shard without whose message it cannot go on; absent if it need not.
-  std::optional<int> waits_for() const { return under_way_.waits_for(); }
+  std::optional<int> waits_for() const {
+    const auto missing = under_way_.waits_for();
+    return missing ? std::optional{missing->from} : std::nullopt;
+  }
 
   /// What copies under way need for such collectives.
   static payload_bound copies_of(const run_plan& plan, position where,

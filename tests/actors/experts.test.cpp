@@ -1,5 +1,6 @@
 // Experts: actors that stages send rows to, on one rank or spread over several.
 
+#include "actors/bucket_exchange.hpp"
 #include "actors/expert.hpp"
 #include "actors/proof.hpp"
 #include "actors/stage_pools.hpp"
@@ -10,6 +11,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -142,16 +144,8 @@ TEST_CASE("evaluations see the experts of all ranks", "[experts]") {
   const int expert = GENERATE(1, 2);
   auto plan = with_experts(*find_schedule("1f1b"), {2, 4, 3}, clock_kind::virtual_time,
                            {.count = 4}, 2, expert);
-  std::vector<std::vector<float>> last;
-  plan.evaluate_every = 1;
-  plan.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
-    if (batches < 3)
-      return;
-    for (std::size_t l = 0; l < parameters.size(); ++l)
-      last.emplace_back(parameters[l],
-                        parameters[l] + plan.work->whole.layers[l]->bucket());
-  };
-  const auto result = perform(plan);
+  run_result result;
+  const auto last = tiny::last_evaluated(plan, result);
   REQUIRE(result.how == ending::finished);
   CHECK((last == result.parameters));
 }
@@ -197,6 +191,21 @@ TEST_CASE("an expert says whose rows it waits for, and refuses rows of another p
                     ContainsSubstring("before"));
   CHECK_THROWS_WITH(core.take({{op::forward, 0, 1, 3}, 1, 3, {}, {}}),
                     ContainsSubstring("and of"));
+}
+
+TEST_CASE("experts' gradients wait for the data replica that has the same",
+          "[experts]") {
+  const auto plan = with_experts(*find_schedule("gpipe"), {2, 4, 1},
+                                 clock_kind::virtual_time, {.count = 4}, 4, 2);
+  const position where{1, 0, 1};
+  const auto buckets = plan.layer_buckets(where);
+  const auto first =
+    std::ranges::find_if(buckets, [](const layer_bucket& b) { return b.expert >= 0; });
+  bucket_exchange exchange{plan, where, exchange_step::sum, nullptr};
+  for (const auto& message :
+       exchange.begin(static_cast<int>(first - buckets.begin()), nullptr))
+    CHECK(exchange.receiver_of(message) == 3);
+  CHECK(exchange.waits_for() == 3);
 }
 
 TEST_CASE("experts that cannot be placed are refused with the reason", "[experts]") {

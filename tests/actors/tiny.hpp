@@ -8,6 +8,7 @@
 #include <catch2/catch_tostring.hpp>
 
 #include <string>
+#include <vector>
 
 /// Plans small enough for tests, complete but for what a test is about.
 namespace tiny {
@@ -62,6 +63,22 @@ inline run_plan training_of(const schedule& sch, shape dims, clock_kind clock,
           .keep_record = true,
           .keep_weights = true,
           .keep_gradients = true};
+}
+
+/// The parameters that the last of a run's evaluations was given, a layer each.
+inline std::vector<std::vector<float>> last_evaluated(run_plan& plan,
+                                                      run_result& result) {
+  std::vector<std::vector<float>> last;
+  plan.evaluate_every = 1;
+  plan.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
+    if (batches < plan.dims.steps)
+      return;
+    for (std::size_t l = 0; l < parameters.size(); ++l)
+      last.emplace_back(parameters[l],
+                        parameters[l] + plan.work->whole.layers[l]->bucket());
+  };
+  result = perform(plan);
+  return last;
 }
 
 } // namespace tiny
