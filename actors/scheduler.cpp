@@ -44,7 +44,9 @@ bool scheduler_core::ahead_of_evaluations() const {
 
 void scheduler_core::hear(const mail::paused& p) {
   --running_;
-  if (p.what.what.what != op::update)
+  if (p.what.what.what == op::update)
+    waiting_updates_.push_back(p.what.what);
+  else
     paused_ = p.what.what;
 }
 
@@ -64,8 +66,10 @@ std::optional<action> scheduler_core::grant() {
     return {};
   auto next = paused_ ? std::exchange(paused_, {})
                       : order_->next(waiting_, ahead_of_evaluations());
-  if (next)
+  if (next) {
     ++running_;
+    std::erase(waiting_updates_, *next);
+  }
   return next;
 }
 
@@ -148,17 +152,19 @@ void grant(self_pointer self) {
   }
 }
 
-/// A local rule looks at all that has arrived in an instant; a program need not wait.
+/// Who has a choice looks at all that has arrived in an instant; others need not wait.
 void consider(self_pointer self) {
   auto& state = self->state;
   auto* const clock = state.shared.clock;
-  if (clock == nullptr || !state.shared.plan->sch.local_rule())
+  if (clock == nullptr || !state.core->has_choice())
     return grant(self);
   if (std::exchange(state.asked_to_decide, true))
     return;
-  clock->at_end_of_instant([meter = state.shared.meter, me = scheduler_actor{self}] {
-    post(*meter, me, mail::decide{});
-  });
+  clock->at_end_of_instant(
+    [meter = state.shared.meter, me = scheduler_actor{self}] {
+      post(*meter, me, mail::decide{});
+    },
+    end_of_instant::decisions);
 }
 
 void say_if_at_rest(self_pointer self) {

@@ -36,6 +36,10 @@ public:
   /// The action to grant now, if there is one and the device has room.
   std::optional<action> grant();
 
+  /// Whether what it grants depends on all that has arrived: by a local rule, and while
+  /// an update waits, which goes before the program.
+  bool has_choice() const { return plan_->sch.local_rule() || !waiting_updates_.empty(); }
+
   void hold() { held_ = true; }
   void hear(const mail::proceed& p);
 
@@ -65,6 +69,7 @@ private:
   /// Other than an update, of which the order knows. Nothing else begins before it goes
   /// on, so that actions of a stage never mix and a rank holds what its program says.
   std::optional<action> paused_;
+  std::vector<action> waiting_updates_;
   bool held_ = false;
   // Evaluations need a copy of the parameters each; a rank waits when it has none left.
   std::int64_t backwards_to_evaluation_ =

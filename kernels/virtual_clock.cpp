@@ -10,19 +10,20 @@ void virtual_clock::at(nanoseconds when, event what) {
   instant.push_back(std::move(what));
 }
 
-void virtual_clock::at_end_of_instant(event what) {
-  at_end_.push_back(std::move(what));
+void virtual_clock::at_end_of_instant(event what, end_of_instant purpose) {
+  at_end_[static_cast<std::size_t>(purpose)].push_back(std::move(what));
 }
 
 bool virtual_clock::step() {
   if (next_due_ == due_.size()) {
     due_.clear();
     next_due_ = 0;
-    if (!at_end_.empty()) {
-      for (const auto& what : std::exchange(at_end_, {}))
-        what();
-      return true;
-    }
+    for (auto& waiting : at_end_)
+      if (!waiting.empty()) {
+        for (const auto& what : std::exchange(waiting, {}))
+          what();
+        return true;
+      }
     if (events_.empty())
       return false;
     auto first = events_.extract(events_.begin());
@@ -38,7 +39,8 @@ void virtual_clock::clear() {
   events_.clear();
   due_.clear();
   next_due_ = 0;
-  at_end_.clear();
+  for (auto& waiting : at_end_)
+    waiting.clear();
 }
 
 void virtual_device::enqueue(work what, on_end ended) {

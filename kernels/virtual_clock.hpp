@@ -2,12 +2,19 @@
 
 #include "kernels/device.hpp"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <vector>
 
 namespace troupe {
+
+/// What the end of an instant is for, in this order.
+enum class end_of_instant : std::uint8_t {
+  arrivals,  ///< Ports serve what has arrived.
+  decisions, ///< Whoever chooses by what has arrived chooses.
+};
 
 /// Time that passes only from one event to the next. For one thread.
 class virtual_clock {
@@ -20,8 +27,9 @@ public:
   /// which they were set. \pre when >= now()
   void at(nanoseconds when, event what);
 
-  /// Calls `what` when nothing else is left to do at this instant.
-  void at_end_of_instant(event what);
+  /// Calls `what` when nothing else is left to do at this instant; decisions when no
+  /// arrivals are left either.
+  void at_end_of_instant(event what, end_of_instant purpose);
 
   /// Calls the next event of this instant; when there is none, all that waits for its
   /// end; when nothing does, the first event of the next instant. False if there are
@@ -37,7 +45,7 @@ private:
   std::map<nanoseconds, std::vector<event>> events_; // of instants to come
   std::vector<event> due_;                           // of this instant
   std::size_t next_due_ = 0;
-  std::vector<event> at_end_;
+  std::array<std::vector<event>, 2> at_end_; // by purpose
 };
 
 /// What an action costs where nothing is measured.

@@ -9,8 +9,9 @@ namespace troupe {
 namespace {
 
 /// Follows a program. An update that has to wait for others comes back as an arrival
-/// and goes first. Forwards behind it need not wait for it, unless they read what it
-/// makes; backwards must, as they sum where it still reads.
+/// and goes before the program, but for updates: others may wait for this rank's part
+/// in them. Forwards behind it need not wait for it, unless they read what it makes;
+/// backwards must, as they sum where it still reads.
 class program_order : public order {
 public:
   program_order(const schedule& sch, const shape& dims, int rank)
@@ -19,11 +20,13 @@ public:
   }
 
   std::optional<action> next(waiting& arrived, bool only_updates) override {
-    if (const auto resumed = arrived.lowest(op::update)) {
+    const auto* front = program_.front();
+    const bool updates =
+      front != nullptr && front->what == op::update && ready(*front, arrived);
+    if (const auto resumed = arrived.lowest(op::update); resumed && !updates) {
       arrived.take(*resumed);
       return resumed;
     }
-    const auto* front = program_.front();
     if (front == nullptr || (only_updates && front->what != op::update)
         || !ready(*front, arrived))
       return {};

@@ -27,7 +27,7 @@ TEST_CASE("the end of an instant comes when all its events have", "[virtual_cloc
   std::string heard;
   clock.at(5, [&] {
     heard += 'a';
-    clock.at_end_of_instant([&] { heard += '!'; });
+    clock.at_end_of_instant([&] { heard += '!'; }, end_of_instant::decisions);
     clock.at(5, [&] { heard += 'b'; });
   });
   clock.at(5, [&] { heard += 'c'; });
@@ -43,11 +43,30 @@ TEST_CASE("what the end of an instant sets for the same instant still belongs to
   virtual_clock clock;
   std::string heard;
   clock.at_end_of_instant(
-    [&] { clock.at(0, [&] { heard += std::to_string(clock.now()); }); });
+    [&] { clock.at(0, [&] { heard += std::to_string(clock.now()); }); },
+    end_of_instant::decisions);
   clock.at(7, [&] { heard += std::to_string(clock.now()); });
   while (clock.step())
     continue;
   CHECK(heard == "07");
+}
+
+TEST_CASE("decisions of an instant come after all of its arrivals", "[virtual_clock]") {
+  virtual_clock clock;
+  std::string heard;
+  clock.at_end_of_instant([&] { heard += 'd'; }, end_of_instant::decisions);
+  clock.at_end_of_instant(
+    [&] {
+      heard += 'a';
+      clock.at(0, [&] {
+        heard += 'b';
+        clock.at_end_of_instant([&] { heard += 'c'; }, end_of_instant::arrivals);
+      });
+    },
+    end_of_instant::arrivals);
+  while (clock.step())
+    continue;
+  CHECK(heard == "abcd");
 }
 
 TEST_CASE("a virtual device computes at the start and ends when the cost has passed",
