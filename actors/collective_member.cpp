@@ -10,35 +10,33 @@ namespace {
 
 using self_pointer = collective_member_actor::stateful_pointer<collective_member_state>;
 
-nanoseconds now(self_pointer self) {
-  const auto* const clock = self->state.shared.clock;
-  return clock != nullptr ? clock->now() : 0;
-}
-
-void ship(self_pointer self, std::vector<member_core::shipment> all) {
+/// Sends to other members, over the network where there is one.
+void send_all(self_pointer self, std::vector<collective_message> all) {
   auto& state = self->state;
-  for (auto& [what, arrives] : all) {
+  const auto& shared = state.shared;
+  for (auto& what : all) {
     const auto& to = (*state.peers.members)[static_cast<std::size_t>(what.to)];
-    if (state.shared.clock == nullptr)
-      tell(self, *state.shared.meter, to, std::move(what));
+    if (shared.links == nullptr)
+      tell(self, *shared.meter, to, std::move(what));
     else
-      state.shared.clock->at(
-        arrives, [meter = state.shared.meter, to, message = std::move(what)] {
-          post(*meter, to, message);
-        });
+      shared.links->send(what.from, what.to, static_cast<double>(what.bytes()),
+                         [meter = shared.meter, to, what] { post(*meter, to, what); });
   }
   if (state.core->done())
-    tell(self, *state.shared.meter, state.peers.listener,
-         mail::member_done{state.core->rank(), now(self), state.core->sent()});
+    tell(self, *shared.meter, state.peers.listener,
+         mail::member_done{state.core->rank(),
+                           shared.clock != nullptr ? shared.clock->now() : 0,
+                           state.core->sent()});
 }
 
 } // namespace
 
-collective_member_actor::behavior_type
-collective_member(self_pointer self, props shared, collective_part part,
-                  collective_memory memory, link_cost link) {
+collective_member_actor::behavior_type collective_member(self_pointer self,
+                                                         props shared,
+                                                         collective_part part,
+                                                         collective_memory memory) {
   auto& state = self->state;
-  state.core = std::make_unique<member_core>(std::move(part), memory, link);
+  state.core = std::make_unique<member_core>(std::move(part), memory);
   state.name = state.core->name();
   state.shared = std::move(shared);
   report_failures(self);
@@ -46,12 +44,12 @@ collective_member(self_pointer self, props shared, collective_part part,
   return {
     hear(self, meter,
          [self](const collective_message& m) {
-           ship(self, self->state.core->take(m, now(self)));
+           send_all(self, self->state.core->take(m));
          }),
     hear(self, meter,
          [self](const collective_peers& peers) {
            self->state.peers = peers;
-           ship(self, self->state.core->begin(now(self)));
+           send_all(self, self->state.core->begin());
          }),
     hear(self, meter,
          [self](const mail::explain&) {

@@ -47,10 +47,10 @@ struct collective_member_state {
   collective_peers peers;
 };
 
-/// One rank in a collective. In virtual time its messages take what its port says.
+/// One rank in a collective.
 collective_member_actor::behavior_type collective_member(
   collective_member_actor::stateful_pointer<collective_member_state> self, props shared,
-  collective_part part, collective_memory memory, link_cost link);
+  collective_part part, collective_memory memory);
 
 } // namespace troupe
 

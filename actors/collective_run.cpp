@@ -87,7 +87,8 @@ listener(collective_listener_actor::stateful_pointer<listener_state> self,
 
 class collective_company {
 public:
-  explicit collective_company(collective_trial trial) : trial_(std::move(trial)) {
+  explicit collective_company(collective_trial trial)
+    : trial_(std::move(trial)), interconnect_(clock_, trial_.machines, trial_.ranks) {
     for (std::size_t r = 0; r < trial_.arrays.size(); ++r)
       memory_.push_back(std::make_unique<rank_memory>(part_of(static_cast<int>(r)),
                                                       std::move(trial_.arrays[r])));
@@ -114,8 +115,9 @@ public:
         caf::anon_send_exit(member, caf::exit_reason::user_shutdown);
       caf::anon_send_exit(peers.listener, caf::exit_reason::user_shutdown);
       mailboxes.run();
-      clock_ = {}; // after a failure messages may still be under way
-    }              // all actors have ended
+      clock_.clear(); // after a failure messages may still be under way
+      interconnect_.clear();
+    } // all actors have ended
     if (!log_->failure.empty())
       throw std::runtime_error(log_->failure);
     for (auto& rank : memory_)
@@ -139,8 +141,8 @@ private:
     std::vector<collective_member_actor> members;
     for (int r = 0; r < trial_.ranks; ++r)
       members.push_back(system.spawn(collective_member,
-                                     props{nullptr, &meter_, &clock_}, part_of(r),
-                                     memory_of(r), trial_.link));
+                                     props{nullptr, &meter_, &clock_, &interconnect_},
+                                     part_of(r), memory_of(r)));
     return {
       std::make_shared<const std::vector<collective_member_actor>>(std::move(members)),
       system.spawn(listener, &meter_, log_)};
@@ -159,6 +161,7 @@ private:
   mail_meter meter_;
   std::vector<std::unique_ptr<rank_memory>> memory_; // a rank each, or none
   virtual_clock clock_; // its events may hold buffers, so it goes before them
+  interconnect interconnect_;
   std::shared_ptr<collective_log> log_ = std::make_shared<collective_log>();
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/member_core.hpp"
-#include "actors/plan.hpp"
+#include "messaging/interconnect.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -13,7 +13,7 @@ struct collective_trial {
   collective_order order;
   int ranks;
   std::int64_t values; ///< Of each rank's array.
-  link_cost link;      ///< Of each rank's port; its `bytes` count for nothing.
+  machine_model machines;
   int root = 0;
   /// One a rank. Empty: nothing is computed.
   std::vector<std::vector<float>> arrays = {};

@@ -92,6 +92,7 @@ class company {
 public:
   explicit company(run_plan plan)
     : plan_(std::make_shared<const run_plan>(std::move(plan))),
+      interconnect_(virtual_clock_, plan_->machines, plan_->ranks()),
       log_(std::make_shared<run_log>(*plan_)),
       board_(std::make_shared<notice_board>()) {
     equip_ranks();
@@ -110,7 +111,10 @@ private:
   int stages() const { return plan_->dims.stages; }
   int directions() const { return replicas_of(plan_->sch.where); }
   int pipelines() const { return plan_->replicas() * plan_->tensor; }
-  props shared() { return {plan_, &meter_, real() ? nullptr : &virtual_clock_}; }
+  props shared() {
+    return {plan_, &meter_, real() ? nullptr : &virtual_clock_,
+            real() ? nullptr : &interconnect_};
+  }
 
   rank_resources& rank_of_stage(position where) {
     return *ranks_[static_cast<std::size_t>(plan_->rank_of(where))];
@@ -173,6 +177,7 @@ private:
   mail_meter meter_;
   wall_clock wall_clock_;
   virtual_clock virtual_clock_;
+  interconnect interconnect_;
   activity activity_;
   std::vector<std::unique_ptr<rank_resources>> ranks_;
   std::vector<std::shared_ptr<data_pools>>
@@ -516,6 +521,7 @@ std::vector<mail::collected> company::collect(caf::actor_system& system) {
 
 void company::dismiss(caf::actor_system& system) {
   virtual_clock_.clear(); // messages on their way hold buffers of pools
+  interconnect_.clear();
   const auto end_all = [](auto& all) {
     for (auto& one : all)
       caf::anon_send_exit(one, caf::exit_reason::user_shutdown);

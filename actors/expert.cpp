@@ -219,12 +219,15 @@ void answer(self_pointer self) {
   for (std::size_t s = 0; s < state.peers.sources.size(); ++s)
     bytes.push_back(state.core->bytes_for(static_cast<int>(s)));
   auto answers = state.core->end();
-  for (std::size_t s = 0; s < answers.size(); ++s) {
+  const int sources = state.shared.plan->expert;
+  auto source = state.where;
+  source.data = state.where.data / sources * sources;
+  for (std::size_t s = 0; s < answers.size(); ++s, ++source.data) {
     const auto& to = state.peers.sources[s];
-    if (static_cast<int>(s) == state.own_source)
+    if (source == state.where)
       send(self, to, std::move(answers[s]));
     else
-      ship(self, state.shared, traffic::experts, bytes[s], *state.to_sources, to,
+      ship(self, state.shared, {traffic::experts, bytes[s], state.where, source}, to,
            std::move(answers[s]));
   }
 }
@@ -265,8 +268,7 @@ expert_actor::behavior_type expert(self_pointer self, props shared, device* comp
   state.core = std::make_unique<expert_core>(*shared.plan, where, number, in_stage,
                                              std::move(tensors));
   state.name = state.core->name();
-  state.own_source = where.data % shared.plan->expert;
-  state.to_sources.emplace(shared.plan->link);
+  state.where = where;
   state.shared = std::move(shared);
   state.computer = computer;
   state.on_rank = on_rank;

@@ -2,7 +2,6 @@
 
 #include "actors/expert_exchange.hpp"
 #include "actors/messages.hpp"
-#include "actors/port.hpp"
 #include "actors/props.hpp"
 #include "actors/rank_memory.hpp"
 
@@ -95,10 +94,9 @@ struct expert_state {
   props shared;
   device* computer = nullptr; ///< Of its rank.
   int on_rank = 0;            ///< Its number there.
-  int own_source = 0;         ///< The source on its own rank.
+  position where{};           ///< The stage that it stands with.
   std::unique_ptr<expert_core> core;
   expert_peers peers;
-  std::optional<port> to_sources; ///< In virtual time.
 };
 
 /// One expert of one layer, on one rank: hears rows from the stages of all data

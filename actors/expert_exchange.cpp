@@ -50,13 +50,13 @@ double expert_exchange::share() const {
   return 1 - tensors_->operations(1) / plan_->operations_of(where_.stage);
 }
 
-bool expert_exchange::is_here(int of_stage) const {
-  return plan_->host_of(experts_[static_cast<std::size_t>(of_stage)], where_) == where_;
+position expert_exchange::host_of(int of_stage) const {
+  return plan_->host_of(experts_[static_cast<std::size_t>(of_stage)], where_);
 }
 
 std::optional<mail::expert_loan>
 expert_exchange::loan_for(int of_stage, const action& a, int version) {
-  if (!is_here(of_stage))
+  if (host_of(of_stage) != where_)
     return {};
   if (tensors_ == nullptr)
     return mail::expert_loan{{}, {}, version, false};

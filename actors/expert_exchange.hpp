@@ -72,8 +72,8 @@ public:
   /// The gradients that experts have summed belong to an update.
   void begin_update() { sums_begun_.clear(); }
 
-  /// Whether an expert stands on the stage's own rank.
-  bool is_here(int of_stage) const;
+  /// Where one of the stage's experts stands.
+  position host_of(int of_stage) const;
 
   /// How rows fell to experts since it was asked last.
   std::vector<mail::expert_load> take_loads() { return std::exchange(loads_, {}); }

@@ -20,18 +20,17 @@ void collective_traffic::add(const collective_traffic& other) {
   peak_bytes = std::max(peak_bytes, other.peak_bytes);
 }
 
-member_core::member_core(collective_part part, collective_memory memory, link_cost link)
-  : part_(std::move(part), memory), port_(link), name_(name_of(rank())) {
+member_core::member_core(collective_part part, collective_memory memory)
+  : part_(std::move(part), memory), name_(name_of(rank())) {
   // nop
 }
 
-std::vector<member_core::shipment> member_core::begin(nanoseconds now) {
-  return ship(part_.begin(), now);
+std::vector<collective_message> member_core::begin() {
+  return counted(part_.begin());
 }
 
-std::vector<member_core::shipment> member_core::take(const collective_message& message,
-                                                     nanoseconds now) {
-  return ship(part_.take(message), now);
+std::vector<collective_message> member_core::take(const collective_message& message) {
+  return counted(part_.take(message));
 }
 
 mail::waiting_for member_core::explain() const {
@@ -42,16 +41,11 @@ mail::waiting_for member_core::explain() const {
           name_of(missing->from)};
 }
 
-std::vector<member_core::shipment>
-member_core::ship(std::vector<collective_message> messages, nanoseconds now) {
-  std::vector<shipment> result;
-  result.reserve(messages.size());
-  for (auto& message : messages) {
+std::vector<collective_message>
+member_core::counted(std::vector<collective_message> messages) {
+  for (const auto& message : messages)
     count(message);
-    const auto arrives = port_.send(static_cast<double>(message.bytes()), now);
-    result.push_back({std::move(message), arrives});
-  }
-  return result;
+  return messages;
 }
 
 // Ranks go from round to round, so one sum is enough.

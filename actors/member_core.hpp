@@ -1,7 +1,6 @@
 #pragma once
 
 #include "actors/messages.hpp"
-#include "actors/port.hpp"
 #include "messaging/collective.hpp"
 
 #include <cstdint>
@@ -21,21 +20,15 @@ struct collective_traffic {
   void add(const collective_traffic& other);
 };
 
-/// A member of a collective without its mailbox: its part, its port, and the account of
-/// what it sends.
+/// A member of a collective without its mailbox: its part, and the account of what it
+/// sends.
 class member_core {
 public:
-  member_core(collective_part part, collective_memory memory, link_cost link);
-
-  /// A message and when it is to arrive.
-  struct shipment {
-    collective_message what;
-    nanoseconds arrives;
-  };
+  member_core(collective_part part, collective_memory memory);
 
   /// These return what is sent now.
-  std::vector<shipment> begin(nanoseconds now);
-  std::vector<shipment> take(const collective_message& message, nanoseconds now);
+  std::vector<collective_message> begin();
+  std::vector<collective_message> take(const collective_message& message);
 
   bool done() const { return part_.done(); }
   int rank() const { return part_.part().rank; }
@@ -45,11 +38,10 @@ public:
   mail::waiting_for explain() const;
 
 private:
-  std::vector<shipment> ship(std::vector<collective_message> messages, nanoseconds now);
+  std::vector<collective_message> counted(std::vector<collective_message> messages);
   void count(const collective_message& message);
 
   collective part_;
-  port port_;
   std::string name_;
   collective_traffic sent_;
   std::int64_t round_bytes_ = 0; // of the latest round

@@ -59,7 +59,7 @@ struct demand {};
 // -- between stages and optimizer shards
 // ------------------------------------------------
 
-/// Stage to shard, before all data replicas have summed: a layer's gradients of this
+/// Stage to shard, where data replicas or directions sum: a layer's gradients of this
 /// update are complete.
 struct bucket_ready {
   int replica; ///< Within the data replica.
@@ -95,6 +95,11 @@ struct update_go {
 struct updated {
   nanoseconds start;
   nanoseconds end;
+};
+
+/// Shard to itself: the new version has arrived at the rank of a replica.
+struct version_there {
+  int replica;
 };
 
 /// Shard to the first of those whose gradients one norm covers: sums of squares of the
@@ -295,8 +300,9 @@ using optimizer_shard_actor = caf::typed_actor<
   caf::reacts_to<mail::bucket_ready>, caf::reacts_to<collective_message>,
   caf::reacts_to<mail::update_request>, caf::reacts_to<mail::update_go>,
   caf::reacts_to<mail::norm_part>, caf::reacts_to<mail::clip_by>,
-  caf::reacts_to<mail::pulled>, caf::reacts_to<mail::ended>,
-  caf::reacts_to<mail::explain>, caf::reacts_to<struct optimizer_shard_peers>>;
+  caf::reacts_to<mail::pulled>, caf::reacts_to<mail::version_there>,
+  caf::reacts_to<mail::ended>, caf::reacts_to<mail::explain>,
+  caf::reacts_to<struct optimizer_shard_peers>>;
 
 using parameter_server_actor =
   caf::typed_actor<caf::reacts_to<mail::push>, caf::reacts_to<mail::ended>,
@@ -392,6 +398,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_waits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::update_go)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::updated)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::version_there)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::norm_part)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::clip_by)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::push)

@@ -44,6 +44,10 @@ optimizer_core::optimizer_core(const run_plan& plan, position where,
       server.data = d;
       push_bytes_.push_back(plan.state_values_of(server) * std::int64_t{sizeof(float)});
     }
+  ready_.resize(plan.tells_buckets() ? plan.buckets_of(where).size() : 0);
+  for (const auto values : plan.buckets_of(where))
+    version_bytes_ +=
+      plan.held_of(shared_out::parameters, where, values) * std::int64_t{sizeof(float)};
   if (!plan.work)
     return;
   if (clip_ > 0) {
@@ -60,13 +64,15 @@ optimizer_core::optimizer_core(const run_plan& plan, position where,
 
 std::vector<collective_message> optimizer_core::take(const mail::bucket_ready& part) {
   const auto b = static_cast<std::size_t>(part.bucket);
-  ready_.resize(std::max(ready_.size(), b + 1));
   auto& bucket = ready_[b];
   bucket.of.resize(parts_.size());
   bucket.of[static_cast<std::size_t>(part.replica)] = part.gradients;
   if (++bucket.count < static_cast<int>(parts_.size()))
     return {};
   const auto all = std::exchange(bucket, {}).of;
+  ++complete_buckets_;
+  if (!sum_) // they are added when the update is made
+    return {};
   if (!state_)
     return sum_->begin(part.bucket, nullptr);
   for (std::size_t r = 1; r < all.size(); ++r)
@@ -87,13 +93,18 @@ bool optimizer_core::has_all_parts() const {
 }
 
 bool optimizer_core::complete() const {
-  return has_all_parts() && (!sum_ || sum_->done());
+  return has_all_parts() && complete_buckets_ == ready_.size()
+         && (!sum_ || sum_->done());
 }
 
 std::string optimizer_core::missing() const {
   for (std::size_t r = 0; r < parts_.size(); ++r)
     if (!parts_[r])
       return "the gradients of replica " + std::to_string(r);
+  for (const auto& bucket : ready_)
+    for (std::size_t r = 0; r < bucket.of.size(); ++r)
+      if (bucket.count > 0 && !bucket.of[r])
+        return "the gradients of replica " + std::to_string(r) + " to arrive";
   for (const auto* step : {&sum_, &gather_})
     if (*step)
       if (const auto other = (*step)->waits_for())
@@ -143,7 +154,7 @@ mail::norm_part optimizer_core::norm() const {
 
 mail::push optimizer_core::begin_push() {
   const auto& sum = *parts_.front();
-  made_by_ = 0;
+  made_ = true;
   servers_.resize(push_bytes_.size());
   std::iota(servers_.begin(), servers_.end(), 0);
   return {where_.data, sum.samples, factor_, sum.gradients, sum.to};
@@ -151,19 +162,15 @@ mail::push optimizer_core::begin_push() {
 
 work optimizer_core::apply(int replica) {
   work result{.kind = static_cast<int>(op::update), .stage = where_.stage};
-  if ((gathering_ || has_servers_) && replica == made_by_)
+  if ((gathering_ || has_servers_) && replica == 0)
     result.kind = op_count; // it has run already
-  if ((!computes_ && !shared_) || result.kind == op_count) {
-    made_by_ = made_by_ < 0 ? replica : made_by_;
+  made_ = true;
+  if ((!computes_ && !shared_) || result.kind == op_count)
     return result;
-  }
   result.operations = operations_;
-  const bool makes = made_by_ < 0;
-  if (makes)
-    made_by_ = replica;
   const auto& part = *parts_[static_cast<std::size_t>(replica)];
-  if (!makes) {
-    const auto& made = *parts_[static_cast<std::size_t>(made_by_)];
+  if (replica > 0) {
+    const auto& made = *parts_.front();
     result.run = [this, &part, &made] {
       for (std::size_t b = 0; b < parameters_.size(); ++b)
         std::copy_n(made.to[b].data(), parameters_[b], part.to[b].data());
@@ -194,10 +201,8 @@ std::vector<collective_message> optimizer_core::begin_gather() {
   if (!gather_ || std::exchange(gathering_, true))
     return out;
   for (int b = 0; b < gather_->buckets(); ++b) {
-    auto* const to = state_ ? parts_[static_cast<std::size_t>(made_by_)]
-                                ->to[static_cast<std::size_t>(b)]
-                                .data()
-                            : nullptr;
+    auto* const to =
+      state_ ? parts_.front()->to[static_cast<std::size_t>(b)].data() : nullptr;
     for (auto& message : gather_->begin(b, to))
       out.push_back(std::move(message));
   }
@@ -209,7 +214,8 @@ void optimizer_core::applied() {
     return;
   std::ranges::fill(parts_, std::nullopt);
   added_ = false;
-  made_by_ = -1;
+  made_ = false;
+  complete_buckets_ = 0;
   applied_ = 0;
   factor_ = 1;
   gathering_ = false;

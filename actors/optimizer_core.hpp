@@ -23,11 +23,12 @@ struct optimizer_memory {
 };
 
 /// The update of one stage and its replicas: gathers their gradients, adds them in
-/// replica order and then, by an exchange, those of all data replicas, and writes the
-/// next version to each; where data replicas share the update out, it writes its share
-/// and gathers theirs. Where an update is of one data replica alone, it pushes the sum
-/// to parameter servers, who write the next version, or updates what all of them share.
-/// Where nothing is computed it only keeps count.
+/// replica order and then, by an exchange, those of all data replicas. It writes the
+/// next version for the first replica, on whose rank it stands; the others copy it;
+/// where data replicas share the update out, it writes its share and gathers theirs.
+/// Where an update is of one data replica alone, it pushes the sum to parameter
+/// servers, who write the next version, or updates what all of them share. Where
+/// nothing is computed it only keeps count.
 class optimizer_core {
 public:
   /// \param where any replica of the stage
@@ -58,8 +59,10 @@ public:
   /// Whether parameter servers make the update.
   bool has_servers() const { return has_servers_; }
 
-  /// What precedes an update that needs a norm, or has servers: adds the replicas, and
-  /// squares if there is clipping. The result is in norm().
+  /// Whether measure() precedes the update: it needs a norm, or has servers.
+  bool measures() const { return needs_norm() || has_servers_; }
+
+  /// Adds the replicas, and squares if there is clipping. The result is in norm().
   work measure();
   mail::norm_part norm() const;
 
@@ -77,13 +80,16 @@ public:
 
   /// Whether a replica's apply() must wait for shares of the new version.
   bool lacks_shares() const {
-    return !servers_.empty() || (gather_ && made_by_ >= 0 && !gather_->done());
+    return !servers_.empty() || (gather_ && made_ && !gather_->done());
   }
 
   /// The arithmetic of the update for one replica. The first one makes the new version,
-  /// the others copy it; where it was shared out, the first has nothing left to do the
-  /// second time.
+  /// before the others copy it; where it was shared out, the first has nothing left to
+  /// do the second time.
   work apply(int replica);
+
+  /// Bytes of a new version, on its way to another replica.
+  std::int64_t version_bytes() const { return version_bytes_; }
 
   /// The first apply() has ended: begins to gather the shares. Returns what is to be
   /// sent; empty if there are none, or they are on their way already.
@@ -123,14 +129,16 @@ private:
     std::vector<buffer> of; // a replica each
   };
   std::vector<ready_bucket> ready_;
+  std::size_t complete_buckets_ = 0;                 // of all replicas
   std::vector<std::int64_t> gradients_, parameters_; // values of each bucket here
   double operations_ = 0;
   std::vector<std::optional<mail::update_request>> parts_; // a replica each
   bool added_ = false;
-  int made_by_ = -1; // the replica that has the new version first
+  bool made_ = false; // the new version, by the first replica
   int applied_ = 0;
   std::vector<int> servers_;             // that have not answered
   std::vector<std::int64_t> push_bytes_; // a server each
+  std::int64_t version_bytes_ = 0;
   double factor_ = 1;
   std::vector<double> squares_;
   std::vector<position> norm_group_;

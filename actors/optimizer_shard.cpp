@@ -11,6 +11,9 @@ namespace {
 
 using self_pointer = optimizer_shard_actor::stateful_pointer<optimizer_shard_state>;
 
+/// The replica on whose rank the shard stands: it makes each new version.
+constexpr int maker = 0;
+
 template <class Handle, class Message>
 void send(self_pointer self, const Handle& to, Message&& what) {
   tell(self, *self->state.shared.meter, to, std::forward<Message>(what));
@@ -48,18 +51,25 @@ void apply(self_pointer self, int replica) {
   enqueue(self, self->state.core->apply(replica), {op::update, replica, 0, 0});
 }
 
-/// What replicas have waited for is there.
-void wake(self_pointer self) {
-  for (const int replica : std::exchange(self->state.waiting, {}))
-    if (ranks_wait(self))
-      send(self, stage_of(self, replica), mail::update_ready{});
-    else
-      apply(self, replica);
+/// What a replica has waited for is there, if it waits.
+void wake(self_pointer self, int replica) {
+  if (std::erase(self->state.waiting, replica) == 0)
+    return;
+  if (ranks_wait(self))
+    send(self, stage_of(self, replica), mail::update_ready{});
+  else
+    apply(self, replica);
 }
 
-void measure(self_pointer self, int replica) {
+void measure(self_pointer self) {
   self->state.measuring = true;
-  enqueue(self, self->state.core->measure(), {op::update, replica, 0, 0});
+  enqueue(self, self->state.core->measure(), {op::update, maker, 0, 0});
+}
+
+/// All parts are there: the maker goes on, if it waits.
+void wake_maker(self_pointer self) {
+  self->state.measure_is_next = self->state.core->measures();
+  wake(self, maker);
 }
 
 // An update that is nobody else's business is made at once. Others wait until all parts
@@ -70,31 +80,31 @@ void take(self_pointer self, const mail::update_request& part) {
   const int replica = part.what.replica;
   state.core->take(part);
   const bool complete = state.core->complete();
-  if (complete && (state.core->needs_norm() || state.core->has_servers())) {
-    measure(self, replica);
-  } else if (complete && state.peers.stages.size() == 1) {
-    apply(self, replica);
-  } else {
-    let_wait(self, replica);
-    if (complete)
-      wake(self);
-  }
+  if (complete && replica == maker && state.core->measures())
+    return measure(self);
+  if (complete && state.peers.stages.size() == 1)
+    return apply(self, replica);
+  let_wait(self, replica);
+  if (complete)
+    wake_maker(self);
 }
 
 /// Sends to other data replicas.
 void ship_all(self_pointer self, std::vector<collective_message> all) {
   auto& state = self->state;
   for (auto& what : all) {
-    const auto replica = state.core->receiver_of(what);
-    const auto& to = (*state.peers.others)[static_cast<std::size_t>(replica)];
+    auto receiver = state.where;
+    receiver.data = state.core->receiver_of(what);
     const auto kind = state.core->sums(what) ? traffic::gradients : traffic::parameters;
-    const auto bytes = what.bytes();
-    ship(self, state.shared, kind, bytes, *state.to_others, to, std::move(what));
+    const shipment how{kind, what.bytes(), state.where, receiver};
+    ship(self, state.shared, how,
+         (*state.peers.others)[static_cast<std::size_t>(receiver.data)],
+         std::move(what));
   }
 }
 
-/// Takes what the exchange with other data replicas brings. If the update has been
-/// waiting for that alone, a replica may go on and measure the norm, or all and update.
+/// Takes what the exchange with other replicas brings. If the update has been waiting
+/// for that alone, its maker goes on.
 template <class Message>
 void take_for_exchange(self_pointer self, const Message& part) {
   auto& state = self->state;
@@ -102,21 +112,15 @@ void take_for_exchange(self_pointer self, const Message& part) {
              lacked_shares = state.core->lacks_shares();
   ship_all(self, state.core->take(part));
   if (lacked_shares && !state.core->lacks_shares())
-    return wake(self);
-  if (was_complete || !state.core->complete())
-    return;
-  state.norm_is_next = state.core->needs_norm();
-  if (!state.norm_is_next)
-    return wake(self);
-  const int replica = state.waiting.back(); // one of them is enough
-  state.waiting.pop_back();
-  send(self, stage_of(self, replica), mail::update_ready{});
+    wake(self, maker);
+  else if (!was_complete && state.core->complete())
+    wake_maker(self);
 }
 
 /// A replica's update is granted again.
 void go_on(self_pointer self, int replica) {
-  if (std::exchange(self->state.norm_is_next, false))
-    measure(self, replica);
+  if (replica == maker && std::exchange(self->state.measure_is_next, false))
+    measure(self);
   else
     apply(self, replica);
 }
@@ -127,11 +131,26 @@ void push(self_pointer self) {
   const auto what = state.core->begin_push();
   for (std::size_t d = 0; d < state.peers.servers->size(); ++d) {
     const auto& server = (*state.peers.servers)[d];
-    if (static_cast<int>(d) == what.data)
+    auto receiver = state.where;
+    receiver.data = static_cast<int>(d);
+    if (receiver == state.where)
       send(self, server, what);
     else
-      ship(self, state.shared, traffic::gradients, state.core->push_bytes(d),
-           *state.to_others, server, what);
+      ship(self, state.shared,
+           {traffic::gradients, state.core->push_bytes(d), state.where, receiver},
+           server, what);
+  }
+}
+
+/// Sends the new version to the other replicas, which wait for it.
+void send_version(self_pointer self) {
+  auto& state = self->state;
+  auto receiver = state.where;
+  for (std::size_t r = 1; r < state.peers.stages.size(); ++r) {
+    receiver.replica = static_cast<int>(r);
+    ship(self, state.shared,
+         {traffic::parameters, state.core->version_bytes(), state.where, receiver},
+         optimizer_shard_actor{self}, mail::version_there{receiver.replica});
   }
 }
 
@@ -149,7 +168,8 @@ void finish(self_pointer self, const mail::ended& end) {
   ship_all(self, state.core->begin_gather());
   if (state.core->lacks_shares())
     return let_wait(self, replica, end.start, end.end);
-  wake(self); // if the shares came at once, a replica may have waited for that
+  if (replica == maker)
+    send_version(self);
   state.core->applied();
   send(self, stage_of(self, replica), mail::updated{end.start, end.end});
 }
@@ -175,7 +195,6 @@ optimizer_shard_actor::behavior_type optimizer_shard(self_pointer self, props sh
   state.name = shared.plan->optimizer_of(where);
   state.where = where;
   state.core = std::make_unique<optimizer_core>(*shared.plan, where, std::move(memory));
-  state.to_others.emplace(shared.plan->link);
   state.shared = std::move(shared);
   state.computers = std::move(computers);
   report_failures(self);
@@ -199,14 +218,15 @@ optimizer_shard_actor::behavior_type optimizer_shard(self_pointer self, props sh
            if (self->state.core->has_servers())
              push(self);
            else
-             wake(self);
+             wake(self, maker);
          }),
     hear(self, meter,
          [self](const mail::pulled& answer) {
            self->state.core->take(answer);
            if (!self->state.core->lacks_shares())
-             wake(self);
+             wake(self, maker);
          }),
+    hear(self, meter, [self](const mail::version_there& v) { wake(self, v.replica); }),
     hear(self, meter, [self](const mail::ended& e) { finish(self, e); }),
     hear(self, meter,
          [self](const mail::explain&) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "actors/optimizer_core.hpp"
-#include "actors/port.hpp"
 #include "actors/props.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -21,10 +20,9 @@ struct optimizer_shard_state {
   std::vector<device*> computers; ///< Of each replica's rank.
   std::unique_ptr<optimizer_core> core;
   optimizer_shard_peers peers;
-  std::optional<port> to_others; ///< In virtual time.
-  bool measuring = false;        ///< The work under way is that of the norm.
-  bool norm_is_next = false;     ///< The next replica to go on is to measure it.
-  std::vector<int> waiting;      ///< Replicas whose updates wait.
+  bool measuring = false;       ///< The work under way is that of the norm.
+  bool measure_is_next = false; ///< When the first replica goes on.
+  std::vector<int> waiting;     ///< Replicas whose updates wait.
 };
 
 /// Holds the optimizer state of one stage of a data replica, and makes its versions.

@@ -81,11 +81,14 @@ void answer(self_pointer self, int data) {
   auto& state = self->state;
   const auto& client = (*state.peers.clients)[static_cast<std::size_t>(data)];
   const mail::pulled what{state.where.data};
+  auto receiver = state.where;
+  receiver.data = data;
   if (data == state.where.data)
     tell(self, *state.shared.meter, client, what);
   else
-    ship(self, state.shared, traffic::parameters, state.core->bytes(),
-         *state.to_clients, client, what);
+    ship(self, state.shared,
+         {traffic::parameters, state.core->bytes(), state.where, receiver}, client,
+         what);
 }
 
 mail::waiting_for explain(self_pointer self) {
@@ -109,7 +112,6 @@ parameter_server_actor::behavior_type parameter_server(self_pointer self, props 
   state.name = shared.plan->server_of(where);
   state.where = where;
   state.core = std::make_unique<server_core>(*shared.plan, where, std::move(memory));
-  state.to_clients.emplace(shared.plan->link);
   state.shared = std::move(shared);
   state.computer = std::move(computer);
   report_failures(self);

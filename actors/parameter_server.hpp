@@ -1,7 +1,6 @@
 #pragma once
 
 #include "actors/messages.hpp"
-#include "actors/port.hpp"
 #include "actors/props.hpp"
 #include "actors/shared_parameters.hpp"
 #include "kernels/device.hpp"
@@ -71,7 +70,6 @@ struct parameter_server_state {
   std::shared_ptr<device> computer; ///< Its own: it takes no rank's time.
   std::unique_ptr<server_core> core;
   parameter_server_peers peers;
-  std::optional<port> to_clients; ///< In virtual time.
 };
 
 /// Holds a share of a stage's parameters for all data replicas, and its optimizer

@@ -5,13 +5,6 @@
 
 namespace troupe {
 
-nanoseconds link_cost::of(double message_bytes) const {
-  if (bytes_per_second <= 0)
-    return latency;
-  return latency
-         + static_cast<nanoseconds>(message_bytes / bytes_per_second * 1e9 + 0.5);
-}
-
 std::string run_plan::name_of(position p) const {
   const auto name = stage_name({replica_at(p), p.stage});
   return tensor > 1 ? name + " (tensor shard " + std::to_string(p.tensor) + ")" : name;
@@ -137,8 +130,8 @@ std::vector<bucket_group> run_plan::groups_of(position p) const {
 std::vector<std::int64_t> run_plan::buckets_of(position p) const {
   if (!work) {
     // At least a value to each, so that messages of no bytes take their latency.
-    const double values = link.gradient_bytes / sizeof(float) / link.buckets / tensor;
-    return std::vector(static_cast<std::size_t>(link.buckets),
+    const double values = sizes.gradient / sizeof(float) / sizes.buckets / tensor;
+    return std::vector(static_cast<std::size_t>(sizes.buckets),
                        std::max<std::int64_t>(std::llround(values), data));
   }
   std::vector<std::int64_t> result;

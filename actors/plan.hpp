@@ -3,6 +3,7 @@
 #include "actors/mesh.hpp"
 #include "actors/record.hpp"
 #include "kernels/virtual_clock.hpp"
+#include "messaging/interconnect.hpp"
 #include "messaging/replica_exchange.hpp"
 #include "models/batching.hpp"
 #include "models/bucket_share.hpp"
@@ -24,18 +25,14 @@ namespace troupe {
 
 enum class clock_kind : std::uint8_t { real, virtual_time };
 
-/// What a message between ranks takes in virtual time.
-struct link_cost {
-  nanoseconds latency = 0;
-  double bytes_per_second = 0; ///< 0: bytes take no time.
-  double bytes = 0;            ///< A message's, where nothing is computed.
-  double gradient_bytes = 0;   ///< A stage's gradients', where nothing is computed,
-  int buckets = 1;             ///< and in how many pieces they are exchanged.
-  double sum_bytes = 0;        ///< What tensor shards sum, where nothing is computed,
-  int sums = 2;                ///< and how often in a forward, and in a backward.
-  double expert_bytes = 0; ///< Rows to a stage's experts, where nothing is computed.
-
-  nanoseconds of(double message_bytes) const;
+/// What actions send where nothing is computed.
+struct simulated_sizes {
+  double message = 0;  ///< Bytes of an activation, and of its gradient.
+  double gradient = 0; ///< Bytes of a stage's gradients, and of its parameters.
+  int buckets = 1;     ///< Of a stage, of equal size.
+  double sum = 0;      ///< Bytes that tensor shards sum at once.
+  int sums = 2;        ///< Of tensor shards in a forward, and in a backward.
+  double experts = 0;  ///< Bytes of the rows that a stage sends its experts.
 };
 
 /// What the actors compute; absent from a simulation.
@@ -90,9 +87,10 @@ struct run_plan {
   std::optional<training> work;
 
   clock_kind clock = clock_kind::real;
-  cost_model cost; ///< Of actions in virtual time.
-  link_cost link;  ///< Of messages in virtual time.
-  int threads = 1; ///< In real time.
+  cost_model cost;        ///< Of actions in virtual time.
+  machine_model machines; ///< What messages take in virtual time.
+  simulated_sizes sizes;  ///< Of messages where nothing is computed.
+  int threads = 1;        ///< In real time.
 
   /// How many times as long each data replica's ranks take in virtual time; empty: all
   /// take what `cost` says.
@@ -177,6 +175,17 @@ struct run_plan {
     return data > 1 && updates_are_by(update_by::all)
            && !shares_out(shared_out::gradients);
   }
+
+  /// Directions of the schedule: replicas of a stage with one optimizer shard.
+  int directions() const { return replicas_of(sch.where); }
+
+  /// Whether optimizer shards hear of each bucket whose gradients are complete; and
+  /// whether as soon as a backward has completed it, not when the update begins.
+  bool tells_buckets() const { return sums_at_update() || directions() > 1; }
+  bool tells_at_once() const {
+    return directions() > 1 ? sch.eager && !shares_out(shared_out::gradients)
+                            : sums_at_update();
+  }
   bool gathers_at_update() const {
     return shares_out(shared_out::optimizer_state)
            && !shares_out(shared_out::parameters);
@@ -218,7 +227,7 @@ struct run_plan {
   std::vector<layer_bucket> layer_buckets(position p) const;
   layer_list<float> layers_of(position p) const;
 
-  /// Values of each of those, or where nothing is computed what the link says, and who
+  /// Values of each of those, or where nothing is computed what `sizes` says, and who
   /// sums their gradients.
   std::vector<std::int64_t> buckets_of(position p) const;
   std::vector<bucket_group> groups_of(position p) const;

@@ -173,7 +173,9 @@ std::optional<std::string> first_surprise(const run_plan& plan, const record& ra
   const auto latency = [&](const action& a) {
     const int boundary = a.what == op::forward ? a.stage : a.stage - 1;
     const auto values = slice_at(boundary).layers().back()->output();
-    return plan.link.of(samples_of(a) * static_cast<double>(values) * sizeof(float));
+    const auto& link = plan.machines.inside;
+    return link.latency
+           + link.occupied(samples_of(a) * static_cast<double>(values) * sizeof(float));
   };
   const auto expected = predict(plan.sch, plan.dims, cost, latency);
   for (std::size_t rank = 0; rank < ran.size(); ++rank)

@@ -4,6 +4,7 @@
 #include "actors/plan.hpp"
 #include "kernels/device.hpp"
 #include "kernels/virtual_clock.hpp"
+#include "messaging/interconnect.hpp"
 
 #include <memory>
 
@@ -13,7 +14,8 @@ namespace troupe {
 struct props {
   std::shared_ptr<const run_plan> plan;
   mail_meter* meter;
-  virtual_clock* clock; ///< Null in real time.
+  virtual_clock* clock; ///< Null in real time,
+  interconnect* links;  ///< as are the links between ranks.
 };
 
 } // namespace troupe

@@ -18,7 +18,7 @@ std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
   constexpr std::int64_t bytes_a_rank = 20'000;
   constexpr std::int64_t bytes_a_bucket = 500; // of an exchange
   constexpr std::int64_t bytes_a_push = 200;   // of every data replica to every server
-  const std::int64_t exchange = plan.data > 1 ? bytes_a_bucket * plan.link.buckets : 0;
+  const std::int64_t exchange = plan.data > 1 ? bytes_a_bucket * plan.sizes.buckets : 0;
   const std::int64_t pushes =
     plan.updates_are_by(update_by::servers) ? bytes_a_push * plan.data : 0;
   return {plan.ranks()

@@ -38,7 +38,9 @@ public:
 
   /// Whether what it grants depends on all that has arrived: by a local rule, and while
   /// an update waits, which goes before the program.
-  bool has_choice() const { return plan_->sch.local_rule() || !waiting_updates_.empty(); }
+  bool has_choice() const {
+    return plan_->sch.local_rule() || !waiting_updates_.empty();
+  }
 
   void hold() { held_ = true; }
   void hear(const mail::proceed& p);

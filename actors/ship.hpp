@@ -1,7 +1,6 @@
 #pragma once
 
 #include "actors/mail.hpp"
-#include "actors/port.hpp"
 #include "actors/props.hpp"
 
 #include <cstdint>
@@ -9,26 +8,52 @@
 
 namespace troupe {
 
-/// Sends a tensor from inside an actor; in virtual time it arrives then.
-template <class Self, class Handle, class Message>
-void ship_at(Self* self, const props& shared, nanoseconds arrival, const Handle& to,
-             Message what) {
-  if (shared.clock == nullptr || arrival == shared.clock->now())
-    return tell(self, *shared.meter, to, std::move(what));
-  shared.clock->at(arrival, [meter = shared.meter, to, what = std::move(what)] {
-    post(*meter, to, Message{what});
-  });
+/// A tensor message on its way between ranks: what its bytes are for, and whose ports
+/// they take in virtual time.
+struct shipment {
+  traffic kind;
+  std::int64_t bytes;
+  position from;
+  position to;
+};
+
+namespace detail {
+
+template <class Handle, class Message>
+void ship_over_network(const props& shared, const shipment& how, const Handle& to,
+                       Message what) {
+  shared.links->send(shared.plan->rank_of(how.from), shared.plan->rank_of(how.to),
+                     static_cast<double>(how.bytes),
+                     [meter = shared.meter, to, what = std::move(what)] {
+                       post(*meter, to, Message{what});
+                     });
 }
 
-/// The same of so many bytes, arriving when a port says.
+inline bool takes_time(const props& shared) {
+  return shared.links != nullptr && !shared.links->is_free();
+}
+
+} // namespace detail
+
+/// Sends a tensor from inside an actor.
 template <class Self, class Handle, class Message>
-void ship(Self* self, const props& shared, traffic kind, std::int64_t bytes, port& by,
-          const Handle& to, Message what) {
-  shared.meter->moved(kind, bytes);
-  const auto arrival = shared.clock == nullptr
-                         ? 0
-                         : by.send(static_cast<double>(bytes), shared.clock->now());
-  ship_at(self, shared, arrival, to, std::move(what));
+void ship(Self* self, const props& shared, const shipment& how, const Handle& to,
+          Message what) {
+  shared.meter->moved(how.kind, how.bytes);
+  if (detail::takes_time(shared))
+    detail::ship_over_network(shared, how, to, std::move(what));
+  else
+    tell(self, *shared.meter, to, std::move(what));
+}
+
+/// The same from outside: from a device's callback.
+template <class Handle, class Message>
+void ship(const props& shared, const shipment& how, const Handle& to, Message what) {
+  shared.meter->moved(how.kind, how.bytes);
+  if (detail::takes_time(shared))
+    detail::ship_over_network(shared, how, to, std::move(what));
+  else
+    post(*shared.meter, to, std::move(what));
 }
 
 } // namespace troupe

@@ -3,6 +3,8 @@
 #include "actors/failure.hpp"
 #include "actors/ship.hpp"
 
+#include <cmath>
+
 namespace troupe {
 
 namespace {
@@ -14,18 +16,19 @@ void send(self_pointer self, const Handle& to, Message&& what) {
   tell(self, *self->state.shared.meter, to, std::forward<Message>(what));
 }
 
-/// Sends a tensor to a neighbour; in virtual time it takes as long as the link says.
+/// Sends a tensor to a neighbour.
 template <class Message>
 void send_on(self_pointer self, const stage_actor& to, Message what) {
-  const auto& shared = self->state.shared;
+  const auto& state = self->state;
   const auto& header = what.header;
-  const double bytes = what.payload
-                         ? static_cast<double>(header.samples)
-                             * static_cast<double>(header.values) * sizeof(float)
-                         : shared.plan->link.bytes;
-  shared.meter->moved(traffic::pipeline, static_cast<std::int64_t>(bytes));
-  const auto now = shared.clock == nullptr ? 0 : shared.clock->now();
-  ship_at(self, shared, now + shared.plan->link.of(bytes), to, std::move(what));
+  const auto bytes = what.payload
+                       ? header.samples * header.values * std::int64_t{sizeof(float)}
+                       : std::llround(state.shared.plan->sizes.message);
+  const auto from = state.core->where();
+  auto receiver = from;
+  receiver.stage = header.stage;
+  ship(self, state.shared, {traffic::pipeline, bytes, from, receiver}, to,
+       std::move(what));
 }
 
 void announce(self_pointer self, const std::optional<action>& ready) {
@@ -41,35 +44,65 @@ void send_snapshot_if_due(self_pointer self) {
 void start_update(self_pointer self, const action& a) {
   auto& core = *self->state.core;
   if (core.updating())
-    send(self, self->state.peers.optimizer, mail::update_go{a.replica});
-  else
-    send(self, self->state.peers.optimizer, core.begin_update(a));
+    return send(self, self->state.peers.optimizer, mail::update_go{a.replica});
+  auto request = core.begin_update(a);
+  for (const auto& bucket : core.buckets_to_tell(request))
+    self->state.tell_optimizer(bucket);
+  send(self, self->state.peers.optimizer, std::move(request));
 }
 
-/// Sends what is due to other tensor shards and data replicas.
+/// How the optimizer shard hears of a bucket of gradients: by mail if it stands on the
+/// stage's rank, else over the network.
+stage_core::tell_bucket teller(self_pointer self) {
+  const auto& state = self->state;
+  const auto from = state.core->where();
+  const auto& to = state.peers.optimizer;
+  if (from.replica == 0)
+    return [meter = state.shared.meter, to](const auto& bucket) {
+      post(*meter, to, mail::bucket_ready{bucket});
+    };
+  auto home = from;
+  home.replica = 0;
+  return [shared = state.shared, to, from, home,
+          bytes = state.core->gradient_bytes()](const auto& bucket) {
+    ship(
+      shared,
+      {traffic::gradients, bytes[static_cast<std::size_t>(bucket.bucket)], from, home},
+      to, mail::bucket_ready{bucket});
+  };
+}
+
+/// Sends what is due to other tensor shards, experts and data replicas.
 void send_out(self_pointer self) {
   auto& state = self->state;
+  const auto from = state.core->where();
   auto [to_shards, to_experts, to_replicas] = state.core->take_outbox();
   for (auto& what : to_shards) {
-    const auto& to = (*state.peers.shards)[static_cast<std::size_t>(what.to)];
-    const auto bytes = what.bytes();
-    ship(self, state.shared, traffic::tensor, bytes, *state.to_shards, to,
-         std::move(what));
+    auto receiver = from;
+    receiver.tensor = what.to;
+    const shipment how{traffic::tensor, what.bytes(), from, receiver};
+    ship(self, state.shared, how,
+         (*state.peers.shards)[static_cast<std::size_t>(what.to)], std::move(what));
   }
   for (auto& [number, what] : to_experts) {
     const auto& to = state.peers.experts[static_cast<std::size_t>(number)];
     if (what.loan) // it is here
       send(self, to, std::move(what));
     else
-      ship(self, state.shared, traffic::experts, state.core->bytes_of(what),
-           *state.to_experts, to, std::move(what));
+      ship(self, state.shared,
+           {traffic::experts, state.core->bytes_of(what), from,
+            state.core->host_of(number)},
+           to, std::move(what));
   }
   for (auto& [step, what] : to_replicas) {
-    const auto& to = (*state.peers.others)[static_cast<std::size_t>(what.to)];
-    const auto bytes = what.bytes();
-    ship(self, state.shared,
-         step == exchange_step::sum ? traffic::gradients : traffic::parameters, bytes,
-         *state.to_replicas, to, mail::layer_message{std::move(what)});
+    auto receiver = from;
+    receiver.data = what.to;
+    const shipment how{step == exchange_step::sum ? traffic::gradients
+                                                  : traffic::parameters,
+                       what.bytes(), from, receiver};
+    ship(self, state.shared, how,
+         (*state.peers.others)[static_cast<std::size_t>(what.to)],
+         mail::layer_message{std::move(what)});
   }
 }
 
@@ -178,9 +211,6 @@ stage_actor::behavior_type stage(self_pointer self, props shared, device* comput
   state.name = state.core->name();
   state.shared = std::move(shared);
   state.computer = computer;
-  state.to_shards.emplace(state.shared.plan->link);
-  state.to_experts.emplace(state.shared.plan->link);
-  state.to_replicas.emplace(state.shared.plan->link);
   report_failures(self);
   auto& meter = *state.shared.meter;
   return {
@@ -221,10 +251,7 @@ stage_actor::behavior_type stage(self_pointer self, props shared, device* comput
     hear(self, meter,
          [self](const stage_peers& peers) {
            self->state.peers = peers;
-           self->state.tell_optimizer = [meter = self->state.shared.meter,
-                                         to = peers.optimizer](const auto& bucket) {
-             post(*meter, to, mail::bucket_ready{bucket});
-           };
+           self->state.tell_optimizer = teller(self);
            if (self->state.core->is_first())
              send(self, peers.data, mail::demand{});
          }),

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "actors/port.hpp"
 #include "actors/props.hpp"
 #include "actors/stage_core.hpp"
 #include "kernels/device.hpp"
@@ -9,7 +8,6 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace troupe {
@@ -20,7 +18,6 @@ struct stage_state {
   device* computer = nullptr; ///< Of its rank.
   std::unique_ptr<stage_core> core;
   stage_peers peers;
-  std::optional<port> to_shards, to_experts, to_replicas; ///< In virtual time.
   stage_core::tell_bucket tell_optimizer; ///< Also from a device's callbacks.
 };
 

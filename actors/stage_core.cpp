@@ -64,7 +64,7 @@ void stage_core::begin(const action& a) {
   const bool sums = a.what == op::backward || a.what == op::weight_gradient;
   const bool begins_sum = sums && sums_begun_++ == 0;
   const bool ends_sum = sums && completes_sum();
-  const bool tells = plan_->sums_at_update() && ends_sum;
+  const bool tells = plan_->tells_at_once() && ends_sum;
   const bool shares = sharing_ && sharing_->concerns(a.what);
   const int version = a.what == op::forward ? books_.begin_forward(a.microbatch)
                                             : books_.version_for_backward(a.microbatch);
@@ -112,14 +112,14 @@ pass_pieces<float> stage_core::simulated_pieces(op what, bool by_layer) const {
   const bool meets = plan_->tensor > 1 && reads;
   const bool asks_experts = experts_ && reads;
   const bool by_sequence = plan_->sequence_parallel;
-  const int sums = meets ? plan_->link.sums : asks_experts ? 2 : 1;
-  const int layers = by_layer ? plan_->link.buckets : 1;
+  const int sums = meets ? plan_->sizes.sums : asks_experts ? 2 : 1;
+  const int layers = by_layer ? plan_->sizes.buckets : 1;
   const int count = sums * layers;
   // At least a value to each, so that messages take their latency.
   const auto values = std::max<std::int64_t>(
-    std::llround(plan_->link.sum_bytes / sizeof(float)), plan_->tensor);
+    std::llround(plan_->sizes.sum / sizeof(float)), plan_->tensor);
   const auto rows = std::max<std::int64_t>(
-    std::llround(plan_->link.expert_bytes / sizeof(float)), plan_->expert);
+    std::llround(plan_->sizes.experts / sizeof(float)), plan_->expert);
   pass_pieces<float> result;
   for (int i = 0; i < count; ++i) {
     const int layer = what == op::forward ? i / sums : layers - 1 - i / sums;
@@ -181,7 +181,7 @@ work stage_core::next_work(const tell_bucket& tell) {
   if (now.tells && tensors_)
     gradients = tensors_->gradients();
   else if (now.tells)
-    gradients.resize(static_cast<std::size_t>(plan_->link.buckets));
+    gradients.resize(static_cast<std::size_t>(plan_->sizes.buckets));
   for (bool goes_on = true; goes_on && now.next < now.pieces.size(); ++now.next) {
     auto& piece = now.pieces[now.next];
     goes_on =
@@ -372,6 +372,26 @@ mail::update_request stage_core::begin_update(const action& a) {
     if (facts_.in_place)
       result.from = result.to;
   }
+  return result;
+}
+
+std::vector<mail::bucket_ready>
+stage_core::buckets_to_tell(const mail::update_request& request) const {
+  std::vector<mail::bucket_ready> result;
+  if (!plan_->tells_buckets() || plan_->tells_at_once())
+    return result;
+  const auto count = plan_->buckets_of(where_).size();
+  for (std::size_t b = 0; b < count; ++b)
+    result.push_back({where_.replica, static_cast<int>(b),
+                      tensors_ ? request.gradients[b] : buffer{}});
+  return result;
+}
+
+std::vector<std::int64_t> stage_core::gradient_bytes() const {
+  std::vector<std::int64_t> result;
+  for (const auto values : plan_->buckets_of(where_))
+    result.push_back(plan_->held_of(shared_out::gradients, where_, values)
+                     * std::int64_t{sizeof(float)});
   return result;
 }
 

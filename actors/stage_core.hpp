@@ -26,6 +26,7 @@ public:
              std::shared_ptr<expert_exchange> experts);
 
   const std::string& name() const { return name_; }
+  position where() const { return where_; }
   bool is_first() const { return where_.stage == 0; }
   bool is_last() const { return where_.stage == plan_->dims.stages - 1; }
 
@@ -65,6 +66,7 @@ public:
   std::int64_t bytes_of(const mail::rows_to_expert& message) const {
     return experts_->bytes_of(message);
   }
+  position host_of(int of_stage) const { return experts_->host_of(of_stage); }
   outbox take_outbox() { return std::exchange(outbox_, {}); }
 
   /// The action that is not at its end, if there is one.
@@ -94,6 +96,14 @@ public:
 
   /// What the optimizer shard is asked to do.
   mail::update_request begin_update(const action& a);
+
+  /// The buckets of gradients that it is to hear of now: all, if it waits for them and
+  /// no backward has told of them.
+  std::vector<mail::bucket_ready>
+  buckets_to_tell(const mail::update_request& request) const;
+
+  /// Bytes of the gradients of each bucket, as they travel.
+  std::vector<std::int64_t> gradient_bytes() const;
 
   /// The sample of the update under way, without its times.
   sample update_sample() const;

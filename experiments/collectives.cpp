@@ -17,24 +17,31 @@ namespace {
 using json = nlohmann::ordered_json;
 
 void print_heading(std::FILE* out, const collectives_setup& asked, int ranks) {
-  std::fprintf(out,
-               "%d %s, arrays of n = %lld bytes, latency %g ms, bandwidth %g "
-               "bytes/s\n\n%-14s  %-8s  %6s  %8s  %14s  %14s  %11s  %11s  %-7s  %s\n",
-               ranks, ranks == 1 ? "rank" : "ranks",
-               static_cast<long long>(4 * asked.values),
-               static_cast<double>(asked.link.latency) / 1e6,
-               asked.link.bytes_per_second, "operation", "by", "rounds", "messages",
-               "bytes in all", "peak", "time ms", "by the book", "result", "grows as");
+  std::fprintf(
+    out,
+    "%d %s, arrays of n = %lld bytes, latency %g ms, bandwidth %g "
+    "bytes/s\n\n%-14s  %-8s  %6s  %8s  %14s  %14s  %11s  %11s  %-7s  %s\n",
+    ranks, ranks == 1 ? "rank" : "ranks", static_cast<long long>(4 * asked.values),
+    static_cast<double>(asked.machines.inside.latency) / 1e6,
+    asked.machines.inside.bytes_per_second, "operation", "by", "rounds", "messages",
+    "bytes in all", "peak", "time ms", "by the book", "result", "grows as");
+}
+
+std::string milliseconds(std::optional<double> seconds) {
+  char text[32] = "-";
+  if (seconds)
+    std::snprintf(text, sizeof text, "%.4f", *seconds * 1e3);
+  return text;
 }
 
 void print(std::FILE* out, const collective_measurement& m) {
   std::fprintf(
-    out, "%-14s  %-8s  %6d  %8lld  %14lld  %14lld  %11.4f  %11.4f  %-7s  %s\n",
+    out, "%-14s  %-8s  %6d  %8lld  %14lld  %14lld  %11s  %11s  %-7s  %s\n",
     std::string{name_of(m.order.what)}.c_str(), std::string{m.order.name}.c_str(),
     m.sent.rounds, static_cast<long long>(m.sent.messages),
     static_cast<long long>(m.sent.bytes), static_cast<long long>(m.sent.peak_bytes),
-    m.seconds * 1e3, m.book_seconds * 1e3, m.right ? "right" : "WRONG",
-    std::string{m.order.growth}.c_str());
+    milliseconds(m.seconds).c_str(), milliseconds(m.book_seconds).c_str(),
+    m.right ? "right" : "WRONG", std::string{m.order.growth}.c_str());
   std::fflush(out);
 }
 
@@ -72,7 +79,7 @@ json to_json(const collective_measurement& m, std::int64_t values) {
             {"messages", m.book.messages},
             {"bytes", m.book.bytes},
             {"peak_bytes", m.book.peak_bytes},
-            {"seconds", m.book_seconds}}},
+            {"seconds", m.book_seconds ? json(*m.book_seconds) : json(nullptr)}}},
           {"growth", m.order.growth},
           {"checked_values", m.checked_values},
           {"right", m.right}};
@@ -120,8 +127,8 @@ int collectives(const options& o) {
         exit_code = 1;
       }
     }
-    if (compares_ring_and_tree(*asked)) {
-      const auto c = ring_beats_tree(ranks, asked->link);
+    if (compares_ring_and_tree(*asked) && asked->machines.machine_of(ranks - 1) == 0) {
+      const auto c = ring_beats_tree(ranks, asked->machines.inside);
       crossovers.push_back(to_json(ranks, c));
       if (!o.quiet)
         print(out, ranks, c);
@@ -131,11 +138,12 @@ int collectives(const options& o) {
       std::fprintf(out, ranks == asked->ranks.back() ? "" : "\n");
     }
   }
-  const json results{{"command", o.command},
-                     {"latency", static_cast<double>(asked->link.latency) / 1e9},
-                     {"bandwidth", asked->link.bytes_per_second},
-                     {"runs", runs},
-                     {"ring_beats_tree", crossovers}};
+  const json results{
+    {"command", o.command},
+    {"latency", static_cast<double>(asked->machines.inside.latency) / 1e9},
+    {"bandwidth", asked->machines.inside.bytes_per_second},
+    {"runs", runs},
+    {"ring_beats_tree", crossovers}};
   const auto text = results.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   if (const auto failed = files.write_results(text); !failed.empty()) {
     std::cerr << "collectives: " << failed << '\n';

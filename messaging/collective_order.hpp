@@ -43,18 +43,23 @@ struct collective_step {
 };
 
 /// What an order takes by the book, for arrays of n bytes that all its chunks divide
-/// evenly. By what ranks send; a message of m bytes takes latency + m / bandwidth.
+/// evenly. By what ranks send and receive; a message of m bytes takes latency + m /
+/// bandwidth.
 struct collective_cost {
   double rounds;
   double messages;
   double bytes;        ///< All that are sent.
   double peak_bytes;   ///< The most that a rank sends in a round.
   double serial_bytes; ///< That are sent one after another: the sum of rounds' largest.
+  /// Messages of ranks that are rounds ahead, at most: a receiving port may take them
+  /// before the one that its rank waits for. 0 where ranks are a power of two.
+  double ahead_bytes = 0;
 
   /// No run takes longer, and where ranks are a power of two none is faster.
   double seconds(double latency, double bytes_per_second) const {
     return rounds * latency
-           + (bytes_per_second > 0 ? serial_bytes / bytes_per_second : 0);
+           + (bytes_per_second > 0 ? (serial_bytes + ahead_bytes) / bytes_per_second
+                                   : 0);
   }
 };
 

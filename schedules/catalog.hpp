@@ -15,7 +15,9 @@ namespace troupe {
 schedule naive();
 schedule gpipe();
 schedule one_f_one_b();
-schedule chimera();
+
+/// \param eager whether directions add their gradients while backwards still run
+schedule chimera(bool eager = true);
 
 /// \param update_every microbatches that an update of a stage covers, at least 1
 schedule pipedream(int update_every = 1, bool vertical_sync = false);

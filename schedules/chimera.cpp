@@ -10,6 +10,9 @@
 //   rank 1  .  F0 F2 F1 F3 B2 B0 B3 B1 .  U3 U3
 //   rank 2  .  F2 F0 F3 F1 B0 B2 B1 B3 .  U3 U3
 //   rank 3  F2 .  F3 F0 B0 F1 B1 B2 .  B3 U3 U3
+//
+// Both directions of a stage add their gradients before its update: eagerly, bucket by
+// bucket, or lazily, after all backwards of a rank (section 3.2 of the paper).
 
 #include "schedules/catalog.hpp"
 #include "schedules/slots.hpp"
@@ -35,11 +38,12 @@ std::string refuses(const shape& dims) {
 
 } // namespace
 
-schedule chimera() {
+schedule chimera(bool eager) {
   return {
     .name = "chimera",
     .where = placement::bidirectional,
     .order = slot,
+    .eager = eager,
     .refuses = refuses,
   };
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <queue>
+#include <set>
 #include <utility>
 
 namespace troupe {
@@ -31,21 +32,22 @@ public:
   timeline run() {
     for (int replica = 0; replica < replicas_of(schedule_.where); ++replica)
       read_next_microbatch(replica);
-    for (nanoseconds now = 0;;) {
-      for (int r = 0; r < dims_.stages; ++r)
-        grant(r, now);
-      if (events_.empty())
-        return std::move(result_);
-      now = events_.top().when;
+    for (int r = 0; r < dims_.stages; ++r)
+      grant(r, 0);
+    while (!events_.empty()) {
+      const auto now = events_.top().when;
       while (!events_.empty() && events_.top().when == now) {
         const auto next = events_.top();
         events_.pop();
-        if (next.arrives)
-          arrive(next.what);
-        else
-          end(next.what, now);
+        happen(next, now);
+        if (const int rank = rank_of_action(next.what); !has_choice(rank))
+          grant(rank, now);
       }
+      for (int r = 0; r < dims_.stages; ++r)
+        if (has_choice(r))
+          grant(r, now);
     }
+    return std::move(result_);
   }
 
 private:
@@ -53,15 +55,32 @@ private:
     std::unique_ptr<order> todo;
     waiting arrived;
     bool busy = false;
+    int waiting_updates = 0;
   };
+
+  enum class happening { ends, input_arrives, gradients_arrive };
 
   struct event {
     nanoseconds when;
     action what;
-    bool arrives; // its input; else it ends
+    happening what_happens;
 
     bool operator<(const event& other) const { return when > other.when; }
   };
+
+  void happen(const event& next, nanoseconds now) {
+    if (next.what_happens == happening::gradients_arrive)
+      add_gradients(next.what, now);
+    else if (next.what_happens == happening::input_arrives)
+      arrive(next.what);
+    else
+      end(next.what, now);
+  }
+
+  /// Whether what a rank begins depends on all that arrives in an instant.
+  bool has_choice(int rank) {
+    return schedule_.local_rule() || at(rank).waiting_updates > 0;
+  }
 
   rank_state& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
@@ -94,28 +113,71 @@ private:
       const auto next = r.todo->next(r.arrived);
       if (!next)
         return;
-      if (next->what == op::update && waits_for_replicas(*next, now))
+      if (next->what == op::update && waits_for_replicas(*next, now)) {
+        ++r.waiting_updates;
         continue;
+      }
+      if (next->what == op::update && is_shared())
+        --r.waiting_updates;
       r.busy = true;
       const auto end = now + cost_(*next);
       result_[static_cast<std::size_t>(rank)].push_back({*next, now, end});
-      events_.push({end, *next, false});
+      events_.push({end, *next, happening::ends});
       if (next->what == op::forward && next->stage == 0)
         read_next_microbatch(next->replica);
     }
   }
 
-  /// Whether an update that replicas share is granted for the first time. When all have
-  /// come, it arrives once more for each.
+  /// How far an update that replicas share has come.
+  struct meeting {
+    int granted = 0;   // replicas
+    int gradients = 0; // replicas whose gradients are with the first
+  };
+
+  bool is_shared() const { return replicas_of(schedule_.where) > 1; }
+
+  /// What a replica and the first send each other takes no time within a rank.
+  nanoseconds apart(const action& update) const {
+    return update.replica == 0 ? 0 : latency_(update);
+  }
+
+  /// Whether an update that replicas share is granted for the first time.
   bool waits_for_replicas(const action& update, nanoseconds now) {
-    const int replicas = replicas_of(schedule_.where);
-    auto& came = meetings_[{update.stage, update.microbatch}];
-    if (replicas == 1 || came == replicas)
+    if (!is_shared() || !granted_.insert(update).second)
       return false;
-    if (++came == replicas)
-      for (int r = 0; r < replicas; ++r)
-        events_.push({now, {op::update, r, update.stage, update.microbatch}, true});
+    ++meetings_[{update.stage, update.microbatch}].granted;
+    if (!schedule_.eager)
+      events_.push({now + apart(update), update, happening::gradients_arrive});
+    else
+      go_on_if_complete(update, now);
     return true;
+  }
+
+  void add_gradients(const action& update, nanoseconds now) {
+    ++meetings_[{update.stage, update.microbatch}].gradients;
+    go_on_if_complete(update, now);
+  }
+
+  /// Where all replicas have come, the update arrives once more for the first.
+  void go_on_if_complete(const action& update, nanoseconds now) {
+    const int replicas = replicas_of(schedule_.where);
+    const auto& all = meetings_[{update.stage, update.microbatch}];
+    if (all.granted == replicas && all.gradients == replicas)
+      events_.push({now,
+                    {op::update, 0, update.stage, update.microbatch},
+                    happening::input_arrives});
+  }
+
+  /// After the last backward of a batch its gradients may be on their way.
+  void send_gradients(const action& backward, nanoseconds now) {
+    const int share = dims_.microbatches / replicas_of(schedule_.where);
+    auto& ended = backwards_[{backward.replica, backward.stage}];
+    if (++ended % share != 0 || !is_shared() || !schedule_.eager)
+      return;
+    const int batch = backward.microbatch / dims_.microbatches;
+    const action update{op::update, backward.replica, backward.stage,
+                        (batch + 1) * dims_.microbatches - 1};
+    events_.push({now + apart(update), update, happening::gradients_arrive});
   }
 
   void end(const action& a, nanoseconds now) {
@@ -123,22 +185,30 @@ private:
     r.busy = false;
     r.todo->ended(a);
     if (a.what == op::forward && a.stage + 1 < dims_.stages)
-      events_.push(
-        {now + latency_(a), {op::forward, a.replica, a.stage + 1, a.microbatch}, true});
+      events_.push({now + latency_(a),
+                    {op::forward, a.replica, a.stage + 1, a.microbatch},
+                    happening::input_arrives});
     else if (a.what == op::forward)
       arrive({op::backward, a.replica, a.stage, a.microbatch});
     else if ((a.what == op::backward || a.what == op::input_gradient) && a.stage > 0)
       events_.push({now + latency_(a),
                     {op::backward, a.replica, a.stage - 1, a.microbatch},
-                    true});
+                    happening::input_arrives});
     else if (a.what == op::update)
-      make_version(a);
+      make_version(a, now);
+    if (a.what == op::backward || a.what == op::weight_gradient)
+      send_gradients(a, now);
   }
 
-  void make_version(const action& update) {
+  /// The first replica sends the new version to the others.
+  void make_version(const action& update, nanoseconds now) {
     ++updates_[{update.replica, update.stage}];
     for (const auto& forward : std::exchange(early_, {}))
       arrive(forward);
+    for (int r = 1; r < replicas_of(schedule_.where) && update.replica == 0; ++r) {
+      const action copy{op::update, r, update.stage, update.microbatch};
+      events_.push({now + apart(copy), copy, happening::input_arrives});
+    }
   }
 
   const schedule& schedule_;
@@ -148,9 +218,11 @@ private:
   std::vector<rank_state> ranks_;
   timeline result_;
   std::priority_queue<event> events_;
-  std::map<int, int> read_;                     // microbatches, by replica
-  std::map<std::pair<int, int>, int> updates_;  // made, by replica and stage
-  std::map<std::pair<int, int>, int> meetings_; // replicas that have come to an update
+  std::map<int, int> read_;                         // microbatches, by replica
+  std::map<std::pair<int, int>, int> updates_;      // made, by replica and stage
+  std::map<std::pair<int, int>, int> backwards_;    // ended, likewise
+  std::set<action> granted_;                        // updates that replicas share
+  std::map<std::pair<int, int>, meeting> meetings_; // by stage and microbatch
   std::vector<action> early_;
 };
 

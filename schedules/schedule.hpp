@@ -42,6 +42,9 @@ struct schedule {
   bool streams = false;
   /// Microbatches that an update of a stage covers; 0: the batch.
   int update_every = 0;
+  /// Whether a direction sends its gradients to the other bucket by bucket, as soon as
+  /// its last backward has completed one; else when its rank has run all backwards.
+  bool eager = true;
   /// Says what is allowed when the sizes are not. Null: all sizes are.
   std::string (*refuses)(const shape& dims) = nullptr;
 

@@ -1,5 +1,7 @@
 #include "experiments/support/collectives.hpp"
 
+#include "experiments/support/machine_options.hpp"
+#include "experiments/support/parsing.hpp"
 #include "messaging/plain_collective.hpp"
 
 #include <algorithm>
@@ -11,8 +13,6 @@
 namespace troupe {
 
 namespace {
-
-using problem = tl::unexpected<std::string>;
 
 constexpr int most_ranks = 1024;
 constexpr std::int64_t most_values = 1'000'000'000'000; // sums of bytes fit 63 bits
@@ -122,12 +122,22 @@ tl::expected<collectives_setup, std::string> set_up_collectives(const options& o
   if (!(o.bandwidth == 0 || (o.bandwidth >= 1 && o.bandwidth <= 1e15)))
     return problem{"--bandwidth is from 1 to 1e15 bytes a second, or 0: bytes take no "
                    "time"};
-  result.link = {.latency = static_cast<nanoseconds>(std::llround(o.latency * 1e6)),
-                 .bytes_per_second = o.bandwidth};
+  const auto machines =
+    parse_machines(o.machines,
+                   {.latency = static_cast<nanoseconds>(std::llround(o.latency * 1e6)),
+                    .bytes_per_second = o.bandwidth},
+                   std::ranges::max(o.ranks));
+  if (!machines)
+    return problem{machines.error()};
+  result.machines = *machines;
+  const auto slowest = result.machines.slowest();
+  // Between machines a message may wait for those of all other ranks.
+  const double waits = result.machines.ranks_each > 0 ? most_ranks : 1;
   const double round =
-    o.latency / 1000
-    + (o.bandwidth > 0 ? 4 * static_cast<double>(result.values) / o.bandwidth : 0);
-  if (round * 2 * most_ranks * nanoseconds_a_second > 9e18)
+    static_cast<double>(slowest.latency)
+    + waits
+        * static_cast<double>(slowest.occupied(4 * static_cast<double>(result.values)));
+  if (round * 2 * most_ranks > 9e18)
     return problem{"at this bandwidth arrays of this size may take longer than the "
                    "virtual clock's 292 years; choose smaller ones"};
   return result;
@@ -136,16 +146,18 @@ tl::expected<collectives_setup, std::string> set_up_collectives(const options& o
 collective_measurement measure(const collectives_setup& asked,
                                const collective_order& order, int ranks) {
   const auto checked = values_to_check(ranks, asked.values);
-  auto [result, right] = run_checked({order, ranks, checked, asked.link});
+  auto [result, right] = run_checked({order, ranks, checked, asked.machines});
   if (checked < asked.values)
-    result = perform({order, ranks, asked.values, asked.link});
+    result = perform({order, ranks, asked.values, asked.machines});
   const auto book = order.cost(ranks, 4.0 * static_cast<double>(asked.values));
   return {.order = order,
           .ranks = ranks,
           .sent = result.sent,
           .seconds = static_cast<double>(result.makespan) / nanoseconds_a_second,
           .book = book,
-          .book_seconds = book_seconds(book, asked.link),
+          .book_seconds = asked.machines.machine_of(ranks - 1) > 0
+                            ? std::nullopt
+                            : std::optional{book_seconds(book, asked.machines.inside)},
           .checked_values = checked,
           .right = right};
 }
@@ -164,8 +176,9 @@ std::optional<crossover> ring_beats_tree(int ranks, const link_cost& link) {
   // sizes are those that the ring cuts evenly.
   const auto ring_behind_by = [&](std::int64_t chunk) {
     const auto values = chunk * ranks;
-    return static_cast<double>(perform({ring, ranks, values, link}).makespan
-                               - perform({tree, ranks, values, link}).makespan);
+    return static_cast<double>(
+      perform({ring, ranks, values, {.inside = link}}).makespan
+      - perform({tree, ranks, values, {.inside = link}}).makespan);
   };
   constexpr std::int64_t largest_chunk = std::int64_t{1} << 40;
   std::int64_t before = 1, chunk = 1 << 20;

@@ -16,7 +16,7 @@ struct collectives_setup {
   std::vector<collective_order> orders;
   std::vector<int> ranks;
   std::int64_t values; ///< Of each rank's array.
-  link_cost link;
+  machine_model machines;
 };
 
 /// Looks at options; says what is wrong with the first that is, and what is allowed.
@@ -28,10 +28,10 @@ struct collective_measurement {
   int ranks;
   collective_traffic sent;
   double seconds;
-  collective_cost book; ///< What the textbook says of it.
-  double book_seconds;
-  std::int64_t checked_values; ///< Of the arrays whose results were compared.
-  bool right;                  ///< Equal to a plain loop's, to the bit.
+  collective_cost book;               ///< What the textbook says of it.
+  std::optional<double> book_seconds; ///< Absent where ranks stand on many machines.
+  std::int64_t checked_values;        ///< Of the arrays whose results were compared.
+  bool right;                         ///< Equal to a plain loop's, to the bit.
 };
 
 /// Runs a collective, with real arrays as long as those of all ranks fit; compares the

@@ -79,15 +79,16 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
   const auto single = [&](const char* key) {
     return given.contains(key) ? given[key][0] : 0.0;
   };
-  result.messages = {
-    .latency = static_cast<nanoseconds>(std::llround(single("latency") * 1e6)),
-    .bytes_per_second = single("bandwidth"),
-    .bytes = single("bytes"),
-    .gradient_bytes = single("gradient"),
-    .buckets = given.contains("buckets") ? static_cast<int>(single("buckets")) : 1,
-    .sum_bytes = single("tensor"),
-    .sums = given.contains("sums") ? static_cast<int>(single("sums")) : 2,
-    .expert_bytes = single("experts")};
+  result.link = {.latency =
+                   static_cast<nanoseconds>(std::llround(single("latency") * 1e6)),
+                 .bytes_per_second = single("bandwidth")};
+  result.sizes = {.message = single("bytes"),
+                  .gradient = single("gradient"),
+                  .buckets =
+                    given.contains("buckets") ? static_cast<int>(single("buckets")) : 1,
+                  .sum = single("tensor"),
+                  .sums = given.contains("sums") ? static_cast<int>(single("sums")) : 2,
+                  .experts = single("experts")};
   return result;
 }
 
@@ -103,9 +104,9 @@ std::string wrong_slowdowns(const costs& given, const run_plan& plan) {
 std::string outlasts_clock(const costs& given, const run_plan& plan) {
   if (plan.dims.microbatches < 1)
     return {}; // refused for that
-  const auto& link = given.messages;
-  double message = link.bytes, gradient = link.gradient_bytes, buckets = link.buckets;
-  double sum = link.sum_bytes, sums = link.sums;
+  const auto& sizes = given.sizes;
+  double message = sizes.message, gradient = sizes.gradient, buckets = sizes.buckets;
+  double sum = sizes.sum, sums = sizes.sums;
   if (plan.work) {
     const auto& layers = plan.work->whole.layers;
     message = gradient = sum = 0;
@@ -118,10 +119,14 @@ std::string outlasts_clock(const costs& given, const run_plan& plan) {
     }
     sum = message;
   }
+  // A message may wait at each of five ports and links for those of all ranks that
+  // share it.
+  const auto link = plan.machines.slowest();
+  const double in_line = 5.0 * std::clamp(plan.machines.ranks_each, 1, plan.ranks());
   const auto travels = [&](double bytes) {
     const double ns =
       link.bytes_per_second > 0 ? bytes / link.bytes_per_second * 1e9 : 0;
-    return ns + static_cast<double>(link.latency);
+    return in_line * ns + static_cast<double>(link.latency);
   };
   double slowest = travels(message);
   if (plan.tensor > 1) // no sum has more rounds than that
@@ -130,13 +135,14 @@ std::string outlasts_clock(const costs& given, const run_plan& plan) {
   for (const double of_replica : given.slowdowns)
     slowdown = std::max(slowdown, of_replica);
   if (plan.expert > 1) // rows go there and come back
-    slowest += 2 * travels(link.expert_bytes + sum) * buckets;
+    slowest += 2 * travels(sizes.experts + sum) * buckets;
   for (const auto& values : given.actions.of)
     for (const auto value : values)
       slowest += static_cast<double>(value) * slowdown;
   // No exchange has more rounds than two for each data replica.
-  const double exchange =
-    plan.data > 1 ? 2.0 * plan.data * buckets * travels(gradient / buckets) : 0;
+  const double exchange = plan.data > 1 || plan.directions() > 1
+                            ? 2.0 * plan.data * buckets * travels(gradient / buckets)
+                            : 0;
   const auto& dims = plan.dims;
   const double all =
     (slowest * dims.stages + exchange) * dims.microbatches * dims.steps;

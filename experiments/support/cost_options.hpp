@@ -15,7 +15,8 @@ namespace troupe {
 /// are B/2. Data replicas take so many times as long: "replica=1/1/2.5".
 struct costs {
   cost_table actions;
-  link_cost messages;
+  link_cost link; ///< Between ranks.
+  simulated_sizes sizes;
   std::vector<double> slowdowns;
 };
 tl::expected<costs, std::string> parse_costs(const std::string& text, int stages);

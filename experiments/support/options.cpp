@@ -142,6 +142,17 @@ void add_optimizer(CLI::App& app, options& o) {
     ->group(group);
 }
 
+void add_machines(CLI::App& app, options& o, const char* group) {
+  app
+    .add_option(
+      "--machines", o.machines,
+      "in virtual time: ranks=8,latency=0.05,bandwidth=1e9 puts every 8 ranks "
+      "on one machine, whose port to the others they share: milliseconds and "
+      "bytes a second between machines; links=FILE behind it for pairs that "
+      "differ, a line as 0,1,40,2.5e7")
+    ->group(group);
+}
+
 void add_run(CLI::App& app, options& o, const program_about& about) {
   const auto group = "Where and when it runs";
   if (about.trains)
@@ -166,6 +177,7 @@ void add_run(CLI::App& app, options& o, const program_about& about) {
       "experts, the bytes of rows that a stage sends them; "
       "replica=1/2.5, how many times as long each data replica takes")
     ->group(group);
+  add_machines(app, o, group);
 }
 
 void add_collectives(CLI::App& app, options& o) {
@@ -194,6 +206,7 @@ void add_collectives(CLI::App& app, options& o) {
     .add_option("--bandwidth", o.bandwidth,
                 "of each rank's port, in bytes a second; 0: bytes take no time")
     ->group(group);
+  add_machines(app, o, group);
 }
 
 void add_output(CLI::App& app, options& o, const program_about& about) {

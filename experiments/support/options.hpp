@@ -67,6 +67,7 @@ struct options {
   std::string clock;
   int threads = 0; ///< 0: the machine's cores.
   std::string cost;
+  std::string machines;      ///< What stands on one, and the links between them.
   double stall_timeout = 10; ///< seconds
 
   // what is told

@@ -1,5 +1,6 @@
 #include "experiments/support/setup.hpp"
 
+#include "experiments/support/machine_options.hpp"
 #include "experiments/support/parsing.hpp"
 #include "messaging/collective_catalog.hpp"
 #include "schedules/bounds.hpp"
@@ -288,12 +289,16 @@ tl::expected<setup, std::string> set_up_simulation(const options& o) {
     return problem{cost.error()};
   if (auto wrong = wrong_slowdowns(*cost, *plan); !wrong.empty())
     return problem{wrong};
+  const auto machines = parse_machines(o.machines, cost->link, plan->ranks());
+  if (!machines)
+    return problem{machines.error()};
+  plan->machines = *machines;
+  plan->sizes = cost->sizes;
   if (auto wrong = outlasts_clock(*cost, *plan); !wrong.empty())
     return problem{wrong};
   plan->slowdowns = cost->slowdowns;
   plan->clock = clock_kind::virtual_time;
   plan->cost = costs_from(cost->actions, plan->tensor, plan->state_share_of({}).count);
-  plan->link = cost->messages;
   return with_requests({}, o, *plan);
 }
 
@@ -358,6 +363,8 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
     return problem{clock.error()};
   if (*clock == clock_kind::real && !o.cost.empty())
     return problem{"--cost is for virtual time: say --clock virtual too"};
+  if (*clock == clock_kind::real && !o.machines.empty())
+    return problem{"--machines is for virtual time: say --clock virtual too"};
   const auto cost = parse_costs(o.cost, stages);
   if (!cost)
     return problem{cost.error()};
@@ -402,6 +409,11 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
                         .weights = std::move(weights)};
   if (auto wrong = wrong_slowdowns(*cost, *plan); !wrong.empty())
     return problem{wrong};
+  const auto machines = parse_machines(o.machines, cost->link, plan->ranks());
+  if (!machines)
+    return problem{machines.error()};
+  plan->machines = *machines;
+  plan->sizes = cost->sizes;
   if (auto wrong = outlasts_clock(*cost, *plan); !o.cost.empty() && !wrong.empty())
     return problem{wrong};
   plan->slowdowns = cost->slowdowns;
@@ -409,7 +421,6 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
   plan->cost = o.cost.empty() ? costs_by_operations()
                               : costs_from(cost->actions, plan->tensor,
                                            plan->state_share_of({}).count);
-  plan->link = cost->messages;
   plan->threads = std::max(threads, 1);
   plan->stall_timeout =
     std::chrono::milliseconds{static_cast<std::int64_t>(o.stall_timeout * 1000)};

@@ -48,9 +48,15 @@ zero_traffic zero_traffic_of(const run_plan& plan) {
   zero_traffic result;
   for (int s = 0; s < plan.dims.stages; ++s)
     for (int t = 0; t < plan.tensor; ++t) {
+      const double bytes = 4.0 * static_cast<double>(parameters_at(plan, {0, 0, s, t}));
       // All but its own share, of each rank in a group of N.
-      const double once =
-        4.0 * (plan.data - 1) * static_cast<double>(parameters_at(plan, {0, 0, s, t}));
+      const double once = (plan.data - 1) * bytes;
+      // What each replica holds, from one direction to the other and back.
+      const double across = (directions - 1) * updates * plan.data * bytes;
+      result.gradients +=
+        across / (plan.shares_out(shared_out::gradients) ? plan.data : 1);
+      result.parameters +=
+        across / (plan.shares_out(shared_out::parameters) ? plan.data : 1);
       switch (exchange.shares) {
       case shared_out::nothing:
         result.gradients += 2 * updates * once;

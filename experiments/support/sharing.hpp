@@ -30,6 +30,8 @@ std::int64_t parameters_of_rank(const run_plan& plan, int rank);
 /// Bytes that data replicas send each other in a run, by the book, over all ranks: an
 /// update takes a reduce_scatter and an all_gather (an all_reduce is both), ZeRO 2 a
 /// reduce_scatter a microbatch instead, ZeRO 3 also an all_gather in each direction.
+/// The second of Chimera's directions also sends its gradients, and is sent new
+/// parameters.
 struct zero_traffic {
   double gradients = 0;
   double parameters = 0;

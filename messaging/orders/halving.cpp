@@ -172,6 +172,10 @@ collective_cost cost_of_both(int ranks, double n) {
   cost.messages *= 2;
   cost.bytes *= 2;
   cost.serial_bytes *= 2;
+  // Pairs that nobody folds into are ahead in the last rounds of halving: their blocks
+  // of n/8, n/16, ... may come before the one of n/2 from a pair that was late.
+  if (all.folded > 0)
+    cost.ahead_bytes = std::max(all.count / 4 - 1, 0) * n / all.count;
   add_fold(cost, all, n);
   add_fold(cost, all, n);
   return cost;

@@ -39,7 +39,7 @@ run_plan apart(run_plan plan, int data, const std::string& exchange) {
   plan.data = data;
   plan.exchange = find_exchange(exchange);
   plan.slowdowns = uneven(data);
-  plan.link = {.latency = 100'000, .bytes_per_second = 1e8};
+  plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e8};
   if (plan.work)
     plan.work->batch = std::int64_t{data} * plan.dims.microbatches + 1;
   return plan;

@@ -87,7 +87,7 @@ TEST_CASE("experts on several ranks train what one device would", "[experts]") {
   const expert_options experts{.count = 4, .chosen = 2, .capacity = 1, .shared = true};
   auto plan =
     with_experts(*find_schedule(name), {2, 4, 3}, clock, experts, data, expert);
-  plan.link = {.latency = 100'000, .bytes_per_second = 1e6};
+  plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e6};
   const auto result = check_proofs(plan);
   CHECK(result.late_allocations == 0);
   CHECK((result.bytes_moved[static_cast<std::size_t>(traffic::experts)] > 0)
@@ -169,7 +169,8 @@ TEST_CASE("simulated rows take their way to experts and back", "[experts]") {
     plan.data = 2;
     plan.expert = expert;
     plan.exchange = find_exchange("ring");
-    plan.link = {.latency = 100'000, .bytes_per_second = 1e9, .expert_bytes = bytes};
+    plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e9};
+    plan.sizes.experts = bytes;
     const auto result = perform(plan);
     REQUIRE(result.how == ending::finished);
     return static_cast<double>(result.sums.makespan) * 1e-6;

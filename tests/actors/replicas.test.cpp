@@ -58,8 +58,9 @@ double makespan_ms(double exchange_ms, int buckets, int data = 2,
   auto plan =
     replicated(tiny::simulation(*find_schedule("gpipe"), {1, 1, 1}, 10, 20), data);
   plan.exchange = find_exchange(exchange);
-  plan.link = {
-    .bytes_per_second = 1e9, .gradient_bytes = exchange_ms * 1e6, .buckets = buckets};
+  plan.machines.inside.bytes_per_second = 1e9;
+  plan.sizes.gradient = exchange_ms * 1e6;
+  plan.sizes.buckets = buckets;
   const auto result = perform(plan);
   REQUIRE(result.how == ending::finished);
   return static_cast<double>(result.sums.makespan) * 1e-6;
@@ -96,7 +97,7 @@ TEST_CASE("data replicas clip by one global norm, or one a stage", "[replicas]")
   const auto scope = GENERATE(clip_scope::network, clip_scope::stage);
   auto plan =
     replicated(tiny::training_of(*find_schedule(name), {2, 4, 3}, clock), 2, exchange);
-  plan.link = {.latency = 100'000, .bytes_per_second = 1e6};
+  plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e6};
   plan.work->optimizer.clip = 0.05;
   plan.work->optimizer.scope = scope;
   check_proofs(plan);
@@ -179,7 +180,7 @@ TEST_CASE("a run that fails with gradients and activations on their way ends in 
                                            clock_kind::virtual_time),
                          3);
   plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e10};
-  plan.link = {.latency = 2'000'000};
+  plan.machines.inside = {.latency = 2'000'000};
   const auto result = perform(plan);
   CHECK(result.how == ending::failed);
   CHECK_THAT(result.failure, Catch::Matchers::ContainsSubstring("is not finite"));
@@ -189,7 +190,7 @@ TEST_CASE("a simulated exchange takes its latency, however few the bytes",
           "[replicas]") {
   auto plan =
     replicated(tiny::simulation(*find_schedule("gpipe"), {1, 1, 1}, 10, 20), 4, "ring");
-  plan.link = {.latency = 50'000'000};
+  plan.machines.inside = {.latency = 50'000'000};
   CHECK(perform(plan).sums.makespan == 30'000'000 + 6 * 50'000'000);
 }
 

@@ -9,6 +9,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include <cmath>
 #include <numeric>
 
 using namespace troupe;
@@ -29,7 +30,7 @@ run_result simulated(const run_plan& plan) {
 void check_prediction(const schedule& sch, shape dims, double f, double b, double u,
                       nanoseconds latency) {
   auto plan = tiny::simulation(sch, dims, f, b, u);
-  plan.link.latency = latency;
+  plan.machines.inside.latency = latency;
   const auto ran = simulated(plan).actions;
   const auto table = tiny::costs(f, b, u);
   const auto expected = predict(
@@ -67,6 +68,10 @@ TEST_CASE("actors do what the schedule's order predicts, at every size",
 }
 
 TEST_CASE("schedules with parameters do what they predict", "[simulation]") {
+  for (const int stages : {2, 4, 6}) {
+    check_prediction(chimera(false), {stages, 6, 3}, 1, 2, 0.25, 0);
+    check_prediction(chimera(false), {stages, 6, 3}, 2, 1, 0, ms / 2);
+  }
   for (const auto& sch : {pipedream(3), pipedream(1, true), ampnet(1, 1), ampnet(3, 2),
                           ampnet(8, 1), ampnet(16, 5)})
     for (const int stages : {1, 2, 4, 7}) {
@@ -140,8 +145,62 @@ TEST_CASE("costs may differ by stage, and messages take time", "[simulation]") {
   costs.of[1] = {2 * ms, 7 * ms};
   plan.cost = costs_from(costs);
   CHECK(simulated(plan).sums.makespan == (1 + 5 + 7 + 2) * ms);
-  plan.link = {.latency = ms, .bytes_per_second = 1000, .bytes = 2};
+  plan.machines.inside = {.latency = ms, .bytes_per_second = 1000};
+  plan.sizes.message = 2;
   CHECK(simulated(plan).sums.makespan == (1 + 3 + 5 + 7 + 3 + 2) * ms);
+}
+
+TEST_CASE("activations of one rank share its port", "[simulation]") {
+  // Eight activations of 10 MB and eight gradients, each 10 ms at 1 GB/s.
+  auto plan = tiny::simulation(gpipe(), {2, 8}, 0, 0);
+  plan.machines.inside = {.bytes_per_second = 1e9};
+  plan.sizes.message = 1e7;
+  CHECK(simulated(plan).sums.makespan == 160 * ms);
+}
+
+TEST_CASE("a published benchmark over a wide-area network", "[simulation]") {
+  // ProtocolNanoGPT: 8 stages of 1F1B, 64 microbatches, messages of 16,777,224 bytes
+  // over 200 Mbit/s and 50 ms; a step took 100.475 s.
+  auto plan = tiny::simulation(one_f_one_b(), {8, 64}, 1.5, 3);
+  plan.machines.inside = {.latency = 50 * ms, .bytes_per_second = 25e6};
+  plan.sizes.message = 16'777'224;
+  const auto seconds = static_cast<double>(simulated(plan).sums.makespan) * 1e-9;
+  INFO(seconds);
+  CHECK(std::abs(seconds - 100.475) < 0.03 * 100.475);
+}
+
+TEST_CASE("chimera's directions pay for the gradients that they add", "[simulation]") {
+  const auto run = [](bool eager) {
+    auto plan = tiny::simulation(chimera(eager), {4, 8});
+    plan.machines.inside = {.latency = ms, .bytes_per_second = 1e6};
+    plan.sizes.gradient = 4e6;
+    plan.sizes.buckets = 8;
+    return simulated(plan);
+  };
+  const auto lazy = run(false), eager = run(true);
+  // Each rank sends 4 MB of gradients, then 4 MB of parameters, at 1 MB/s.
+  CHECK(lazy.sums.makespan > 8000 * ms);
+  CHECK(lazy.sums.makespan < 8100 * ms);
+  for (const auto& result : {lazy, eager}) {
+    CHECK(result.bytes_moved[static_cast<std::size_t>(traffic::gradients)]
+          == 4 * 4'000'000);
+    CHECK(result.bytes_moved[static_cast<std::size_t>(traffic::parameters)]
+          == 4 * 4'000'000);
+  }
+  // Eager buckets go before later activations, which wait for them at the same port.
+  CHECK(eager.sums.makespan > lazy.sums.makespan);
+}
+
+TEST_CASE("chimera's eager gradients hide behind backwards where ports are idle",
+          "[simulation]") {
+  const auto makespan = [](bool eager) {
+    auto plan = tiny::simulation(chimera(eager), {4, 8}, 10, 20);
+    plan.machines.inside = {.bytes_per_second = 1e9};
+    plan.sizes.gradient = 1e7; // 10 ms
+    plan.sizes.buckets = 10;
+    return simulated(plan).sums.makespan;
+  };
+  CHECK(makespan(true) < makespan(false));
 }
 
 TEST_CASE("a simulation is the same each time", "[simulation]") {

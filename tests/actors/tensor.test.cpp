@@ -55,7 +55,8 @@ run_result simulated(int tensor, double sum_bytes, bool sequence_parallel = fals
   plan.tensor = tensor;
   plan.sequence_parallel = sequence_parallel;
   plan.cost = costs_from(tiny::costs(12, 24), tensor);
-  plan.link = {.latency = 100'000, .bytes_per_second = 1e9, .sum_bytes = sum_bytes};
+  plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e9};
+  plan.sizes.sum = sum_bytes;
   auto result = perform(plan);
   REQUIRE(result.how == ending::finished);
   return result;
@@ -82,7 +83,7 @@ TEST_CASE("tensor shards work together with stages, replicas and ZeRO", "[tensor
   const auto* const exchange = GENERATE("halving", "zero1", "zero2", "zero3");
   const auto* const name = GENERATE("1f1b", "chimera", "pipedream");
   auto plan = sharded(*find_schedule(name), {2, 4, 3}, 2, clock, 2, exchange);
-  plan.link = {.latency = 100'000, .bytes_per_second = 1e6};
+  plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e6};
   check_proofs(plan);
 }
 
@@ -135,7 +136,7 @@ TEST_CASE("by sequence shards work with stages, replicas, ZeRO and clipping",
   const auto* const name = GENERATE("1f1b", "chimera", "pipedream");
   auto plan =
     by_sequence(sharded(*find_schedule(name), {2, 4, 3}, 2, clock, 2, exchange));
-  plan.link = {.latency = 100'000, .bytes_per_second = 1e6};
+  plan.machines.inside = {.latency = 100'000, .bytes_per_second = 1e6};
   plan.work->optimizer.clip = plan.sch.asynchronous() ? 0 : 0.05;
   check_proofs(plan);
 }

@@ -63,8 +63,9 @@ TEST_CASE("costs are milliseconds; what is not given follows from what is", "[se
         == times{2'000'000, 4'000'000, 2'000'000, 2'000'000});
   CHECK(of("I=1,W=0.25", op::backward) == times{1'250'000});
   CHECK(of("F=1", op::update) == times{0});
-  const auto messages = parse_costs("latency=0.5,bandwidth=1e9,bytes=1e6", 4)->messages;
-  CHECK(messages.of(messages.bytes) == 1'500'000);
+  const auto messages = *parse_costs("latency=0.5,bandwidth=1e9,bytes=1e6", 4);
+  CHECK(messages.link.latency == 500'000);
+  CHECK(messages.link.occupied(messages.sizes.message) == 1'000'000);
 }
 
 TEST_CASE("a mesh is data replicas and stages", "[setup]") {
