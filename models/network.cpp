@@ -34,8 +34,8 @@ network<Scalar> make_gpt(const model_options& o, tensor_shard shard = {},
       continue;
     }
     for (int e = 0; e < o.experts.count; ++e)
-      result.experts.push_back({result.layers.size(), e,
-                                expert_layer<Scalar>(o.width, expert_name(block, e))});
+      result.experts.push_back(
+        {result.layers.size(), e, expert_layer<Scalar>(dims, expert_name(block, e))});
     add(moe_layer<Scalar>(dims, block, o.experts, where), block);
   }
   add(head_layer<Scalar>(dims), blocks - 1);
