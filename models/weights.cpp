@@ -83,7 +83,8 @@ tl::expected<weight_source, std::string> weights_from(const std::filesystem::pat
       return refuse("this model has no tensor '" + t.name + "'");
   return [file, found, layers = whole.layers](std::size_t layer, float* bucket) {
     for (const auto& p : layers[layer]->parameters())
-      file->read(found.at(p.name), bucket + p.offset);
+      file->read(found.at(p.name), 0,
+                 {bucket + p.offset, static_cast<std::size_t>(p.values())});
   };
 }
 

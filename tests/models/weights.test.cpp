@@ -190,17 +190,3 @@ TEST_CASE("damaged safetensors files are refused whole", "[safetensors]") {
   CHECK_THAT(with_b(R"(,"b":7})"), ContainsSubstring("lacks a dtype"));
 }
 
-TEST_CASE("a file that cannot be written leaves the old one alone", "[safetensors]") {
-  temporary_folder folder;
-  const auto path = folder.write("w.safetensors", "precious");
-  const std::vector<float> values(4);
-  const tensor_to_store t{"a", {4}, values.data()};
-  CHECK_THAT(write_safetensors(folder.path() / "none" / "w", {&t, 1}),
-             ContainsSubstring("cannot write"));
-  std::filesystem::create_directory(folder.path() / "w.safetensors.unfinished");
-  CHECK_THAT(write_safetensors(path, {&t, 1}), ContainsSubstring("cannot write"));
-  std::ifstream file{path};
-  std::string content;
-  file >> content;
-  CHECK(content == "precious");
-}
