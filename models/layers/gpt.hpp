@@ -25,8 +25,8 @@ struct gpt_shape {
   /// Standard deviation that matrices begin with.
   static constexpr double deviation = 0.02;
 
-  /// That of c_proj matrices: 2 L of them, one behind another, add to what the last norm
-  /// sees.
+  /// That of c_proj matrices: 2 L of them, one behind another, add to what the last
+  /// norm sees.
   double residual_deviation() const {
     return deviation / std::sqrt(2 * static_cast<double>(blocks));
   }
