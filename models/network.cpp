@@ -19,8 +19,11 @@ template <class Scalar>
 network<Scalar> make_gpt(const model_options& o, tensor_shard shard = {},
                          experts_at where = experts_at::home) {
   const gpt_shape dims{o.layers, o.width, o.heads, o.length, o.words, shard};
-  network<Scalar> result{
-    .reads_tokens = true, .rows = o.length, .classes = o.words, .shard = shard};
+  network<Scalar> result{.options = o,
+                         .reads_tokens = true,
+                         .rows = o.length,
+                         .classes = o.words,
+                         .shard = shard};
   const auto add = [&](std::shared_ptr<const layer<Scalar>> next, int unit) {
     result.layers.push_back(std::move(next));
     result.unit_of_layer.push_back(unit);
@@ -34,8 +37,8 @@ network<Scalar> make_gpt(const model_options& o, tensor_shard shard = {},
       continue;
     }
     for (int e = 0; e < o.experts.count; ++e)
-      result.experts.push_back({result.layers.size(), e,
-                                expert_layer<Scalar>(o.width, expert_name(block, e))});
+      result.experts.push_back(
+        {result.layers.size(), e, expert_layer<Scalar>(dims, expert_name(block, e))});
     add(moe_layer<Scalar>(dims, block, o.experts, where), block);
   }
   add(head_layer<Scalar>(dims), blocks - 1);
@@ -171,9 +174,10 @@ tl::expected<network<Scalar>, std::string> make_network(const model_options& opt
     return tl::unexpected{std::move(wrong)};
   if (options.model == "gpt" || options.model == "moe")
     return make_gpt<Scalar>(options);
-  if (options.model == "mlp")
-    return make_mlp<Scalar>(options);
-  return make_lenet<Scalar>();
+  auto result =
+    options.model == "mlp" ? make_mlp<Scalar>(options) : make_lenet<Scalar>();
+  result.options = options;
+  return result;
 }
 
 template <class Scalar>

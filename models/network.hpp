@@ -32,6 +32,7 @@ struct network_expert {
 /// Layers in a line, and a softmax cross-entropy behind the last.
 template <class Scalar>
 struct network {
+  model_options options; ///< What it was made of.
   layer_list<Scalar> layers;
   /// For each layer the unit that `--split` counts: a transformer block, or a layer.
   /// The embedding belongs to the first unit, the final norm and head to the last.

@@ -1,11 +1,12 @@
 #include "models/safetensors.hpp"
 
+#include "models/whole_file.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <set>
@@ -110,24 +111,24 @@ void check_coverage(std::vector<stored_tensor> tensors, std::int64_t data,
     throw malformed("there are bytes behind the last tensor");
 }
 
-std::vector<stored_tensor> read_header(std::ifstream& file, std::int64_t size) {
+std::vector<stored_tensor> read_header(const input_file& file) {
   std::array<char, 8> prefix{};
-  if (!file.read(prefix.data(), prefix.size()))
+  if (file.size() < std::int64_t{prefix.size()})
     throw malformed("it is shorter than the 8 bytes that give its header's length");
+  file.read(0, prefix.data(), prefix.size());
   const auto length = std::bit_cast<std::uint64_t>(prefix);
-  if (length > largest_header || static_cast<std::int64_t>(length) > size - 8)
+  if (length > largest_header || static_cast<std::int64_t>(length) > file.size() - 8)
     throw malformed("its header claims " + std::to_string(length)
-                    + " bytes, the file has " + std::to_string(size));
+                    + " bytes, the file has " + std::to_string(file.size()));
   std::string text(length, '\0');
-  if (!file.read(text.data(), static_cast<std::streamsize>(length)))
-    throw malformed("its header cannot be read");
+  file.read(8, text.data(), static_cast<std::int64_t>(length));
   const auto data = 8 + static_cast<std::int64_t>(length);
   std::vector<stored_tensor> result;
   const auto header = parse(text);
   for (const auto& [name, entry] : header.items())
     if (name != "__metadata__")
-      result.push_back(tensor_of(name, entry, data, size - data));
-  check_coverage(result, data, size);
+      result.push_back(tensor_of(name, entry, data, file.size() - data));
+  check_coverage(result, data, file.size());
   return result;
 }
 
@@ -135,15 +136,12 @@ std::vector<stored_tensor> read_header(std::ifstream& file, std::int64_t size) {
 
 tl::expected<safetensors_file, std::string>
 safetensors_file::open(const std::filesystem::path& path) {
-  std::error_code unknown;
-  const auto size = std::filesystem::file_size(path, unknown);
-  std::ifstream file{path, std::ios::binary};
-  if (unknown || !file)
-    return tl::unexpected{"cannot read the weight file " + path.string()};
+  auto file = input_file::open(path, "the weight file");
+  if (!file)
+    return tl::unexpected{file.error()};
   try {
-    safetensors_file result;
-    result.path_ = path;
-    result.tensors_ = read_header(file, static_cast<std::int64_t>(size));
+    safetensors_file result{std::move(*file)};
+    result.tensors_ = read_header(result.file_);
     return result;
   } catch (const malformed& wrong) {
     return tl::unexpected{path.string()
@@ -156,12 +154,11 @@ const stored_tensor* safetensors_file::find(const std::string& name) const {
   return found != tensors_.end() ? &*found : nullptr;
 }
 
-void safetensors_file::read(const stored_tensor& tensor, float* values) const {
-  std::ifstream file{path_, std::ios::binary};
-  file.seekg(tensor.begin);
-  if (!file.read(reinterpret_cast<char*>(values), tensor.end - tensor.begin))
-    throw std::runtime_error("cannot read tensor '" + tensor.name + "' of "
-                             + path_.string());
+void safetensors_file::read(const stored_tensor& tensor, std::int64_t first,
+                            std::span<float> values) const {
+  constexpr std::int64_t size = sizeof(float);
+  file_.read(tensor.begin + first * size, values.data(),
+             static_cast<std::int64_t>(values.size()) * size);
 }
 
 std::string write_safetensors(const std::filesystem::path& path,
@@ -182,27 +179,12 @@ std::string write_safetensors(const std::filesystem::path& path,
   }
   auto text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  auto unfinished = path;
-  unfinished += ".unfinished";
-  {
-    std::ofstream file{unfinished, std::ios::binary};
-    const auto prefix = std::bit_cast<std::array<char, 8>>(std::uint64_t{text.size()});
-    file.write(prefix.data(), prefix.size());
-    file << text;
-    for (const auto& t : tensors)
-      file.write(reinterpret_cast<const char*>(t.values), bytes_of(t));
-    file.close();
-    if (!file) {
-      std::error_code ignored;
-      std::filesystem::remove(unfinished, ignored);
-      return "cannot write the weight file " + path.string();
-    }
-  }
-  std::error_code failed;
-  std::filesystem::rename(unfinished, path, failed);
-  return failed
-           ? "cannot write the weight file " + path.string() + ": " + failed.message()
-           : "";
+  const auto prefix = std::bit_cast<std::array<char, 8>>(std::uint64_t{text.size()});
+  std::vector<std::string_view> pieces{{prefix.data(), prefix.size()}, text};
+  for (const auto& t : tensors)
+    pieces.emplace_back(reinterpret_cast<const char*>(t.values),
+                        static_cast<std::size_t>(bytes_of(t)));
+  return write_whole_file(path, pieces);
 }
 
 } // namespace troupe

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "models/input_file.hpp"
+
 #include <tl/expected.hpp>
 
 #include <cstdint>
@@ -33,12 +35,17 @@ public:
   /// Null if there is none of that name.
   const stored_tensor* find(const std::string& name) const;
 
-  /// Reads an F32 tensor. \throws std::runtime_error if the file cannot be read any
-  /// more
-  void read(const stored_tensor& tensor, float* values) const;
+  /// Reads values of an F32 tensor, from number `first` on. \throws std::runtime_error
+  /// if the file cannot be read any more
+  void read(const stored_tensor& tensor, std::int64_t first,
+            std::span<float> values) const;
 
 private:
-  std::filesystem::path path_;
+  explicit safetensors_file(input_file file) : file_(std::move(file)) {
+    // nop
+  }
+
+  input_file file_;
   std::vector<stored_tensor> tensors_;
 };
 
@@ -49,8 +56,8 @@ struct tensor_to_store {
   const float* values;
 };
 
-/// Writes all of the file or nothing: an older file of that name stays until the new
-/// one is complete. Empty on success, else what went wrong.
+/// Writes all of the file or nothing (whole_file.hpp). Empty on success, else what went
+/// wrong.
 std::string write_safetensors(const std::filesystem::path& path,
                               std::span<const tensor_to_store> tensors);
 

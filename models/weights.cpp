@@ -1,7 +1,10 @@
 #include "models/weights.hpp"
 
+#include "models/hugging_face.hpp"
 #include "models/safetensors.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <set>
@@ -36,6 +39,31 @@ std::string mismatch(const parameter& p, const stored_tensor& t) {
   if (t.dims != p.dims)
     return "tensor '" + t.name + "' is " + text_of(t.dims) + "; this model needs "
            + text_of(p.dims);
+  return {};
+}
+
+/// The first value that is not finite, as "NAME[7] is nan"; empty if there is none.
+/// \param first the number of the first of the values in their tensor
+std::string not_finite(const std::string& name, std::int64_t first,
+                       std::span<const float> values) {
+  const auto found =
+    std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
+  if (found == values.end())
+    return {};
+  return name + "[" + std::to_string(first + (found - values.begin())) + "] is "
+         + std::to_string(*found);
+}
+
+/// The same of a tensor in a file.
+std::string not_finite(const safetensors_file& file, const stored_tensor& t) {
+  std::vector<float> values(1 << 16);
+  const auto all = (t.end - t.begin) / std::int64_t{sizeof(float)};
+  for (std::int64_t first = 0; first < all; first += std::ssize(values)) {
+    values.resize(static_cast<std::size_t>(std::min(std::ssize(values), all - first)));
+    file.read(t, first, values);
+    if (auto which = not_finite(t.name, first, values); !which.empty())
+      return which;
+  }
   return {};
 }
 
@@ -81,9 +109,13 @@ tl::expected<weight_source, std::string> weights_from(const std::filesystem::pat
   for (const auto& [name, t] : found)
     if (!known.contains(name))
       return refuse("this model has no tensor '" + t.name + "'");
+  for (const auto& [name, t] : found)
+    if (const auto which = not_finite(*file, t); !which.empty())
+      return refuse("the weights read are not finite: " + which);
   return [file, found, layers = whole.layers](std::size_t layer, float* bucket) {
     for (const auto& p : layers[layer]->parameters())
-      file->read(found.at(p.name), bucket + p.offset);
+      file->read(found.at(p.name), 0,
+                 {bucket + p.offset, static_cast<std::size_t>(p.values())});
   };
 }
 
@@ -91,9 +123,19 @@ std::string save_weights(const std::filesystem::path& path, const network<float>
                          const std::vector<const float*>& buckets) {
   std::vector<tensor_to_store> tensors;
   for (std::size_t layer = 0; layer < whole.layers.size(); ++layer)
-    for (const auto& p : whole.layers[layer]->parameters())
-      tensors.push_back({p.name, p.dims, buckets[layer] + p.offset});
-  return write_safetensors(path, tensors);
+    for (const auto& p : whole.layers[layer]->parameters()) {
+      const std::span values{buckets[layer] + p.offset,
+                             static_cast<std::size_t>(p.values())};
+      if (const auto which = not_finite(p.name, 0, values); !which.empty())
+        return "cannot write " + path.string() + ": the weights are not finite: "
+               + which + "; a lower learning rate or clipping may help";
+      tensors.push_back({p.name, p.dims, values.data()});
+    }
+  // The config goes first: no moment in which an older one makes others lose the head.
+  const auto wrong = write_config(path, whole.options);
+  if (auto worse = write_safetensors(path, tensors); !worse.empty())
+    return worse;
+  return wrong;
 }
 
 } // namespace troupe

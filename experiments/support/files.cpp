@@ -2,9 +2,9 @@
 
 #include "experiments/support/trace.hpp"
 #include "models/weights.hpp"
+#include "models/whole_file.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 
 namespace troupe {
@@ -15,11 +15,6 @@ using std::filesystem::path;
 
 constexpr std::size_t actions_in_trace = 10'000; // a rank: what viewers open with ease
 
-path unfinished(path file) {
-  file += ".unfinished";
-  return file;
-}
-
 /// A run as a part of a file's name.
 std::string name_of(const run_request& request) {
   auto name = request.text;
@@ -27,32 +22,7 @@ std::string name_of(const run_request& request) {
   return name;
 }
 
-/// A try that leaves nothing behind.
-std::string try_file(const path& file) {
-  const bool can = std::ofstream{unfinished(file)}.is_open();
-  std::error_code ignored;
-  std::filesystem::remove(unfinished(file), ignored);
-  const bool other = std::filesystem::exists(file, ignored)
-                     && !std::filesystem::is_regular_file(file, ignored);
-  return can && !other
-           ? ""
-           : "cannot write " + file.string() + ": name a file in a folder that exists";
-}
-
 } // namespace
-
-std::string write_file(const path& file, const std::string& content) {
-  std::ofstream stream{unfinished(file), std::ios::binary};
-  stream << content;
-  stream.close();
-  std::error_code failed;
-  if (stream)
-    std::filesystem::rename(unfinished(file), file, failed);
-  if (stream && !failed)
-    return {};
-  std::filesystem::remove(unfinished(file), failed);
-  return "cannot write " + file.string();
-}
 
 std::string output_files::refusal() const {
   std::error_code failed;
@@ -61,13 +31,14 @@ std::string output_files::refusal() const {
   if (failed)
     return "cannot make the folder " + options_.report + ": " + failed.message();
   if (!options_.report.empty())
-    if (auto wrong = try_file(path{options_.report} / "results.json"); !wrong.empty())
+    if (auto wrong = refusal_to_write(path{options_.report} / "results.json");
+        !wrong.empty())
       return wrong;
   if (!options_.save.empty())
-    if (auto wrong = try_file(options_.save); !wrong.empty())
+    if (auto wrong = refusal_to_write(options_.save); !wrong.empty())
       return wrong;
   if (!options_.json.empty() && !options_.results_on_stdout())
-    return try_file(options_.json);
+    return refusal_to_write(options_.json);
   return {};
 }
 
@@ -96,8 +67,8 @@ std::string output_files::write_trace(const run_request& request,
   const auto file = path{options_.report} / ("trace-" + name_of(request) + ".json");
   for (const auto& row : result.actions)
     cuts_traces_ = cuts_traces_ || row.size() > actions_in_trace;
-  return note(
-    file, write_file(file, trace_json(request.plan, result.actions, actions_in_trace)));
+  return note(file, write_whole_file(file, trace_json(request.plan, result.actions,
+                                                      actions_in_trace)));
 }
 
 std::string output_files::write_results(const std::string& text) {
@@ -105,10 +76,10 @@ std::string output_files::write_results(const std::string& text) {
   if (options_.results_on_stdout())
     std::cout << text;
   else if (!options_.json.empty())
-    wrong = note(options_.json, write_file(options_.json, text));
+    wrong = note(options_.json, write_whole_file(options_.json, text));
   if (!options_.report.empty()) {
     const auto file = path{options_.report} / "results.json";
-    wrong += note(file, write_file(file, text));
+    wrong += note(file, write_whole_file(file, text));
   }
   return wrong;
 }

@@ -36,7 +36,4 @@ private:
   bool cuts_traces_ = false;
 };
 
-/// Writes a file whole or not at all; empty on success, else what went wrong.
-std::string write_file(const std::filesystem::path& path, const std::string& content);
-
 } // namespace troupe

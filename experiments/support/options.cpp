@@ -29,13 +29,16 @@ void add_model(CLI::App& app, options& o) {
   app.add_option("--heads", o.heads, "attention heads of gpt and moe")->group(group);
   app.add_option("--seq", o.length, "tokens a sample of gpt and moe")->group(group);
   app
-    .add_option("--vocab", o.words,
-                "words of gpt and moe; bytes of a text are words 0 to 255")
+    .add_option(
+      "--vocab", o.words,
+      "words of gpt and moe; bytes of a text are words 0 to 255, GPT-2's tokens "
+      "0 to 50256")
     ->group(group);
   app
     .add_option(
       "--data", o.data,
-      "synthetic, text:FILE-or-folder, text:FILE,order=sequential, mnist:FOLDER")
+      "synthetic; text:FILE-or-folder, as bytes; tokens:FILE, as nanoGPT and llm.c "
+      "write them; either of the two with ,order=sequential behind; mnist:FOLDER")
     ->group(group);
   app
     .add_option("--batch", o.batch,
@@ -50,20 +53,22 @@ void add_experts(CLI::App& app, options& o) {
   const auto group = "Experts of moe, in every second block of a gpt";
   app.add_option("--experts", o.experts, "in each such block")->group(group);
   app
-    .add_option("--gate", o.gate,
-                "switch: top-k 1, capacity 1.25; gshard: top-k 2, capacity 2; balance "
-                "0.01 of both")
+    .add_option(
+      "--gate", o.gate,
+      "switch: top-k 1, capacity 1.25; gshard: top-k 2, capacity 1, which is its "
+      "paper's 2S/E; balance 0.01 of both")
     ->group(group);
   app.add_option("--top-k", o.top_k, "experts a token")->group(group);
   app
     .add_option("--capacity", o.capacity,
-                "of an expert, over its even share of a microbatch's tokens; those "
-                "that find it full are dropped")
+                "of an expert, over its even share of the top-k choices of all a "
+                "microbatch's tokens; those that find it full are dropped")
     ->group(group);
   app
-    .add_option("--balance", o.balance,
-                "weight of the load-balancing loss, which what is told as loss leaves "
-                "out")
+    .add_option(
+      "--balance", o.balance,
+      "weight of the load-balancing loss of Switch, E^2 times that of GShard's "
+      "paper for E experts; what is told as loss leaves it out")
     ->group(group);
   app
     .add_option("--gate-noise", o.gate_noise,
@@ -124,7 +129,9 @@ void add_optimizer(CLI::App& app, options& o) {
     ->group(group);
   app
     .add_option("--lr-schedule", o.rate_schedule,
-                "constant or cosine; warmup=SAMPLES, floor=FRACTION behind commas")
+                "constant or cosine; warmup=SAMPLES, floor=FRACTION behind commas. A "
+                "warm-up counts an update's own samples, so that the first has a rate "
+                "above 0 (Hugging Face's begins at 0)")
     ->group(group);
   app.add_option("--momentum", o.momentum, "of sgd")->group(group);
   app.add_option("--betas", o.betas, "of adamw")->group(group);
@@ -216,7 +223,10 @@ void add_output(CLI::App& app, options& o, const program_about& about) {
       ->group(group);
     app.add_option("--evaluate-samples", o.evaluate_samples, "held-out samples to use")
       ->group(group);
-    app.add_option("--save", o.save, "safetensors file for the weights in the end")
+    app
+      .add_option("--save", o.save,
+                  "safetensors file for the weights in the end; beside a gpt's "
+                  "model.safetensors comes a config.json for Hugging Face")
       ->group(group);
   }
   if (about.keeps || about.measures || about.exchanges || about.tells)

@@ -239,6 +239,7 @@ std::string results_json(const options& o, const setup& shared,
     data = {{"name", o.data.substr(0, o.data.find(':'))},
             {"description", shared.data},
             {"batch", runs.front().request->plan.work->batch},
+            {"evaluates_training_data", shared.evaluates_training_data},
             {"loss_floor", number(shared.loss_floor)}};
   }
   json result{{"troupe", TROUPE_VERSION}, {"command", o.command},
@@ -310,6 +311,9 @@ std::string results_table(const setup& shared, const std::vector<run_account>& r
     result += "\nexperts: rows of the fullest over the mean of its layer, and choices "
               "dropped, in the last tenth of\nthe steps: "
               + experts;
+  if (shared.evaluates_training_data)
+    result += "\nevaluated: on data that training sees too, as order=sequential goes "
+              "through all of it";
   if (trains)
     result += "\nloss: of the last minibatch";
   if (shared.loss_floor)

@@ -54,6 +54,8 @@ std::string out_of_range(const optimizer_options& o) {
        {std::pair{"momentum", o.momentum}, {"beta1", o.beta1}, {"beta2", o.beta2}})
     if (value >= 1)
       return std::string{name} + " is below 1";
+  if (o.kind == optimizer_kind::adamw && static_cast<float>(o.epsilon) == 0)
+    return "eps of adamw is at least 1e-45: with less, a gradient of 0 is divided by 0";
   return {};
 }
 
@@ -314,7 +316,7 @@ tl::expected<expert_options, std::string> experts_of(const options& o) {
   const bool two = o.gate == "gshard";
   return expert_options{.count = o.experts,
                         .chosen = o.top_k.value_or(two ? 2 : 1),
-                        .capacity = o.capacity.value_or(two ? 2 : 1.25),
+                        .capacity = o.capacity.value_or(two ? 1 : 1.25),
                         .balance = o.balance.value_or(0.01),
                         .noise = o.gate_noise,
                         .shared = o.shared_expert,
@@ -338,6 +340,7 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
     return problem{data.error()};
   result.data = (*data)->description();
   result.loss_floor = (*data)->loss_floor();
+  result.evaluates_training_data = (*data)->evaluates_training_data();
   auto optimizer = base_optimizer(o);
   if (!optimizer)
     return problem{optimizer.error()};

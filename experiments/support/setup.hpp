@@ -25,6 +25,7 @@ struct setup {
   model_options model;
   std::string data; ///< Its description.
   std::optional<double> loss_floor;
+  bool evaluates_training_data = false; ///< As the data set says.
   std::vector<run_request> runs;
 };
 

@@ -3,13 +3,15 @@
 #include "models/data/mnist.hpp"
 #include "models/data/synthetic.hpp"
 #include "models/data/text.hpp"
+#include "models/data/tokens.hpp"
 
 namespace troupe {
 
 namespace {
 
-constexpr const char* known = "synthetic, text:PATH, text:PATH,order=sequential and "
-                              "mnist:FOLDER";
+constexpr const char* known =
+  "synthetic, text:PATH, tokens:FILE, either with ,order=sequential behind, and "
+  "mnist:FOLDER";
 
 /// PATH and the order behind it, if one is given.
 tl::expected<text_order, std::string> split_order(std::string& path) {
@@ -36,17 +38,20 @@ open_data(const std::string& text, const model_options& model, std::uint64_t see
   if (kind == "synthetic" && path.empty())
     return wants_text ? synthetic_text(model.length, model.words, seed)
                       : synthetic_images(seed);
-  if ((kind != "text" && kind != "mnist") || path.empty())
+  const bool is_text = kind == "text" || kind == "tokens";
+  if ((!is_text && kind != "mnist") || path.empty())
     return tl::unexpected{"there is no data '" + text + "'; there are " + known};
-  if (wants_text != (kind == "text"))
+  if (wants_text != is_text)
     return tl::unexpected{"model " + model.model + " trains on "
-                          + (wants_text ? "text" : "images") + ", not on " + kind};
+                          + (wants_text ? "text or tokens" : "images") + ", not on "
+                          + kind};
   if (kind == "mnist")
     return mnist_data(path, seed);
   const auto order = split_order(path);
   if (!order)
     return tl::unexpected{order.error()};
-  return text_data(path, *order, model.length, model.words, seed);
+  const auto make = kind == "text" ? text_data : token_data;
+  return make(path, *order, model.length, model.words, seed);
 }
 
 } // namespace troupe

@@ -33,6 +33,10 @@ public:
   virtual std::int64_t evaluation_size() const = 0;
   virtual void evaluation(std::int64_t index, const sample_view& to) const = 0;
 
+  /// Whether these are samples that training sees too, so that how well it does there
+  /// says nothing about others.
+  virtual bool evaluates_training_data() const { return false; }
+
   /// Samples in one pass over the training data; absent if there is no end to them.
   virtual std::optional<std::int64_t> epoch() const { return {}; }
 
@@ -44,9 +48,10 @@ public:
   virtual std::string description() const = 0;
 };
 
-/// The data that `text` names: `synthetic`, `text:PATH`, `text:PATH,order=sequential`
-/// or `mnist:FOLDER`, for a model of this kind and size. On error says what is wrong,
-/// or what can be named.
+/// The data that `text` names: `synthetic`, `text:PATH`, `tokens:FILE`, the same two
+/// with
+/// `,order=sequential` behind, or `mnist:FOLDER`, for a model of this kind and size. On
+/// error says what is wrong, or what can be named.
 tl::expected<std::shared_ptr<const data_set>, std::string>
 open_data(const std::string& text, const model_options& model, std::uint64_t seed);
 

@@ -1,6 +1,7 @@
 #include "models/data/mnist.hpp"
 
 #include "models/data/shuffle.hpp"
+#include "models/input_file.hpp"
 
 #include <zlib.h>
 
@@ -20,7 +21,10 @@ constexpr std::int64_t pixels = 28 * 28;
 
 /// The whole of a file, unpacked if it is gzipped.
 tl::expected<bytes, std::string> read(const fs::path& path) {
-  const auto file = gzopen(path.c_str(), "rb");
+  const auto opened = input_file::open(path, "the images or labels");
+  if (!opened)
+    return problem{opened.error()};
+  const auto file = gzdopen(dup(opened->number()), "rb"); // closes what it has
   if (file == nullptr)
     return problem{"cannot read " + path.string()};
   bytes result;
@@ -72,11 +76,17 @@ struct images {
 };
 
 /// `name` or `name`.gz in a folder; empty if neither is there.
-fs::path find(const fs::path& folder, const std::string& name) {
-  for (const char* suffix : {"", ".gz"})
-    if (fs::exists(folder / (name + suffix)))
+tl::expected<fs::path, std::string> find(const fs::path& folder,
+                                         const std::string& name) {
+  for (const char* suffix : {"", ".gz"}) {
+    std::error_code unknown;
+    if (fs::exists(folder / (name + suffix), unknown))
       return folder / (name + suffix);
-  return {};
+    if (unknown)
+      return problem{"cannot read the folder " + folder.string() + ": "
+                     + unknown.message()};
+  }
+  return fs::path{};
 }
 
 /// \param prefix "train" or "t10k"
@@ -86,10 +96,12 @@ tl::expected<images, std::string> read_pair(const fs::path& folder,
     [&](const std::string& kind,
         const std::vector<std::int64_t>& dims) -> tl::expected<bytes, std::string> {
     const auto path = find(folder, prefix + kind);
-    if (path.empty())
+    if (!path)
+      return problem{path.error()};
+    if (path->empty())
       return problem{folder.string() + " has no " + prefix + kind + ", gzipped or not"};
-    const auto file = read(path);
-    return file ? values_of(path, *file, dims) : file;
+    const auto file = read(*path);
+    return file ? values_of(*path, *file, dims) : file;
   };
   auto pictures = part("-images-idx3-ubyte", {28, 28});
   if (!pictures)
@@ -164,7 +176,7 @@ mnist_data(const fs::path& folder, std::uint64_t seed) {
   auto test = read_pair(folder, "t10k");
   if (!test)
     return problem{test.error()};
-  if (find(folder, "train-images-idx3-ubyte").empty()) {
+  if (const auto all = find(folder, "train-images-idx3-ubyte"); all && all->empty()) {
     if (test->count() < 10)
       return problem{folder.string() + " has fewer than 10 images"};
     auto held_out = split_off(*test);

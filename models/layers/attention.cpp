@@ -41,9 +41,15 @@ private:
     std::vector<parameter> whole{
       {block + "ln_1.weight", {width}, beginning::ones},
       {block + "ln_1.bias", {width}, beginning::zeros},
-      {block + "attn.c_attn.weight", {width, 3 * width}, beginning::normal, 0.02},
+      {block + "attn.c_attn.weight",
+       {width, 3 * width},
+       beginning::normal,
+       dims.deviation},
       {block + "attn.c_attn.bias", {3 * width}, beginning::zeros},
-      {block + "attn.c_proj.weight", {width, width}, beginning::normal, 0.02},
+      {block + "attn.c_proj.weight",
+       {width, width},
+       beginning::normal,
+       dims.residual_deviation()},
       {block + "attn.c_proj.bias", {width}, beginning::zeros},
     };
     if (dims.shard.count == 1)

@@ -10,10 +10,12 @@ template <class Scalar>
 class token_embedding : public layer<Scalar> {
 public:
   explicit token_embedding(const gpt_shape& dims)
-    : layer<Scalar>(
-      {words_of(dims),
-       {"transformer.wpe.weight", {dims.length, dims.width}, beginning::normal, 0.02}},
-      dims.length, dims.positions() * dims.width),
+    : layer<Scalar>({words_of(dims),
+                     {"transformer.wpe.weight",
+                      {dims.length, dims.width},
+                      beginning::normal,
+                      dims.deviation}},
+                    dims.length, dims.positions() * dims.width),
       dims_(dims) {
     // nop
   }
@@ -88,8 +90,10 @@ private:
   }
 
   static parameter words_of(const gpt_shape& dims) {
-    const parameter whole{
-      "transformer.wte.weight", {dims.words, dims.width}, beginning::normal, 0.02};
+    const parameter whole{"transformer.wte.weight",
+                          {dims.words, dims.width},
+                          beginning::normal,
+                          dims.deviation};
     return dims.shard.count == 1 ? whole : rows_of(whole, dims.shard);
   }
 

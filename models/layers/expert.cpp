@@ -13,10 +13,10 @@ namespace {
 template <class Scalar>
 class expert_network : public layer<Scalar> {
 public:
-  expert_network(std::int64_t width, const std::string& name)
-    : layer<Scalar>(parameters_of(width, name), width, width),
-      width_(width),
-      hidden_(4 * width) {
+  expert_network(const gpt_shape& dims, const std::string& name)
+    : layer<Scalar>(parameters_of(dims, name), dims.width, dims.width),
+      width_(dims.width),
+      hidden_(4 * dims.width) {
     // nop
   }
 
@@ -77,12 +77,16 @@ public:
 private:
   enum : std::size_t { up, up_bias, down, down_bias };
 
-  static std::vector<parameter> parameters_of(std::int64_t width,
+  static std::vector<parameter> parameters_of(const gpt_shape& dims,
                                               const std::string& name) {
+    const auto width = dims.width;
     std::vector<parameter> result{
-      {name + "c_fc.weight", {width, 4 * width}, beginning::normal, 0.02},
+      {name + "c_fc.weight", {width, 4 * width}, beginning::normal, dims.deviation},
       {name + "c_fc.bias", {4 * width}, beginning::zeros},
-      {name + "c_proj.weight", {4 * width, width}, beginning::normal, 0.02},
+      {name + "c_proj.weight",
+       {4 * width, width},
+       beginning::normal,
+       dims.residual_deviation()},
       {name + "c_proj.bias", {width}, beginning::zeros}};
     for (auto& p : result) // all of them, but not everybody's
       p = columns_of(p, {{0, p.dims.back()}});
@@ -113,14 +117,14 @@ std::string expert_name(int block, int expert) {
 }
 
 template <class Scalar>
-std::shared_ptr<const layer<Scalar>> expert_layer(std::int64_t width,
+std::shared_ptr<const layer<Scalar>> expert_layer(const gpt_shape& dims,
                                                   const std::string& name) {
-  return std::make_shared<expert_network<Scalar>>(width, name);
+  return std::make_shared<expert_network<Scalar>>(dims, name);
 }
 
-template std::shared_ptr<const layer<float>> expert_layer<float>(std::int64_t,
+template std::shared_ptr<const layer<float>> expert_layer<float>(const gpt_shape&,
                                                                  const std::string&);
-template std::shared_ptr<const layer<double>> expert_layer<double>(std::int64_t,
+template std::shared_ptr<const layer<double>> expert_layer<double>(const gpt_shape&,
                                                                    const std::string&);
 
 } // namespace troupe

@@ -35,9 +35,15 @@ private:
     std::vector<parameter> whole{
       {block + "ln_2.weight", {width}, beginning::ones},
       {block + "ln_2.bias", {width}, beginning::zeros},
-      {block + "mlp.c_fc.weight", {width, 4 * width}, beginning::normal, 0.02},
+      {block + "mlp.c_fc.weight",
+       {width, 4 * width},
+       beginning::normal,
+       dims.deviation},
       {block + "mlp.c_fc.bias", {4 * width}, beginning::zeros},
-      {block + "mlp.c_proj.weight", {4 * width, width}, beginning::normal, 0.02},
+      {block + "mlp.c_proj.weight",
+       {4 * width, width},
+       beginning::normal,
+       dims.residual_deviation()},
       {block + "mlp.c_proj.bias", {width}, beginning::zeros},
     };
     if (dims.shard.count == 1)

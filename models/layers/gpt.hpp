@@ -4,6 +4,7 @@
 #include "models/layer.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace troupe {
 
@@ -21,6 +22,15 @@ struct gpt_shape {
     return shard.by_sequence ? shard.part(length) : length;
   }
 
+  /// Standard deviation that matrices begin with.
+  static constexpr double deviation = 0.02;
+
+  /// That of c_proj matrices: 2 L of them, one behind another, add to what the last
+  /// norm sees.
+  double residual_deviation() const {
+    return deviation / std::sqrt(2 * static_cast<double>(blocks));
+  }
+
   // Rows that products have, and that a shard has between the halves of blocks.
   std::int64_t rows(std::int64_t samples) const { return samples * length; }
   std::int64_t own_rows(std::int64_t samples) const { return samples * positions(); }
@@ -36,8 +46,9 @@ struct gpt_shape {
 
 // The layers of GPT-2 (Radford et al., "Language Models are Unsupervised Multitask
 // Learners", 2019): pre-norm blocks, learned positions, biases, no dropout. Parameters
-// have Hugging Face's names and orientation and begin normal with deviation 0.02,
-// biases at 0, gains at 1.
+// have Hugging Face's names and orientation. Matrices begin normal with deviation 0.02,
+// c_proj with 0.02 / sqrt(2 L) ("scale the weights of residual layers at initialization
+// by a factor of 1/sqrt(N)", section 2.3); biases at 0, gains at 1.
 //
 // Tensor shards (Shoeybi et al., "Megatron-LM", 2019): each has some heads, some
 // columns of c_fc with the rows of c_proj that they meet, and some of the words; what

@@ -135,7 +135,7 @@ private:
 
   static parameter words_of(const gpt_shape& dims) {
     const parameter whole{
-      "lm_head.weight", {dims.words, dims.width}, beginning::normal, 0.02};
+      "lm_head.weight", {dims.words, dims.width}, beginning::normal, dims.deviation};
     return dims.shard.count == 1 ? whole : rows_of(whole, dims.shard);
   }
 

@@ -29,9 +29,9 @@ public:
       at_home_(where == experts_at::home),
       noise_(experts.seed, block_name(number) + "mlp.router.noise") {
     if (experts.shared)
-      shared_ = expert_layer<Scalar>(width_, shared_name(number));
+      shared_ = expert_layer<Scalar>(dims, shared_name(number));
     for (int e = 0; e < experts.count && at_home_; ++e)
-      experts_.push_back(expert_layer<Scalar>(width_, expert_name(number, e)));
+      experts_.push_back(expert_layer<Scalar>(dims, expert_name(number, e)));
   }
 
   layer_sizes sizes(std::int64_t samples, int) const override {
@@ -120,9 +120,9 @@ private:
       {block + "mlp.router.weight",
        {dims.width, experts.count},
        beginning::normal,
-       0.02}};
+       dims.deviation}};
     const auto add = [&](const std::string& name) {
-      const auto expert = expert_layer<Scalar>(dims.width, name);
+      const auto expert = expert_layer<Scalar>(dims, name);
       for (auto p : expert->parameters()) {
         p.cut.reset();
         result.push_back(std::move(p));

@@ -9,7 +9,8 @@ namespace troupe {
 // Mixture of experts: several feed-forward networks in the place of one, of which a
 // gate chooses some for each token (Shazeer et al., "Outrageously Large Neural
 // Networks", 2017). Parameters are called as in gpt.hpp: `mlp.router.weight` [C, n],
-// and c_fc and c_proj of `mlp.experts.E.` and of `mlp.shared.`.
+// and c_fc and c_proj of `mlp.experts.E.` and of `mlp.shared.`. Each c_proj begins as
+// that of the feed-forward network whose place its expert takes.
 
 /// How many experts a layer has, and how its gate chooses.
 struct expert_options {
@@ -30,7 +31,7 @@ struct expert_options {
 /// values here.
 /// \param name of its parameters, before c_fc and c_proj
 template <class Scalar>
-std::shared_ptr<const layer<Scalar>> expert_layer(std::int64_t width,
+std::shared_ptr<const layer<Scalar>> expert_layer(const gpt_shape& dims,
                                                   const std::string& name);
 
 /// What a block's experts are called: "transformer.h.1.mlp.experts.0.".

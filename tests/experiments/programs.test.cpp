@@ -195,6 +195,29 @@ TEST_CASE("a loss that is not finite ends the run and says where", "[programs]")
   CHECK(run["ending"] == "failed");
 }
 
+TEST_CASE("a last update that diverges leaves the weights that were saved before",
+          "[programs]") {
+  temporary_folder folder;
+  REQUIRE(run_program_in(folder, "train --steps 1 --save w" + tiny).exit_code == 0);
+  const auto before = content_of(folder.path() / "w");
+  const auto ran = run_program_in(folder, "train --steps 1 --lr 1e308 --save w" + tiny);
+  CHECK(ran.exit_code == 1);
+  CHECK_THAT(ran.err, ContainsSubstring("the weights are not finite: transformer."));
+  CHECK((content_of(folder.path() / "w") == before));
+}
+
+TEST_CASE("a FIFO in a file's place is refused, and nothing waits for it",
+          "[programs]") {
+  temporary_folder folder;
+  REQUIRE(mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
+  const std::string typed =
+    GENERATE("train --init pipe", "train --data text:pipe", "train --data tokens:pipe",
+             "train --save pipe", "train --json pipe");
+  const auto wrong = run_program_in(folder, typed);
+  CHECK(wrong.exit_code == 2);
+  CHECK(one_line(wrong.err));
+}
+
 TEST_CASE("a local rule in virtual time is what its prediction says", "[programs]") {
   temporary_folder folder;
   const std::string cost = GENERATE("", " --cost F=1,B=2,latency=0.1,bandwidth=1e6");

@@ -1,5 +1,7 @@
 #include "experiments/support/results.hpp"
 
+#include "tests/temporary_folder.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
@@ -135,6 +137,20 @@ TEST_CASE("a simulation knows no losses and says so", "[results]") {
     CHECK(run[key].is_null());
   CHECK_THAT(result.table, ContainsSubstring("makespan ms"));
   CHECK_THAT(result.table, ContainsSubstring("15.000"));
+}
+
+TEST_CASE("an evaluation on what was trained on is told as such", "[results]") {
+  temporary_folder folder;
+  const auto path = folder.write("a.txt", std::string(300, '\1')).string();
+  for (const bool in_order : {false, true}) {
+    auto o = tiny_options("virtual");
+    o.data = "text:" + path + (in_order ? ",order=sequential" : "");
+    const auto result = tell(o, *set_up_training(o));
+    CHECK(json::parse(result.text)["data"]["evaluates_training_data"] == in_order);
+    CHECK((result.table.find("evaluated: on data that training sees too")
+           != std::string::npos)
+          == in_order);
+  }
 }
 
 TEST_CASE("the table says what bubble means, and the floor of the data", "[results]") {

@@ -164,6 +164,8 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
     {[](options& o) { o.optimizer = "lion"; }, "there are sgd and adamw"},
     {[](options& o) { o.rate = -1; }, "lr is a number"},
     {[](options& o) { o.momentum = 1; }, "below 1"},
+    {[](options& o) { o.epsilon = 0; }, "a gradient of 0 is divided by 0"},
+    {[](options& o) { o.schedules = {"1f1b:eps=1e-46"}; }, "at least 1e-45"},
     {[](options& o) { o.betas = "0.9"; }, "two numbers"},
     {[](options& o) { o.betas = "0.9,1"; }, "below 1"},
     {[](options& o) { o.decay = "none"; }, "all or of matrices"},
@@ -190,6 +192,23 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
   CHECK(training_refusal([](options&) {}).empty());
   for (const auto& [change, allowed] : mistakes)
     CHECK_THAT(training_refusal(change), ContainsSubstring(allowed));
+}
+
+TEST_CASE("the gates' presets are those of their papers", "[setup]") {
+  const auto experts = [](const std::string& gate) {
+    auto o = tiny_options();
+    o.model = "moe";
+    o.gate = gate;
+    return set_up_training(o)->model.experts;
+  };
+  // S tokens, E = 8. Lepikhin et al., section 2.2: 2S/E for two choices a token; Fedus
+  // et al., table 1: S/E times a capacity factor of 1.25.
+  for (const std::int64_t s : {64, 1024}) {
+    CHECK(experts("gshard").capacity_of(s) == 2 * s / 8);
+    CHECK(experts("switch").capacity_of(s) == 5 * s / 4 / 8);
+  }
+  CHECK(experts("gshard").chosen == 2);
+  CHECK(experts("switch").chosen == 1);
 }
 
 TEST_CASE("options of a schedule's own hold for it alone", "[setup]") {

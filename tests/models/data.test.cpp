@@ -4,9 +4,11 @@
 #include "models/data/synthetic.hpp"
 #include "models/data/text.hpp"
 #include "tests/temporary_folder.hpp"
+#include "tests/unprivileged.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <map>
@@ -118,9 +120,40 @@ TEST_CASE("texts that cannot be used are refused", "[text]") {
              ContainsSubstring("longer than a sequence of 16"));
   CHECK_THAT(refusal("", 256, 16), ContainsSubstring("has 0 bytes"));
   CHECK_THAT(refusal(some_text(500), 100, 16),
-             ContainsSubstring("holds byte 119") && ContainsSubstring("--vocab 100"));
+             ContainsSubstring("holds byte 100 at position 3")
+               && ContainsSubstring("--vocab 100"));
   CHECK_THAT(text_data(folder.path() / "none", text_order::random, 8, 256, 1).error(),
              ContainsSubstring("cannot read the text"));
+}
+
+TEST_CASE("files and folders that cannot be read are named, and nothing waits for them",
+          "[text][mnist]") {
+  namespace fs = std::filesystem;
+  temporary_folder folder;
+  fs::permissions(folder.path(), fs::perms::all);
+  const auto fifo = folder.path() / "fifo", closed = folder.path() / "closed";
+  REQUIRE(mkfifo(fifo.c_str(), 0666) == 0);
+  fs::create_directory(closed);
+  fs::create_directory(folder.path() / "texts");
+  fs::permissions(folder.write("texts/secret", some_text(500)), fs::perms{0});
+  REQUIRE(mkfifo((folder.path() / "t10k-images-idx3-ubyte").c_str(), 0666) == 0);
+  fs::permissions(closed, fs::perms{0});
+  const unprivileged user;
+  const auto refusal_of_text = [](const fs::path& path) {
+    return text_data(path, text_order::random, 8, 256, 1).error();
+  };
+  CHECK(refusal_of_text(fifo)
+        == "cannot read the text " + fifo.string() + ": it is a FIFO, not a file");
+  CHECK(refusal_of_text(closed)
+        == "cannot read the folder " + closed.string() + ": Permission denied");
+  CHECK_THAT(refusal_of_text(closed / "a.txt"), ContainsSubstring("Permission denied"));
+  CHECK_THAT(refusal_of_text(folder.path() / "texts"),
+             ContainsSubstring("secret: Permission denied"));
+  CHECK(mnist_data(closed, 1).error()
+        == "cannot read the folder " + closed.string() + ": Permission denied");
+  CHECK_THAT(mnist_data(folder.path(), 1).error(), ContainsSubstring("it is a FIFO"));
+  CHECK_THAT(mnist_data(folder.path() / "none", 1).error(),
+             ContainsSubstring("has no t10k-images"));
 }
 
 TEST_CASE("a Markov source has the entropy it claims", "[synthetic]") {
@@ -261,6 +294,16 @@ TEST_CASE("data is named as users name it", "[data]") {
   CHECK(open_data("synthetic", gpt, 1).has_value());
   CHECK(open_data("synthetic", mlp, 1).has_value());
   CHECK(open_data("text:" + path, gpt, 1).has_value());
+  CHECK_FALSE((*open_data("text:" + path, gpt, 1))->evaluates_training_data());
+  CHECK_FALSE((*open_data("synthetic", gpt, 1))->evaluates_training_data());
+  CHECK((*open_data("text:" + path + ",order=sequential", gpt, 1))
+          ->evaluates_training_data());
+  const auto tokens = folder.write("t.bin", std::string(500, '\0')).string();
+  CHECK_THAT((*open_data("tokens:" + tokens, gpt, 1))->description(),
+             ContainsSubstring("250 tokens, windows at random"));
+  CHECK_THAT(
+    (*open_data("tokens:" + tokens + ",order=sequential", gpt, 1))->description(),
+    ContainsSubstring("250 tokens, in order"));
   CHECK_THAT((*open_data("text:" + path + ",order=sequential", gpt, 1))->description(),
              ContainsSubstring("in order"));
   const auto refusal = [&](const std::string& name, const model_options& model) {
@@ -270,6 +313,7 @@ TEST_CASE("data is named as users name it", "[data]") {
              ContainsSubstring("no data 'cifar'") && ContainsSubstring("mnist:FOLDER"));
   CHECK_THAT(refusal("text:", gpt), ContainsSubstring("no data 'text:'"));
   CHECK_THAT(refusal("text:" + path, mlp), ContainsSubstring("trains on images"));
+  CHECK_THAT(refusal("tokens:" + tokens, mlp), ContainsSubstring("trains on images"));
   CHECK_THAT(refusal("mnist:" + path, gpt), ContainsSubstring("trains on text"));
   CHECK_THAT(refusal("text:" + path + ",order=random2", gpt),
              ContainsSubstring("random or sequential"));

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "models/data/data_set.hpp"
+
+#include <functional>
+#include <span>
+
+namespace troupe {
+
+/// Which windows of a text training sees.
+enum class text_order : std::uint8_t {
+  random,     ///< Windows drawn by the seed from the first 90% of the tokens.
+  sequential, ///< Sample k is tokens kT to kT+T of the whole text, wrapping.
+};
+
+/// A text that is there as tokens: bytes, or words of 16 or 32 bits.
+template <class Token>
+struct token_text {
+  std::span<const Token> tokens;
+  std::shared_ptr<const void> owner; ///< Of the tokens' memory.
+  std::string name;
+  std::string unit; ///< What a token is called: "byte".
+  /// Called with tokens that have been read, if they need not stay in memory.
+  std::function<void(std::span<const Token>)> release = {};
+};
+
+/// Windows of T tokens of a text; the labels are the tokens that follow each. The last
+/// 10%, cut into windows, is for evaluation. On error the end of a sentence: that the
+/// text is too short, or which token is not one of `words`.
+template <class Token>
+tl::expected<std::shared_ptr<const data_set>, std::string>
+windows_of(token_text<Token> text, text_order order, std::int64_t length,
+           std::int64_t words, std::uint64_t seed);
+
+} // namespace troupe

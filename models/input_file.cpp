@@ -1,0 +1,73 @@
+#include "models/input_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <system_error>
+
+namespace troupe {
+
+namespace {
+
+std::string text_of(int error) {
+  return std::generic_category().message(error);
+}
+
+/// What a file is that is no regular one.
+std::string kind_of(mode_t mode) {
+  if (S_ISDIR(mode))
+    return "a folder";
+  if (S_ISFIFO(mode))
+    return "a FIFO";
+  return "a device";
+}
+
+} // namespace
+
+tl::expected<input_file, std::string>
+input_file::open(const std::filesystem::path& path, const std::string& what) {
+  input_file result;
+  result.name_ = what + " " + path.string();
+  const auto refuse = [&](const std::string& why) {
+    return tl::unexpected{"cannot read " + result.name_ + ": " + why};
+  };
+  // A FIFO is opened without waiting for who writes it.
+  result.file_ = descriptor{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+  if (!result.file_.is_open())
+    return refuse(text_of(errno));
+  struct stat status {};
+  if (fstat(result.number(), &status) != 0)
+    return refuse(text_of(errno));
+  if (!S_ISREG(status.st_mode))
+    return refuse("it is " + kind_of(status.st_mode) + ", not a file");
+  result.size_ = status.st_size;
+  return result;
+}
+
+void input_file::read(std::int64_t begin, void* to, std::int64_t bytes) const {
+  auto* place = static_cast<char*>(to);
+  while (bytes > 0) {
+    const auto count = pread(number(), place, static_cast<std::size_t>(bytes), begin);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      throw std::runtime_error("cannot read " + name_ + ": "
+                               + (count < 0 ? text_of(errno) : "it became shorter"));
+    place += count;
+    begin += count;
+    bytes -= count;
+  }
+}
+
+std::shared_ptr<const void> input_file::mapped() const {
+  const auto bytes = static_cast<std::size_t>(size_);
+  auto* const begin = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, number(), 0);
+  if (begin == MAP_FAILED)
+    throw std::runtime_error("cannot map " + name_ + ": " + text_of(errno));
+  return {begin, [bytes](void* at) { munmap(at, bytes); }};
+}
+
+} // namespace troupe

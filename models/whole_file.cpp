@@ -1,0 +1,187 @@
+#include "models/whole_file.hpp"
+
+#include "models/descriptor.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+
+namespace troupe {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The end of a sentence: why a file cannot be written.
+struct refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+[[noreturn]] void refuse_by_errno() {
+  throw refused(std::generic_category().message(errno));
+}
+
+/// The file that a path leads to, which need not be there.
+fs::path without_links(fs::path path) {
+  constexpr int most = 40; // Linux's own
+  std::error_code unknown;
+  for (int links = 0; fs::is_symlink(path, unknown); ++links) {
+    if (links == most)
+      throw refused("its links lead to themselves");
+    path = path.parent_path() / fs::read_symlink(path);
+  }
+  return path;
+}
+
+/// What will take the place of a file, in the same folder.
+class unfinished_file {
+public:
+  explicit unfinished_file(const fs::path& path)
+    : target_(without_links(path)),
+      folder_(target_.has_parent_path() ? target_.parent_path() : ".") {
+    if (!fs::is_directory(folder_))
+      throw refused("there is no folder " + folder_.string());
+    look_at_older();
+    const mode_t mode = older_ ? older_->st_mode & 0777 : 0666;
+    if (access("/proc/self/fd", F_OK) == 0) // its name comes from there
+      file_ =
+        descriptor{::open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode)};
+    if (!file_.is_open())
+      under_new_name([&](const fs::path& name) {
+        file_ = descriptor{
+          ::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode)};
+        return file_.is_open();
+      });
+  }
+
+  ~unfinished_file() {
+    if (!name_.empty())
+      ::unlink(name_.c_str());
+  }
+
+  unfinished_file(const unfinished_file&) = delete;
+  unfinished_file& operator=(const unfinished_file&) = delete;
+
+  void write(std::string_view piece) {
+    while (!piece.empty()) {
+      const auto count = ::write(file_.number(), piece.data(), piece.size());
+      if (count < 0 && errno != EINTR)
+        refuse_by_errno();
+      if (count > 0)
+        piece.remove_prefix(static_cast<std::size_t>(count));
+    }
+  }
+
+  /// The end: nothing can fail behind it.
+  void take_place() {
+    keep_owner_and_mode();
+    if (::fsync(file_.number()) != 0)
+      refuse_by_errno();
+    if (name_.empty())
+      under_new_name([&](const fs::path& name) {
+        const auto here = "/proc/self/fd/" + std::to_string(file_.number());
+        return ::linkat(AT_FDCWD, here.c_str(), AT_FDCWD, name.c_str(),
+                        AT_SYMLINK_FOLLOW)
+               == 0;
+      });
+    if (std::rename(name_.c_str(), target_.c_str()) != 0)
+      refuse_by_errno();
+    name_.clear();
+    const descriptor folder{::open(folder_.c_str(), O_RDONLY | O_CLOEXEC)};
+    if (folder.is_open())
+      ::fsync(folder.number()); // so that the name is on the disk, too
+  }
+
+private:
+  void look_at_older() {
+    struct stat status {};
+    if (::stat(target_.c_str(), &status) != 0) {
+      if (errno == ENOENT && target_.has_filename())
+        return;
+      refuse_by_errno();
+    }
+    if (S_ISDIR(status.st_mode))
+      throw refused("it is a folder: name a file in it");
+    if (!S_ISREG(status.st_mode))
+      throw refused("it is not a file that can be replaced");
+    if (::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0)
+      refuse_by_errno();
+    older_ = status;
+  }
+
+  /// Tries names until one is new. \param make false, with errno, if it could not
+  template <class Make>
+  void under_new_name(const Make& make) {
+    for (int number = 0;; ++number) {
+      const auto name =
+        folder_
+        / (".troupe-" + std::to_string(::getpid()) + "-" + std::to_string(number));
+      if (make(name)) {
+        name_ = name;
+        return;
+      }
+      if (errno != EEXIST)
+        refuse_by_errno();
+    }
+  }
+
+  void keep_owner_and_mode() const {
+    if (!older_)
+      return;
+    const int file = file_.number();
+    // Where the system allows neither, the older file was everyone's to write.
+    [[maybe_unused]] const bool kept =
+      ::fchown(file, older_->st_uid, older_->st_gid) == 0
+      || ::fchown(file, static_cast<uid_t>(-1), older_->st_gid) == 0;
+    if (::fchmod(file, older_->st_mode & 0777) != 0)
+      refuse_by_errno();
+  }
+
+  fs::path target_;
+  fs::path folder_;
+  std::optional<struct stat> older_;
+  descriptor file_;
+  fs::path name_; // empty while there is none
+};
+
+/// What a use of an unfinished file ran into; empty if into nothing.
+template <class Use>
+std::string trouble(const fs::path& path, const Use& use) {
+  std::string why;
+  try {
+    unfinished_file file{path};
+    use(file);
+    return {};
+  } catch (const refused& wrong) {
+    why = wrong.what();
+  } catch (const fs::filesystem_error& wrong) {
+    why = wrong.code().message();
+  }
+  return "cannot write " + path.string() + ": " + why;
+}
+
+} // namespace
+
+std::string write_whole_file(const fs::path& path,
+                             std::span<const std::string_view> pieces) {
+  return trouble(path, [&](unfinished_file& file) {
+    for (const auto piece : pieces)
+      file.write(piece);
+    file.take_place();
+  });
+}
+
+std::string write_whole_file(const fs::path& path, std::string_view content) {
+  return write_whole_file(path, {&content, 1});
+}
+
+std::string refusal_to_write(const fs::path& path) {
+  return trouble(path, [](unfinished_file&) {});
+}
+
+} // namespace troupe

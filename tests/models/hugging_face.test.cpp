@@ -1,0 +1,239 @@
+// GPT-2 as Hugging Face stores it: files that this test lays out byte by byte.
+
+#include "models/hugging_face.hpp"
+
+#include "models/safetensors.hpp"
+#include "models/weights.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstring>
+#include <map>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+// L 2, C 8, H 2, T 4, V 5
+const model_options sizes{"gpt", 2, 8, 2, 4, 5};
+
+/// A tensor with its bytes.
+struct tensor {
+  std::string type;
+  std::vector<std::int64_t> dims;
+  std::string bytes;
+};
+
+using tensors = std::map<std::string, tensor>;
+
+tensor of_floats(const std::vector<std::int64_t>& dims,
+                 const std::vector<float>& values) {
+  tensor result{"F32", dims, std::string(values.size() * 4, '\0')};
+  std::memcpy(result.bytes.data(), values.data(), result.bytes.size());
+  return result;
+}
+
+/// Values that no other tensor has.
+tensor numbered(int which, const std::vector<std::int64_t>& dims) {
+  std::int64_t count = 1;
+  for (const auto dim : dims)
+    count *= dim;
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < count; ++i)
+    values.push_back(static_cast<float>(which) + static_cast<float>(i) / 1024);
+  return of_floats(dims, values);
+}
+
+/// The causal mask, ones up to the diagonal, in a type's bytes.
+tensor mask(const std::string& type) {
+  tensor result{type, {1, 1, 4, 4}, ""};
+  for (int row = 0; row < 4; ++row)
+    for (int column = 0; column < 4; ++column) {
+      const float value = column <= row ? 1 : 0;
+      if (type == "F32")
+        result.bytes.append(reinterpret_cast<const char*>(&value), 4);
+      else
+        result.bytes += column <= row ? '\1' : '\0';
+    }
+  return result;
+}
+
+/// The tensors of openai-community/gpt2's model.safetensors, at other sizes: names,
+/// dims and types are its own.
+tensors hub_file() {
+  tensors result{{"wte.weight", numbered(1, {5, 8})},
+                 {"wpe.weight", numbered(2, {4, 8})},
+                 {"ln_f.weight", numbered(3, {8})},
+                 {"ln_f.bias", numbered(4, {8})}};
+  for (const int block : {0, 1}) {
+    const auto name = "h." + std::to_string(block) + ".";
+    const int first = 20 * (block + 1);
+    result[name + "ln_1.weight"] = numbered(first, {8});
+    result[name + "ln_1.bias"] = numbered(first + 1, {8});
+    result[name + "attn.bias"] = mask("F32");
+    result[name + "attn.c_attn.weight"] = numbered(first + 2, {8, 24});
+    result[name + "attn.c_attn.bias"] = numbered(first + 3, {24});
+    result[name + "attn.c_proj.weight"] = numbered(first + 4, {8, 8});
+    result[name + "attn.c_proj.bias"] = numbered(first + 5, {8});
+    result[name + "ln_2.weight"] = numbered(first + 6, {8});
+    result[name + "ln_2.bias"] = numbered(first + 7, {8});
+    result[name + "mlp.c_fc.weight"] = numbered(first + 8, {8, 32});
+    result[name + "mlp.c_fc.bias"] = numbered(first + 9, {32});
+    result[name + "mlp.c_proj.weight"] = numbered(first + 10, {32, 8});
+    result[name + "mlp.c_proj.bias"] = numbered(first + 11, {8});
+  }
+  return result;
+}
+
+/// What GPT2LMHeadModel.save_pretrained of transformers 4.2x wrote: a prefix, and masks
+/// as they were registered then. Later ones have no masks, and some have a head.
+tensors with_prefix(const tensors& file, const std::string& mask_type) {
+  tensors result;
+  for (const auto& [name, t] : file)
+    if (!name.ends_with(".attn.bias"))
+      result["transformer." + name] = t;
+    else if (!mask_type.empty())
+      result["transformer." + name] = mask(mask_type);
+  if (!mask_type.empty())
+    for (const char* block : {"0", "1"})
+      result["transformer.h." + std::string{block} + ".attn.masked_bias"] =
+        of_floats({}, {-1e4F});
+  return result;
+}
+
+std::string as_safetensors(const tensors& file) {
+  json header{{"__metadata__", {{"format", "pt"}}}};
+  std::string data;
+  for (const auto& [name, t] : file) {
+    const auto begin = data.size();
+    data += t.bytes;
+    header[name] = {
+      {"dtype", t.type}, {"shape", t.dims}, {"data_offsets", {begin, data.size()}}};
+  }
+  const auto text = header.dump();
+  const std::uint64_t length = text.size();
+  return std::string(reinterpret_cast<const char*>(&length), 8) + text + data;
+}
+
+/// Bytes of every parameter of the network, by its name.
+std::map<std::string, std::string> loaded(const network<float>& whole,
+                                          const weight_source& source) {
+  std::map<std::string, std::string> result;
+  for (std::size_t l = 0; l < whole.layers.size(); ++l) {
+    std::vector<float> bucket(static_cast<std::size_t>(whole.layers[l]->bucket()));
+    source(l, bucket.data());
+    for (const auto& p : whole.layers[l]->parameters())
+      result[p.name] = {reinterpret_cast<const char*>(bucket.data() + p.offset),
+                        static_cast<std::size_t>(p.values()) * 4};
+  }
+  return result;
+}
+
+void check_loads(const tensors& file, const tensors& meant, const tensor& head) {
+  temporary_folder folder;
+  const auto whole = *make_network<float>(sizes);
+  const auto source =
+    weights_from(folder.write("model.safetensors", as_safetensors(file)), whole);
+  if (!source)
+    FAIL(source.error());
+  const auto got = loaded(whole, *source);
+  CHECK(got.at("lm_head.weight") == head.bytes);
+  std::size_t masks = 0;
+  for (const auto& [name, t] : meant)
+    if (name.ends_with(".attn.bias"))
+      ++masks;
+    else
+      CHECK(got.at("transformer." + name) == t.bytes);
+  CHECK(got.size() == meant.size() - masks + 1);
+}
+
+json config_in(const std::filesystem::path& folder) {
+  std::ifstream file{folder / "config.json"};
+  return json::parse(file);
+}
+
+} // namespace
+
+TEST_CASE("a Hugging Face GPT-2 loads as it is", "[hugging_face]") {
+  const auto hub = hub_file();
+  check_loads(hub, hub, hub.at("wte.weight"));
+  for (const char* type : {"", "F32", "BOOL", "U8"})
+    check_loads(with_prefix(hub, type), hub, hub.at("wte.weight"));
+  auto untied = with_prefix(hub, "");
+  untied["lm_head.weight"] = numbered(9, {5, 8});
+  check_loads(untied, hub, untied.at("lm_head.weight"));
+}
+
+TEST_CASE("what looks like a mask and is none is refused", "[hugging_face]") {
+  temporary_folder folder;
+  const auto whole = *make_network<float>(sizes);
+  for (const char* name : {"h.0.attn.biases", "h.0.mlp.bias", "h.2.ln_1.bias"}) {
+    auto file = hub_file();
+    file[name] = mask("F32");
+    const auto path = folder.write("model.safetensors", as_safetensors(file));
+    CHECK_THAT(weights_from(path, whole).error(),
+               ContainsSubstring("no tensor '" + std::string{name} + "'"));
+  }
+}
+
+TEST_CASE("weights in Hugging Face's place come with a config that keeps the head",
+          "[hugging_face]") {
+  temporary_folder folder;
+  const auto whole = *make_network<float>(sizes);
+  std::vector<std::vector<float>> buckets;
+  for (const auto& l : whole.layers)
+    buckets.emplace_back(static_cast<std::size_t>(l->bucket()));
+  const auto save = [&](const char* name, const network<float>& of) {
+    CHECK(save_weights(folder.path() / name, of, readable(buckets)).empty());
+  };
+  save("w.safetensors", whole);
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "config.json"));
+  save("model.safetensors", whole);
+  const auto config = config_in(folder.path());
+  CHECK(config["tie_word_embeddings"] == false);
+  CHECK(config["model_type"] == "gpt2");
+  CHECK(config["architectures"] == json::array({"GPT2LMHeadModel"}));
+  // GPT2Config's names of what the file's shapes say, and of what they do not.
+  const auto file = *safetensors_file::open(folder.path() / "model.safetensors");
+  const auto dims = [&](const char* name) { return file.find(name)->dims; };
+  CHECK(config["vocab_size"] == dims("lm_head.weight")[0]);
+  CHECK(config["n_embd"] == dims("lm_head.weight")[1]);
+  CHECK(config["n_positions"] == dims("transformer.wpe.weight")[0]);
+  CHECK(config["n_layer"] == 2);
+  CHECK(config["n_head"] == 2);
+  CHECK(config["activation_function"] == "gelu_new");
+  CHECK(config["layer_norm_epsilon"] == 1e-5);
+  CHECK(config["bos_token_id"].is_null()); // the default would be 50256
+}
+
+TEST_CASE("a config that is there stays what it is but for what the weights say",
+          "[hugging_face]") {
+  temporary_folder folder;
+  const auto path = folder.path() / "model.safetensors";
+  const auto write = [&](const std::string& before, const model_options& model) {
+    folder.write("config.json", before);
+    CHECK(write_config(path, model).empty());
+  };
+  write(R"({"model_type": "gpt2", "n_layer": 12, "eos_token_id": 3, "mine": [1]})",
+        sizes);
+  const auto config = config_in(folder.path());
+  CHECK(config["tie_word_embeddings"] == false);
+  CHECK(config["n_layer"] == 2);
+  CHECK(config["eos_token_id"] == 3);
+  CHECK(config["mine"] == json::array({1}));
+  for (const char* other : {R"({"model_type": "llama"})", "not JSON", "[1]", "{}"}) {
+    write(other, sizes);
+    std::ifstream file{folder.path() / "config.json"};
+    CHECK(std::string{std::istreambuf_iterator<char>{file}, {}} == other);
+  }
+  std::filesystem::remove(folder.path() / "config.json");
+  CHECK(write_config(path, {"moe", 2, 8, 2, 4, 5}).empty());
+  CHECK(write_config(path, {"lenet"}).empty());
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "config.json"));
+}

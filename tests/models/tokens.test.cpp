@@ -1,0 +1,176 @@
+// Token files, byte for byte as nanoGPT and llm.c write them.
+
+#include "models/data/tokens.hpp"
+
+#include "tests/temporary_folder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <sys/stat.h>
+
+#include <set>
+#include <vector>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// A number, its lowest byte first.
+std::string bytes_of(std::uint64_t value, int width) {
+  std::string result;
+  for (int i = 0; i < width; ++i)
+    result += static_cast<char>(value >> (8 * i));
+  return result;
+}
+
+/// What numpy's uint16 or uint32 array writes.
+std::string raw(const std::vector<std::uint32_t>& tokens, int width = 2) {
+  std::string result;
+  for (const auto token : tokens)
+    result += bytes_of(token, width);
+  return result;
+}
+
+/// llm.c's header: 256 int32.
+std::string header(std::uint32_t magic, std::uint32_t version, std::uint32_t count) {
+  return bytes_of(magic, 4) + bytes_of(version, 4) + bytes_of(count, 4)
+         + std::string(253 * 4, '\0');
+}
+
+std::vector<std::uint32_t> some_tokens(std::size_t count) {
+  std::vector<std::uint32_t> result;
+  for (std::size_t i = 0; i < count; ++i)
+    result.push_back(static_cast<std::uint32_t>(i * 7919 % 50257));
+  return result;
+}
+
+struct sample {
+  std::vector<std::int32_t> tokens = std::vector<std::int32_t>(8), labels = tokens;
+
+  sample_view view() { return {.tokens = tokens.data(), .labels = labels.data()}; }
+};
+
+sample of(const data_set& data, std::int64_t index, bool evaluation = false) {
+  sample result;
+  if (evaluation)
+    data.evaluation(index, result.view());
+  else
+    data.training(index, result.view());
+  return result;
+}
+
+auto opened(const std::filesystem::path& path, text_order order, std::int64_t words) {
+  return token_data(path, order, 8, words, 1);
+}
+
+std::string refusal(const std::string& content, std::int64_t words = 50257) {
+  temporary_folder folder;
+  const auto data = opened(folder.write("t.bin", content), text_order::random, words);
+  return data ? "" : data.error();
+}
+
+/// Bytes of the process that are in memory.
+std::int64_t resident() {
+  std::ifstream file{"/proc/self/statm"};
+  std::int64_t all = 0, pages = 0;
+  file >> all >> pages;
+  return pages * 4096;
+}
+
+} // namespace
+
+TEST_CASE("tokens are read as nanoGPT and llm.c write them", "[tokens]") {
+  temporary_folder folder;
+  auto tokens = some_tokens(101);
+  const bool wide = GENERATE(false, true);
+  if (wide)
+    tokens[3] = 128'255; // Llama 3's last
+  const auto count = static_cast<std::uint32_t>(tokens.size());
+  const auto path = folder.write(
+    "t.bin", wide
+               ? header(20240801, 7, count) + raw(tokens, 4)
+               : GENERATE_COPY(raw(tokens), header(20240520, 1, count) + raw(tokens)));
+  const auto words = wide ? 128'256 : 50'257;
+  const auto in_order = *opened(path, text_order::sequential, words);
+  for (const std::int64_t k : {0, 1, 11, 12, 13, 1000}) {
+    const auto got = of(*in_order, k);
+    for (std::size_t t = 0; t < 8; ++t) {
+      const auto at = static_cast<std::size_t>(k) * 8 + t;
+      CHECK(got.tokens[t] == static_cast<std::int32_t>(tokens[at % 101]));
+      CHECK(got.labels[t] == static_cast<std::int32_t>(tokens[(at + 1) % 101]));
+    }
+  }
+  CHECK(in_order->evaluates_training_data());
+  CHECK(in_order->epoch() == 12);
+  CHECK_THAT(in_order->description(), ContainsSubstring("t.bin, 101 tokens, in order"));
+  const auto at_random = *opened(path, text_order::random, words);
+  CHECK_FALSE(at_random->evaluates_training_data());
+  CHECK(at_random->evaluation_size() == 1); // of tokens 91 to 100
+  CHECK(of(*at_random, 0, true).tokens[0] == static_cast<std::int32_t>(tokens[91]));
+  const std::set<std::int32_t> held_out(tokens.begin() + 91, tokens.end());
+  for (int k = 0; k < 100; ++k)
+    for (const auto label : of(*at_random, k).labels)
+      CHECK_FALSE(held_out.contains(label));
+}
+
+TEST_CASE("a token beyond the vocabulary is refused with its position", "[tokens]") {
+  auto tokens =
+    some_tokens(3'000'000); // more than the pieces in which they are checked
+  const std::size_t at = GENERATE(0, 1, 1'048'575, 1'048'576, 2'999'999);
+  const bool with_header = at % 2 == 0;
+  tokens[at] = 50257;
+  const auto head = header(20240520, 1, static_cast<std::uint32_t>(tokens.size()));
+  CHECK_THAT(refusal((with_header ? head : "") + raw(tokens)),
+             ContainsSubstring("holds token 50257 at position " + std::to_string(at)
+                               + "; with --vocab 50257 words are 0 to 50256"));
+}
+
+TEST_CASE("token files that are damaged are refused with one sentence", "[tokens]") {
+  const auto tokens = raw(some_tokens(100));
+  CHECK(refusal(tokens).empty());
+  CHECK_THAT(refusal(""), ContainsSubstring("has 0 tokens; nine tenths of a text"));
+  CHECK_THAT(refusal("x"), ContainsSubstring("has 1 bytes, an odd number"));
+  CHECK_THAT(refusal(tokens.substr(0, 16)), ContainsSubstring("has 8 tokens"));
+  CHECK_THAT(refusal(tokens + "x"), ContainsSubstring("has 201 bytes, an odd number"));
+  const auto head = header(20240520, 1, 100);
+  CHECK(refusal(head + tokens).empty());
+  CHECK_THAT(refusal(head.substr(0, 1000)),
+             ContainsSubstring("ends within its header"));
+  CHECK_THAT(refusal(head), ContainsSubstring("has 0 bytes behind its header, which "
+                                              "promises 100 tokens of 2 bytes"));
+  for (const auto& other :
+       {tokens + "xx", tokens + "x", tokens.substr(2), tokens.substr(1)})
+    CHECK_THAT(refusal(head + other), ContainsSubstring("promises 100 tokens"));
+  CHECK_THAT(refusal(header(20240520, 1, 0xffffffff) + tokens),
+             ContainsSubstring("bytes behind its header"));
+  CHECK_THAT(refusal(header(20240520, 2, 100) + tokens),
+             ContainsSubstring("is of version 2 of llm.c's format"));
+  CHECK_THAT(refusal(header(20240801, 1, 50) + tokens),
+             ContainsSubstring("is of version 1 of llm.c's format"));
+  CHECK_THAT(refusal(header(20240801, 7, 100) + tokens),
+             ContainsSubstring("promises 100 tokens of 4 bytes"));
+  CHECK_THAT(refusal(header(20240801, 7, 50) + raw(std::vector(50, ~0U), 4)),
+             ContainsSubstring("holds token 4294967295 at position 0"));
+  temporary_folder folder;
+  REQUIRE(mkfifo((folder.path() / "fifo").c_str(), 0600) == 0);
+  for (const auto& [path, why] : {std::pair{folder.path() / "none", "No such file"},
+                                  {folder.path() / "fifo", "it is a FIFO"},
+                                  {folder.path(), "it is a folder"}})
+    CHECK_THAT(
+      opened(path, text_order::random, 100).error(),
+      ContainsSubstring("cannot read the tokens " + path.string() + ": " + why));
+}
+
+TEST_CASE("a token file is never in memory whole", "[tokens]") {
+  temporary_folder folder;
+  const auto path = folder.write("t.bin", "");
+  constexpr std::int64_t size = 128 << 20;
+  std::filesystem::resize_file(path, size); // zeros, which take no place on the disk
+  const auto before = resident();
+  const auto data = *opened(path, text_order::sequential, 1);
+  for (std::int64_t k = 0; k < 100; ++k)
+    CHECK(of(*data, k * (size / 2 / 8 / 100)).labels[7] == 0);
+  CHECK(resident() - before < size / 8);
+}
