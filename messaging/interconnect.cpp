@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace troupe {
 
@@ -63,78 +64,100 @@ interconnect::interconnect(virtual_clock& clock, machine_model how, int ranks)
 void interconnect::send(int from, int to, double bytes, virtual_clock::event arrived) {
   if (from == to)
     return arrived();
-  if (how_.machine_of(from) == how_.machine_of(to))
-    send_inside(from, to, bytes, std::move(arrived));
+  const bool same_machine = how_.machine_of(from) == how_.machine_of(to);
+  const auto leaves =
+    out_[static_cast<std::size_t>(from)].serve(clock_.now(), inside(bytes));
+  if (same_machine && how_.inside.bytes_per_second <= 0 && machines_.empty())
+    return clock_.at(leaves + how_.inside.latency, std::move(arrived)); // no port waits
+  if (free_.empty()) {
+    free_.push_back(under_way_.size());
+    under_way_.emplace_back();
+  }
+  const auto message = free_.back();
+  free_.pop_back();
+  const auto latency = same_machine ? how_.inside.latency : 0;
+  under_way_[message] = {.from = from,
+                         .to = to,
+                         .bytes = bytes,
+                         .last_byte = leaves + inside(bytes) + latency,
+                         .next = {},
+                         .arrived = std::move(arrived)};
+  go_to(same_machine ? place::rank_in : place::machine_out, message, leaves + latency);
+}
+
+/// Serves a message there when its first byte arrives: after whatever else happens at
+/// that instant, in the order of senders.
+void interconnect::go_to(place next, std::size_t message, nanoseconds first_byte) {
+  under_way_[message].next = next;
+  const auto arrive = [this, message] {
+    if (arrivals_.empty())
+      clock_.at_end_of_instant([this] { serve_arrivals(); }, end_of_instant::arrivals);
+    arrivals_.push_back(message);
+  };
+  if (first_byte > clock_.now())
+    clock_.at(first_byte, arrive);
   else
-    send_between(from, to, bytes, std::move(arrived));
-}
-
-void interconnect::send_inside(int from, int to, double bytes,
-                               virtual_clock::event arrived) {
-  const auto& link = how_.inside;
-  const auto occupied = link.occupied(bytes);
-  const auto begin = out_[static_cast<std::size_t>(from)].serve(clock_.now(), occupied);
-  const auto first = begin + link.latency;
-  if (link.bytes_per_second <= 0 && machines_.empty()) // no port is ever busy
-    return clock_.at(first, std::move(arrived));
-  at_first_byte(from, first,
-                [this, to, occupied, last = first + occupied,
-                 arrived = std::move(arrived)]() mutable {
-                  receive(to, occupied, last, std::move(arrived));
-                });
-}
-
-void interconnect::send_between(int from, int to, double bytes,
-                                virtual_clock::event arrived) {
-  const auto a = how_.machine_of(from), b = how_.machine_of(to);
-  const auto own = how_.inside.occupied(bytes);
-  const auto leaves = out_[static_cast<std::size_t>(from)].serve(clock_.now(), own);
-  at_first_byte(from, leaves, [=, this, arrived = std::move(arrived)]() mutable {
-    const auto& link = how_.between_machines(a, b);
-    auto& sender = machines_[static_cast<std::size_t>(a)];
-    const auto on_port = sender.port.occupied(bytes), on_link = link.occupied(bytes);
-    const auto passed = sender.out.serve(clock_.now(), on_port);
-    const auto begin = links_[{a, b}].serve(passed, on_link);
-    const auto last =
-      std::max({leaves + own, passed + on_port, begin + on_link}) + link.latency;
-    at_first_byte(from, begin + link.latency,
-                  [=, this, arrived = std::move(arrived)]() mutable {
-                    auto& receiver = machines_[static_cast<std::size_t>(b)];
-                    const auto there = receiver.port.occupied(bytes);
-                    const auto enters = receiver.in.serve(clock_.now(), there);
-                    at_first_byte(from, enters,
-                                  [=, this, last = std::max(last, enters + there),
-                                   arrived = std::move(arrived)]() mutable {
-                                    receive(to, own, last, std::move(arrived));
-                                  });
-                  });
-  });
-}
-
-void interconnect::receive(int to, nanoseconds occupied, nanoseconds last_byte,
-                           virtual_clock::event arrived) {
-  const auto begin = in_[static_cast<std::size_t>(to)].serve(clock_.now(), occupied);
-  clock_.at(std::max(begin + occupied, last_byte), std::move(arrived));
-}
-
-/// Calls `serve` when the clock shows `when`, after whatever else brings first bytes at
-/// that instant has happened, in the order of senders.
-void interconnect::at_first_byte(int from, nanoseconds when,
-                                 virtual_clock::event serve) {
-  if (when > clock_.now())
-    return clock_.at(when, [this, from, serve = std::move(serve)]() mutable {
-      at_first_byte(from, clock_.now(), std::move(serve));
-    });
-  if (arrivals_.empty())
-    clock_.at_end_of_instant([this] { serve_arrivals(); }, end_of_instant::arrivals);
-  arrivals_.push_back({from, std::move(serve)});
+    arrive();
 }
 
 void interconnect::serve_arrivals() {
   auto due = std::exchange(arrivals_, {});
-  std::ranges::stable_sort(due, {}, &arrival::from);
-  for (auto& one : due)
-    one.serve();
+  std::ranges::stable_sort(due, {}, [this](auto m) { return under_way_[m].from; });
+  for (const auto message : due)
+    serve(message);
+}
+
+void interconnect::serve(std::size_t message) {
+  switch (under_way_[message].next) {
+  case place::machine_out:
+    return leave_machine(message);
+  case place::machine_in:
+    return enter_machine(message);
+  case place::rank_in:
+    return enter_rank(message);
+  }
+}
+
+void interconnect::leave_machine(std::size_t message) {
+  auto& m = under_way_[message];
+  const int a = how_.machine_of(m.from), b = how_.machine_of(m.to);
+  const auto& link = how_.between_machines(a, b);
+  auto& sender = machine_of(m.from);
+  const auto on_port = sender.port.occupied(m.bytes), on_link = link.occupied(m.bytes);
+  const auto passed = sender.out.serve(clock_.now(), on_port);
+  const auto begin = links_[{a, b}].serve(passed, on_link);
+  m.last_byte =
+    std::max({m.last_byte, passed + on_port, begin + on_link}) + link.latency;
+  go_to(place::machine_in, message, begin + link.latency);
+}
+
+void interconnect::enter_machine(std::size_t message) {
+  auto& m = under_way_[message];
+  auto& receiver = machine_of(m.to);
+  const auto occupied = receiver.port.occupied(m.bytes);
+  const auto begin = receiver.in.serve(clock_.now(), occupied);
+  m.last_byte = std::max(m.last_byte, begin + occupied);
+  go_to(place::rank_in, message, begin);
+}
+
+void interconnect::enter_rank(std::size_t message) {
+  const auto& m = under_way_[message];
+  const auto occupied = inside(m.bytes);
+  const auto begin = in_[static_cast<std::size_t>(m.to)].serve(clock_.now(), occupied);
+  clock_.at(std::max(m.last_byte, begin + occupied),
+            [this, message] { deliver(message); });
+}
+
+void interconnect::deliver(std::size_t message) {
+  free_.push_back(message);
+  const auto arrived = std::exchange(under_way_[message].arrived, {});
+  arrived(); // it may send others
+}
+
+void interconnect::clear() {
+  under_way_.clear();
+  free_.clear();
+  arrivals_.clear();
 }
 
 } // namespace troupe

@@ -65,8 +65,8 @@ public:
   /// Messages between the same two ranks arrive in the order in which they were sent.
   void send(int from, int to, double bytes, virtual_clock::event arrived);
 
-  /// Drops what arrives at this instant, as the clock drops what is to come.
-  void clear() { arrivals_.clear(); }
+  /// Forgets all messages on their way. \pre the clock has dropped its events
+  void clear();
 
 private:
   /// One direction of a port, or of a link: when it has served all so far.
@@ -82,18 +82,30 @@ private:
     lane out, in;
   };
 
-  /// A message whose first byte has arrived somewhere.
-  struct arrival {
+  /// Where the first byte of a message arrives next.
+  enum class place : std::uint8_t { machine_out, machine_in, rank_in };
+
+  /// A message on its way.
+  struct passage {
     int from;
-    virtual_clock::event serve;
+    int to;
+    double bytes;
+    nanoseconds last_byte; ///< When it arrives there, if not later.
+    place next;
+    virtual_clock::event arrived;
   };
 
-  void send_inside(int from, int to, double bytes, virtual_clock::event arrived);
-  void send_between(int from, int to, double bytes, virtual_clock::event arrived);
-  void receive(int to, nanoseconds occupied, nanoseconds last_byte,
-               virtual_clock::event arrived);
-  void at_first_byte(int from, nanoseconds when, virtual_clock::event serve);
+  nanoseconds inside(double bytes) const { return how_.inside.occupied(bytes); }
+  machine& machine_of(int rank) {
+    return machines_[static_cast<std::size_t>(how_.machine_of(rank))];
+  }
+  void go_to(place next, std::size_t message, nanoseconds first_byte);
   void serve_arrivals();
+  void serve(std::size_t message);
+  void leave_machine(std::size_t message);
+  void enter_machine(std::size_t message);
+  void enter_rank(std::size_t message);
+  void deliver(std::size_t message);
 
   virtual_clock& clock_;
   machine_model how_;
@@ -101,7 +113,9 @@ private:
   std::vector<lane> out_, in_; // of ranks
   std::vector<machine> machines_;
   std::map<std::pair<int, int>, lane> links_; // from machine, to machine
-  std::vector<arrival> arrivals_;             // of this instant
+  std::vector<passage> under_way_;
+  std::vector<std::size_t> free_;     // places in under_way_
+  std::vector<std::size_t> arrivals_; // first bytes at this instant
 };
 
 } // namespace troupe
