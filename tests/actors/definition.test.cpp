@@ -121,6 +121,41 @@ TEST_CASE("runs train what their definition says in double", "[definition]") {
           < 1e-4);
 }
 
+// An update may wait for others while its stage goes on with forwards.
+TEST_CASE("evaluations see the weights that the definition has after their batch",
+          "[definition]") {
+  const int seed = GENERATE(range(1000, 1000 + drawn_runs / 2));
+  dice d{static_cast<unsigned>(seed)};
+  published by;
+  auto plan = some_run(d, by);
+  CAPTURE(seed, plan.sch.name, plan.data, plan.dims.stages, plan.tensor);
+  plan.link = {.latency = 1'000'000, .bytes_per_second = 1e6};
+  plan.evaluate_every = 1;
+  std::vector<std::vector<std::vector<float>>> seen;
+  plan.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
+    CHECK(batches == static_cast<int>(seen.size()) + 1);
+    auto& copy = seen.emplace_back();
+    for (std::size_t l = 0; l < parameters.size(); ++l)
+      copy.emplace_back(parameters[l],
+                        parameters[l] + plan.work->whole.layers[l]->bucket());
+  };
+  const auto result = perform(plan);
+  INFO(result.failure);
+  REQUIRE(result.how == ending::finished);
+  REQUIRE(static_cast<int>(seen.size()) == plan.dims.steps);
+  const auto whole = *make_network<double>(model);
+  const plain::training exact{plan, whole, by.by};
+  for (std::size_t t = 1; t <= seen.size(); ++t) {
+    const auto backwards = t * static_cast<std::size_t>(plan.dims.microbatches);
+    const auto updates = t == seen.size()
+                           ? exact.versions.size() - 1
+                           : backwards / static_cast<std::size_t>(by.by.every);
+    for (std::size_t l = 0; l < seen[t - 1].size() && updates > 0; ++l)
+      CHECK(apart(seen[t - 1][l], exact.versions[updates][l], exact.versions[0][l])
+            < 1e-4);
+  }
+}
+
 // Clipped to nothing, gradients leave decay alone: w -= rate * decay * w.
 TEST_CASE("weights that only decay tell the rates of all updates, whoever makes them",
           "[definition]") {
