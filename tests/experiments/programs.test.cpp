@@ -299,6 +299,8 @@ TEST_CASE("by sequence stages send a share each, and results say so", "[programs
     CHECK(run["sequence_parallel"] == by_sequence);
     sent[by_sequence] = run["bytes_moved"]["pipeline"];
   }
+  // 16 samples of 4 tokens of 8 floats, forward and backward, of each of 2 shards.
+  CHECK(sent[0] == 16 * 4 * 8 * 4 * 2 * 2);
   CHECK(sent[0] == 2 * sent[1]);
 }
 

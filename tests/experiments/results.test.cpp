@@ -6,6 +6,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
 using json = nlohmann::ordered_json;
@@ -158,4 +160,14 @@ TEST_CASE("the table says what bubble means, and the floor of the data", "[resul
   CHECK_THAT(table, ContainsSubstring("bubble: mean over ranks of idle / makespan"));
   CHECK_THAT(table, ContainsSubstring("can stay below"));
   CHECK_THAT(table, ContainsSubstring("pipedream:vertical_sync=on"));
+}
+
+TEST_CASE("in virtual time samples and tokens a second are the virtual clock's",
+          "[results]") {
+  const auto run = json::parse(tell_training("virtual").text)["runs"][0];
+  const double makespan = run["makespan"], samples = run["samples_per_second"],
+               tokens = run["tokens_per_second"];
+  REQUIRE(makespan > 0);
+  CHECK(std::abs(samples * makespan - 48) < 1e-9);
+  CHECK(std::abs(tokens * makespan - 48 * 4) < 1e-9);
 }

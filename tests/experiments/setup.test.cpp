@@ -239,3 +239,20 @@ TEST_CASE("defaults are PyTorch's where it has them", "[setup]") {
   CHECK(sgd.momentum == 0);
   CHECK(sgd.weight_decay == 0);
 }
+
+TEST_CASE("epochs are batches, the last filled in part", "[setup]") {
+  options o;
+  o.model = "lenet";
+  o.data = "mnist:" TROUPE_GOLDEN "/runs/lenet"; // 18 images
+  o.schedules = {"gpipe"};
+  o.stages = 2;
+  o.microbatches = 2;
+  const auto steps = [&](double epochs, int batch) {
+    o.epochs = epochs;
+    o.batch = batch;
+    return set_up_training(o)->runs[0].plan.dims.steps;
+  };
+  CHECK(steps(1, 9) == 2);
+  CHECK(steps(1, 8) == 3);
+  CHECK(steps(2.5, 18) == 3);
+}

@@ -122,3 +122,17 @@ TEST_CASE("pooling takes the largest of four, if it is above zero", "[relu_pool]
   relu_pool<double>::backward({1, 4, 4}, dy.data(), choice.data(), dx.data(), threads);
   CHECK(dx == std::vector<double>{0, 10, 0, 0, 0, 0, 0, 0, 30, 0, 0, 0, 0, 0, 0, 40});
 }
+
+TEST_CASE("of equal pixels the first is pooled, as PyTorch's max_pool2d does",
+          "[relu_pool]") {
+  const std::vector<double> x{-1, 2, 5, 5, //
+                              2,  2, 5, 5};
+  std::vector<double> y(2), dx(8);
+  std::vector<std::uint8_t> choice(2);
+  team threads;
+  relu_pool<double>::forward({1, 2, 4}, x.data(), y.data(), choice.data(), threads);
+  CHECK(y == std::vector<double>{2, 5});
+  const std::vector<double> dy{10, 20};
+  relu_pool<double>::backward({1, 2, 4}, dy.data(), choice.data(), dx.data(), threads);
+  CHECK(dx == std::vector<double>{0, 10, 20, 0, 0, 0, 0, 0});
+}

@@ -147,6 +147,25 @@ TEST_CASE("a layer norm has mean 0 and variance 1 before gain and bias",
   }
 }
 
+TEST_CASE("a layer norm is PyTorch's, of rows that hardly vary too", "[layer_norm]") {
+  const double spread = GENERATE(1.0, 0.003);
+  normed<double> n;
+  for (auto& value : n.x)
+    value = 5 + spread * value;
+  n.forward();
+  for (std::size_t r = 0; r < R; ++r) {
+    double mean = 0, variance = 0;
+    for (std::size_t c = 0; c < C; ++c)
+      mean += n.x[r * C + c] / C;
+    for (std::size_t c = 0; c < C; ++c)
+      variance += std::pow(n.x[r * C + c] - mean, 2) / C;
+    for (std::size_t c = 0; c < C; ++c) {
+      const double y = (n.x[r * C + c] - mean) / std::sqrt(variance + 1e-5);
+      CHECK(std::abs(n.y[r * C + c] - (y * n.gain[c] + n.bias[c])) < 1e-10);
+    }
+  }
+}
+
 TEST_CASE("layer norm's gradients are those of finite differences", "[layer_norm]") {
   normed<double> n;
   n.forward();

@@ -37,6 +37,9 @@ TEST_CASE("a version that a later forward may read outlives the update",
   CHECK(versions.contains(0));
   versions.need_from(1);
   CHECK_FALSE(versions.contains(0));
+  CHECK_FALSE(versions.advance());
+  versions.need_from(1);
+  CHECK(versions.contains(1));
 }
 
 TEST_CASE("a version that is gone cannot be held", "[version_ledger]") {

@@ -1,0 +1,163 @@
+#pragma once
+
+#include "actors/plan.hpp"
+#include "models/slice.hpp"
+#include "tests/models/plain_optimizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+/// What a run must train, in double: one loop over its microbatches. Layers and samples
+/// are the project's; versions, sums, means, clipping, rates and updates are written
+/// here from their definitions.
+namespace plain {
+
+class training {
+public:
+  /// When updates are made of which gradients. Microbatches count within a data
+  /// replica.
+  struct rule {
+    int every; ///< Microbatches of each data replica that an update covers.
+    /// The version that a stage reads for a microbatch.
+    std::function<int(int stage, int microbatch)> reads;
+  };
+
+  training(const troupe::run_plan& plan, const troupe::network<double>& whole, rule by)
+    : plan_(plan),
+      work_(*plan.work),
+      rule_(std::move(by)),
+      all_(whole, 0, static_cast<int>(whole.layers.size()), 1),
+      rows_(static_cast<double>(whole.rows)) {
+    for (std::size_t l = 0; l < whole.layers.size(); ++l) {
+      std::vector<float> bucket(static_cast<std::size_t>(whole.layers[l]->bucket()));
+      work_.weights(l, bucket.data());
+      newest_.emplace_back();
+      for (const float value : bucket)
+        newest_.back().push_back({value});
+    }
+    keep_version();
+    for (int begin = 0; begin < plan.dims.total(); begin += rule_.every)
+      update(begin, std::min(begin + rule_.every, plan.dims.total()));
+  }
+
+  std::vector<double> loss; ///< A minibatch each: the mean over predictions.
+  std::vector<std::vector<std::vector<double>>> versions; ///< Then layers, then values.
+
+private:
+  using buckets = std::vector<std::vector<double>>;
+
+  /// Samples of a microbatch, counted over all data replicas: sizes differ by one, the
+  /// larger come first.
+  std::int64_t samples_of(int microbatch) const {
+    const int pieces = plan_.dims.microbatches * plan_.data, k = microbatch % pieces;
+    return work_.batch / pieces + (k < work_.batch % pieces ? 1 : 0);
+  }
+
+  std::int64_t first_of(int microbatch) const {
+    std::int64_t result = 0;
+    for (int k = 0; k < microbatch; ++k)
+      result += samples_of(k);
+    return result;
+  }
+
+  int stage_of(std::size_t layer) const {
+    int stage = 0;
+    while (work_.first_layers[static_cast<std::size_t>(stage) + 1]
+           <= static_cast<int>(layer))
+      ++stage;
+    return stage;
+  }
+
+  void keep_version() {
+    auto& version = versions.emplace_back();
+    for (const auto& bucket : newest_)
+      for (auto& values = version.emplace_back(); const auto& w : bucket)
+        values.push_back(w.value);
+  }
+
+  void update(int begin, int end) {
+    buckets sum;
+    for (const auto& bucket : newest_)
+      sum.emplace_back(bucket.size());
+    double lost = 0;
+    std::int64_t samples = 0;
+    for (int data = 0; data < plan_.data; ++data)
+      for (int k = begin; k < end; ++k) {
+        const int share = plan_.dims.microbatches;
+        const int n = k / share * share * plan_.data + data * share + k % share;
+        lost += add(n, k, sum);
+        samples += samples_of(n);
+      }
+    const auto all = static_cast<double>(samples);
+    loss.push_back(lost / (all * rows_));
+    const auto& o = work_.optimizer;
+    const double rate = rate_of(o, seen_, seen_ + all,
+                                static_cast<double>(work_.batch) * plan_.dims.steps);
+    seen_ += all;
+    for (std::size_t l = 0; l < sum.size(); ++l)
+      for (const auto& p : all_.layers()[l]->parameters()) {
+        const auto first = static_cast<std::size_t>(p.offset),
+                   last = first + static_cast<std::size_t>(p.values());
+        for (auto i = first; i < last; ++i)
+          newest_[l][i].update(
+            o, rate, sum[l][i] / all * clipping_of(o.clip, norm(sum, l) / all),
+            p.dims.size() > 1 || !o.decay_only_matrices);
+      }
+    keep_version();
+  }
+
+  /// Of all gradients that are clipped together with a layer's.
+  double norm(const buckets& sum, std::size_t layer) {
+    const bool alone = work_.optimizer.scope == troupe::clip_scope::stage;
+    double squares = 0;
+    for (std::size_t l = 0; l < sum.size(); ++l)
+      if (!alone || stage_of(l) == stage_of(layer))
+        for (const double g : sum[l])
+          squares += g * g;
+    return std::sqrt(squares);
+  }
+
+  /// Adds the gradients of a microbatch's samples; returns the sum of losses over
+  /// predictions. \param k its number within its data replica
+  double add(int microbatch, int k, buckets& sum) {
+    const auto samples = samples_of(microbatch), first = first_of(microbatch);
+    const auto sizes = all_.sizes(samples);
+    const auto room = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+    std::vector<std::int32_t> tokens(room(sizes.input)), labels(room(sizes.labels));
+    const auto length = sizes.input / samples, rows = sizes.labels / samples;
+    for (std::int64_t i = 0; i < samples; ++i)
+      work_.data->training(first + i, {.tokens = tokens.data() + i * length,
+                                       .labels = labels.data() + i * rows});
+    std::vector<double> stash(room(sizes.stash)), scratch(room(sizes.scratch));
+    troupe::team alone;
+    troupe::pass<double> p;
+    p.samples = samples;
+    p.first = first;
+    p.tokens = tokens.data();
+    p.labels = labels.data();
+    p.stash = stash.data();
+    p.scratch = scratch.data();
+    p.beta = 1;
+    p.threads = &alone;
+    for (std::size_t l = 0; l < sum.size(); ++l) {
+      const auto version = static_cast<std::size_t>(rule_.reads(stage_of(l), k));
+      p.parameters.push_back(versions.at(version)[l].data());
+      p.gradients.push_back(sum[l].data());
+    }
+    const auto result = all_.forward(p).loss;
+    all_.backward(p);
+    return result;
+  }
+
+  const troupe::run_plan& plan_;
+  const troupe::training& work_;
+  rule rule_;
+  troupe::slice<double> all_;
+  double rows_;
+  double seen_ = 0; // samples
+  std::vector<std::vector<weight>> newest_;
+};
+
+} // namespace plain

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "models/optimizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+/// Optimizers written from their papers, in double and a value at a time. Of the
+/// project they take nothing but the numbers in `optimizer_options`.
+namespace plain {
+
+using troupe::optimizer_kind;
+using troupe::optimizer_options;
+
+/// The learning rate of an update that covers samples [first, last) of `total`. It
+/// rises with the samples that came by the update's end, and falls along half a cosine
+/// (Loshchilov & Hutter, "SGDR", 2017, equation 5) with those before its beginning.
+inline double rate_of(const optimizer_options& o, double first, double last,
+                      double total) {
+  const auto warmup = static_cast<double>(o.schedule.warmup);
+  if (last <= warmup)
+    return o.rate * last / warmup;
+  if (!o.schedule.cosine)
+    return o.rate;
+  const double lowest = o.rate * o.schedule.floor;
+  const double passed = std::max(first - warmup, 0.0) / (total - warmup);
+  return lowest + 0.5 * (o.rate - lowest) * (1 + std::cos(passed * std::numbers::pi));
+}
+
+/// What a gradient of this norm is multiplied with (Pascanu et al., "On the Difficulty
+/// of Training Recurrent Neural Networks", 2013, algorithm 1), with PyTorch's 1e-6.
+inline double clipping_of(double limit, double norm) {
+  return limit > 0 && norm + 1e-6 > limit ? limit / (norm + 1e-6) : 1;
+}
+
+/// One value of a parameter, and what its optimizer remembers of it.
+struct weight {
+  double value = 0;
+  double mean = 0;    ///< AdamW's first moment; SGD's velocity.
+  double square = 0;  ///< AdamW's second moment.
+  double beta1_t = 1; ///< beta1 to the power of the updates so far
+  double beta2_t = 1; ///< beta2 likewise
+
+  /// \param g the gradient, a mean over samples and clipped
+  /// \param decays whether weight decay concerns this parameter
+  void update(const optimizer_options& o, double rate, double g, bool decays) {
+    const double decay = decays ? o.weight_decay : 0;
+    if (o.kind == optimizer_kind::adamw)
+      adamw(o, rate, g, decay);
+    else
+      sgd(o, rate, g, decay);
+  }
+
+private:
+  // Loshchilov & Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2,
+  // whose decay PyTorch multiplies with the rate.
+  void adamw(const optimizer_options& o, double rate, double g, double decay) {
+    beta1_t *= o.beta1;
+    beta2_t *= o.beta2;
+    mean = o.beta1 * mean + (1 - o.beta1) * g;
+    square = o.beta2 * square + (1 - o.beta2) * g * g;
+    const double m = mean / (1 - beta1_t), v = square / (1 - beta2_t);
+    value -= rate * (m / (std::sqrt(v) + o.epsilon) + decay * value);
+  }
+
+  // torch.optim.SGD: decay is a part of the gradient, the rate is outside the velocity.
+  void sgd(const optimizer_options& o, double rate, double g, double decay) {
+    mean = o.momentum * mean + g + decay * value;
+    value -= rate * mean;
+  }
+};
+
+} // namespace plain
