@@ -1,6 +1,6 @@
 // verify: proves schedules right: the plain loop, the replay of the record, the formula
 
-#include "actors/proof.hpp"
+#include "actors/proof/proof.hpp"
 #include "experiments/support/session.hpp"
 #include "schedules/catalog.hpp"
 

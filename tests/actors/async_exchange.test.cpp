@@ -1,8 +1,8 @@
 // Data replicas that update parameters one by one: parameter servers, and hogwild.
 
 #include "actors/parameter_server.hpp"
-#include "actors/proof.hpp"
-#include "actors/replay.hpp"
+#include "actors/proof/proof.hpp"
+#include "actors/proof/replay.hpp"
 #include "actors/stage_pools.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"

@@ -2,7 +2,7 @@
 
 #include "actors/bucket_exchange.hpp"
 #include "actors/expert.hpp"
-#include "actors/proof.hpp"
+#include "actors/proof/proof.hpp"
 #include "actors/stage_pools.hpp"
 #include "tests/actors/tiny.hpp"
 

@@ -1,6 +1,6 @@
 // Data replicas: several pipelines that sum their gradients.
 
-#include "actors/proof.hpp"
+#include "actors/proof/proof.hpp"
 #include "actors/stage_pools.hpp"
 #include "messaging/collective_catalog.hpp"
 #include "tests/actors/brittle_data.hpp"

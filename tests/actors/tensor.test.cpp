@@ -1,6 +1,6 @@
 // Tensor shards: several ranks that compute one stage together.
 
-#include "actors/proof.hpp"
+#include "actors/proof/proof.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,7 +1,7 @@
 // Whole runs on tiny models: what the actors compute, in both clocks.
 
-#include "actors/proof.hpp"
-#include "actors/replay.hpp"
+#include "actors/proof/proof.hpp"
+#include "actors/proof/replay.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>

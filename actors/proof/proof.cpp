@@ -1,7 +1,7 @@
-#include "actors/proof.hpp"
+#include "actors/proof/proof.hpp"
 
 #include "actors/costs.hpp"
-#include "actors/replay.hpp"
+#include "actors/proof/replay.hpp"
 #include "schedules/prediction.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-#include "actors/replay.hpp"
+#include "actors/proof/replay.hpp"
 
+#include "actors/proof/replayed_exchange.hpp"
 #include "actors/recorder.hpp"
-#include "actors/replayed_exchange.hpp"
 #include "messaging/sum_in_order.hpp"
 
 #include <algorithm>
