@@ -85,9 +85,39 @@ int covered(const rule& by, const shape& dims, int u) {
   return std::min(size, total(by, dims) - u * size);
 }
 
-int last_covered(const rule& by, const shape& dims, int u) {
+std::optional<int> last_covered(const rule& by, const shape& dims, int u) {
+  if (by.name == "ampnet")
+    return {};
   const int both = directions(by) * minibatch(by, dims);
   return std::min((u + 1) * both, dims.microbatches * dims.steps) - 1;
+}
+
+// In a batch of M, microbatch m of it. Naive: one after another. GPipe (Huang et al.
+// 2019): all forwards, then all backwards. 1F1B: S-1-s forwards to warm up, then one
+// forward and one backward by turns, also without a flush. Chimera (Li and Hoefler
+// 2021): 1F1B in both directions, in units of D = S microbatches, every D/2 of a
+// direction beginning when the first stage is free of those before: after 2D slots.
+std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int s,
+                                 int n) {
+  const std::int64_t stages = dims.stages, batch = floor_of(n, dims.microbatches);
+  const std::int64_t m = n % dims.microbatches;
+  const bool forward = what == op::forward;
+  const auto one_f_one_b = [&](std::int64_t k) {
+    return forward ? s + 2 * k : 2 * stages - 1 - s + 2 * k;
+  };
+  if (by.name == "ampnet")
+    return {};
+  if (by.name == "naive")
+    return 2 * n + (forward ? 0 : 1);
+  if (by.name == "gpipe")
+    return 2 * batch * dims.microbatches + (forward ? m : dims.microbatches + m);
+  if (!flushes(by))
+    return one_f_one_b(n);
+  const auto batch_begins = batch * 2 * (stages + dims.microbatches);
+  if (by.name == "1f1b")
+    return batch_begins + one_f_one_b(m);
+  const auto k = m % (dims.microbatches / 2), half = stages / 2;
+  return 2 * batch_begins + k / half * 2 * stages + one_f_one_b(k % half);
 }
 
 // Flush: the updates of all batches before. PipeDream (Narayanan et al. 2019): w(t+1) =

@@ -45,9 +45,16 @@ int directions(const rule& by);
 int minibatch(const rule& by, const shape& dims);
 int updates(const rule& by, const shape& dims);
 
-/// Microbatches that update u, from 0, covers of one direction, and the last of all.
+/// Microbatches that update u, from 0, covers of one direction.
 int covered(const rule& by, const shape& dims, int u);
-int last_covered(const rule& by, const shape& dims, int u);
+
+/// The last that it covers of all; absent for AMPNet, where they come as they come.
+std::optional<int> last_covered(const rule& by, const shape& dims, int u);
+
+/// The logical time of microbatch n's forward or backward: a rank runs what it has in
+/// the order of these. Absent for AMPNet, which has a rule instead (published_order).
+std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int s,
+                                 int n);
 
 /// The version that the forward and the backward of microbatch n read: how many updates
 /// have made it. Absent where they read the newest, whatever that is.
@@ -62,7 +69,8 @@ bool is_steady(const rule& by, const shape& dims);
 int versions_kept(const rule& by, const shape& dims, int s);
 
 /// How many updates an update that covers microbatch n starts behind what its forward
-/// read. Absent for AMPNet, whose bound is max_staleness.
+/// read. Absent for AMPNet, which has a bound alone, as long as no microbatch overtakes
+/// another.
 std::optional<int> staleness(const rule& by, const shape& dims, int s, int n);
 int max_staleness(const rule& by, const shape& dims, int s);
 

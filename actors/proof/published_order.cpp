@@ -15,53 +15,66 @@ constexpr auto never = std::numeric_limits<std::int64_t>::max();
 /// The inputs of one kind of one stage, and when they arrive.
 class inbox {
 public:
-  void expect(std::int64_t when, int microbatch) {
-    coming_.emplace(when, microbatch);
-    when_.emplace(microbatch, when);
+  /// \param doubtful whether it arrives in the instant in which it began to be made, so
+  /// that a choice of that instant may come before it
+  void expect(int microbatch, std::int64_t when, bool doubtful) {
+    by_time_.emplace(when, microbatch);
+    all_.emplace(microbatch, arrival{when, doubtful});
   }
 
   /// When the earliest input arrives that has not been used; `never` if none will.
   std::int64_t earliest() const {
-    return coming_.empty() ? never : coming_.begin()->first;
+    return by_time_.empty() ? never : by_time_.begin()->first;
   }
 
-  /// The lowest microbatch that has arrived by then; -1 if none has.
+  bool has(int microbatch, std::int64_t now) const {
+    const auto found = all_.find(microbatch);
+    return found != all_.end() && found->second.when <= now;
+  }
+
+  /// The lowest microbatch that has arrived by then beyond doubt; -1 if none has.
   int lowest(std::int64_t now) const {
     int result = -1;
-    for (const auto& [when, microbatch] : coming_) {
+    for (const auto& [when, microbatch] : by_time_) {
       if (when > now)
         break;
-      result = result < 0 ? microbatch : std::min(result, microbatch);
+      if (when < now || !all_.at(microbatch).doubtful)
+        result = result < 0 ? microbatch : std::min(result, microbatch);
     }
     return result;
   }
 
   void use(int microbatch) {
-    if (const auto when = when_.extract(microbatch))
-      coming_.erase({when.mapped(), microbatch});
+    if (const auto one = all_.extract(microbatch))
+      by_time_.erase({one.mapped().when, microbatch});
   }
 
 private:
-  std::set<std::pair<std::int64_t, int>> coming_;
-  std::map<int, std::int64_t> when_;
+  struct arrival {
+    std::int64_t when;
+    bool doubtful;
+  };
+
+  std::set<std::pair<std::int64_t, int>> by_time_;
+  std::map<int, arrival> all_;
 };
 
-/// When each action of a stage ended.
-class ends {
+/// The actions of a stage by what they are.
+class found_actions {
 public:
-  explicit ends(const std::vector<recorded_action>& row) {
+  explicit found_actions(const std::vector<recorded_action>& row) {
     for (const auto& a : row)
-      all_.emplace(std::pair{a.what, a.microbatch}, a.end);
+      all_.emplace(std::pair{a.what, a.microbatch}, &a);
   }
 
-  /// `never` if it is not recorded.
-  std::int64_t of(op what, int microbatch) const {
+  /// Null if it is not recorded.
+  const recorded_action* find(op what, int microbatch) const {
     const auto found = all_.find({what, microbatch});
-    return found == all_.end() ? never : found->second;
+    return found == all_.end() ? nullptr : found->second;
   }
 
 private:
-  std::map<std::pair<op, int>, std::int64_t> all_;
+  std::map<std::pair<op, int>, const recorded_action*> all_;
 };
 
 std::string name(op what, int microbatch) {
@@ -73,16 +86,23 @@ class stage_rule {
 public:
   stage_rule(const rule& by, const shape& dims,
              const std::vector<std::vector<recorded_action>>& stages,
-             const std::vector<ends>& inputs, int stage, const recorded_times& times)
+             const std::vector<found_actions>& makers, int stage,
+             const recorded_times& times)
     : rule_(by),
       row_(stages[static_cast<std::size_t>(stage)]),
-      inputs_(inputs),
+      makers_(makers),
       stage_(stage),
       last_(stage + 1 == dims.stages),
       left_(dims.microbatches * dims.steps),
       times_(times) {
-    for (int n = 0; n < left_ && times_.latency; ++n)
-      expect(n);
+    if (!times_.latency)
+      return;
+    for (int n = 0; n < left_; ++n) {
+      expect(op::forward, n);
+      expect(op::backward, n);
+    }
+    if (stage == 0)
+      forwards_.expect(0, 0, false);
   }
 
   std::string first_breach() {
@@ -100,25 +120,24 @@ public:
   }
 
 private:
-  /// When what makes the input of an action ended; `never` if it is not recorded.
-  std::int64_t input_end(op what, int n) const {
-    const auto of = [this](int stage) -> const ends& {
-      return inputs_[static_cast<std::size_t>(stage)];
-    };
-    if (what == op::forward)
-      return stage_ == 0 ? 0 : of(stage_ - 1).of(op::forward, n);
-    return last_ ? of(stage_).of(op::forward, n) : of(stage_ + 1).of(op::backward, n);
+  /// What makes the input of an action; null if that is no action, or not recorded.
+  const recorded_action* maker_of(op what, int n) const {
+    const int from = what == op::forward ? stage_ - 1 : last_ ? stage_ : stage_ + 1;
+    if (from < 0)
+      return nullptr;
+    const bool by_forward = what == op::forward || last_;
+    return makers_[static_cast<std::size_t>(from)].find(
+      by_forward ? op::forward : op::backward, n);
   }
 
-  void expect(int n) {
-    const bool from_below = stage_ > 0, from_above = !last_;
-    if (const auto end = input_end(op::forward, n); from_below && end != never)
-      forwards_.expect(end + times_.latency(op::forward, stage_ - 1, n), n);
-    if (n == 0 && !from_below)
-      forwards_.expect(0, 0);
-    if (const auto end = input_end(op::backward, n); end != never)
-      backwards_.expect(
-        from_above ? end + times_.latency(op::backward, stage_ + 1, n) : end, n);
+  /// What neighbours send; its own comes with what it runs.
+  void expect(op what, int n) {
+    const auto* const made = maker_of(what, n);
+    if (made == nullptr || (what == op::backward && last_))
+      return;
+    const int from = what == op::forward ? stage_ - 1 : stage_ + 1;
+    const auto when = made->end + times_.latency(what, from, n);
+    (what == op::forward ? forwards_ : backwards_).expect(n, when, when == made->start);
   }
 
   bool update_is_due() const {
@@ -153,18 +172,24 @@ private:
 
   /// By arrivals.
   std::string judge_choice(const recorded_action& a) const {
-    const auto from = may_forward() ? forwards_.earliest() : never;
-    const auto now = std::max(free_, std::min(backwards_.earliest(), from));
+    const auto now =
+      std::max(free_, std::min(backwards_.earliest(),
+                               may_forward() ? forwards_.earliest() : never));
     if (now == never)
       return name(a.what, a.microbatch) + " began, but nothing had arrived";
-    const int b = backwards_.lowest(now);
-    const auto chosen = b >= 0 ? std::pair{op::backward, b}
-                               : std::pair{op::forward, forwards_.lowest(now)};
-    if (chosen != std::pair{a.what, a.microbatch} || a.start != now)
-      return name(a.what, a.microbatch) + " began at " + at(a.start)
-             + "; by the rule it was " + name(chosen.first, chosen.second) + " at "
-             + at(now);
-    return {};
+    const int f = forwards_.lowest(now), b = backwards_.lowest(now);
+    const bool forward = a.what == op::forward;
+    const auto& from = forward ? forwards_ : backwards_;
+    const int lower = forward ? f : b;
+    const bool beaten = (forward && b >= 0) || (lower >= 0 && lower < a.microbatch);
+    if (a.start == now && from.has(a.microbatch, now) && !beaten)
+      return {};
+    return name(a.what, a.microbatch) + " began at " + at(a.start)
+           + "; by the rule it was "
+           + (b >= 0                    ? name(op::backward, b)
+              : f >= 0 && may_forward() ? name(op::forward, f)
+                                        : "another")
+           + " at " + at(now);
   }
 
   /// By what is certain without them.
@@ -176,9 +201,10 @@ private:
     if (last_ && a.what == op::forward && in_flight_ > 0)
       return what + " came before " + name(op::backward, backwarded_)
              + ", which had arrived";
-    const auto input = input_end(a.what, a.microbatch);
-    if (input == never)
+    const auto* const made = maker_of(a.what, a.microbatch);
+    if (made == nullptr && !(stage_ == 0 && a.what == op::forward))
       return what + " had no input";
+    const auto input = made == nullptr ? 0 : made->end;
     if (a.start < input || a.start < free_)
       return what + " began at " + at(a.start) + ", before its input had ended at "
              + at(input) + " or what ran before it at " + at(free_);
@@ -194,7 +220,9 @@ private:
       ++in_flight_;
       forwards_.use(a.microbatch);
       if (stage_ == 0 && times_.latency && forwarded_ < left_ + backwarded_)
-        forwards_.expect(a.start, forwarded_);
+        forwards_.expect(forwarded_, a.start, false);
+      if (last_ && times_.latency)
+        backwards_.expect(a.microbatch, a.end, false);
     } else {
       ++backwarded_;
       --in_flight_;
@@ -208,7 +236,7 @@ private:
 
   const rule& rule_;
   const std::vector<recorded_action>& row_;
-  const std::vector<ends>& inputs_;
+  const std::vector<found_actions>& makers_;
   int stage_;
   bool last_;
   int left_; // backwards to come
@@ -226,9 +254,9 @@ std::string
 first_breach_of_ampnet(const rule& by, const shape& dims,
                        const std::vector<std::vector<recorded_action>>& stages,
                        const recorded_times& times) {
-  const std::vector<ends> inputs{stages.begin(), stages.end()};
+  const std::vector<found_actions> makers{stages.begin(), stages.end()};
   for (int s = 0; s < dims.stages; ++s)
-    if (auto wrong = stage_rule{by, dims, stages, inputs, s, times}.first_breach();
+    if (auto wrong = stage_rule{by, dims, stages, makers, s, times}.first_breach();
         !wrong.empty())
       return wrong;
   return {};

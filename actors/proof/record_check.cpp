@@ -56,8 +56,9 @@ private:
       return wrong;
     // An update that is due may have begun: forwards need not wait for its end.
     const auto& books = books_of(s.what);
-    const int due = static_cast<int>(books.summed.size())
-                    == published::covered(rule_, dims_, books.updates);
+    const int due = s.what.what == op::forward
+                    && static_cast<int>(books.summed.size())
+                         == published::covered(rule_, dims_, books.updates);
     const int alive = versions_alive(s.what, books.updates);
     if (s.versions_alive != alive
         && s.versions_alive != versions_alive(s.what, books.updates + due))
@@ -77,14 +78,24 @@ private:
     const int next =
       microbatch_of(a.replica, forward ? books.forwarded : books.backwarded);
     if (a.microbatch != next)
+      overtaken_ = true;
+    if (overtaken_ && rule_.name != "ampnet") // which goes by arrival
       return "came where that of microbatch " + std::to_string(next) + " was to come";
     if (!forward && !books.in_flight.contains(a.microbatch))
       return "came before its forward";
+    if (const auto slot =
+          published::slot(rule_, dims_, a.what, a.stage, a.microbatch)) {
+      if (*slot <= last_slot_)
+        return "came after what has a later slot by the formula";
+      last_slot_ = *slot;
+    }
     const int version = published::version_read(rule_, dims_, a.stage, a.microbatch)
                           .value_or(books.updates);
     if (s.version != version)
       return "read version " + std::to_string(s.version) + ", by the formula "
              + std::to_string(version);
+    if (version > books.updates)
+      return "read version " + std::to_string(version) + " before an update made it";
     if (forward) {
       ++books.forwarded;
       books.in_flight[a.microbatch] = version;
@@ -109,7 +120,8 @@ private:
     const int covered = published::covered(rule_, dims_, u);
     if (covered <= 0)
       return "is one update too many";
-    const int last = published::last_covered(rule_, dims_, u);
+    const int last = published::last_covered(rule_, dims_, u)
+                       .value_or(summed.empty() ? -1 : summed.back());
     if (s.gradients != covered || s.what.microbatch != last)
       return "covered " + std::to_string(s.gradients) + " gradients up to microbatch "
              + std::to_string(s.what.microbatch) + ", by the formula "
@@ -129,7 +141,7 @@ private:
              + std::to_string(s.staleness) + " in sum, by the formula "
              + std::to_string(stalest) + " and " + std::to_string(sum);
     if (const int most = published::max_staleness(rule_, dims_, s.what.stage);
-        stalest > most)
+        stalest > most && !overtaken_)
       return "is " + std::to_string(stalest) + " stale, by the formula at most "
              + std::to_string(most);
     return {};
@@ -184,6 +196,8 @@ private:
   int share_; // microbatches of a batch in one direction
   std::map<std::pair<int, int>, stage_books> books_; // by direction and stage
   std::map<int, int> versions_;                      // the most alive, by stage
+  std::int64_t last_slot_ = -1;
+  bool overtaken_ = false; // whether a microbatch came before one with a lower number
   int held_ = 0, most_held_ = 0;
 };
 
