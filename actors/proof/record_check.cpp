@@ -215,29 +215,56 @@ std::vector<published::recorded_action> whole_actions(const std::vector<sample>&
   return result;
 }
 
-/// Where an action of stage s took another time than it costs.
-std::string first_wrong_length(const run_plan& plan, int data, int s,
+/// What the actions of one stage of a data replica cost, and what it sends up.
+class stage_costs {
+public:
+  stage_costs(const run_plan& plan, int data, int stage)
+    : plan_(plan), data_(data), stage_(stage) {
+    if (!plan.work)
+      return;
+    const auto layers = plan.slice_of({data, 0, stage});
+    forward_ = layers.operations();
+    for (const auto& l : layers.layers())
+      update_ += update_operations(l->bucket());
+    bytes_ = static_cast<double>(layers.layers().back()->output()) * sizeof(float);
+  }
+
+  /// Nanoseconds of a message of a microbatch to the stage above, or from it.
+  nanoseconds of_message(int microbatch) const {
+    return plan_.link.of(plan_.work ? samples(microbatch) * bytes_ : plan_.link.bytes);
+  }
+
+  nanoseconds of(op what, int microbatch) const {
+    work done{.kind = static_cast<int>(what), .stage = stage_};
+    done.operations = what == op::update ? update_ : forward_ * samples(microbatch);
+    if (what == op::backward)
+      done.operations *= 2;
+    const auto takes = plan_.cost(done);
+    if (plan_.slowdowns.empty())
+      return takes;
+    return static_cast<nanoseconds>(std::llround(
+      static_cast<double>(takes) * plan_.slowdowns[static_cast<std::size_t>(data_)]));
+  }
+
+private:
+  double samples(int microbatch) const {
+    return static_cast<double>(plan_.samples_of(data_, microbatch));
+  }
+
+  const run_plan& plan_;
+  int data_, stage_;
+  double forward_ = 0, update_ = 0; // operations: of a sample, and of all
+  double bytes_ = 0;                // of a sample
+};
+
+/// Where an action took another time than it costs.
+std::string first_wrong_length(const stage_costs& costs, int stage,
                                const std::vector<published::recorded_action>& row) {
-  const auto layers = plan.slice_of({data, 0, s});
-  const double slowdown =
-    plan.slowdowns.empty() ? 1 : plan.slowdowns[static_cast<std::size_t>(data)];
-  double update = 0;
-  for (const auto& l : layers.layers())
-    update += update_operations(l->bucket());
-  for (const auto& a : row) {
-    const double forward =
-      layers.operations() * static_cast<double>(plan.samples_of(data, a.microbatch));
-    work done{.kind = static_cast<int>(a.what), .stage = s};
-    done.operations = a.what == op::update     ? update
-                      : a.what == op::backward ? 2 * forward
-                                               : forward;
-    const auto takes = static_cast<nanoseconds>(
-      std::llround(static_cast<double>(plan.cost(done)) * slowdown));
-    if (a.end - a.start != takes)
-      return to_string({a.what, 0, s, a.microbatch}, true) + " took "
+  for (const auto& a : row)
+    if (const auto takes = costs.of(a.what, a.microbatch); a.end - a.start != takes)
+      return to_string({a.what, 0, stage, a.microbatch}, true) + " took "
              + std::to_string(a.end - a.start) + " ns and costs "
              + std::to_string(takes);
-  }
   return {};
 }
 
@@ -268,28 +295,27 @@ std::string first_wrong_choice(const run_plan& plan, const published::rule& by,
                                const record& ran) {
   const bool exact = plan.clock == clock_kind::virtual_time;
   const bool by_servers = plan.updates_are_by(update_by::servers);
-  std::vector<double> bytes; // of a sample's activation, or its gradient, above a stage
-  for (int s = 0; s < plan.dims.stages; ++s)
-    bytes.push_back(
-      static_cast<double>(plan.slice_of({0, 0, s}).layers().back()->output())
-      * sizeof(float));
+  const bool has_experts = plan.work && !plan.work->whole.experts.empty();
   for (int d = 0; d < plan.data; ++d) {
     std::vector<std::vector<published::recorded_action>> stages;
-    for (int s = 0; s < plan.dims.stages; ++s)
-      stages.push_back(
-        whole_actions(ran[static_cast<std::size_t>(plan.rank_of({d, 0, s}))]));
+    std::vector<stage_costs> costs;
+    for (int s = 0; s < plan.dims.stages; ++s) {
+      const auto rank = static_cast<std::size_t>(plan.rank_of({d, 0, s}));
+      stages.push_back(whole_actions(ran[rank]));
+      costs.emplace_back(plan, d, s);
+    }
     published::recorded_times times{.latency = nullptr, .updates_wait = by_servers};
     if (exact)
       times.latency = [&](op what, int stage, int microbatch) {
         const int below = what == op::forward ? stage : stage - 1;
-        return plan.link.of(static_cast<double>(plan.samples_of(d, microbatch))
-                            * bytes[static_cast<std::size_t>(below)]);
+        return costs[static_cast<std::size_t>(below)].of_message(microbatch);
       };
     auto wrong = published::first_breach_of_ampnet(by, plan.dims, stages, times);
-    for (int s = 0; s < plan.dims.stages && wrong.empty() && exact && !by_servers
-                    && plan.work->whole.experts.empty();
+    // What experts and servers take is not the stage's alone.
+    for (std::size_t s = 0;
+         s < stages.size() && wrong.empty() && exact && !by_servers && !has_experts;
          ++s)
-      wrong = first_wrong_length(plan, d, s, stages[static_cast<std::size_t>(s)]);
+      wrong = first_wrong_length(costs[s], static_cast<int>(s), stages[s]);
     if (!wrong.empty())
       return plan.data > 1 ? "data replica " + std::to_string(d) + ": " + wrong : wrong;
   }

@@ -95,6 +95,23 @@ TEST_CASE("experts on several ranks train what one device would", "[experts]") {
         == (expert > 1));
 }
 
+TEST_CASE("experts at home are summed in buckets of their own, by any exchange",
+          "[experts]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const std::string exchange = GENERATE("ring", "zero1", "server");
+#ifdef TROUPE_SANITIZED
+  const int data = 3;
+#else
+  const int data = GENERATE(3, 4);
+#endif
+  auto plan =
+    with_experts(*find_schedule("1f1b"), {1, 2, 3}, clock,
+                 {.count = 3, .chosen = 2, .shared = true}, data, 1, exchange);
+  plan.work->optimizer = {.rate = 0.01, .weight_decay = 0.1};
+  plan.work->optimizer.clip = GENERATE(0.0, 0.05);
+  check_proofs(plan);
+}
+
 TEST_CASE("experts count in the one norm by which gradients are clipped", "[experts]") {
   const auto scope = GENERATE(clip_scope::network, clip_scope::stage);
   const auto [expert, exchange] =

@@ -87,6 +87,25 @@ TEST_CASE("tensor shards work together with stages, replicas and ZeRO", "[tensor
   check_proofs(plan);
 }
 
+TEST_CASE("any number of updates of tensor shards can be proved", "[tensor]") {
+  const auto sch = GENERATE(one_f_one_b(), chimera(), pipedream(3));
+  const bool sgd = GENERATE(false, true);
+#ifdef TROUPE_SANITIZED
+  const int steps = 8;
+#else
+  const int steps = 40;
+#endif
+  auto plan = sharded(sch, {2, 4, steps}, 2, clock_kind::virtual_time);
+  plan.work->optimizer.schedule = {.cosine = true, .warmup = 30, .floor = 0.1};
+  plan.work->optimizer.weight_decay = 0.1;
+  plan.work->optimizer.momentum = sgd ? 0.9 : 0;
+  if (!sgd) {
+    plan.work->optimizer.kind = optimizer_kind::adamw;
+    plan.work->optimizer.rate = 0.003;
+  }
+  check_proofs(plan);
+}
+
 TEST_CASE("tensor shards clip by one norm, which counts what all have once",
           "[tensor]") {
   const auto scope = GENERATE(clip_scope::network, clip_scope::stage);
