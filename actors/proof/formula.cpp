@@ -1,5 +1,6 @@
 #include "actors/proof/formula.hpp"
 
+#include "actors/proof/clock_check.hpp"
 #include "actors/proof/exchange_checks.hpp"
 #include "actors/proof/record_check.hpp"
 #include "actors/proof/replica_sums.hpp"
@@ -48,6 +49,8 @@ std::string first_wrong(const run_plan& plan, const published::rule& by,
   auto wrong = first_wrong_entry(plan, by, result.actions);
   if (wrong.empty() && by.name == "ampnet")
     wrong = first_wrong_choice(plan, by, result.actions);
+  if (wrong.empty())
+    wrong = first_wrong_time(plan, by, result.sums);
   if (plan.updates_are_by(update_by::all))
     return wrong;
   if (wrong.empty())

@@ -68,6 +68,10 @@ int directions(const rule& by) {
   return by.name == "chimera" ? 2 : 1;
 }
 
+int stage_at(const shape& dims, int rank, int direction) {
+  return direction == 0 ? rank : dims.stages - 1 - rank;
+}
+
 int minibatch(const rule& by, const shape& dims) {
   if (by.name == "pipedream")
     return by.update_every;

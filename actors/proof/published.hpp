@@ -41,6 +41,10 @@ bool flushes(const rule& by);
 /// Directions in which microbatches run through the stages.
 int directions(const rule& by);
 
+/// The stage of a direction that a rank hosts: Chimera's second one runs from the last
+/// rank to the first.
+int stage_at(const shape& dims, int rank, int direction);
+
 /// K, for one direction of a stage; and how many updates a stage makes in the run.
 int minibatch(const rule& by, const shape& dims);
 int updates(const rule& by, const shape& dims);

@@ -1,10 +1,6 @@
 #include "actors/proof/record_check.hpp"
 
-#include "actors/costs.hpp"
-#include "actors/proof/published_order.hpp"
-
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -14,20 +10,25 @@ namespace troupe {
 
 namespace {
 
-/// What one stage of one direction has done so far, by its record.
+/// Books of one direction of a stage, as its record goes on.
 struct stage_books {
   int forwarded = 0, backwarded = 0, updates = 0;
   std::map<int, int> in_flight;   ///< Microbatches, and the version their forward read.
-  std::vector<int> summed;        ///< Microbatches since the last update.
-  std::map<int, int> summed_read; ///< What their forwards read.
+  std::vector<int> summed;        ///< Microbatches since the last update,
+  std::map<int, int> summed_read; ///< and the versions that their forwards read.
 };
 
 /// Judges the row of one rank.
 class row_check {
 public:
   row_check(const run_plan& plan, const published::rule& by, int rank)
-    : rule_(by), dims_(plan.dims), rank_(plan.pipe_rank(rank)) {
-    share_ = dims_.microbatches / published::directions(by);
+    : rule_(by),
+      dims_(plan.dims),
+      rank_(plan.pipe_rank(rank)),
+      share_(dims_.microbatches / published::directions(by)),
+      books_(static_cast<std::size_t>(published::directions(by))),
+      name_("rank " + std::to_string(rank)) {
+    // nop
   }
 
   std::string first_wrong(const std::vector<sample>& row) {
@@ -35,15 +36,16 @@ public:
       if (s.part)
         continue;
       if (auto wrong = judge(s); !wrong.empty())
-        return "rank " + std::to_string(rank_) + ": " + to_string(s.what, true) + " "
-               + wrong;
+        return name_ + ": " + to_string(s.what, true) + " " + wrong;
     }
-    auto wrong = judge_end();
-    return wrong.empty() ? wrong : "rank " + std::to_string(rank_) + " " + wrong;
+    const auto wrong = judge_end();
+    return wrong.empty() ? wrong : name_ + " " + wrong;
   }
 
 private:
-  stage_books& books_of(const action& a) { return books_[{a.replica, a.stage}]; }
+  stage_books& books_of(const action& a) {
+    return books_[static_cast<std::size_t>(a.replica)];
+  }
 
   /// The k-th microbatch of a direction: a batch is dealt out in halves.
   int microbatch_of(int direction, int k) const {
@@ -51,6 +53,9 @@ private:
   }
 
   std::string judge(const sample& s) {
+    if (s.what.replica >= published::directions(rule_)
+        || s.what.stage != published::stage_at(dims_, rank_, s.what.replica))
+      return "is none of this rank's";
     auto wrong = s.what.what == op::update ? judge_update(s) : judge_pass(s);
     if (!wrong.empty())
       return wrong;
@@ -165,17 +170,14 @@ private:
 
   std::string judge_end() {
     const int total = share_ * dims_.steps, updates = published::updates(rule_, dims_);
-    for (const auto& [where, books] : books_)
+    for (const auto& books : books_)
       if (books.forwarded != total || books.backwarded != total
           || books.updates != updates)
         return "ended with " + std::to_string(books.forwarded) + " forwards, "
                + std::to_string(books.backwarded) + " backwards and "
-               + std::to_string(books.updates) + " updates of stage "
-               + std::to_string(where.second) + ", by the formula "
+               + std::to_string(books.updates) + " updates of a stage, by the formula "
                + std::to_string(total) + ", " + std::to_string(total) + " and "
                + std::to_string(updates);
-    if (static_cast<int>(books_.size()) != published::directions(rule_))
-      return "ran nothing of one of its stages";
     const int held = published::activations_held(rule_, dims_, rank_);
     const bool bound = rule_.name == "ampnet";
     if (bound ? most_held_ > held : most_held_ != held)
@@ -192,81 +194,15 @@ private:
 
   const published::rule& rule_;
   shape dims_;
-  int rank_;  // of its pipeline
-  int share_; // microbatches of a batch in one direction
-  std::map<std::pair<int, int>, stage_books> books_; // by direction and stage
-  std::map<int, int> versions_;                      // the most alive, by stage
+  int rank_;                       // of its pipeline
+  int share_;                      // microbatches of a batch in one direction
+  std::vector<stage_books> books_; // a direction each
+  std::string name_;
+  std::map<int, int> versions_; // the most alive, by stage
   std::int64_t last_slot_ = -1;
   bool overtaken_ = false; // whether a microbatch came before one with a lower number
   int held_ = 0, most_held_ = 0;
 };
-
-/// A row's actions in whole: pieces of one follow one another.
-std::vector<published::recorded_action> whole_actions(const std::vector<sample>& row) {
-  std::vector<published::recorded_action> result;
-  bool goes_on = false;
-  for (const auto& s : row) {
-    if (!goes_on)
-      result.push_back({s.what.what, s.what.microbatch, s.start, s.end});
-    result.back().end = s.end;
-    result.back().gradients = s.gradients;
-    goes_on = s.part;
-  }
-  return result;
-}
-
-/// What the actions of one stage of a data replica cost, and what it sends up.
-class stage_costs {
-public:
-  stage_costs(const run_plan& plan, int data, int stage)
-    : plan_(plan), data_(data), stage_(stage) {
-    if (!plan.work)
-      return;
-    const auto layers = plan.slice_of({data, 0, stage});
-    forward_ = layers.operations();
-    for (const auto& l : layers.layers())
-      update_ += update_operations(l->bucket());
-    bytes_ = static_cast<double>(layers.layers().back()->output()) * sizeof(float);
-  }
-
-  /// Nanoseconds of a message of a microbatch to the stage above, or from it.
-  nanoseconds of_message(int microbatch) const {
-    return plan_.link.of(plan_.work ? samples(microbatch) * bytes_ : plan_.link.bytes);
-  }
-
-  nanoseconds of(op what, int microbatch) const {
-    work done{.kind = static_cast<int>(what), .stage = stage_};
-    done.operations = what == op::update ? update_ : forward_ * samples(microbatch);
-    if (what == op::backward)
-      done.operations *= 2;
-    const auto takes = plan_.cost(done);
-    if (plan_.slowdowns.empty())
-      return takes;
-    return static_cast<nanoseconds>(std::llround(
-      static_cast<double>(takes) * plan_.slowdowns[static_cast<std::size_t>(data_)]));
-  }
-
-private:
-  double samples(int microbatch) const {
-    return static_cast<double>(plan_.samples_of(data_, microbatch));
-  }
-
-  const run_plan& plan_;
-  int data_, stage_;
-  double forward_ = 0, update_ = 0; // operations: of a sample, and of all
-  double bytes_ = 0;                // of a sample
-};
-
-/// Where an action took another time than it costs.
-std::string first_wrong_length(const stage_costs& costs, int stage,
-                               const std::vector<published::recorded_action>& row) {
-  for (const auto& a : row)
-    if (const auto takes = costs.of(a.what, a.microbatch); a.end - a.start != takes)
-      return to_string({a.what, 0, stage, a.microbatch}, true) + " took "
-             + std::to_string(a.end - a.start) + " ns and costs "
-             + std::to_string(takes);
-  return {};
-}
 
 } // namespace
 
@@ -288,37 +224,6 @@ std::string first_wrong_entry(const run_plan& plan, const published::rule& by,
     if (auto wrong = row_check{plan, by, static_cast<int>(rank)}.first_wrong(ran[rank]);
         !wrong.empty())
       return wrong;
-  return {};
-}
-
-std::string first_wrong_choice(const run_plan& plan, const published::rule& by,
-                               const record& ran) {
-  const bool exact = plan.clock == clock_kind::virtual_time;
-  const bool by_servers = plan.updates_are_by(update_by::servers);
-  const bool has_experts = plan.work && !plan.work->whole.experts.empty();
-  for (int d = 0; d < plan.data; ++d) {
-    std::vector<std::vector<published::recorded_action>> stages;
-    std::vector<stage_costs> costs;
-    for (int s = 0; s < plan.dims.stages; ++s) {
-      const auto rank = static_cast<std::size_t>(plan.rank_of({d, 0, s}));
-      stages.push_back(whole_actions(ran[rank]));
-      costs.emplace_back(plan, d, s);
-    }
-    published::recorded_times times{.latency = nullptr, .updates_wait = by_servers};
-    if (exact)
-      times.latency = [&](op what, int stage, int microbatch) {
-        const int below = what == op::forward ? stage : stage - 1;
-        return costs[static_cast<std::size_t>(below)].of_message(microbatch);
-      };
-    auto wrong = published::first_breach_of_ampnet(by, plan.dims, stages, times);
-    // What experts and servers take is not the stage's alone.
-    for (std::size_t s = 0;
-         s < stages.size() && wrong.empty() && exact && !by_servers && !has_experts;
-         ++s)
-      wrong = first_wrong_length(costs[s], static_cast<int>(s), stages[s]);
-    if (!wrong.empty())
-      return plan.data > 1 ? "data replica " + std::to_string(d) + ": " + wrong : wrong;
-  }
   return {};
 }
 

@@ -20,9 +20,4 @@ std::optional<published::rule> rule_of(const schedule& sch);
 std::string first_wrong_entry(const run_plan& plan, const published::rule& by,
                               const record& ran);
 
-/// Where the record of a run by AMPNet's rule leaves it, choice by choice; in virtual
-/// time exactly, and what actions take too.
-std::string first_wrong_choice(const run_plan& plan, const published::rule& by,
-                               const record& ran);
-
 } // namespace troupe

@@ -224,6 +224,21 @@ TEST_CASE("the formula says what is wrong with an entry", "[refusal]") {
   }
 }
 
+TEST_CASE("another time than the paper's is refused", "[refusal]") {
+  auto plan = small(GENERATE(naive(), gpipe(), one_f_one_b(), chimera()));
+  plan.link = {};
+  auto run = run_of(plan);
+  REQUIRE(run.refusals().empty());
+  SECTION("of the run") {
+    ++run.result.sums.makespan;
+    CHECK_THAT(run.refusals(), ContainsSubstring("formula: the run took "));
+  }
+  SECTION("of a rank") {
+    --run.result.sums.busy[1];
+    CHECK_THAT(run.refusals(), ContainsSubstring("formula: rank 1 was idle for "));
+  }
+}
+
 TEST_CASE("a replay refuses a record that cannot have happened", "[refusal]") {
   auto run = run_of(small(GENERATE(one_f_one_b(), pipedream())));
   const auto erase_first = [&](std::size_t rank, op what) {

@@ -1,6 +1,7 @@
 // Simulations: the actors in virtual time against the published numbers and against
 // programs laid out without actors.
 
+#include "actors/proof/clock_check.hpp"
 #include "actors/proof/record_check.hpp"
 #include "schedules/prediction.hpp"
 #include "schedules/program.hpp"
