@@ -216,6 +216,8 @@ TEST_CASE("a rule is found by what a user typed", "[published]") {
   // What the catalog makes of it is the same, also of nothing.
   for (const auto& entry : catalog()) {
     const std::string name{entry.name};
+    if (!published::find(name, {})) // no paper's
+      continue;
     const auto made = *rule_of(*find_schedule(name)), said = *published::find(name, {});
     CHECK(made.vertical_sync == said.vertical_sync);
     CHECK(made.max_active_keys == said.max_active_keys);
