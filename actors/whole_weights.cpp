@@ -71,7 +71,8 @@ void keep_gradients(const run_plan& plan, position where, const layer_bucket& bu
   put_together(plan, where, shared_out::gradients, bucket, held, gradients.data());
 }
 
-/// Puts together what all stages have; notes one that has not what its like has.
+/// Whole network from the parts of all stages. \param odd_stage names the first whose
+/// copy differs from that of replica 0
 template <class Part>
 kept_version put_together(const run_plan& plan, std::vector<Part> all,
                           bool with_gradients, std::string& odd_stage) {

@@ -11,17 +11,19 @@ using namespace troupe;
 namespace {
 
 int run(const options& o) {
-  verified_runs count;
+  verified_runs all;
   for (const auto& one : o.all ? verified_catalog(o) : std::vector{o}) {
-    if (!verify(one, count))
+    const auto some = verify(one);
+    if (!some)
       return 2;
+    all.runs += some->runs;
+    all.failures += some->failures;
     if (interruption())
       return 130;
   }
   if (!o.quiet)
-    std::cout << count.runs << " runs, " << count.failures
-              << " with a proof that fails\n";
-  return count.failures == 0 ? 0 : 1;
+    std::cout << all.runs << " runs, " << all.failures << " with a proof that fails\n";
+  return all.failures == 0 ? 0 : 1;
 }
 
 } // namespace

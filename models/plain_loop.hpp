@@ -12,8 +12,8 @@
 
 namespace troupe {
 
-/// Who looks on as a loop makes its updates, and may put other values in the place of
-/// what they see: the loop goes on with those. Buckets are of a stage's layers.
+/// Witness of a loop's updates. It may put other values in the place of those it sees;
+/// the loop goes on with them. Buckets are those of a stage's layers.
 class update_witness {
 public:
   virtual ~update_witness() = default;

@@ -28,7 +28,7 @@ struct proof {
 proof judged(const std::string& name, const std::string& wrong,
              const std::string& praise);
 
-/// What one training has that another has not.
+/// Difference between two trainings.
 struct difference {
   double relative = 0; ///< The largest of a tensor: norm of the difference over norm.
   std::string where;   ///< That tensor; empty if they are equal to the bit.

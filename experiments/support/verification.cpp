@@ -80,18 +80,19 @@ verification verify(const run_request& request) {
   return all;
 }
 
-bool verify(const options& o, verified_runs& count) {
+std::optional<verified_runs> verify(const options& o) {
   const auto shared = set_up_training(o);
   if (!shared) {
     std::cerr << "verify: " << shared.error() << '\n';
-    return false;
+    return {};
   }
   for (const auto& request : shared->runs)
     if (!can_be_replayed(request.plan)) {
       std::cerr << "verify: in real time hogwild's replicas write the same memory at "
                    "once, in an order that no record holds: say --clock virtual\n";
-      return false;
+      return {};
     }
+  verified_runs count;
   for (const auto& request : shared->runs) {
     ++count.runs;
     const auto what = name_of(request);
@@ -105,7 +106,7 @@ bool verify(const options& o, verified_runs& count) {
     if (interruption())
       break;
   }
-  return true;
+  return count;
 }
 
 } // namespace troupe

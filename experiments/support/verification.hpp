@@ -4,6 +4,7 @@
 #include "experiments/support/options.hpp"
 #include "experiments/support/setup.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,13 +27,14 @@ struct verification {
 /// \pre can_be_replayed(request.plan)
 verification verify(const run_request& request);
 
-/// Verifies what the options say, prints each proof unless told to be quiet, and counts
-/// runs and those of them that do not hold. Returns false, after a sentence about it,
-/// if the options are wrong.
+/// Runs, and those of them that have a proof that fails.
 struct verified_runs {
   int runs = 0;
   int failures = 0;
 };
-bool verify(const options& o, verified_runs& count);
+
+/// Verifies what the options say, and prints each proof unless told to be quiet.
+/// Absent, after a sentence about it, if the options are wrong.
+std::optional<verified_runs> verify(const options& o);
 
 } // namespace troupe

@@ -49,12 +49,11 @@ outcome verified(const std::vector<std::string>& words) {
   for (const auto& word : words)
     arguments.push_back(word.c_str());
   const heard errors;
-  const int exit_code =
-    run_program(about_verify(), static_cast<int>(arguments.size()), arguments.data(),
-                [](const options& o) {
-                  verified_runs count;
-                  return !verify(o, count) ? 2 : count.failures > 0 ? 1 : 0;
-                });
+  const int exit_code = run_program(about_verify(), static_cast<int>(arguments.size()),
+                                    arguments.data(), [](const options& o) {
+                                      const auto count = verify(o);
+                                      return !count ? 2 : count->failures > 0 ? 1 : 0;
+                                    });
   return {exit_code, errors.text()};
 }
 
