@@ -1,6 +1,7 @@
 #include "experiments/support/verified_catalog.hpp"
 
 #include "experiments/support/setup.hpp"
+#include "schedules/catalog.hpp"
 
 #include <array>
 #include <string>
@@ -58,11 +59,25 @@ constexpr std::array ways_to_learn{
                .warms_up = true},
 };
 
-/// Says clip=stage of schedules whose updates see no norm but their stage's, or of all.
+/// Whether updates see no norm but their stage's.
+bool has_norm_of_stage_alone(const std::string& text) {
+  const auto sch = find_schedule(text.substr(0, text.find(':')));
+  return sch && (sch->local_rule() || sch->update_every != 0);
+}
+
+/// The names of all schedules there are.
+std::string all_schedules() {
+  std::string result;
+  for (const auto& entry : catalog())
+    result += (result.empty() ? "" : ",") + std::string{entry.name};
+  return result;
+}
+
+/// Says clip=stage of schedules that have no other norm, or of all.
 std::string with_clip(const std::string& schedules, bool by_stage) {
   std::string result;
   for (auto text : split_schedules(schedules)) {
-    if (by_stage || text.starts_with("pipedream") || text.starts_with("ampnet"))
+    if (by_stage || has_norm_of_stage_alone(text))
       text +=
         (text.find(':') == std::string::npos ? ":" : ",") + std::string{"clip=stage"};
     result += (result.empty() ? "" : ",") + text;
@@ -240,7 +255,7 @@ std::vector<options> verified_catalog(const options& asked) {
         result.push_back(std::move(o));
       }
   };
-  const std::string all = "naive,gpipe,1f1b,chimera,pipedream,2bw,ampnet";
+  const auto all = all_schedules();
   const std::string one_way = "naive,gpipe,1f1b,pipedream,pipedream:vertical_sync=on,"
                               "pipedream:update_every=3,ampnet,"
                               "ampnet:max_active_keys=6,min_update_frequency=2";
