@@ -603,6 +603,7 @@ run_result company::run() {
   auto result = result_so_far();
   optimizers_.clear(); // nothing needs their memory any more
   keep_weights(*plan_, std::move(last), shared_, result);
+  keep_versions(*plan_, std::move(log_->versions), result);
   result.seconds = seconds;
   if (failure)
     result.failure = *failure;

@@ -15,6 +15,13 @@ namespace troupe {
 
 enum class ending : std::uint8_t { finished, interrupted, failed };
 
+/// The network after an update, and the gradients that it was of: buckets of all
+/// layers.
+struct kept_version {
+  std::vector<std::vector<float>> parameters;
+  std::vector<std::vector<float>> gradients; ///< Summed, over replicas.
+};
+
 /// What a run leaves behind.
 struct run_result {
   ending how = ending::finished;
@@ -36,6 +43,8 @@ struct run_result {
   std::vector<std::vector<float>> parameters;
   std::vector<std::vector<float>> gradients; ///< Summed last, over replicas.
   std::string odd_stage; ///< One whose replica 0 ended with other parameters.
+
+  std::vector<kept_version> versions; ///< From version 1 on, if the plan keeps them.
 
   expert_loads loads; ///< Of a network with experts.
 

@@ -155,6 +155,15 @@ struct microbatch_loss {
   loss_sum sum;
 };
 
+/// Stage to recorder, if versions are kept: copies of what an update made, and of the
+/// gradients that it was of.
+struct version_made {
+  position where;
+  int version;
+  std::vector<std::vector<float>> parameters;
+  std::vector<std::vector<float>> gradients;
+};
+
 // -- between data replicas of a stage
 // ------------------------------------------------------------
 
@@ -312,6 +321,7 @@ using parameter_server_actor =
 using recorder_actor =
   caf::typed_actor<caf::reacts_to<mail::samples>, caf::reacts_to<mail::sums>,
                    caf::reacts_to<mail::microbatch_loss>,
+                   caf::reacts_to<mail::version_made>,
                    caf::reacts_to<mail::expert_load>>;
 
 using coordinator_actor =
@@ -406,6 +416,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::pulled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::samples)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::sums)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::microbatch_loss)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::version_made)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::rows_to_expert)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::rows_from_expert)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::expert_arrived)

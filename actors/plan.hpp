@@ -100,6 +100,7 @@ struct run_plan {
   bool keep_record = false;    ///< Every action, for traces and proofs; else only sums.
   bool keep_weights = false;   ///< Parameters at the end.
   bool keep_gradients = false; ///< The last gradients at the end, with keep_weights.
+  bool keep_versions = false;  ///< What every update made, and of what; for proofs.
 
   /// Batches between two evaluations; 0: none.
   int evaluate_every = 0;

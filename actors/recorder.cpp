@@ -98,6 +98,9 @@ recorder(recorder_actor::stateful_pointer<recorder_state> self, props shared,
            auto& [name, shared_props, kept, news] = self->state;
            news->post_progress(kept->add(*shared_props.plan, loss));
          }),
+    hear(
+      self, meter,
+      [self](const mail::version_made& v) { self->state.log->versions.push_back(v); }),
     hear(self, meter,
          [self](const mail::expert_load& load) {
            const auto& plan = *self->state.shared.plan;

@@ -28,6 +28,7 @@ struct run_log {
   std::vector<rank_sums> sums;                     ///< A rank each.
   record actions;                                  ///< Empty unless the plan keeps it.
   std::vector<mail::microbatch_loss> microbatches; ///< By number; samples 0: not there.
+  std::vector<mail::version_made> versions; ///< Of all stages, if the plan keeps them.
   expert_loads loads;
 
 private:

@@ -196,6 +196,8 @@ void finish_update(self_pointer self, const mail::updated& end) {
   const auto what = update_sample(self, end.start, end.end);
   for (const auto& forward : self->state.core->end_update())
     announce(self, forward);
+  if (self->state.shared.plan->keep_versions)
+    send(self, self->state.peers.recorder, self->state.core->last_update());
   send_snapshot_if_due(self);
   send(self, self->state.peers.scheduler, mail::done{what});
 }

@@ -434,6 +434,20 @@ mail::collected stage_core::collect() const {
   return result;
 }
 
+mail::version_made stage_core::last_update() const {
+  const auto buckets = plan_->buckets_of(where_);
+  mail::version_made result{where_, books_.newest(), {}, {}};
+  const auto copy = [&](shared_out what, const std::vector<buffer>& from,
+                        std::vector<std::vector<float>>& to) {
+    for (std::size_t b = 0; b < from.size(); ++b)
+      to.emplace_back(from[b].data(),
+                      from[b].data() + plan_->held_of(what, where_, buckets[b]));
+  };
+  copy(shared_out::parameters, tensors_->parameters(result.version), result.parameters);
+  copy(shared_out::gradients, tensors_->gradients(), result.gradients);
+  return result;
+}
+
 /// An action waits for other tensor shards, for an expert, or for data replicas.
 mail::waiting_for stage_core::explain_pause() const {
   if (experts_ && !experts_->done())

@@ -117,6 +117,9 @@ public:
 
   mail::collected collect() const;
 
+  /// What the last update made, and of what.
+  mail::version_made last_update() const;
+
   mail::waiting_for explain() const;
 
 private:

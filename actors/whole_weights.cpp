@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <tuple>
+#include <utility>
 
 namespace troupe {
 
@@ -36,7 +38,7 @@ bool same(const parameter& p, const std::vector<float>& a,
 /// Keeps the parameters of one bucket: the first of its like gives them, what the
 /// others have must be equal to that.
 void keep_parameters(const run_plan& plan, position where, const layer_bucket& bucket,
-                     const float* held, run_result& result) {
+                     const float* held, kept_version& result, std::string& odd_stage) {
   const auto& whole = *plan.work->whole.layers[bucket.of_layer];
   auto& parameters = result.parameters[bucket.of_layer];
   parameters.resize(static_cast<std::size_t>(whole.bucket()));
@@ -50,15 +52,15 @@ void keep_parameters(const run_plan& plan, position where, const layer_bucket& b
   for (const auto& part : bucket.what->parameters()) {
     const bool is_copy = !first || !part.cut;
     if (is_copy && !same(whole.parameter_called(part.name), parameters, others)
-        && result.odd_stage.empty())
-      result.odd_stage = plan.name_of(where);
+        && odd_stage.empty())
+      odd_stage = plan.name_of(where);
   }
   if (first)
     parameters = std::move(others);
 }
 
 void keep_gradients(const run_plan& plan, position where, const layer_bucket& bucket,
-                    const float* held, run_result& result) {
+                    const float* held, kept_version& result) {
   const bool has_some =
     where.replica == 0 && (where.data < plan.expert || plan.share_of(where).count > 1);
   if (!has_some)
@@ -67,6 +69,34 @@ void keep_gradients(const run_plan& plan, position where, const layer_bucket& bu
   gradients.resize(
     static_cast<std::size_t>(plan.work->whole.layers[bucket.of_layer]->bucket()));
   put_together(plan, where, shared_out::gradients, bucket, held, gradients.data());
+}
+
+/// Whole network from the parts of all stages. \param odd_stage names the first whose
+/// copy differs from that of replica 0
+template <class Part>
+kept_version put_together(const run_plan& plan, std::vector<Part> all,
+                          bool with_gradients, std::string& odd_stage) {
+  const auto layers = plan.work->whole.layers.size();
+  kept_version result;
+  result.parameters.resize(layers);
+  if (with_gradients)
+    result.gradients.resize(layers);
+  std::ranges::sort(all, {}, [&](const Part& part) {
+    return std::tuple{plan.replica_at(part.where), part.where.tensor, part.where.stage};
+  });
+  for (const auto& part : all) {
+    const auto held_there = plan.layer_buckets(part.where);
+    for (std::size_t b = 0; b < part.parameters.size(); ++b) {
+      const auto& bucket = held_there[b];
+      if (part.where.data > 0 && !plan.replicas_agree())
+        continue;
+      keep_parameters(plan, part.where, bucket, part.parameters[b].data(), result,
+                      odd_stage);
+      if (with_gradients)
+        keep_gradients(plan, part.where, bucket, part.gradients[b].data(), result);
+    }
+  }
+  return result;
 }
 
 } // namespace
@@ -99,27 +129,22 @@ void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
                   const all_shared_parameters& shared, run_result& result) {
   if (!plan.work || all.empty())
     return;
-  const auto layers = plan.work->whole.layers.size();
-  result.parameters.resize(layers);
-  if (plan.keep_gradients)
-    result.gradients.resize(layers);
-  std::ranges::sort(all, {}, [&](const auto& part) {
-    return std::tuple{plan.replica_at(part.where), part.where.tensor, part.where.stage};
-  });
-  for (const auto& part : all) {
-    const auto held_there = plan.layer_buckets(part.where);
-    for (std::size_t b = 0; b < part.parameters.size(); ++b) {
-      const auto& bucket = held_there[b];
-      if (part.where.data > 0 && !plan.replicas_agree())
-        continue;
-      keep_parameters(plan, part.where, bucket, part.parameters[b].data(), result);
-      if (plan.keep_gradients)
-        keep_gradients(plan, part.where, bucket, part.gradients[b].data(), result);
-    }
-  }
+  auto kept = put_together(plan, std::move(all), plan.keep_gradients, result.odd_stage);
+  result.parameters = std::move(kept.parameters);
+  result.gradients = std::move(kept.gradients);
   for (const auto& one : shared)
     if (one)
       one->put_into(result.parameters);
+}
+
+void keep_versions(const run_plan& plan, std::vector<mail::version_made> all,
+                   run_result& result) {
+  std::map<int, std::vector<mail::version_made>> by_version;
+  for (auto& one : all)
+    by_version[one.version].push_back(std::move(one));
+  for (auto& [version, parts] : by_version)
+    result.versions.push_back(
+      put_together(plan, std::move(parts), true, result.odd_stage));
 }
 
 } // namespace troupe

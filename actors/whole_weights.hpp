@@ -28,4 +28,8 @@ private:
 void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
                   const all_shared_parameters& shared, run_result& result);
 
+/// Keeps the versions that stages made, each put together from all of them.
+void keep_versions(const run_plan& plan, std::vector<mail::version_made> all,
+                   run_result& result);
+
 } // namespace troupe

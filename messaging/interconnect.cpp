@@ -25,6 +25,11 @@ const link_cost& machine_model::between_machines(int a, int b) const {
   return found != pairs.end() ? found->second : between;
 }
 
+const link_cost& machine_model::between_ranks(int a, int b) const {
+  const int from = machine_of(a), to = machine_of(b);
+  return from == to ? inside : between_machines(from, to);
+}
+
 link_cost machine_model::slowest() const {
   auto result = inside;
   const auto add = [&](const link_cost& l) {

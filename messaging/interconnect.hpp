@@ -30,6 +30,7 @@ struct machine_model {
 
   int machine_of(int rank) const { return ranks_each > 0 ? rank / ranks_each : 0; }
   const link_cost& between_machines(int a, int b) const;
+  const link_cost& between_ranks(int a, int b) const;
 
   /// What is slowest in all of it: no message has a larger latency or is slower.
   link_cost slowest() const;

@@ -27,9 +27,9 @@ public:
     : layers_(std::move(layers)),
       account_(account),
       optimizer_(plan.optimizer, layers_.layers(), plan.batches.batch * plan.steps,
-                 account) {
-    for (int i = 0; i < plan.norm_shares; ++i)
-      shares_.push_back(parts_of(layers_.layers(), {i, plan.norm_shares}));
+                 account),
+      gradients_(layers_.layers(), made_of(plan, layers_.layers(), first_layer)),
+      norm_shares_(plan.norm_shares) {
     auto& initial = versions_[0] = new_buckets();
     for (std::size_t i = 0; i < initial.size(); ++i)
       plan.weights(first_layer + i, initial[i].data());
@@ -48,6 +48,8 @@ public:
   float* output() const { return output_.data(); }
   float* input_gradient() const { return input_gradient_.data(); }
   int newest() const { return versions_.rbegin()->first; }
+  std::vector<float*> parameters() { return writable(versions_.rbegin()->second); }
+  std::vector<float*> sum() { return writable(sums_[0]); }
 
   /// A pass of this stage on a version of its weights.
   pass<float> pass_on(int version, int replica, bool first_of_sum) const {
@@ -70,7 +72,7 @@ public:
         for (auto r = d; r < sums_.size(); r += totals_.size())
           arrays.push_back(sums_[r][b].data());
         const auto n = totals_[d][b].values();
-        plan.sum_microbatch(arrays, n);
+        gradients_.sum(b, arrays, plan.sum_microbatch);
         auto* const total = totals_[d][b].data();
         for (std::int64_t i = 0; i < n; ++i)
           total[i] = first_of_sum ? arrays[0][i] : total[i] + arrays[0][i];
@@ -93,17 +95,12 @@ public:
       std::vector<float*> arrays;
       for (auto& sum : sums_)
         arrays.push_back(sum[b].data());
-      plan.sum ? plan.sum(arrays, sums_.front()[b].values())
-               : add_in_order(arrays, sums_.front()[b].values());
+      gradients_.sum(b, arrays, plan.sum ? plan.sum : add_in_order);
     }
   }
 
   std::vector<double> squares() const {
-    std::vector<double> result;
-    for (const auto& share : shares_)
-      for (const double squares : squares_of(share, readable(sums_[0])))
-        result.push_back(squares);
-    return result;
+    return gradients_.squares(readable(sums_[0]), norm_shares_);
   }
 
   /// Makes the next version; of those before, keeps from `oldest_needed` on.
@@ -132,6 +129,16 @@ public:
   }
 
 private:
+  static std::vector<layer_list<float>> made_of(const plain_plan& plan,
+                                                const layer_list<float>& layers,
+                                                std::size_t first_layer) {
+    std::vector<layer_list<float>> result;
+    for (std::size_t i = 0; i < layers.size(); ++i)
+      result.push_back(plan.made_of ? plan.made_of(first_layer + i)
+                                    : layer_list<float>{layers[i]});
+    return result;
+  }
+
   static void add_in_order(const std::vector<float*>& arrays, std::int64_t n) {
     for (std::size_t r = 1; r < arrays.size(); ++r)
       for (std::int64_t i = 0; i < n; ++i)
@@ -148,7 +155,8 @@ private:
   slice<float> layers_;
   memory_account& account_;
   optimizer optimizer_;
-  std::vector<std::vector<parameter_part>> shares_; // that squares are summed in
+  gradient_buckets gradients_;
+  int norm_shares_;
   std::map<int, buckets> versions_;
   std::vector<buckets> sums_;   // a replica each
   std::vector<buckets> totals_; // a direction each, of microbatches summed before
@@ -267,8 +275,12 @@ private:
 
   /// \param next of each replica's microbatches
   void update(int next) {
-    for (auto& stage : stages_)
-      stage.add_replicas(plan_);
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      stages_[s].add_replicas(plan_);
+      if (plan_.witness != nullptr)
+        plan_.witness->summed(static_cast<int>(s), stages_[s].newest() + 1,
+                              stages_[s].sum());
+    }
     const bool by_stage = plan_.optimizer.scope == clip_scope::stage;
     const double factor = by_stage ? 1 : clip();
     for (std::size_t s = 0; s < stages_.size(); ++s) {
@@ -281,6 +293,9 @@ private:
                         plan_.reads
                           ? plan_.reads(static_cast<int>(s), std::min(next, total_ - 1))
                           : stages_[s].newest() + 1);
+      if (plan_.witness != nullptr)
+        plan_.witness->made(static_cast<int>(s), stages_[s].newest(),
+                            stages_[s].parameters());
     }
     result_.loss.push_back(loss_ / static_cast<double>(samples_ * plan_.whole.rows));
     if (plan_.progress)

@@ -289,6 +289,17 @@ std::string sentence(const CLI::ParseError& wrong) {
   return what;
 }
 
+/// What was said beside --all, which chooses nearly everything itself; empty if nothing
+/// is without effect.
+std::string beside_all(const CLI::App& app) {
+  for (const auto* const option : app.get_options())
+    if (const auto name = option->get_name();
+        option->count() > 0 && name != "--all" && name != "--seed" && name != "--quiet"
+        && name != "--stall-timeout" && name != "--config")
+      return name;
+  return {};
+}
+
 /// Absent if the program is to end now, with `exit_code`.
 std::optional<options> parse(const program_about& about, int argc,
                              const char* const* argv, int& exit_code) {
@@ -326,6 +337,14 @@ std::optional<options> parse(const program_about& about, int argc,
   if (o.mesh.find("pipe") != std::string::npos && app.count("--stages") > 0) {
     std::cerr << about.name
               << ": --stages and the pipe of --mesh are the same: give one of them\n";
+    exit_code = 2;
+    return {};
+  }
+  if (const auto other = beside_all(app); o.all && !other.empty()) {
+    std::cerr << about.name
+              << ": --all chooses models, schedules and sizes itself: only --seed, "
+                 "--stall-timeout and --quiet go with it, not "
+              << other << '\n';
     exit_code = 2;
     return {};
   }

@@ -1,6 +1,8 @@
 // Simulations: the actors in virtual time against the published numbers and against
 // programs laid out without actors.
 
+#include "actors/proof/clock_check.hpp"
+#include "actors/proof/record_check.hpp"
 #include "schedules/prediction.hpp"
 #include "schedules/program.hpp"
 #include "tests/actors/tiny.hpp"
@@ -90,6 +92,44 @@ TEST_CASE("the published makespan and idle time", "[simulation]") {
     CHECK(std::abs(run.bubble() - (p - 1.0) / (m + p - 1)) < 1e-12);
     CHECK(std::abs(run.bubble_ideal() - (p - 1.0) / m) < 1e-12);
   }
+}
+
+TEST_CASE("every batch takes the published time, wherever a paper says one",
+          "[simulation]") {
+  const int p = GENERATE(1, 2, 4, 6, 8), m = GENERATE(1, 4, 6, 32);
+  const int b = GENERATE(1, 2, 3), steps = GENERATE(1, 3);
+  const shape dims{p, m, steps};
+  for (const auto& sch : {naive(), gpipe(), one_f_one_b(), chimera()}) {
+    const auto batch = published::time_of_batch(*rule_of(sch), dims, ms, b * ms);
+    if (!batch || !refusal(sch, dims).empty())
+      continue;
+    const auto run = simulated(tiny::simulation(sch, dims, 1, b)).sums;
+    INFO(sch.name << " " << p << "x" << m << "x" << steps << ", B=" << b);
+    CHECK(run.makespan == steps * batch->makespan);
+    CHECK(
+      run.idle()
+      == std::vector<nanoseconds>(static_cast<std::size_t>(p), steps * batch->idle));
+  }
+}
+
+TEST_CASE("what simulated ranks keep books of is what the papers say", "[simulation]") {
+  const auto sch =
+    GENERATE(naive(), gpipe(), one_f_one_b(), chimera(), two_bw(), pipedream(),
+             pipedream(3), pipedream(2, true), ampnet(), ampnet(1, 1), ampnet(9, 2));
+  const auto by = *rule_of(sch);
+  for (const int stages : {1, 2, 5, 16})
+    for (const int microbatches : {1, 2, 6, 33})
+      for (const nanoseconds latency : {nanoseconds{0}, ms / 3}) {
+        auto plan = tiny::simulation(sch, {stages, microbatches, 3}, 1, 1.75, 0.5);
+        plan.machines.inside.latency = latency;
+        if (!refusal(plan).empty())
+          continue;
+        const auto ran = simulated(plan).actions;
+        INFO(sch.name << " " << stages << "x" << microbatches);
+        CHECK(first_wrong_entry(plan, by, ran).empty());
+        if (sch.local_rule())
+          CHECK(first_wrong_choice(plan, by, ran).empty());
+      }
 }
 
 TEST_CASE("1f1b's idle time within each rank's own span", "[simulation]") {

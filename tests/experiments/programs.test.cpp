@@ -65,7 +65,8 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
     "memory --json /nowhere/r.json", "compare --mesh data=2 --exchange zero4",
     "verify --mesh data=2 --schedule 1f1b --exchange hogwild",
     "compare --mesh data=2 --exchange server:staleness=x",
-    "verify --schedule 2bw --microbatches 2");
+    "verify --schedule 2bw --microbatches 2", "verify --all --schedule foo",
+    "verify --all --model lenet", "verify --all --steps 3");
   const auto wrong = run_program_in(folder, typed);
   INFO(typed << "\n" << wrong.err);
   CHECK(wrong.exit_code == 2);

@@ -1,4 +1,4 @@
-#include "actors/replayed_exchange.hpp"
+#include "actors/proof/replayed_exchange.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,161 @@
+#include "actors/proof/clock_check.hpp"
+
+#include "actors/costs.hpp"
+#include "actors/proof/published_order.hpp"
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+/// A row's actions in whole: pieces of one follow one another.
+std::vector<published::recorded_action> whole_actions(const std::vector<sample>& row) {
+  std::vector<published::recorded_action> result;
+  bool goes_on = false;
+  for (const auto& s : row) {
+    if (!goes_on)
+      result.push_back({s.what.what, s.what.microbatch, s.start, s.end});
+    result.back().end = s.end;
+    result.back().gradients = s.gradients;
+    goes_on = s.part;
+  }
+  return result;
+}
+
+/// What the actions of one stage of a data replica cost.
+class stage_costs {
+public:
+  stage_costs(const run_plan& plan, int data, int stage)
+    : plan_(plan), data_(data), stage_(stage) {
+    if (!plan.work)
+      return;
+    const auto layers = plan.slice_of({data, 0, stage});
+    forward_ = layers.operations();
+    for (const auto& l : layers.layers())
+      update_ += update_operations(l->bucket());
+  }
+
+  nanoseconds of(op what, int microbatch) const {
+    work done{.kind = static_cast<int>(what), .stage = stage_};
+    done.operations = what == op::update ? update_ : forward_ * samples(microbatch);
+    if (what == op::backward)
+      done.operations *= 2;
+    const auto takes = plan_.cost(done);
+    if (plan_.slowdowns.empty())
+      return takes;
+    return static_cast<nanoseconds>(std::llround(
+      static_cast<double>(takes) * plan_.slowdowns[static_cast<std::size_t>(data_)]));
+  }
+
+private:
+  double samples(int microbatch) const {
+    return static_cast<double>(plan_.samples_of(data_, microbatch));
+  }
+
+  const run_plan& plan_;
+  int data_, stage_;
+  double forward_ = 0, update_ = 0; // operations: of a sample, and of all
+};
+
+/// Where an action took another time than it costs.
+std::string first_wrong_length(const stage_costs& costs, int stage,
+                               const std::vector<published::recorded_action>& row) {
+  for (const auto& a : row)
+    if (const auto takes = costs.of(a.what, a.microbatch); a.end - a.start != takes)
+      return to_string({a.what, 0, stage, a.microbatch}, true) + " took "
+             + std::to_string(a.end - a.start) + " ns and costs "
+             + std::to_string(takes);
+  return {};
+}
+
+/// What every action of one kind takes; absent if they differ.
+std::optional<nanoseconds> common_cost(const run_plan& plan, op what) {
+  std::optional<nanoseconds> result;
+  for (int d = 0; d < plan.data; ++d)
+    for (int s = 0; s < plan.dims.stages; ++s) {
+      const stage_costs costs{plan, d, s};
+      for (int n = 0; n < plan.dims.microbatches; ++n) {
+        const auto takes = costs.of(what, n);
+        if (result.value_or(takes) != takes)
+          return {};
+        result = takes;
+      }
+    }
+  return result;
+}
+
+} // namespace
+
+bool choices_can_be_judged(const run_plan& plan) {
+  return plan.clock == clock_kind::virtual_time
+         && plan.machines.slowest().bytes_per_second <= 0;
+}
+
+std::string first_wrong_choice(const run_plan& plan, const published::rule& by,
+                               const record& ran) {
+  const bool exact = choices_can_be_judged(plan);
+  const bool by_servers = plan.updates_are_by(update_by::servers);
+  const bool has_experts = plan.work && !plan.work->whole.experts.empty();
+  for (int d = 0; d < plan.data; ++d) {
+    std::vector<std::vector<published::recorded_action>> stages;
+    std::vector<stage_costs> costs;
+    for (int s = 0; s < plan.dims.stages; ++s) {
+      const auto rank = static_cast<std::size_t>(plan.rank_of({d, 0, s}));
+      stages.push_back(whole_actions(ran[rank]));
+      costs.emplace_back(plan, d, s);
+    }
+    published::recorded_times times{.latency = nullptr, .updates_wait = by_servers};
+    if (exact)
+      times.latency = [&plan, d](op what, int stage, int) {
+        const int to = what == op::forward ? stage + 1 : stage - 1;
+        return plan.machines
+          .between_ranks(plan.rank_of({d, 0, stage}), plan.rank_of({d, 0, to}))
+          .latency;
+      };
+    auto wrong = published::first_breach_of_ampnet(by, plan.dims, stages, times);
+    // What experts and servers take is not the stage's alone.
+    for (std::size_t s = 0;
+         s < stages.size() && wrong.empty() && exact && !by_servers && !has_experts;
+         ++s)
+      wrong = first_wrong_length(costs[s], static_cast<int>(s), stages[s]);
+    if (!wrong.empty())
+      return plan.data > 1 ? "data replica " + std::to_string(d) + ": " + wrong : wrong;
+  }
+  return {};
+}
+
+std::string first_wrong_time(const run_plan& plan, const published::rule& by,
+                             const measures& ran) {
+  const bool in_whole = plan.tensor == 1 && !plan.shares_out(shared_out::gradients)
+                        && (!plan.work || plan.work->whole.experts.empty());
+  const bool links_take_time = plan.machines.slowest() != link_cost{};
+  if (plan.clock == clock_kind::real || !in_whole || links_take_time
+      || !plan.updates_are_by(update_by::all))
+    return {};
+  const auto forward = common_cost(plan, op::forward),
+             backward = common_cost(plan, op::backward),
+             update = common_cost(plan, op::update);
+  if (!forward || !backward || update != 0)
+    return {};
+  const auto batch = published::time_of_batch(by, plan.dims, *forward, *backward);
+  if (!batch)
+    return {};
+  const auto told = [](nanoseconds is, nanoseconds should_be) {
+    return std::to_string(is) + " ns, by the formula " + std::to_string(should_be);
+  };
+  const auto makespan = plan.dims.steps * batch->makespan,
+             idle = plan.dims.steps * batch->idle;
+  if (ran.makespan != makespan)
+    return "the run took " + told(ran.makespan, makespan);
+  const auto all_idle = ran.idle();
+  for (std::size_t rank = 0; rank < all_idle.size(); ++rank)
+    if (all_idle[rank] != idle)
+      return "rank " + std::to_string(rank) + " was idle for "
+             + told(all_idle[rank], idle);
+  return {};
+}
+
+} // namespace troupe

@@ -1,0 +1,110 @@
+#include "actors/proof/exchange_checks.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+const std::vector<sample>& row_of(const run_plan& plan, const record& ran, int data,
+                                  int stage) {
+  return ran[static_cast<std::size_t>(plan.rank_of({data, 0, stage}))];
+}
+
+/// How many updates of a stage each data replica made, by its record.
+std::vector<int> updates_of(const run_plan& plan, const record& ran, int stage) {
+  std::vector<int> result;
+  for (int d = 0; d < plan.data; ++d)
+    result.push_back(static_cast<int>(
+      std::ranges::count_if(row_of(plan, ran, d, stage), [&](const sample& a) {
+        return !a.part && a.what.what == op::update && a.what.stage == stage
+               && a.what.replica == 0;
+      })));
+  return result;
+}
+
+std::string times(int applied, int answered) {
+  return std::to_string(applied) + " times and answered " + std::to_string(answered)
+         + " times";
+}
+
+/// When a stage of a data replica asked for its n-th update, at the earliest: when the
+/// last of its gradients had been made; and when the update had been made.
+struct update_times {
+  nanoseconds asked;
+  nanoseconds made;
+};
+
+std::vector<update_times> update_times_of(const std::vector<sample>& row, int stage) {
+  std::vector<update_times> result;
+  std::vector<nanoseconds> gradients;
+  std::size_t covered = 0;
+  for (const auto& s : row) {
+    if (s.part || s.what.stage != stage || s.what.replica != 0)
+      continue;
+    if (s.what.what == op::update) {
+      covered += static_cast<std::size_t>(s.gradients);
+      if (covered == 0 || covered > gradients.size())
+        return {}; // the formula says what is wrong with that
+      result.push_back({gradients[covered - 1], s.end});
+    } else if (s.what.what == op::backward || s.what.what == op::weight_gradient) {
+      gradients.push_back(s.end);
+    }
+  }
+  return result;
+}
+
+} // namespace
+
+std::string first_wrong_access(const run_plan& plan, const run_result& result) {
+  const auto count = static_cast<std::size_t>(plan.data);
+  for (std::size_t i = 0; i < result.accesses.size(); ++i) {
+    const auto stage = static_cast<int>(i) % plan.dims.stages;
+    const auto share = static_cast<int>(i) / plan.dims.stages;
+    const auto name =
+      "share " + std::to_string(share) + " of stage " + std::to_string(stage);
+    std::vector<int> applied(count), answered(count);
+    for (const auto& [data, update] : result.accesses[i]) {
+      const auto d = static_cast<std::size_t>(data);
+      applied[d] += update;
+      answered[d] += !update;
+      const int ahead = applied[d] - std::ranges::min(applied);
+      if (!update && ahead > plan.exchange->staleness.value_or(ahead))
+        return name + ": data replica " + std::to_string(data)
+               + " got the answer to its update " + std::to_string(applied[d] - 1)
+               + " when it was " + std::to_string(ahead)
+               + " ahead of the slowest; the bound is "
+               + std::to_string(*plan.exchange->staleness);
+    }
+    if (!plan.updates_are_by(update_by::servers) && share > 0)
+      continue; // the first replica has all
+    const auto updates = updates_of(plan, result.actions, stage);
+    for (std::size_t d = 0; d < count; ++d)
+      if (applied[d] != updates[d] || answered[d] != updates[d])
+        return name + ": data replica " + std::to_string(d) + " made "
+               + std::to_string(updates[d]) + " updates, but was applied "
+               + times(applied[d], answered[d]);
+  }
+  return {};
+}
+
+std::string first_early_answer(const run_plan& plan, const record& ran) {
+  const auto bound = plan.exchange->staleness;
+  for (int s = 0; s < plan.dims.stages && bound; ++s) {
+    std::vector<std::vector<update_times>> all;
+    for (int d = 0; d < plan.data; ++d)
+      all.push_back(update_times_of(row_of(plan, ran, d, s), s));
+    for (std::size_t d = 0; d < all.size(); ++d)
+      for (auto n = static_cast<std::size_t>(*bound); n < all[d].size(); ++n)
+        for (const auto& other : all)
+          if (const auto needed = n - static_cast<std::size_t>(*bound);
+              needed < other.size() && all[d][n].made < other[needed].asked)
+            return "data replica " + std::to_string(d)
+                   + " had the answer to its update " + std::to_string(n) + " of stage "
+                   + std::to_string(s) + " before the slowest could push";
+  }
+  return {};
+}
+
+} // namespace troupe

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "actors/company.hpp"
+#include "actors/plan.hpp"
+
+#include <string>
+
+namespace troupe {
+
+// What can be said of updates that are of one data replica each, without doing them
+// again. Each says where a run leaves the exchange's rule, in words; empty: nowhere.
+
+/// Whether every share was updated and read once an update of each data replica, and
+/// nobody was answered further ahead of the slowest than the bound, by what servers say
+/// of themselves.
+std::string first_wrong_access(const run_plan& plan, const run_result& result);
+
+/// Whether an answer came before the slowest data replica was near enough, by the
+/// ranks' own clocks: this does not rest on what servers say.
+std::string first_early_answer(const run_plan& plan, const record& ran);
+
+} // namespace troupe

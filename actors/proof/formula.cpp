@@ -1,0 +1,61 @@
+#include "actors/proof/formula.hpp"
+
+#include "actors/proof/clock_check.hpp"
+#include "actors/proof/exchange_checks.hpp"
+#include "actors/proof/record_check.hpp"
+#include "actors/proof/replica_sums.hpp"
+
+namespace troupe {
+
+plain_plan plain_of(const run_plan& plan) {
+  const auto& work = *plan.work;
+  const int directions = replicas_of(plan.sch.where);
+  plain_plan result{
+    .whole = work.whole,
+    .first_layers = work.first_layers,
+    .data = *work.data,
+    .batches = plan.batches(),
+    .steps = plan.dims.steps,
+    .replicas = plan.replicas(),
+    .update_every = plan.dims.microbatches / directions,
+    .sum = [&plan](const std::vector<float*>& arrays,
+                   std::int64_t n) { sum_replicas(plan, arrays, n); },
+    .made_of = [&plan](std::size_t layer) { return summed_layers(plan, layer); },
+    .optimizer = work.optimizer,
+    .norm_shares = plan.share_of({}).count,
+    .directions = directions,
+    .weights = work.weights};
+  if (plan.shares_out(shared_out::gradients))
+    result.sum_microbatch = [&plan](const std::vector<float*>& arrays, std::int64_t n) {
+      sum_data_replicas(plan, arrays, n);
+    };
+  return result;
+}
+
+plain_plan plain_of(const run_plan& plan, const published::rule& by) {
+  auto result = plain_of(plan);
+  const auto dims = plan.dims;
+  const int share = dims.microbatches / published::directions(by);
+  result.update_every = published::minibatch(by, dims);
+  result.reads = [dims, by, share](int stage, int k) { // of the first direction
+    return *published::version_read(by, dims, stage,
+                                    k / share * dims.microbatches + k % share);
+  };
+  return result;
+}
+
+std::string first_wrong(const run_plan& plan, const published::rule& by,
+                        const run_result& result) {
+  auto wrong = first_wrong_entry(plan, by, result.actions);
+  if (wrong.empty() && by.name == "ampnet")
+    wrong = first_wrong_choice(plan, by, result.actions);
+  if (wrong.empty())
+    wrong = first_wrong_time(plan, by, result.sums);
+  if (plan.updates_are_by(update_by::all))
+    return wrong;
+  if (wrong.empty())
+    wrong = first_wrong_access(plan, result);
+  return wrong.empty() ? first_early_answer(plan, result.actions) : wrong;
+}
+
+} // namespace troupe

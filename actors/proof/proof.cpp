@@ -1,0 +1,108 @@
+#include "actors/proof/proof.hpp"
+
+#include "actors/proof/clock_check.hpp"
+#include "actors/proof/formula.hpp"
+#include "actors/proof/record_check.hpp"
+#include "actors/proof/replay.hpp"
+#include "actors/proof/step_judge.hpp"
+
+#include <functional>
+#include <stdexcept>
+
+namespace troupe {
+
+namespace {
+
+/// A training done again; the witness may be null.
+using loop = std::function<trained(update_witness*)>;
+
+proof compared(const std::string& name, const run_plan& plan, const run_result& result,
+               const loop& again) {
+  if (sums_elsewhere(plan)) {
+    step_judge judge{plan, result};
+    return judge.judged(name, again(&judge));
+  }
+  const trained run{result.loss, result.parameters, result.gradients};
+  const auto apart = between(*plan.work, run, again(nullptr));
+  return {name, apart.none() ? verdict::holds : verdict::fails, apart.text()};
+}
+
+loop plainly(plain_plan what) {
+  return [what = std::move(what)](update_witness* witness) mutable {
+    what.witness = witness;
+    return train_plainly(what);
+  };
+}
+
+proof replayed(const run_plan& plan, const run_result& result) {
+  try {
+    return compared("replay", plan, result, [&](update_witness* witness) {
+      return replay(plan, result.actions, result.accesses, witness);
+    });
+  } catch (const std::logic_error& nonsense) {
+    return {"replay", verdict::fails, nonsense.what()};
+  }
+}
+
+/// What all who hold the same parameters end with.
+std::optional<proof> of_copies(const run_plan& plan, const run_result& result) {
+  const bool has_copies = replicas_of(plan.sch.where) * plan.tensor > 1;
+  if (!has_copies && (plan.data == 1 || !plan.replicas_agree()))
+    return {};
+  const auto& odd = result.odd_stage;
+  return judged(plan.replicas_agree() ? "replicas" : "directions",
+                odd.empty() ? "" : odd + " has other parameters than replica 0",
+                "equal to the bit");
+}
+
+proof by_formula(const run_plan& plan, const run_result& result,
+                 const std::optional<published::rule>& by) {
+  if (!by)
+    return {"formula", verdict::no_formula,
+            "no paper known here has a formula of " + plan.sch.name};
+  const auto wrong = first_wrong(plan, *by, result);
+  if (!wrong.empty())
+    return judged("formula", wrong, "");
+  if (!plan.updates_are_by(update_by::all))
+    return judged("formula", "", "versions, books and answers are the rule's");
+  if (by->name == "ampnet")
+    return judged("formula", "",
+                  choices_can_be_judged(plan)
+                    ? "versions, books and every choice are the rule's"
+                    : "versions, books and bounds are the rule's");
+  if (published::flushes(*by)) // the plain loop is its formula
+    return judged("formula", "", "versions and books are the paper's");
+  return compared("formula", plan, result, plainly(plain_of(plan, *by)));
+}
+
+} // namespace
+
+void keep_for_proofs(run_plan& plan) {
+  plan.keep_record = true;
+  plan.keep_weights = true;
+  plan.keep_gradients = true;
+  plan.keep_versions = sums_elsewhere(plan);
+}
+
+bool can_be_replayed(const run_plan& plan) {
+  return plan.clock == clock_kind::virtual_time
+         || !plan.updates_are_by(update_by::itself);
+}
+
+std::vector<proof> prove(const run_plan& plan, const run_result& result,
+                         const std::optional<published::rule>& by) {
+  std::vector<proof> proofs;
+  if (!plan.sch.asynchronous() && plan.updates_are_by(update_by::all))
+    proofs.push_back(compared("plain loop", plan, result, plainly(plain_of(plan))));
+  proofs.push_back(replayed(plan, result));
+  if (auto copies = of_copies(plan, result))
+    proofs.push_back(std::move(*copies));
+  proofs.push_back(by_formula(plan, result, by));
+  return proofs;
+}
+
+std::vector<proof> prove(const run_plan& plan, const run_result& result) {
+  return prove(plan, result, rule_of(plan.sch));
+}
+
+} // namespace troupe

@@ -1,0 +1,265 @@
+#include "actors/proof/published_order.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace troupe::published {
+
+namespace {
+
+constexpr auto never = std::numeric_limits<std::int64_t>::max();
+
+/// The inputs of one kind of one stage, and when they arrive.
+class inbox {
+public:
+  /// \param doubtful whether it arrives in the instant in which it began to be made, so
+  /// that a choice of that instant may come before it
+  void expect(int microbatch, std::int64_t when, bool doubtful) {
+    by_time_.emplace(when, microbatch);
+    all_.emplace(microbatch, arrival{when, doubtful});
+  }
+
+  /// When the earliest input arrives that has not been used; `never` if none will.
+  std::int64_t earliest() const {
+    return by_time_.empty() ? never : by_time_.begin()->first;
+  }
+
+  bool has(int microbatch, std::int64_t now) const {
+    const auto found = all_.find(microbatch);
+    return found != all_.end() && found->second.when <= now;
+  }
+
+  /// The lowest microbatch that has arrived by then beyond doubt; -1 if none has.
+  int lowest(std::int64_t now) const {
+    int result = -1;
+    for (const auto& [when, microbatch] : by_time_) {
+      if (when > now)
+        break;
+      if (when < now || !all_.at(microbatch).doubtful)
+        result = result < 0 ? microbatch : std::min(result, microbatch);
+    }
+    return result;
+  }
+
+  void use(int microbatch) {
+    if (const auto one = all_.extract(microbatch))
+      by_time_.erase({one.mapped().when, microbatch});
+  }
+
+private:
+  struct arrival {
+    std::int64_t when;
+    bool doubtful;
+  };
+
+  std::set<std::pair<std::int64_t, int>> by_time_;
+  std::map<int, arrival> all_;
+};
+
+/// The actions of a stage by what they are.
+class found_actions {
+public:
+  explicit found_actions(const std::vector<recorded_action>& row) {
+    for (const auto& a : row)
+      all_.emplace(std::pair{a.what, a.microbatch}, &a);
+  }
+
+  /// Null if it is not recorded.
+  const recorded_action* find(op what, int microbatch) const {
+    const auto found = all_.find({what, microbatch});
+    return found == all_.end() ? nullptr : found->second;
+  }
+
+private:
+  std::map<std::pair<op, int>, const recorded_action*> all_;
+};
+
+std::string name(op what, int microbatch) {
+  return std::string{letter_of(what)} + std::to_string(microbatch);
+}
+
+/// One stage, followed through its row.
+class stage_rule {
+public:
+  stage_rule(const rule& by, const shape& dims,
+             const std::vector<std::vector<recorded_action>>& stages,
+             const std::vector<found_actions>& makers, int stage,
+             const recorded_times& times)
+    : rule_(by),
+      row_(stages[static_cast<std::size_t>(stage)]),
+      makers_(makers),
+      stage_(stage),
+      last_(stage + 1 == dims.stages),
+      left_(dims.microbatches * dims.steps),
+      times_(times) {
+    if (!times_.latency)
+      return;
+    for (int n = 0; n < left_; ++n) {
+      expect(op::forward, n);
+      expect(op::backward, n);
+    }
+    if (stage == 0)
+      forwards_.expect(0, 0, false);
+  }
+
+  std::string first_breach() {
+    for (const auto& a : row_) {
+      auto wrong = a.what == op::update ? judge_update(a) : judge(a);
+      if (!wrong.empty())
+        return "stage " + std::to_string(stage_) + ": " + wrong;
+      take(a);
+    }
+    if (left_ > 0 || summed_ > 0)
+      return "stage " + std::to_string(stage_) + " ends with " + std::to_string(left_)
+             + " backwards missing and gradients of " + std::to_string(summed_)
+             + " microbatches not applied";
+    return {};
+  }
+
+private:
+  /// What makes the input of an action; null if that is no action, or not recorded.
+  const recorded_action* maker_of(op what, int n) const {
+    const int from = what == op::forward ? stage_ - 1 : last_ ? stage_ : stage_ + 1;
+    if (from < 0)
+      return nullptr;
+    const bool by_forward = what == op::forward || last_;
+    return makers_[static_cast<std::size_t>(from)].find(
+      by_forward ? op::forward : op::backward, n);
+  }
+
+  /// What neighbours send; its own comes with what it runs.
+  void expect(op what, int n) {
+    const auto* const made = maker_of(what, n);
+    if (made == nullptr || (what == op::backward && last_))
+      return;
+    const int from = what == op::forward ? stage_ - 1 : stage_ + 1;
+    const auto when = made->end + times_.latency(what, from, n);
+    (what == op::forward ? forwards_ : backwards_).expect(n, when, when == made->start);
+  }
+
+  bool update_is_due() const {
+    return summed_ > 0 && (summed_ == rule_.min_update_frequency || left_ == 0);
+  }
+
+  bool may_forward() const { return stage_ > 0 || in_flight_ < rule_.max_active_keys; }
+
+  std::string judge_update(const recorded_action& a) const {
+    if (!update_is_due())
+      return "an update of " + std::to_string(summed_) + " gradients";
+    if (a.gradients != summed_)
+      return "an update says that it covers " + std::to_string(a.gradients)
+             + " gradients, of " + std::to_string(summed_) + " that were summed";
+    if (a.start < free_ || (times_.latency && !times_.updates_wait && a.start != free_))
+      return "an update began at " + at(a.start) + ", and was due at " + at(free_);
+    return {};
+  }
+
+  std::string judge(const recorded_action& a) const {
+    const auto what = name(a.what, a.microbatch);
+    if (a.what != op::forward && a.what != op::backward)
+      return what + " is neither a forward nor a backward";
+    if (update_is_due())
+      return what + " began while " + std::to_string(summed_)
+             + " gradients waited for their update";
+    if (a.what == op::forward && !may_forward())
+      return what + " began with " + std::to_string(in_flight_)
+             + " microbatches in flight";
+    return times_.latency ? judge_choice(a) : judge_order(a);
+  }
+
+  /// By arrivals.
+  std::string judge_choice(const recorded_action& a) const {
+    const auto now =
+      std::max(free_, std::min(backwards_.earliest(),
+                               may_forward() ? forwards_.earliest() : never));
+    if (now == never)
+      return name(a.what, a.microbatch) + " began, but nothing had arrived";
+    const int f = forwards_.lowest(now), b = backwards_.lowest(now);
+    const bool forward = a.what == op::forward;
+    const auto& from = forward ? forwards_ : backwards_;
+    const int lower = forward ? f : b;
+    const bool beaten = (forward && b >= 0) || (lower >= 0 && lower < a.microbatch);
+    if (a.start == now && from.has(a.microbatch, now) && !beaten)
+      return {};
+    return name(a.what, a.microbatch) + " began at " + at(a.start)
+           + "; by the rule it was "
+           + (b >= 0                    ? name(op::backward, b)
+              : f >= 0 && may_forward() ? name(op::forward, f)
+                                        : "another")
+           + " at " + at(now);
+  }
+
+  /// By what is certain without them.
+  std::string judge_order(const recorded_action& a) const {
+    const auto what = name(a.what, a.microbatch);
+    const int next = a.what == op::forward ? forwarded_ : backwarded_;
+    if (a.microbatch != next)
+      return what + " came before " + name(a.what, next);
+    if (last_ && a.what == op::forward && in_flight_ > 0)
+      return what + " came before " + name(op::backward, backwarded_)
+             + ", which had arrived";
+    const auto* const made = maker_of(a.what, a.microbatch);
+    if (made == nullptr && !(stage_ == 0 && a.what == op::forward))
+      return what + " had no input";
+    const auto input = made == nullptr ? 0 : made->end;
+    if (a.start < input || a.start < free_)
+      return what + " began at " + at(a.start) + ", before its input had ended at "
+             + at(input) + " or what ran before it at " + at(free_);
+    return {};
+  }
+
+  void take(const recorded_action& a) {
+    free_ = a.end;
+    if (a.what == op::update) {
+      summed_ = 0;
+    } else if (a.what == op::forward) {
+      ++forwarded_;
+      ++in_flight_;
+      forwards_.use(a.microbatch);
+      if (stage_ == 0 && times_.latency && forwarded_ < left_ + backwarded_)
+        forwards_.expect(forwarded_, a.start, false);
+      if (last_ && times_.latency)
+        backwards_.expect(a.microbatch, a.end, false);
+    } else {
+      ++backwarded_;
+      --in_flight_;
+      --left_;
+      ++summed_;
+      backwards_.use(a.microbatch);
+    }
+  }
+
+  static std::string at(std::int64_t when) { return std::to_string(when) + " ns"; }
+
+  const rule& rule_;
+  const std::vector<recorded_action>& row_;
+  const std::vector<found_actions>& makers_;
+  int stage_;
+  bool last_;
+  int left_; // backwards to come
+  const recorded_times& times_;
+  inbox forwards_, backwards_;
+  std::int64_t free_ = 0;
+  int forwarded_ = 0, backwarded_ = 0;
+  int in_flight_ = 0;
+  int summed_ = 0;
+};
+
+} // namespace
+
+std::string
+first_breach_of_ampnet(const rule& by, const shape& dims,
+                       const std::vector<std::vector<recorded_action>>& stages,
+                       const recorded_times& times) {
+  const std::vector<found_actions> makers{stages.begin(), stages.end()};
+  for (int s = 0; s < dims.stages; ++s)
+    if (auto wrong = stage_rule{by, dims, stages, makers, s, times}.first_breach();
+        !wrong.empty())
+      return wrong;
+  return {};
+}
+
+} // namespace troupe::published

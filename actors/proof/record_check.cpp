@@ -1,0 +1,230 @@
+#include "actors/proof/record_check.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+/// Books of one direction of a stage, as its record goes on.
+struct stage_books {
+  int forwarded = 0, backwarded = 0, updates = 0;
+  std::map<int, int> in_flight;   ///< Microbatches, and the version their forward read.
+  std::vector<int> summed;        ///< Microbatches since the last update,
+  std::map<int, int> summed_read; ///< and the versions that their forwards read.
+};
+
+/// Judges the row of one rank.
+class row_check {
+public:
+  row_check(const run_plan& plan, const published::rule& by, int rank)
+    : rule_(by),
+      dims_(plan.dims),
+      rank_(plan.pipe_rank(rank)),
+      share_(dims_.microbatches / published::directions(by)),
+      books_(static_cast<std::size_t>(published::directions(by))),
+      name_("rank " + std::to_string(rank)) {
+    // nop
+  }
+
+  std::string first_wrong(const std::vector<sample>& row) {
+    for (const auto& s : row) {
+      if (s.part)
+        continue;
+      if (auto wrong = judge(s); !wrong.empty())
+        return name_ + ": " + to_string(s.what, true) + " " + wrong;
+    }
+    const auto wrong = judge_end();
+    return wrong.empty() ? wrong : name_ + " " + wrong;
+  }
+
+private:
+  stage_books& books_of(const action& a) {
+    return books_[static_cast<std::size_t>(a.replica)];
+  }
+
+  /// The k-th microbatch of a direction: a batch is dealt out in halves.
+  int microbatch_of(int direction, int k) const {
+    return k / share_ * dims_.microbatches + direction * share_ + k % share_;
+  }
+
+  std::string judge(const sample& s) {
+    if (s.what.replica >= published::directions(rule_)
+        || s.what.stage != published::stage_at(dims_, rank_, s.what.replica))
+      return "is none of this rank's";
+    auto wrong = s.what.what == op::update ? judge_update(s) : judge_pass(s);
+    if (!wrong.empty())
+      return wrong;
+    // An update that is due may have begun: forwards need not wait for its end.
+    const auto& books = books_of(s.what);
+    const int due = s.what.what == op::forward
+                    && static_cast<int>(books.summed.size())
+                         == published::covered(rule_, dims_, books.updates);
+    const int alive = versions_alive(s.what, books.updates);
+    if (s.versions_alive != alive
+        && s.versions_alive != versions_alive(s.what, books.updates + due))
+      return "left " + std::to_string(s.versions_alive)
+             + " versions alive, by the formula " + std::to_string(alive);
+    auto& most = versions_[s.what.stage];
+    most = std::max(most, s.versions_alive);
+    return {};
+  }
+
+  std::string judge_pass(const sample& s) {
+    const auto& a = s.what;
+    auto& books = books_of(a);
+    if (a.what != op::forward && a.what != op::backward)
+      return "is neither a forward nor a backward";
+    const bool forward = a.what == op::forward;
+    const int next =
+      microbatch_of(a.replica, forward ? books.forwarded : books.backwarded);
+    if (a.microbatch != next)
+      overtaken_ = true;
+    if (overtaken_ && rule_.name != "ampnet") // which goes by arrival
+      return "came where that of microbatch " + std::to_string(next) + " was to come";
+    if (!forward && !books.in_flight.contains(a.microbatch))
+      return "came before its forward";
+    if (const auto slot =
+          published::slot(rule_, dims_, a.what, a.stage, a.microbatch)) {
+      if (*slot <= last_slot_)
+        return "came after what has a later slot by the formula";
+      last_slot_ = *slot;
+    }
+    const int version = published::version_read(rule_, dims_, a.stage, a.microbatch)
+                          .value_or(books.updates);
+    if (s.version != version)
+      return "read version " + std::to_string(s.version) + ", by the formula "
+             + std::to_string(version);
+    if (version > books.updates)
+      return "read version " + std::to_string(version) + " before an update made it";
+    if (forward) {
+      ++books.forwarded;
+      books.in_flight[a.microbatch] = version;
+      most_held_ = std::max(most_held_, ++held_);
+    } else {
+      ++books.backwarded;
+      books.summed.push_back(a.microbatch);
+      books.summed_read[a.microbatch] = books.in_flight.extract(a.microbatch).mapped();
+      --held_;
+    }
+    return {};
+  }
+
+  std::string judge_update(const sample& s) {
+    auto& books = books_of(s.what);
+    const int u = books.updates++;
+    const auto summed = std::exchange(books.summed, {});
+    const auto read = std::exchange(books.summed_read, {});
+    if (s.version != u + 1)
+      return "made version " + std::to_string(s.version) + " as update "
+             + std::to_string(u + 1);
+    const int covered = published::covered(rule_, dims_, u);
+    if (covered <= 0)
+      return "is one update too many";
+    const int last = published::last_covered(rule_, dims_, u)
+                       .value_or(summed.empty() ? -1 : summed.back());
+    if (s.gradients != covered || s.what.microbatch != last)
+      return "covered " + std::to_string(s.gradients) + " gradients up to microbatch "
+             + std::to_string(s.what.microbatch) + ", by the formula "
+             + std::to_string(covered) + " up to " + std::to_string(last);
+    if (static_cast<int>(summed.size()) != covered)
+      return "came when " + std::to_string(summed.size())
+             + " gradients were summed, of " + std::to_string(covered);
+    int stalest = 0, sum = 0;
+    for (const int n : summed) {
+      const int stale =
+        published::staleness(rule_, dims_, s.what.stage, n).value_or(u - read.at(n));
+      stalest = std::max(stalest, stale);
+      sum += stale;
+    }
+    if (s.stalest != stalest || s.staleness != sum)
+      return "says staleness " + std::to_string(s.stalest) + " at most and "
+             + std::to_string(s.staleness) + " in sum, by the formula "
+             + std::to_string(stalest) + " and " + std::to_string(sum);
+    if (const int most = published::max_staleness(rule_, dims_, s.what.stage);
+        stalest > most && !overtaken_)
+      return "is " + std::to_string(stalest) + " stale, by the formula at most "
+             + std::to_string(most);
+    return {};
+  }
+
+  /// The newest version, those that microbatches in flight read, and those that are
+  /// there and that microbatches to come read.
+  int versions_alive(const action& a, int newest) {
+    const auto& books = books_of(a);
+    const auto reads = [&](int n) {
+      return published::version_read(rule_, dims_, a.stage, n).value_or(newest);
+    };
+    std::set<int> alive{newest};
+    for (const auto& [n, version] : books.in_flight)
+      alive.insert(reads(n));
+    if (books.forwarded < share_ * dims_.steps)
+      for (int v = reads(microbatch_of(a.replica, books.forwarded)); v < newest; ++v)
+        alive.insert(v);
+    return static_cast<int>(alive.size());
+  }
+
+  std::string judge_end() {
+    const int total = share_ * dims_.steps, updates = published::updates(rule_, dims_);
+    for (const auto& books : books_)
+      if (books.forwarded != total || books.backwarded != total
+          || books.updates != updates)
+        return "ended with " + std::to_string(books.forwarded) + " forwards, "
+               + std::to_string(books.backwarded) + " backwards and "
+               + std::to_string(books.updates) + " updates of a stage, by the formula "
+               + std::to_string(total) + ", " + std::to_string(total) + " and "
+               + std::to_string(updates);
+    const int held = published::activations_held(rule_, dims_, rank_);
+    const bool bound = rule_.name == "ampnet";
+    if (bound ? most_held_ > held : most_held_ != held)
+      return "held " + std::to_string(most_held_)
+             + " activations at most, by the formula " + std::to_string(held);
+    const bool steady = published::is_steady(rule_, dims_);
+    for (const auto& [stage, most] : versions_)
+      if (const int kept = published::versions_kept(rule_, dims_, stage);
+          steady ? most != kept : most > kept)
+        return "kept " + std::to_string(most) + " versions of stage "
+               + std::to_string(stage) + ", by the formula " + std::to_string(kept);
+    return {};
+  }
+
+  const published::rule& rule_;
+  shape dims_;
+  int rank_;                       // of its pipeline
+  int share_;                      // microbatches of a batch in one direction
+  std::vector<stage_books> books_; // a direction each
+  std::string name_;
+  std::map<int, int> versions_; // the most alive, by stage
+  std::int64_t last_slot_ = -1;
+  bool overtaken_ = false; // whether a microbatch came before one with a lower number
+  int held_ = 0, most_held_ = 0;
+};
+
+} // namespace
+
+std::optional<published::rule> rule_of(const schedule& sch) {
+  auto result = published::find(sch.name, {});
+  if (!result)
+    return {};
+  result->update_every = sch.update_every;
+  result->min_update_frequency = sch.update_every;
+  result->vertical_sync = sch.weights.name == "vertical_sync";
+  if (const auto* local = std::get_if<backward_first>(&sch.order))
+    result->max_active_keys = local->max_active_keys;
+  return result;
+}
+
+std::string first_wrong_entry(const run_plan& plan, const published::rule& by,
+                              const record& ran) {
+  for (std::size_t rank = 0; rank < ran.size(); ++rank)
+    if (auto wrong = row_check{plan, by, static_cast<int>(rank)}.first_wrong(ran[rank]);
+        !wrong.empty())
+      return wrong;
+  return {};
+}
+
+} // namespace troupe

@@ -1,0 +1,192 @@
+#include "actors/proof/replay.hpp"
+
+#include "actors/proof/replayed_updates.hpp"
+#include "actors/recorder.hpp"
+
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using values = std::vector<float>;
+
+/// What one stage keeps of one microbatch.
+struct kept {
+  values input, stash, kept_gradients, from_above;
+  std::vector<std::int32_t> tokens;
+  bool forwarded = false;
+};
+
+class replaying {
+public:
+  replaying(const run_plan& plan, const record& ran, const shared_history& accesses,
+            update_witness* witness)
+    : plan_(plan),
+      work_(*plan.work),
+      log_(plan),
+      threads_(1),
+      stages_(stages_of(plan, ran)),
+      updates_(plan, stages_, accesses, witness) {
+    // nop
+  }
+
+  trained run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (auto& stage : stages_)
+        while (!stage.over() && step(stage))
+          moved = true;
+    }
+    for (const auto& stage : stages_)
+      refuse(stage.trouble());
+    refuse(updates_.trouble());
+    if (!kept_.empty())
+      refuse("stage " + std::to_string(kept_.begin()->first.first)
+             + " is left with microbatch " + std::to_string(kept_.begin()->first.second)
+             + ", which it has no backward of");
+    trained result;
+    std::vector<std::int64_t> seen;
+    log_.losses(plan_, result.loss, seen);
+    for (int s = 0; s < plan_.dims.stages; ++s) {
+      for (const auto& bucket : updates_.last(s))
+        result.parameters.push_back(bucket);
+      for (auto& bucket : stages_[static_cast<std::size_t>(s)].sum)
+        result.gradients.push_back(std::move(bucket));
+    }
+    return result;
+  }
+
+private:
+  static std::vector<replayed_stage> stages_of(const run_plan& plan,
+                                               const record& ran) {
+    const int directions = replicas_of(plan.sch.where);
+    std::vector<replayed_stage> result;
+    for (int replica = 0; replica < plan.replicas(); ++replica)
+      for (int s = 0; s < plan.dims.stages; ++s)
+        result.emplace_back(
+          plan, position{replica / directions, replica % directions, s}, ran);
+    return result;
+  }
+
+  static void refuse(const std::string& trouble) {
+    if (!trouble.empty())
+      throw std::logic_error(trouble);
+  }
+
+  /// What a stage keeps of a microbatch, counted over those of all data replicas.
+  kept& of(int stage, int microbatch) { return kept_[{stage, microbatch}]; }
+
+  /// Does the next thing of a stage; false if its input is not there yet.
+  bool step(replayed_stage& stage) {
+    const auto& a = stage.now().what;
+    if (a.what == op::update)
+      return updates_.make(stage);
+    const int n = plan_.microbatch_of_all(stage.where.data, a.microbatch);
+    if (a.what == op::forward && stage.layers.is_first())
+      read(n);
+    const auto found = kept_.find({a.stage, n});
+    if (found == kept_.end())
+      return false;
+    const auto& k = found->second;
+    if (a.what == op::forward && k.input.empty())
+      return false;
+    if (a.what == op::forward && k.forwarded)
+      refuse(to_string(a, true) + " comes twice");
+    if (a.what != op::forward && !k.forwarded)
+      refuse(to_string(a, true) + " comes before its forward");
+    if (a.what != op::forward && !stage.layers.is_last() && k.from_above.empty())
+      return false;
+    compute(stage, n);
+    stage.advance();
+    return true;
+  }
+
+  void read(int microbatch) {
+    auto& first = of(0, microbatch);
+    auto& last = labels_[microbatch];
+    const auto samples = plan_.batches().samples_of(microbatch);
+    const auto input = work_.whole.layers.front()->input(), rows = work_.whole.rows;
+    first.tokens.resize(static_cast<std::size_t>(samples * input));
+    first.input.resize(static_cast<std::size_t>(samples * input));
+    last.resize(static_cast<std::size_t>(samples * rows));
+    for (std::int64_t i = 0; i < samples; ++i)
+      work_.data->training(plan_.batches().first_of(microbatch) + i,
+                           {first.tokens.data() + i * input,
+                            first.input.data() + i * input, last.data() + i * rows});
+  }
+
+  void compute(replayed_stage& stage, int microbatch) {
+    const auto& a = stage.now().what;
+    auto& k = of(a.stage, microbatch);
+    const auto samples = plan_.batches().samples_of(microbatch);
+    const auto sizes = stage.layers.sizes(samples);
+    values output(static_cast<std::size_t>(sizes.output)),
+      down(static_cast<std::size_t>(stage.layers.is_first() ? 0 : sizes.input)),
+      scratch(static_cast<std::size_t>(sizes.scratch));
+    k.stash.resize(static_cast<std::size_t>(sizes.stash));
+    k.kept_gradients.resize(static_cast<std::size_t>(sizes.kept));
+    pass<float> p;
+    p.samples = samples;
+    p.first = plan_.batches().first_of(microbatch);
+    p.tokens = k.tokens.data();
+    p.input = k.input.data();
+    p.labels = labels_[microbatch].data();
+    p.output = output.data();
+    p.stash = k.stash.data();
+    p.output_gradient = k.from_above.data();
+    p.input_gradient = down.empty() ? nullptr : down.data();
+    p.kept = k.kept_gradients.data();
+    p.parameters = readable(stage.parameters());
+    const bool apart = plan_.shares_out(shared_out::gradients);
+    const bool sums = a.what == op::backward || a.what == op::weight_gradient;
+    if (apart && sums)
+      stage.by_microbatch.push_back(stage.sum);
+    p.gradients = writable(apart && sums ? stage.by_microbatch.back() : stage.sum);
+    p.beta = stage.summed == 0 || apart ? 0.0F : 1.0F;
+    p.scratch = scratch.data();
+    p.threads = &threads_;
+    if (a.what == op::forward) {
+      const auto loss = stage.layers.forward(p);
+      k.forwarded = true;
+      if (stage.layers.is_last())
+        log_.add(plan_, {microbatch, samples, loss});
+      else
+        of(a.stage + 1, microbatch).input = std::move(output);
+      return;
+    }
+    if (a.what == op::backward)
+      stage.layers.backward(p);
+    else if (a.what == op::input_gradient)
+      stage.layers.input_gradient(p);
+    else
+      stage.layers.weight_gradient(p);
+    if (a.what != op::weight_gradient && a.stage > 0)
+      of(a.stage - 1, microbatch).from_above = std::move(down);
+    if (a.what != op::input_gradient) {
+      ++stage.summed;
+      stage.samples += samples;
+      kept_.erase({a.stage, microbatch});
+    }
+  }
+
+  const run_plan& plan_;
+  const training& work_;
+  run_log log_;
+  team threads_;
+  std::vector<replayed_stage> stages_; // of pipeline 0, then of 1
+  replayed_updates updates_;
+  std::map<std::pair<int, int>, kept> kept_; // by stage and microbatch of all
+  std::map<int, std::vector<std::int32_t>> labels_;
+};
+
+} // namespace
+
+trained replay(const run_plan& plan, const record& ran, const shared_history& accesses,
+               update_witness* witness) {
+  return replaying{plan, ran, accesses, witness}.run();
+}
+
+} // namespace troupe

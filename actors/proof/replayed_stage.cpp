@@ -1,0 +1,73 @@
+#include "actors/proof/replayed_stage.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace troupe {
+
+replayed_stage::replayed_stage(const run_plan& plan, position at, const record& ran)
+  : where(at),
+    layers(plan.work->whole,
+           plan.work->first_layers[static_cast<std::size_t>(at.stage)],
+           plan.work->first_layers[static_cast<std::size_t>(at.stage) + 1], 1) {
+  for (const auto& s : ran[static_cast<std::size_t>(plan.rank_of(where))])
+    if (hosted_stage{s.what.replica, s.what.stage} == where.hosted() && !s.part)
+      todo.push_back(s);
+  auto& initial = versions[0];
+  const auto first = static_cast<std::size_t>(
+    plan.work->first_layers[static_cast<std::size_t>(where.stage)]);
+  for (std::size_t i = 0; i < layers.layers().size(); ++i) {
+    const auto size = static_cast<std::size_t>(layers.layers()[i]->bucket());
+    sum.emplace_back(size);
+    plan.work->weights(first + i, initial.emplace_back(size).data());
+  }
+}
+
+const bucket_values& replayed_stage::parameters() const {
+  const auto found = versions.find(now().version);
+  if (found == versions.end())
+    throw std::logic_error(to_string(now().what, true) + " read version "
+                           + std::to_string(now().version)
+                           + ", which is not there; the newest is "
+                           + std::to_string(versions.rbegin()->first));
+  return found->second;
+}
+
+void replayed_stage::advance() {
+  ++next;
+  std::erase_if(versions, [this](const auto& v) {
+    return v.first != versions.rbegin()->first
+           && std::none_of(todo.begin() + static_cast<std::ptrdiff_t>(next), todo.end(),
+                           [&](const sample& s) {
+                             return s.what.what != op::update && s.version == v.first;
+                           });
+  });
+}
+
+void replayed_stage::end_update() {
+  summed = 0;
+  samples = 0;
+  advance();
+}
+
+std::string replayed_stage::trouble() const {
+  const auto name =
+    stage_name({where.replica, where.stage})
+    + (where.data > 0 ? " of data replica " + std::to_string(where.data) : "");
+  if (over())
+    return summed == 0 ? ""
+                       : name + " has gradients of " + std::to_string(summed)
+                           + " microbatches that no update of the record covers";
+  const auto stands = name + " stands at " + to_string(now().what);
+  switch (now().what.what) {
+  case op::forward:
+    return stands + ", whose activation the record's forwards never send";
+  case op::update:
+    return stands + ", the update that makes version " + std::to_string(now().version)
+           + ", to which not all come who have a part in it";
+  default:
+    return stands + ", whose gradient the record's backwards never send";
+  }
+}
+
+} // namespace troupe

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "actors/plan.hpp"
+#include "actors/record.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Values of some layers, a bucket each.
+using bucket_values = std::vector<std::vector<float>>;
+
+/// One replica of one stage in a replay, at a place in what the record says it did.
+struct replayed_stage {
+  replayed_stage(const run_plan& plan, position where, const record& ran);
+
+  position where;
+  slice<float> layers;
+  std::vector<sample> todo;
+  std::size_t next = 0;
+  std::map<int, bucket_values> versions;
+  bucket_values sum;                        ///< Of gradients, since the last update.
+  std::vector<bucket_values> by_microbatch; ///< Where data replicas sum each by itself.
+  int summed = 0;                           ///< Microbatches in the sum,
+  std::int64_t samples = 0;                 ///< and samples.
+
+  bool over() const { return next == todo.size(); }
+  const sample& now() const { return todo[next]; }
+
+  /// The parameters that the sample at hand reads.
+  /// \throws std::logic_error if there is no such version
+  const bucket_values& parameters() const;
+
+  /// Goes on to the next sample, and drops the versions that nothing to come reads.
+  void advance();
+
+  /// The update at hand has been made.
+  void end_update();
+
+  /// Why it cannot go on, where nobody can, or what it has left behind at its end;
+  /// empty if all is well.
+  std::string trouble() const;
+};
+
+} // namespace troupe

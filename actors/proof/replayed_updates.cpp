@@ -1,0 +1,228 @@
+#include "actors/proof/replayed_updates.hpp"
+
+#include "actors/proof/replica_sums.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+namespace troupe {
+
+namespace {
+
+/// \throws std::logic_error if the record's update cannot follow what was done before
+void check(const replayed_stage& stage) {
+  const auto& update = stage.now();
+  const int newest = stage.versions.rbegin()->first;
+  const auto name = to_string(update.what, true);
+  if (update.version != newest + 1)
+    throw std::logic_error(name + " makes version " + std::to_string(update.version)
+                           + " of version " + std::to_string(newest));
+  if (stage.summed == 0)
+    throw std::logic_error(name + " covers no gradients");
+}
+
+} // namespace
+
+replayed_updates::replayed_updates(const run_plan& plan,
+                                   std::vector<replayed_stage>& stages,
+                                   const shared_history& accesses,
+                                   update_witness* witness)
+  : plan_(plan), stages_(stages), witness_(witness) {
+  const auto& work = *plan.work;
+  const auto count = static_cast<std::size_t>(plan.dims.stages);
+  const auto shares = static_cast<std::size_t>(plan.state_share_of({}).count);
+  for (std::size_t s = 0; s < count; ++s) {
+    const auto& layers = stages[s].layers.layers();
+    buckets_.push_back(gradient_buckets_of(plan, static_cast<int>(s)));
+    optimizers_.emplace_back(work.optimizer, layers, work.batch * plan.dims.steps,
+                             account_);
+    if (plan.updates_are_by(update_by::all))
+      continue;
+    std::vector<std::vector<shared_access>> histories;
+    for (std::size_t i = 0; i < shares; ++i)
+      histories.push_back(accesses.at(i * count + s));
+    exchanges_.emplace_back(plan, layers, stages[s].versions.at(0),
+                            std::move(histories));
+  }
+}
+
+replayed_stage& replayed_updates::at(int pipeline, int stage) const {
+  return stages_[static_cast<std::size_t>(pipeline * plan_.dims.stages + stage)];
+}
+
+/// Those who must all have come to this update before it is made.
+std::vector<replayed_stage*>
+replayed_updates::meeting(const replayed_stage& stage) const {
+  const auto& by = plan_.work->optimizer;
+  const bool all = by.clip > 0 && by.scope == clip_scope::network;
+  std::vector<replayed_stage*> result;
+  for (auto& other : stages_)
+    if ((all || other.where.stage == stage.where.stage)
+        && (are_common() || other.where.data == stage.where.data))
+      result.push_back(&other);
+  const bool have_come = std::ranges::all_of(result, [&](const replayed_stage* s) {
+    return !s->over() && s->now().what.what == op::update
+           && s->now().version == stage.now().version;
+  });
+  return have_come ? result : std::vector<replayed_stage*>{};
+}
+
+/// Adds the squares of a stage's sum, where there is clipping, to those of others: a
+/// parameter after another, as the norm's bits depend on the order.
+void replayed_updates::add_squares(const replayed_stage& stage, double& to) const {
+  const auto s = static_cast<std::size_t>(stage.where.stage);
+  if (plan_.work->optimizer.clip > 0)
+    for (const double part :
+         buckets_[s].squares(readable(stage.sum), plan_.share_of({}).count))
+      to += part;
+}
+
+double replayed_updates::clip(double squares, std::int64_t samples) const {
+  return clip_factor(plan_.work->optimizer.clip,
+                     std::sqrt(squares) / static_cast<double>(samples));
+}
+
+bool replayed_updates::make(replayed_stage& stage) {
+  if (!are_common())
+    return make_alone(stage);
+  const int makes = stage.now().version;
+  const auto all = meeting(stage);
+  if (all.empty())
+    return false;
+  std::map<int, std::int64_t> samples; // by stage, over replicas
+  for (const auto* one : all) {
+    check(*one);
+    samples[one->where.stage] += one->samples;
+  }
+  double squares = 0;
+  for (const auto& [s, count] : samples) {
+    add_replicas(s);
+    auto& sum = at(0, s).sum;
+    if (witness_ != nullptr)
+      witness_->summed(s, makes, writable(sum));
+    add_squares(at(0, s), squares);
+  }
+  for (const auto& [s, count] : samples)
+    make_version(s, makes, count, clip(squares, count));
+  for (auto* one : all)
+    one->end_update();
+  return true;
+}
+
+void replayed_updates::make_version(int s, int version, std::int64_t samples,
+                                    double factor) {
+  auto& first = at(0, s);
+  const auto& from = first.versions.at(version - 1);
+  auto next = from;
+  optimizers_[static_cast<std::size_t>(s)].update(samples, factor, readable(first.sum),
+                                                  readable(from), writable(next));
+  if (witness_ != nullptr)
+    witness_->made(s, version, writable(next));
+  for (int r = 0; r < plan_.replicas(); ++r)
+    at(r, s).versions[version] = next;
+}
+
+/// Into the stage of the first pipeline.
+void replayed_updates::add_replicas(int s) {
+  if (plan_.shares_out(shared_out::gradients)) {
+    add_microbatches(s);
+    return add_directions(s);
+  }
+  for (std::size_t b = 0; b < at(0, s).sum.size(); ++b) {
+    std::vector<float*> arrays;
+    for (int r = 0; r < plan_.replicas(); ++r)
+      arrays.push_back(at(r, s).sum[b].data());
+    buckets_[static_cast<std::size_t>(s)].sum(
+      b, arrays, [this](const std::vector<float*>& values, std::int64_t n) {
+        sum_replicas(plan_, values, n);
+      });
+  }
+}
+
+/// Sums each microbatch over data replicas, and then microbatches: for each direction,
+/// in its stage of the first data replica; nothing is left in those of the others.
+void replayed_updates::add_microbatches(int s) {
+  for (int r = 0; r < directions(); ++r) {
+    auto& stage = at(r, s);
+    for (std::size_t b = 0; b < stage.sum.size(); ++b)
+      for (std::size_t k = 0; k < stage.by_microbatch.size(); ++k) {
+        std::vector<float*> arrays;
+        for (int other = r; other < plan_.replicas(); other += directions())
+          arrays.push_back(at(other, s).by_microbatch[k][b].data());
+        sum_data_replicas(plan_, arrays,
+                          static_cast<std::int64_t>(stage.sum[b].size()));
+        for (std::size_t i = 0; i < stage.sum[b].size(); ++i)
+          stage.sum[b][i] = k == 0 ? arrays[0][i] : stage.sum[b][i] + arrays[0][i];
+      }
+  }
+  for (int r = 0; r < plan_.replicas(); ++r)
+    at(r, s).by_microbatch.clear();
+}
+
+void replayed_updates::add_directions(int s) {
+  auto& to = at(0, s).sum;
+  for (int r = 1; r < directions(); ++r)
+    for (std::size_t b = 0; b < to.size(); ++b)
+      for (std::size_t i = 0; i < to[b].size(); ++i)
+        to[b][i] += at(r, s).sum[b][i];
+}
+
+/// Pushes the updates of all that have met, of one data replica.
+void replayed_updates::push(const std::vector<replayed_stage*>& all) {
+  std::map<int, std::int64_t> samples; // by stage, over directions
+  for (const auto* stage : all) {
+    check(*stage);
+    samples[stage->where.stage] += stage->samples;
+  }
+  const int d = all.front()->where.data, first = d * directions();
+  double squares = 0;
+  for (const auto& [s, count] : samples) {
+    auto& sum = at(first, s).sum;
+    for (int r = 1; r < directions(); ++r)
+      for (std::size_t b = 0; b < sum.size(); ++b)
+        for (std::size_t i = 0; i < sum[b].size(); ++i)
+          sum[b][i] += at(first + r, s).sum[b][i];
+    add_squares(at(first, s), squares);
+  }
+  for (const auto& [s, count] : samples)
+    exchanges_[static_cast<std::size_t>(s)].push(d, count, clip(squares, count),
+                                                 at(first, s).sum);
+}
+
+/// An update of one data replica alone.
+bool replayed_updates::make_alone(replayed_stage& stage) {
+  const int d = stage.where.data, makes = stage.now().version;
+  auto& exchange = exchanges_[static_cast<std::size_t>(stage.where.stage)];
+  if (!exchange.under_way(d)) {
+    const auto all = meeting(stage);
+    if (all.empty())
+      return false;
+    push(all);
+  }
+  const auto version = exchange.pull(d);
+  if (!version)
+    return false;
+  for (int r = 0; r < directions(); ++r) {
+    auto& one = at(d * directions() + r, stage.where.stage);
+    one.versions[makes] = *version;
+    one.end_update();
+  }
+  return true;
+}
+
+std::string replayed_updates::trouble() const {
+  for (std::size_t s = 0; s < exchanges_.size(); ++s)
+    if (!exchanges_[s].over())
+      return "the history of a share of stage " + std::to_string(s)
+             + " has updates that nobody made";
+  return {};
+}
+
+const bucket_values& replayed_updates::last(int stage) const {
+  return are_common() ? at(0, stage).versions.rbegin()->second
+                      : exchanges_[static_cast<std::size_t>(stage)].parameters();
+}
+
+} // namespace troupe

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "actors/plan.hpp"
+#include "models/gradient_buckets.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe {
+
+/// Sums n values of all pipelines' arrays into the first, in the order in which a run
+/// of this plan does: the directions of each data replica, then those by its exchange.
+void sum_replicas(const run_plan& plan, const std::vector<float*>& arrays,
+                  std::int64_t n);
+
+/// The same of the data replicas of one direction, in the exchange's order.
+void sum_data_replicas(const run_plan& plan, const std::vector<float*>& arrays,
+                       std::int64_t n);
+
+/// The layers whose buckets a run sums a layer's gradients in: itself, or where it has
+/// experts the layer without them and each expert. \pre plan.work
+layer_list<float> summed_layers(const run_plan& plan, std::size_t layer);
+
+/// The same of the layers of a stage. \pre plan.work
+gradient_buckets gradient_buckets_of(const run_plan& plan, int stage);
+
+} // namespace troupe

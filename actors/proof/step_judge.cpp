@@ -1,0 +1,166 @@
+#include "actors/proof/step_judge.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <span>
+
+namespace troupe {
+
+namespace {
+
+double norm_of(std::span<const float> values) {
+  double sum = 0;
+  for (const auto v : values)
+    sum += static_cast<double>(v) * static_cast<double>(v);
+  return std::sqrt(sum);
+}
+
+/// The norm of a difference, and where it is largest.
+struct apart {
+  apart(const float* a, const float* b, std::int64_t n) {
+    double most = -1;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double d = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+      norm += d * d;
+      if (!(d <= most)) { // or it is NaN
+        most = d;
+        where = i;
+      }
+    }
+    norm = std::sqrt(norm);
+  }
+
+  double norm = 0;
+  std::int64_t where = 0;
+};
+
+std::string short_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g", value);
+  return text;
+}
+
+} // namespace
+
+bool sums_elsewhere(const run_plan& plan) {
+  return plan.tensor > 1 || plan.expert > 1;
+}
+
+std::size_t step_judge::first_layer(int stage) const {
+  return static_cast<std::size_t>(
+    plan_.work->first_layers[static_cast<std::size_t>(stage)]);
+}
+
+void step_judge::note(const std::string& trouble) {
+  if (trouble_.empty())
+    trouble_ = trouble;
+}
+
+/// What the run had then; null, with a note, if it never made that version.
+const kept_version* step_judge::run_of(int version) {
+  const auto v = static_cast<std::size_t>(version);
+  if (v <= result_.versions.size())
+    return &result_.versions[v - 1];
+  note("the run made " + std::to_string(result_.versions.size())
+       + " versions, and no version " + std::to_string(version));
+  return nullptr;
+}
+
+void step_judge::summed(int stage, int version, const std::vector<float*>& gradients) {
+  const auto* const run = run_of(version);
+  if (run == nullptr)
+    return;
+  const auto first = first_layer(stage);
+  double squares = 0;
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    squares += std::pow(norm_of(run->gradients[first + i]), 2);
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const auto& layer = *plan_.work->whole.layers[first + i];
+    const auto& of_run = run->gradients[first + i];
+    for (const auto& p : layer.parameters())
+      judge_gradients(version, first + i, p, of_run.data() + p.offset,
+                      gradients[i] + p.offset, std::sqrt(squares));
+    std::ranges::copy(of_run, gradients[i]);
+  }
+}
+
+void step_judge::judge_gradients(int version, std::size_t layer, const parameter& p,
+                                 const float* run, const float* loop,
+                                 double stage_norm) {
+  const apart difference{run, loop, p.values()};
+  if (difference.norm == 0)
+    return;
+  const double norm = norm_of({loop, static_cast<std::size_t>(p.values())});
+  const double allowed = tolerance * std::max(norm, 0.01 * stage_norm);
+  const double ratio = difference.norm / allowed;
+  furthest_ = std::max(furthest_, ratio);
+  if (!(ratio <= 1))
+    note("at update " + std::to_string(version) + ", "
+         + difference_at(*plan_.work, "gradient of", layer, p, difference.where,
+                         run[difference.where], loop[difference.where])
+         + ", " + short_number(ratio) + " times as far as rounding goes");
+}
+
+/// What the run had of a layer in a version, also in the first.
+std::vector<float> step_judge::parameters_of(int version, std::size_t layer) const {
+  if (version > 0)
+    return result_.versions[static_cast<std::size_t>(version) - 1].parameters[layer];
+  std::vector<float> result(
+    static_cast<std::size_t>(plan_.work->whole.layers[layer]->bucket()));
+  plan_.work->weights(layer, result.data());
+  return result;
+}
+
+void step_judge::made(int stage, int version, const std::vector<float*>& parameters) {
+  const auto* const run = run_of(version);
+  if (run == nullptr)
+    return;
+  const auto first = first_layer(stage);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto& of_run = run->parameters[first + i];
+    const auto before = parameters_of(version - 1, first + i);
+    for (const auto& p : plan_.work->whole.layers[first + i]->parameters())
+      judge_parameters(version, first + i, p, of_run.data() + p.offset,
+                       parameters[i] + p.offset, before.data() + p.offset);
+    std::ranges::copy(of_run, parameters[i]);
+  }
+}
+
+void step_judge::judge_parameters(int version, std::size_t layer, const parameter& p,
+                                  const float* run, const float* loop,
+                                  const float* before) {
+  // A norm's last bits scale the step, and what it makes is rounded.
+  constexpr double of_step = 1e-6, of_value = 1.2e-7;
+  const apart difference{run, loop, p.values()};
+  if (difference.norm == 0)
+    return;
+  const double step = apart{run, before, p.values()}.norm,
+               value = norm_of({run, static_cast<std::size_t>(p.values())});
+  if (plan_.work->optimizer.clip > 0
+      && difference.norm <= of_step * step + of_value * value)
+    return;
+  const auto i = difference.where;
+  note("at update " + std::to_string(version) + ", "
+       + difference_at(*plan_.work, "parameter", layer, p, i, run[i], loop[i])
+       + ", which is what the update makes of the run's own gradients");
+}
+
+proof step_judge::judged(const std::string& name, const trained& loop) {
+  constexpr double of_loss = 1e-5;
+  if (loop.loss.size() != result_.loss.size())
+    note("the run has " + std::to_string(result_.loss.size()) + " losses instead of "
+         + std::to_string(loop.loss.size()));
+  for (std::size_t i = 0; i < std::min(loop.loss.size(), result_.loss.size()); ++i)
+    if (!(std::abs(loop.loss[i] - result_.loss[i]) <= of_loss * std::abs(loop.loss[i])))
+      note("loss of minibatch " + std::to_string(i) + " is " + exact(result_.loss[i])
+           + " instead of " + exact(loop.loss[i]));
+  if (loop.parameters != result_.parameters)
+    note("the run ends with other parameters than those of its last version");
+  return troupe::judged(name, trouble_,
+                        "step by step, gradients within "
+                          + short_number(furthest_ * tolerance)
+                          + " of their norms; updates of the run's own");
+}
+
+} // namespace troupe

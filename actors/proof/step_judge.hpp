@@ -1,0 +1,57 @@
+#pragma once
+
+#include "actors/company.hpp"
+#include "actors/plan.hpp"
+#include "actors/proof/difference.hpp"
+#include "models/plain_loop.hpp"
+
+#include <string>
+
+namespace troupe {
+
+/// Whether a run sums in another order than any plain loop: what tensor shards sum, and
+/// experts that serve several data replicas.
+bool sums_elsewhere(const run_plan& plan);
+
+/// Judges such a run update by update. Rounding differs and grows with every update, so
+/// a loop goes on from what the run had: at each update its gradients must be near the
+/// run's, and what it makes of the run's gradients must be the run's next version.
+///
+/// Near: a tensor's difference is at most `tolerance` of its norm, or of a hundredth of
+/// the stage's, as some gradients are nothing but rounding (of a key's bias, which
+/// softmax ignores). Dropping or doubling any part of a sum is far more. Of the run's
+/// gradients the optimizer makes the same bits, except that norms of clipping are
+/// summed in another order.
+class step_judge : public update_witness {
+public:
+  static constexpr double tolerance = 2e-5;
+
+  /// \pre the plan keeps versions; both outlive it
+  step_judge(const run_plan& plan, const run_result& result)
+    : plan_(plan), result_(result) {
+    // nop
+  }
+
+  void summed(int stage, int version, const std::vector<float*>& gradients) override;
+  void made(int stage, int version, const std::vector<float*>& parameters) override;
+
+  /// What it found in a loop with these results.
+  proof judged(const std::string& name, const trained& loop);
+
+private:
+  const kept_version* run_of(int version);
+  std::vector<float> parameters_of(int version, std::size_t layer) const;
+  void note(const std::string& trouble);
+  void judge_gradients(int version, std::size_t layer, const parameter& p,
+                       const float* run, const float* loop, double stage_norm);
+  void judge_parameters(int version, std::size_t layer, const parameter& p,
+                        const float* run, const float* loop, const float* before);
+  std::size_t first_layer(int stage) const;
+
+  const run_plan& plan_;
+  const run_result& result_;
+  std::string trouble_; // the first
+  double furthest_ = 0; // gradients were apart, of what is allowed 1
+};
+
+} // namespace troupe

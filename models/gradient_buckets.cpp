@@ -1,0 +1,65 @@
+#include "models/gradient_buckets.hpp"
+
+#include "models/bucket_share.hpp"
+
+#include <deque>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+std::vector<float> taken(const layer<float>& whole, const layer<float>& part,
+                         const float* from) {
+  std::vector<float> result(static_cast<std::size_t>(part.bucket()));
+  take_shard(whole, part, from, result.data());
+  return result;
+}
+
+} // namespace
+
+gradient_buckets::gradient_buckets(layer_list<float> layers,
+                                   std::vector<layer_list<float>> made_of)
+  : layers_(std::move(layers)), made_of_(std::move(made_of)) {
+  // nop
+}
+
+bool gradient_buckets::is_whole(std::size_t layer) const {
+  return made_of_[layer].size() == 1;
+}
+
+void gradient_buckets::sum(std::size_t layer, const std::vector<float*>& arrays,
+                           const sum_function& how) const {
+  const auto& whole = *layers_[layer];
+  if (is_whole(layer))
+    return how(arrays, whole.bucket());
+  for (const auto& part : made_of_[layer]) {
+    std::vector<std::vector<float>> parts;
+    for (const auto* const array : arrays)
+      parts.push_back(taken(whole, *part, array));
+    how(writable(parts), part->bucket());
+    put_shard(whole, *part, parts.front().data(), arrays.front());
+  }
+}
+
+std::vector<double>
+gradient_buckets::squares(const std::vector<const float*>& gradients,
+                          int shares) const {
+  layer_list<float> buckets;
+  std::vector<const float*> values;
+  std::deque<std::vector<float>> copies;
+  for (std::size_t l = 0; l < layers_.size(); ++l)
+    for (const auto& part : made_of_[l]) {
+      if (!is_whole(l))
+        copies.push_back(taken(*layers_[l], *part, gradients[l]));
+      buckets.push_back(part);
+      values.push_back(is_whole(l) ? gradients[l] : copies.back().data());
+    }
+  std::vector<double> result;
+  for (int i = 0; i < shares; ++i)
+    for (const double sum : squares_of(parts_of(buckets, {i, shares}), values))
+      result.push_back(sum);
+  return result;
+}
+
+} // namespace troupe

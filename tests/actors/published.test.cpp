@@ -1,0 +1,306 @@
+// The published formulas: against the papers' numbers, and the catalog against them.
+
+#include "actors/proof/published.hpp"
+
+#include "actors/proof/published_order.hpp"
+#include "actors/proof/record_check.hpp"
+#include "schedules/bounds.hpp"
+#include "schedules/program.hpp"
+#include "tests/actors/tiny.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <numeric>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using published::recorded_action;
+using published::rule;
+
+namespace {
+
+/// A number for each stage, or each rank.
+template <class Formula>
+std::vector<int> of_stages(const Formula& formula, const rule& by, const shape& dims) {
+  std::vector<int> result;
+  for (int s = 0; s < dims.stages; ++s)
+    result.push_back(formula(by, dims, s));
+  return result;
+}
+
+/// Versions that microbatches 0, 1, ... read.
+std::vector<int> reads(const rule& by, const shape& dims, int stage) {
+  std::vector<int> result;
+  for (int n = 0; n < dims.total(); ++n)
+    result.push_back(*published::version_read(by, dims, stage, n));
+  return result;
+}
+
+std::vector<std::pair<schedule, rule>> catalog_with_rules() {
+  return {{naive(), {.name = "naive"}},
+          {gpipe(), {.name = "gpipe"}},
+          {one_f_one_b(), {.name = "1f1b"}},
+          {chimera(), {.name = "chimera"}},
+          {two_bw(), {.name = "2bw"}},
+          {pipedream(), {.name = "pipedream"}},
+          {pipedream(1, true), {.name = "pipedream", .vertical_sync = true}},
+          {pipedream(3), {.name = "pipedream", .update_every = 3}},
+          {pipedream(2, true),
+           {.name = "pipedream", .update_every = 2, .vertical_sync = true}}};
+}
+
+/// Two stages, F=1 B=1, two in flight, an update of two gradients: as the picture of
+/// schedules/ampnet.cpp.
+std::vector<std::vector<recorded_action>> recorded() {
+  const auto f = op::forward, b = op::backward, u = op::update;
+  return {{{f, 0, 0, 1},
+           {f, 1, 1, 2},
+           {b, 0, 3, 4},
+           {f, 2, 4, 5},
+           {b, 1, 5, 6},
+           {u, 1, 6, 6, 2},
+           {f, 3, 6, 7},
+           {b, 2, 7, 8},
+           {b, 3, 9, 10},
+           {u, 3, 10, 10, 2}},
+          {{f, 0, 1, 2},
+           {b, 0, 2, 3},
+           {f, 1, 3, 4},
+           {b, 1, 4, 5},
+           {u, 1, 5, 5, 2},
+           {f, 2, 5, 6},
+           {b, 2, 6, 7},
+           {f, 3, 7, 8},
+           {b, 3, 8, 9},
+           {u, 3, 9, 9, 2}}};
+}
+
+const rule two_keys{.name = "ampnet", .max_active_keys = 2, .min_update_frequency = 2};
+
+std::string breach(const std::vector<std::vector<recorded_action>>& stages,
+                   bool exact = true, const rule& by = two_keys) {
+  published::recorded_times times;
+  if (exact)
+    times.latency = [](op, int, int) { return std::int64_t{0}; };
+  return published::first_breach_of_ampnet(by, {2, 4, 1}, stages, times);
+}
+
+} // namespace
+
+TEST_CASE("published versions and staleness are the papers'", "[published]") {
+  const rule stash{.name = "pipedream"};
+  const rule sync{.name = "pipedream", .vertical_sync = true};
+  const rule two{.name = "2bw"};
+  const shape four{4, 8, 4};
+  using published::max_staleness;
+  using published::versions_kept;
+  CHECK(of_stages(versions_kept, stash, four) == std::vector{4, 3, 2, 1});
+  CHECK(of_stages(max_staleness, stash, four) == std::vector{3, 2, 1, 0});
+  CHECK(of_stages(versions_kept, stash, {8, 8, 4})
+        == std::vector{8, 7, 6, 5, 4, 3, 2, 1});
+  CHECK(of_stages(versions_kept, sync, four) == std::vector{4, 4, 4, 4});
+  CHECK(of_stages(max_staleness, sync, four) == std::vector{3, 3, 3, 3});
+  CHECK(of_stages(versions_kept, two, four) == std::vector{2, 2, 2, 2});
+  CHECK(of_stages(max_staleness, two, four) == std::vector{1, 1, 1, 1});
+  // Accumulated: 1 + ceil((S-1-s) / K).
+  CHECK(of_stages(versions_kept, {.name = "pipedream", .update_every = 2}, four)
+        == std::vector{3, 2, 2, 1});
+  CHECK(of_stages(versions_kept, {.name = "pipedream", .update_every = 3}, four)
+        == std::vector{2, 2, 2, 1});
+  CHECK(of_stages(max_staleness,
+                  {.name = "ampnet", .max_active_keys = 5, .min_update_frequency = 2},
+                  four)
+        == std::vector{2, 2, 2, 2});
+}
+
+TEST_CASE("published microbatches read the papers' versions", "[published]") {
+  const shape dims{3, 3, 3};
+  CHECK(reads({.name = "pipedream"}, dims, 0)
+        == std::vector{0, 0, 0, 1, 2, 3, 4, 5, 6});
+  CHECK(reads({.name = "pipedream"}, dims, 2)
+        == std::vector{0, 1, 2, 3, 4, 5, 6, 7, 8});
+  CHECK(reads({.name = "pipedream", .vertical_sync = true}, dims, 2)
+        == std::vector{0, 0, 0, 1, 2, 3, 4, 5, 6});
+  CHECK(reads({.name = "pipedream", .update_every = 2}, dims, 1)
+        == std::vector{0, 0, 0, 1, 1, 2, 2, 3, 3});
+  CHECK(reads({.name = "2bw"}, dims, 2) == std::vector{0, 0, 0, 0, 0, 0, 1, 1, 1});
+  for (const char* flush : {"naive", "gpipe", "1f1b"})
+    CHECK(reads({.name = flush}, dims, 1) == std::vector{0, 0, 0, 1, 1, 1, 2, 2, 2});
+  CHECK_FALSE(published::version_read({.name = "ampnet"}, dims, 0, 5));
+}
+
+TEST_CASE("published activations are the papers'", "[published]") {
+  using published::activations_held;
+  CHECK(of_stages(activations_held, {.name = "gpipe"}, {4, 8})
+        == std::vector{8, 8, 8, 8});
+  CHECK(of_stages(activations_held, {.name = "1f1b"}, {4, 8})
+        == std::vector{4, 3, 2, 1});
+  CHECK(of_stages(activations_held, {.name = "1f1b"}, {4, 2, 9})
+        == std::vector{2, 2, 2, 1});
+  CHECK(of_stages(activations_held, {.name = "2bw"}, {4, 2, 9})
+        == std::vector{4, 3, 2, 1});
+  CHECK(of_stages(activations_held, {.name = "chimera"}, {4, 4})
+        == std::vector{3, 4, 4, 3});
+  CHECK(of_stages(activations_held, {.name = "chimera"}, {8, 16})
+        == std::vector{5, 6, 7, 8, 8, 7, 6, 5});
+}
+
+TEST_CASE("published times are the papers'", "[published]") {
+  using published::batch_time;
+  using published::time_of_batch;
+  CHECK(time_of_batch({.name = "gpipe"}, {4, 8}, 1, 2) == batch_time{33, 9});
+  CHECK(time_of_batch({.name = "1f1b"}, {8, 16}, 1, 2) == batch_time{69, 21});
+  CHECK(time_of_batch({.name = "naive"}, {4, 1}, 1, 2) == batch_time{12, 9});
+  const rule both{.name = "chimera"};
+  CHECK(time_of_batch(both, {4, 4}, 1, 1) == batch_time{10, 2});
+  CHECK(time_of_batch(both, {4, 8}, 1, 1) == batch_time{18, 2});
+  CHECK(time_of_batch(both, {8, 8}, 1, 1) == batch_time{22, 6});
+  CHECK(time_of_batch(both, {4, 4}, 1, 2) == batch_time{16, 4});
+  CHECK(time_of_batch(both, {8, 8}, 1, 2) == batch_time{36, 12});
+  CHECK(time_of_batch(both, {8, 16}, 1, 2) == batch_time{66, 18});
+  CHECK(time_of_batch(both, {16, 16}, 1, 2) == batch_time{76, 28});
+  CHECK_FALSE(time_of_batch(both, {4, 6}, 1, 2));
+  CHECK_FALSE(time_of_batch({.name = "pipedream"}, {4, 8}, 1, 2));
+}
+
+TEST_CASE("the catalog reads the published versions and runs in the published order",
+          "[published]") {
+  for (const auto& [sch, by] : catalog_with_rules())
+    for (const int stages : {1, 2, 3, 4, 6, 8})
+      for (const int microbatches : {1, 2, 4, 5, 8, 12, 20}) {
+        const shape dims{stages, microbatches, 3};
+        if (!refusal(sch, dims).empty())
+          continue;
+        INFO(sch.name << " " << stages << "x" << microbatches);
+        for (int s = 0; s < stages; ++s)
+          for (int n = 0; n < dims.total(); ++n)
+            CHECK(version_read(sch, dims, s, n)
+                  == published::version_read(by, dims, s, n));
+        for (int rank = 0; rank < stages; ++rank) {
+          std::int64_t last = -1;
+          int held = 0, most = 0;
+          for (const auto& a : generate(sch, dims, rank)) {
+            held += (a.what == op::forward) - (a.what == op::backward);
+            most = std::max(most, held);
+            if (a.what == op::update)
+              continue;
+            const auto slot = *published::slot(by, dims, a.what, a.stage, a.microbatch);
+            CHECK(slot > last);
+            last = slot;
+          }
+          CHECK(most == published::activations_held(by, dims, rank));
+          const auto bounds = bounds_of(sch, dims, rank);
+          const auto hosted = hosted_by(sch.where, dims, rank);
+          for (std::size_t i = 0; i < bounds.size(); ++i) {
+            const int kept = published::versions_kept(by, dims, hosted[i].stage);
+            CHECK((published::is_steady(by, dims) ? bounds[i].versions == kept
+                                                  : bounds[i].versions <= kept));
+          }
+        }
+      }
+}
+
+TEST_CASE("a rule is found by what a user typed", "[published]") {
+  CHECK(published::find("pipedream", {}) == rule{.name = "pipedream"});
+  CHECK(published::find("pipedream",
+                        {{"update_every", "3"}, {"vertical_sync", "on"}, {"lr", "1"}})
+        == rule{.name = "pipedream", .update_every = 3, .vertical_sync = true});
+  CHECK(published::find("pipedream", {{"vertical_sync", "off"}})
+        == rule{.name = "pipedream"});
+  CHECK(
+    published::find("ampnet", {{"max_active_keys", "7"}, {"min_update_frequency", "2"}})
+    == rule{.name = "ampnet", .max_active_keys = 7, .min_update_frequency = 2});
+  CHECK_FALSE(published::find("mine", {}));
+  // What the catalog makes of it is the same, also of nothing.
+  for (const auto& entry : catalog()) {
+    const std::string name{entry.name};
+    if (!published::find(name, {})) // no paper's
+      continue;
+    const auto made = *rule_of(*find_schedule(name)), said = *published::find(name, {});
+    CHECK(made.vertical_sync == said.vertical_sync);
+    CHECK(made.max_active_keys == said.max_active_keys);
+    CHECK(
+      (published::flushes(said) || name == "2bw"
+       || published::minibatch(made, {2, 4}) == published::minibatch(said, {2, 4})));
+  }
+}
+
+TEST_CASE("ampnet's rule takes the record that follows it", "[published]") {
+  CHECK(breach(recorded()).empty());
+  CHECK(breach(recorded(), false).empty());
+}
+
+TEST_CASE("ampnet's rule refuses every other choice", "[published]") {
+  auto stages = recorded();
+  auto &first = stages[0], &last = stages[1];
+  SECTION("a forward before a backward that had arrived") {
+    const auto f = op::forward, b = op::backward, u = op::update;
+    first = {{f, 0, 0, 1},    {f, 1, 1, 2},     {b, 0, 4, 5}, {b, 1, 5, 6},
+             {u, 1, 6, 6, 2}, {f, 2, 6, 7},     {f, 3, 7, 8}, {b, 2, 9, 10},
+             {b, 3, 11, 12},  {u, 3, 12, 12, 2}};
+    last = {{f, 0, 1, 2},    {f, 1, 2, 3},     {b, 0, 3, 4}, {b, 1, 4, 5},
+            {u, 1, 5, 5, 2}, {f, 2, 7, 8},     {b, 2, 8, 9}, {f, 3, 9, 10},
+            {b, 3, 10, 11},  {u, 3, 11, 11, 2}};
+    CHECK_THAT(breach(stages),
+               ContainsSubstring("stage 1: F1 began at 2 ns; by the rule it was B0"));
+    CHECK_THAT(breach(stages, false),
+               ContainsSubstring("F1 came before B0, which had arrived"));
+  }
+  SECTION("a later microbatch before an earlier one") {
+    std::swap(first[0].microbatch, first[1].microbatch);
+    CHECK_THAT(breach(stages), ContainsSubstring("stage 0: F1 began at 0 ns"));
+    CHECK_THAT(breach(stages, false), ContainsSubstring("F1 came before F0"));
+  }
+  SECTION("an action that begins later than it could") {
+    ++first[7].start;
+    CHECK_THAT(breach(stages), ContainsSubstring("B2 began at 8 ns"));
+    CHECK(breach(stages, false).empty()); // nobody knows when something arrived
+  }
+  SECTION("an action before its input") {
+    first[2] = {op::backward, 0, 2, 4};
+    CHECK_THAT(breach(stages), ContainsSubstring("B0 began at 2 ns"));
+    CHECK_THAT(breach(stages, false), ContainsSubstring("before its input had ended"));
+  }
+  SECTION("more in flight than there are keys") {
+    const auto& exact = GENERATE(true, false);
+    CHECK_THAT(
+      breach(stages, exact,
+             {.name = "ampnet", .max_active_keys = 1, .min_update_frequency = 2}),
+      ContainsSubstring("F1 began with 1 microbatches in flight"));
+    CHECK_THAT(
+      breach(stages, true,
+             {.name = "ampnet", .max_active_keys = 3, .min_update_frequency = 2}),
+      ContainsSubstring("by the rule it was F2 at 2 ns"));
+  }
+  SECTION("an update too early, too late, or of other gradients") {
+    const auto& exact = GENERATE(true, false);
+    const auto of = [&](int k) {
+      return breach(
+        stages, exact,
+        {.name = "ampnet", .max_active_keys = 2, .min_update_frequency = k});
+    };
+    CHECK_THAT(of(1), ContainsSubstring("F2 began while 1 gradients waited"));
+    CHECK_THAT(of(3), ContainsSubstring("an update of 2 gradients"));
+    first[5].gradients = 3;
+    CHECK_THAT(of(2), ContainsSubstring("covers 3 gradients, of 2"));
+  }
+  SECTION("an update that begins late") {
+    first[9].start = first[9].end = 11;
+    CHECK_THAT(breach(stages), ContainsSubstring("an update began at 11 ns"));
+    CHECK(breach(stages, false).empty());
+  }
+  SECTION("what is left out") {
+    const auto& exact = GENERATE(true, false);
+    auto row = first;
+    first.erase(first.begin() + 9);
+    CHECK_THAT(breach(stages, exact), ContainsSubstring("gradients of 2 microbatches"));
+    first = row;
+    first.erase(first.begin() + 5);
+    CHECK_THAT(breach(stages, exact), ContainsSubstring("F3 began while 2 gradients"));
+    first = row;
+    first.resize(7);
+    CHECK_THAT(breach(stages, exact), ContainsSubstring("2 backwards missing"));
+  }
+}

@@ -1,0 +1,136 @@
+// What verify adds to the proofs: the rule that was called for, and a second run.
+
+#include "experiments/support/verification.hpp"
+
+#include "experiments/support/verified_catalog.hpp"
+#include "schedules/catalog.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+run_request tiny_request(const std::string& schedule, const std::string& mesh) {
+  options o;
+  o.layers = 4;
+  o.width = 8;
+  o.heads = 2;
+  o.length = 4;
+  o.words = 7;
+  o.batch = 8;
+  o.microbatches = 4;
+  o.steps = 3;
+  o.mesh = mesh;
+  o.schedules = {schedule};
+  o.clock = "virtual";
+  const auto shared = set_up_training(o);
+  REQUIRE(shared);
+  return shared->runs.front();
+}
+
+/// Data whose labels change after so many samples have been read.
+class fickle_data : public data_set {
+public:
+  explicit fickle_data(std::shared_ptr<const data_set> good) : good_(std::move(good)) {
+    // nop
+  }
+
+  void training(std::int64_t index, const sample_view& to) const override {
+    good_->training(index, to);
+    if (read_++ >= until)
+      to.labels[0] = (to.labels[0] + 1) % 7;
+  }
+
+  std::int64_t evaluation_size() const override { return 0; }
+  void evaluation(std::int64_t, const sample_view&) const override {}
+  std::string description() const override { return "fickle"; }
+
+  std::int64_t until = 1'000'000;
+  std::int64_t read() const { return read_; }
+
+private:
+  std::shared_ptr<const data_set> good_;
+  mutable std::atomic<std::int64_t> read_ = 0;
+};
+
+} // namespace
+
+TEST_CASE("a run is proved by the rule that was called for, not by what ran",
+          "[verification]") {
+  auto request = tiny_request("pipedream:vertical_sync=on", "pipe=4");
+  CHECK(verify(request).holds());
+  request.plan.sch = pipedream(1, false);
+  const auto all = verify(request);
+  CHECK_FALSE(all.holds());
+  const auto wrong = std::ranges::find_if(all.proofs, &proof::fails);
+  REQUIRE(wrong != all.proofs.end());
+  CHECK(wrong->name == "formula");
+  CHECK_THAT(wrong->detail, ContainsSubstring("by the formula"));
+}
+
+TEST_CASE("a second run of other bits is refused", "[verification]") {
+  auto request = tiny_request("1f1b", "pipe=2,tensor=2");
+  auto& work = *request.plan.work;
+  const auto good = work.data;
+  const auto steady = std::make_shared<fickle_data>(good);
+  work.data = steady;
+  CHECK(verify(request).holds());
+  const auto fickle = std::make_shared<fickle_data>(good);
+  const auto shards = request.plan.tensor; // each reads all samples of a run
+  fickle->until = steady->read() - shards * work.batch * request.plan.dims.steps;
+  work.data = fickle;
+  const auto all = verify(request);
+  REQUIRE(std::ranges::count_if(all.proofs, &proof::fails) == 1);
+  CHECK(all.proofs.back().name == "again");
+  CHECK_THAT(all.proofs.back().detail, ContainsSubstring("loss of minibatch 0 is"));
+}
+
+TEST_CASE("a run that fails does not hold", "[verification]") {
+  auto request = tiny_request("1f1b", "pipe=2");
+  request.plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30};
+  const auto all = verify(request);
+  CHECK(all.how == ending::failed);
+  CHECK_FALSE(all.holds());
+}
+
+TEST_CASE("--all has every schedule learn in every way that it can", "[verification]") {
+  std::set<std::string> seen;
+  const auto all = verified_catalog({});
+  for (const auto& o : all) {
+    const auto shared = set_up_training(o);
+    INFO((shared ? "" : shared.error()));
+    REQUIRE(shared);
+    for (const auto& request : shared->runs) {
+      const auto& how = request.plan.work->optimizer;
+      const auto& name = request.plan.sch.name;
+      const auto note = [&](bool has, const std::string& what) {
+        if (has)
+          seen.insert(name + " " + what);
+      };
+      note(how.kind == optimizer_kind::adamw, "adamw");
+      note(how.momentum > 0, "momentum");
+      note(how.weight_decay > 0, "decay");
+      note(how.decay_only_matrices, "matrices");
+      note(how.schedule.cosine && how.schedule.floor > 0, "cosine");
+      note(how.schedule.warmup > 0, "warmup");
+      note(how.clip > 0 && how.scope == clip_scope::stage, "clip=stage");
+      note(how.clip > 0 && how.scope == clip_scope::network, "clip");
+    }
+  }
+  for (const auto& entry : catalog()) {
+    const std::string name{entry.name};
+    if (!published::find(name, {})) // a user's own: --all has it at fewer sizes
+      continue;
+    for (const char* what :
+         {"adamw", "momentum", "decay", "matrices", "cosine", "warmup", "clip=stage"})
+      CHECK(seen.contains(name + " " + what));
+    CHECK((seen.contains(name + " clip") || name == "pipedream" || name == "ampnet"));
+  }
+}

@@ -1,0 +1,97 @@
+#include "models/gradient_buckets.hpp"
+
+#include "models/network.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+
+using namespace troupe;
+
+namespace {
+
+const model_options options{"moe", 2, 8, 2, 4, 11, {.count = 3}};
+const network<float> whole = *make_network<float>(options);
+const network<float> bare = make_without_experts<float>(options);
+
+/// Whether a value stands in a parameter, not in the room between two.
+bool is_value(const layer<float>& of, std::int64_t i) {
+  for (const auto& p : of.parameters())
+    if (i >= p.offset && i < p.offset + p.values())
+      return true;
+  return false;
+}
+
+/// The layer with experts, and what it is made up of.
+std::size_t layer_with_experts() {
+  return whole.experts.front().of_layer;
+}
+
+layer_list<float> parts() {
+  layer_list<float> result{bare.layers[layer_with_experts()]};
+  for (const auto& expert : whole.experts)
+    result.push_back(expert.what);
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("a layer with experts is summed bucket by bucket, each from its own start",
+          "[gradient_buckets]") {
+  const auto layer = whole.layers[layer_with_experts()];
+  const gradient_buckets buckets{{layer}, {parts()}};
+  std::vector<float> a(static_cast<std::size_t>(layer->bucket()), 1), b(a.size(), 2);
+  std::vector<std::int64_t> sizes;
+  // Doubles the first value of each bucket, to see where one begins.
+  buckets.sum(0, {a.data(), b.data()},
+              [&](const std::vector<float*>& arrays, std::int64_t n) {
+                sizes.push_back(n);
+                for (std::int64_t i = 0; i < n; ++i)
+                  arrays[0][i] += arrays[1][i];
+                arrays[0][0] *= 2;
+              });
+  std::vector<std::int64_t> expected;
+  std::vector<std::int64_t> begins;
+  for (const auto& part : parts()) {
+    expected.push_back(part->bucket());
+    begins.push_back(layer->parameter_called(part->parameters().front().name).offset);
+  }
+  CHECK(sizes == expected);
+  for (std::int64_t i = 0; i < layer->bucket(); ++i)
+    if (is_value(*layer, i))
+      CHECK(a[static_cast<std::size_t>(i)]
+            == (std::ranges::find(begins, i) != begins.end() ? 6 : 3));
+}
+
+TEST_CASE("norms go share by share of every bucket", "[gradient_buckets]") {
+  const auto layer = whole.layers[layer_with_experts()];
+  const gradient_buckets apart{{layer}, {parts()}}, together{{layer}, {{layer}}};
+  std::vector<float> values(static_cast<std::size_t>(layer->bucket()));
+  double sum = 0;
+  for (std::int64_t i = 0; i < layer->bucket(); ++i)
+    if (is_value(*layer, i)) {
+      values[static_cast<std::size_t>(i)] = static_cast<float>(i % 5);
+      sum += static_cast<double>(i % 5) * static_cast<double>(i % 5);
+    }
+  const auto total = [&](const std::vector<double>& squares) {
+    double result = 0;
+    for (const double s : squares)
+      result += s;
+    return result;
+  };
+  CHECK(total(apart.squares({values.data()}, 1)) == sum);
+  CHECK(total(apart.squares({values.data()}, 3)) == sum);
+  CHECK(total(together.squares({values.data()}, 3)) == sum);
+  // The first value of the first expert is in the first share of its own bucket, and in
+  // a later one of the layer's.
+  std::ranges::fill(values, 0.0F);
+  const auto first =
+    layer->parameter_called(whole.experts.front().what->parameters().front().name)
+      .offset;
+  values[static_cast<std::size_t>(first)] = 1;
+  const auto place = [&](const std::vector<double>& squares) {
+    return std::ranges::find(squares, 1.0) - squares.begin();
+  };
+  CHECK(place(apart.squares({values.data()}, 3))
+        < place(together.squares({values.data()}, 3)));
+}
