@@ -160,13 +160,11 @@ private:
   void serve_snapshots(caf::actor_system& system);
   void evaluate(const notice_board::snapshot& parts);
   bool rest(caf::actor_system& system);
+  void stop_if_interrupted();
   void settle(caf::actor_system& system);
   std::vector<mail::collected> collect(caf::actor_system& system);
   void dismiss(caf::actor_system& system);
   void report_now_and_then();
-  bool interrupted() const {
-    return plan_->interrupted != nullptr && plan_->interrupted->load();
-  }
   run_result result_so_far();
 
   std::shared_ptr<const run_plan> plan_;
@@ -185,6 +183,7 @@ private:
   std::map<std::pair<std::size_t, int>, std::size_t> expert_at_; // by host and number
   std::int64_t allocations_at_start_ = 0;
   int evaluated_ = 0;
+  bool stopping_ = false;
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 
   // These may hold buffers, so they go before the pools do.
@@ -447,11 +446,25 @@ bool company::rest(caf::actor_system& system) {
   }
 }
 
+/// Makes a run that is interrupted end as if it were to end at an update that is near:
+/// all stages go on until they have made it.
+void company::stop_if_interrupted() {
+  const bool interrupted = plan_->interrupted != nullptr && plan_->interrupted->load();
+  if (interrupted && !std::exchange(stopping_, true))
+    post(meter_, coordinator_, mail::stop{});
+}
+
 // The clock of virtual time stands still by itself.
 void company::serve_snapshots(caf::actor_system& system) {
   auto parts = board_->take_snapshot();
   if (!parts)
     return;
+  if (stopping_) { // nobody asks for it any more, but ranks wait for copies
+    for (; parts; parts = board_->take_snapshot())
+      ++evaluated_;
+    post(meter_, coordinator_, mail::proceed{evaluated_});
+    return;
+  }
   ++activity_.running; // a pause is no stall
   if (!real() || rest(system)) {
     wall_clock_.pause();
@@ -466,7 +479,8 @@ void company::serve_snapshots(caf::actor_system& system) {
 void company::wait_in_real_time(caf::actor_system& system) {
   const watcher watch{activity_, plan_->stall_timeout, *board_,
                       [this] { post(meter_, coordinator_, mail::explain{}); }};
-  while (!board_->finished() && !board_->failure() && !interrupted()) {
+  while (!board_->finished() && !board_->failure()) {
+    stop_if_interrupted();
     board_->wait(20ms);
     serve_snapshots(system);
     report_now_and_then();
@@ -476,6 +490,7 @@ void company::wait_in_real_time(caf::actor_system& system) {
 void company::wait_in_virtual_time(caf::actor_system& system) {
   auto& mailboxes = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
   for (;;) {
+    stop_if_interrupted();
     mailboxes.run();
     if (board_->take_news()) {
       if (board_->failure())
@@ -483,7 +498,7 @@ void company::wait_in_virtual_time(caf::actor_system& system) {
       serve_snapshots(system);
     }
     report_now_and_then();
-    if (interrupted() || board_->finished())
+    if (board_->finished())
       return;
     if (virtual_clock_.step())
       continue;
@@ -570,7 +585,6 @@ run_result company::run() {
   std::vector<mail::collected> last;
   double seconds = 0;
   std::optional<std::string> failure;
-  bool finished = false;
   {
     caf::actor_system system{config};
     wall_clock_.restart();
@@ -584,25 +598,25 @@ run_result company::run() {
     else
       wait_in_virtual_time(system);
     seconds = static_cast<double>(wall_clock_.now()) * 1e-9;
-    finished = board_->finished();
-    if (finished)
+    if (board_->finished())
       serve_snapshots(system);
-    else if (!board_->failure())
-      rest(system); // interrupted
     if (plan_->keep_weights && !board_->failure())
       last = collect(system);
     failure = board_->failure();
     dismiss(system);
   } // all actors have ended
   auto result = result_so_far();
+  if (auto torn = count_updates(*plan_, last, result); !failure && !torn.empty())
+    failure = torn;
   optimizers_.clear(); // nothing needs their memory any more
-  keep_weights(*plan_, std::move(last), shared_, result);
+  if (!failure)
+    keep_weights(*plan_, std::move(last), shared_, result);
   result.seconds = seconds;
   if (failure)
     result.failure = *failure;
-  result.how = failure    ? ending::failed
-               : finished ? ending::finished
-                          : ending::interrupted;
+  result.how = failure     ? ending::failed
+               : stopping_ ? ending::interrupted
+                           : ending::finished;
   return result;
 }
 

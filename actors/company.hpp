@@ -32,7 +32,9 @@ struct run_result {
   std::vector<std::array<std::int64_t, memory_uses>> peak_parts; ///< Of each use alone.
   std::vector<std::int64_t> reserved_bytes;                      ///< A rank; likewise.
 
-  // If the plan keeps weights: buckets of all layers.
+  // If the plan keeps weights: what made them, and buckets of all layers.
+  std::vector<std::int64_t> updates; ///< A stage: over data replicas with some alone.
+  std::int64_t updated_samples = 0;  ///< That those of a stage cover.
   std::vector<std::vector<float>> parameters;
   std::vector<std::vector<float>> gradients; ///< Summed last, over replicas.
   std::string odd_stage; ///< One whose replica 0 ended with other parameters.

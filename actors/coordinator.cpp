@@ -64,6 +64,23 @@ void gather(self_pointer self, const mail::collected& part) {
     state.board->post_collected(std::exchange(state.collected, {}));
 }
 
+/// Makes those who update together end after the first update that none of them has
+/// passed.
+void gather(self_pointer self, const mail::begun& part) {
+  auto& state = self->state;
+  state.begun.push_back(part);
+  if (static_cast<int>(state.begun.size()) < ranks(self))
+    return;
+  const auto& plan = *state.shared.plan;
+  std::map<int, int> most; // by group
+  for (const auto& b : state.begun)
+    most[plan.stops_with(b.rank)] = std::max(most[plan.stops_with(b.rank)], b.count);
+  for (const auto& b : std::exchange(state.begun, {}))
+    tell(self, *state.shared.meter,
+         state.peers.schedulers[static_cast<std::size_t>(b.rank)],
+         mail::stop_after{most[plan.stops_with(b.rank)]});
+}
+
 void gather(self_pointer self, const mail::waiting_for& answer) {
   auto& state = self->state;
   state.explanations.push_back(answer);
@@ -126,6 +143,11 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
          [self](const mail::proceed& p) {
            send_to_all(self, self->state.peers.schedulers, p);
          }),
+    hear(self, meter,
+         [self](const mail::stop& s) {
+           send_to_all(self, self->state.peers.schedulers, s);
+         }),
+    hear(self, meter, [self](const mail::begun& b) { gather(self, b); }),
     hear(self, meter,
          [self](const mail::collect& c) {
            send_to_all(self, self->state.peers.stages, c);

@@ -231,6 +231,22 @@ struct proceed {
   int evaluated;
 };
 
+/// Coordinator to scheduler: begin no further update, and say how far you are. A local
+/// rule lets no further microbatch in.
+struct stop {};
+
+/// Scheduler to coordinator: updates that have begun, of its stage with most; under a
+/// local rule the first stage's microbatches.
+struct begun {
+  int rank;
+  int count;
+};
+
+/// Coordinator to scheduler: end after so many of them.
+struct stop_after {
+  int count;
+};
+
 /// Virtual clock to scheduler: all messages of this instant have been heard.
 struct decide {};
 
@@ -247,6 +263,8 @@ struct collect {};
 /// Stage to coordinator: its newest parameters, and the gradients it summed last.
 struct collected {
   position where;
+  std::int64_t updates; ///< That made the parameters.
+  std::int64_t samples; ///< That those cover.
   std::vector<buffer> parameters;
   std::vector<buffer> gradients;
 };
@@ -274,7 +292,8 @@ using scheduler_actor =
                    caf::reacts_to<mail::paused>, caf::reacts_to<mail::decide>,
                    caf::reacts_to<mail::expert_arrived>,
                    caf::reacts_to<mail::expert_done>, caf::reacts_to<mail::hold>,
-                   caf::reacts_to<mail::proceed>, caf::reacts_to<mail::explain>,
+                   caf::reacts_to<mail::proceed>, caf::reacts_to<mail::stop>,
+                   caf::reacts_to<mail::stop_after>, caf::reacts_to<mail::explain>,
                    caf::reacts_to<struct scheduler_peers>>;
 
 using stage_actor = caf::typed_actor<
@@ -313,7 +332,8 @@ using coordinator_actor =
                    caf::reacts_to<mail::snapshot>, caf::reacts_to<mail::collected>,
                    caf::reacts_to<mail::waiting_for>,
                    caf::reacts_to<struct coordinator_peers>, caf::reacts_to<mail::hold>,
-                   caf::reacts_to<mail::proceed>, caf::reacts_to<mail::collect>,
+                   caf::reacts_to<mail::proceed>, caf::reacts_to<mail::stop>,
+                   caf::reacts_to<mail::begun>, caf::reacts_to<mail::collect>,
                    caf::reacts_to<mail::explain>>;
 
 // -- wiring: whom an actor may send to
@@ -410,6 +430,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::finished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::hold)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::proceed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::stop)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::begun)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::stop_after)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::decide)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::snapshot)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::collect)

@@ -114,7 +114,9 @@ struct run_plan {
   /// Called now and then, on the thread that waits for the run.
   std::function<void(const progress&)> report;
 
-  /// Set from outside to end the run after the actions at hand. May be null.
+  /// Set from outside to end the run early: where stages update together, all do after
+  /// the first update that none of them has passed; else when all microbatches that
+  /// have come in have been through. May be null.
   const std::atomic<bool>* interrupted = nullptr;
 
   /// Pipelines in all: data replicas, in each direction of the schedule.
@@ -227,6 +229,11 @@ struct run_plan {
   int pipe_rank(int rank) const { return rank / tensor % dims.stages; }
 
   int rank_of(position p) const;
+
+  /// The ranks that end after the same update when a run is interrupted have the same
+  /// number here: all, or those of one data replica where replicas need not wait for
+  /// one another.
+  int stops_with(int rank) const;
 
   /// What a rank hosts, by stage.
   std::vector<position> hosted_by(int rank) const;

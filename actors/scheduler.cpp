@@ -60,10 +60,13 @@ std::optional<int> scheduler_core::grant_expert() {
 std::optional<action> scheduler_core::grant() {
   if (held_ || running_ >= depth_)
     return {};
-  if (paused_ && !waiting_.take(*paused_))
-    return {};
-  auto next = paused_ ? std::exchange(paused_, {})
-                      : order_->next(waiting_, ahead_of_evaluations());
+  std::optional<action> next;
+  if (!paused_)
+    next = order_->next(waiting_, ahead_of_evaluations());
+  else if (waiting_.take(*paused_))
+    next = std::exchange(paused_, {});
+  else if (next = waiting_.lowest(op::update); next) // that may be what others wait for
+    waiting_.take(*next);
   if (next)
     ++running_;
   return next;
@@ -226,6 +229,15 @@ scheduler_actor::behavior_type scheduler(self_pointer self, props shared, int ra
     hear(self, meter,
          [self](const mail::proceed& p) {
            self->state.core->hear(p);
+           consider(self);
+         }),
+    hear(self, meter,
+         [self](const mail::stop&) {
+           send(self, self->state.peers.coordinator, self->state.core->freeze());
+         }),
+    hear(self, meter,
+         [self](const mail::stop_after& s) {
+           self->state.core->hear(s);
            consider(self);
          }),
     hear(self, meter,

@@ -37,13 +37,19 @@ public:
   std::optional<action> grant();
 
   void hold() { held_ = true; }
+
+  /// Begins no further update (a local rule: takes no further microbatch), and says how
+  /// many it has begun.
+  mail::begun freeze() { return {rank_, order_->freeze()}; }
+  void hear(const mail::stop_after& s) { order_->stop_after(s.count); }
+
   void hear(const mail::proceed& p);
 
   /// Whether it is held and nothing runs.
   bool at_rest() const { return held_ && running_ == 0; }
 
   /// Whether the rank has done all it had to do.
-  bool finished() { return order_->finished(); }
+  bool finished() { return running_ == 0 && order_->finished(); }
 
   /// What it waits for, in words.
   mail::waiting_for explain();

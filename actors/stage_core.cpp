@@ -361,7 +361,7 @@ mail::update_request stage_core::begin_update(const action& a) {
   facts_ = books_.begin_update();
   update_ = a;
   sums_begun_ = 0;
-  samples_summed_ = 0;
+  samples_updated_ += std::exchange(samples_summed_, 0);
   if (experts_)
     experts_->begin_update();
   if (tensors_) {
@@ -404,11 +404,12 @@ std::optional<mail::snapshot> stage_core::take_snapshot() {
 }
 
 mail::collected stage_core::collect() const {
-  mail::collected result{where_, {}, {}};
+  if (update_)
+    throw std::logic_error("its update " + std::to_string(books_.newest())
+                           + " was not made");
+  mail::collected result{where_, books_.newest(), samples_updated_, {}, {}};
   if (tensors_) {
-    // An update that has begun and was not made has only room for the next version.
-    const bool unmade = update_ && !facts_.in_place;
-    result.parameters = tensors_->parameters(unmade ? facts_.from : books_.newest());
+    result.parameters = tensors_->parameters(books_.newest());
     result.gradients = tensors_->gradients();
   }
   return result;

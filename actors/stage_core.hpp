@@ -149,6 +149,7 @@ private:
   std::optional<under_way> under_way_;
   int sums_begun_ = 0; // backwards begun since the last update
   std::int64_t samples_summed_ = 0;
+  std::int64_t samples_updated_ = 0; // in all updates
   int backwards_ended_ = 0;
   std::optional<action> update_;
   update_facts facts_;

@@ -128,24 +128,6 @@ TEST_CASE("a run that is interrupted keeps what it has", "[interruption]") {
   CHECK(result.sums.makespan > 0);
 }
 
-TEST_CASE("an update that has begun and was not made leaves the version before it",
-          "[interruption]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
-  for (std::int64_t sample = 8; sample < 72; ++sample) {
-    auto plan = tiny::training_of(two_bw(), {4, 4, 100'000}, clock, tiny::gpt(4));
-    plan.work->optimizer.clip = 1; // so that updates of all stages wait for one another
-    std::atomic<bool> interrupted = false;
-    plan.interrupted = &interrupted;
-    plan.keep_weights = true;
-    plan.work->data = std::make_shared<tiny::brittle_data>(plan.work->data, sample,
-                                                           [&] { interrupted = true; });
-    const auto result = perform(plan);
-    REQUIRE(result.how == ending::interrupted);
-    for (const auto& bucket : result.parameters)
-      CHECK(std::ranges::any_of(bucket, [](float x) { return x != 0; }));
-  }
-}
-
 TEST_CASE("plans that cannot be are refused with what can", "[refusal]") {
   const auto refused = [](const run_plan& plan) { return refusal(plan); };
   auto plan = tiny::training_of(gpipe(), {2, 4, 1}, clock_kind::real);
