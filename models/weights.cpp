@@ -88,12 +88,13 @@ tl::expected<weight_source, std::string> weights_from(const std::filesystem::pat
 }
 
 std::string save_weights(const std::filesystem::path& path, const network<float>& whole,
-                         const std::vector<const float*>& buckets) {
+                         const std::vector<const float*>& buckets,
+                         const file_metadata& metadata) {
   std::vector<tensor_to_store> tensors;
   for (std::size_t layer = 0; layer < whole.layers.size(); ++layer)
     for (const auto& p : whole.layers[layer]->parameters())
       tensors.push_back({p.name, p.dims, buckets[layer] + p.offset});
-  return write_safetensors(path, tensors);
+  return write_safetensors(path, tensors, metadata);
 }
 
 } // namespace troupe

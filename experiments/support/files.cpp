@@ -27,6 +27,18 @@ std::string name_of(const run_request& request) {
   return name;
 }
 
+/// What made the weights: one update of all stages, or the updates of each.
+file_metadata metadata_of(const run_result& result) {
+  std::string all;
+  for (const auto updates : result.updates)
+    all += (all.empty() ? "" : ",") + std::to_string(updates);
+  const bool one = std::ranges::count(result.updates, result.updates.front())
+                   == std::ssize(result.updates);
+  return {one ? std::pair{"update", std::to_string(result.updates.front())}
+              : std::pair{"updates", all},
+          {"samples", std::to_string(result.updated_samples)}};
+}
+
 /// A try that leaves nothing behind.
 std::string try_file(const path& file) {
   const bool can = std::ofstream{unfinished(file)}.is_open();
@@ -85,8 +97,8 @@ std::string output_files::write_weights(const run_request& request,
   if (!only_run)
     file.replace_filename(file.stem().string() + "-" + name_of(request)
                           + file.extension().string());
-  return note(
-    file, save_weights(file, request.plan.work->whole, readable(result.parameters)));
+  return note(file, save_weights(file, request.plan.work->whole,
+                                 readable(result.parameters), metadata_of(result)));
 }
 
 std::string output_files::write_trace(const run_request& request,

@@ -77,6 +77,7 @@ json run_json(const run_account& run) {
     {"microbatches", plan.batches().microbatches},
     {"steps", plan.dims.steps},
     {"samples", plan.work ? json(r.samples) : json(nullptr)},
+    {"updates", r.updates.empty() ? json(nullptr) : json(r.updates)},
     // Wall time would differ each time, and virtual runs are to be the same byte for
     // byte.
     {"seconds", run.virtual_time() ? json(nullptr) : json(r.seconds)},

@@ -323,6 +323,16 @@ TEST_CASE("Ctrl-C and SIGTERM keep weights, results and traces", "[programs]") {
   CHECK(run["ending"] == "interrupted");
   CHECK(run["samples"] < 16'000'000);
   CHECK_FALSE(json::parse(content_of(in("r/trace-1f1b.json")))["traceEvents"].empty());
+  const auto updates = run["updates"];
+  CHECK(updates == json{updates[0], updates[0], updates[0], updates[0]});
+  REQUIRE(updates[0] > 0);
+  const auto exact = run_program_in(folder, "train --save v.safetensors --clip " + clip
+                                              + " --steps " + updates[0].dump() + tiny);
+  CHECK(exact.exit_code == 0);
+  const auto saved = content_of(folder.path() / "w.safetensors");
+  CHECK((saved == content_of(folder.path() / "v.safetensors")));
+  CHECK_THAT(saved.substr(0, 200),
+             ContainsSubstring(R"("update":")" + updates[0].dump() + R"(")"));
   const auto next =
     run_program_in(folder, "train --steps 1 --init w.safetensors" + tiny);
   CHECK(next.exit_code == 0);

@@ -74,6 +74,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "microbatches",
                                     "steps",
                                     "samples",
+                                    "updates",
                                     "seconds",
                                     "samples_per_second",
                                     "tokens_per_second",
