@@ -50,9 +50,15 @@ struct run_result {
 /// Why a plan cannot be run, with what is allowed, in one sentence; empty if it can.
 std::string refusal(const run_plan& plan);
 
-/// Runs a plan: makes the actors, wires them, waits, and brings everyone home.
+/// Runs a plan: makes the actors, wires them, waits, and brings everyone home. If
+/// somebody is at work that never ends, the run fails, and what it uses stays.
 /// \pre refusal(plan).empty()
-/// \throws std::bad_alloc if the memory is not there after all
+/// \throws std::bad_alloc if the memory is not there after all, no_thread if threads
+/// are not, and what the plan's callbacks throw
 run_result perform(run_plan plan);
+
+/// Whether a run of this process has left somebody at work. Then the process can end
+/// only without destroying what is global: by std::_Exit.
+bool is_at_work();
 
 } // namespace troupe

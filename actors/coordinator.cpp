@@ -81,19 +81,8 @@ void gather(self_pointer self, const mail::begun& part) {
          mail::stop_after{most[plan.stops_with(b.rank)]});
 }
 
-void gather(self_pointer self, const mail::waiting_for& answer) {
-  auto& state = self->state;
-  state.explanations.push_back(answer);
-  const auto& p = state.peers;
-  if (state.explanations.size()
-      == p.data.size() + p.schedulers.size() + p.stages.size() + p.shards.size()
-           + p.experts.size() + p.servers.size())
-    state.board->post_explanations(std::exchange(state.explanations, {}));
-}
-
 void ask_everyone(self_pointer self) {
   const auto& peers = self->state.peers;
-  self->state.explanations.clear();
   send_to_all(self, peers.data, mail::explain{});
   send_to_all(self, peers.schedulers, mail::explain{});
   send_to_all(self, peers.stages, mail::explain{});
@@ -128,7 +117,9 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
          }),
     hear(self, meter, [self](const mail::snapshot& s) { gather(self, s); }),
     hear(self, meter, [self](const mail::collected& c) { gather(self, c); }),
-    hear(self, meter, [self](const mail::waiting_for& w) { gather(self, w); }),
+    hear(
+      self, meter,
+      [self](const mail::waiting_for& w) { self->state.board->post_explanation(w); }),
     hear(self, meter,
          [self](const coordinator_peers& peers) {
            self->state.peers = peers;

@@ -24,7 +24,6 @@ struct coordinator_state {
   std::vector<mail::begun> begun;                       ///< A rank each.
   std::map<int, std::vector<mail::snapshot>> snapshots; ///< By batches.
   std::vector<mail::collected> collected;
-  std::vector<mail::waiting_for> explanations;
 };
 
 /// Watches over a run: knows everyone, counts who is done, and passes on to all what

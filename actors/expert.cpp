@@ -150,7 +150,8 @@ double expert_core::share_of(std::int64_t rows) const {
 // made both gradients when the input's is asked for.
 work expert_core::next_work() {
   const auto& a = pass_.front().what;
-  work result{.kind = static_cast<int>(a.what), .stage = a.stage};
+  work result{
+    .kind = static_cast<int>(a.what), .stage = a.stage, .microbatch = a.microbatch};
   if (tensors_)
     result.operations =
       plan_->operations_of(where_.stage) * (a.what == op::backward ? 2 : 1)

@@ -72,6 +72,8 @@ struct bucket_group {
 struct progress {
   std::int64_t samples = 0;
   std::optional<double> loss;
+  std::string waits_for =
+    {}; ///< Lines about those at work, if none has ended for long.
 };
 
 /// A run: what is computed, by which schedule, on which clock.

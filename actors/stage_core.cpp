@@ -167,6 +167,7 @@ work stage_core::next_work(const tell_bucket& tell) {
   auto& now = *under_way_;
   work result{.kind = static_cast<int>(now.what.what),
               .stage = now.what.stage,
+              .microbatch = now.what.microbatch,
               .operations = now.operations,
               .begun = now.done};
   if (now.pieces.size() == 1 && !now.tells && !experts_) { // nobody waits on the way

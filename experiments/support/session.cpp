@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <iostream>
 #include <new>
+#include <utility>
 
 namespace troupe {
 
@@ -45,6 +46,7 @@ public:
   progress_line(const run_plan& plan, bool quiet) : plan_(plan), quiet_(quiet) {}
 
   void show(const progress& p, bool last) {
+    tell_of_waiting(p.waits_for);
     const double now = seconds_now();
     if (quiet_ || !plan_.work || (!last && now - shown_at_ < (terminal_ ? 0.2 : 5)))
       return;
@@ -67,6 +69,13 @@ public:
   }
 
 private:
+  /// Says once what a run waits for, each time that it has for long.
+  void tell_of_waiting(const std::string& for_whom) {
+    const bool before = std::exchange(waits_, !for_whom.empty());
+    if (waits_ && !before && !quiet_)
+      write("no action has ended for a while:\n" + for_whom, true);
+  }
+
   void write(const std::string& line, bool stays) const {
     if (terminal_)
       std::fprintf(stderr, "\r%-78s%s", line.c_str(), stays ? "\n" : "");
@@ -79,6 +88,7 @@ private:
   bool quiet_;
   bool terminal_ = isatty(STDERR_FILENO) != 0;
   double shown_at_ = 0;
+  bool waits_ = false;
 };
 
 class session {
