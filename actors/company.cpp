@@ -97,6 +97,7 @@ public:
   /// Whether somebody is still at work, who could not be ended: then nothing of this
   /// may be.
   bool at_work() const { return at_work_; }
+  company* left_before = nullptr; ///< Another of those.
 
 private:
   bool real() const { return plan_->clock == clock_kind::real; }
@@ -664,18 +665,15 @@ run_result company::run() {
   return result;
 }
 
-/// Those that could not be ended. They are never destroyed.
-std::vector<company*>& left_at_work() {
-  static auto* const all = new std::vector<company*>;
-  return *all;
-}
+/// Those that could not be ended, the last one first. They are never destroyed.
+std::atomic<company*> left_at_work = nullptr;
 
 struct end_or_leave {
   void operator()(company* ended) const {
     if (!ended->at_work())
       delete ended;
     else
-      left_at_work().push_back(ended);
+      ended->left_before = left_at_work.exchange(ended);
   }
 };
 
@@ -687,7 +685,7 @@ run_result perform(run_plan plan) {
 }
 
 bool is_at_work() {
-  return !left_at_work().empty();
+  return left_at_work.load() != nullptr;
 }
 
 } // namespace troupe

@@ -95,10 +95,10 @@ void ask_everyone(self_pointer self) {
 
 coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
                                              std::shared_ptr<notice_board> board) {
+  report_failures(self);
   auto& state = self->state;
   state.shared = std::move(shared);
   state.board = std::move(board);
-  report_failures(self);
   self->set_down_handler([self](caf::down_msg& down) {
     if (auto why = text_of(down.reason); !why.empty())
       self->state.board->post_failure(std::move(why));

@@ -97,6 +97,7 @@ data_source_actor::behavior_type
 data_source(self_pointer self, props shared, position where,
             std::shared_ptr<data_pools> pools, stage_actor first, stage_actor last,
             coordinator_actor coordinator, occupation* reader) {
+  report_failures(self);
   auto& state = self->state;
   state.name = shared.plan->source_of(where);
   state.shared = std::move(shared);
@@ -106,7 +107,6 @@ data_source(self_pointer self, props shared, position where,
   state.last = std::move(last);
   state.coordinator = std::move(coordinator);
   state.reader = reader;
-  report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter, [self](const mail::demand&) { send_next(self); }),

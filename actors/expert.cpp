@@ -262,6 +262,7 @@ expert_actor::behavior_type expert(self_pointer self, props shared, device* comp
                                    position where, int number, int in_stage,
                                    int on_rank,
                                    std::shared_ptr<expert_tensors> tensors) {
+  report_failures(self);
   auto& state = self->state;
   state.core = std::make_unique<expert_core>(*shared.plan, where, number, in_stage,
                                              std::move(tensors));
@@ -271,7 +272,6 @@ expert_actor::behavior_type expert(self_pointer self, props shared, device* comp
   state.shared = std::move(shared);
   state.computer = computer;
   state.on_rank = on_rank;
-  report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter, [self](const mail::rows_to_expert& rows) { take(self, rows); }),

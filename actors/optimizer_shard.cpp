@@ -171,6 +171,7 @@ optimizer_shard_actor::behavior_type optimizer_shard(self_pointer self, props sh
                                                      position where,
                                                      std::vector<device*> computers,
                                                      optimizer_memory memory) {
+  report_failures(self);
   auto& state = self->state;
   state.name = shared.plan->optimizer_of(where);
   state.where = where;
@@ -178,7 +179,6 @@ optimizer_shard_actor::behavior_type optimizer_shard(self_pointer self, props sh
   state.to_others.emplace(shared.plan->link);
   state.shared = std::move(shared);
   state.computers = std::move(computers);
-  report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter, [self](const mail::update_request& part) { take(self, part); }),

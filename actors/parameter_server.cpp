@@ -105,6 +105,7 @@ parameter_server_actor::behavior_type parameter_server(self_pointer self, props 
                                                        position where,
                                                        std::shared_ptr<device> computer,
                                                        server_memory memory) {
+  report_failures(self);
   auto& state = self->state;
   state.name = shared.plan->server_of(where);
   state.where = where;
@@ -112,7 +113,6 @@ parameter_server_actor::behavior_type parameter_server(self_pointer self, props 
   state.to_clients.emplace(shared.plan->link);
   state.shared = std::move(shared);
   state.computer = std::move(computer);
-  report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter,

@@ -77,11 +77,11 @@ void run_log::losses(const run_plan& plan, std::vector<double>& loss,
 recorder_actor::behavior_type
 recorder(recorder_actor::stateful_pointer<recorder_state> self, props shared,
          std::shared_ptr<run_log> log, std::shared_ptr<notice_board> board) {
+  report_failures(self);
   auto& state = self->state;
   state.shared = std::move(shared);
   state.log = std::move(log);
   state.board = std::move(board);
-  report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter,

@@ -176,12 +176,12 @@ void say_if_at_rest(self_pointer self) {
 
 scheduler_actor::behavior_type scheduler(self_pointer self, props shared, int rank,
                                          int depth) {
+  report_failures(self);
   auto& state = self->state;
   state.name = "scheduler of rank " + std::to_string(rank);
   state.core = std::make_unique<scheduler_core>(shared.plan, rank, depth);
   state.shared = std::move(shared);
   state.rank = rank;
-  report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter,

@@ -172,6 +172,7 @@ void finish_update(self_pointer self, const mail::updated& end) {
 stage_actor::behavior_type stage(self_pointer self, props shared, device* computer,
                                  position where, std::shared_ptr<stage_tensors> tensors,
                                  std::shared_ptr<expert_exchange> experts) {
+  report_failures(self);
   auto& state = self->state;
   state.core = std::make_unique<stage_core>(shared.plan, where, std::move(tensors),
                                             std::move(experts));
@@ -181,7 +182,6 @@ stage_actor::behavior_type stage(self_pointer self, props shared, device* comput
   state.to_shards.emplace(state.shared.plan->link);
   state.to_experts.emplace(state.shared.plan->link);
   state.to_replicas.emplace(state.shared.plan->link);
-  report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     // The most frequent first: CAF looks through them in order.

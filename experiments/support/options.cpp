@@ -1,6 +1,7 @@
 #include "experiments/support/options.hpp"
 
 #include "actors/company.hpp"
+#include "experiments/support/out_of_memory.hpp"
 #include "experiments/support/setup.hpp"
 #include "messaging/collective_catalog.hpp"
 #include "schedules/catalog.hpp"
@@ -342,6 +343,7 @@ int leave(int exit_code) {
 
 int run_program(const program_about& about, int argc, const char* const* argv,
                 const std::function<int(options)>& body) {
+  end_when_out_of_memory(about.name);
   try {
     int exit_code = 0;
     const auto o = parse(about, argc, argv, exit_code);

@@ -3,6 +3,7 @@
 #include "experiments/support/files.hpp"
 #include "experiments/support/results.hpp"
 #include "experiments/support/timing.hpp"
+#include "kernels/threads.hpp"
 
 #include <unistd.h>
 
@@ -159,21 +160,26 @@ private:
       !options_.report.empty() || options_.print || needs_modelled_times(plan);
     plan.report = [&](const progress& p) { line.show(p, false); };
     std::optional<evaluator> judge;
-    if (plan.work) {
-      judge.emplace(plan.work->whole, *plan.work->data, options_.evaluate_samples,
-                    std::min<std::int64_t>(plan.work->batch, 64), plan.threads);
-      plan.keep_weights = true;
-      plan.evaluate_every = judge->samples() > 0 ? options_.evaluate_every : 0;
-      plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
-        account.evaluations.emplace_back(steps, judge->evaluate(parameters));
-        line.show(steps, account.evaluations.back().second);
-      };
-    }
+    const auto fail = [&account](const std::string& why) {
+      account.result.how = ending::failed;
+      account.result.failure = why;
+    };
     try {
+      if (plan.work) {
+        judge.emplace(plan.work->whole, *plan.work->data, options_.evaluate_samples,
+                      std::min<std::int64_t>(plan.work->batch, 64), plan.threads);
+        plan.keep_weights = true;
+        plan.evaluate_every = judge->samples() > 0 ? options_.evaluate_every : 0;
+        plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
+          account.evaluations.emplace_back(steps, judge->evaluate(parameters));
+          line.show(steps, account.evaluations.back().second);
+        };
+      }
       account.result = perform(plan);
     } catch (const std::bad_alloc&) {
-      account.result.how = ending::failed;
-      account.result.failure = "out of memory";
+      fail("out of memory");
+    } catch (const no_thread& wrong) {
+      fail(wrong.what());
     }
     const auto& result = account.result;
     if (result.how == ending::failed)

@@ -337,3 +337,22 @@ TEST_CASE("Ctrl-C and SIGTERM keep weights, results and traces", "[programs]") {
     run_program_in(folder, "train --steps 1 --init w.safetensors" + tiny);
   CHECK(next.exit_code == 0);
 }
+
+#ifndef TROUPE_SANITIZED // sanitizers take terabytes of addresses
+TEST_CASE("a program without memory or threads ends with a sentence", "[programs]") {
+  temporary_folder folder;
+  for (int kilobytes = 24'000; kilobytes < 120'000; kilobytes += 8'192) {
+    const auto result =
+      run_program_in(folder, "train --steps 2 --threads 4 --stages 2 --quiet" + tiny,
+                     "ulimit -v " + std::to_string(kilobytes));
+    INFO(kilobytes << " kB: " << result.err);
+    if (result.exit_code == 0
+        || result.exit_code == 127) // enough, or not loaded at all
+      continue;
+    CHECK(result.exit_code == 1);
+    CHECK(one_line(result.err));
+    CHECK((result.err.find("out of memory") != std::string::npos
+           || result.err.find("cannot start ") != std::string::npos));
+  }
+}
+#endif
