@@ -105,6 +105,9 @@ struct run_plan {
   bool keep_weights = false;   ///< Parameters at the end.
   bool keep_gradients = false; ///< The last gradients at the end, with keep_weights.
 
+  /// Bytes that the caller takes besides while the plan is performed. May be empty.
+  std::function<std::int64_t(const run_plan&)> bytes_beside;
+
   /// Batches between two evaluations; 0: none.
   int evaluate_every = 0;
   /// Gets the parameters (a bucket a layer) that each stage had after `batches`

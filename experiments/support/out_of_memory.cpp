@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-char sentence[80];
+char sentence[80] = "out of memory\n";
 
 /// Allocates nothing: called by `new`, on any thread. The first one to come speaks.
 [[noreturn]] void end() {
@@ -24,12 +24,16 @@ char sentence[80];
   std::_Exit(1);
 }
 
+/// Libraries make things before main() does.
+[[gnu::constructor(101)]] void be_ready() {
+  std::set_new_handler(end);
+}
+
 } // namespace
 
 void end_when_out_of_memory(const std::string& program) {
   std::snprintf(sentence, sizeof sentence, "%s: out of memory: choose smaller sizes\n",
                 program.c_str());
-  std::set_new_handler(end);
 }
 
 } // namespace troupe

@@ -167,9 +167,8 @@ private:
     try {
       if (plan.work) {
         judge.emplace(plan.work->whole, *plan.work->data, options_.evaluate_samples,
-                      std::min<std::int64_t>(plan.work->batch, 64), plan.threads);
+                      evaluation_batch(plan), plan.threads);
         plan.keep_weights = true;
-        plan.evaluate_every = judge->samples() > 0 ? options_.evaluate_every : 0;
         plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
           account.evaluations.emplace_back(steps, judge->evaluate(parameters));
           line.show(steps, account.evaluations.back().second);
