@@ -581,9 +581,17 @@ void company::come_home() {
 run_result company::result_so_far() {
   run_result result;
   result.sums = measures_of(log_->sums, stages());
+  if (const auto modelled = log_->modelled(board_->finished() && !stopping_)) {
+    result.sums.makespan = modelled->makespan;
+    result.sums.busy = modelled->busy;
+    result.sums.span_idle = modelled->span_idle;
+  }
   result.loads = std::move(log_->loads);
   result.actions = std::move(log_->actions);
-  log_->losses(*plan_, result.loss, result.loss_samples);
+  result.actions_cut = log_->cut;
+  result.loss = log_->losses.losses();
+  result.loss_samples = log_->losses.samples();
+  result.loss_every = log_->losses.every();
   result.samples = result.loss_samples.empty() ? 0 : result.loss_samples.back();
   if (!plan_->updates_are_by(update_by::all)) {
     result.exchange = measures_of(shared_, stages());

@@ -20,12 +20,14 @@ struct run_result {
   ending how = ending::finished;
   std::string failure; ///< Who failed and why, if it failed.
 
-  double seconds = 0;         ///< Of wall time, without evaluations.
-  measures sums;              ///< On the run's clock.
-  record actions;             ///< If the plan keeps it.
-  exchange_measures exchange; ///< Empty where updates are common.
-  shared_history accesses;    ///< If the plan keeps it; empty likewise.
-  std::vector<double> loss;   ///< A minibatch each (a local rule: a microbatch).
+  double seconds = 0;          ///< Of wall time, without evaluations.
+  measures sums;               ///< On the run's clock; times may be modelled.
+  record actions;              ///< Those that the plan keeps.
+  bool actions_cut = false;    ///< There were more.
+  exchange_measures exchange;  ///< Empty where updates are common.
+  shared_history accesses;     ///< If the plan keeps it; empty likewise.
+  std::vector<double> loss;    ///< A minibatch each (a local rule: a microbatch),
+  std::int64_t loss_every = 1; ///< or the mean of so many; of the last maybe fewer.
   std::vector<std::int64_t> loss_samples; ///< Samples seen by then.
   std::int64_t samples = 0;               ///< Whose losses are all there.
   std::vector<std::int64_t> peak_bytes;   ///< A rank; empty from a simulation.

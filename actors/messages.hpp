@@ -77,10 +77,12 @@ struct update_request {
   std::vector<buffer> to; ///< May be `from`.
 };
 
-/// Shard to stage: others are still missing. What it took so far, if anything.
+/// Shard to stage: others are still missing. What it took so far, if anything, and what
+/// that ended in.
 struct update_waits {
   nanoseconds start;
   nanoseconds end;
+  meeting ends_in;
 };
 
 /// Shard to stage: all are there.
@@ -95,6 +97,7 @@ struct update_go {
 struct updated {
   nanoseconds start;
   nanoseconds end;
+  meeting ends_in;
 };
 
 /// Shard to the first of those whose gradients one norm covers: sums of squares of the

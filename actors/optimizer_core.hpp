@@ -85,6 +85,9 @@ public:
   /// second time.
   work apply(int replica);
 
+  /// Whether begin_gather() is still to come for this update.
+  bool is_to_gather() const { return gather_ && !gathering_; }
+
   /// The first apply() has ended: begins to gather the shares. Returns what is to be
   /// sent; empty if there are none, or they are on their way already.
   std::vector<collective_message> begin_gather();

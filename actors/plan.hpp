@@ -101,7 +101,9 @@ struct run_plan {
   std::vector<double> slowdowns;
 
   std::chrono::milliseconds stall_timeout{10'000}; ///< In real time.
-  bool keep_record = false;    ///< Every action, for traces and proofs; else only sums.
+  bool keep_record = false;    ///< Every action, for proofs; else only sums.
+  std::int64_t keep_first = 0; ///< Else the first actions of each rank, for a trace.
+  bool model_times = false;    ///< As if each rank had a device of its own.
   bool keep_weights = false;   ///< Parameters at the end.
   bool keep_gradients = false; ///< The last gradients at the end, with keep_weights.
 

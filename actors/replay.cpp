@@ -83,8 +83,7 @@ public:
       if (!exchange.over())
         throw std::logic_error("the record has updates that nobody made");
     trained result;
-    std::vector<std::int64_t> seen;
-    log_.losses(plan_, result.loss, seen);
+    result.loss = log_.losses();
     for (int s = 0; s < plan_.dims.stages; ++s) {
       auto& stage = stages_[static_cast<std::size_t>(s)];
       const auto& last = exchanges_.empty()
@@ -208,7 +207,7 @@ private:
     if (a.what == op::forward) {
       const auto loss = stage.layers.forward(p);
       if (stage.layers.is_last())
-        log_.add(plan_, {microbatch, samples, loss});
+        log_.add({microbatch, samples, loss});
       else
         of(a.stage + 1, microbatch).input = std::move(output);
       return;
@@ -385,7 +384,7 @@ private:
 
   const run_plan& plan_;
   const training& work_;
-  run_log log_;
+  loss_log log_;
   team threads_;
   memory_account account_;
   std::vector<replayed_stage> stages_; // of replica 0, then of 1

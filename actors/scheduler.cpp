@@ -121,14 +121,21 @@ void send_samples(self_pointer self) {
          mail::samples{state.rank, std::exchange(state.samples, {})});
 }
 
-void note(self_pointer self, const sample& what) {
+/// Keeps a sample for the recorder, as long as that keeps those of this rank.
+void keep(self_pointer self, const sample& what) {
   auto& state = self->state;
-  state.sums.add(what);
-  if (!state.shared.plan->keep_record)
+  const auto& plan = *state.shared.plan;
+  if (!plan.keep_record && !plan.model_times && state.noted > plan.keep_first)
     return;
+  ++state.noted;
   state.samples.push_back(what);
   if (state.samples.size() >= samples_at_once)
     send_samples(self);
+}
+
+void note(self_pointer self, const sample& what) {
+  self->state.sums.add(what);
+  keep(self, what);
 }
 
 void send_all(self_pointer self) {
@@ -200,6 +207,8 @@ scheduler_actor::behavior_type scheduler(self_pointer self, props shared, int ra
          [self](const mail::paused& p) {
            if (p.what.end > p.what.start)
              note(self, p.what);
+           else if (self->state.shared.plan->model_times)
+             keep(self, p.what);
            self->state.core->hear(p);
            say_if_at_rest(self);
            consider(self);

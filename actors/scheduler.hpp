@@ -88,6 +88,7 @@ struct scheduler_state {
   scheduler_peers peers;
   rank_sums sums;
   std::vector<sample> samples; ///< Kept, and not yet sent to the recorder.
+  std::int64_t noted = 0;      ///< Of those, and of those sent.
   bool asked_to_decide = false;
   bool said_finished = false;
 };

@@ -13,8 +13,6 @@ namespace {
 
 using std::filesystem::path;
 
-constexpr std::size_t actions_in_trace = 10'000; // a rank: what viewers open with ease
-
 path unfinished(path file) {
   file += ".unfinished";
   return file;
@@ -106,10 +104,8 @@ std::string output_files::write_trace(const run_request& request,
   if (options_.report.empty())
     return {};
   const auto file = path{options_.report} / ("trace-" + name_of(request) + ".json");
-  for (const auto& row : result.actions)
-    cuts_traces_ = cuts_traces_ || row.size() > actions_in_trace;
-  return note(
-    file, write_file(file, trace_json(request.plan, result.actions, actions_in_trace)));
+  cuts_traces_ = cuts_traces_ || result.actions_cut;
+  return note(file, write_file(file, trace_json(request.plan, result.actions)));
 }
 
 std::string output_files::write_results(const std::string& text) {

@@ -104,6 +104,7 @@ json run_json(const run_account& run) {
                             : json{{"max", r.exchange.max}, {"mean", r.exchange.mean}}},
     {"loss", plan.work ? json(r.loss) : json(nullptr)},
     {"loss_samples", plan.work ? json(r.loss_samples) : json(nullptr)},
+    {"loss_every", plan.work ? json(r.loss_every) : json(nullptr)},
     {"evaluation", score_json(run.evaluated)},
     {"evaluations", std::move(evaluations)},
     {"experts", experts_json(plan, r.loads)},

@@ -1,5 +1,6 @@
 #include "experiments/support/session.hpp"
 
+#include "actors/bounded_list.hpp"
 #include "experiments/support/files.hpp"
 #include "experiments/support/results.hpp"
 #include "experiments/support/timing.hpp"
@@ -156,10 +157,12 @@ private:
     progress_line line{request.plan, options_.quiet};
     auto plan = request.plan;
     plan.interrupted = &interruption();
-    plan.keep_record =
-      !options_.report.empty() || options_.print || needs_modelled_times(plan);
+    plan.keep_record = options_.print;
+    plan.keep_first = options_.report.empty() ? 0 : actions_in_trace;
+    plan.model_times = account.modelled = needs_modelled_times(plan);
     plan.report = [&](const progress& p) { line.show(p, false); };
     std::optional<evaluator> judge;
+    bounded_list<std::pair<int, score>> evaluations{most_entries};
     const auto fail = [&account](const std::string& why) {
       account.result.how = ending::failed;
       account.result.failure = why;
@@ -170,8 +173,10 @@ private:
                       evaluation_batch(plan), plan.threads);
         plan.keep_weights = true;
         plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
-          account.evaluations.emplace_back(steps, judge->evaluate(parameters));
-          line.show(steps, account.evaluations.back().second);
+          const auto s = judge->evaluate(parameters);
+          evaluations.add({steps, s},
+                          [](auto& first, const auto& next) { first = next; });
+          line.show(steps, s);
         };
       }
       account.result = perform(plan);
@@ -180,6 +185,7 @@ private:
     } catch (const no_thread& wrong) {
       fail(wrong.what());
     }
+    account.evaluations = evaluations.entries();
     const auto& result = account.result;
     if (result.how == ending::failed)
       complain(plan.sch.name + ": " + result.failure);
@@ -202,10 +208,6 @@ private:
     auto& result = account.result;
     complain(files_.write_weights(request, result, shared_.runs.size() == 1));
     result.parameters.clear();
-    if (needs_modelled_times(request.plan) && result.how != ending::failed) {
-      model_times(request.plan, result);
-      account.modelled = true;
-    }
     if (options_.print && !options_.quiet)
       out() << request.text << '\n'
             << draw(timeline_of(result.actions), widest_picture) << '\n';

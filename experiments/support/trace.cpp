@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -35,9 +34,9 @@ double microseconds(nanoseconds t) {
 
 class tracer {
 public:
-  tracer(const run_plan& plan, const record& ran, std::size_t most) : plan_(plan) {
+  tracer(const run_plan& plan, const record& ran) : plan_(plan) {
     for (std::size_t rank = 0; rank < ran.size(); ++rank)
-      trace_rank(static_cast<int>(rank), ran[rank], most);
+      trace_rank(static_cast<int>(rank), ran[rank]);
     for (const auto& [which, ends] : flows_)
       if (ends.from >= 0 && ends.to >= 0)
         add_flow(which, ends);
@@ -59,7 +58,7 @@ private:
     nanoseconds sent = 0, used = 0;
   };
 
-  void trace_rank(int rank, const std::vector<sample>& row, std::size_t most) {
+  void trace_rank(int rank, const std::vector<sample>& row) {
     events_.push_back({{"ph", "M"},
                        {"pid", 0},
                        {"tid", rank},
@@ -67,7 +66,7 @@ private:
                        {"args", {{"name", "rank " + std::to_string(rank)}}}});
     int held = 0;
     std::map<std::pair<int, int>, int> versions; // of each stage on this rank
-    for (std::size_t i = 0; i < std::min(row.size(), most); ++i) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
       const auto& s = row[i];
       add_slice(rank, s);
       const bool goes_on = i > 0 && row[i - 1].part && row[i - 1].what == s.what;
@@ -180,9 +179,8 @@ private:
 
 } // namespace
 
-std::string trace_json(const run_plan& plan, const record& ran,
-                       std::size_t most_actions) {
-  return tracer{plan, ran, most_actions}.text();
+std::string trace_json(const run_plan& plan, const record& ran) {
+  return tracer{plan, ran}.text();
 }
 
 } // namespace troupe

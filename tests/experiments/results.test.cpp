@@ -92,6 +92,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "exchange_staleness",
                                     "loss",
                                     "loss_samples",
+                                    "loss_every",
                                     "evaluation",
                                     "evaluations",
                                     "experts"});
