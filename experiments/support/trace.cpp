@@ -4,6 +4,7 @@
 
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace troupe {
 
@@ -42,12 +43,7 @@ public:
         add_flow(which, ends);
   }
 
-  std::string text() const {
-    std::string result = R"({"displayTimeUnit":"ms","traceEvents":[)";
-    for (std::size_t i = 0; i < events_.size(); ++i)
-      result += (i == 0 ? "\n" : ",\n") + events_[i].dump();
-    return result + "\n]}\n";
-  }
+  std::string text() && { return std::move(text_) + "\n]}\n"; }
 
 private:
   /// F or B, the replica, the stage that it came from and the microbatch.
@@ -58,12 +54,17 @@ private:
     nanoseconds sent = 0, used = 0;
   };
 
+  // As text at once: an event takes five times as much as an object.
+  void add(const json& event) {
+    text_ += (std::exchange(has_events_, true) ? ",\n" : "\n") + event.dump();
+  }
+
   void trace_rank(int rank, const std::vector<sample>& row) {
-    events_.push_back({{"ph", "M"},
-                       {"pid", 0},
-                       {"tid", rank},
-                       {"name", "thread_name"},
-                       {"args", {{"name", "rank " + std::to_string(rank)}}}});
+    add({{"ph", "M"},
+         {"pid", 0},
+         {"tid", rank},
+         {"name", "thread_name"},
+         {"args", {{"name", "rank " + std::to_string(rank)}}}});
     int held = 0;
     std::map<std::pair<int, int>, int> versions; // of each stage on this rank
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -112,23 +113,23 @@ private:
       args["gradients"] = s.gradients;
       args["staleness"] = s.stalest;
     }
-    events_.push_back({{"ph", "X"},
-                       {"pid", 0},
-                       {"tid", rank},
-                       {"name", to_string(s.what) + (s.expert < 0 ? "" : " (expert)")},
-                       {"cat", std::string{letter_of(s.what.what)}},
-                       {"cname", colour_of(s.what.what)},
-                       {"ts", microseconds(s.start)},
-                       {"dur", microseconds(s.end - s.start)},
-                       {"args", std::move(args)}});
+    add({{"ph", "X"},
+         {"pid", 0},
+         {"tid", rank},
+         {"name", to_string(s.what) + (s.expert < 0 ? "" : " (expert)")},
+         {"cat", std::string{letter_of(s.what.what)}},
+         {"cname", colour_of(s.what.what)},
+         {"ts", microseconds(s.start)},
+         {"dur", microseconds(s.end - s.start)},
+         {"args", std::move(args)}});
   }
 
   void count(int rank, const std::string& what, nanoseconds when, int value) {
-    events_.push_back({{"ph", "C"},
-                       {"pid", 0},
-                       {"name", what + " of rank " + std::to_string(rank)},
-                       {"ts", microseconds(when)},
-                       {"args", {{what, value}}}});
+    add({{"ph", "C"},
+         {"pid", 0},
+         {"name", what + " of rank " + std::to_string(rank)},
+         {"ts", microseconds(when)},
+         {"args", {{what, value}}}});
   }
 
   /// \param goes_on whether the action began before
@@ -154,25 +155,26 @@ private:
   void add_flow(const message& m, const flow& f) {
     const auto name = std::get<0>(m) == op::forward ? "activation" : "gradient";
     const int id = ++flows_added_;
-    events_.push_back({{"ph", "s"},
-                       {"pid", 0},
-                       {"tid", f.from},
-                       {"id", id},
-                       {"name", name},
-                       {"cat", "message"},
-                       {"ts", microseconds(f.sent) - 0.001}});
-    events_.push_back({{"ph", "f"},
-                       {"bp", "e"},
-                       {"pid", 0},
-                       {"tid", f.to},
-                       {"id", id},
-                       {"name", name},
-                       {"cat", "message"},
-                       {"ts", microseconds(f.used)}});
+    add({{"ph", "s"},
+         {"pid", 0},
+         {"tid", f.from},
+         {"id", id},
+         {"name", name},
+         {"cat", "message"},
+         {"ts", microseconds(f.sent) - 0.001}});
+    add({{"ph", "f"},
+         {"bp", "e"},
+         {"pid", 0},
+         {"tid", f.to},
+         {"id", id},
+         {"name", name},
+         {"cat", "message"},
+         {"ts", microseconds(f.used)}});
   }
 
   const run_plan& plan_;
-  std::vector<json> events_;
+  std::string text_ = R"({"displayTimeUnit":"ms","traceEvents":[)";
+  bool has_events_ = false;
   std::map<message, flow> flows_;
   int flows_added_ = 0;
 };
