@@ -4,14 +4,55 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/execution_unit.hpp>
+#include <caf/group.hpp>
+#include <caf/mailbox_element.hpp>
+#include <caf/message.hpp>
 #include <caf/resumable.hpp>
 #include <caf/scoped_execution_unit.hpp>
 
 #include <exception>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
 namespace troupe {
+
+namespace {
+
+/// A clock that nobody sets.
+class idle_clock : public caf::actor_clock {
+public:
+  void set_ordinary_timeout(time_point, caf::abstract_actor*, caf::atom_value,
+                            std::uint64_t) override {
+    refuse();
+  }
+  void set_multi_timeout(time_point, caf::abstract_actor*, caf::atom_value,
+                         std::uint64_t) override {
+    refuse();
+  }
+  void set_request_timeout(time_point, caf::abstract_actor*, caf::message_id) override {
+    refuse();
+  }
+  void schedule_message(time_point, caf::strong_actor_ptr,
+                        caf::mailbox_element_ptr) override {
+    refuse();
+  }
+  void schedule_message(time_point, caf::group, caf::strong_actor_ptr,
+                        caf::message) override {
+    refuse();
+  }
+  void cancel_ordinary_timeout(caf::abstract_actor*, caf::atom_value) override {}
+  void cancel_request_timeout(caf::abstract_actor*, caf::message_id) override {}
+  void cancel_timeouts(caf::abstract_actor*) override {}
+  void cancel_all() override {}
+
+private:
+  [[noreturn]] static void refuse() {
+    throw std::logic_error("actors of a pool have no timeouts");
+  }
+};
+
+} // namespace
 
 /// One thread, and the actor that it keeps.
 class actor_pool::worker : public caf::execution_unit {
@@ -80,7 +121,8 @@ private:
 
 thread_local actor_pool::worker* actor_pool::here = nullptr;
 
-actor_pool::actor_pool(caf::actor_system& system) : abstract_coordinator(system) {
+actor_pool::actor_pool(caf::actor_system& system)
+  : abstract_coordinator(system), clock_(std::make_unique<idle_clock>()) {
   // nop
 }
 

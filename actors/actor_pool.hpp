@@ -1,6 +1,6 @@
 #pragma once
 
-#include <caf/detail/thread_safe_actor_clock.hpp>
+#include <caf/actor_clock.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 
 #include <atomic>
@@ -46,7 +46,7 @@ public:
   static void hand_over();
 
   void enqueue(caf::resumable* job) override;
-  caf::actor_clock& clock() noexcept override { return clock_; }
+  caf::actor_clock& clock() noexcept override { return *clock_; }
 
 protected:
   void start() override;
@@ -57,7 +57,7 @@ private:
 
   static thread_local worker* here;
 
-  caf::detail::thread_safe_actor_clock clock_;
+  std::unique_ptr<caf::actor_clock> clock_;
   std::mutex lock_;
   std::condition_variable news_;
   std::deque<caf::resumable*> queue_;

@@ -659,6 +659,8 @@ run_result company::run() {
   run_result result;
   if (!at_work_)
     result = result_so_far();
+  else if (!failure)
+    failure = "its actors could not be ended";
   if (auto torn = count_updates(*plan_, last_, result); !failure && !torn.empty())
     failure = torn;
   optimizers_.clear(); // nothing needs their memory any more

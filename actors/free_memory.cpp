@@ -111,7 +111,8 @@ void look_at_groups(const path& root, const group_files& version, free_memory& l
       const auto pages =
         number_of(folder / "memory.stat", version.inactive).value_or(0)
         + number_of(folder / "memory.stat", version.active).value_or(0);
-      const auto left = std::max<std::int64_t>(*limit - *usage + pages, 0);
+      const auto left =
+        std::max<std::int64_t>(*limit - std::max<std::int64_t>(*usage - pages, 0), 0);
       if (left < least.bytes)
         least = {left, "its control group"};
     }

@@ -34,10 +34,12 @@ struct machine {
   }
 
   /// One of the first version.
-  void old_group(const std::string& at, std::int64_t limit, std::int64_t used) const {
+  void old_group(const std::string& at, std::int64_t limit, std::int64_t used,
+                 std::int64_t files = 0) const {
     write(at + "/memory.limit_in_bytes", std::to_string(limit) + "\n");
     write(at + "/memory.usage_in_bytes", std::to_string(used * mib) + "\n");
-    write(at + "/memory.stat", "cache 7\ntotal_inactive_file 0\n");
+    write(at + "/memory.stat",
+          "cache 7\ntotal_inactive_file " + std::to_string(files * mib) + "\n");
   }
 
   void mounts(const std::string& lines) const { write("proc/self/mountinfo", lines); }
@@ -98,6 +100,8 @@ TEST_CASE("the first version of control groups counts as well", "[memory]") {
   m.is_in("4:memory:/jobs/one\n3:cpu:/elsewhere\n0::/\n");
   m.old_group("sys/fs/cgroup/memory/jobs/one", 9223372036854771712, 50);
   CHECK(m.left().bytes == 8192 * mib);
+  m.old_group("sys/fs/cgroup/memory/jobs/one", 9223372036854771712, 50, 60);
+  CHECK(m.left().bytes == 8192 * mib); // usage is not exact
   m.old_group("sys/fs/cgroup/memory/jobs", 400 * mib, 150);
   CHECK(m.left().bytes == 250 * mib);
 }
