@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
@@ -25,6 +27,16 @@ const std::string tiny = " --d-model 8 --heads 2 --seq 4 --vocab 7 ";
 
 bool one_line(const std::string& text) {
   return std::ranges::count(text, '\n') == 1 && text.ends_with('\n');
+}
+
+/// A weight file without what it says of its run.
+std::string tensors_of(const std::filesystem::path& file) {
+  const auto content = content_of(file);
+  std::uint64_t length = 0;
+  std::memcpy(&length, content.data(), sizeof length);
+  auto header = json::parse(content.substr(sizeof length, length));
+  header.erase("__metadata__");
+  return header.dump() + content.substr(sizeof length + length);
 }
 
 } // namespace
@@ -305,8 +317,8 @@ TEST_CASE("weights saved under one mesh load under any other", "[programs]") {
       GENERATE("pipe=1", "data=4,pipe=2,expert=4", "data=2,pipe=1 --exchange zero1");
     train(mesh + moe + load);
   }
-  CHECK((content_of(folder.path() / "a.safetensors")
-         == content_of(folder.path() / "b.safetensors")));
+  CHECK((tensors_of(folder.path() / "a.safetensors")
+         == tensors_of(folder.path() / "b.safetensors")));
 }
 
 TEST_CASE("Ctrl-C and SIGTERM keep weights, results and traces", "[programs]") {
@@ -349,10 +361,12 @@ TEST_CASE("a program without memory or threads ends with a sentence", "[programs
     if (result.exit_code == 0
         || result.exit_code == 127) // enough, or not loaded at all
       continue;
-    CHECK(result.exit_code == 1);
+    CHECK((result.exit_code == 1 || result.exit_code == 2)); // 2: it is refused
     CHECK(one_line(result.err));
-    CHECK((result.err.find("out of memory") != std::string::npos
-           || result.err.find("cannot start ") != std::string::npos));
+    const auto says = [&](const char* what) {
+      return result.err.find(what) != std::string::npos;
+    };
+    CHECK((says("out of memory") || says("cannot start ") || says("of memory (")));
   }
 }
 #endif
