@@ -1,5 +1,7 @@
 #include "actors/company.hpp"
 
+#include "actors/actor_house.hpp"
+#include "actors/actor_pool.hpp"
 #include "actors/coordinator.hpp"
 #include "actors/data_source.hpp"
 #include "actors/expert.hpp"
@@ -8,43 +10,30 @@
 #include "actors/parameter_server.hpp"
 #include "actors/rank_memory.hpp"
 #include "actors/recorder.hpp"
+#include "actors/run_watch.hpp"
 #include "actors/scheduler.hpp"
 #include "actors/stage.hpp"
 #include "actors/stage_pools.hpp"
 #include "actors/stall.hpp"
-#include "actors/warm_sharing.hpp"
 #include "actors/whole_weights.hpp"
 #include "schedules/bounds.hpp"
 
 #include <caf/actor_system.hpp>
-#include <caf/actor_system_config.hpp>
 #include <caf/exit_reason.hpp>
-#include <caf/logger.hpp>
-#include <caf/scheduler/test_coordinator.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <new>
 #include <optional>
+#include <thread>
 
 namespace troupe {
 
 namespace {
 
 using namespace std::chrono_literals;
-
-/// A pool of threads in real time, CAF's testing coordinator in virtual time.
-struct system_config : caf::actor_system_config {
-  explicit system_config(const run_plan& plan) {
-    if (plan.clock == clock_kind::real)
-      load<warm_pool>();
-    else
-      set("scheduler.policy", caf::atom("testing"));
-    set("scheduler.max-threads",
-        static_cast<std::size_t>(std::clamp(plan.threads, 1, plan.ranks())));
-  }
-};
 
 /// One device and what it computes with.
 struct rank_resources {
@@ -103,7 +92,13 @@ public:
       allocations_at_start_ += rank->memory.all().allocations();
   }
 
+  /// \throws what goes wrong outside the actors
   run_result run();
+
+  /// Whether somebody is still at work, who could not be ended: then nothing of this
+  /// may be.
+  bool at_work() const { return at_work_; }
+  company* left_before = nullptr; ///< Another of those.
 
 private:
   bool real() const { return plan_->clock == clock_kind::real; }
@@ -153,24 +148,26 @@ private:
   void equip_optimizer(position where);
   void equip_experts();
   void equip_exchange(position where);
-  std::unique_ptr<device> make_device(double slowdown);
-  void spawn(caf::actor_system& system);
+  std::unique_ptr<device> make_device(double slowdown, occupation* seen);
+  void spawn();
   void wire();
   void wire_experts(position where, stage_peers& peers);
   void wire_optimizer(position where, known_groups<optimizer_shard_actor>& replicas,
                       known_groups<parameter_server_actor>& servers);
-  void wait_in_real_time(caf::actor_system& system);
-  void wait_in_virtual_time(caf::actor_system& system);
-  void serve_snapshots(caf::actor_system& system);
+  void play();
+  void help();
+  void wait_in_real_time();
+  void wait_in_virtual_time();
+  void wait_for_news();
+  void serve_snapshots();
   void evaluate(const notice_board::snapshot& parts);
-  bool rest(caf::actor_system& system);
-  void settle(caf::actor_system& system);
-  std::vector<mail::collected> collect(caf::actor_system& system);
-  void dismiss(caf::actor_system& system);
+  bool rest();
+  void stop_if_interrupted();
+  std::vector<mail::collected> collect();
+  void dismiss();
+  void come_home();
+  bool is_lost(int looks);
   void report_now_and_then();
-  bool interrupted() const {
-    return plan_->interrupted != nullptr && plan_->interrupted->load();
-  }
   run_result result_so_far();
 
   std::shared_ptr<const run_plan> plan_;
@@ -178,7 +175,7 @@ private:
   wall_clock wall_clock_;
   virtual_clock virtual_clock_;
   interconnect interconnect_;
-  activity activity_;
+  run_watch watch_{*plan_, wall_clock_};
   std::vector<std::unique_ptr<rank_resources>> ranks_;
   std::vector<std::shared_ptr<data_pools>>
     data_; // a pipeline each; null in simulations
@@ -190,11 +187,16 @@ private:
   std::map<std::pair<std::size_t, int>, std::size_t> expert_at_; // by host and number
   std::int64_t allocations_at_start_ = 0;
   int evaluated_ = 0;
+  bool stopping_ = false;
+  bool at_work_ = false;
+  double seconds_ = 0;
+  std::vector<mail::collected> last_; // what stages have in the end
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 
   // These may hold buffers, so they go before the pools do.
   std::shared_ptr<run_log> log_;
   std::shared_ptr<notice_board> board_;
+  actor_house house_{plan_->clock};
   coordinator_peers actors_;
   coordinator_actor coordinator_;
 };
@@ -204,14 +206,15 @@ void company::equip_ranks() {
     ranks_.push_back(std::make_unique<rank_resources>(*plan_, rank));
     const auto of_data = static_cast<std::size_t>(rank / plan_->tensor / stages());
     ranks_.back()->computer =
-      make_device(plan_->slowdowns.empty() ? 1 : plan_->slowdowns[of_data]);
+      make_device(plan_->slowdowns.empty() ? 1 : plan_->slowdowns[of_data],
+                  real() ? &watch_.device_of(rank) : nullptr);
   }
 }
 
-std::unique_ptr<device> company::make_device(double slowdown) {
-  if (real())
-    return std::make_unique<cpu_device>(wall_clock_, activity_,
-                                        warm_sharing::hand_over);
+/// \param seen null in virtual time
+std::unique_ptr<device> company::make_device(double slowdown, occupation* seen) {
+  if (seen != nullptr)
+    return std::make_unique<cpu_device>(*seen, actor_pool::hand_over);
   if (slowdown == 1)
     return std::make_unique<virtual_device>(virtual_clock_, plan_->cost);
   return std::make_unique<virtual_device>(
@@ -298,7 +301,8 @@ void company::equip_exchange(position where) {
       shared_[shard_index({0, 0, where.stage, where.tensor})];
 }
 
-void company::spawn(caf::actor_system& system) {
+void company::spawn() {
+  auto& system = house_.system();
   coordinator_ = system.spawn(coordinator, shared(), board_);
   actors_.recorder = system.spawn(recorder, shared(), log_, board_);
   for (int rank = 0; rank < plan_->ranks(); ++rank)
@@ -322,16 +326,18 @@ void company::spawn(caf::actor_system& system) {
     auto memory = optimizers_[shard_index(where)];
     if (has_servers())
       actors_.servers.push_back(system.spawn(
-        parameter_server, shared(), where, std::shared_ptr<device>{make_device(1)},
+        parameter_server, shared(), where,
+        std::shared_ptr<device>{
+          make_device(1, real() ? &watch_.device_of_server(where) : nullptr)},
         server_memory{shared_[shard_index(where)], std::move(memory.state)}));
     actors_.shards.push_back(
       system.spawn(optimizer_shard, shared(), where, computers, std::move(memory)));
   });
   for (int r = 0; r < pipelines(); ++r)
-    actors_.data.push_back(
-      system.spawn(data_source, shared(), at(r, 0), data_[static_cast<std::size_t>(r)],
-                   actors_.stages[index(at(r, 0))],
-                   actors_.stages[index(at(r, stages() - 1))], coordinator_));
+    actors_.data.push_back(system.spawn(
+      data_source, shared(), at(r, 0), data_[static_cast<std::size_t>(r)],
+      actors_.stages[index(at(r, 0))], actors_.stages[index(at(r, stages() - 1))],
+      coordinator_, real() ? &watch_.reader_of(at(r, 0)) : nullptr));
 }
 
 // The coordinator first: it must hear of whoever fails. First stages last: they begin.
@@ -435,93 +441,101 @@ void company::evaluate(const notice_board::snapshot& parts) {
   ++evaluated_;
 }
 
+void company::wait_for_news() {
+  const run_watch::waiting counted{watch_};
+  board_->wait(20ms);
+  if (house_.broken())
+    board_->post_failure("out of memory");
+}
+
 /// Makes all schedulers grant nothing more, and waits until nothing runs; false if the
 /// run failed meanwhile.
-bool company::rest(caf::actor_system& system) {
+bool company::rest() {
   post(meter_, coordinator_, mail::hold{});
   for (;;) {
-    settle(system);
+    house_.settle();
     if (board_->failure())
       return false;
     if (board_->take_held())
       return true;
     if (real())
-      board_->wait(20ms);
+      wait_for_news();
     else
       virtual_clock_.step();
   }
 }
 
+/// Makes a run that is interrupted end as if it were to end at an update that is near:
+/// all stages go on until they have made it.
+void company::stop_if_interrupted() {
+  const bool interrupted = plan_->interrupted != nullptr && plan_->interrupted->load();
+  if (interrupted && !std::exchange(stopping_, true))
+    post(meter_, coordinator_, mail::stop{});
+}
+
 // The clock of virtual time stands still by itself.
-void company::serve_snapshots(caf::actor_system& system) {
+void company::serve_snapshots() {
   auto parts = board_->take_snapshot();
   if (!parts)
     return;
-  ++activity_.running; // a pause is no stall
-  if (!real() || rest(system)) {
+  if (stopping_) { // nobody asks for it any more, but ranks wait for copies
+    for (; parts; parts = board_->take_snapshot())
+      ++evaluated_;
+    post(meter_, coordinator_, mail::proceed{evaluated_});
+  } else if (!real() || rest()) {
     wall_clock_.pause();
     for (; parts; parts = board_->take_snapshot())
       evaluate(*parts);
     wall_clock_.resume();
     post(meter_, coordinator_, mail::proceed{evaluated_});
   }
-  --activity_.running;
 }
 
-void company::wait_in_real_time(caf::actor_system& system) {
-  const watcher watch{activity_, plan_->stall_timeout, *board_,
-                      [this] { post(meter_, coordinator_, mail::explain{}); }};
-  while (!board_->finished() && !board_->failure() && !interrupted()) {
-    board_->wait(20ms);
-    serve_snapshots(system);
+void company::wait_in_real_time() {
+  while (!board_->finished() && !board_->failure()) {
+    stop_if_interrupted();
+    wait_for_news();
+    serve_snapshots();
     report_now_and_then();
   }
 }
 
-void company::wait_in_virtual_time(caf::actor_system& system) {
-  auto& mailboxes = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+void company::wait_in_virtual_time() {
   for (;;) {
-    mailboxes.run();
+    stop_if_interrupted();
+    house_.settle();
     if (board_->take_news()) {
       if (board_->failure())
         return;
-      serve_snapshots(system);
+      serve_snapshots();
     }
     report_now_and_then();
-    if (interrupted() || board_->finished())
+    if (board_->finished())
       return;
     if (virtual_clock_.step())
       continue;
     post(meter_, coordinator_, mail::explain{});
-    mailboxes.run();
+    house_.settle();
     board_->post_failure("the run has stalled: nothing runs and no event is pending; "
-                         + describe_stall(board_->take_explanations().value_or(
-                           std::vector<mail::waiting_for>{})));
+                         + describe_stall(board_->explanations()));
     return;
   }
 }
 
-/// Lets all messages under way arrive, as far as that is up to this thread.
-void company::settle(caf::actor_system& system) {
-  if (!real())
-    dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler()).run();
-}
-
 /// What the stages have in the end; nothing if the run fails meanwhile.
-std::vector<mail::collected> company::collect(caf::actor_system& system) {
+std::vector<mail::collected> company::collect() {
   post(meter_, coordinator_, mail::collect{});
-  settle(system);
+  house_.settle();
   auto all = board_->take_collected();
   while (!all && !board_->failure()) {
-    board_->wait(20ms);
+    wait_for_news();
     all = board_->take_collected();
   }
   return all.value_or(std::vector<mail::collected>{});
 }
 
-void company::dismiss(caf::actor_system& system) {
-  virtual_clock_.clear(); // messages on their way hold buffers of pools
-  interconnect_.clear();
+/// Tells everybody to end.
+void company::dismiss() {
   const auto end_all = [](auto& all) {
     for (auto& one : all)
       caf::anon_send_exit(one, caf::exit_reason::user_shutdown);
@@ -532,19 +546,58 @@ void company::dismiss(caf::actor_system& system) {
   end_all(actors_.shards);
   end_all(actors_.experts);
   end_all(actors_.servers);
-  caf::anon_send_exit(actors_.recorder, caf::exit_reason::user_shutdown);
-  caf::anon_send_exit(coordinator_, caf::exit_reason::user_shutdown);
-  settle(system);
+  if (actors_.recorder)
+    caf::anon_send_exit(actors_.recorder, caf::exit_reason::user_shutdown);
+  if (coordinator_)
+    caf::anon_send_exit(coordinator_, caf::exit_reason::user_shutdown);
+}
+
+/// Whether somebody who has been told to end never will.
+bool company::is_lost(int looks) {
+  constexpr int stuck = 100, lost = 4000; // looks of milliseconds
+  return house_.broken() || looks >= lost
+         || (looks >= stuck && watch_.somebody_is_stuck());
+}
+
+/// Ends everybody, and the house if that succeeds.
+void company::come_home() {
+  constexpr int often = 64; // so often memory for a message may have run out
+  watch_.end();
+  virtual_clock_.clear(); // messages on their way hold buffers of pools
+  interconnect_.clear();
+  const run_watch::waiting counted{watch_};
+  for (int looks = 0; house_.actors() > 0 && !at_work_; ++looks) {
+    try {
+      if (looks % often == 0)
+        dismiss();
+      house_.settle();
+    } catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch)
+    }
+    at_work_ = is_lost(looks);
+    if (house_.actors() > 0)
+      std::this_thread::sleep_for(std::min(looks * 50us, 5000us));
+  }
+  if (at_work_)
+    return;
   actors_ = coordinator_peers{};
   coordinator_ = coordinator_actor{};
+  house_.close();
 }
 
 run_result company::result_so_far() {
   run_result result;
   result.sums = measures_of(log_->sums, stages());
+  if (const auto modelled = log_->modelled(board_->finished() && !stopping_)) {
+    result.sums.makespan = modelled->makespan;
+    result.sums.busy = modelled->busy;
+    result.sums.span_idle = modelled->span_idle;
+  }
   result.loads = std::move(log_->loads);
   result.actions = std::move(log_->actions);
-  log_->losses(*plan_, result.loss, result.loss_samples);
+  result.actions_cut = log_->cut;
+  result.loss = log_->losses.losses();
+  result.loss_samples = log_->losses.samples();
+  result.loss_every = log_->losses.every();
   result.samples = result.loss_samples.empty() ? 0 : result.loss_samples.back();
   if (!plan_->updates_are_by(update_by::all)) {
     result.exchange = measures_of(shared_, stages());
@@ -571,52 +624,86 @@ run_result company::result_so_far() {
   return result;
 }
 
+/// Another thread, for answers: all others may be at work that never ends.
+void company::help() {
+  try {
+    house_.start_threads(1);
+  } catch (const std::exception&) { // NOLINT(bugprone-empty-catch)
+  }
+}
+
+/// From the first message to the last.
+void company::play() {
+  wall_clock_.restart();
+  spawn();
+  wire();
+  if (real()) {
+    house_.start_threads(std::clamp(plan_->threads, 1, plan_->ranks()));
+    watch_.begin(
+      *board_, [this] { post(meter_, coordinator_, mail::explain{}); },
+      [this] { help(); });
+    wait_in_real_time();
+  } else {
+    wait_in_virtual_time();
+  }
+  seconds_ = static_cast<double>(wall_clock_.now()) * 1e-9;
+  if (board_->finished())
+    serve_snapshots();
+  if (plan_->keep_weights && !board_->failure())
+    last_ = collect();
+}
+
 run_result company::run() {
-  system_config config{*plan_};
-  std::vector<mail::collected> last;
-  double seconds = 0;
-  std::optional<std::string> failure;
-  bool finished = false;
-  {
-    caf::actor_system system{config};
-    wall_clock_.restart();
-    spawn(system);
-    wire();
-    // CAF notes the actor at work for its log, which nobody reads: a tenth of an event.
-    // Spawning made it ready for that on this thread.
-    caf::logger::set_current_actor_system(nullptr);
-    if (real())
-      wait_in_real_time(system);
-    else
-      wait_in_virtual_time(system);
-    seconds = static_cast<double>(wall_clock_.now()) * 1e-9;
-    finished = board_->finished();
-    if (finished)
-      serve_snapshots(system);
-    else if (!board_->failure())
-      rest(system); // interrupted
-    if (plan_->keep_weights && !board_->failure())
-      last = collect(system);
-    failure = board_->failure();
-    dismiss(system);
-  } // all actors have ended
-  auto result = result_so_far();
+  try {
+    play();
+  } catch (...) {
+    come_home();
+    throw;
+  }
+  come_home();
+  auto failure = board_->failure();
+  run_result result;
+  if (!at_work_)
+    result = result_so_far();
+  else if (!failure)
+    failure = "its actors could not be ended";
+  if (auto torn = count_updates(*plan_, last_, result); !failure && !torn.empty())
+    failure = torn;
   optimizers_.clear(); // nothing needs their memory any more
-  keep_weights(*plan_, std::move(last), shared_, result);
-  keep_versions(*plan_, std::move(log_->versions), result);
-  result.seconds = seconds;
+  if (!failure) {
+    keep_weights(*plan_, std::move(last_), shared_, result);
+    keep_versions(*plan_, std::move(log_->versions), result);
+  }
+  result.seconds = seconds_;
   if (failure)
     result.failure = *failure;
-  result.how = failure    ? ending::failed
-               : finished ? ending::finished
-                          : ending::interrupted;
+  result.how = failure     ? ending::failed
+               : stopping_ ? ending::interrupted
+                           : ending::finished;
   return result;
 }
+
+/// Those that could not be ended, the last one first. They are never destroyed.
+std::atomic<company*> left_at_work = nullptr;
+
+struct end_or_leave {
+  void operator()(company* ended) const {
+    if (!ended->at_work())
+      delete ended;
+    else
+      ended->left_before = left_at_work.exchange(ended);
+  }
+};
 
 } // namespace
 
 run_result perform(run_plan plan) {
-  return company{std::move(plan)}.run();
+  const std::unique_ptr<company, end_or_leave> all{new company{std::move(plan)}};
+  return all->run();
+}
+
+bool is_at_work() {
+  return left_at_work.load() != nullptr;
 }
 
 } // namespace troupe

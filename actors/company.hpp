@@ -27,19 +27,23 @@ struct run_result {
   ending how = ending::finished;
   std::string failure; ///< Who failed and why, if it failed.
 
-  double seconds = 0;         ///< Of wall time, without evaluations.
-  measures sums;              ///< On the run's clock.
-  record actions;             ///< If the plan keeps it.
-  exchange_measures exchange; ///< Empty where updates are common.
-  shared_history accesses;    ///< If the plan keeps it; empty likewise.
-  std::vector<double> loss;   ///< A minibatch each (a local rule: a microbatch).
+  double seconds = 0;          ///< Of wall time, without evaluations.
+  measures sums;               ///< On the run's clock; times may be modelled.
+  record actions;              ///< Those that the plan keeps.
+  bool actions_cut = false;    ///< There were more.
+  exchange_measures exchange;  ///< Empty where updates are common.
+  shared_history accesses;     ///< If the plan keeps it; empty likewise.
+  std::vector<double> loss;    ///< A minibatch each (a local rule: a microbatch),
+  std::int64_t loss_every = 1; ///< or the mean of so many; of the last maybe fewer.
   std::vector<std::int64_t> loss_samples; ///< Samples seen by then.
   std::int64_t samples = 0;               ///< Whose losses are all there.
   std::vector<std::int64_t> peak_bytes;   ///< A rank; empty from a simulation.
   std::vector<std::array<std::int64_t, memory_uses>> peak_parts; ///< Of each use alone.
   std::vector<std::int64_t> reserved_bytes;                      ///< A rank; likewise.
 
-  // If the plan keeps weights: buckets of all layers.
+  // If the plan keeps weights: what made them, and buckets of all layers.
+  std::vector<std::int64_t> updates; ///< A stage: over data replicas with some alone.
+  std::int64_t updated_samples = 0;  ///< That those of a stage cover.
   std::vector<std::vector<float>> parameters;
   std::vector<std::vector<float>> gradients; ///< Summed last, over replicas.
   std::string odd_stage; ///< One whose replica 0 ended with other parameters.
@@ -57,9 +61,15 @@ struct run_result {
 /// Why a plan cannot be run, with what is allowed, in one sentence; empty if it can.
 std::string refusal(const run_plan& plan);
 
-/// Runs a plan: makes the actors, wires them, waits, and brings everyone home.
+/// Runs a plan: makes the actors, wires them, waits, and brings everyone home. If
+/// somebody is at work that never ends, the run fails, and what it uses stays.
 /// \pre refusal(plan).empty()
-/// \throws std::bad_alloc if the memory is not there after all
+/// \throws std::bad_alloc if the memory is not there after all, no_thread if threads
+/// are not, and what the plan's callbacks throw
 run_result perform(run_plan plan);
+
+/// Whether a run of this process has left somebody at work. Then the process can end
+/// only without destroying what is global: by std::_Exit.
+bool is_at_work();
 
 } // namespace troupe

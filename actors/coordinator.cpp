@@ -64,19 +64,25 @@ void gather(self_pointer self, const mail::collected& part) {
     state.board->post_collected(std::exchange(state.collected, {}));
 }
 
-void gather(self_pointer self, const mail::waiting_for& answer) {
+/// Makes those who update together end after the first update that none of them has
+/// passed.
+void gather(self_pointer self, const mail::begun& part) {
   auto& state = self->state;
-  state.explanations.push_back(answer);
-  const auto& p = state.peers;
-  if (state.explanations.size()
-      == p.data.size() + p.schedulers.size() + p.stages.size() + p.shards.size()
-           + p.experts.size() + p.servers.size())
-    state.board->post_explanations(std::exchange(state.explanations, {}));
+  state.begun.push_back(part);
+  if (static_cast<int>(state.begun.size()) < ranks(self))
+    return;
+  const auto& plan = *state.shared.plan;
+  std::map<int, int> most; // by group
+  for (const auto& b : state.begun)
+    most[plan.stops_with(b.rank)] = std::max(most[plan.stops_with(b.rank)], b.count);
+  for (const auto& b : std::exchange(state.begun, {}))
+    tell(self, *state.shared.meter,
+         state.peers.schedulers[static_cast<std::size_t>(b.rank)],
+         mail::stop_after{most[plan.stops_with(b.rank)]});
 }
 
 void ask_everyone(self_pointer self) {
   const auto& peers = self->state.peers;
-  self->state.explanations.clear();
   send_to_all(self, peers.data, mail::explain{});
   send_to_all(self, peers.schedulers, mail::explain{});
   send_to_all(self, peers.stages, mail::explain{});
@@ -89,10 +95,10 @@ void ask_everyone(self_pointer self) {
 
 coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
                                              std::shared_ptr<notice_board> board) {
+  report_failures(self);
   auto& state = self->state;
   state.shared = std::move(shared);
   state.board = std::move(board);
-  report_failures(self);
   self->set_down_handler([self](caf::down_msg& down) {
     if (auto why = text_of(down.reason); !why.empty())
       self->state.board->post_failure(std::move(why));
@@ -111,7 +117,9 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
          }),
     hear(self, meter, [self](const mail::snapshot& s) { gather(self, s); }),
     hear(self, meter, [self](const mail::collected& c) { gather(self, c); }),
-    hear(self, meter, [self](const mail::waiting_for& w) { gather(self, w); }),
+    hear(
+      self, meter,
+      [self](const mail::waiting_for& w) { self->state.board->post_explanation(w); }),
     hear(self, meter,
          [self](const coordinator_peers& peers) {
            self->state.peers = peers;
@@ -126,6 +134,11 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
          [self](const mail::proceed& p) {
            send_to_all(self, self->state.peers.schedulers, p);
          }),
+    hear(self, meter,
+         [self](const mail::stop& s) {
+           send_to_all(self, self->state.peers.schedulers, s);
+         }),
+    hear(self, meter, [self](const mail::begun& b) { gather(self, b); }),
     hear(self, meter,
          [self](const mail::collect& c) {
            send_to_all(self, self->state.peers.stages, c);

@@ -21,9 +21,9 @@ struct coordinator_state {
   coordinator_peers peers;
   int finished = 0;                                     ///< Ranks.
   int held = 0;                                         ///< Ranks.
+  std::vector<mail::begun> begun;                       ///< A rank each.
   std::map<int, std::vector<mail::snapshot>> snapshots; ///< By batches.
   std::vector<mail::collected> collected;
-  std::vector<mail::waiting_for> explanations;
 };
 
 /// Watches over a run: knows everyone, counts who is done, and passes on to all what

@@ -1,8 +1,11 @@
 #include "actors/data_source.hpp"
 
+#include "actors/actor_pool.hpp"
 #include "actors/failure.hpp"
+#include "actors/run_watch.hpp"
 #include "actors/stage_pools.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace troupe {
@@ -53,6 +56,11 @@ void read_and_send(self_pointer self, tensor_header header) {
              answers = state.pools->labels.acquire();
   const auto first_sample = plan.batches().first_of(
     plan.microbatch_of_all(state.where.data, header.microbatch));
+  std::optional<occupied> now;
+  if (state.reader != nullptr) {
+    actor_pool::hand_over();
+    now.emplace(*state.reader, task{.kind = reading, .microbatch = header.microbatch});
+  }
   for (std::int64_t i = 0; i < header.samples; ++i)
     work.data->training(first_sample + i,
                         {input.integers() + i * values, input.data() + i * values,
@@ -60,6 +68,7 @@ void read_and_send(self_pointer self, tensor_header header) {
   if (plan.sequence_parallel)
     for (auto* const of_positions : {input.integers(), answers.integers()})
       order_by_position(of_positions, header.samples, values);
+  now.reset();
   header.values = work.whole.rows;
   header.stage = plan.dims.stages - 1;
   send(self, state.last, labels{header, answers});
@@ -84,11 +93,11 @@ void send_next(self_pointer self) {
 
 } // namespace
 
-data_source_actor::behavior_type data_source(self_pointer self, props shared,
-                                             position where,
-                                             std::shared_ptr<data_pools> pools,
-                                             stage_actor first, stage_actor last,
-                                             coordinator_actor coordinator) {
+data_source_actor::behavior_type
+data_source(self_pointer self, props shared, position where,
+            std::shared_ptr<data_pools> pools, stage_actor first, stage_actor last,
+            coordinator_actor coordinator, occupation* reader) {
+  report_failures(self);
   auto& state = self->state;
   state.name = shared.plan->source_of(where);
   state.shared = std::move(shared);
@@ -97,7 +106,7 @@ data_source_actor::behavior_type data_source(self_pointer self, props shared,
   state.first = std::move(first);
   state.last = std::move(last);
   state.coordinator = std::move(coordinator);
-  report_failures(self);
+  state.reader = reader;
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter, [self](const mail::demand&) { send_next(self); }),

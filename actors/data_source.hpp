@@ -2,6 +2,7 @@
 
 #include "actors/messages.hpp"
 #include "actors/props.hpp"
+#include "kernels/occupation.hpp"
 #include "kernels/pool.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -28,6 +29,7 @@ struct data_source_state {
   stage_actor first;
   stage_actor last;
   coordinator_actor coordinator;
+  occupation* reader = nullptr; ///< Null in virtual time.
 };
 
 /// Reads the samples of one replica. Gives its first stage a microbatch whenever it
@@ -35,6 +37,6 @@ struct data_source_state {
 data_source_actor::behavior_type
 data_source(data_source_actor::stateful_pointer<data_source_state> self, props shared,
             position where, std::shared_ptr<data_pools> pools, stage_actor first,
-            stage_actor last, coordinator_actor coordinator);
+            stage_actor last, coordinator_actor coordinator, occupation* reader);
 
 } // namespace troupe

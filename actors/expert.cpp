@@ -150,7 +150,8 @@ double expert_core::share_of(std::int64_t rows) const {
 // made both gradients when the input's is asked for.
 work expert_core::next_work() {
   const auto& a = pass_.front().what;
-  work result{.kind = static_cast<int>(a.what), .stage = a.stage};
+  work result{
+    .kind = static_cast<int>(a.what), .stage = a.stage, .microbatch = a.microbatch};
   if (tensors_)
     result.operations =
       plan_->operations_of(where_.stage) * (a.what == op::backward ? 2 : 1)
@@ -264,6 +265,7 @@ expert_actor::behavior_type expert(self_pointer self, props shared, device* comp
                                    position where, int number, int in_stage,
                                    int on_rank,
                                    std::shared_ptr<expert_tensors> tensors) {
+  report_failures(self);
   auto& state = self->state;
   state.core = std::make_unique<expert_core>(*shared.plan, where, number, in_stage,
                                              std::move(tensors));
@@ -272,7 +274,6 @@ expert_actor::behavior_type expert(self_pointer self, props shared, device* comp
   state.shared = std::move(shared);
   state.computer = computer;
   state.on_rank = on_rank;
-  report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter, [self](const mail::rows_to_expert& rows) { take(self, rows); }),

@@ -77,10 +77,12 @@ struct update_request {
   std::vector<buffer> to; ///< May be `from`.
 };
 
-/// Shard to stage: others are still missing. What it took so far, if anything.
+/// Shard to stage: others are still missing. What it took so far, if anything, and what
+/// that ended in.
 struct update_waits {
   nanoseconds start;
   nanoseconds end;
+  meeting ends_in;
 };
 
 /// Shard to stage: all are there.
@@ -95,6 +97,7 @@ struct update_go {
 struct updated {
   nanoseconds start;
   nanoseconds end;
+  meeting ends_in;
 };
 
 /// Shard to itself: the new version has arrived at the rank of a replica.
@@ -245,6 +248,22 @@ struct proceed {
   int evaluated;
 };
 
+/// Coordinator to scheduler: begin no further update, and say how far you are. A local
+/// rule lets no further microbatch in.
+struct stop {};
+
+/// Scheduler to coordinator: updates that have begun, of its stage with most; under a
+/// local rule the first stage's microbatches.
+struct begun {
+  int rank;
+  int count;
+};
+
+/// Coordinator to scheduler: end after so many of them.
+struct stop_after {
+  int count;
+};
+
 /// Virtual clock to scheduler: all messages of this instant have been heard.
 struct decide {};
 
@@ -261,6 +280,8 @@ struct collect {};
 /// Stage to coordinator: its newest parameters, and the gradients it summed last.
 struct collected {
   position where;
+  std::int64_t updates; ///< That made the parameters.
+  std::int64_t samples; ///< That those cover.
   std::vector<buffer> parameters;
   std::vector<buffer> gradients;
 };
@@ -288,7 +309,8 @@ using scheduler_actor =
                    caf::reacts_to<mail::paused>, caf::reacts_to<mail::decide>,
                    caf::reacts_to<mail::expert_arrived>,
                    caf::reacts_to<mail::expert_done>, caf::reacts_to<mail::hold>,
-                   caf::reacts_to<mail::proceed>, caf::reacts_to<mail::explain>,
+                   caf::reacts_to<mail::proceed>, caf::reacts_to<mail::stop>,
+                   caf::reacts_to<mail::stop_after>, caf::reacts_to<mail::explain>,
                    caf::reacts_to<struct scheduler_peers>>;
 
 using stage_actor = caf::typed_actor<
@@ -329,7 +351,8 @@ using coordinator_actor =
                    caf::reacts_to<mail::snapshot>, caf::reacts_to<mail::collected>,
                    caf::reacts_to<mail::waiting_for>,
                    caf::reacts_to<struct coordinator_peers>, caf::reacts_to<mail::hold>,
-                   caf::reacts_to<mail::proceed>, caf::reacts_to<mail::collect>,
+                   caf::reacts_to<mail::proceed>, caf::reacts_to<mail::stop>,
+                   caf::reacts_to<mail::begun>, caf::reacts_to<mail::collect>,
                    caf::reacts_to<mail::explain>>;
 
 // -- wiring: whom an actor may send to
@@ -428,6 +451,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::finished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::hold)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::proceed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::stop)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::begun)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::stop_after)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::decide)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::snapshot)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::collect)

@@ -37,14 +37,20 @@ void notice_board::post_collected(std::vector<mail::collected> all) {
   change([&] { collected_ = std::move(all); });
 }
 
-void notice_board::post_explanations(std::vector<mail::waiting_for> all) {
-  change([&] { explanations_ = std::move(all); });
+void notice_board::post_explanation(mail::waiting_for one) {
+  change([&] { explanations_.push_back(std::move(one)); });
+}
+
+void notice_board::post_waiting(std::string for_whom) {
+  const std::lock_guard guard{lock_};
+  progress_.waits_for = std::move(for_whom);
 }
 
 // Nobody is woken for it: it is looked at now and then.
 void notice_board::post_progress(const progress& p) {
   const std::lock_guard guard{lock_};
-  progress_ = p;
+  progress_.samples = p.samples;
+  progress_.loss = p.loss;
 }
 
 void notice_board::wait(std::chrono::milliseconds at_most) {
@@ -87,9 +93,9 @@ std::optional<std::vector<mail::collected>> notice_board::take_collected() {
   return std::exchange(collected_, {});
 }
 
-std::optional<std::vector<mail::waiting_for>> notice_board::take_explanations() {
+std::vector<mail::waiting_for> notice_board::explanations() const {
   const std::lock_guard guard{lock_};
-  return std::exchange(explanations_, {});
+  return explanations_;
 }
 
 } // namespace troupe

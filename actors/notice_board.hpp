@@ -25,7 +25,8 @@ public:
   void post_held();
   void post_snapshot(snapshot s);
   void post_collected(std::vector<mail::collected> all);
-  void post_explanations(std::vector<mail::waiting_for> all);
+  void post_explanation(mail::waiting_for one);
+  void post_waiting(std::string for_whom); ///< Part of the progress.
   void post_progress(const progress& p);
 
   /// Waits until something is posted, or for so long.
@@ -42,7 +43,9 @@ public:
   bool take_held();
   std::optional<snapshot> take_snapshot();
   std::optional<std::vector<mail::collected>> take_collected();
-  std::optional<std::vector<mail::waiting_for>> take_explanations();
+
+  /// Those that are there so far.
+  std::vector<mail::waiting_for> explanations() const;
 
 private:
   template <class Change>
@@ -56,7 +59,7 @@ private:
   std::optional<std::string> failure_;
   std::deque<snapshot> snapshots_;
   std::optional<std::vector<mail::collected>> collected_;
-  std::optional<std::vector<mail::waiting_for>> explanations_;
+  std::vector<mail::waiting_for> explanations_;
   progress progress_;
 };
 

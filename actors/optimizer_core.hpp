@@ -91,6 +91,9 @@ public:
   /// Bytes of a new version, on its way to another replica.
   std::int64_t version_bytes() const { return version_bytes_; }
 
+  /// Whether begin_gather() is still to come for this update.
+  bool is_to_gather() const { return gather_ && !gathering_; }
+
   /// The first apply() has ended: begins to gather the shares. Returns what is to be
   /// sent; empty if there are none, or they are on their way already.
   std::vector<collective_message> begin_gather();

@@ -39,10 +39,10 @@ bool ranks_wait(self_pointer self) {
 
 /// Lets a replica's stage wait; it has run from start to end so far.
 void let_wait(self_pointer self, int replica, nanoseconds start = 0,
-              nanoseconds end = 0) {
+              nanoseconds end = 0, meeting ends_in = nothing) {
   self->state.waiting.push_back(replica);
   if (ranks_wait(self))
-    send(self, stage_of(self, replica), mail::update_waits{start, end});
+    send(self, stage_of(self, replica), mail::update_waits{start, end, ends_in});
 }
 
 void apply(self_pointer self, int replica) {
@@ -158,20 +158,21 @@ void finish(self_pointer self, const mail::ended& end) {
   auto& state = self->state;
   const int replica = end.what.replica;
   if (std::exchange(state.measuring, false)) {
-    let_wait(self, replica, end.start, end.end);
+    let_wait(self, replica, end.start, end.end, norm_measured);
     if (state.core->needs_norm())
       send(self, state.peers.shards.front(), state.core->norm());
     else
       push(self);
     return;
   }
+  const auto ends_in = state.core->is_to_gather() ? version_made : nothing;
   ship_all(self, state.core->begin_gather());
   if (state.core->lacks_shares())
-    return let_wait(self, replica, end.start, end.end);
+    return let_wait(self, replica, end.start, end.end, ends_in);
   if (replica == maker)
     send_version(self);
   state.core->applied();
-  send(self, stage_of(self, replica), mail::updated{end.start, end.end});
+  send(self, stage_of(self, replica), mail::updated{end.start, end.end, ends_in});
 }
 
 mail::waiting_for explain(self_pointer self) {
@@ -191,13 +192,13 @@ optimizer_shard_actor::behavior_type optimizer_shard(self_pointer self, props sh
                                                      position where,
                                                      std::vector<device*> computers,
                                                      optimizer_memory memory) {
+  report_failures(self);
   auto& state = self->state;
   state.name = shared.plan->optimizer_of(where);
   state.where = where;
   state.core = std::make_unique<optimizer_core>(*shared.plan, where, std::move(memory));
   state.shared = std::move(shared);
   state.computers = std::move(computers);
-  report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter, [self](const mail::update_request& part) { take(self, part); }),

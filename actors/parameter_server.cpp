@@ -108,13 +108,13 @@ parameter_server_actor::behavior_type parameter_server(self_pointer self, props 
                                                        position where,
                                                        std::shared_ptr<device> computer,
                                                        server_memory memory) {
+  report_failures(self);
   auto& state = self->state;
   state.name = shared.plan->server_of(where);
   state.where = where;
   state.core = std::make_unique<server_core>(*shared.plan, where, std::move(memory));
   state.shared = std::move(shared);
   state.computer = std::move(computer);
-  report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter,

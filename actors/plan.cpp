@@ -153,6 +153,11 @@ int run_plan::rank_of(position p) const {
   return (p.data * dims.stages + in_pipe) * tensor + p.tensor;
 }
 
+int run_plan::stops_with(int rank) const {
+  const bool together = updates_are_by(update_by::all) || exchange->staleness;
+  return together ? 0 : rank / tensor / dims.stages;
+}
+
 std::vector<position> run_plan::hosted_by(int rank) const {
   std::vector<position> result;
   for (const auto& h : troupe::hosted_by(sch.where, dims, pipe_rank(rank)))

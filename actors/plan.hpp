@@ -69,6 +69,8 @@ struct bucket_group {
 struct progress {
   std::int64_t samples = 0;
   std::optional<double> loss;
+  std::string waits_for =
+    {}; ///< Lines about those at work, if none has ended for long.
 };
 
 /// A run: what is computed, by which schedule, on which clock.
@@ -97,10 +99,15 @@ struct run_plan {
   std::vector<double> slowdowns;
 
   std::chrono::milliseconds stall_timeout{10'000}; ///< In real time.
-  bool keep_record = false;    ///< Every action, for traces and proofs; else only sums.
+  bool keep_record = false;    ///< Every action, for proofs; else only sums.
+  std::int64_t keep_first = 0; ///< Else the first actions of each rank, for a trace.
+  bool model_times = false;    ///< As if each rank had a device of its own.
   bool keep_weights = false;   ///< Parameters at the end.
   bool keep_gradients = false; ///< The last gradients at the end, with keep_weights.
   bool keep_versions = false;  ///< What every update made, and of what; for proofs.
+
+  /// Bytes that the caller takes besides while the plan is performed. May be empty.
+  std::function<std::int64_t(const run_plan&)> bytes_beside;
 
   /// Batches between two evaluations; 0: none.
   int evaluate_every = 0;
@@ -113,7 +120,9 @@ struct run_plan {
   /// Called now and then, on the thread that waits for the run.
   std::function<void(const progress&)> report;
 
-  /// Set from outside to end the run after the actions at hand. May be null.
+  /// Set from outside to end the run early: where stages update together, all do after
+  /// the first update that none of them has passed; else when all microbatches that
+  /// have come in have been through. May be null.
   const std::atomic<bool>* interrupted = nullptr;
 
   /// Pipelines in all: data replicas, in each direction of the schedule.
@@ -237,6 +246,11 @@ struct run_plan {
   int pipe_rank(int rank) const { return rank / tensor % dims.stages; }
 
   int rank_of(position p) const;
+
+  /// The ranks that end after the same update when a run is interrupted have the same
+  /// number here: all, or those of one data replica where replicas need not wait for
+  /// one another.
+  int stops_with(int rank) const;
 
   /// What a rank hosts, by stage.
   std::vector<position> hosted_by(int rank) const;

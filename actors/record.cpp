@@ -1,5 +1,7 @@
 #include "actors/record.hpp"
 
+#include "actors/bounded_list.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -14,14 +16,30 @@ timeline timeline_of(const record& ran) {
 
 void expert_loads::add(int batch, std::size_t layer,
                        const std::vector<std::int64_t>& rows, std::int64_t dropped) {
+  while (batch / every >= static_cast<int>(most_entries))
+    halve();
   auto& steps = of[layer];
-  const auto number = static_cast<std::size_t>(batch);
+  const auto number = static_cast<std::size_t>(batch / every);
   steps.resize(std::max(steps.size(), number + 1));
-  auto& sum = steps[number];
-  sum.rows.resize(rows.size());
-  for (std::size_t e = 0; e < rows.size(); ++e)
-    sum.rows[e] += rows[e];
-  sum.dropped += dropped;
+  steps[number].add({rows, dropped});
+}
+
+void expert_loads::step::add(const step& other) {
+  rows.resize(std::max(rows.size(), other.rows.size()));
+  for (std::size_t e = 0; e < other.rows.size(); ++e)
+    rows[e] += other.rows[e];
+  dropped += other.dropped;
+}
+
+/// Makes one entry of each two.
+void expert_loads::halve() {
+  every *= 2;
+  for (auto& [layer, steps] : of) {
+    std::vector<step> sums((steps.size() + 1) / 2);
+    for (std::size_t s = 0; s < steps.size(); ++s)
+      sums[s / 2].add(steps[s]);
+    steps = std::move(sums);
+  }
 }
 
 std::vector<nanoseconds> measures::idle() const {

@@ -10,6 +10,17 @@
 
 namespace troupe {
 
+/// What a part of an action comes to at its end, and its rank may have to wait for;
+/// several may come together.
+enum meeting : std::uint8_t {
+  nothing = 0,
+  shards_meet = 1,    ///< Tensor shards sum or gather.
+  layer_ends = 2,     ///< Data replicas share a layer out: the part was the last on it.
+  norm_measured = 4,  ///< It measured what the norm of an update is made of.
+  version_made = 8,   ///< It made this data replica's share of a version.
+  experts_asked = 16, ///< Rows have gone to the experts of a layer.
+};
+
 /// An action as it ran.
 struct sample {
   action what;
@@ -23,22 +34,28 @@ struct sample {
   int stalest;
   std::int64_t staleness; ///< Summed over gradients.
   int expert = -1;        ///< That ran this part, in the network's list; -1: the stage.
+  std::uint8_t ends_in = nothing; ///< Meetings.
 };
 
 /// What every rank ran, in its order.
 using record = std::vector<std::vector<sample>>;
 
-/// How tokens fell to the experts of each layer, step by step.
+/// How tokens fell to the experts of each layer: step by step, or in a long run over so
+/// many steps that there are no more than most_entries.
 struct expert_loads {
   struct step {
     std::vector<std::int64_t> rows; ///< Of each expert, over all replicas.
     std::int64_t dropped = 0;       ///< Choices that found their expert full.
+
+    void add(const step& other);
   };
 
   void add(int batch, std::size_t layer, const std::vector<std::int64_t>& rows,
            std::int64_t dropped);
+  void halve();
 
   std::map<std::size_t, std::vector<step>> of; ///< By layer of the network.
+  int every = 1;                               ///< Steps that an entry sums.
 };
 
 /// The actions of a record and when they ran.

@@ -1,4 +1,5 @@
 #include "actors/company.hpp"
+#include "actors/free_memory.hpp"
 #include "actors/stage_pools.hpp"
 #include "schedules/bounds.hpp"
 
@@ -11,6 +12,11 @@ namespace {
 
 std::string megabytes(std::int64_t bytes) {
   return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
+}
+
+/// "the machine has 100 MiB free"
+std::string text_of(const free_memory& memory) {
+  return memory.where + " has " + std::to_string(memory.bytes >> 20) + " MiB free";
 }
 
 /// What the actors of a rank take, and a check of its program: measured, rounded up.
@@ -26,19 +32,42 @@ std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
              + std::int64_t{settled(plan.sch, plan.dims).total()})};
 }
 
-/// The refusal of a run that needs so many bytes on each rank; empty if they are there.
-std::string too_large(const std::vector<std::int64_t>& bytes) {
-  std::int64_t sum = 0;
+/// What a training takes besides its pools: the program itself, the caller, and copies
+/// of the parameters, in the end when the optimizers have gone, or for evaluations that
+/// put shares together.
+std::int64_t bytes_beside_pools(const run_plan& plan) {
+  constexpr std::int64_t program = 24 << 20; // measured, rounded up
+  constexpr std::int64_t value = sizeof(float);
+  std::int64_t parameters = 0, largest = 0, optimizers = 0;
+  for (const auto& l : plan.work->whole.layers) {
+    parameters += l->bucket() * value;
+    largest = std::max(largest, l->bucket() * value);
+  }
+  for (int rank = 0; rank < plan.ranks(); ++rank)
+    for (const auto& where : plan.hosted_by(rank))
+      optimizers += pools_of(plan, where).optimizer * value;
+  const auto copies = parameters + 2 * largest;
+  const bool puts_together =
+    plan.evaluate_every > 0
+    && (!plan.work->shards.empty() || plan.shares_out(shared_out::parameters));
+  return program + (plan.bytes_beside ? plan.bytes_beside(plan) : 0)
+         + (puts_together ? copies : std::max<std::int64_t>(copies - optimizers, 0));
+}
+
+/// The refusal of a run that needs so many bytes on each rank, and others; empty if
+/// they are there.
+std::string too_large(const std::vector<std::int64_t>& bytes, std::int64_t beside) {
+  std::int64_t sum = beside;
   for (const auto rank : bytes)
     sum += rank;
-  const auto memory = memory_of_machine();
-  if (sum <= memory)
+  const auto memory = memory_of_process();
+  if (sum <= memory.bytes)
     return {};
   return "this run needs " + megabytes(sum) + " of memory"
          + (bytes.size() > 1 ? " (" + megabytes(*std::ranges::max_element(bytes))
                                  + " on its largest rank)"
                              : "")
-         + "; the machine has " + megabytes(memory) + " free";
+         + "; " + text_of(memory);
 }
 
 /// The same for sizes whose exact bytes might not fit a number: what the parameters and
@@ -53,7 +82,7 @@ std::string far_too_large(const run_plan& plan) {
   if (values * sizeof(float) < most)
     return {};
   return "this run needs more than " + megabytes(static_cast<std::int64_t>(most))
-         + " of memory; the machine has " + megabytes(memory_of_machine()) + " free";
+         + " of memory; " + text_of(memory_of_process());
 }
 
 /// Why experts cannot be placed so; empty if they can, or there are none.
@@ -125,7 +154,7 @@ std::string refusal(const run_plan& plan) {
   if (auto wrong = refusal_of_experts(plan); !wrong.empty())
     return wrong;
   if (!plan.work)
-    return too_large(bytes_of_actors(plan));
+    return too_large(bytes_of_actors(plan), 0);
   const auto& work = *plan.work;
   if (const int pieces = plan.batches().microbatches; work.batch < pieces)
     return "a batch of " + std::to_string(work.batch) + " samples cannot be cut into "
@@ -145,7 +174,7 @@ std::string refusal(const run_plan& plan) {
              "their "
              "global norm; "
            + plan.sch.name + ":clip=stage clips each stage by its own";
-  return too_large(bytes_needed(plan));
+  return too_large(bytes_needed(plan), bytes_beside_pools(plan));
 }
 
 } // namespace troupe

@@ -62,10 +62,13 @@ std::optional<int> scheduler_core::grant_expert() {
 std::optional<action> scheduler_core::grant() {
   if (held_ || running_ >= depth_)
     return {};
-  if (paused_ && !waiting_.take(*paused_))
-    return {};
-  auto next = paused_ ? std::exchange(paused_, {})
-                      : order_->next(waiting_, ahead_of_evaluations());
+  std::optional<action> next;
+  if (!paused_)
+    next = order_->next(waiting_, ahead_of_evaluations());
+  else if (waiting_.take(*paused_))
+    next = std::exchange(paused_, {});
+  else if (next = waiting_.lowest(op::update); next) // that may be what others wait for
+    waiting_.take(*next);
   if (next) {
     ++running_;
     std::erase(waiting_updates_, *next);
@@ -122,14 +125,21 @@ void send_samples(self_pointer self) {
          mail::samples{state.rank, std::exchange(state.samples, {})});
 }
 
-void note(self_pointer self, const sample& what) {
+/// Keeps a sample for the recorder, as long as that keeps those of this rank.
+void keep(self_pointer self, const sample& what) {
   auto& state = self->state;
-  state.sums.add(what);
-  if (!state.shared.plan->keep_record)
+  const auto& plan = *state.shared.plan;
+  if (!plan.keep_record && !plan.model_times && state.noted > plan.keep_first)
     return;
+  ++state.noted;
   state.samples.push_back(what);
   if (state.samples.size() >= samples_at_once)
     send_samples(self);
+}
+
+void note(self_pointer self, const sample& what) {
+  self->state.sums.add(what);
+  keep(self, what);
 }
 
 void send_all(self_pointer self) {
@@ -179,12 +189,12 @@ void say_if_at_rest(self_pointer self) {
 
 scheduler_actor::behavior_type scheduler(self_pointer self, props shared, int rank,
                                          int depth) {
+  report_failures(self);
   auto& state = self->state;
   state.name = "scheduler of rank " + std::to_string(rank);
   state.core = std::make_unique<scheduler_core>(shared.plan, rank, depth);
   state.shared = std::move(shared);
   state.rank = rank;
-  report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter,
@@ -203,6 +213,8 @@ scheduler_actor::behavior_type scheduler(self_pointer self, props shared, int ra
          [self](const mail::paused& p) {
            if (p.what.end > p.what.start)
              note(self, p.what);
+           else if (self->state.shared.plan->model_times)
+             keep(self, p.what);
            self->state.core->hear(p);
            say_if_at_rest(self);
            consider(self);
@@ -232,6 +244,15 @@ scheduler_actor::behavior_type scheduler(self_pointer self, props shared, int ra
     hear(self, meter,
          [self](const mail::proceed& p) {
            self->state.core->hear(p);
+           consider(self);
+         }),
+    hear(self, meter,
+         [self](const mail::stop&) {
+           send(self, self->state.peers.coordinator, self->state.core->freeze());
+         }),
+    hear(self, meter,
+         [self](const mail::stop_after& s) {
+           self->state.core->hear(s);
            consider(self);
          }),
     hear(self, meter,

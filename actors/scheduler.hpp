@@ -43,13 +43,19 @@ public:
   }
 
   void hold() { held_ = true; }
+
+  /// Begins no further update (a local rule: takes no further microbatch), and says how
+  /// many it has begun.
+  mail::begun freeze() { return {rank_, order_->freeze()}; }
+  void hear(const mail::stop_after& s) { order_->stop_after(s.count); }
+
   void hear(const mail::proceed& p);
 
   /// Whether it is held and nothing runs.
   bool at_rest() const { return held_ && running_ == 0; }
 
   /// Whether the rank has done all it had to do.
-  bool finished() { return order_->finished(); }
+  bool finished() { return running_ == 0 && order_->finished(); }
 
   /// What it waits for, in words.
   mail::waiting_for explain();
@@ -89,6 +95,7 @@ struct scheduler_state {
   scheduler_peers peers;
   rank_sums sums;
   std::vector<sample> samples; ///< Kept, and not yet sent to the recorder.
+  std::int64_t noted = 0;      ///< Of those, and of those sent.
   bool asked_to_decide = false;
   bool said_finished = false;
 };

@@ -184,16 +184,18 @@ void take_from_group(self_pointer self, const Message& message) {
   resume(self);
 }
 
-/// The sample of the update under way, or of the part of it that ran from start to end.
-sample update_sample(self_pointer self, nanoseconds start, nanoseconds end) {
+/// The sample of the update under way, or of the part of it that ran.
+template <class Ended>
+sample update_sample(self_pointer self, const Ended& ran) {
   auto result = self->state.core->update_sample();
-  result.start = start;
-  result.end = end;
+  result.start = ran.start;
+  result.end = ran.end;
+  result.ends_in = ran.ends_in;
   return result;
 }
 
 void finish_update(self_pointer self, const mail::updated& end) {
-  const auto what = update_sample(self, end.start, end.end);
+  const auto what = update_sample(self, end);
   for (const auto& forward : self->state.core->end_update())
     announce(self, forward);
   if (self->state.shared.plan->keep_versions)
@@ -207,13 +209,13 @@ void finish_update(self_pointer self, const mail::updated& end) {
 stage_actor::behavior_type stage(self_pointer self, props shared, device* computer,
                                  position where, std::shared_ptr<stage_tensors> tensors,
                                  std::shared_ptr<expert_exchange> experts) {
+  report_failures(self);
   auto& state = self->state;
   state.core = std::make_unique<stage_core>(shared.plan, where, std::move(tensors),
                                             std::move(experts));
   state.name = state.core->name();
   state.shared = std::move(shared);
   state.computer = computer;
-  report_failures(self);
   auto& meter = *state.shared.meter;
   return {
     // The most frequent first: CAF looks through them in order.
@@ -233,7 +235,7 @@ stage_actor::behavior_type stage(self_pointer self, props shared, device* comput
          [self](const mail::rows_from_expert& m) { take_from_group(self, m); }),
     hear(self, meter,
          [self](const mail::update_waits& so_far) {
-           auto part = update_sample(self, so_far.start, so_far.end);
+           auto part = update_sample(self, so_far);
            part.part = true;
            send(self, self->state.peers.scheduler, mail::paused{part});
          }),

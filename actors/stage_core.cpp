@@ -167,6 +167,7 @@ work stage_core::next_work(const tell_bucket& tell) {
   auto& now = *under_way_;
   work result{.kind = static_cast<int>(now.what.what),
               .stage = now.what.stage,
+              .microbatch = now.what.microbatch,
               .operations = now.operations,
               .begun = now.done};
   if (now.pieces.size() == 1 && !now.tells && !experts_) { // nobody waits on the way
@@ -199,7 +200,8 @@ work stage_core::next_work(const tell_bucket& tell) {
   return result;
 }
 
-void stage_core::begin_collective(const pass_piece<float>& after) {
+/// Returns the meeting that it begins.
+meeting stage_core::begin_collective(const pass_piece<float>& after) {
   using kind = shard_collective<float>::kind;
   const auto& a = under_way_->what;
   const auto first =
@@ -208,8 +210,12 @@ void stage_core::begin_collective(const pass_piece<float>& after) {
     outbox_.to_experts =
       experts_->begin(a, books_.version_for_backward(a.microbatch),
                       static_cast<std::size_t>(first + after.layer), after.then);
-  else if (after.then.what != kind::none)
-    outbox_.to_shards = shards_->begin(after.then);
+  if (after.then.what == kind::none)
+    return nothing;
+  if (after.then.what == kind::experts)
+    return experts_asked;
+  outbox_.to_shards = shards_->begin(after.then);
+  return shards_meet;
 }
 
 /// The buckets whose gradients are complete with those of some layers: their own, and
@@ -225,11 +231,13 @@ std::vector<int> stage_core::buckets_of(const std::vector<int>& layers) const {
 }
 
 void stage_core::end_work() {
-  const auto& now = *under_way_;
+  auto& now = *under_way_;
   const auto last = now.next - 1;
-  begin_collective(now.pieces[last]);
-  if (ends_layer(last))
+  now.ends_in = begin_collective(now.pieces[last]);
+  if (ends_layer(last)) {
+    now.ends_in |= layer_ends;
     send(sharing_->leave(now.pieces[last].layer));
+  }
 }
 
 void stage_core::send(layer_sharing::messages all) {
@@ -256,6 +264,7 @@ sample stage_core::pause() {
   const auto& a = under_way_->what;
   auto result = sample_of(a, books_.version_for_backward(a.microbatch));
   result.part = true;
+  result.ends_in = std::exchange(under_way_->ends_in, nothing);
   return result;
 }
 
@@ -361,7 +370,7 @@ mail::update_request stage_core::begin_update(const action& a) {
   facts_ = books_.begin_update();
   update_ = a;
   sums_begun_ = 0;
-  samples_summed_ = 0;
+  samples_updated_ += std::exchange(samples_summed_, 0);
   if (experts_)
     experts_->begin_update();
   if (tensors_) {
@@ -424,11 +433,12 @@ std::optional<mail::snapshot> stage_core::take_snapshot() {
 }
 
 mail::collected stage_core::collect() const {
-  mail::collected result{where_, {}, {}};
+  if (update_)
+    throw std::logic_error("its update " + std::to_string(books_.newest())
+                           + " was not made");
+  mail::collected result{where_, books_.newest(), samples_updated_, {}, {}};
   if (tensors_) {
-    // An update that has begun and was not made has only room for the next version.
-    const bool unmade = update_ && !facts_.in_place;
-    result.parameters = tensors_->parameters(unmade ? facts_.from : books_.newest());
+    result.parameters = tensors_->parameters(books_.newest());
     result.gradients = tensors_->gradients();
   }
   return result;

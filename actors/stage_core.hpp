@@ -135,7 +135,7 @@ private:
   pass_pieces<float> simulated_pieces(op what, bool by_layer) const;
   bool ends_layer(std::size_t piece) const;
   void send(layer_sharing::messages all);
-  void begin_collective(const pass_piece<float>& after);
+  meeting begin_collective(const pass_piece<float>& after);
   std::vector<int> buckets_of(const std::vector<int>& layers) const;
 
   std::shared_ptr<const run_plan> plan_;
@@ -158,10 +158,12 @@ private:
     std::size_t next = 0; // piece
     double done = 0;      // share of its work
     bool waits = false;
+    std::uint8_t ends_in = nothing; // what ended last: meetings
   };
   std::optional<under_way> under_way_;
   int sums_begun_ = 0; // backwards begun since the last update
   std::int64_t samples_summed_ = 0;
+  std::int64_t samples_updated_ = 0; // in all updates
   int backwards_ended_ = 0;
   std::optional<action> update_;
   update_facts facts_;

@@ -5,12 +5,7 @@
 #include "actors/shard_group.hpp"
 #include "actors/shared_parameters.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
-#include <sstream>
-#include <string>
 
 namespace troupe {
 
@@ -128,16 +123,6 @@ stage_pools pools_of(const run_plan& plan, position where) {
     result.boundary = sizes.output;
   }
   return result;
-}
-
-std::int64_t memory_of_machine() {
-  std::ifstream file{"/proc/meminfo"};
-  std::string key;
-  std::int64_t kilobytes = 0;
-  for (std::string line; std::getline(file, line);)
-    if (std::istringstream{line} >> key >> kilobytes; key == "MemAvailable:")
-      return kilobytes * 1024;
-  return sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }
 
 std::vector<std::int64_t> bytes_needed(const run_plan& plan) {

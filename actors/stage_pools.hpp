@@ -53,7 +53,4 @@ stage_pools pools_of(const run_plan& plan, position where);
 /// Bytes that each rank of a plan needs. \pre plan.work
 std::vector<std::int64_t> bytes_needed(const run_plan& plan);
 
-/// Bytes of memory that a process could take now.
-std::int64_t memory_of_machine();
-
 } // namespace troupe

@@ -1,12 +1,27 @@
 #include "actors/stall.hpp"
 
+#include "kernels/threads.hpp"
+
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <utility>
 
 namespace troupe {
 
+using namespace std::chrono_literals;
+
 namespace {
+
+nanoseconds nanoseconds_of(std::chrono::milliseconds time) {
+  return std::chrono::nanoseconds{time}.count();
+}
+
+std::string seconds(nanoseconds time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g s", static_cast<double>(time) * 1e-9);
+  return text;
+}
 
 /// The first cycle of the relation "waits for", from name to name; empty if there is
 /// none.
@@ -45,13 +60,53 @@ std::string describe_stall(const std::vector<mail::waiting_for>& answers) {
   return result.empty() ? "nobody says what it waits for" : result;
 }
 
-watcher::watcher(const activity& seen, std::chrono::milliseconds timeout,
-                 notice_board& board, std::function<void()> ask)
-  : seen_(seen),
-    timeout_(timeout),
+stall_rule::stall_rule(std::vector<watched> all, std::chrono::milliseconds timeout)
+  : all_(std::move(all)), timeout_(timeout) {
+  // nop
+}
+
+nanoseconds stall_rule::allowance(const watched& whose, const task& what) const {
+  constexpr std::int64_t many = 32;    // of a kind: all its parts are among them
+  constexpr double slow_machine = 1e7; // operations a second
+  constexpr nanoseconds factor = 20;
+  const auto learned = factor * whose.seen->longest(what.kind);
+  const auto guessed =
+    whose.seen->ended(what.kind) < many
+      ? static_cast<nanoseconds>(what.operations / slow_machine * 1e9)
+      : 0;
+  return std::max({whose.patience * nanoseconds_of(timeout_), learned, guessed});
+}
+
+stall_rule::verdict stall_rule::look(nanoseconds now, nanoseconds waited) {
+  std::int64_t ended = 0;
+  bool patient = false; // somebody is at a task that may well take as long
+  for (const auto& w : all_) {
+    ended += w.seen->ended();
+    const auto task = w.seen->now();
+    patient = patient || (task && now - task->since < allowance(w, task->what));
+  }
+  if (std::exchange(ended_, ended) != ended)
+    last_news_ = waited;
+  if (waited - last_news_ < nanoseconds_of(timeout_))
+    return verdict::fine;
+  return patient ? verdict::slow : verdict::stalled;
+}
+
+std::string stall_rule::at_work(nanoseconds now) const {
+  std::string result;
+  for (const auto& w : all_)
+    if (const auto task = w.seen->now())
+      result += "  " + w.who + " has been " + w.doing(task->what) + " for "
+                + seconds(now - task->since) + "; such a task has taken "
+                + seconds(w.seen->longest(task->what.kind)) + " at most\n";
+  return result;
+}
+
+watcher::watcher(std::chrono::milliseconds timeout, notice_board& board, controls run)
+  : timeout_(timeout),
     board_(board),
-    ask_(std::move(ask)),
-    thread_([this] { watch(); }) {
+    run_(std::move(run)),
+    thread_(start_thread(1, [this] { watch(); })) {
   // nop
 }
 
@@ -70,32 +125,47 @@ bool watcher::sleep(std::chrono::milliseconds how_long) {
 }
 
 void watcher::watch() {
-  using clock = std::chrono::steady_clock;
-  auto last_ended = seen_.ended.load();
-  auto last_news = clock::now();
-  while (sleep(std::max(timeout_ / 10, std::chrono::milliseconds{1}))) {
-    const auto ended = seen_.ended.load();
-    if (seen_.running > 0 || ended != last_ended) {
-      last_ended = ended;
-      last_news = clock::now();
-    } else if (clock::now() - last_news >= timeout_) {
-      report();
-      return;
-    }
+  while (sleep(std::clamp(timeout_ / 10, 1ms, 250ms))) {
+    const auto verdict = run_.look();
+    if (verdict == stall_rule::verdict::stalled)
+      return report();
+    board_.post_waiting(verdict == stall_rule::verdict::slow ? run_.at_work() : "");
   }
 }
 
+/// Waits for answers until all are there, or no more come: a second at most. Who does
+/// not answer is named.
 void watcher::report() {
-  constexpr int looks = 200;
-  const auto began = "the run has stalled: no action runs, and none has ended for "
-                     + std::to_string(timeout_.count()) + " ms; ";
-  ask_();
-  for (int i = 0; i < looks && sleep(std::chrono::milliseconds{10}); ++i)
-    if (const auto answers = board_.take_explanations()) {
-      board_.post_failure(began + describe_stall(*answers));
-      return;
+  constexpr int looks = 100, before_help = 15, before_end = 40;
+  run_.ask();
+  std::size_t there = 0;
+  for (int i = 0, quiet = 0; i < looks && quiet < before_end; ++i, ++quiet) {
+    if (const auto answers = board_.explanations().size(); answers > there) {
+      there = answers;
+      quiet = 0;
     }
-  board_.post_failure(began + "not all actors answer");
+    if (there == run_.asked.size())
+      break;
+    if (i == before_help)
+      run_.help();
+    if (!sleep(10ms))
+      return;
+  }
+  board_.post_failure(describe(board_.explanations()));
+}
+
+std::string watcher::describe(const std::vector<mail::waiting_for>& answers) const {
+  const auto at_work = run_.at_work();
+  auto result =
+    "the run has stalled: "
+    + std::string{at_work.empty() ? "no action runs, and none" : "no action"}
+    + " has ended for " + std::to_string(timeout_.count()) + " ms\n" + at_work
+    + describe_stall(answers);
+  std::string silent;
+  for (const auto& who : run_.asked)
+    if (std::ranges::find(answers, who, &mail::waiting_for::who) == answers.end())
+      silent += (silent.empty() ? "" : ", ") + who;
+  return silent.empty() ? result : result + "  no answer from " + silent + "\n";
 }
 
 } // namespace troupe

@@ -147,4 +147,30 @@ void keep_versions(const run_plan& plan, std::vector<mail::version_made> all,
       put_together(plan, std::move(parts), true, result.odd_stage));
 }
 
+std::string count_updates(const run_plan& plan, const std::vector<mail::collected>& all,
+                          run_result& result) {
+  if (all.empty())
+    return {};
+  const bool alone = !plan.updates_are_by(update_by::all);
+  result.updates.assign(static_cast<std::size_t>(plan.dims.stages), 0);
+  for (const auto& part : all) {
+    const auto& where = part.where;
+    if (where.tensor > 0 || (where.data > 0 && !alone))
+      continue;
+    if (where.replica == 0)
+      result.updates[static_cast<std::size_t>(where.stage)] += part.updates;
+    if (where.stage == 0)
+      result.updated_samples += part.samples;
+  }
+  const auto& first = all.front();
+  for (const auto& part : all)
+    if (!plan.sch.local_rule() && part.updates != first.updates
+        && plan.stops_with(plan.rank_of(part.where))
+             == plan.stops_with(plan.rank_of(first.where)))
+      return plan.name_of(first.where) + " ended after update "
+             + std::to_string(first.updates) + ", " + plan.name_of(part.where)
+             + " after update " + std::to_string(part.updates);
+  return {};
+}
+
 } // namespace troupe

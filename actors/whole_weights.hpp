@@ -3,6 +3,7 @@
 #include "actors/company.hpp"
 #include "actors/messages.hpp"
 
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -31,5 +32,10 @@ void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
 /// Keeps the versions that stages made, each put together from all of them.
 void keep_versions(const run_plan& plan, std::vector<mail::version_made> all,
                    run_result& result);
+
+/// Counts the updates that what stages have in the end has been through. Empty if it is
+/// one network's; else names two stages that should have made as many, and have not.
+std::string count_updates(const run_plan& plan, const std::vector<mail::collected>& all,
+                          run_result& result);
 
 } // namespace troupe

@@ -1,16 +1,13 @@
 #pragma once
 
+#include "kernels/occupation.hpp"
 #include "kernels/team.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
 namespace troupe {
-
-/// Time on a run's clock.
-using nanoseconds = std::int64_t;
 
 /// A piece of a work that others wait for.
 struct work_part {
@@ -25,6 +22,7 @@ struct work_part {
 struct work {
   int kind = 0;                      ///< Of the costs a device knows; the caller's op.
   int stage = 0;                     ///< Costs may differ by stage.
+  int microbatch = -1;               ///< For whoever watches; -1: of none.
   double operations = 0;             ///< Floating-point operations.
   std::function<void()> run;         ///< Empty: no arithmetic.
   std::vector<work_part> parts = {}; ///< In place of `run`: one after another.
@@ -54,44 +52,19 @@ public:
   virtual int depth() const { return 1; }
 };
 
-/// Wall time since the run began, without the time during which it was paused.
-class wall_clock {
-public:
-  wall_clock();
-
-  nanoseconds now() const;
-  void restart(); ///< From 0.
-  void pause();
-  void resume();
-
-private:
-  static nanoseconds steady();
-
-  std::atomic<nanoseconds> origin_;
-  std::atomic<nanoseconds> paused_at_{-1};
-};
-
-/// What devices are doing, for whoever watches over a run. Thread-safe.
-struct activity {
-  std::atomic<int> running{0};
-  std::atomic<std::int64_t> ended{0};
-};
-
 /// Runs work at once, on the caller's thread and with the help of its team.
 class cpu_device : public device {
 public:
   /// \param before_work called on the thread that is about to compute for long
-  cpu_device(const wall_clock& clock, activity& seen,
-             std::function<void()> before_work = {})
-    : clock_(clock), seen_(seen), before_work_(std::move(before_work)) {
+  explicit cpu_device(occupation& seen, std::function<void()> before_work = {})
+    : seen_(seen), before_work_(std::move(before_work)) {
     // nop
   }
 
   void enqueue(work what, on_end ended) override;
 
 private:
-  const wall_clock& clock_;
-  activity& seen_;
+  occupation& seen_;
   std::function<void()> before_work_;
 };
 

@@ -1,5 +1,7 @@
 #include "kernels/team.hpp"
 
+#include "kernels/threads.hpp"
+
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -79,8 +81,10 @@ team::team(int threads) : size_(std::max(threads, 1)) {
   if (size_ == 1)
     return;
   helpers_ = std::make_unique<helpers>();
+  helpers_->threads.reserve(static_cast<std::size_t>(size_ - 1));
   for (int worker = 1; worker < size_; ++worker)
-    helpers_->threads.emplace_back([h = helpers_.get(), worker] { h->help(worker); });
+    helpers_->threads.push_back(
+      start_thread(size_, [h = helpers_.get(), worker] { h->help(worker); }));
 }
 
 team::~team() = default;

@@ -16,6 +16,24 @@ std::vector<int> every_layer(const network<float>& whole) {
   return result;
 }
 
+/// What a forward needs of so many samples through each layer by itself.
+slice_sizes largest_of(const std::vector<slice<float>>& layers, std::int64_t samples) {
+  slice_sizes result;
+  for (const auto& l : layers) {
+    const auto sizes = l.sizes(samples);
+    result.output = std::max(result.output, sizes.output);
+    result.stash = std::max(result.stash, sizes.stash);
+    result.scratch = std::max(result.scratch, sizes.scratch);
+  }
+  result.input = layers.front().sizes(samples).input;
+  result.labels = layers.back().sizes(samples).labels;
+  return result;
+}
+
+std::int64_t samples_a_forward(const network<float>& whole, std::int64_t batch) {
+  return std::clamp<std::int64_t>(rows_a_forward / whole.rows, 1, batch);
+}
+
 } // namespace
 
 evaluator::evaluator(const network<float>& whole, const data_set& data,
@@ -25,21 +43,23 @@ evaluator::evaluator(const network<float>& whole, const data_set& data,
     classifies_(!whole.reads_tokens),
     rows_(whole.rows),
     samples_(std::min(most, data.evaluation_size())),
-    batch_(std::clamp<std::int64_t>(rows_a_forward / rows_, 1, batch)),
+    batch_(samples_a_forward(whole, batch)),
     threads_(threads) {
-  slice_sizes largest;
-  for (const auto& l : layers_) {
-    const auto sizes = l.sizes(batch_);
-    largest.output = std::max(largest.output, sizes.output);
-    largest.stash = std::max(largest.stash, sizes.stash);
-    largest.scratch = std::max(largest.scratch, sizes.scratch);
-  }
-  input_ = {layers_.front().sizes(batch_).input, account_};
-  labels_ = {layers_.back().sizes(batch_).labels, account_};
-  stash_ = {largest.stash, account_};
-  scratch_ = {largest.scratch, account_};
+  const auto sizes = largest_of(layers_, batch_);
+  input_ = {sizes.input, account_};
+  labels_ = {sizes.labels, account_};
+  stash_ = {sizes.stash, account_};
+  scratch_ = {sizes.scratch, account_};
   for (auto& activations : between_)
-    activations = {largest.output, account_};
+    activations = {sizes.output, account_};
+}
+
+std::int64_t evaluator::bytes(const network<float>& whole, std::int64_t batch,
+                              int threads) {
+  const auto layers = slice<float>::cut_at(whole, every_layer(whole), threads);
+  const auto sizes = largest_of(layers, samples_a_forward(whole, batch));
+  return (sizes.input + sizes.labels + sizes.stash + sizes.scratch + 2 * sizes.output)
+         * std::int64_t{sizeof(float)};
 }
 
 score evaluator::evaluate(const std::vector<const float*>& parameters) {

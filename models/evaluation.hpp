@@ -22,6 +22,10 @@ public:
   evaluator(const network<float>& whole, const data_set& data, std::int64_t most,
             std::int64_t batch, int threads);
 
+  /// Bytes that one for this network takes.
+  static std::int64_t bytes(const network<float>& whole, std::int64_t batch,
+                            int threads);
+
   /// Samples it will use; 0 if none are held out.
   std::int64_t samples() const { return samples_; }
 

@@ -162,8 +162,10 @@ void safetensors_file::read(const stored_tensor& tensor, std::int64_t first,
 }
 
 std::string write_safetensors(const std::filesystem::path& path,
-                              std::span<const tensor_to_store> tensors) {
+                              std::span<const tensor_to_store> tensors,
+                              const file_metadata& metadata) {
   nlohmann::ordered_json header{{"__metadata__", {{"format", "pt"}}}};
+  header["__metadata__"].update(nlohmann::ordered_json(metadata));
   std::int64_t end = 0;
   const auto bytes_of = [](const tensor_to_store& t) {
     std::int64_t bytes = sizeof(float);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,9 +57,13 @@ struct tensor_to_store {
   const float* values;
 };
 
+/// What a file says of itself besides its tensors.
+using file_metadata = std::map<std::string, std::string>;
+
 /// Writes all of the file or nothing (whole_file.hpp). Empty on success, else what went
 /// wrong.
 std::string write_safetensors(const std::filesystem::path& path,
-                              std::span<const tensor_to_store> tensors);
+                              std::span<const tensor_to_store> tensors,
+                              const file_metadata& metadata = {});
 
 } // namespace troupe

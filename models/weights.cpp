@@ -120,7 +120,8 @@ tl::expected<weight_source, std::string> weights_from(const std::filesystem::pat
 }
 
 std::string save_weights(const std::filesystem::path& path, const network<float>& whole,
-                         const std::vector<const float*>& buckets) {
+                         const std::vector<const float*>& buckets,
+                         const file_metadata& metadata) {
   std::vector<tensor_to_store> tensors;
   for (std::size_t layer = 0; layer < whole.layers.size(); ++layer)
     for (const auto& p : whole.layers[layer]->parameters()) {
@@ -133,7 +134,7 @@ std::string save_weights(const std::filesystem::path& path, const network<float>
     }
   // The config goes first: no moment in which an older one makes others lose the head.
   const auto wrong = write_config(path, whole.options);
-  if (auto worse = write_safetensors(path, tensors); !worse.empty())
+  if (auto worse = write_safetensors(path, tensors, metadata); !worse.empty())
     return worse;
   return wrong;
 }

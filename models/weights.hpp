@@ -1,6 +1,7 @@
 #pragma once
 
 #include "models/network.hpp"
+#include "models/safetensors.hpp"
 
 #include <tl/expected.hpp>
 
@@ -30,6 +31,7 @@ tl::expected<weight_source, std::string> weights_from(const std::filesystem::pat
 /// `model.safetensors` gets the config that Hugging Face wants (hugging_face.hpp).
 /// \param buckets a layer each. Empty on success, else what went wrong.
 std::string save_weights(const std::filesystem::path& path, const network<float>& whole,
-                         const std::vector<const float*>& buckets);
+                         const std::vector<const float*>& buckets,
+                         const file_metadata& metadata = {});
 
 } // namespace troupe

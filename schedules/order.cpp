@@ -3,10 +3,14 @@
 #include "schedules/program.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 namespace troupe {
 
 namespace {
+
+constexpr int no_limit = std::numeric_limits<int>::max();
 
 /// Follows a program. An update that has to wait for others comes back as an arrival
 /// and goes before the program, but for updates: others may wait for this rank's part
@@ -16,41 +20,83 @@ class program_order : public order {
 public:
   program_order(const schedule& sch, const shape& dims, int rank)
     : program_(sch, dims, rank) {
-    // nop
+    for (const auto& where : hosted_by(sch.where, dims, rank))
+      stages_.push_back({where});
   }
 
   std::optional<action> next(waiting& arrived, bool only_updates) override {
     const auto* front = program_.front();
-    const bool updates =
-      front != nullptr && front->what == op::update && ready(*front, arrived);
+    const bool updates = front != nullptr && front->what == op::update
+                         && !at_stop(*front) && ready(*front, arrived);
     if (const auto resumed = arrived.lowest(op::update); resumed && !updates) {
       arrived.take(*resumed);
       return resumed;
     }
-    if (front == nullptr || (only_updates && front->what != op::update)
-        || !ready(*front, arrived))
+    if (front == nullptr || at_stop(*front)
+        || (only_updates && front->what != op::update) || !ready(*front, arrived))
       return {};
     const auto result = *front;
     program_.pop();
     ++open_;
-    if (result.what == op::update)
+    if (result.what == op::update) {
+      ++updates_of(result).begun;
       updates_.push_back(result);
+    }
     return result;
   }
 
   void ended(const action& a) override {
     --open_;
+    if (a.what != op::update)
+      return;
+    ++updates_of(a).ended;
     std::erase(updates_, a);
   }
 
-  bool finished() override { return open_ == 0 && program_.front() == nullptr; }
+  bool finished() override {
+    if (stops_ && std::ranges::all_of(stages_, [this](const stage_updates& s) {
+          return s.ended >= limit_;
+        }))
+      return true; // what is open beyond it is nobody's concern
+    return open_ == 0 && program_.front() == nullptr;
+  }
 
   std::optional<action> awaited() override {
     const auto* front = program_.front();
     return front != nullptr ? std::optional{*front} : std::nullopt;
   }
 
+  int freeze() override {
+    limit_ = std::ranges::max(stages_, {}, &stage_updates::begun).begun;
+    return limit_;
+  }
+
+  void stop_after(int updates) override {
+    limit_ = updates;
+    stops_ = true;
+  }
+
 private:
+  struct stage_updates {
+    hosted_stage where;
+    int begun = 0;
+    int ended = 0;
+  };
+
+  stage_updates& updates_of(const action& a) {
+    return *std::ranges::find(stages_, hosted_stage{a.replica, a.stage},
+                              &stage_updates::where);
+  }
+
+  /// Whether an action that has not begun is beyond the last update that may.
+  bool at_stop(const action& a) {
+    return limit_ != no_limit
+           && ((a.what == op::update && updates_of(a).begun >= limit_)
+               || std::ranges::all_of(stages_, [this](const stage_updates& s) {
+                    return s.begun >= limit_;
+                  }));
+  }
+
   bool ready(const action& a, waiting& arrived) const {
     if (a.what != op::forward && updating(a))
       return false;
@@ -69,8 +115,11 @@ private:
   }
 
   program program_;
-  int open_ = 0;                // granted and not yet ended
-  std::vector<action> updates_; // of those
+  int open_ = 0;                      // granted and not yet ended
+  std::vector<action> updates_;       // of those
+  std::vector<stage_updates> stages_; // hosted
+  int limit_ = no_limit;              // updates of each stage
+  bool stops_ = false;                // at the limit
 };
 
 /// AMPNet's rule: an update as soon as enough gradients are summed, else the earliest
@@ -82,7 +131,9 @@ public:
       keys_(stage_ == 0 ? std::get<backward_first>(sch.order).max_active_keys
                         : dims.total()),
       update_size_(update_size(sch, dims)),
-      left_(dims.total()) {
+      total_(dims.total()),
+      left_(total_),
+      may_enter_(total_) {
     // nop
   }
 
@@ -92,13 +143,15 @@ public:
     auto choice = update_due();
     if (!choice && !only_updates)
       choice = arrived.lowest(op::backward);
-    if (!choice && !only_updates && in_flight_ < keys_)
+    if (!choice && !only_updates && in_flight_ < keys_ && entered_ < may_enter_)
       choice = arrived.lowest(op::forward);
     if (!choice)
       return {};
     arrived.take(*choice);
-    if (choice->what == op::forward)
+    if (choice->what == op::forward) {
       ++in_flight_;
+      ++entered_;
+    }
     running_ = true;
     return choice;
   }
@@ -119,6 +172,19 @@ public:
 
   std::optional<action> awaited() override { return {}; }
 
+  // Microbatches enter at stage 0; what has reached the others must go on.
+  int freeze() override {
+    if (stage_ > 0)
+      return 0;
+    may_enter_ = entered_;
+    return entered_;
+  }
+
+  void stop_after(int microbatches) override {
+    left_ -= total_ - microbatches;
+    total_ = may_enter_ = microbatches;
+  }
+
 private:
   std::optional<action> update_due() const {
     if (summed_ < std::min(update_size_, left_ + summed_) || summed_ == 0)
@@ -129,7 +195,10 @@ private:
   int stage_;
   int keys_;
   int update_size_;
-  int left_; // backwards to come
+  int total_;     // microbatches
+  int left_;      // backwards to come
+  int may_enter_; // microbatches
+  int entered_ = 0;
   int in_flight_ = 0;
   int summed_ = 0;
   int last_ = 0; // the microbatch backwarded last

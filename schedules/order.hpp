@@ -25,6 +25,14 @@ public:
 
   /// The action that must arrive before anything else can be granted, if there is one.
   virtual std::optional<action> awaited() = 0;
+
+  /// Begins no further update from now on; a local rule lets no further microbatch in.
+  /// Returns how many have begun, of the stage that has begun most; or have come in.
+  virtual int freeze() = 0;
+
+  /// Makes the run end after so many updates of each stage; of a local rule, when so
+  /// many microbatches have been through. \pre at least what freeze() returned
+  virtual void stop_after(int count) = 0;
 };
 
 /// The order of `rank` under `sch`.

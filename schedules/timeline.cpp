@@ -1,7 +1,7 @@
 #include "schedules/timeline.hpp"
 
 #include <algorithm>
-#include <array>
+#include <deque>
 #include <numeric>
 #include <stdexcept>
 
@@ -10,87 +10,8 @@ namespace troupe {
 namespace {
 
 using nanoseconds = std::int64_t;
-constexpr nanoseconds not_yet = -1;
-
-/// When the results of the actions laid out so far were there.
-class results {
-public:
-  results(const schedule& sch, const shape& dims, nanoseconds latency,
-          update_barrier barrier)
-    : where_(sch.where), dims_(dims), latency_(latency), barrier_(barrier) {
-    const auto cells =
-      static_cast<std::size_t>(dims.stages) * static_cast<std::size_t>(dims.total());
-    for (auto& ends : ends_)
-      ends.assign(cells, not_yet);
-  }
-
-  /// When the inputs of `a` that its rank does not make itself are there.
-  nanoseconds ready(const action& a) const {
-    switch (a.what) {
-    case op::forward:
-      return a.stage == 0 ? 0 : received(activation, a.stage - 1, a.microbatch);
-    case op::backward:
-    case op::input_gradient:
-      return a.stage == dims_.stages - 1
-               ? 0
-               : received(gradient, a.stage + 1, a.microbatch);
-    case op::weight_gradient:
-      return 0;
-    case op::update:
-      return sums_of_others(a);
-    }
-    return not_yet;
-  }
-
-  void add(const action& a, nanoseconds end) {
-    if (a.what == op::forward)
-      at(activation, a.stage, a.microbatch) = end;
-    if (a.what == op::backward || a.what == op::input_gradient)
-      at(gradient, a.stage, a.microbatch) = end;
-    if (a.what == op::backward || a.what == op::weight_gradient)
-      at(sum, a.stage, a.microbatch) = end;
-  }
-
-private:
-  enum kind { activation, gradient, sum };
-
-  std::size_t cell(int stage, int microbatch) const {
-    return static_cast<std::size_t>(stage) * static_cast<std::size_t>(dims_.total())
-           + static_cast<std::size_t>(microbatch);
-  }
-
-  nanoseconds& at(kind what, int stage, int microbatch) {
-    return ends_[what][cell(stage, microbatch)];
-  }
-
-  nanoseconds received(kind what, int from_stage, int microbatch) const {
-    const auto end = ends_[what][cell(from_stage, microbatch)];
-    return end == not_yet ? not_yet : end + latency_;
-  }
-
-  nanoseconds sums_of_others(const action& update) const {
-    const bool all_stages = barrier_ == update_barrier::all_stages;
-    if (!all_stages && replicas_of(where_) == 1)
-      return 0;
-    nanoseconds result = 0;
-    const int first = update.microbatch / dims_.microbatches * dims_.microbatches;
-    for (int s = all_stages ? 0 : update.stage;
-         s < (all_stages ? dims_.stages : update.stage + 1); ++s)
-      for (int m = first; m <= update.microbatch; ++m) {
-        const auto end = ends_[sum][cell(s, m)];
-        if (end == not_yet)
-          return not_yet;
-        result = std::max(result, end);
-      }
-    return result;
-  }
-
-  placement where_;
-  shape dims_;
-  nanoseconds latency_;
-  update_barrier barrier_;
-  std::array<std::vector<nanoseconds>, 3> ends_;
-};
+enum kind { activation, gradient, come };
+static_assert(come == kinds_of_messages);
 
 /// The greatest duration that divides all starts and ends.
 nanoseconds unit_of(const timeline& drawn) {
@@ -111,31 +32,61 @@ nanoseconds end_of(const timeline& drawn) {
 
 } // namespace
 
-timeline lay_out(const schedule& sch, const shape& dims, const timeline& ran,
-                 nanoseconds latency, update_barrier barrier) {
-  results done{sch, dims, latency, barrier};
-  timeline laid_out(ran.size());
-  std::vector<nanoseconds> free_at(ran.size(), 0);
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (std::size_t rank = 0; rank < ran.size(); ++rank)
-      while (laid_out[rank].size() < ran[rank].size()) {
-        const auto& [what, start, end] = ran[rank][laid_out[rank].size()];
-        const auto inputs = done.ready(what);
-        if (inputs == not_yet)
-          break;
-        const auto begin = std::max(inputs, free_at[rank]);
-        free_at[rank] = begin + (end - start);
-        laid_out[rank].push_back({what, begin, free_at[rank]});
-        done.add(what, free_at[rank]);
-        moved = true;
-      }
+void add_messages(int stages, std::int64_t pipeline, const action& a, bool first,
+                  bool last, time_layout::part& to) {
+  const auto message = [&](kind what, int stage) {
+    return milestone{what, pipeline * stages + stage, a.microbatch};
+  };
+  if (a.what == op::forward) {
+    if (first && a.stage > 0)
+      to.after.push_back(message(activation, a.stage));
+    if (last && a.stage + 1 < stages)
+      to.then.push_back(message(activation, a.stage + 1));
+  } else if (a.what == op::backward || a.what == op::input_gradient) {
+    if (first && a.stage + 1 < stages)
+      to.after.push_back(message(gradient, a.stage));
+    if (last && a.stage > 0)
+      to.then.push_back(message(gradient, a.stage - 1));
   }
-  for (std::size_t rank = 0; rank < ran.size(); ++rank)
-    if (laid_out[rank].size() < ran[rank].size())
-      throw std::logic_error("rank " + std::to_string(rank) + " waits for ever at "
-                             + to_string(ran[rank][laid_out[rank].size()].what, true));
-  return laid_out;
+}
+
+timeline lay_out(const schedule& sch, const shape& dims, const timeline& ran) {
+  const int directions = replicas_of(sch.where);
+  timeline result(ran.size());
+  const auto is_shared = [&](const timed_action& a) {
+    return a.what.what == op::update && directions > 1;
+  };
+  const auto coming = [&](const action& update) { // of both directions to an update
+    return milestone{come, update.stage, update.microbatch, directions, directions};
+  };
+  std::vector<std::deque<timed_action>> todo(ran.size()); // a part each
+  time_layout layout{ran.size(),
+                     [&](std::size_t rank, nanoseconds start, nanoseconds end) {
+                       if (const auto& a = todo[rank].front(); a.start >= 0)
+                         result[rank].push_back({a.what, start, end});
+                       todo[rank].pop_front();
+                     }};
+  for (std::size_t rank = 0; rank < ran.size(); ++rank) {
+    const auto& row = ran[rank];
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const auto& [what, start, end] = row[i];
+      if (is_shared(row[i]) && (i == 0 || !is_shared(row[i - 1])))
+        for (auto u = i; u < row.size() && is_shared(row[u]); ++u) {
+          todo[rank].push_back({row[u].what, -1, -1});
+          layout.add(rank, {0, {}, {coming(row[u].what)}});
+        }
+      time_layout::part part{end - start, {}, {}};
+      add_messages(dims.stages, what.replica, what, true, true, part);
+      if (is_shared(row[i]))
+        part.after.push_back(coming(what));
+      todo[rank].push_back(row[i]);
+      layout.add(rank, std::move(part));
+    }
+  }
+  if (const auto rank = layout.waiting())
+    throw std::logic_error("rank " + std::to_string(*rank) + " waits for ever at "
+                           + to_string(todo[*rank].front().what, true));
+  return result;
 }
 
 std::string draw(const timeline& drawn, int max_columns) {

@@ -13,6 +13,7 @@ namespace {
 /// Books of one direction of a stage, as its record goes on.
 struct stage_books {
   int forwarded = 0, backwarded = 0, updates = 0;
+  bool forwards = false;          ///< One has begun, and may be overtaken by an update.
   std::map<int, int> in_flight;   ///< Microbatches, and the version their forward read.
   std::vector<int> summed;        ///< Microbatches since the last update,
   std::map<int, int> summed_read; ///< and the versions that their forwards read.
@@ -33,8 +34,6 @@ public:
 
   std::string first_wrong(const std::vector<sample>& row) {
     for (const auto& s : row) {
-      if (s.part)
-        continue;
       if (auto wrong = judge(s); !wrong.empty())
         return name_ + ": " + to_string(s.what, true) + " " + wrong;
     }
@@ -56,6 +55,10 @@ private:
     if (s.what.replica >= published::directions(rule_)
         || s.what.stage != published::stage_at(dims_, rank_, s.what.replica))
       return "is none of this rank's";
+    if (s.what.what == op::forward)
+      books_of(s.what).forwards = s.part;
+    if (s.part)
+      return {};
     auto wrong = s.what.what == op::update ? judge_update(s) : judge_pass(s);
     if (!wrong.empty())
       return wrong;
@@ -162,8 +165,11 @@ private:
     std::set<int> alive{newest};
     for (const auto& [n, version] : books.in_flight)
       alive.insert(reads(n));
-    if (books.forwarded < share_ * dims_.steps)
-      for (int v = reads(microbatch_of(a.replica, books.forwarded)); v < newest; ++v)
+    if (books.forwards)
+      alive.insert(reads(microbatch_of(a.replica, books.forwarded)));
+    const int to_come = books.forwarded + (books.forwards ? 1 : 0);
+    if (to_come < share_ * dims_.steps)
+      for (int v = reads(microbatch_of(a.replica, to_come)); v < newest; ++v)
         alive.insert(v);
     return static_cast<int>(alive.size());
   }

@@ -48,8 +48,7 @@ public:
              + " is left with microbatch " + std::to_string(kept_.begin()->first.second)
              + ", which it has no backward of");
     trained result;
-    std::vector<std::int64_t> seen;
-    log_.losses(plan_, result.loss, seen);
+    result.loss = log_.losses();
     for (int s = 0; s < plan_.dims.stages; ++s) {
       for (const auto& bucket : updates_.last(s))
         result.parameters.push_back(bucket);
@@ -152,7 +151,7 @@ private:
       const auto loss = stage.layers.forward(p);
       k.forwarded = true;
       if (stage.layers.is_last())
-        log_.add(plan_, {microbatch, samples, loss});
+        log_.add({microbatch, samples, loss});
       else
         of(a.stage + 1, microbatch).input = std::move(output);
       return;
@@ -174,7 +173,7 @@ private:
 
   const run_plan& plan_;
   const training& work_;
-  run_log log_;
+  loss_log log_;
   team threads_;
   std::vector<replayed_stage> stages_; // of pipeline 0, then of 1
   replayed_updates updates_;

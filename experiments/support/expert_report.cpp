@@ -23,6 +23,7 @@ json experts_json(const run_plan& plan, const expert_loads& loads) {
     }
     const auto& name = plan.work->whole.layers[layer]->parameters().front().name;
     result.push_back({{"block", name.substr(0, name.find(".ln"))},
+                      {"steps", loads.every},
                       {"loads", std::move(rows)},
                       {"dropped", std::move(dropped)}});
   }

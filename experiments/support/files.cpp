@@ -13,13 +13,23 @@ namespace {
 
 using std::filesystem::path;
 
-constexpr std::size_t actions_in_trace = 10'000; // a rank: what viewers open with ease
-
 /// A run as a part of a file's name.
 std::string name_of(const run_request& request) {
   auto name = request.text;
   std::ranges::replace(name, '/', '_');
   return name;
+}
+
+/// What made the weights: one update of all stages, or the updates of each.
+file_metadata metadata_of(const run_result& result) {
+  std::string all;
+  for (const auto updates : result.updates)
+    all += (all.empty() ? "" : ",") + std::to_string(updates);
+  const bool one = std::ranges::count(result.updates, result.updates.front())
+                   == std::ssize(result.updates);
+  return {one ? std::pair{"update", std::to_string(result.updates.front())}
+              : std::pair{"updates", all},
+          {"samples", std::to_string(result.updated_samples)}};
 }
 
 } // namespace
@@ -56,8 +66,8 @@ std::string output_files::write_weights(const run_request& request,
   if (!only_run)
     file.replace_filename(file.stem().string() + "-" + name_of(request)
                           + file.extension().string());
-  return note(
-    file, save_weights(file, request.plan.work->whole, readable(result.parameters)));
+  return note(file, save_weights(file, request.plan.work->whole,
+                                 readable(result.parameters), metadata_of(result)));
 }
 
 std::string output_files::write_trace(const run_request& request,
@@ -65,10 +75,8 @@ std::string output_files::write_trace(const run_request& request,
   if (options_.report.empty())
     return {};
   const auto file = path{options_.report} / ("trace-" + name_of(request) + ".json");
-  for (const auto& row : result.actions)
-    cuts_traces_ = cuts_traces_ || row.size() > actions_in_trace;
-  return note(file, write_whole_file(file, trace_json(request.plan, result.actions,
-                                                      actions_in_trace)));
+  cuts_traces_ = cuts_traces_ || result.actions_cut;
+  return note(file, write_whole_file(file, trace_json(request.plan, result.actions)));
 }
 
 std::string output_files::write_results(const std::string& text) {

@@ -8,6 +8,9 @@
 
 namespace troupe {
 
+/// Of each rank in a trace: what viewers open with ease.
+inline constexpr std::int64_t actions_in_trace = 10'000;
+
 /// The files that a program leaves behind: weights and a trace as soon as a run is
 /// over, the results of all runs at the end. Each is written whole or not at all.
 class output_files {

@@ -1,5 +1,7 @@
 #include "experiments/support/options.hpp"
 
+#include "actors/company.hpp"
+#include "experiments/support/out_of_memory.hpp"
 #include "experiments/support/setup.hpp"
 #include "messaging/collective_catalog.hpp"
 #include "schedules/catalog.hpp"
@@ -8,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <new>
@@ -364,18 +368,34 @@ std::optional<options> parse(const program_about& about, int argc,
 
 } // namespace
 
+namespace {
+
+/// Ends the program now if threads of a run that never end are at work: they use what
+/// would be destroyed. Returns the exit code else.
+int leave(int exit_code) {
+  if (!is_at_work())
+    return exit_code;
+  std::cout.flush();
+  std::cerr.flush();
+  std::fflush(nullptr);
+  std::_Exit(std::max(exit_code, 1));
+}
+
+} // namespace
+
 int run_program(const program_about& about, int argc, const char* const* argv,
                 const std::function<int(options)>& body) {
+  end_when_out_of_memory(about.name);
   try {
     int exit_code = 0;
     const auto o = parse(about, argc, argv, exit_code);
-    return o ? body(*o) : exit_code;
+    return o ? leave(body(*o)) : exit_code;
   } catch (const std::bad_alloc&) {
     std::cerr << about.name << ": out of memory: choose smaller sizes\n";
   } catch (const std::exception& wrong) {
     std::cerr << about.name << ": " << wrong.what() << '\n';
   }
-  return 1;
+  return leave(1);
 }
 
 } // namespace troupe

@@ -77,6 +77,7 @@ json run_json(const run_account& run) {
     {"microbatches", plan.batches().microbatches},
     {"steps", plan.dims.steps},
     {"samples", plan.work ? json(r.samples) : json(nullptr)},
+    {"updates", r.updates.empty() ? json(nullptr) : json(r.updates)},
     // Wall time would differ each time, and virtual runs are to be the same byte for
     // byte.
     {"seconds", run.virtual_time() ? json(nullptr) : json(r.seconds)},
@@ -103,6 +104,7 @@ json run_json(const run_account& run) {
                             : json{{"max", r.exchange.max}, {"mean", r.exchange.mean}}},
     {"loss", plan.work ? json(r.loss) : json(nullptr)},
     {"loss_samples", plan.work ? json(r.loss_samples) : json(nullptr)},
+    {"loss_every", plan.work ? json(r.loss_every) : json(nullptr)},
     {"evaluation", score_json(run.evaluated)},
     {"evaluations", std::move(evaluations)},
     {"experts", experts_json(plan, r.loads)},

@@ -1,8 +1,10 @@
 #include "experiments/support/session.hpp"
 
+#include "actors/bounded_list.hpp"
 #include "experiments/support/files.hpp"
 #include "experiments/support/results.hpp"
 #include "experiments/support/timing.hpp"
+#include "kernels/threads.hpp"
 
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include <cstdio>
 #include <iostream>
 #include <new>
+#include <utility>
 
 namespace troupe {
 
@@ -45,6 +48,7 @@ public:
   progress_line(const run_plan& plan, bool quiet) : plan_(plan), quiet_(quiet) {}
 
   void show(const progress& p, bool last) {
+    tell_of_waiting(p.waits_for);
     const double now = seconds_now();
     if (quiet_ || !plan_.work || (!last && now - shown_at_ < (terminal_ ? 0.2 : 5)))
       return;
@@ -67,6 +71,13 @@ public:
   }
 
 private:
+  /// Says once what a run waits for, each time that it has for long.
+  void tell_of_waiting(const std::string& for_whom) {
+    const bool before = std::exchange(waits_, !for_whom.empty());
+    if (waits_ && !before && !quiet_)
+      write("no action has ended for a while:\n" + for_whom, true);
+  }
+
   void write(const std::string& line, bool stays) const {
     if (terminal_)
       std::fprintf(stderr, "\r%-78s%s", line.c_str(), stays ? "\n" : "");
@@ -79,6 +90,7 @@ private:
   bool quiet_;
   bool terminal_ = isatty(STDERR_FILENO) != 0;
   double shown_at_ = 0;
+  bool waits_ = false;
 };
 
 class session {
@@ -145,26 +157,35 @@ private:
     progress_line line{request.plan, options_.quiet};
     auto plan = request.plan;
     plan.interrupted = &interruption();
-    plan.keep_record =
-      !options_.report.empty() || options_.print || needs_modelled_times(plan);
+    plan.keep_record = options_.print;
+    plan.keep_first = options_.report.empty() ? 0 : actions_in_trace;
+    plan.model_times = account.modelled = needs_modelled_times(plan);
     plan.report = [&](const progress& p) { line.show(p, false); };
     std::optional<evaluator> judge;
-    if (plan.work) {
-      judge.emplace(plan.work->whole, *plan.work->data, options_.evaluate_samples,
-                    std::min<std::int64_t>(plan.work->batch, 64), plan.threads);
-      plan.keep_weights = true;
-      plan.evaluate_every = judge->samples() > 0 ? options_.evaluate_every : 0;
-      plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
-        account.evaluations.emplace_back(steps, judge->evaluate(parameters));
-        line.show(steps, account.evaluations.back().second);
-      };
-    }
+    bounded_list<std::pair<int, score>> evaluations{most_entries};
+    const auto fail = [&account](const std::string& why) {
+      account.result.how = ending::failed;
+      account.result.failure = why;
+    };
     try {
+      if (plan.work) {
+        judge.emplace(plan.work->whole, *plan.work->data, options_.evaluate_samples,
+                      evaluation_batch(plan), plan.threads);
+        plan.keep_weights = true;
+        plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
+          const auto s = judge->evaluate(parameters);
+          evaluations.add({steps, s},
+                          [](auto& first, const auto& next) { first = next; });
+          line.show(steps, s);
+        };
+      }
       account.result = perform(plan);
     } catch (const std::bad_alloc&) {
-      account.result.how = ending::failed;
-      account.result.failure = "out of memory";
+      fail("out of memory");
+    } catch (const no_thread& wrong) {
+      fail(wrong.what());
     }
+    account.evaluations = evaluations.entries();
     const auto& result = account.result;
     if (result.how == ending::failed)
       complain(plan.sch.name + ": " + result.failure);
@@ -187,10 +208,6 @@ private:
     auto& result = account.result;
     complain(files_.write_weights(request, result, shared_.runs.size() == 1));
     result.parameters.clear();
-    if (needs_modelled_times(request.plan) && result.how != ending::failed) {
-      model_times(request.plan, result);
-      account.modelled = true;
-    }
     if (options_.print && !options_.quiet)
       out() << request.text << '\n'
             << draw(timeline_of(result.actions), widest_picture) << '\n';

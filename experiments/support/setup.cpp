@@ -425,6 +425,11 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
                               : costs_from(cost->actions, plan->tensor,
                                            plan->state_share_of({}).count);
   plan->threads = std::max(threads, 1);
+  if (o.evaluate_samples > 0 && plan->work->data->evaluation_size() > 0)
+    plan->evaluate_every = o.evaluate_every;
+  plan->bytes_beside = [](const run_plan& p) {
+    return evaluator::bytes(p.work->whole, evaluation_batch(p), p.threads);
+  };
   plan->stall_timeout =
     std::chrono::milliseconds{static_cast<std::int64_t>(o.stall_timeout * 1000)};
   return with_requests(std::move(result), o, *plan);

@@ -7,6 +7,7 @@
 
 #include <tl/expected.hpp>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,11 @@ struct setup {
   bool evaluates_training_data = false; ///< As the data set says.
   std::vector<run_request> runs;
 };
+
+/// Samples that evaluations take at once.
+inline std::int64_t evaluation_batch(const run_plan& plan) {
+  return std::clamp<std::int64_t>(plan.work->batch, 1, 64);
+}
 
 /// Looks at options; says what is wrong with the first that is, and what is allowed.
 tl::expected<setup, std::string> set_up_training(const options& o);

@@ -1,15 +1,11 @@
 #pragma once
 
-#include "actors/company.hpp"
+#include "actors/plan.hpp"
 
 namespace troupe {
 
-/// Whether a run's own times mean little: a real one without a core for each rank.
+/// Whether a run's own times mean little, and others can be modelled: a real one
+/// without a core for each rank, of which it is known what its actions wait for.
 bool needs_modelled_times(const run_plan& plan);
-
-/// Moves the actions of a real run to where they would have been with one device a
-/// rank: their order and lengths stay. Sets the times of result.sums accordingly; what
-/// does not depend on time stays that of the run.
-void model_times(const run_plan& plan, run_result& result);
 
 } // namespace troupe

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace troupe {
 
@@ -35,20 +35,15 @@ double microseconds(nanoseconds t) {
 
 class tracer {
 public:
-  tracer(const run_plan& plan, const record& ran, std::size_t most) : plan_(plan) {
+  tracer(const run_plan& plan, const record& ran) : plan_(plan) {
     for (std::size_t rank = 0; rank < ran.size(); ++rank)
-      trace_rank(static_cast<int>(rank), ran[rank], most);
+      trace_rank(static_cast<int>(rank), ran[rank]);
     for (const auto& [which, ends] : flows_)
       if (ends.from >= 0 && ends.to >= 0)
         add_flow(which, ends);
   }
 
-  std::string text() const {
-    std::string result = R"({"displayTimeUnit":"ms","traceEvents":[)";
-    for (std::size_t i = 0; i < events_.size(); ++i)
-      result += (i == 0 ? "\n" : ",\n") + events_[i].dump();
-    return result + "\n]}\n";
-  }
+  std::string text() && { return std::move(text_) + "\n]}\n"; }
 
 private:
   /// F or B, the replica, the stage that it came from and the microbatch.
@@ -59,15 +54,20 @@ private:
     nanoseconds sent = 0, used = 0;
   };
 
-  void trace_rank(int rank, const std::vector<sample>& row, std::size_t most) {
-    events_.push_back({{"ph", "M"},
-                       {"pid", 0},
-                       {"tid", rank},
-                       {"name", "thread_name"},
-                       {"args", {{"name", "rank " + std::to_string(rank)}}}});
+  // As text at once: an event takes five times as much as an object.
+  void add(const json& event) {
+    text_ += (std::exchange(has_events_, true) ? ",\n" : "\n") + event.dump();
+  }
+
+  void trace_rank(int rank, const std::vector<sample>& row) {
+    add({{"ph", "M"},
+         {"pid", 0},
+         {"tid", rank},
+         {"name", "thread_name"},
+         {"args", {{"name", "rank " + std::to_string(rank)}}}});
     int held = 0;
     std::map<std::pair<int, int>, int> versions; // of each stage on this rank
-    for (std::size_t i = 0; i < std::min(row.size(), most); ++i) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
       const auto& s = row[i];
       add_slice(rank, s);
       const bool goes_on = i > 0 && row[i - 1].part && row[i - 1].what == s.what;
@@ -113,23 +113,23 @@ private:
       args["gradients"] = s.gradients;
       args["staleness"] = s.stalest;
     }
-    events_.push_back({{"ph", "X"},
-                       {"pid", 0},
-                       {"tid", rank},
-                       {"name", to_string(s.what) + (s.expert < 0 ? "" : " (expert)")},
-                       {"cat", std::string{letter_of(s.what.what)}},
-                       {"cname", colour_of(s.what.what)},
-                       {"ts", microseconds(s.start)},
-                       {"dur", microseconds(s.end - s.start)},
-                       {"args", std::move(args)}});
+    add({{"ph", "X"},
+         {"pid", 0},
+         {"tid", rank},
+         {"name", to_string(s.what) + (s.expert < 0 ? "" : " (expert)")},
+         {"cat", std::string{letter_of(s.what.what)}},
+         {"cname", colour_of(s.what.what)},
+         {"ts", microseconds(s.start)},
+         {"dur", microseconds(s.end - s.start)},
+         {"args", std::move(args)}});
   }
 
   void count(int rank, const std::string& what, nanoseconds when, int value) {
-    events_.push_back({{"ph", "C"},
-                       {"pid", 0},
-                       {"name", what + " of rank " + std::to_string(rank)},
-                       {"ts", microseconds(when)},
-                       {"args", {{what, value}}}});
+    add({{"ph", "C"},
+         {"pid", 0},
+         {"name", what + " of rank " + std::to_string(rank)},
+         {"ts", microseconds(when)},
+         {"args", {{what, value}}}});
   }
 
   /// \param goes_on whether the action began before
@@ -155,34 +155,34 @@ private:
   void add_flow(const message& m, const flow& f) {
     const auto name = std::get<0>(m) == op::forward ? "activation" : "gradient";
     const int id = ++flows_added_;
-    events_.push_back({{"ph", "s"},
-                       {"pid", 0},
-                       {"tid", f.from},
-                       {"id", id},
-                       {"name", name},
-                       {"cat", "message"},
-                       {"ts", microseconds(f.sent) - 0.001}});
-    events_.push_back({{"ph", "f"},
-                       {"bp", "e"},
-                       {"pid", 0},
-                       {"tid", f.to},
-                       {"id", id},
-                       {"name", name},
-                       {"cat", "message"},
-                       {"ts", microseconds(f.used)}});
+    add({{"ph", "s"},
+         {"pid", 0},
+         {"tid", f.from},
+         {"id", id},
+         {"name", name},
+         {"cat", "message"},
+         {"ts", microseconds(f.sent) - 0.001}});
+    add({{"ph", "f"},
+         {"bp", "e"},
+         {"pid", 0},
+         {"tid", f.to},
+         {"id", id},
+         {"name", name},
+         {"cat", "message"},
+         {"ts", microseconds(f.used)}});
   }
 
   const run_plan& plan_;
-  std::vector<json> events_;
+  std::string text_ = R"({"displayTimeUnit":"ms","traceEvents":[)";
+  bool has_events_ = false;
   std::map<message, flow> flows_;
   int flows_added_ = 0;
 };
 
 } // namespace
 
-std::string trace_json(const run_plan& plan, const record& ran,
-                       std::size_t most_actions) {
-  return tracer{plan, ran, most_actions}.text();
+std::string trace_json(const run_plan& plan, const record& ran) {
+  return tracer{plan, ran}.text();
 }
 
 } // namespace troupe

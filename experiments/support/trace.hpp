@@ -8,9 +8,7 @@ namespace troupe {
 
 /// A run's actions as a trace that Perfetto and chrome://tracing open: a lane a rank,
 /// an action a slice coloured by its kind, a message a flow arrow, counters of
-/// activations and weight versions. Of a long run the first `most_actions` actions of
-/// each rank.
-std::string trace_json(const run_plan& plan, const record& ran,
-                       std::size_t most_actions);
+/// activations and weight versions.
+std::string trace_json(const run_plan& plan, const record& ran);
 
 } // namespace troupe

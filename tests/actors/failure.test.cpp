@@ -1,9 +1,6 @@
 // What happens when something goes wrong, or when the run is told to end.
 
 #include "actors/stage_pools.hpp"
-#include "actors/stall.hpp"
-#include "schedules/check.hpp"
-#include "schedules/program.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"
 
@@ -18,25 +15,6 @@
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
-
-/// Two ranks that each wait for what the other does next.
-schedule deadlocked() {
-  return {.name = "deadlocked", .order = [](int rank, const shape& dims) {
-            auto p = generate(one_f_one_b(), {dims.stages, dims.microbatches}, rank);
-            const auto swap = [&](const action& a, const action& b) {
-              std::swap(*std::ranges::find(p, a), *std::ranges::find(p, b));
-            };
-            if (rank == 0)
-              swap({op::forward, 0, 0, 1}, {op::backward, 0, 0, 0});
-            if (rank == 1)
-              swap({op::forward, 0, 1, 1}, {op::backward, 0, 1, 0});
-            return p;
-          }};
-}
-
-} // namespace
 
 TEST_CASE("an actor that fails ends the run with its name and reason", "[failure]") {
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
@@ -78,34 +56,6 @@ TEST_CASE("a loss that is not finite ends the run and says where", "[failure]") 
                                && ContainsSubstring("on weight version "));
 }
 
-TEST_CASE("a run that stalls says who waits for whom", "[failure]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
-  REQUIRE(check(deadlocked(), {2, 2}).has_value());
-  auto plan = tiny::training_of(deadlocked(), {2, 2, 2}, clock);
-  plan.stall_timeout = std::chrono::seconds{1}; // longer than a busy machine naps
-  const auto result = perform(plan);
-  CHECK(result.how == ending::failed);
-  CHECK_THAT(result.failure, ContainsSubstring("the run has stalled"));
-  CHECK_THAT(
-    result.failure,
-    ContainsSubstring("a cycle: scheduler of rank 0 waits for scheduler of rank 1 "
-                      "waits for scheduler of rank 0"));
-  CHECK_THAT(result.failure, ContainsSubstring("the input of B0 of stage 0"));
-}
-
-TEST_CASE("a cycle is found among those who wait, and nobody is forgotten", "[stall]") {
-  const auto text = describe_stall({{"a", "a gradient", "b"},
-                                    {"b", "an activation", "c"},
-                                    {"c", "a version", "b"},
-                                    {"d", "", ""},
-                                    {"e", "demand", ""}});
-  CHECK_THAT(text, ContainsSubstring("a cycle: b waits for c waits for b"));
-  CHECK_THAT(text, ContainsSubstring("  a waits for a gradient from b\n"));
-  CHECK_THAT(text, ContainsSubstring("  e waits for demand\n"));
-  CHECK_THAT(text, !ContainsSubstring("  d "));
-  CHECK_THAT(describe_stall({{"a", "b", "c"}}), !ContainsSubstring("cycle"));
-}
-
 TEST_CASE("a run that is interrupted keeps what it has", "[interruption]") {
   const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
   const auto& entry = GENERATE(from_range(catalog()));
@@ -126,24 +76,6 @@ TEST_CASE("a run that is interrupted keeps what it has", "[interruption]") {
   CHECK(result.samples == result.loss_samples.back());
   CHECK(result.parameters.size() == plan.work->whole.layers.size());
   CHECK(result.sums.makespan > 0);
-}
-
-TEST_CASE("an update that has begun and was not made leaves the version before it",
-          "[interruption]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
-  for (std::int64_t sample = 8; sample < 72; ++sample) {
-    auto plan = tiny::training_of(two_bw(), {4, 4, 100'000}, clock, tiny::gpt(4));
-    plan.work->optimizer.clip = 1; // so that updates of all stages wait for one another
-    std::atomic<bool> interrupted = false;
-    plan.interrupted = &interrupted;
-    plan.keep_weights = true;
-    plan.work->data = std::make_shared<tiny::brittle_data>(plan.work->data, sample,
-                                                           [&] { interrupted = true; });
-    const auto result = perform(plan);
-    REQUIRE(result.how == ending::interrupted);
-    for (const auto& bucket : result.parameters)
-      CHECK(std::ranges::any_of(bucket, [](float x) { return x != 0; }));
-  }
 }
 
 TEST_CASE("plans that cannot be are refused with what can", "[refusal]") {

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
@@ -25,6 +27,16 @@ const std::string tiny = " --d-model 8 --heads 2 --seq 4 --vocab 7 ";
 
 bool one_line(const std::string& text) {
   return std::ranges::count(text, '\n') == 1 && text.ends_with('\n');
+}
+
+/// A weight file without what it says of its run.
+std::string tensors_of(const std::filesystem::path& file) {
+  const auto content = content_of(file);
+  std::uint64_t length = 0;
+  std::memcpy(&length, content.data(), sizeof length);
+  auto header = json::parse(content.substr(sizeof length, length));
+  header.erase("__metadata__");
+  return header.dump() + content.substr(sizeof length + length);
 }
 
 } // namespace
@@ -331,8 +343,8 @@ TEST_CASE("weights saved under one mesh load under any other", "[programs]") {
       GENERATE("pipe=1", "data=4,pipe=2,expert=4", "data=2,pipe=1 --exchange zero1");
     train(mesh + moe + load);
   }
-  CHECK((content_of(folder.path() / "a.safetensors")
-         == content_of(folder.path() / "b.safetensors")));
+  CHECK((tensors_of(folder.path() / "a.safetensors")
+         == tensors_of(folder.path() / "b.safetensors")));
 }
 
 TEST_CASE("Ctrl-C and SIGTERM keep weights, results and traces", "[programs]") {
@@ -349,7 +361,38 @@ TEST_CASE("Ctrl-C and SIGTERM keep weights, results and traces", "[programs]") {
   CHECK(run["ending"] == "interrupted");
   CHECK(run["samples"] < 16'000'000);
   CHECK_FALSE(json::parse(content_of(in("r/trace-1f1b.json")))["traceEvents"].empty());
+  const auto updates = run["updates"];
+  CHECK(updates == json{updates[0], updates[0], updates[0], updates[0]});
+  REQUIRE(updates[0] > 0);
+  const auto exact = run_program_in(folder, "train --save v.safetensors --clip " + clip
+                                              + " --steps " + updates[0].dump() + tiny);
+  CHECK(exact.exit_code == 0);
+  const auto saved = content_of(folder.path() / "w.safetensors");
+  CHECK((saved == content_of(folder.path() / "v.safetensors")));
+  CHECK_THAT(saved.substr(0, 200),
+             ContainsSubstring(R"("update":")" + updates[0].dump() + R"(")"));
   const auto next =
     run_program_in(folder, "train --steps 1 --init w.safetensors" + tiny);
   CHECK(next.exit_code == 0);
 }
+
+#ifndef TROUPE_SANITIZED // sanitizers take terabytes of addresses
+TEST_CASE("a program without memory or threads ends with a sentence", "[programs]") {
+  temporary_folder folder;
+  for (int kilobytes = 24'000; kilobytes < 120'000; kilobytes += 8'192) {
+    const auto result =
+      run_program_in(folder, "train --steps 2 --threads 4 --stages 2 --quiet" + tiny,
+                     "ulimit -v " + std::to_string(kilobytes));
+    INFO(kilobytes << " kB: " << result.err);
+    if (result.exit_code == 0
+        || result.exit_code == 127) // enough, or not loaded at all
+      continue;
+    CHECK((result.exit_code == 1 || result.exit_code == 2)); // 2: it is refused
+    CHECK(one_line(result.err));
+    const auto says = [&](const char* what) {
+      return result.err.find(what) != std::string::npos;
+    };
+    CHECK((says("out of memory") || says("cannot start ") || says("of memory (")));
+  }
+}
+#endif

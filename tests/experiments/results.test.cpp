@@ -78,6 +78,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "microbatches",
                                     "steps",
                                     "samples",
+                                    "updates",
                                     "seconds",
                                     "samples_per_second",
                                     "tokens_per_second",
@@ -95,6 +96,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "exchange_staleness",
                                     "loss",
                                     "loss_samples",
+                                    "loss_every",
                                     "evaluation",
                                     "evaluations",
                                     "experts"});

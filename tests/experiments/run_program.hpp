@@ -28,9 +28,11 @@ inline std::string content_of(const std::filesystem::path& path) {
 }
 
 /// Runs one of the programs in `folder`, with what a user would type behind its name.
+/// \param before a command of the shell
 inline ending_of_program run_program_in(const temporary_folder& folder,
-                                        const std::string& typed) {
-  const auto command = "cd '" + folder.path().string() + "' && '"
+                                        const std::string& typed,
+                                        const std::string& before = "true") {
+  const auto command = before + " && cd '" + folder.path().string() + "' && '"
                        + program_path(typed.substr(0, typed.find(' '))) + "' "
                        + typed.substr(typed.find(' ')) + " >out 2>err </dev/null";
   const int status = std::system(command.c_str());

@@ -12,8 +12,8 @@ using nlohmann::json;
 
 namespace {
 
-json events_of(const run_plan& plan, std::size_t most = 1000) {
-  return json::parse(trace_json(plan, perform(plan).actions, most))["traceEvents"];
+json events_of(const run_plan& plan) {
+  return json::parse(trace_json(plan, perform(plan).actions))["traceEvents"];
 }
 
 json with_phase(const json& events, const std::string& phase) {
@@ -77,7 +77,13 @@ TEST_CASE("counters of activations rise to the peak and fall to nothing", "[trac
 }
 
 TEST_CASE("a long run's trace ends after so many actions a rank", "[trace]") {
-  const auto slices =
-    with_phase(events_of(tiny::simulation(gpipe(), {2, 50, 2}), 10), "X");
-  CHECK(slices.size() == 20);
+  auto plan = tiny::simulation(gpipe(), {2, 50, 2});
+  plan.keep_record = false;
+  plan.keep_first = 10;
+  const auto result = perform(plan);
+  CHECK(result.actions_cut);
+  CHECK(with_phase(events_of(plan), "X").size() == 20);
+  plan.keep_first = 202; // two batches
+  CHECK_FALSE(perform(plan).actions_cut);
+  CHECK(with_phase(events_of(plan), "X").size() == 404);
 }

@@ -9,13 +9,20 @@ using namespace troupe;
 
 TEST_CASE("the CPU runs work at once and says how long it took", "[device]") {
   wall_clock clock;
-  activity seen;
-  cpu_device cpu{clock, seen};
+  occupation seen{clock};
+  cpu_device cpu{seen};
   bool ran = false, ended = false;
-  cpu.enqueue({.run =
+  cpu.enqueue({.kind = 1,
+               .stage = 2,
+               .microbatch = 3,
+               .run =
                  [&] {
                    ran = true;
-                   CHECK(seen.running == 1);
+                   const auto now = seen.now();
+                   REQUIRE(now);
+                   CHECK(now->what.kind == 1);
+                   CHECK(now->what.stage == 2);
+                   CHECK(now->what.microbatch == 3);
                  }},
               [&](nanoseconds start, nanoseconds end) {
                 CHECK(ran);
@@ -23,19 +30,21 @@ TEST_CASE("the CPU runs work at once and says how long it took", "[device]") {
                 ended = true;
               });
   CHECK(ended);
-  CHECK(seen.running == 0);
-  CHECK(seen.ended == 1);
+  CHECK_FALSE(seen.now());
+  CHECK(seen.ended() == 1);
+  CHECK(seen.longest(1) > 0);
+  CHECK(seen.longest(0) == 0);
 }
 
 TEST_CASE("work that throws is not counted as running for ever", "[device]") {
   wall_clock clock;
-  activity seen;
-  cpu_device cpu{clock, seen};
+  occupation seen{clock};
+  cpu_device cpu{seen};
   CHECK_THROWS_AS(
     cpu.enqueue({.run = [] { throw std::runtime_error("no"); }},
                 [](nanoseconds, nanoseconds) { FAIL("it has not ended"); }),
     std::runtime_error);
-  CHECK(seen.running == 0);
+  CHECK_FALSE(seen.now());
 }
 
 TEST_CASE("the wall clock stands still while paused", "[device]") {

@@ -124,3 +124,71 @@ TEST_CASE("ampnet applies what remains at the end", "[order]") {
   CHECK(updates == 2);
   CHECK(rank.todo->finished());
 }
+
+TEST_CASE("a frozen program begins no further update, and goes on up to a stop",
+          "[order]") {
+  rank_0 rank{pipedream(), {2, 8}};
+  for (int m = 0; m < 8; ++m) {
+    rank.arrive(op::forward, m);
+    rank.arrive(op::backward, m);
+  }
+  const auto run = [&](std::vector<action> expected) {
+    for (const auto& a : expected) {
+      REQUIRE(rank.next() == a);
+      rank.todo->ended(a);
+    }
+  };
+  run({on_stage_0(op::forward, 0), on_stage_0(op::forward, 1),
+       on_stage_0(op::backward, 0)});
+  CHECK(rank.todo->freeze() == 0);
+  CHECK_FALSE(rank.next()); // the first update
+  CHECK_FALSE(rank.todo->finished());
+  rank.todo->stop_after(2);
+  run({on_stage_0(op::update, 0), on_stage_0(op::forward, 2),
+       on_stage_0(op::backward, 1)});
+  CHECK_FALSE(rank.todo->finished());
+  run({on_stage_0(op::update, 1)});
+  CHECK(rank.todo->finished());
+  CHECK_FALSE(rank.next());
+}
+
+TEST_CASE("a rank of two stages stops when both have made the last update", "[order]") {
+  rank_0 rank{chimera(), {2, 2, 3}};
+  for (const int stage : {0, 1})
+    for (const op what : {op::forward, op::backward})
+      for (int m = 0; m < 6; ++m)
+        rank.arrived.add({what, stage, stage, m});
+  int updates = 0;
+  rank.todo->stop_after(2);
+  while (const auto next = rank.next()) {
+    CHECK_FALSE(rank.todo->finished());
+    CHECK(next->microbatch < 4);
+    rank.todo->ended(*next);
+    updates += next->what == op::update;
+  }
+  CHECK(rank.todo->finished());
+  CHECK(updates == 4);
+}
+
+TEST_CASE("ampnet stops when those that have come in are through", "[order]") {
+  rank_0 rank{ampnet(4, 3), {1, 8}};
+  for (int m = 0; m < 8; ++m)
+    rank.arrive(op::forward, m);
+  const auto run = [&](op what, int m) {
+    REQUIRE(rank.next() == on_stage_0(what, m));
+    rank.todo->ended(on_stage_0(what, m));
+  };
+  run(op::forward, 0);
+  run(op::forward, 1);
+  CHECK(rank.todo->freeze() == 2);
+  CHECK_FALSE(rank.next());
+  rank.todo->stop_after(2);
+  CHECK_FALSE(rank.next());
+  for (const int m : {0, 1}) {
+    rank.arrive(op::backward, m);
+    run(op::backward, m);
+  }
+  CHECK_FALSE(rank.todo->finished());
+  run(op::update, 1); // of fewer gradients than usual, as at the end of a run
+  CHECK(rank.todo->finished());
+}

@@ -26,7 +26,7 @@ outcome simulated(const schedule& sch, const shape& dims, int f, int b) {
     for (const auto& a : generate(sch, dims, static_cast<int>(rank)))
       ran[rank].push_back(
         {a, 0, a.what == op::update ? 0 : (a.what == op::forward ? f : b)});
-  ran = lay_out(sch, dims, ran, 0, update_barrier::replicas);
+  ran = lay_out(sch, dims, ran);
   outcome result;
   for (const auto& row : ran)
     result.makespan = std::max(result.makespan, row.back().end);
@@ -156,7 +156,7 @@ TEST_CASE("a picture shows what ran when", "[timeline]") {
       if (a.what != op::update)
         ran[static_cast<std::size_t>(rank)].push_back(
           {a, 0, a.what == op::forward ? 5 : 10});
-  const auto laid_out = lay_out(gpipe(), {2, 2}, ran, 0, update_barrier::replicas);
+  const auto laid_out = lay_out(gpipe(), {2, 2}, ran);
   CHECK(draw(laid_out, 80)
         == "rank 0  F0 F1 .  .  .  B0 =  B1 =\n"
            "rank 1  .  F0 F1 B0 =  B1 =  .  .\n");

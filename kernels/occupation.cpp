@@ -1,0 +1,71 @@
+#include "kernels/occupation.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace troupe {
+
+nanoseconds wall_clock::steady() {
+  return std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}
+    .count();
+}
+
+wall_clock::wall_clock() : origin_(steady()) {
+  // nop
+}
+
+nanoseconds wall_clock::now() const {
+  const auto paused_at = paused_at_.load();
+  return (paused_at >= 0 ? paused_at : steady()) - origin_;
+}
+
+void wall_clock::restart() {
+  origin_ = steady();
+}
+
+void wall_clock::pause() {
+  paused_at_ = steady();
+}
+
+void wall_clock::resume() {
+  origin_ += steady() - paused_at_;
+  paused_at_ = -1;
+}
+
+nanoseconds occupation::begin(const task& what) {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  kind_.store(what.kind, relaxed);
+  stage_.store(what.stage, relaxed);
+  microbatch_.store(what.microbatch, relaxed);
+  operations_.store(what.operations, relaxed);
+  const auto start = clock_.now();
+  since_.store(start, std::memory_order_release);
+  return start;
+}
+
+nanoseconds occupation::end() {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  const auto end = clock_.now();
+  auto& kind = kinds_[static_cast<std::size_t>(kind_.load(relaxed))];
+  const auto took = end - since_.load(relaxed);
+  kind.longest.store(std::max(kind.longest.load(relaxed), took), relaxed);
+  since_.store(-1, relaxed);
+  kind.ended.fetch_add(1, relaxed);
+  return end;
+}
+
+std::int64_t occupation::ended() const {
+  std::int64_t sum = 0;
+  for (const auto& kind : kinds_)
+    sum += kind.ended;
+  return sum;
+}
+
+// It may change while it is looked at; then it is not what anybody waits for.
+std::optional<occupation::view> occupation::now() const {
+  const auto since = since_.load(std::memory_order_acquire);
+  const view result{{kind_, stage_, microbatch_, operations_}, since};
+  return since >= 0 && since_ == since ? std::optional{result} : std::nullopt;
+}
+
+} // namespace troupe

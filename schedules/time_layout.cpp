@@ -1,0 +1,84 @@
+#include "schedules/time_layout.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+std::size_t time_layout::hash::operator()(const milestone& m) const {
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
+  std::uint64_t result = static_cast<std::uint64_t>(m.kind);
+  for (const auto part : {m.where, m.number})
+    result = (result ^ static_cast<std::uint64_t>(part)) * odd;
+  return static_cast<std::size_t>(result ^ (result >> 32));
+}
+
+time_layout::time_layout(std::size_t ranks, placed tell)
+  : tell_(std::move(tell)), ranks_(ranks) {
+  // nop
+}
+
+void time_layout::add(std::size_t rank, part next) {
+  auto& r = ranks_[rank];
+  r.todo.push_back(std::move(next));
+  if (r.waits)
+    return;
+  woken_.push_back(rank);
+  while (!woken_.empty()) {
+    const auto one = woken_.back();
+    woken_.pop_back();
+    advance(one);
+  }
+}
+
+void time_layout::advance(std::size_t rank) {
+  auto& r = ranks_[rank];
+  r.waits = false;
+  while (!r.todo.empty() && is_ready(rank))
+    place(rank);
+}
+
+/// Whether all that the next part of a rank waits for is there; else the rank will be
+/// woken by what is not.
+bool time_layout::is_ready(std::size_t rank) {
+  auto& r = ranks_[rank];
+  for (const auto& m : r.todo.front().after)
+    if (auto& p = open_[m]; p.given < m.givers) {
+      p.waiting.push_back(rank);
+      r.waits = true;
+      return false;
+    }
+  return true;
+}
+
+void time_layout::place(std::size_t rank) {
+  auto& r = ranks_[rank];
+  const auto now = std::move(r.todo.front());
+  r.todo.pop_front();
+  auto start = r.free_at;
+  for (const auto& m : now.after) {
+    const auto p = open_.find(m);
+    start = std::max(start, p->second.time);
+    if (++p->second.taken == m.takers)
+      open_.erase(p);
+  }
+  r.free_at = start + now.length;
+  for (const auto& m : now.then) {
+    auto& p = open_[m];
+    p.time = std::max(p.time, r.free_at);
+    if (++p.given == m.givers)
+      for (const auto waiting : std::exchange(p.waiting, {}))
+        woken_.push_back(waiting);
+  }
+  tell_(rank, start, r.free_at);
+}
+
+std::optional<std::size_t> time_layout::waiting() const {
+  const auto found =
+    std::ranges::find_if(ranks_, [](const rank_state& r) { return !r.todo.empty(); });
+  return found != ranks_.end()
+           ? std::optional{static_cast<std::size_t>(found - ranks_.begin())}
+           : std::nullopt;
+}
+
+} // namespace troupe

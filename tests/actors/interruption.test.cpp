@@ -1,0 +1,218 @@
+// A run that is told to end: what it leaves behind is a network that was.
+
+#include "actors/proof/replay.hpp"
+#include "tests/actors/brittle_data.hpp"
+#include "tests/actors/meshes.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <random>
+#include <set>
+#include <tuple>
+#include <utility>
+
+using namespace troupe;
+
+namespace {
+
+#ifdef TROUPE_SANITIZED
+constexpr int moments = 2;
+#else
+constexpr int moments = 4;
+#endif
+
+using buckets = std::vector<std::vector<float>>;
+
+/// Runs a plan in virtual time and interrupts it when so many works have begun.
+run_result interrupted_after(run_plan plan, int works) {
+  std::atomic<bool> interrupted = false;
+  plan.interrupted = &interrupted;
+  plan.cost = [&interrupted, works, cost = plan.cost,
+               begun = 0](const work& w) mutable {
+    interrupted = interrupted || ++begun >= works;
+    return cost(w);
+  };
+  auto result = perform(plan);
+  INFO(result.failure);
+  REQUIRE(result.how == ending::interrupted);
+  return result;
+}
+
+/// What so many updates of every stage make, by a run that ends there.
+buckets after(run_plan plan, std::int64_t updates) {
+  if (updates == 0) {
+    buckets initial;
+    for (std::size_t l = 0; l < plan.work->whole.layers.size(); ++l)
+      plan.work->weights(
+        l, initial.emplace_back(plan.work->whole.layers[l]->bucket()).data());
+    return initial;
+  }
+  plan.interrupted = nullptr;
+  plan.evaluate_every = 0;
+  plan.keep_record = false;
+  plan.dims.steps = static_cast<int>(updates);
+  const auto result = perform(plan);
+  REQUIRE(result.how == ending::finished);
+  return result.parameters;
+}
+
+/// Samples of a data replica's microbatches that have been through.
+std::int64_t samples_backwarded(const run_plan& plan, const record& ran) {
+  std::int64_t sum = 0;
+  for (std::size_t rank = 0; rank < ran.size(); ++rank)
+    for (const auto& s : ran[rank])
+      if (!s.part && s.what.what == op::backward && s.what.stage == 0)
+        sum += plan.samples_of(plan.hosted_by(static_cast<int>(rank)).front().data,
+                               s.what.microbatch);
+  return sum;
+}
+
+/// What made the updates of a run, without what it had begun beyond the last of them.
+record what_counts(const record& ran) {
+  record result;
+  for (const auto& row : ran) {
+    std::map<std::pair<int, int>, std::size_t> last; // update
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (row[i].what.what == op::update)
+        last[{row[i].what.replica, row[i].what.stage}] = i;
+    std::set<std::tuple<int, int, int>> summed; // direction, stage, microbatch
+    auto& kept = result.emplace_back();
+    for (std::size_t i = row.size(); i-- > 0;) {
+      const auto& a = row[i].what;
+      const auto found = last.find({a.replica, a.stage});
+      if (found == last.end() || i > found->second)
+        continue;
+      const std::tuple of{a.replica, a.stage, a.microbatch};
+      if (a.what != op::forward && a.what != op::update)
+        summed.insert(of);
+      if (a.what != op::forward || summed.contains(of))
+        kept.insert(kept.begin(), row[i]);
+    }
+  }
+  return result;
+}
+
+const std::vector<tiny::mesh_of_ranks> meshes{
+  {},
+  {.clips = true},
+  {.data = 2},
+  {.data = 2, .exchange = "zero1", .clips = true},
+  {.data = 2, .exchange = "zero2"},
+  {.data = 3, .exchange = "zero3", .clips = true},
+  {.data = 2, .exchange = "server"},
+  {.tensor = 2},
+  {.data = 2, .tensor = 2, .exchange = "zero3", .by_sequence = true, .clips = true},
+  {.experts = true},
+  {.data = 2, .expert = 2, .experts = true, .clips = true},
+};
+
+} // namespace
+
+TEST_CASE("an interrupted run whose stages update together leaves the network of one "
+          "update",
+          "[interruption]") {
+  const auto name = GENERATE("naive", "gpipe", "1f1b", "chimera", "2bw");
+  const auto& mesh = GENERATE(from_range(meshes));
+  const auto plan =
+    tiny::training_on(mesh, *find_schedule(name), {2, 4, 50}, clock_kind::virtual_time);
+  REQUIRE(refusal(plan).empty());
+  std::mt19937 random{7};
+  for (int i = 0; i < moments; ++i) {
+    const int works = std::uniform_int_distribution{1, 150}(random);
+    INFO(name << " " << mesh.text() << ", interrupted at work " << works);
+    const auto result = interrupted_after(plan, works);
+    CHECK(std::ranges::count(result.updates, result.updates.front()) == 2);
+    CHECK(result.updated_samples == result.updates.front() * plan.work->batch);
+    CHECK((result.parameters == after(plan, result.updates.front())));
+    CHECK(result.odd_stage.empty());
+  }
+}
+
+TEST_CASE("an interrupted pipedream leaves what its record says, after one update",
+          "[interruption]") {
+  const int every = GENERATE(1, 3);
+  const auto exchange = GENERATE("none", "ring", "zero1");
+  const bool alone = exchange == std::string{"none"};
+  const auto plan =
+    tiny::training_on({.data = alone ? 1 : 2, .exchange = alone ? "ring" : exchange},
+                      pipedream(every), {4, 4, 50}, clock_kind::virtual_time);
+  for (int works = 1; works < 200; works += 200 / moments) {
+    const auto result = interrupted_after(plan, works);
+    const auto updates = result.updates.front();
+    CHECK(std::ranges::count(result.updates, updates) == 4);
+    CHECK((result.parameters == replay(plan, what_counts(result.actions)).parameters));
+    std::int64_t samples = 0;
+    for (int d = 0; d < plan.data; ++d)
+      for (int m = 0; m < updates * every; ++m)
+        samples += plan.samples_of(d, m);
+    CHECK(result.updated_samples == samples);
+  }
+}
+
+TEST_CASE("an interrupted run without common updates ends when all that came in is "
+          "through",
+          "[interruption]") {
+  const auto& [schedule, exchange] =
+    GENERATE(table<const char*, const char*>({{"ampnet", "none"},
+                                              {"ampnet", "server:async"},
+                                              {"ampnet", "hogwild"},
+                                              {"1f1b", "server:async"},
+                                              {"pipedream", "server:staleness=1"},
+                                              {"gpipe", "hogwild"},
+                                              {"chimera", "server:staleness=0"}}));
+  const bool alone = exchange == std::string{"none"};
+  auto plan =
+    tiny::training_on({.data = alone ? 1 : 3, .exchange = alone ? "ring" : exchange},
+                      *find_schedule(schedule), {4, 4, 50}, clock_kind::virtual_time);
+  if (!alone)
+    plan.slowdowns = {1, 1.5, 2.5};
+  for (int works = 1; works < 400; works += 400 / moments) {
+    INFO(schedule << " by " << exchange << ", interrupted at work " << works);
+    const auto result = interrupted_after(plan, works);
+    const auto again = replay(plan, what_counts(result.actions), result.accesses);
+    CHECK((result.parameters == again.parameters));
+    if (plan.sch.local_rule()) {
+      CHECK(result.updated_samples == samples_backwarded(plan, result.actions));
+      if (alone)
+        CHECK(result.updated_samples == result.samples);
+    }
+  }
+}
+
+TEST_CASE("in real time too all stages end after one update", "[interruption]") {
+  const auto name = GENERATE("naive", "gpipe", "1f1b", "chimera", "2bw", "pipedream");
+  for (std::int64_t sample = 8; sample < 200; sample += 48) {
+    auto plan = tiny::training_of(*find_schedule(name), {4, 4, 100'000},
+                                  clock_kind::real, tiny::gpt(4));
+    plan.work->optimizer.clip = name == std::string{"pipedream"} ? 0 : 1;
+    std::atomic<bool> interrupted = false;
+    plan.interrupted = &interrupted;
+    plan.work->data = std::make_shared<tiny::brittle_data>(plan.work->data, sample,
+                                                           [&] { interrupted = true; });
+    const auto result = perform(plan);
+    INFO(name << ", interrupted at sample " << sample << ": " << result.failure);
+    REQUIRE(result.how == ending::interrupted);
+    CHECK(std::ranges::count(result.updates, result.updates.front()) == 4);
+    CHECK((result.parameters == replay(plan, what_counts(result.actions)).parameters));
+  }
+}
+
+TEST_CASE("a rank that waits for an evaluation does not keep a run from ending",
+          "[interruption]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  auto plan = tiny::training_of(two_bw(), {4, 4, 1000}, clock, tiny::gpt(4));
+  std::atomic<bool> interrupted = false;
+  plan.interrupted = &interrupted;
+  plan.evaluate_every = 1;
+  plan.evaluate = [&](int batches, const std::vector<const float*>&) {
+    interrupted = interrupted || batches >= 3;
+  };
+  const auto result = perform(plan);
+  REQUIRE(result.how == ending::interrupted);
+  CHECK((result.parameters == after(plan, result.updates.front())));
+}

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "tests/actors/tiny.hpp"
+
+#include <string>
+#include <vector>
+
+namespace tiny {
+
+/// How ranks stand around the pipeline, and what they do together.
+struct mesh_of_ranks {
+  int data = 1;
+  int tensor = 1;
+  int expert = 1;
+  std::string exchange = "ring";
+  bool experts = false; ///< The model has some.
+  bool by_sequence = false;
+  bool clips = false;
+
+  std::string text() const {
+    return "data=" + std::to_string(data) + " tensor=" + std::to_string(tensor)
+           + " expert=" + std::to_string(expert) + " " + exchange
+           + (experts ? " moe" : "") + (by_sequence ? " by sequence" : "")
+           + (clips ? " clipped" : "");
+  }
+};
+
+/// A training on such ranks that keeps all that proofs need.
+inline run_plan training_on(const mesh_of_ranks& mesh, const schedule& sch, shape dims,
+                            clock_kind clock) {
+  model_options model{mesh.experts ? "moe" : "gpt", 4, 8, 2, 4, 12};
+  if (mesh.experts)
+    model.experts = {.count = 4, .capacity = 1};
+  auto plan = training_of(sch, dims, clock, model);
+  plan.data = mesh.data;
+  plan.tensor = mesh.tensor;
+  plan.expert = mesh.expert;
+  plan.exchange = find_exchange(mesh.exchange);
+  plan.sequence_parallel = mesh.by_sequence;
+  plan.work->batch = 2 * mesh.data * dims.microbatches + 1;
+  plan.work->experts = model.experts;
+  if (mesh.experts)
+    plan.work->shards = {make_without_experts<float>(model)};
+  if (mesh.tensor > 1)
+    plan.work->shards = *make_shards<float>(model, mesh.tensor, mesh.by_sequence);
+  if (mesh.clips)
+    plan.work->optimizer.clip = 0.1;
+  if (mesh.clips && sch.streams && update_size(sch, dims) != dims.microbatches)
+    plan.work->optimizer.scope = clip_scope::stage;
+  return plan;
+}
+
+} // namespace tiny

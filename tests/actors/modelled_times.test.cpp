@@ -1,0 +1,188 @@
+// The times that a run would have taken with one device a rank. Runs in virtual time
+// are the oracle: there each rank has one, so what is modelled of them is what was.
+
+#include "actors/modelled_times.hpp"
+
+#include "tests/actors/meshes.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <algorithm>
+#include <random>
+
+using namespace troupe;
+
+namespace {
+
+#ifdef TROUPE_SANITIZED
+constexpr int plans = 60;
+#else
+constexpr int plans = 400;
+#endif
+
+/// Costs of microseconds, another each time; those of each rank follow one another.
+cost_model random_costs(std::mt19937::result_type seed) {
+  return [random = std::mt19937{seed}](const work& w) mutable -> nanoseconds {
+    const auto cost = std::uniform_int_distribution<nanoseconds>{1, 50}(random)*1000;
+    return w.kind < op_count ? cost : 0;
+  };
+}
+
+/// What a record shows: no parts that took no time.
+record shown(record ran) {
+  for (auto& row : ran)
+    std::erase_if(row, [](const sample& s) { return s.part && s.start == s.end; });
+  return ran;
+}
+
+void check_model(run_plan plan, const std::string& name) {
+  INFO(name << ": " << plan.sch.name << " " << plan.dims.stages << "x"
+            << plan.dims.microbatches << "x" << plan.dims.steps);
+  REQUIRE(refusal(plan).empty());
+  const auto was = perform(plan);
+  INFO(was.failure);
+  REQUIRE(was.how == ending::finished);
+  plan.model_times = true;
+  const auto modelled = perform(plan);
+  INFO(modelled.failure);
+  REQUIRE(modelled.how == ending::finished);
+  const auto expected = shown(was.actions);
+  for (std::size_t rank = 0; rank < expected.size(); ++rank) {
+    REQUIRE(modelled.actions[rank].size() == expected[rank].size());
+    for (std::size_t i = 0; i < expected[rank].size(); ++i) {
+      const auto &a = expected[rank][i], &b = modelled.actions[rank][i];
+      INFO("rank " << rank << ", " << i << ": " << to_string(a.what, true));
+      REQUIRE(a.what == b.what);
+      REQUIRE(a.start == b.start);
+      REQUIRE(a.end == b.end);
+    }
+  }
+  CHECK(modelled.sums.makespan == was.sums.makespan);
+  CHECK(modelled.sums.busy == was.sums.busy);
+  CHECK(modelled.sums.span_idle == was.sums.span_idle);
+}
+
+int any(std::mt19937& random, int from, int to) {
+  return std::uniform_int_distribution{from, to}(random);
+}
+
+template <class Value>
+Value any_of(std::mt19937& random, const std::vector<Value>& all) {
+  return all[static_cast<std::size_t>(
+    any(random, 0, static_cast<int>(all.size()) - 1))];
+}
+
+const std::vector<std::string> exchanges{"naive",  "tree",  "ring",  "halving",
+                                         "server", "zero1", "zero2", "zero3"};
+
+/// A schedule that these sizes allow.
+schedule any_schedule(std::mt19937& random, shape dims) {
+  for (;;) {
+    const auto& entry =
+      any_of(random, std::vector<catalog_entry>(catalog().begin(), catalog().end()));
+    auto sch = *find_schedule(entry.name);
+    if (sch.name == "pipedream")
+      sch = pipedream(any(random, 1, 3), any(random, 0, 1) == 1);
+    if (refusal(sch, dims).empty())
+      return sch;
+  }
+}
+
+} // namespace
+
+TEST_CASE("the model of a simulation is the simulation", "[model]") {
+  std::mt19937 random{11};
+  for (int i = 0; i < plans; ++i) {
+    const shape dims{any(random, 1, 5), any(random, 1, 6), any(random, 1, 3)};
+    auto plan = tiny::simulation(any_schedule(random, dims), dims);
+    plan.cost = random_costs(random());
+    if (!plan.sch.local_rule()) {
+      plan.data = any(random, 1, 4);
+      plan.tensor = any(random, 1, 3);
+    }
+    plan.sequence_parallel = plan.tensor > 1 && any(random, 0, 1) == 1;
+    plan.exchange = find_exchange(any_of(random, exchanges));
+    plan.sizes.buckets = any(random, 1, 4);
+    plan.sizes.sums = any(random, 1, 3);
+    check_model(plan, "data=" + std::to_string(plan.data) + " tensor="
+                        + std::to_string(plan.tensor) + " " + plan.exchange->name);
+  }
+}
+
+TEST_CASE("the model of a training in virtual time is the training", "[model]") {
+  std::mt19937 random{12};
+  for (int i = 0; i < plans / 4; ++i) {
+    const shape dims{any(random, 1, 4), any(random, 2, 5), any(random, 1, 3)};
+    auto sch = any_schedule(random, dims);
+    tiny::mesh_of_ranks mesh{.exchange = any_of(random, exchanges)};
+    if (!sch.local_rule()) {
+      mesh.data = any(random, 1, 3);
+      mesh.clips = any(random, 0, 2) > 0;
+    }
+    mesh.experts = any(random, 0, 3) == 0;
+    if (mesh.experts && (mesh.exchange == "zero2" || mesh.exchange == "zero3"))
+      mesh.exchange = "zero1";
+    if (!mesh.experts && !sch.local_rule())
+      mesh.tensor = any(random, 1, 2);
+    mesh.by_sequence = mesh.tensor > 1 && any(random, 0, 1) == 1;
+    auto plan = tiny::training_on(mesh, sch, dims, clock_kind::virtual_time);
+    plan.cost = random_costs(random());
+    check_model(plan, mesh.text());
+  }
+}
+
+TEST_CASE("the model of an interrupted run is of what ran", "[model]") {
+  auto plan = tiny::training_on({.data = 2, .exchange = "zero3"}, one_f_one_b(),
+                                {2, 4, 100}, clock_kind::virtual_time);
+  std::atomic<bool> interrupted = false;
+  plan.interrupted = &interrupted;
+  plan.cost = [&interrupted, begun = 0](const work&) mutable {
+    interrupted = interrupted || ++begun > 100;
+    return 1000;
+  };
+  plan.model_times = true;
+  const auto result = perform(plan);
+  REQUIRE(result.how == ending::interrupted);
+  CHECK(result.sums.makespan > 0);
+  nanoseconds last = 0;
+  for (const auto& row : result.actions)
+    last = std::max(last, row.back().end);
+  CHECK(result.sums.makespan == last);
+}
+
+TEST_CASE("in real time a model has the lengths of what ran", "[model]") {
+  auto plan = tiny::training_on({.data = 2, .exchange = "zero1", .clips = true},
+                                chimera(), {4, 4, 5}, clock_kind::real);
+  plan.model_times = true;
+  const auto result = perform(plan);
+  INFO(result.failure);
+  REQUIRE(result.how == ending::finished);
+  for (std::size_t rank = 0; rank < result.actions.size(); ++rank) {
+    nanoseconds busy = 0, free_at = 0;
+    for (const auto& s : result.actions[rank]) {
+      CHECK(s.start >= free_at);
+      free_at = s.end;
+      busy += s.end - s.start;
+    }
+    CHECK(result.sums.busy[rank] == busy);
+    CHECK(result.sums.makespan >= free_at);
+  }
+}
+
+TEST_CASE("there is no model of what nobody knows the order of", "[model]") {
+  auto plan = tiny::simulation(gpipe(), {1, 4, 1});
+  plan.data = 2;
+  for (const char* name : {"ring", "zero3", "server"}) {
+    plan.exchange = find_exchange(name);
+    CHECK(modelled_times::can_model(plan));
+  }
+  for (const char* name : {"server:async", "server:staleness=1", "hogwild"}) {
+    plan.exchange = find_exchange(name);
+    CHECK_FALSE(modelled_times::can_model(plan));
+  }
+  plan.exchange = find_exchange("ring");
+  plan.expert = 2;
+  CHECK_FALSE(modelled_times::can_model(plan));
+}

@@ -1,0 +1,138 @@
+// What is kept of a run, however long it is.
+
+#include "actors/recorder.hpp"
+
+#include "tests/actors/tiny.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+using namespace troupe;
+
+namespace {
+
+void add_numbers(bounded_list<std::int64_t>& to, int count) {
+  for (int i = 1; i <= count; ++i)
+    to.add(i, [](std::int64_t& a, std::int64_t b) { a += b; });
+}
+
+/// The losses of a run as they come: of each microbatch its number, in an order that is
+/// a little off.
+std::vector<mail::microbatch_loss> losses_of(const run_plan& plan) {
+  std::vector<mail::microbatch_loss> result;
+  const auto rows = static_cast<double>(plan.work->whole.rows);
+  for (int m = 0; m < plan.data * plan.dims.total(); ++m) {
+    const auto samples = plan.batches().samples_of(m);
+    result.push_back({m, samples, {}});
+    result.back().sum.loss =
+      static_cast<double>(m) * static_cast<double>(samples) * rows;
+  }
+  std::mt19937 random{5};
+  constexpr std::size_t off = 9;
+  for (std::size_t i = 0; i + off < result.size(); i += off)
+    std::shuffle(result.begin() + static_cast<std::ptrdiff_t>(i),
+                 result.begin() + static_cast<std::ptrdiff_t>(i + off), random);
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("a bounded list is complete until it is full, then of pairs", "[record]") {
+  for (const int count : {0, 1, 7, 8, 9, 16, 17, 31, 32, 33, 1000}) {
+    bounded_list<std::int64_t> list{8};
+    add_numbers(list, count);
+    const auto& entries = list.entries();
+    CHECK(std::accumulate(entries.begin(), entries.end(), std::int64_t{0})
+          == std::int64_t{count} * (count + 1) / 2);
+    CHECK(entries.size() <= 8);
+    CHECK((count < 8 || entries.size() > 4));
+    for (std::size_t i = 0; i + 1 < entries.size(); ++i) { // those of an entry in a row
+      const auto n = list.every(), first = static_cast<std::int64_t>(i) * n;
+      CHECK(entries[i] == n * first + n * (n + 1) / 2);
+    }
+  }
+  bounded_list<std::int64_t> unbounded{0};
+  add_numbers(unbounded, 1000);
+  CHECK(unbounded.entries().size() == 1000);
+}
+
+TEST_CASE("losses are those of minibatches in index order, with replicas' together",
+          "[record]") {
+  for (const int data : {1, 2})
+    for (const auto& sch : {gpipe(), pipedream(3), ampnet()}) {
+      auto plan =
+        tiny::training_of(sch, {1, 4, 5}, clock_kind::virtual_time, tiny::gpt(), 11);
+      plan.data = data;
+      loss_log log{plan};
+      for (const auto& loss : losses_of(plan))
+        log.add(loss);
+      // By definition: the samples of an entry's microbatches, replica by replica.
+      const int size = sch.local_rule() ? 1 : update_size(sch, plan.dims);
+      std::vector<double> losses;
+      std::vector<std::int64_t> seen;
+      std::int64_t so_far = 0;
+      for (int first = 0; first < plan.dims.total(); first += size) {
+        double sum = 0;
+        std::int64_t samples = 0;
+        for (int d = 0; d < data; ++d)
+          for (int m = first; m < std::min(first + size, plan.dims.total()); ++m) {
+            const auto n = plan.samples_of(d, m);
+            sum += static_cast<double>(plan.microbatch_of_all(d, m))
+                   * static_cast<double>(n)
+                   * static_cast<double>(plan.work->whole.rows);
+            samples += n;
+          }
+        losses.push_back(sum / static_cast<double>(samples * plan.work->whole.rows));
+        seen.push_back(so_far += samples);
+      }
+      CHECK(log.losses() == losses);
+      CHECK(log.samples() == seen);
+      CHECK(log.every() == 1);
+    }
+}
+
+TEST_CASE("losses of a long run are means of neighbours, weighted by samples",
+          "[record]") {
+  auto plan = tiny::training_of(pipedream(), {1, 2, 15'000}, clock_kind::virtual_time,
+                                tiny::gpt(), 3); // microbatches of 2 samples and 1
+  loss_log complete{plan};
+  plan.keep_record = false;
+  loss_log bounded{plan};
+  for (const auto& loss : losses_of(plan)) {
+    complete.add(loss);
+    bounded.add(loss);
+  }
+  CHECK(complete.losses().size() == 30'000);
+  const auto losses = bounded.losses();
+  const auto samples = bounded.samples();
+  CHECK(bounded.every() == 4);
+  REQUIRE(losses.size() == 7'500);
+  CHECK(samples.back() == 45'000);
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    const auto m = 4 * static_cast<double>(i); // of 2, 1, 2 and 1 samples
+    CHECK(std::abs(losses[i] - (2 * m + (m + 1) + 2 * (m + 2) + (m + 3)) / 6) < 1e-6);
+    CHECK(samples[i] == 6 * static_cast<std::int64_t>(i + 1));
+  }
+}
+
+TEST_CASE("the loads of experts in a long run are sums over several steps",
+          "[record]") {
+  expert_loads loads;
+  for (int step = 0; step < 25'000; ++step)
+    for (const std::size_t layer : {1, 3})
+      loads.add(step, layer, {step, 1}, 2);
+  CHECK(loads.every == 4);
+  for (const auto& [layer, steps] : loads.of) {
+    REQUIRE(steps.size() == 6'250);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      CHECK(steps[i].rows[0] == 16 * static_cast<std::int64_t>(i) + 6);
+      CHECK(steps[i].rows[1] == 4);
+      CHECK(steps[i].dropped == 8);
+    }
+  }
+}

@@ -1,0 +1,211 @@
+// Runs that no longer move: what is known of them, and how they end.
+
+#include "actors/stall.hpp"
+
+#include "actors/run_watch.hpp"
+#include "schedules/check.hpp"
+#include "schedules/program.hpp"
+#include "tests/actors/brittle_data.hpp"
+#include "tests/actors/brittle_layer.hpp"
+#include "tests/actors/tiny.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using verdict = stall_rule::verdict;
+
+constexpr nanoseconds second = 1'000'000'000;
+
+/// One device that is watched, on a clock that stands still.
+struct lone_device {
+  lone_device() { clock.pause(); }
+
+  stall_rule rule(int patience = 1) {
+    return {{{"rank 0", &seen, [](const task&) { return "at work"; }, patience}}, 10s};
+  }
+
+  wall_clock clock;
+  occupation seen{clock};
+};
+
+/// Two ranks that each wait for what the other does next.
+schedule deadlocked() {
+  return {.name = "deadlocked", .order = [](int rank, const shape& dims) {
+            auto p = generate(one_f_one_b(), {dims.stages, dims.microbatches}, rank);
+            const auto swap = [&](const action& a, const action& b) {
+              std::swap(*std::ranges::find(p, a), *std::ranges::find(p, b));
+            };
+            if (rank == 0)
+              swap({op::forward, 0, 0, 1}, {op::backward, 0, 0, 0});
+            if (rank == 1)
+              swap({op::forward, 0, 1, 1}, {op::backward, 0, 1, 0});
+            return p;
+          }};
+}
+
+/// Somebody who comes here waits until the gate is opened.
+class gate {
+public:
+  void pass() {
+    std::unique_lock guard{lock_};
+    ++waiting_;
+    news_.notify_all();
+    news_.wait(guard, [this] { return open_; });
+    --waiting_;
+    news_.notify_all();
+  }
+
+  void open() {
+    const std::lock_guard guard{lock_};
+    open_ = true;
+    news_.notify_all();
+  }
+
+private:
+  std::mutex lock_;
+  std::condition_variable news_;
+  bool open_ = false;
+  int waiting_ = 0;
+};
+
+} // namespace
+
+TEST_CASE("a run in which nobody is at anything stalls after the timeout", "[stall]") {
+  lone_device device;
+  auto rule = device.rule();
+  CHECK(rule.look(0, 0) == verdict::fine);
+  CHECK(rule.look(0, 10 * second - 1) == verdict::fine);
+  CHECK(rule.look(0, 10 * second) == verdict::stalled);
+  device.seen.begin({});
+  device.seen.end();
+  CHECK(rule.look(0, 12 * second) == verdict::fine); // it has ended since
+  CHECK(rule.look(0, 22 * second) == verdict::stalled);
+}
+
+TEST_CASE("a task is stuck when it takes twenty times as long as any of its kind",
+          "[stall]") {
+  lone_device device;
+  auto rule = device.rule();
+  device.clock.resume();
+  for (int i = 0; i < 40; ++i) {
+    const auto start = device.seen.begin({.kind = 1});
+    while (device.clock.now() == start)
+      continue;
+    device.seen.end();
+  }
+  const auto longest = device.seen.longest(1);
+  stall_rule impatient{{{"rank 0", &device.seen, {}}}, 0ms};
+  const auto start = device.seen.begin({.kind = 1, .operations = 1e15});
+  CHECK(impatient.look(start, 0) == verdict::slow);
+  CHECK(impatient.look(start + 20 * longest - 1, 1) == verdict::slow);
+  CHECK(impatient.look(start + 20 * longest, 2) == verdict::stalled);
+}
+
+TEST_CASE("the first tasks of a kind may take what a very slow machine would",
+          "[stall]") {
+  lone_device device;
+  auto rule = device.rule();
+  const auto start = device.seen.begin({.kind = 2, .operations = 1e9}); // 100 s
+  CHECK(rule.look(start, 0) == verdict::fine);
+  CHECK(rule.look(start + 99 * second, 99 * second) == verdict::slow);
+  CHECK(rule.look(start + 100 * second, 100 * second) == verdict::stalled);
+}
+
+TEST_CASE("who reads may take ten timeouts", "[stall]") {
+  lone_device device;
+  auto rule = device.rule(10);
+  const auto start = device.seen.begin({.kind = reading});
+  CHECK(rule.look(start, 0) == verdict::fine);
+  CHECK(rule.look(start + 11 * second, 11 * second) == verdict::slow);
+  CHECK(rule.look(start + 99 * second, 99 * second) == verdict::slow);
+  CHECK(rule.look(start + 101 * second, 101 * second) == verdict::stalled);
+}
+
+TEST_CASE("a run that stalls says who waits for whom", "[stall]") {
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  REQUIRE(check(deadlocked(), {2, 2}).has_value());
+  auto plan = tiny::training_of(deadlocked(), {2, 2, 2}, clock);
+  plan.stall_timeout = std::chrono::seconds{1}; // longer than a busy machine naps
+  const auto result = perform(plan);
+  CHECK(result.how == ending::failed);
+  CHECK_THAT(result.failure, ContainsSubstring("the run has stalled"));
+  CHECK_THAT(
+    result.failure,
+    ContainsSubstring("a cycle: scheduler of rank 0 waits for scheduler of rank 1 "
+                      "waits for scheduler of rank 0"));
+  CHECK_THAT(result.failure, ContainsSubstring("the input of B0 of stage 0"));
+}
+
+TEST_CASE("a cycle is found among those who wait, and nobody is forgotten", "[stall]") {
+  const auto text = describe_stall({{"a", "a gradient", "b"},
+                                    {"b", "an activation", "c"},
+                                    {"c", "a version", "b"},
+                                    {"d", "", ""},
+                                    {"e", "demand", ""}});
+  CHECK_THAT(text, ContainsSubstring("a cycle: b waits for c waits for b"));
+  CHECK_THAT(text, ContainsSubstring("  a waits for a gradient from b\n"));
+  CHECK_THAT(text, ContainsSubstring("  e waits for demand\n"));
+  CHECK_THAT(text, !ContainsSubstring("  d "));
+  CHECK_THAT(describe_stall({{"a", "b", "c"}}), !ContainsSubstring("cycle"));
+}
+
+TEST_CASE("a layer that never ends is named, with what the others wait for",
+          "[stall]") {
+  const bool interrupts = GENERATE(false, true);
+  const int threads = interrupts ? 2 : 1; // of one nobody is left to answer
+  const auto stuck = std::make_shared<gate>();
+  auto plan = tiny::training_of(one_f_one_b(), {3, 4, 1000}, clock_kind::real,
+                                tiny::gpt(), 0, threads);
+  std::atomic<bool> interrupted = false;
+  auto& layers = plan.work->whole.layers;
+  const auto in_stage_1 = static_cast<std::size_t>(plan.work->first_layers[1]);
+  layers[in_stage_1] = std::make_shared<tiny::brittle_layer>(
+    layers[in_stage_1], 300, [&interrupted, interrupts, stuck] {
+      interrupted = interrupts;
+      stuck->pass();
+    });
+  plan.interrupted = &interrupted;
+  plan.stall_timeout = 1s;
+  const auto result = perform(plan);
+  CHECK(result.how == ending::failed);
+  CHECK(is_at_work());
+  CHECK_THAT(result.failure,
+             ContainsSubstring("the run has stalled: no action has ended for 1000 ms\n"
+                               "  rank 1 has been running F"));
+  CHECK_THAT(result.failure, ContainsSubstring(" of stage 1 for "));
+  CHECK_THAT(result.failure, ContainsSubstring("stage 0 waits for the gradient of "));
+  CHECK_THAT(result.failure, ContainsSubstring("stage 2 waits for an activation"));
+  CHECK_THAT(result.failure, ContainsSubstring("  no answer from stage 1\n"));
+  stuck->open();
+}
+
+TEST_CASE("slow data are no stall, and what is waited for is told", "[stall]") {
+  gate slow;
+  auto plan = tiny::training_of(gpipe(), {2, 2, 4}, clock_kind::real);
+  plan.work->data =
+    std::make_shared<tiny::brittle_data>(plan.work->data, 5, [&] { slow.pass(); });
+  plan.stall_timeout = 500ms;
+  std::string told;
+  plan.report = [&](const progress& p) {
+    if (p.waits_for.empty())
+      return;
+    told = p.waits_for;
+    slow.open();
+  };
+  const auto result = perform(plan);
+  CHECK(result.how == ending::finished);
+  CHECK_THAT(told, ContainsSubstring("data_source has been reading microbatch 2 for "));
+}
