@@ -1,15 +1,12 @@
 #include "experiments/support/session.hpp"
 
 #include "experiments/support/files.hpp"
+#include "experiments/support/interruption.hpp"
+#include "experiments/support/progress_line.hpp"
 #include "experiments/support/results.hpp"
 #include "experiments/support/timing.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
-#include <csignal>
-#include <cstdio>
 #include <iostream>
 #include <new>
 
@@ -19,67 +16,35 @@ namespace {
 
 constexpr int widest_picture = 4000; // characters
 
-std::atomic<bool> interrupted = false;
-
-void on_signal(int number) {
-  interrupted = true;
-  std::signal(number, SIG_DFL);
+/// What is trained and how it is cut, in one line.
+std::string description(const setup& shared) {
+  const auto& plan = shared.runs.front().plan;
+  const int stages = plan.dims.stages, steps = plan.dims.steps;
+  return shared.model.model + " of " + std::to_string(plan.work->whole.values())
+         + " parameters on " + shared.data + "; " + std::to_string(stages)
+         + (stages == 1 ? " stage, " : " stages, ")
+         + (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards"
+                                + (plan.sequence_parallel ? " by sequence, " : ", ")
+                            : "")
+         + (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
+                              + plan.exchange->name + ", "
+                          : "")
+         + (plan.expert > 1
+              ? "experts over " + std::to_string(plan.expert) + " of them, "
+              : "")
+         + std::to_string(plan.batches().microbatches) + " microbatches, "
+         + std::to_string(steps) + (steps == 1 ? " step of " : " steps of ")
+         + std::to_string(plan.work->batch) + " samples";
 }
 
-double seconds_now() {
-  using namespace std::chrono;
-  return duration<double>(steady_clock::now().time_since_epoch()).count();
+/// What `all` does not run, and why, in one line; empty if it runs everything.
+std::string left_out(const setup& shared) {
+  std::string result;
+  for (const auto& [text, why] : shared.left_out)
+    result += (result.empty() ? "left out: " : "; ")
+              + (why.starts_with(text) ? why : text + ": " + why);
+  return result;
 }
-
-template <class... Values>
-std::string formatted(const char* format, Values... values) {
-  char text[200];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
-
-/// Where a run stands, on standard error: on a terminal one line that changes, else a
-/// line every few seconds.
-class progress_line {
-public:
-  progress_line(const run_plan& plan, bool quiet) : plan_(plan), quiet_(quiet) {}
-
-  void show(const progress& p, bool last) {
-    const double now = seconds_now();
-    if (quiet_ || !plan_.work || (!last && now - shown_at_ < (terminal_ ? 0.2 : 5)))
-      return;
-    shown_at_ = now;
-    auto line = formatted("%-12s %lld of %lld samples", plan_.sch.name.c_str(),
-                          static_cast<long long>(p.samples),
-                          static_cast<long long>(plan_.work->batch * plan_.dims.steps));
-    if (p.loss)
-      line += formatted(", loss %.4f", *p.loss);
-    write(line, last);
-  }
-
-  void show(int steps, const score& s) {
-    auto line = formatted("%-12s step %d: evaluated loss %.4f", plan_.sch.name.c_str(),
-                          steps, s.loss);
-    if (s.accuracy)
-      line += formatted(", accuracy %.1f%%", 100 * *s.accuracy);
-    if (!quiet_)
-      write(line, true);
-  }
-
-private:
-  void write(const std::string& line, bool stays) const {
-    if (terminal_)
-      std::fprintf(stderr, "\r%-78s%s", line.c_str(), stays ? "\n" : "");
-    else
-      std::fprintf(stderr, "%s\n", line.c_str());
-    std::fflush(stderr);
-  }
-
-  const run_plan& plan_;
-  bool quiet_;
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
-  double shown_at_ = 0;
-};
 
 class session {
 public:
@@ -87,20 +52,24 @@ public:
     : options_(o), shared_(shared), files_(o) {}
 
   int run_all() {
-    if (auto wrong = files_.refusal(); !wrong.empty()) {
+    if (auto wrong = files_.refusal(shared_.runs); !wrong.empty()) {
       complain(wrong);
       return 2;
     }
     announce();
+    if (!std::cout.flush()) // before hours of training go to waste
+      return 1;
     for (const auto& request : shared_.runs) {
-      run(request);
-      if (exit_code_ == 130)
+      if (!interruption())
+        run(request);
+      if (interruption())
         break;
     }
+    if (accounts_.size() < shared_.runs.size())
+      exit_code_ = ended_by_user;
     if (!options_.quiet)
       out() << '\n' << results_table(shared_, accounts_) << std::flush;
-    const auto text = results_json(options_, shared_, accounts_);
-    complain(files_.write_results(text));
+    complain(files_.end_results(results_json(options_, shared_, accounts_)));
     if (!options_.quiet)
       out() << files_.summary();
     return exit_code_;
@@ -119,74 +88,80 @@ private:
   }
 
   void announce() const {
-    if (options_.quiet || !shared_.runs.front().plan.work)
-      return;
-    const auto& plan = shared_.runs.front().plan;
-    out() << shared_.model.model << " of " << plan.work->whole.values()
-          << " parameters on " << shared_.data << "; " << plan.dims.stages
-          << " stages, "
-          << (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards"
-                                  + (plan.sequence_parallel ? " by sequence, " : ", ")
-                              : "")
-          << (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
-                                + plan.exchange->name + ", "
-                            : "")
-          << (plan.expert > 1
-                ? "experts over " + std::to_string(plan.expert) + " of them, "
-                : "")
-          << plan.batches().microbatches << " microbatches, " << plan.dims.steps
-          << (plan.dims.steps == 1 ? " step of " : " steps of ") << plan.work->batch
-          << " samples\n"
-          << std::endl;
+    std::string text;
+    if (shared_.runs.front().plan.work)
+      text = description(shared_) + '\n';
+    if (!shared_.left_out.empty())
+      text += left_out(shared_) + '\n';
+    if (!options_.quiet && !text.empty())
+      out() << text << '\n';
   }
 
   void run(const run_request& request) {
-    run_account account{.request = &request, .result = {}};
+    auto& account =
+      accounts_.emplace_back(run_account{.request = &request, .result = {}});
     progress_line line{request.plan, options_.quiet};
     auto plan = request.plan;
     plan.interrupted = &interruption();
     plan.keep_record =
-      !options_.report.empty() || options_.print || needs_modelled_times(plan);
-    plan.report = [&](const progress& p) { line.show(p, false); };
+      files_.has_report() || options_.print || needs_modelled_times(plan);
     std::optional<evaluator> judge;
-    if (plan.work) {
-      judge.emplace(plan.work->whole, *plan.work->data, options_.evaluate_samples,
-                    std::min<std::int64_t>(plan.work->batch, 64), plan.threads);
-      plan.keep_weights = true;
-      plan.evaluate_every = judge->samples() > 0 ? options_.evaluate_every : 0;
-      plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
-        account.evaluations.emplace_back(steps, judge->evaluate(parameters));
-        line.show(steps, account.evaluations.back().second);
-      };
-    }
+    if (plan.work)
+      watch_training(plan, account, judge, line);
+    else
+      watch_simulation(plan, line);
     try {
       account.result = perform(plan);
     } catch (const std::bad_alloc&) {
       account.result.how = ending::failed;
       account.result.failure = "out of memory";
+    } catch (const std::exception& wrong) {
+      account.result.how = ending::failed;
+      account.result.failure = wrong.what();
     }
+    line.end();
     const auto& result = account.result;
+    if (!result.loss.empty())
+      line.show({result.samples, result.loss.back()}, true);
     if (result.how == ending::failed)
       complain(plan.sch.name + ": " + result.failure);
     if (result.how == ending::interrupted)
-      exit_code_ = 130;
-    if (!result.parameters.empty() && judge && judge->samples() > 0
-        && result.how == ending::finished) {
-      account.evaluated = judge->evaluate(readable(result.parameters));
-      if (interruption())
-        exit_code_ = 130;
-    }
-    if (!result.loss.empty())
-      line.show({result.samples, result.loss.back()}, true);
+      exit_code_ = ended_by_user;
     keep(account);
+    if (judge)
+      evaluate(*judge, account);
+    account.result.parameters.clear();
   }
 
-  // Writes what is large, and forgets it.
+  /// Makes a run report its losses, and evaluate now and then.
+  void watch_training(run_plan& plan, run_account& account,
+                      std::optional<evaluator>& judge, progress_line& line) const {
+    judge.emplace(plan.work->whole, *plan.work->data, options_.evaluate_samples,
+                  std::min<std::int64_t>(plan.work->batch, 64), plan.threads);
+    plan.report = [&line](const progress& p) { line.show(p, false); };
+    plan.keep_weights = true;
+    plan.evaluate_every = judge->samples() > 0 ? options_.evaluate_every : 0;
+    plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
+      const auto found = judge->evaluate(parameters, &interruption());
+      if (!found)
+        return;
+      account.evaluations.emplace_back(steps, *found);
+      line.show_evaluation(steps, *found);
+    };
+  }
+
+  /// Makes a run without arithmetic report how many microbatches are through.
+  static void watch_simulation(run_plan& plan, progress_line& line) {
+    plan.report = [done = count_microbatches(plan), &line](const progress&) {
+      line.show_simulation(*done);
+    };
+  }
+
+  /// Writes what is large, and forgets it.
   void keep(run_account& account) {
     const auto& request = *account.request;
     auto& result = account.result;
     complain(files_.write_weights(request, result, shared_.runs.size() == 1));
-    result.parameters.clear();
     if (needs_modelled_times(request.plan) && result.how != ending::failed) {
       model_times(request.plan, result);
       account.modelled = true;
@@ -194,9 +169,22 @@ private:
     if (options_.print && !options_.quiet)
       out() << request.text << '\n'
             << draw(timeline_of(result.actions), widest_picture) << '\n';
-    complain(files_.write_trace(request, result));
+    complain(files_.write_trace(account));
     result.actions.clear();
-    accounts_.push_back(std::move(account));
+    // The end says what goes wrong here.
+    (void)files_.write_results(results_json(options_, shared_, accounts_));
+  }
+
+  /// Evaluates what a whole run has trained; Ctrl-C ends that.
+  void evaluate(evaluator& judge, run_account& account) {
+    const auto& result = account.result;
+    if (judge.samples() == 0 || result.parameters.empty()
+        || result.how != ending::finished)
+      return;
+    account.evaluated = judge.evaluate(readable(result.parameters), &interruption());
+    account.evaluated_to_end = account.evaluated.has_value();
+    if (!account.evaluated_to_end)
+      exit_code_ = ended_by_user;
   }
 
   const options& options_;
@@ -207,12 +195,6 @@ private:
 };
 
 } // namespace
-
-const std::atomic<bool>& interruption() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
-  return interrupted;
-}
 
 int run_session(const options& o, const tl::expected<setup, std::string>& shared) {
   if (!shared) {

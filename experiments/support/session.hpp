@@ -1,16 +1,14 @@
 #pragma once
 
+#include "experiments/support/interruption.hpp"
+#include "experiments/support/program.hpp"
 #include "experiments/support/setup.hpp"
 
 #include <tl/expected.hpp>
 
-#include <atomic>
 #include <string>
 
 namespace troupe {
-
-/// Set once the user presses Ctrl-C, or SIGTERM comes. A second one kills.
-const std::atomic<bool>& interruption();
 
 /// Does what the options of a program say, once they were looked at: the runs one after
 /// another, with progress while they run, and what they leave behind. Returns the exit

@@ -35,7 +35,11 @@ double microseconds(nanoseconds t) {
 
 class tracer {
 public:
-  tracer(const run_plan& plan, const record& ran, std::size_t most) : plan_(plan) {
+  tracer(const run_plan& plan, const record& ran, std::size_t most,
+         const std::string& title)
+    : plan_(plan) {
+    events_.push_back(
+      {{"ph", "M"}, {"pid", 0}, {"name", "process_name"}, {"args", {{"name", title}}}});
     for (std::size_t rank = 0; rank < ran.size(); ++rank)
       trace_rank(static_cast<int>(rank), ran[rank], most);
     for (const auto& [which, ends] : flows_)
@@ -181,8 +185,8 @@ private:
 } // namespace
 
 std::string trace_json(const run_plan& plan, const record& ran,
-                       std::size_t most_actions) {
-  return tracer{plan, ran, most_actions}.text();
+                       std::size_t most_actions, const std::string& title) {
+  return tracer{plan, ran, most_actions, title}.text();
 }
 
 } // namespace troupe

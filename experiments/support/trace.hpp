@@ -10,7 +10,8 @@ namespace troupe {
 /// an action a slice coloured by its kind, a message a flow arrow, counters of
 /// activations and weight versions. Of a long run the first `most_actions` actions of
 /// each rank.
+/// \param title what viewers write above the lanes
 std::string trace_json(const run_plan& plan, const record& ran,
-                       std::size_t most_actions);
+                       std::size_t most_actions, const std::string& title);
 
 } // namespace troupe

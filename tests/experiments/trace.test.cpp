@@ -13,7 +13,8 @@ using nlohmann::json;
 namespace {
 
 json events_of(const run_plan& plan, std::size_t most = 1000) {
-  return json::parse(trace_json(plan, perform(plan).actions, most))["traceEvents"];
+  return json::parse(
+    trace_json(plan, perform(plan).actions, most, "a title"))["traceEvents"];
 }
 
 json with_phase(const json& events, const std::string& phase) {
@@ -80,4 +81,10 @@ TEST_CASE("a long run's trace ends after so many actions a rank", "[trace]") {
   const auto slices =
     with_phase(events_of(tiny::simulation(gpipe(), {2, 50, 2}), 10), "X");
   CHECK(slices.size() == 20);
+}
+
+TEST_CASE("a trace has the title that it is given", "[trace]") {
+  const auto names = with_phase(events_of(tiny::simulation(gpipe(), {2, 2, 1})), "M");
+  CHECK(names[0]["name"] == "process_name");
+  CHECK(names[0]["args"]["name"] == "a title");
 }
