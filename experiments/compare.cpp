@@ -12,7 +12,6 @@ int main(int argc, char** argv) {
       "shows speed, memory, staleness and loss side by side.",
     .defaults = {.schedules = {"all"}, .new_report = "runs/compare"},
   };
-  return run_program(about, argc, argv, [](const options& o) {
-    return run_session(o, set_up_training(o));
-  });
+  return run_program(about, argc, argv,
+                     [](const options& o) { return run_session(o, set_up_training); });
 }

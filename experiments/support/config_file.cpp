@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <map>
 #include <set>
+#include <system_error>
 
 namespace troupe {
 
@@ -160,7 +162,10 @@ std::vector<CLI::ConfigItem> config_reader::from_config(std::istream& input) con
 std::string unreadable(const std::string& path) {
   struct stat about {};
   if (stat(path.c_str(), &about) != 0)
-    return "there is no file " + path;
+    return errno == ENOENT || errno == ENOTDIR
+             ? "there is no file " + path
+             : "cannot look for " + path + ": "
+                 + std::error_code{errno, std::generic_category()}.message();
   if (!S_ISREG(about.st_mode))
     return path + " is not a file: name one with options";
   if (access(path.c_str(), R_OK) != 0)

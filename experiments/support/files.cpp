@@ -108,7 +108,7 @@ std::string output_files::make_report() {
   }
   if (failed)
     return "--report: cannot make the folder " + report_.string() + ": "
-           + failed.message();
+           + failed.message() + "; name another with --report";
   if (!report_.empty() && !lock_.take(report_))
     return "--report: another program is writing into " + report_.string()
            + ": name another folder";

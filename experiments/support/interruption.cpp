@@ -35,8 +35,9 @@ const std::atomic<bool>& interruption() {
   return interrupted;
 }
 
-void outlive_readers() {
+void outlive_failed_writes() {
   std::signal(SIGPIPE, note_lost_reader);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 bool reader_is_gone() {

@@ -12,9 +12,9 @@ inline constexpr int ended_by_user = 130;
 /// kills, but for the last. A SIGHUP that nohup ignores stays ignored.
 const std::atomic<bool>& interruption();
 
-/// From now on the end of a reader, as head's, does not kill the program: writing
-/// fails.
-void outlive_readers();
+/// From now on neither the end of a reader, as head's, nor a limit on the size of files
+/// kills the program: writing fails instead.
+void outlive_failed_writes();
 
 /// Whether a reader has gone while the program wrote to it.
 bool reader_is_gone();

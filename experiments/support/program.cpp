@@ -47,7 +47,7 @@ int exit_code_of(const program_about& about, int argc, const char* const* argv,
 int run_program(const program_about& about, int argc, const char* const* argv,
                 const std::function<int(options)>& body) {
   open_standard_streams();
-  outlive_readers();
+  outlive_failed_writes();
   const int exit_code = exit_code_of(about, argc, argv, body);
   if (took_all(std::cout, stdout))
     return exit_code;

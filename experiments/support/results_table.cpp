@@ -1,49 +1,14 @@
-#include "experiments/support/expert_report.hpp"
 #include "experiments/support/results.hpp"
+#include "experiments/support/results_legend.hpp"
+#include "experiments/support/table_text.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <functional>
 #include <limits>
-#include <set>
 
 namespace troupe {
 
 namespace {
-
-/// Columns of text, as wide as they must be; the first to the left, the others to the
-/// right.
-std::string in_columns(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      widths.resize(std::max(widths.size(), c + 1));
-      widths[c] = std::max(widths[c], row[c].size());
-    }
-  std::string text;
-  for (const auto& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string space(widths[c] - row[c].size(), ' ');
-      text += c == 0 ? row[c] + space : "  " + space + row[c];
-    }
-    text += '\n';
-  }
-  return text;
-}
-
-std::string text(std::optional<double> x, const char* format) {
-  if (!x || !std::isfinite(*x))
-    return "-";
-  char buffer[64];
-  std::snprintf(buffer, sizeof buffer, format, *x);
-  return buffer;
-}
-
-template <class Value>
-std::string largest(const std::vector<Value>& values) {
-  return values.empty() ? "-" : std::to_string(*std::ranges::max_element(values));
-}
 
 double mean(const std::vector<nanoseconds>& times) {
   double sum = 0;
@@ -73,17 +38,14 @@ time_unit unit_for(const std::vector<run_account>& runs) {
 }
 
 /// The last samples whose mean loss is told: a batch, or more where an entry of a run's
-/// losses covers more.
+/// losses covers more. 0 if there are no losses.
 std::int64_t samples_of_loss(const std::vector<run_account>& runs) {
   std::int64_t result = 0;
-  for (const auto& run : runs) {
-    if (run.request->plan.work)
-      result = std::max(result, run.request->plan.work->batch);
-    const auto& seen = run.result.loss_samples;
-    if (!seen.empty())
-      result =
-        std::max(result, seen.back() - (seen.size() > 1 ? *(seen.rbegin() + 1) : 0));
-  }
+  for (const auto& run : runs)
+    if (const auto& seen = run.result.loss_samples; !seen.empty()) {
+      const auto before = seen.size() > 1 ? *(seen.rbegin() + 1) : 0;
+      result = std::max({result, run.request->plan.work->batch, seen.back() - before});
+    }
   return result;
 }
 
@@ -206,75 +168,6 @@ std::string rows_of(const setup& shared, const std::vector<run_account>& runs,
   return in_columns(rows);
 }
 
-/// What the words in the column of timing mean, of those that stand there.
-std::string timing_legend(const setup& shared, const std::vector<run_account>& runs) {
-  std::set<timing_kind> told;
-  for (const auto& run : runs)
-    if (run.how() != ending::failed)
-      told.insert(run.timing());
-  std::string result;
-  if (told.contains(timing_kind::modelled))
-    result += "\nmodelled: makespan, idle and bubble are laid out from the measured "
-              "length of each action with one\ndevice a rank, as there are fewer "
-              "threads than ranks; samples/s is the wall's";
-  if (told.contains(timing_kind::shared))
-    result += "\nshared: times are the wall's while ranks took turns on fewer threads "
-              "than ranks; with a device for\neach rank they would be others";
-  if (told.contains(timing_kind::virtual_time))
-    result +=
-      "\nvirtual: every time and rate is the virtual clock's, at " + shared.rates;
-  return result;
-}
-
-/// One line for each run that has something to say, behind one another.
-std::string each(const std::vector<run_account>& runs,
-                 const std::function<std::string(const run_account&)>& say) {
-  std::string result;
-  for (const auto& run : runs)
-    if (const auto said = say(run); !said.empty())
-      result += (result.empty() ? "" : "; ") + run.request->text + ": " + said;
-  return result;
-}
-
-std::string exchange_legend(const std::vector<run_account>& runs) {
-  const auto said = each(runs, [](const run_account& run) -> std::string {
-    const auto& of = run.result.exchange;
-    if (of.max.empty())
-      return "";
-    return largest(of.max) + text(*std::ranges::max_element(of.mean), " (%.2f)");
-  });
-  return said.empty() ? ""
-                      : "\nupdates of others between what a data replica read and its "
-                        "own, of the stalest update (mean of its\nstage): "
-                          + said;
-}
-
-std::string expert_legend(const std::vector<run_account>& runs) {
-  const auto said = each(runs, [](const run_account& run) -> std::string {
-    return run.result.loads.of.empty() ? "" : summary_of(run.result.loads);
-  });
-  return said.empty()
-           ? ""
-           : "\nexperts: rows of the fullest over the mean of its layer, and "
-             "choices dropped, in the last tenth of\nthe steps: "
-               + said;
-}
-
-std::string ending_legend(const std::vector<run_account>& runs) {
-  const auto said = each(runs, [](const run_account& run) -> std::string {
-    if (run.how() != ending::interrupted)
-      return "";
-    if (run.result.how == ending::finished)
-      return "trained to its end and not evaluated";
-    const auto& plan = run.request->plan;
-    return plan.work
-             ? std::to_string(run.result.samples) + " of "
-                 + std::to_string(plan.work->batch * plan.dims.steps) + " samples"
-             : "part of its steps";
-  });
-  return said.empty() ? "" : "\ninterrupted before its time: " + said;
-}
-
 } // namespace
 
 std::string results_table(const setup& shared, const std::vector<run_account>& runs) {
@@ -282,19 +175,7 @@ std::string results_table(const setup& shared, const std::vector<run_account>& r
   const auto samples = samples_of_loss(runs);
   auto result =
     rows_of(shared, runs, columns_of(work ? &*work : nullptr, unit_for(runs), samples));
-  result += "\nidle: mean over ranks of makespan - busy; bubble: mean over ranks of "
-            "idle / makespan;\nactivations, "
-            + std::string{work ? "MiB, " : ""}
-            + "versions: of the rank or stage with most; staleness: of the stalest "
-              "update (mean of its stage)";
-  result += timing_legend(shared, runs) + ending_legend(runs) + exchange_legend(runs)
-            + expert_legend(runs);
-  if (samples > 0)
-    result += "\nloss: mean over the last " + std::to_string(samples) + " samples";
-  if (shared.loss_floor)
-    result += "; no model of this data can stay below "
-              + text(*shared.loss_floor, "%.4f") + " nats";
-  return result + "\n";
+  return result + results_legend(shared, runs, samples);
 }
 
 } // namespace troupe

@@ -2,6 +2,7 @@
 
 #include "experiments/support/files.hpp"
 #include "experiments/support/interruption.hpp"
+#include "experiments/support/patience.hpp"
 #include "experiments/support/progress_line.hpp"
 #include "experiments/support/results.hpp"
 #include "experiments/support/timing.hpp"
@@ -202,6 +203,15 @@ int run_session(const options& o, const tl::expected<setup, std::string>& shared
     return 2;
   }
   return session{o, *shared}.run_all();
+}
+
+int run_session(const options& o,
+                tl::expected<setup, std::string> (*set_up)(const options&)) {
+  const auto shared = [&] {
+    const patience asked{o.quiet ? "" : o.command.front() + ": setting up"};
+    return set_up(o);
+  }();
+  return run_session(o, shared);
 }
 
 } // namespace troupe

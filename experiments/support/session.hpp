@@ -15,4 +15,8 @@ namespace troupe {
 /// code: 0, 1 if a run failed, 2 if the options are wrong, 130 if the user ended it.
 int run_session(const options& o, const tl::expected<setup, std::string>& shared);
 
+/// The same from the options alone; says so when the set-up takes long.
+int run_session(const options& o,
+                tl::expected<setup, std::string> (*set_up)(const options&));
+
 } // namespace troupe
