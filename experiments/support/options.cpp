@@ -75,8 +75,8 @@ void add_schedule(option_list& app, options& o, const program_about& about) {
     return;
   app
     .add_option("--schedules,--schedule", o.schedules,
-                "naive, gpipe, 1f1b, chimera, pipedream, 2bw, ampnet, or all; with "
-                "parameters: ampnet:max_active_keys=8"
+                "naive, gpipe, 1f1b, chimera, pipedream, 2bw, ampnet, or all that fit "
+                "the sizes: all; with parameters: ampnet:max_active_keys=8"
                   + std::string{trains ? ",lr=0.01" : ""})
     ->group(group);
   app.add_option("--stages", o.stages, "pieces of the network, one a rank")

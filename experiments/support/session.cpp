@@ -38,15 +38,6 @@ std::string description(const setup& shared) {
          + std::to_string(plan.work->batch) + " samples";
 }
 
-/// What `all` does not run, and why, in one line; empty if it runs everything.
-std::string left_out(const setup& shared) {
-  std::string result;
-  for (const auto& [text, why] : shared.left_out)
-    result += (result.empty() ? "left out: " : "; ")
-              + (why.starts_with(text) ? why : text + ": " + why);
-  return result;
-}
-
 class session {
 public:
   session(const options& o, const setup& shared)
@@ -93,7 +84,7 @@ private:
     if (shared_.runs.front().plan.work)
       text = description(shared_) + '\n';
     if (!shared_.left_out.empty())
-      text += left_out(shared_) + '\n';
+      text += left_out_line(shared_) + '\n';
     if (!options_.quiet && !text.empty())
       out() << text << '\n';
   }

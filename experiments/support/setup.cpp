@@ -115,6 +115,14 @@ tl::expected<run_plan, std::string> plan_of(const options& o, int steps) {
 
 } // namespace
 
+std::string left_out_line(const setup& shared) {
+  std::string result;
+  for (const auto& [text, why] : shared.left_out)
+    result += (result.empty() ? "left out: " : "; ")
+              + (why.starts_with(text) ? why : text + ": " + why);
+  return result;
+}
+
 tl::expected<setup, std::string> set_up_simulation(const options& o) {
   auto plan = plan_of(o, o.steps);
   if (!plan)

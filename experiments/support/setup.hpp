@@ -36,6 +36,9 @@ struct setup {
   std::string rates; ///< What virtual time counts, for people; empty in real time.
 };
 
+/// What `all` does not run, and why, in one line; empty if it runs everything.
+std::string left_out_line(const setup& shared);
+
 /// Looks at options; says what is wrong with the first that is, and what is allowed.
 tl::expected<setup, std::string> set_up_training(const options& o);
 tl::expected<setup, std::string> set_up_simulation(const options& o);

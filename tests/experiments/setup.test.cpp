@@ -251,12 +251,15 @@ TEST_CASE("all is every schedule that fits and is not named by itself", "[setup]
   o.stages = 3;
   o.mesh = "data=2";
   CHECK(names() == list{"naive", "gpipe", "1f1b", "pipedream", "2bw"});
-  const auto left_out = set_up_simulation(o)->left_out;
+  const auto shared = *set_up_simulation(o);
+  const auto& left_out = shared.left_out;
   REQUIRE(left_out.size() == 2);
   CHECK(left_out[0].text == "chimera");
   CHECK_THAT(left_out[0].why, ContainsSubstring("an even number of stages"));
   CHECK(left_out[1].text == "ampnet");
   CHECK_THAT(left_out[1].why, ContainsSubstring("no common updates"));
+  CHECK_THAT(left_out_line(shared), ContainsSubstring("left out: chimera runs half")
+                                      && !ContainsSubstring("\n"));
   o.schedules = {"all,chimera"}; // named by itself: it must fit
   CHECK_THAT(set_up_simulation(o).error(), ContainsSubstring("an even number"));
 }
