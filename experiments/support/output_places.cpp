@@ -26,6 +26,14 @@ path resolved(path file) {
   return failed ? file : result;
 }
 
+/// Whether this names an open stream: replacing the file behind it would lose what else
+/// is written there.
+bool is_stream(const path& file) {
+  std::error_code failed;
+  const auto text = std::filesystem::absolute(file, failed).lexically_normal().string();
+  return text.starts_with("/dev/std") || text.starts_with("/dev/fd/");
+}
+
 /// The folder that a file stands in.
 path folder_of(const path& file) {
   return file.has_parent_path() ? file.parent_path() : path{"."};
@@ -56,7 +64,8 @@ std::string unwritable(const named_file& file) {
     return why(failed.message());
   if (std::filesystem::is_directory(about) || !file.path.has_filename())
     return why("this is a folder: name a file");
-  if (std::filesystem::exists(about) && !std::filesystem::is_regular_file(about))
+  if (is_stream(file.path)
+      || (std::filesystem::exists(about) && !std::filesystem::is_regular_file(about)))
     return why("this is not a file that can be replaced: name another");
   if (std::filesystem::exists(about) && access(place.c_str(), W_OK) != 0)
     return why("the file is protected from writing: name another");

@@ -73,6 +73,7 @@ TEST_CASE("a place that takes no file is refused with what it is", "[output_plac
                         && ContainsSubstring("this is a folder"));
   CHECK_THAT(why(at / ""), ContainsSubstring("this is a folder"));
   CHECK_THAT(why("/dev/null"), ContainsSubstring("not a file that can be replaced"));
+  CHECK_THAT(why("/dev/stdout"), ContainsSubstring("not a file that can be replaced"));
   CHECK_THAT(why(at / "pipe"), ContainsSubstring("not a file that can be replaced"));
   CHECK_THAT(why(at / "none/r.json"), ContainsSubstring("there is no folder"));
   CHECK_THAT(why(at / std::string(300, 'x')), ContainsSubstring("too long"));
