@@ -52,10 +52,9 @@ public:
     if (!std::cout.flush()) // before hours of training go to waste
       return 1;
     for (const auto& request : shared_.runs) {
-      if (!interruption())
-        run(request);
       if (interruption())
         break;
+      run(request);
     }
     if (accounts_.size() < shared_.runs.size())
       exit_code_ = ended_by_user;

@@ -97,6 +97,8 @@ TEST_CASE("a file does not take the place of a closed stream", "[endings]") {
   const auto train = "train --steps 2 --save w" + tiny;
   CHECK(run_shell_in(folder, train + ">&-").exit_code == 1);
   CHECK_FALSE(std::filesystem::exists(folder.path() / "w")); // it ends at once
+  CHECK_THAT(run_shell_in(folder, "train --config /proc/self/fd/1 >&-").err,
+             ContainsSubstring("is not a file")); // it stands for something
   CHECK(run_shell_in(folder, train + "--quiet <&- >&- 2>&-").exit_code == 0);
   CHECK(run_shell_in(folder, "train --steps 1 --init w" + tiny).exit_code == 0);
 }
