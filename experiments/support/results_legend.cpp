@@ -17,14 +17,16 @@ std::string timing_legend(const setup& shared, const std::vector<run_account>& r
   for (const auto& run : runs)
     if (run.how() != ending::failed)
       told.insert(run.timing());
+  const auto& plan = shared.runs.front().plan;
+  const std::string scarce = plan.threads < plan.ranks() ? "threads" : "cores";
   std::string result;
   if (told.contains(timing_kind::modelled))
     result += "\nmodelled: makespan, idle and bubble are laid out from the measured "
               "length of each action with one\ndevice a rank, as there are fewer "
-              "threads than ranks; samples/s is the wall's";
+              + scarce + " than ranks; samples/s is the wall's";
   if (told.contains(timing_kind::shared))
-    result += "\nshared: times are the wall's while ranks took turns on fewer threads "
-              "than ranks; with a device for\neach rank they would be others";
+    result += "\nshared: times are the wall's while ranks took turns on fewer " + scarce
+              + " than ranks; with a device for\neach rank they would be others";
   if (told.contains(timing_kind::virtual_time))
     result +=
       "\nvirtual: every time and rate is the virtual clock's, at " + shared.rates;

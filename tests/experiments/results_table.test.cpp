@@ -99,6 +99,9 @@ TEST_CASE("every row says what its times are", "[results]") {
   CHECK_THAT(table, ContainsSubstring("fewer threads than ranks")
                       && ContainsSubstring("\nshared: ")
                       && !ContainsSubstring("\nvirtual: "));
+  o.threads = 1024; // with modelled times: on fewer cores than ranks
+  CHECK_THAT(legend(runs, *set_up_training(o)),
+             ContainsSubstring("fewer cores than ranks"));
   o.stages = 1;
   const auto alone = *set_up_training(o);
   CHECK(cell(legend(accounts_of(alone), alone), "gpipe", "timing") == "measured");
