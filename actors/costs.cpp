@@ -28,7 +28,6 @@ double update_operations(std::int64_t values) {
 }
 
 cost_model costs_by_operations() {
-  constexpr double operations_a_nanosecond = 100; // a rank of 100 GFLOP/s
   return [](const work& what) {
     return static_cast<nanoseconds>(
       std::llround(what.operations / operations_a_nanosecond));

@@ -23,7 +23,10 @@ cost_model costs_from(cost_table table, int tensor = 1, int update_shares = 1);
 /// Floating-point operations of an update of so many values.
 double update_operations(std::int64_t values);
 
-/// Operations at a fixed rate: what virtual time takes when no costs are given.
+/// A rank of 100 GFLOP/s.
+inline constexpr double operations_a_nanosecond = 100;
+
+/// Operations at that rate: what virtual time takes when no costs are given.
 cost_model costs_by_operations();
 
 } // namespace troupe

@@ -2,6 +2,8 @@
 
 #include "experiments/support/benchmarks.hpp"
 #include "experiments/support/files.hpp"
+#include "experiments/support/interruption.hpp"
+#include "experiments/support/program.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -29,6 +31,9 @@ nlohmann::ordered_json to_json(const measurement& m) {
   return result;
 }
 
+/// The user has ended the program.
+struct interrupted {};
+
 int bench(const options& o) {
   const auto shared = set_up_training(o);
   if (!shared) {
@@ -40,6 +45,7 @@ int bench(const options& o) {
     std::cerr << "bench: " << wrong << '\n';
     return 2;
   }
+  (void)interruption(); // listens from now on
   std::FILE* const out = o.results_on_stdout() ? stderr : stdout;
   auto all = nlohmann::ordered_json::array();
   std::string part;
@@ -51,19 +57,27 @@ int bench(const options& o) {
       if (!o.quiet)
         print(out, m);
       all.push_back(to_json(m));
+      if (interruption())
+        throw interrupted{};
     }};
-  measure_ceilings(b);
-  measure_kernels(b);
-  measure_training(b);
-  measure_actors(b);
+  int exit_code = 0;
+  try {
+    measure_ceilings(b);
+    measure_kernels(b);
+    measure_training(b);
+    measure_actors(b);
+  } catch (const interrupted&) {
+    std::cerr << "bench: interrupted: what is told was measured before\n";
+    exit_code = ended_by_user;
+  }
   const nlohmann::ordered_json results{{"command", o.command}, {"measurements", all}};
   const auto text =
     results.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  if (const auto wrong = files.write_results(text); !wrong.empty()) {
+  if (const auto wrong = files.end_results(text); !wrong.empty()) {
     std::cerr << "bench: " << wrong << '\n';
     return 1;
   }
-  return 0;
+  return exit_code;
 }
 
 } // namespace

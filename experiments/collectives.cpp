@@ -3,6 +3,8 @@
 #include "experiments/support/collectives.hpp"
 
 #include "experiments/support/files.hpp"
+#include "experiments/support/interruption.hpp"
+#include "experiments/support/program.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -112,10 +114,14 @@ int collectives(const options& o) {
   json runs = json::array(), crossovers = json::array();
   int exit_code = 0;
   for (const int ranks : asked->ranks) {
+    if (interruption())
+      break;
     std::int64_t checked = 0;
     if (!o.quiet)
       print_heading(out, *asked, ranks);
     for (const auto& order : asked->orders) {
+      if (interruption())
+        break;
       const auto m = measure(*asked, order, ranks);
       if (!o.quiet)
         print(out, m);
@@ -127,7 +133,8 @@ int collectives(const options& o) {
         exit_code = 1;
       }
     }
-    if (compares_ring_and_tree(*asked) && asked->machines.machine_of(ranks - 1) == 0) {
+    if (compares_ring_and_tree(*asked) && !interruption()
+        && asked->machines.machine_of(ranks - 1) == 0) {
       const auto c = ring_beats_tree(ranks, asked->machines.inside);
       crossovers.push_back(to_json(ranks, c));
       if (!o.quiet)
@@ -145,11 +152,14 @@ int collectives(const options& o) {
     {"runs", runs},
     {"ring_beats_tree", crossovers}};
   const auto text = results.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-  if (const auto failed = files.write_results(text); !failed.empty()) {
+  if (const auto failed = files.end_results(text); !failed.empty()) {
     std::cerr << "collectives: " << failed << '\n';
     return 1;
   }
-  return exit_code;
+  if (!interruption())
+    return exit_code;
+  std::cerr << "collectives: interrupted: what is told was measured before\n";
+  return ended_by_user;
 }
 
 } // namespace

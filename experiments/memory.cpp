@@ -144,7 +144,8 @@ tl::expected<account_of_run, int> measure(const options& o,
   run.plan.interrupted = &interruption();
   run.result = perform(run.plan);
   if (run.result.how == ending::interrupted)
-    return tl::unexpected{130};
+    return tl::unexpected{
+      complain("interrupted: what is told was measured before", ended_by_user)};
   if (run.result.how == ending::failed)
     return tl::unexpected{complain(run.result.failure, 1)};
   return run;
@@ -157,15 +158,19 @@ int memory(const options& o) {
   if (o.model == "moe")
     return complain("ZeRO's formulas know no experts: name another model than moe", 2);
   std::vector<account_of_run> runs;
+  int exit_code = 0;
   for (const auto& exchange : exchange_catalog()) {
     if (exchange.shares == shared_out::nothing ? exchange.name != "ring"
                                                : !exchange.name.starts_with("zero"))
       continue; // they leave as much on a rank as these
     auto run = measure(o, exchange);
+    exit_code = run ? 0 : run.error();
     if (!run)
-      return run.error();
+      break;
     runs.push_back(std::move(*run));
   }
+  if (runs.empty() || (exit_code != 0 && exit_code != ended_by_user))
+    return exit_code;
   std::FILE* const out = o.results_on_stdout() ? stderr : stdout;
   const auto& plan = runs.front().plan;
   if (!o.quiet) {
@@ -194,9 +199,9 @@ int memory(const options& o) {
                              {"runs", all}};
   const auto text =
     results.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-  if (const auto failed = files.write_results(text); !failed.empty())
+  if (const auto failed = files.end_results(text); !failed.empty())
     return complain(failed, 1);
-  return 0;
+  return exit_code;
 }
 
 } // namespace

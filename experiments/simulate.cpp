@@ -14,6 +14,6 @@ int main(int argc, char** argv) {
     .defaults = {.schedules = {"all"}, .steps = 1, .cost = "F=1,B=2"},
   };
   return run_program(about, argc, argv, [](const options& o) {
-    return run_session(o, set_up_simulation(o));
+    return run_session(o, set_up_simulation);
   });
 }

@@ -10,7 +10,6 @@ int main(int argc, char** argv) {
     .description = "Trains any model on any data under one schedule.",
     .defaults = {.schedules = {"1f1b"}},
   };
-  return run_program(about, argc, argv, [](const options& o) {
-    return run_session(o, set_up_training(o));
-  });
+  return run_program(about, argc, argv,
+                     [](const options& o) { return run_session(o, set_up_training); });
 }

@@ -62,12 +62,15 @@ std::int64_t evaluator::bytes(const network<float>& whole, std::int64_t batch,
          * std::int64_t{sizeof(float)};
 }
 
-score evaluator::evaluate(const std::vector<const float*>& parameters) {
+std::optional<score> evaluator::evaluate(const std::vector<const float*>& parameters,
+                                         const std::atomic<bool>* stopped) {
   auto* const tokens = reinterpret_cast<std::int32_t*>(input_.data());
   auto* const labels = reinterpret_cast<std::int32_t*>(labels_.data());
   const auto input = layers_.front().layers().front()->input();
   loss_sum sum;
   for (std::int64_t first = 0; first < samples_; first += batch_) {
+    if (stopped != nullptr && *stopped)
+      return {};
     const auto count = std::min(batch_, samples_ - first);
     for (std::int64_t i = 0; i < count; ++i)
       data_.evaluation(

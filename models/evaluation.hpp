@@ -3,6 +3,7 @@
 #include "models/data/data_set.hpp"
 #include "models/slice.hpp"
 
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -30,7 +31,10 @@ public:
   std::int64_t samples() const { return samples_; }
 
   /// \param parameters a bucket a layer
-  score evaluate(const std::vector<const float*>& parameters);
+  /// \param stopped once it is set, the evaluation ends before its next batch, and
+  /// there is no score. May be null.
+  std::optional<score> evaluate(const std::vector<const float*>& parameters,
+                                const std::atomic<bool>* stopped = nullptr);
 
 private:
   const data_set& data_;

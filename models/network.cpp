@@ -5,7 +5,6 @@
 #include "models/layers/linear.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 namespace troupe {
@@ -92,12 +91,15 @@ std::string refusal(const expert_options& o, std::int64_t blocks) {
 
 std::string refusal(const model_options& o) {
   constexpr std::int64_t most = 1 << 20;
+  constexpr std::int64_t most_layers = 10'000; // of which stages are cut in seconds
   if (o.model != "gpt" && o.model != "mlp" && o.model != "lenet" && o.model != "moe")
     return "there is no model '" + o.model + "'; there are " + model_names();
+  if (o.layers < 1 || o.layers > most_layers)
+    return "layers are from 1 to 10,000";
   const auto out_of_range = [](std::int64_t size) { return size < 1 || size > most; };
-  if (out_of_range(o.layers) || out_of_range(o.width) || out_of_range(o.heads)
-      || out_of_range(o.length) || out_of_range(o.words))
-    return "layers, d-model, heads, seq and vocab are from 1 to 1,048,576";
+  if (out_of_range(o.width) || out_of_range(o.heads) || out_of_range(o.length)
+      || out_of_range(o.words))
+    return "d-model, heads, seq and vocab are from 1 to 1,048,576";
   const bool is_gpt = o.model == "gpt" || o.model == "moe";
   if (is_gpt && o.width % o.heads != 0)
     return "d-model " + std::to_string(o.width) + " cannot be cut into "
@@ -116,26 +118,47 @@ std::vector<double> costs_of(const network<Scalar>& whole) {
   return result;
 }
 
+/// Where the last of some stages begins, if it begins at one of [first, end) and costs
+/// `last(begin)` beside `others(begin)` of the largest stage before it: the first place
+/// where the larger of the two is least. The later the last stage begins, the less it
+/// costs and the more the others do, so that is where the two meet.
+template <class Cost, class OtherCost>
+std::size_t best_begin(std::size_t first, std::size_t end, const Cost& last,
+                       const OtherCost& others) {
+  const auto first_where = [](std::size_t from, std::size_t to, const auto& holds) {
+    while (from < to) {
+      const auto middle = from + (to - from) / 2;
+      holds(middle) ? to = middle : from = middle + 1;
+    }
+    return from;
+  };
+  const auto meet = first_where(
+    first, end, [&](std::size_t begin) { return others(begin) >= last(begin); });
+  if (meet == first || (meet < end && others(meet) < last(meet - 1)))
+    return meet;
+  return first_where(first, meet,
+                     [&](std::size_t begin) { return last(begin) <= last(meet - 1); });
+}
+
 /// Units a stage, such that the largest stage costs as little as possible.
 std::vector<int> even_split(const std::vector<double>& costs, int stages) {
   const auto units = costs.size(), pieces = static_cast<std::size_t>(stages);
   std::vector<double> before(units + 1); // cost of the first units
   std::partial_sum(costs.begin(), costs.end(), before.begin() + 1);
-  // best[k][n]: the largest cost when the first n units make k stages; from[k][n]:
-  // where the last of them begins.
-  std::vector best(pieces + 1,
-                   std::vector(units + 1, std::numeric_limits<double>::max()));
-  std::vector from(pieces + 1, std::vector<std::size_t>(units + 1));
-  best[0][0] = 0;
-  for (std::size_t k = 1; k <= pieces; ++k)
-    for (std::size_t n = k; n <= units; ++n)
-      for (auto begin = k - 1; begin < n; ++begin) {
-        const double most = std::max(best[k - 1][begin], before[n] - before[begin]);
-        if (most < best[k][n]) {
-          best[k][n] = most;
-          from[k][n] = begin;
-        }
-      }
+  // When the first n units make k stages: best[n], the largest cost; from[k][n], where
+  // the last of them begins.
+  auto best = before;
+  std::vector from(pieces + 1, std::vector<std::uint32_t>(units + 1));
+  for (std::size_t k = 2; k <= pieces; ++k) {
+    const auto fewer = best; // k - 1 stages
+    for (auto n = k; n <= units; ++n) {
+      const auto last = [&](std::size_t begin) { return before[n] - before[begin]; };
+      const auto begin =
+        best_begin(k - 1, n, last, [&](std::size_t b) { return fewer[b]; });
+      best[n] = std::max(fewer[begin], last(begin));
+      from[k][n] = static_cast<std::uint32_t>(begin);
+    }
+  }
   std::vector<int> result(pieces);
   auto end = units;
   for (auto k = pieces; k > 0; --k) {

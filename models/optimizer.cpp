@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cmath>
 #include <numbers>
+#include <set>
 #include <sstream>
+#include <string_view>
 
 namespace troupe {
 
@@ -22,31 +25,45 @@ double rate_schedule::factor(std::int64_t first, std::int64_t last,
   return floor + (1 - floor) * (1 + std::cos(std::numbers::pi * done)) / 2;
 }
 
+namespace {
+
+/// Whether a whole text is a number, in plain decimal.
+template <class Number>
+bool read(std::string_view text, Number& value) {
+  const auto* const end = text.data() + text.size();
+  const auto [stop, failed] = std::from_chars(text.data(), end, value);
+  return failed == std::errc{} && stop == end;
+}
+
+} // namespace
+
 tl::expected<rate_schedule, std::string> rate_schedule::parse(const std::string& text) {
   const tl::unexpected<std::string> wrong{
     "learning-rate schedule '" + text
-    + "': write constant or cosine, and warmup=SAMPLES or floor=FRACTION behind a "
-      "comma"};
+    + "': write constant or cosine, and warmup=SAMPLES or, of a cosine, floor=FRACTION "
+      "behind a comma, each once"};
   rate_schedule result;
+  std::set<std::string> given;
   std::stringstream parts{text};
   for (std::string part; std::getline(parts, part, ',');) {
     const auto equals = part.find('=');
     const auto key = part.substr(0, equals);
-    if (equals == std::string::npos && (key == "constant" || key == "cosine")) {
-      result.cosine = key == "cosine";
-      continue;
-    }
-    std::stringstream value{equals == std::string::npos ? "" : part.substr(equals + 1)};
-    if (key == "warmup")
-      value >> result.warmup;
-    else if (key == "floor")
-      value >> result.floor;
-    else
+    const auto value = equals == std::string::npos ? "" : part.substr(equals + 1);
+    const bool shape = equals == std::string::npos;
+    if (!given.insert(shape ? "shape" : key).second)
       return wrong;
-    if (value.fail() || !value.eof() || result.warmup < 0 || result.floor < 0
-        || result.floor > 1)
+    if (shape && (key == "constant" || key == "cosine"))
+      result.cosine = key == "cosine";
+    else if (shape
+             || !(key == "warmup"  ? read(value, result.warmup)
+                  : key == "floor" ? read(value, result.floor)
+                                   : false))
+      return wrong;
+    if (result.warmup < 0 || !(result.floor >= 0 && result.floor <= 1))
       return wrong;
   }
+  if (given.empty() || text.ends_with(',') || (result.floor != 0 && !result.cosine))
+    return wrong;
   return result;
 }
 

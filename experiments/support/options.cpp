@@ -1,26 +1,16 @@
 #include "experiments/support/options.hpp"
 
-#include "actors/company.hpp"
-#include "experiments/support/out_of_memory.hpp"
-#include "experiments/support/setup.hpp"
+#include "experiments/support/option_list.hpp"
 #include "messaging/collective_catalog.hpp"
+#include "messaging/replica_exchange.hpp"
+#include "models/network.hpp"
 #include "schedules/catalog.hpp"
-
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <iostream>
-#include <new>
 
 namespace troupe {
 
 namespace {
 
-void add_model(CLI::App& app, options& o) {
+void add_model(option_list& app, options& o) {
   const auto group = "What is trained";
   app.add_option("--model", o.model, model_names())->group(group);
   app
@@ -33,10 +23,9 @@ void add_model(CLI::App& app, options& o) {
   app.add_option("--heads", o.heads, "attention heads of gpt and moe")->group(group);
   app.add_option("--seq", o.length, "tokens a sample of gpt and moe")->group(group);
   app
-    .add_option(
-      "--vocab", o.words,
-      "words of gpt and moe; bytes of a text are words 0 to 255, GPT-2's tokens "
-      "0 to 50256")
+    .add_option("--vocab", o.words,
+                "words of gpt and moe; bytes of a text are words 0 to 255, GPT-2's "
+                "tokens 0 to 50256")
     ->group(group);
   app
     .add_option(
@@ -53,14 +42,13 @@ void add_model(CLI::App& app, options& o) {
     ->group(group);
 }
 
-void add_experts(CLI::App& app, options& o) {
+void add_experts(option_list& app, options& o) {
   const auto group = "Experts of moe, in every second block of a gpt";
   app.add_option("--experts", o.experts, "in each such block")->group(group);
   app
-    .add_option(
-      "--gate", o.gate,
-      "switch: top-k 1, capacity 1.25; gshard: top-k 2, capacity 1, which is its "
-      "paper's 2S/E; balance 0.01 of both")
+    .add_option("--gate", o.gate,
+                "switch: top-k 1, capacity 1.25; gshard: top-k 2, capacity 1, which is "
+                "its paper's 2S/E; balance 0.01 of both")
     ->group(group);
   app.add_option("--top-k", o.top_k, "experts a token")->group(group);
   app
@@ -69,10 +57,9 @@ void add_experts(CLI::App& app, options& o) {
                 "microbatch's tokens; those that find it full are dropped")
     ->group(group);
   app
-    .add_option(
-      "--balance", o.balance,
-      "weight of the load-balancing loss of Switch, E^2 times that of GShard's "
-      "paper for E experts; what is told as loss leaves it out")
+    .add_option("--balance", o.balance,
+                "weight of the load-balancing loss of Switch, E^2 times that of "
+                "GShard's paper for E experts; what is told as loss leaves it out")
     ->group(group);
   app
     .add_option("--gate-noise", o.gate_noise,
@@ -82,7 +69,7 @@ void add_experts(CLI::App& app, options& o) {
     ->group(group);
 }
 
-void add_schedule(CLI::App& app, options& o, const program_about& about) {
+void add_schedule(option_list& app, options& o, const program_about& about) {
   const auto group = "How it is cut and scheduled";
   const bool trains = about.trains;
   app.add_option("--microbatches", o.microbatches, "pieces of a batch")->group(group);
@@ -90,8 +77,8 @@ void add_schedule(CLI::App& app, options& o, const program_about& about) {
     return;
   app
     .add_option("--schedules,--schedule", o.schedules,
-                "naive, gpipe, 1f1b, chimera, pipedream, 2bw, ampnet, or all; with "
-                "parameters: ampnet:max_active_keys=8"
+                "naive, gpipe, 1f1b, chimera, pipedream, 2bw, ampnet, or all that fit "
+                "the sizes: all; with parameters: ampnet:max_active_keys=8"
                   + std::string{trains ? ",lr=0.01" : ""})
     ->group(group);
   app.add_option("--stages", o.stages, "pieces of the network, one a rank")
@@ -124,7 +111,7 @@ void add_schedule(CLI::App& app, options& o, const program_about& about) {
     ->group(group);
 }
 
-void add_optimizer(CLI::App& app, options& o) {
+void add_optimizer(option_list& app, options& o) {
   const auto group = "How it learns";
   app.add_option("--optimizer", o.optimizer, "sgd or adamw")->group(group);
   app
@@ -153,7 +140,7 @@ void add_optimizer(CLI::App& app, options& o) {
     ->group(group);
 }
 
-void add_machines(CLI::App& app, options& o, const char* group) {
+void add_machines(option_list& app, options& o, const char* group) {
   app
     .add_option(
       "--machines", o.machines,
@@ -164,7 +151,7 @@ void add_machines(CLI::App& app, options& o, const char* group) {
     ->group(group);
 }
 
-void add_run(CLI::App& app, options& o, const program_about& about) {
+void add_run(option_list& app, options& o, const program_about& about) {
   const auto group = "Where and when it runs";
   if (about.trains)
     app.add_option("--threads", o.threads, "of the CPU; its cores unless given")
@@ -191,7 +178,7 @@ void add_run(CLI::App& app, options& o, const program_about& about) {
   add_machines(app, o, group);
 }
 
-void add_collectives(CLI::App& app, options& o) {
+void add_collectives(option_list& app, options& o) {
   const auto group = "What is exchanged";
   app
     .add_option("--ranks", o.ranks, "how many take part, 1 to 1,024; several as 2,4,8")
@@ -220,7 +207,7 @@ void add_collectives(CLI::App& app, options& o) {
   add_machines(app, o, group);
 }
 
-void add_output(CLI::App& app, options& o, const program_about& about) {
+void add_output(option_list& app, options& o, const program_about& about) {
   const auto group = "What is told";
   if (about.trains && about.keeps) {
     app.add_option("--evaluate-every", o.evaluate_every, "steps; 0: at the end")
@@ -272,44 +259,9 @@ std::string about_collectives() {
   return text;
 }
 
-/// A mistake that CLI11 found, as a sentence of ours.
-std::string sentence(const CLI::ParseError& wrong) {
-  std::string what = wrong.what();
-  std::ranges::replace_if(
-    what, [](unsigned char c) { return c < ' '; }, '?');
-  const auto behind = [&](const std::string& start) {
-    return what.starts_with(start) ? what.substr(start.size()) : what;
-  };
-  if (dynamic_cast<const CLI::FileError*>(&wrong) != nullptr)
-    return "--config: cannot read " + what.substr(0, what.find(" was not"));
-  if (dynamic_cast<const CLI::ConfigError*>(&wrong) != nullptr)
-    return "--config: '" + behind("INI was not able to parse ")
-           + "' is not an option of a file; a line of the file is an option and its "
-             "value, as steps = 100";
-  if (dynamic_cast<const CLI::ConversionError*>(&wrong) != nullptr)
-    return behind("Could not convert: ")
-           + " is not a number, or too large a one, or has a fraction; a flag is true "
-             "or false";
-  return what;
-}
+} // namespace
 
-/// What was said beside --all, which chooses nearly everything itself; empty if nothing
-/// is without effect.
-std::string beside_all(const CLI::App& app) {
-  for (const auto* const option : app.get_options())
-    if (const auto name = option->get_name();
-        option->count() > 0 && name != "--all" && name != "--seed" && name != "--quiet"
-        && name != "--stall-timeout" && name != "--config")
-      return name;
-  return {};
-}
-
-/// Absent if the program is to end now, with `exit_code`.
-std::optional<options> parse(const program_about& about, int argc,
-                             const char* const* argv, int& exit_code) {
-  auto o = about.defaults;
-  CLI::App app{about.description, about.name};
-  app.option_defaults()->always_capture_default();
+std::string add_options(option_list& app, options& o, const program_about& about) {
   if (about.exchanges) {
     add_collectives(app, o);
   } else {
@@ -323,79 +275,7 @@ std::optional<options> parse(const program_about& about, int argc,
     add_run(app, o, about);
   }
   add_output(app, o, about);
-  app.footer(about.exchanges ? about_collectives() : about_schedules());
-  app.set_config("--config", "", "TOML file with any of these options");
-  app.allow_config_extras(false);
-  app.set_version_flag("--version", std::string{"troupe "} + TROUPE_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) { // --help, --version
-    exit_code = app.exit(asked);
-    return {};
-  } catch (const CLI::ParseError& wrong) {
-    std::cerr << about.name << ": " << sentence(wrong) << "; see " << about.name
-              << " --help\n";
-    exit_code = 2;
-    return {};
-  }
-  if (o.mesh.find("pipe") != std::string::npos && app.count("--stages") > 0) {
-    std::cerr << about.name
-              << ": --stages and the pipe of --mesh are the same: give one of them\n";
-    exit_code = 2;
-    return {};
-  }
-  if (const auto other = beside_all(app); o.all && !other.empty()) {
-    std::cerr << about.name
-              << ": --all chooses models, schedules and sizes itself: only --seed, "
-                 "--stall-timeout and --quiet go with it, not "
-              << other << '\n';
-    exit_code = 2;
-    return {};
-  }
-  const auto given = [&app](const char* name) {
-    const auto* const option = app.get_option_no_throw(name);
-    return option != nullptr && option->count() > 0;
-  };
-  o.names_exchange = given("--exchange");
-  o.names_experts =
-    std::ranges::any_of(std::array{"--experts", "--gate", "--top-k", "--capacity",
-                                   "--balance", "--gate-noise", "--shared-expert"},
-                        given);
-  o.command = {about.name};
-  o.command.insert(o.command.end(), argv + 1, argv + argc);
-  return o;
-}
-
-} // namespace
-
-namespace {
-
-/// Ends the program now if threads of a run that never end are at work: they use what
-/// would be destroyed. Returns the exit code else.
-int leave(int exit_code) {
-  if (!is_at_work())
-    return exit_code;
-  std::cout.flush();
-  std::cerr.flush();
-  std::fflush(nullptr);
-  std::_Exit(std::max(exit_code, 1));
-}
-
-} // namespace
-
-int run_program(const program_about& about, int argc, const char* const* argv,
-                const std::function<int(options)>& body) {
-  end_when_out_of_memory(about.name);
-  try {
-    int exit_code = 0;
-    const auto o = parse(about, argc, argv, exit_code);
-    return o ? leave(body(*o)) : exit_code;
-  } catch (const std::bad_alloc&) {
-    std::cerr << about.name << ": out of memory: choose smaller sizes\n";
-  } catch (const std::exception& wrong) {
-    std::cerr << about.name << ": " << wrong.what() << '\n';
-  }
-  return leave(1);
+  return about.exchanges ? about_collectives() : about_schedules();
 }
 
 } // namespace troupe

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +24,6 @@ struct options {
   std::optional<double> balance;
   double gate_noise = 0;
   bool shared_expert = false;
-  bool names_experts = false; ///< Whether any of these was said.
   std::string data = "synthetic";
   std::optional<std::int64_t> batch;
   std::string init;
@@ -37,7 +35,6 @@ struct options {
   std::string mesh; ///< "data=2,pipe=4"; pipe is stages.
   bool sequence_parallel = false;
   std::string exchange = "ring"; ///< Of gradients between data replicas.
-  bool names_exchange = false;   ///< Whether that was said.
   int microbatches = 8;
   int steps = 100;
   std::optional<double> epochs;
@@ -62,6 +59,7 @@ struct options {
   std::optional<double> weight_decay;
   std::string decay = "all";
   std::string clip = "0";
+  bool clips_stages = false; ///< A schedule's own clip=stage: a norm for each stage.
 
   // where and when it runs
   std::string clock;
@@ -76,10 +74,14 @@ struct options {
   std::string save;
   std::string json;
   std::string report;
+  /// Without a report: what the name of a new folder for one begins with, as
+  /// runs/compare. Empty: there is no report then.
+  std::string new_report;
   bool quiet = false;
   bool print = false; ///< simulate: draw timelines
   bool all = false;   ///< verify: the whole catalog
 
+  std::string config;               ///< The file that gave some of these.
   std::vector<std::string> command; ///< As it was typed, the program by its bare name.
 
   /// Whether results go to standard output, and everything else to standard error.
@@ -102,11 +104,10 @@ struct program_about {
   options defaults = {};
 };
 
-/// A program from its command line to its exit code: reads the options, also those in
-/// the file that --config names, and hands them to `body`, which returns the exit code.
-/// 0 after --help and --version; 2 after one sentence about a mistake in the options; 1
-/// after one sentence about what `body` threw.
-int run_program(const program_about& about, int argc, const char* const* argv,
-                const std::function<int(options)>& body);
+class option_list;
+
+/// Adds the options of a program, whose values go to `o`; returns what --help ends
+/// with.
+std::string add_options(option_list& app, options& o, const program_about& about);
 
 } // namespace troupe

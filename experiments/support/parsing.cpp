@@ -1,6 +1,5 @@
 #include "experiments/support/parsing.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <sstream>
 
@@ -16,13 +15,25 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-std::optional<double> number(const std::string& text) {
+std::string joined(const std::vector<std::string>& parts) {
+  std::string result;
+  for (const auto& part : parts)
+    result += (result.empty() ? "" : ",") + part;
+  return result;
+}
+
+std::optional<double> decimal(std::string_view text) {
   double value = 0;
   const auto* const end = text.data() + text.size();
   const auto [stop, failed] = std::from_chars(text.data(), end, value);
-  if (failed != std::errc{} || stop != end || !std::isfinite(value) || value < 0)
+  if (failed != std::errc{} || stop != end || !std::isfinite(value))
     return {};
   return value;
+}
+
+std::optional<double> number(std::string_view text) {
+  const auto value = decimal(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 } // namespace troupe

@@ -2,8 +2,10 @@
 
 #include <tl/expected.hpp>
 
+#include <charconv>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -14,7 +16,27 @@ using problem = tl::unexpected<std::string>;
 /// The parts of a text between separators.
 std::vector<std::string> split(const std::string& text, char separator);
 
-/// A whole text as a number that is finite and not negative.
-std::optional<double> number(const std::string& text);
+/// The parts with commas between them.
+std::string joined(const std::vector<std::string>& parts);
+
+/// A whole text as a finite number in plain decimal: 12, -0.5 or 1e-3.
+std::optional<double> decimal(std::string_view text);
+
+/// The same of a number that is not negative.
+std::optional<double> number(std::string_view text);
+
+/// A whole text as a whole number in plain decimal: digits, behind a minus if negative.
+/// No leading 0: other programs read 010 as 8.
+template <class Integer>
+std::optional<Integer> whole_number(std::string_view text) {
+  Integer value = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [stop, failed] = std::from_chars(text.data(), end, value);
+  const auto digits = text.substr(text.starts_with('-') ? 1 : 0);
+  const bool padded = digits.size() > 1 && digits.front() == '0';
+  if (failed != std::errc{} || stop != end || padded)
+    return {};
+  return value;
+}
 
 } // namespace troupe

@@ -1,12 +1,11 @@
 #include "experiments/support/results.hpp"
 
 #include "experiments/support/expert_report.hpp"
+#include "experiments/support/timing.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace troupe {
 
@@ -15,7 +14,6 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr double nanoseconds_a_second = 1e9;
-constexpr double nanoseconds_a_millisecond = 1e6;
 
 json number(std::optional<double> x) {
   return x && std::isfinite(*x) ? json(*x) : json(nullptr);
@@ -63,10 +61,10 @@ json run_json(const run_account& run) {
   json result{
     {"schedule", plan.sch.name},
     {"parameters", parameters_json(*run.request)},
-    {"ending", text_of(r.how)},
+    {"ending", text_of(run.how())},
     {"clock", run.virtual_time() ? "virtual" : "real"},
     {"device", plan.work ? "cpu" : "none"},
-    {"timing", run.modelled ? "modelled" : "measured"},
+    {"timing", name_of(run.timing())},
     {"stages", plan.dims.stages},
     {"ranks", plan.ranks()},
     {"replicas", plan.replicas()},
@@ -119,88 +117,34 @@ json run_json(const run_account& run) {
   return result;
 }
 
-/// Columns of text, as wide as they must be; the first to the left, the others to the
-/// right.
-std::string in_columns(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      widths.resize(std::max(widths.size(), c + 1));
-      widths[c] = std::max(widths[c], row[c].size());
-    }
-  std::string text;
-  for (const auto& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string space(widths[c] - row[c].size(), ' ');
-      text += c == 0 ? row[c] + space : "  " + space + row[c];
-    }
-    text += '\n';
-  }
-  return text;
-}
-
-std::string text(std::optional<double> x, const char* format) {
-  if (!x || !std::isfinite(*x))
-    return "-";
-  char buffer[64];
-  std::snprintf(buffer, sizeof buffer, format, *x);
-  return buffer;
-}
-
-template <class Value>
-std::string largest(const std::vector<Value>& values) {
-  return values.empty() ? "-" : std::to_string(*std::ranges::max_element(values));
-}
-
-double mean(const std::vector<nanoseconds>& times) {
-  double sum = 0;
-  for (const auto t : times)
-    sum += static_cast<double>(t);
-  return times.empty() ? 0 : sum / static_cast<double>(times.size());
-}
-
-std::vector<std::string> table_row(const run_account& run, bool trains,
-                                   bool classifies) {
-  const auto& sums = run.result.sums;
-  std::vector<std::string> row{run.request->text};
-  if (trains) {
-    row.push_back(text(run.samples_per_second(), "%.1f"));
-    if (!classifies)
-      row.push_back(text(run.tokens_per_second(), "%.0f"));
-  }
-  const double unit = trains ? nanoseconds_a_second : nanoseconds_a_millisecond;
-  row.push_back(text(static_cast<double>(sums.makespan) / unit, "%.3f"));
-  row.push_back(text(mean(sums.idle()) / unit, "%.3f"));
-  row.push_back(text(100 * sums.bubble(), "%.1f%%"));
-  row.push_back(largest(sums.peak_activations));
-  if (trains) {
-    const auto& bytes = run.result.peak_bytes;
-    row.push_back(
-      bytes.empty()
-        ? "-"
-        : text(static_cast<double>(*std::ranges::max_element(bytes)) / (1 << 20),
-               "%.1f"));
-  }
-  row.push_back(largest(sums.weight_versions));
-  double stale = 0;
-  for (const double s : sums.mean_staleness)
-    stale = std::max(stale, s);
-  row.push_back(largest(sums.max_staleness) + text(stale, " (%.2f)"));
-  if (trains) {
-    const auto& loss = run.result.loss;
-    row.push_back(loss.empty() ? "-" : text(loss.back(), "%.4f"));
-    row.push_back(
-      text(run.evaluated ? std::optional{run.evaluated->loss} : std::nullopt, "%.4f"));
-  }
-  if (classifies)
-    row.push_back(text(run.evaluated && run.evaluated->accuracy
-                         ? std::optional{100 * *run.evaluated->accuracy}
-                         : std::nullopt,
-                       "%.1f%%"));
-  return row;
-}
-
 } // namespace
+
+ending run_account::how() const {
+  return result.how == ending::finished && !evaluated_to_end ? ending::interrupted
+                                                             : result.how;
+}
+
+timing_kind run_account::timing() const {
+  if (virtual_time())
+    return timing_kind::virtual_time;
+  if (modelled)
+    return timing_kind::modelled;
+  return has_thread_a_rank(request->plan) ? timing_kind::measured : timing_kind::shared;
+}
+
+std::string name_of(timing_kind how) {
+  switch (how) {
+  case timing_kind::measured:
+    return "measured";
+  case timing_kind::modelled:
+    return "modelled";
+  case timing_kind::shared:
+    return "shared";
+  case timing_kind::virtual_time:
+    return "virtual";
+  }
+  return "";
+}
 
 std::optional<double> run_account::samples_per_second() const {
   if (!request->plan.work)
@@ -221,7 +165,7 @@ std::optional<double> run_account::tokens_per_second() const {
 
 std::string results_json(const options& o, const setup& shared,
                          const std::vector<run_account>& runs) {
-  const bool trains = !runs.empty() && runs.front().request->plan.work.has_value();
+  const bool trains = shared.runs.front().plan.work.has_value();
   const auto& m = shared.model;
   json model = nullptr, data = nullptr;
   if (trains && (m.model == "gpt" || m.model == "moe"))
@@ -237,91 +181,25 @@ std::string results_json(const options& o, const setup& shared,
       {"capacity", m.experts.capacity}, {"balance", m.experts.balance},
       {"gate_noise", m.experts.noise},  {"shared", m.experts.shared}};
   if (trains) {
-    model["parameters"] = runs.front().request->plan.work->whole.values();
+    model["parameters"] = shared.runs.front().plan.work->whole.values();
     data = {{"name", o.data.substr(0, o.data.find(':'))},
             {"description", shared.data},
-            {"batch", runs.front().request->plan.work->batch},
+            {"batch", shared.runs.front().plan.work->batch},
             {"evaluates_training_data", shared.evaluates_training_data},
             {"loss_floor", number(shared.loss_floor)}};
   }
   json result{{"troupe", TROUPE_VERSION}, {"command", o.command},
               {"model", model},           {"data", data},
-              {"seed", o.seed},           {"runs", json::array()}};
+              {"seed", o.seed},           {"runs", json::array()},
+              {"left_out", json::array()}};
   for (const auto& run : runs)
     result["runs"].push_back(run_json(run));
+  for (const auto& [text, why] : shared.left_out)
+    result["left_out"].push_back({{"schedule", text}, {"why", why}});
+  for (auto i = runs.size(); i < shared.runs.size(); ++i)
+    result["left_out"].push_back(
+      {{"schedule", shared.runs[i].text}, {"why", "it had not begun"}});
   return result.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
-std::string results_table(const setup& shared, const std::vector<run_account>& runs) {
-  if (runs.empty())
-    return {};
-  const bool trains = runs.front().request->plan.work.has_value();
-  const bool classifies =
-    trains && !runs.front().request->plan.work->whole.reads_tokens;
-  std::vector<std::string> head{"schedule"};
-  if (trains)
-    head.emplace_back("samples/s");
-  if (trains && !classifies)
-    head.emplace_back("tokens/s");
-  const std::string unit = trains ? "s" : "ms";
-  head.insert(head.end(),
-              {"makespan " + unit, "idle " + unit, "bubble", "activations"});
-  if (trains)
-    head.emplace_back("MiB/rank");
-  head.insert(head.end(), {"versions", "staleness"});
-  if (trains)
-    head.insert(head.end(), {"loss", "evaluated"});
-  if (classifies)
-    head.emplace_back("accuracy");
-  std::vector<std::vector<std::string>> rows{head};
-  bool modelled = false;
-  for (const auto& run : runs) {
-    rows.push_back(table_row(run, trains, classifies));
-    if (run.result.how == ending::failed) {
-      rows.back().assign(head.size(), "-");
-      rows.back().front() = run.request->text + " (failed)";
-    }
-    modelled = modelled || run.modelled;
-  }
-  auto result = in_columns(rows);
-  result += "\nidle: mean over ranks of makespan - busy; bubble: mean over ranks of "
-            "idle / makespan;\nactivations, "
-            + std::string{trains ? "MiB, " : ""}
-            + "versions: of the rank or stage with most; staleness: of the stalest "
-              "update (mean of its stage)";
-  if (modelled)
-    result += "\nmakespan, idle and bubble are modelled: laid out from the measured "
-              "cost of each action with one\ndevice a rank, as there are fewer cores "
-              "than ranks; samples/s is the wall's";
-  std::string exchange;
-  for (const auto& run : runs)
-    if (const auto& of = run.result.exchange; !of.max.empty())
-      exchange += (exchange.empty() ? "" : "; ") + run.request->text + ": "
-                  + largest(of.max)
-                  + text(*std::ranges::max_element(of.mean), " (%.2f)");
-  if (!exchange.empty())
-    result +=
-      "\nupdates of others between what a data replica read and its own, of the "
-      "stalest update (mean of its\nstage): "
-      + exchange;
-  std::string experts;
-  for (const auto& run : runs)
-    if (!run.result.loads.of.empty())
-      experts += (experts.empty() ? "" : "; ") + run.request->text + ": "
-                 + summary_of(run.result.loads);
-  if (!experts.empty())
-    result += "\nexperts: rows of the fullest over the mean of its layer, and choices "
-              "dropped, in the last tenth of\nthe steps: "
-              + experts;
-  if (shared.evaluates_training_data)
-    result += "\nevaluated: on data that training sees too, as order=sequential goes "
-              "through all of it";
-  if (trains)
-    result += "\nloss: of the last minibatch";
-  if (shared.loss_floor)
-    result += "; no model of this data can stay below "
-              + text(*shared.loss_floor, "%.4f") + " nats";
-  return result + "\n";
 }
 
 } // namespace troupe

@@ -2,19 +2,15 @@
 
 #include "actors/bounded_list.hpp"
 #include "experiments/support/files.hpp"
+#include "experiments/support/interruption.hpp"
+#include "experiments/support/patience.hpp"
+#include "experiments/support/progress_line.hpp"
 #include "experiments/support/results.hpp"
 #include "experiments/support/timing.hpp"
-#include "kernels/threads.hpp"
-
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <csignal>
-#include <cstdio>
 #include <iostream>
 #include <new>
-#include <utility>
 
 namespace troupe {
 
@@ -22,76 +18,26 @@ namespace {
 
 constexpr int widest_picture = 4000; // characters
 
-std::atomic<bool> interrupted = false;
-
-void on_signal(int number) {
-  interrupted = true;
-  std::signal(number, SIG_DFL);
+/// What is trained and how it is cut, in one line.
+std::string description(const setup& shared) {
+  const auto& plan = shared.runs.front().plan;
+  const int stages = plan.dims.stages, steps = plan.dims.steps;
+  return shared.model.model + " of " + std::to_string(plan.work->whole.values())
+         + " parameters on " + shared.data + "; " + std::to_string(stages)
+         + (stages == 1 ? " stage, " : " stages, ")
+         + (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards"
+                                + (plan.sequence_parallel ? " by sequence, " : ", ")
+                            : "")
+         + (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
+                              + plan.exchange->name + ", "
+                          : "")
+         + (plan.expert > 1
+              ? "experts over " + std::to_string(plan.expert) + " of them, "
+              : "")
+         + std::to_string(plan.batches().microbatches) + " microbatches, "
+         + std::to_string(steps) + (steps == 1 ? " step of " : " steps of ")
+         + std::to_string(plan.work->batch) + " samples";
 }
-
-double seconds_now() {
-  using namespace std::chrono;
-  return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
-
-template <class... Values>
-std::string formatted(const char* format, Values... values) {
-  char text[200];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
-
-/// Where a run stands, on standard error: on a terminal one line that changes, else a
-/// line every few seconds.
-class progress_line {
-public:
-  progress_line(const run_plan& plan, bool quiet) : plan_(plan), quiet_(quiet) {}
-
-  void show(const progress& p, bool last) {
-    tell_of_waiting(p.waits_for);
-    const double now = seconds_now();
-    if (quiet_ || !plan_.work || (!last && now - shown_at_ < (terminal_ ? 0.2 : 5)))
-      return;
-    shown_at_ = now;
-    auto line = formatted("%-12s %lld of %lld samples", plan_.sch.name.c_str(),
-                          static_cast<long long>(p.samples),
-                          static_cast<long long>(plan_.work->batch * plan_.dims.steps));
-    if (p.loss)
-      line += formatted(", loss %.4f", *p.loss);
-    write(line, last);
-  }
-
-  void show(int steps, const score& s) {
-    auto line = formatted("%-12s step %d: evaluated loss %.4f", plan_.sch.name.c_str(),
-                          steps, s.loss);
-    if (s.accuracy)
-      line += formatted(", accuracy %.1f%%", 100 * *s.accuracy);
-    if (!quiet_)
-      write(line, true);
-  }
-
-private:
-  /// Says once what a run waits for, each time that it has for long.
-  void tell_of_waiting(const std::string& for_whom) {
-    const bool before = std::exchange(waits_, !for_whom.empty());
-    if (waits_ && !before && !quiet_)
-      write("no action has ended for a while:\n" + for_whom, true);
-  }
-
-  void write(const std::string& line, bool stays) const {
-    if (terminal_)
-      std::fprintf(stderr, "\r%-78s%s", line.c_str(), stays ? "\n" : "");
-    else
-      std::fprintf(stderr, "%s\n", line.c_str());
-    std::fflush(stderr);
-  }
-
-  const run_plan& plan_;
-  bool quiet_;
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
-  double shown_at_ = 0;
-  bool waits_ = false;
-};
 
 class session {
 public:
@@ -99,20 +45,23 @@ public:
     : options_(o), shared_(shared), files_(o) {}
 
   int run_all() {
-    if (auto wrong = files_.refusal(); !wrong.empty()) {
+    if (auto wrong = files_.refusal(shared_.runs); !wrong.empty()) {
       complain(wrong);
       return 2;
     }
     announce();
+    if (!std::cout.flush()) // before hours of training go to waste
+      return 1;
     for (const auto& request : shared_.runs) {
-      run(request);
-      if (exit_code_ == 130)
+      if (interruption())
         break;
+      run(request);
     }
+    if (accounts_.size() < shared_.runs.size())
+      exit_code_ = ended_by_user;
     if (!options_.quiet)
       out() << '\n' << results_table(shared_, accounts_) << std::flush;
-    const auto text = results_json(options_, shared_, accounts_);
-    complain(files_.write_results(text));
+    complain(files_.end_results(results_json(options_, shared_, accounts_)));
     if (!options_.quiet)
       out() << files_.summary();
     return exit_code_;
@@ -131,89 +80,103 @@ private:
   }
 
   void announce() const {
-    if (options_.quiet || !shared_.runs.front().plan.work)
-      return;
-    const auto& plan = shared_.runs.front().plan;
-    out() << shared_.model.model << " of " << plan.work->whole.values()
-          << " parameters on " << shared_.data << "; " << plan.dims.stages
-          << " stages, "
-          << (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards"
-                                  + (plan.sequence_parallel ? " by sequence, " : ", ")
-                              : "")
-          << (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
-                                + plan.exchange->name + ", "
-                            : "")
-          << (plan.expert > 1
-                ? "experts over " + std::to_string(plan.expert) + " of them, "
-                : "")
-          << plan.batches().microbatches << " microbatches, " << plan.dims.steps
-          << (plan.dims.steps == 1 ? " step of " : " steps of ") << plan.work->batch
-          << " samples\n"
-          << std::endl;
+    std::string text;
+    if (shared_.runs.front().plan.work)
+      text = description(shared_) + '\n';
+    if (!shared_.left_out.empty())
+      text += left_out_line(shared_) + '\n';
+    if (!options_.quiet && !text.empty())
+      out() << text << '\n';
   }
 
   void run(const run_request& request) {
-    run_account account{.request = &request, .result = {}};
+    auto& account =
+      accounts_.emplace_back(run_account{.request = &request, .result = {}});
     progress_line line{request.plan, options_.quiet};
     auto plan = request.plan;
     plan.interrupted = &interruption();
     plan.keep_record = options_.print;
-    plan.keep_first = options_.report.empty() ? 0 : actions_in_trace;
+    plan.keep_first = files_.has_report() ? actions_in_trace : 0;
     plan.model_times = account.modelled = needs_modelled_times(plan);
-    plan.report = [&](const progress& p) { line.show(p, false); };
     std::optional<evaluator> judge;
-    bounded_list<std::pair<int, score>> evaluations{most_entries};
-    const auto fail = [&account](const std::string& why) {
-      account.result.how = ending::failed;
-      account.result.failure = why;
-    };
+    evaluations_kept found{most_entries};
     try {
-      if (plan.work) {
-        judge.emplace(plan.work->whole, *plan.work->data, options_.evaluate_samples,
-                      evaluation_batch(plan), plan.threads);
-        plan.keep_weights = true;
-        plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
-          const auto s = judge->evaluate(parameters);
-          evaluations.add({steps, s},
-                          [](auto& first, const auto& next) { first = next; });
-          line.show(steps, s);
-        };
-      }
+      if (plan.work)
+        watch_training(plan, found, judge, line);
+      else
+        watch_simulation(plan, line);
       account.result = perform(plan);
     } catch (const std::bad_alloc&) {
-      fail("out of memory");
-    } catch (const no_thread& wrong) {
-      fail(wrong.what());
+      account.result.how = ending::failed;
+      account.result.failure = "out of memory";
+    } catch (const std::exception& wrong) {
+      account.result.how = ending::failed;
+      account.result.failure = wrong.what();
     }
-    account.evaluations = evaluations.entries();
+    account.evaluations = found.entries();
+    line.end();
     const auto& result = account.result;
+    if (!result.loss.empty())
+      line.show({result.samples, result.loss.back()}, true);
     if (result.how == ending::failed)
       complain(plan.sch.name + ": " + result.failure);
     if (result.how == ending::interrupted)
-      exit_code_ = 130;
-    if (!result.parameters.empty() && judge && judge->samples() > 0
-        && result.how == ending::finished) {
-      account.evaluated = judge->evaluate(readable(result.parameters));
-      if (interruption())
-        exit_code_ = 130;
-    }
-    if (!result.loss.empty())
-      line.show({result.samples, result.loss.back()}, true);
+      exit_code_ = ended_by_user;
     keep(account);
+    if (judge)
+      evaluate(*judge, account);
+    account.result.parameters.clear();
   }
 
-  // Writes what is large, and forgets it.
+  using evaluations_kept = bounded_list<std::pair<int, score>>;
+
+  /// Makes a run report its losses, and evaluate now and then.
+  void watch_training(run_plan& plan, evaluations_kept& all,
+                      std::optional<evaluator>& judge, progress_line& line) const {
+    judge.emplace(plan.work->whole, *plan.work->data, options_.evaluate_samples,
+                  evaluation_batch(plan), plan.threads);
+    plan.report = [&line](const progress& p) { line.show(p, false); };
+    plan.keep_weights = true;
+    plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
+      const auto found = judge->evaluate(parameters, &interruption());
+      if (!found)
+        return;
+      all.add({steps, *found}, [](auto& first, const auto& next) { first = next; });
+      line.show_evaluation(steps, *found);
+    };
+  }
+
+  /// Makes a run without arithmetic report how many microbatches are through.
+  static void watch_simulation(run_plan& plan, progress_line& line) {
+    plan.report = [done = count_microbatches(plan), &line](const progress&) {
+      line.show_simulation(*done);
+    };
+  }
+
+  /// Writes what is large, and forgets it.
   void keep(run_account& account) {
     const auto& request = *account.request;
     auto& result = account.result;
     complain(files_.write_weights(request, result, shared_.runs.size() == 1));
-    result.parameters.clear();
     if (options_.print && !options_.quiet)
       out() << request.text << '\n'
             << draw(timeline_of(result.actions), widest_picture) << '\n';
-    complain(files_.write_trace(request, result));
+    complain(files_.write_trace(account));
     result.actions.clear();
-    accounts_.push_back(std::move(account));
+    // The end says what goes wrong here.
+    (void)files_.write_results(results_json(options_, shared_, accounts_));
+  }
+
+  /// Evaluates what a whole run has trained; Ctrl-C ends that.
+  void evaluate(evaluator& judge, run_account& account) {
+    const auto& result = account.result;
+    if (judge.samples() == 0 || result.parameters.empty()
+        || result.how != ending::finished)
+      return;
+    account.evaluated = judge.evaluate(readable(result.parameters), &interruption());
+    account.evaluated_to_end = account.evaluated.has_value();
+    if (!account.evaluated_to_end)
+      exit_code_ = ended_by_user;
   }
 
   const options& options_;
@@ -225,18 +188,21 @@ private:
 
 } // namespace
 
-const std::atomic<bool>& interruption() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
-  return interrupted;
-}
-
 int run_session(const options& o, const tl::expected<setup, std::string>& shared) {
   if (!shared) {
     std::cerr << o.command.front() << ": " << shared.error() << '\n';
     return 2;
   }
   return session{o, *shared}.run_all();
+}
+
+int run_session(const options& o,
+                tl::expected<setup, std::string> (*set_up)(const options&)) {
+  const auto shared = [&] {
+    const patience asked{o.quiet ? "" : o.command.front() + ": setting up"};
+    return set_up(o);
+  }();
+  return run_session(o, shared);
 }
 
 } // namespace troupe

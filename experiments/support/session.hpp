@@ -1,20 +1,22 @@
 #pragma once
 
+#include "experiments/support/interruption.hpp"
+#include "experiments/support/program.hpp"
 #include "experiments/support/setup.hpp"
 
 #include <tl/expected.hpp>
 
-#include <atomic>
 #include <string>
 
 namespace troupe {
-
-/// Set once the user presses Ctrl-C, or SIGTERM comes. A second one kills.
-const std::atomic<bool>& interruption();
 
 /// Does what the options of a program say, once they were looked at: the runs one after
 /// another, with progress while they run, and what they leave behind. Returns the exit
 /// code: 0, 1 if a run failed, 2 if the options are wrong, 130 if the user ended it.
 int run_session(const options& o, const tl::expected<setup, std::string>& shared);
+
+/// The same from the options alone; says so when the set-up takes long.
+int run_session(const options& o,
+                tl::expected<setup, std::string> (*set_up)(const options&));
 
 } // namespace troupe

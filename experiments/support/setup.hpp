@@ -21,6 +21,12 @@ struct run_request {
   std::vector<std::pair<std::string, std::string>> parameters;
 };
 
+/// A schedule that was named and does not run, and why.
+struct left_out_run {
+  std::string text;
+  std::string why;
+};
+
 /// Everything the programs share between runs.
 struct setup {
   model_options model;
@@ -28,6 +34,8 @@ struct setup {
   std::optional<double> loss_floor;
   bool evaluates_training_data = false; ///< As the data set says.
   std::vector<run_request> runs;
+  std::vector<left_out_run> left_out; ///< Of `all`: what does not fit.
+  std::string rates; ///< What virtual time counts, for people; empty in real time.
 };
 
 /// Samples that evaluations take at once.
@@ -35,21 +43,11 @@ inline std::int64_t evaluation_batch(const run_plan& plan) {
   return std::clamp<std::int64_t>(plan.work->batch, 1, 64);
 }
 
+/// What `all` does not run, and why, in one line; empty if it runs everything.
+std::string left_out_line(const setup& shared);
+
 /// Looks at options; says what is wrong with the first that is, and what is allowed.
 tl::expected<setup, std::string> set_up_training(const options& o);
 tl::expected<setup, std::string> set_up_simulation(const options& o);
-
-/// Splits "gpipe,ampnet:max_active_keys=8,lr=0.01,2bw" into schedules: a comma begins a
-/// new one unless a parameter (key=value) follows it.
-std::vector<std::string> split_schedules(const std::string& text);
-
-/// What --mesh says: "data=2,pipe=4,tensor=2,expert=2". `stages` are those of --stages.
-struct mesh_options {
-  int data = 1;
-  int stages;
-  int tensor = 1;
-  int expert = 1;
-};
-tl::expected<mesh_options, std::string> parse_mesh(const std::string& text, int stages);
 
 } // namespace troupe

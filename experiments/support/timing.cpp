@@ -7,9 +7,13 @@
 
 namespace troupe {
 
-bool needs_modelled_times(const run_plan& plan) {
+bool has_thread_a_rank(const run_plan& plan) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return plan.clock == clock_kind::real && std::min(plan.threads, cores) < plan.ranks()
+  return std::min(plan.threads, cores) >= plan.ranks();
+}
+
+bool needs_modelled_times(const run_plan& plan) {
+  return plan.clock == clock_kind::real && !has_thread_a_rank(plan)
          && modelled_times::can_model(plan);
 }
 

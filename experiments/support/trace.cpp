@@ -35,7 +35,10 @@ double microseconds(nanoseconds t) {
 
 class tracer {
 public:
-  tracer(const run_plan& plan, const record& ran) : plan_(plan) {
+  tracer(const run_plan& plan, const record& ran, const std::string& title)
+    : plan_(plan) {
+    add(
+      {{"ph", "M"}, {"pid", 0}, {"name", "process_name"}, {"args", {{"name", title}}}});
     for (std::size_t rank = 0; rank < ran.size(); ++rank)
       trace_rank(static_cast<int>(rank), ran[rank]);
     for (const auto& [which, ends] : flows_)
@@ -181,8 +184,9 @@ private:
 
 } // namespace
 
-std::string trace_json(const run_plan& plan, const record& ran) {
-  return tracer{plan, ran}.text();
+std::string trace_json(const run_plan& plan, const record& ran,
+                       const std::string& title) {
+  return tracer{plan, ran, title}.text();
 }
 
 } // namespace troupe

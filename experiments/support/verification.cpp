@@ -1,7 +1,8 @@
 #include "experiments/support/verification.hpp"
 
 #include "actors/proof/step_judge.hpp"
-#include "experiments/support/session.hpp"
+#include "experiments/support/interruption.hpp"
+#include "experiments/support/setup.hpp"
 
 #include <algorithm>
 #include <iostream>

@@ -1,5 +1,6 @@
 #include "experiments/support/verified_catalog.hpp"
 
+#include "experiments/support/schedule_options.hpp"
 #include "experiments/support/setup.hpp"
 #include "schedules/catalog.hpp"
 

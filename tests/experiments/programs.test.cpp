@@ -58,6 +58,7 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
   folder.write("broken.toml", "steps = [3\n");
   folder.write("unknown.toml", "stepz = 3\n");
   folder.write("broken.safetensors", "not a header");
+  folder.write("options.toml", "steps = 3\n");
   REQUIRE(mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
   const std::string typed = GENERATE(
     "train --schedule zigzag", "train --stages 99", "train --steps 1.5",
@@ -78,7 +79,16 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
     "verify --mesh data=2 --schedule 1f1b --exchange hogwild",
     "compare --mesh data=2 --exchange server:staleness=x",
     "verify --schedule 2bw --microbatches 2", "verify --all --schedule foo",
-    "verify --all --model lenet", "verify --all --steps 3");
+    "verify --all --model lenet", "verify --all --steps 3", "train --save x --json ./x",
+    "train --report r --save r/results.json",
+    "simulate --report r --json r/results.json",
+    "compare --report r --save r/trace.json",
+    "train --save x --config options.toml --json options.toml",
+    "train --data text:options.toml --vocab 256 --save options.toml",
+    "train --json /dev/null", "train --save /dev/null", "train --report /dev/null",
+    "train --save .", "simulate --report options.toml", "train --config pipe",
+    "simulate --quiet --print", "train --steps 010",
+    "train --model mlp --layers 1000000");
   const auto wrong = run_program_in(folder, typed);
   INFO(typed << "\n" << wrong.err);
   CHECK(wrong.exit_code == 2);
@@ -86,6 +96,8 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
   CHECK_THAT(wrong.err, StartsWith(typed.substr(0, typed.find(' ')) + ": "));
   CHECK(wrong.out.empty());
   CHECK_FALSE(std::filesystem::exists(folder.path() / "runs"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "r"));
+  CHECK(content_of(folder.path() / "options.toml") == "steps = 3\n");
 }
 
 TEST_CASE("compare reports every schedule", "[programs]") {
@@ -347,11 +359,12 @@ TEST_CASE("weights saved under one mesh load under any other", "[programs]") {
          == tensors_of(folder.path() / "b.safetensors")));
 }
 
-TEST_CASE("Ctrl-C and SIGTERM keep weights, results and traces", "[programs]") {
+TEST_CASE("Ctrl-C, SIGTERM and SIGHUP keep weights, results and traces", "[programs]") {
   temporary_folder folder;
   const auto in = [&](const char* name) { return (folder.path() / name).string(); };
-  const int signal = GENERATE(SIGINT, SIGTERM);
-  const std::string clip = GENERATE("0", "1"); // 1: updates wait for one another
+  // Clipped by 1, updates wait for one another.
+  const auto [signal, clip] = GENERATE(table<int, std::string>(
+    {{SIGINT, "0"}, {SIGINT, "1"}, {SIGTERM, "1"}, {SIGHUP, "0"}}));
   CHECK(
     exit_code_after(signal, {"train", "--clip", clip, "--steps", "1000000", "--save",
                              in("w.safetensors"), "--report", in("r"), "--d-model", "8",

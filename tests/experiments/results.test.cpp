@@ -55,9 +55,9 @@ std::vector<std::string> keys_of(const json& object) {
 
 TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
   const auto all = json::parse(tell_training("real").text);
-  CHECK(
-    keys_of(all)
-    == std::vector<std::string>{"troupe", "command", "model", "data", "seed", "runs"});
+  CHECK(keys_of(all)
+        == std::vector<std::string>{"troupe", "command", "model", "data", "seed",
+                                    "runs", "left_out"});
   CHECK(all["command"] == json{"train", "--some", "option"});
   CHECK(all["model"]["name"] == "gpt");
   const auto& run = all["runs"][1];

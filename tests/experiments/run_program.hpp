@@ -27,6 +27,18 @@ inline std::string content_of(const std::filesystem::path& path) {
   return content.str();
 }
 
+/// Runs a command of the shell in `folder`, where the programs are known by name.
+inline ending_of_program run_shell_in(const temporary_folder& folder,
+                                      const std::string& command) {
+  const auto programs = std::filesystem::path{program_path("train")}.parent_path();
+  folder.write("command", command);
+  const auto whole = "cd '" + folder.path().string() + "' && PATH='" + programs.string()
+                     + "':$PATH sh ./command >out 2>err </dev/null";
+  const int status = std::system(whole.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          content_of(folder.path() / "out"), content_of(folder.path() / "err")};
+}
+
 /// Runs one of the programs in `folder`, with what a user would type behind its name.
 /// \param before a command of the shell
 inline ending_of_program run_program_in(const temporary_folder& folder,
@@ -41,7 +53,9 @@ inline ending_of_program run_program_in(const temporary_folder& folder,
 }
 
 /// Runs a program until its first words on standard error, then sends it `signal`.
-inline int exit_code_after(int signal, std::vector<std::string> words) {
+/// \param ignored whether the signal was ignored when the program began, as under nohup
+inline int exit_code_after(int signal, std::vector<std::string> words,
+                           bool ignored = false) {
   int ends[2];
   if (pipe(ends) != 0)
     throw std::runtime_error("no pipe");
@@ -52,6 +66,7 @@ inline int exit_code_after(int signal, std::vector<std::string> words) {
   arguments.push_back(nullptr);
   const pid_t child = fork();
   if (child == 0) {
+    std::signal(signal, ignored ? SIG_IGN : SIG_DFL);
     dup2(ends[1], STDERR_FILENO);
     close(ends[0]);
     close(ends[1]);

@@ -1,5 +1,8 @@
 #include "experiments/support/setup.hpp"
 
+#include "experiments/support/mesh_options.hpp"
+#include "experiments/support/schedule_options.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -113,6 +116,7 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
     {[](options& o) { o.schedules = {"2bw"}, o.microbatches = 3; }, "at least as many"},
     {[](options& o) { o.model = "vgg"; }, "there are gpt, lenet, mlp"},
     {[](options& o) { o.layers = 0; }, "from 1 to"},
+    {[](options& o) { o.model = "mlp", o.layers = 1'000'000; }, "from 1 to 10,000"},
     {[](options& o) { o.width = -1; }, "from 1 to"},
     {[](options& o) { o.heads = 3; }, "must divide d-model"},
     {[](options& o) { o.data = "cifar"; }, "mnist:FOLDER"},
@@ -138,7 +142,6 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
        o.mesh = "data=4", o.clock = "virtual", o.cost = "bandwidth=1e-6";
      },
      "292 years"},
-    {[](options& o) { o.sequence_parallel = true; }, "say --mesh tensor=2"},
     {[](options& o) {
        o.mesh = "tensor=4", o.heads = 4, o.length = 6, o.sequence_parallel = true;
      },
@@ -147,8 +150,6 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
        o.mesh = "tensor=2", o.model = "lenet", o.sequence_parallel = true;
      },
      "only the layers of gpt"},
-    {[](options& o) { o.names_exchange = true; }, "say --mesh data=2"},
-    {[](options& o) { o.names_experts = true; }, "say --model moe"},
     {[](options& o) { o.exchange = "star"; },
      "naive, tree, ring, halving, server, zero1, zero2, zero3"},
     {[](options& o) { o.exchange = "server:staleness=-1"; }, "from 0 to"},
@@ -179,9 +180,18 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
      "from 0.001 to"},
     {[](options& o) { o.batch = std::int64_t{1} << 62; }, "at most 2,147,483,647"},
     {[](options& o) { o.batch = std::int64_t{1} << 30; }, "MiB free"},
-    {[](options& o) { o.schedules = {"1f1b:beta1=1.5"}; }, "beta1 is below 1"},
+    {[](options& o) { o.schedules = {"1f1b:beta1=1.5"}; }, "from 0 to below 1"},
     {[](options& o) { o.schedules = {"1f1b:momentum=5"}; }, "momentum is below 1"},
     {[](options& o) { o.schedules = {"gpipe,gpipe"}; }, "named twice"},
+    {[](options& o) { o.schedules = {"all,all"}; }, "named twice"},
+    {[](options& o) { o.schedules = {"1f1b:lr=1,lr=2"}; }, "give it one value"},
+    {[](options& o) { o.schedules = {"ampnet:max_active_keys=1,max-active-keys=1"}; },
+     "give it one value"},
+    {[](options& o) { o.schedules = {"1f1b:"}; }, "NAME:parameter=value"},
+    {[](options& o) { o.mesh = "data=02"; }, "from 1 to 65,536"},
+    {[](options& o) { o.split = "1,1,1,01"; }, "whole numbers"},
+    {[](options& o) { o.schedules = {"all"}, o.batch = 7; },
+     "at least one sample in each"},
     {[](options& o) { o.model = "lenet", o.data = "mnist:" + mnist, o.epochs = 1e12; },
      std::filesystem::exists(mnist) ? "an epoch of this data" : "mnist"},
     {[](options& o) { o.clock = "virtual", o.cost = "F=1e12", o.steps = 1 << 20; },
@@ -255,4 +265,38 @@ TEST_CASE("epochs are batches, the last filled in part", "[setup]") {
   CHECK(steps(1, 9) == 2);
   CHECK(steps(1, 8) == 3);
   CHECK(steps(2.5, 18) == 3);
+}
+
+TEST_CASE("all is every schedule that fits and is not named by itself", "[setup]") {
+  options o;
+  const auto names = [&] {
+    std::vector<std::string> result;
+    const auto shared = set_up_simulation(o);
+    for (const auto& run : shared->runs)
+      result.push_back(run.text);
+    return result;
+  };
+  using list = std::vector<std::string>;
+  o.schedules = {"1f1b,all"};
+  CHECK(names()
+        == list{"1f1b", "naive", "gpipe", "chimera", "pipedream", "2bw", "ampnet"});
+  o.schedules = {"all,ampnet:max_active_keys=2"};
+  CHECK(names()
+        == list{"naive", "gpipe", "1f1b", "chimera", "pipedream", "2bw", "ampnet",
+                "ampnet:max_active_keys=2"});
+  o.schedules = {"all"};
+  o.stages = 3;
+  o.mesh = "data=2";
+  CHECK(names() == list{"naive", "gpipe", "1f1b", "pipedream", "2bw"});
+  const auto shared = *set_up_simulation(o);
+  const auto& left_out = shared.left_out;
+  REQUIRE(left_out.size() == 2);
+  CHECK(left_out[0].text == "chimera");
+  CHECK_THAT(left_out[0].why, ContainsSubstring("an even number of stages"));
+  CHECK(left_out[1].text == "ampnet");
+  CHECK_THAT(left_out[1].why, ContainsSubstring("no common updates"));
+  CHECK_THAT(left_out_line(shared), ContainsSubstring("left out: chimera runs half")
+                                      && !ContainsSubstring("\n"));
+  o.schedules = {"all,chimera"}; // named by itself: it must fit
+  CHECK_THAT(set_up_simulation(o).error(), ContainsSubstring("an even number"));
 }

@@ -13,7 +13,7 @@ using nlohmann::json;
 namespace {
 
 json events_of(const run_plan& plan) {
-  return json::parse(trace_json(plan, perform(plan).actions))["traceEvents"];
+  return json::parse(trace_json(plan, perform(plan).actions, "a title"))["traceEvents"];
 }
 
 json with_phase(const json& events, const std::string& phase) {
@@ -86,4 +86,10 @@ TEST_CASE("a long run's trace ends after so many actions a rank", "[trace]") {
   plan.keep_first = 202; // two batches
   CHECK_FALSE(perform(plan).actions_cut);
   CHECK(with_phase(events_of(plan), "X").size() == 404);
+}
+
+TEST_CASE("a trace has the title that it is given", "[trace]") {
+  const auto names = with_phase(events_of(tiny::simulation(gpipe(), {2, 2, 1})), "M");
+  CHECK(names[0]["name"] == "process_name");
+  CHECK(names[0]["args"]["name"] == "a title");
 }

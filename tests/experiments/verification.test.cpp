@@ -100,7 +100,8 @@ TEST_CASE("a run that fails does not hold", "[verification]") {
   CHECK_FALSE(all.holds());
 }
 
-TEST_CASE("with --all every schedule learns in every way that it can", "[verification]") {
+TEST_CASE("with --all every schedule learns in every way that it can",
+          "[verification]") {
   std::set<std::string> seen;
   const auto all = verified_catalog({});
   for (const auto& o : all) {

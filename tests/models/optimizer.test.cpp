@@ -71,7 +71,9 @@ TEST_CASE("rates run over samples", "[optimizer]") {
   CHECK(rate("cosine,floor=0.1", 1000, 1010) == 0.1);
   CHECK(std::abs(rate("cosine,warmup=200", 600, 610) - 0.5) < 1e-12);
   for (const char* bad :
-       {"linear", "cosine,floor=2", "warmup=-1", "warmup=x", "warmup", "floor=0.1x"})
+       {"linear", "cosine,floor=2", "warmup=-1", "warmup=x", "warmup", "floor=0.1x",
+        "constant,floor=0.5", "floor=0.5", "cosine,constant", "cosine,",
+        "cosine,warmup=1,warmup=2", "cosine,warmup=+1", "cosine,warmup= 1", ""})
     CHECK_THAT(rate_schedule::parse(bad).error(),
                Catch::Matchers::ContainsSubstring("write constant or cosine"));
 }

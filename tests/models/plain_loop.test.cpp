@@ -4,6 +4,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <atomic>
 #include <cmath>
 
 using namespace troupe;
@@ -123,7 +124,7 @@ TEST_CASE("evaluation is the mean over held-out samples, in any batches",
     parameters.push_back(b.data());
   evaluator wide{whole, *data, 20, 20, 1}, narrow{whole, *data, 20, 3, 1};
   CHECK(wide.samples() == 20);
-  const auto a = wide.evaluate(parameters), b = narrow.evaluate(parameters);
+  const auto a = *wide.evaluate(parameters), b = *narrow.evaluate(parameters);
   CHECK(std::abs(a.loss - b.loss) < 1e-6);
   CHECK(std::abs(a.loss - std::log(13)) < 0.3);
   CHECK_FALSE(a.accuracy.has_value());
@@ -139,7 +140,9 @@ TEST_CASE("evaluation is the mean over held-out samples, in any batches",
     parameters.push_back(b2.data());
   evaluator classifier{lenet, *images, 1000, 64, 1};
   CHECK(classifier.samples() == 256);
-  const auto accuracy = classifier.evaluate(parameters).accuracy;
+  const auto accuracy = classifier.evaluate(parameters)->accuracy;
   REQUIRE(accuracy.has_value());
   CHECK(*accuracy < 0.4);
+  std::atomic<bool> stopped = true;
+  CHECK_FALSE(classifier.evaluate(parameters, &stopped).has_value());
 }

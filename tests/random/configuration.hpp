@@ -188,9 +188,10 @@ private:
       say("--betas", name_of({"0.8,0.95", "0,0.9", "0.9,0.99"}));
     if (!sgd && one_in(3))
       say("--eps", name_of({"1e-6", "1e-3"}));
-    if (one_in(2))
+    const bool decays = one_in(2);
+    if (decays)
       say("--weight-decay", name_of({"0.01", "0.1", "0.5"}));
-    if (one_in(3))
+    if ((decays || !sgd || careless_) && one_in(3))
       say("--decay", "matrices");
     if (one_in(2))
       choose_rates();
@@ -222,6 +223,10 @@ private:
       return say("--threads", from_to(1, 3));
     }
     say("--clock", "virtual");
+    if (one_in(4))
+      say("--machines", "ranks=" + std::to_string(from_to(1, 3))
+                          + ",latency=" + name_of({"0", "0.4", "5"})
+                          + (one_in(2) ? ",bandwidth=" + name_of({"1e4", "1e6"}) : ""));
     if (one_in(4))
       return; // by operations
     std::string cost = "F=" + values_a_stage() + ",B=" + values_a_stage();

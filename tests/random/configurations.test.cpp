@@ -1,6 +1,7 @@
 // Runs at random: whatever goes together has to be proved right, and what does not is
 // refused in a sentence. Any number of them from any seed: TROUPE_RANDOM=5000,7
 
+#include "experiments/support/program.hpp"
 #include "experiments/support/verification.hpp"
 #include "tests/random/configuration.hpp"
 

@@ -46,7 +46,7 @@ outcome train(const options& o) {
     parameters.push_back(bucket.data());
   const auto& work = *request.plan.work;
   evaluator judge{work.whole, *work.data, 1000, 64, 2};
-  const outcome out{loss, judge.evaluate(parameters)};
+  const outcome out{loss, *judge.evaluate(parameters)};
   std::printf("%-6s %-26s training loss %.3f, evaluated %.3f", o.model.c_str(),
               request.text.c_str(), out.loss, out.evaluated.loss);
   if (out.evaluated.accuracy)

@@ -1,0 +1,156 @@
+#include "experiments/support/command_line.hpp"
+
+#include "tests/temporary_folder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <iostream>
+#include <sstream>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+
+namespace {
+
+const program_about training{
+  .name = "train", .description = "", .defaults = {.schedules = {"1f1b"}}};
+
+struct answer {
+  std::optional<options> read;
+  int exit_code = 0;
+  std::string sentence; ///< On standard error.
+};
+
+answer read(const std::vector<std::string>& words) {
+  std::vector<const char*> arguments{"train"};
+  for (const auto& word : words)
+    arguments.push_back(word.c_str());
+  std::stringstream said;
+  auto* const before = std::cerr.rdbuf(said.rdbuf());
+  const auto result =
+    read_command_line(training, static_cast<int>(arguments.size()), arguments.data());
+  std::cerr.rdbuf(before);
+  if (result)
+    return {*result, 0, said.str()};
+  return {{}, result.error(), said.str()};
+}
+
+void check_refused(const std::vector<std::string>& words, const std::string& sentence) {
+  const auto got = read(words);
+  INFO(words.back());
+  CHECK(got.exit_code == 2);
+  CHECK_THAT(got.sentence, StartsWith("train: ") && ContainsSubstring(sentence));
+  CHECK(std::ranges::count(got.sentence, '\n') == 1);
+  CHECK(std::ranges::none_of(got.sentence, [](char c) { return c == '\x1b'; }));
+}
+
+} // namespace
+
+TEST_CASE("numbers on the command line are plain decimal", "[command_line]") {
+  for (const char* text : {"010", "0x10", "", " 3", "+3", "{}", "1e2", "2147483648"})
+    check_refused({"--steps", text}, "--steps: '" + std::string{text}
+                                       + "' is not a whole number in plain decimal");
+  for (const char* text : {"", "nan", "inf", "0x1p3", "1e999", "one"})
+    check_refused({"--lr", text},
+                  "--lr: '" + std::string{text} + "' is not a number in plain decimal");
+  check_refused({"--seed", "-1"}, "from 0 to 18446744073709551615");
+  check_refused({"--evaluate-samples", "9223372036854775808"},
+                "of at most 9223372036854775807");
+  const auto got = read({"--steps", "10", "--lr", "1e-2", "--seed",
+                         "18446744073709551615", "--layers", "3", "--threads", "-1"});
+  REQUIRE(got.read.has_value());
+  CHECK(got.read->steps == 10);
+  CHECK(got.read->rate == 0.01);
+  CHECK(got.read->seed == 18446744073709551615ULL);
+  CHECK(got.read->layers == 3);
+  CHECK(got.read->threads == -1); // out of range, and refused for that
+}
+
+TEST_CASE("texts of options are neither empty nor unprintable", "[command_line]") {
+  for (const char* name : {"--save", "--mesh", "--data", "--config", "--schedule"})
+    check_refused({name, ""}, "an empty value says nothing");
+  check_refused({"--save", "a\nb"}, "a control character");
+  check_refused({"--schedule", "1f1b\x1b[31m"}, "a control character");
+  CHECK(read({"--save", "a b.safetensors"}).read->save == "a b.safetensors");
+}
+
+TEST_CASE("an option is given once", "[command_line]") {
+  check_refused({"--steps", "3", "--steps", "4"}, "--steps is given several values");
+  check_refused({"--quiet", "--quiet"}, "--quiet is given several values");
+  check_refused({"--stages", "2", "--mesh", "pipe=2"}, "give one of them");
+  const auto lists = read({"--schedule", "gpipe", "--schedules", "1f1b"});
+  REQUIRE(lists.read.has_value());
+  CHECK(lists.read->schedules == std::vector<std::string>{"gpipe", "1f1b"});
+}
+
+TEST_CASE("what is no option is named", "[command_line]") {
+  check_refused({"--nonsense"}, "there is no option '--nonsense'");
+  check_refused({"some", "words"}, "there is no option 'some'");
+  check_refused({"\x1b[31mred"}, "there is no option '?[31mred'");
+  check_refused({"--steps"}, "--steps needs a value");
+  check_refused({"--quiet=3"}, "--quiet: '3' is neither true nor false");
+}
+
+TEST_CASE("options without effect are refused where they are read", "[command_line]") {
+  check_refused({"--momentum", "0.9"}, "--momentum is of sgd");
+}
+
+TEST_CASE("a file gives options line by line", "[command_line]") {
+  const temporary_folder folder;
+  const auto file = folder
+                      .write("o.toml", "\n# all of it\nsteps = 3 # few\r\n"
+                                       "schedules = [ \"gpipe\", # a list\n"
+                                       "  'ampnet:max_active_keys=8,lr=0.5' ]\n"
+                                       "save = \"a#\\\"b.safetensors\"\n"
+                                       "quiet = true\nlr=1e-2\nclock = real")
+                      .string();
+  const auto o = read({"--config", file, "--lr", "0.5"}).read;
+  REQUIRE(o.has_value());
+  CHECK(o->steps == 3);
+  CHECK(o->schedules
+        == std::vector<std::string>{"gpipe", "ampnet:max_active_keys=8,lr=0.5"});
+  CHECK(o->save == "a#\"b.safetensors");
+  CHECK(o->quiet);
+  CHECK(o->rate == 0.5); // the command line goes before it
+  CHECK(o->clock == "real");
+  CHECK(o->config == file);
+}
+
+TEST_CASE("a mistake in a file is named with its line", "[command_line]") {
+  const temporary_folder folder;
+  const auto refused = [&](const std::string& content, const std::string& sentence) {
+    const auto file = folder.write("o.toml", content).string();
+    check_refused({"--config", file}, "--config: " + sentence);
+  };
+  refused("steps = 1\n[train]\nlr = 1\n",
+          "line 2: options stand here without sections");
+  refused("\nstepz = 3\n", "line 2: 'stepz' is not an option of a file");
+  refused("config = \"x\"\n", "line 1: 'config' is not an option of a file");
+  refused("help = true\n", "line 1: 'help' is not an option of a file");
+  refused("steps = 1\nlr = 1\nsteps = 2\n", "line 3: 'steps' is given a second time");
+  refused("schedule = \"gpipe\"\nschedules = \"1f1b\"\n",
+          "line 2: 'schedules' is given a second time");
+  refused("steps\n", "line 1: a line is an option and its value");
+  refused("steps =\n", "line 1: a value is a number");
+  refused("data = text:my file\n",
+          "line 1: a value is a number, true, false or a text");
+  refused("data = \"a\" b\n", "line 1: there is more behind the value");
+  refused("data = \"a\nsteps = 3\n", "line 1: a text begins here and does not end");
+  refused("schedules = [\"a\",\n\"b\"\nsteps = 3\n", "line 3: a list begins here");
+  refused(std::string{"\x00\x01", 2}, "this is no text");
+  const auto file = folder.write("o.toml", "steps = 010\n").string();
+  check_refused({"--config", file}, "'010' is not a whole number in plain decimal");
+}
+
+TEST_CASE("a file of options is a file", "[command_line]") {
+  const temporary_folder folder;
+  const auto in = [&](const char* name) { return (folder.path() / name).string(); };
+  REQUIRE(mkfifo(in("pipe").c_str(), 0600) == 0);
+  check_refused({"--config", in("pipe")}, "is not a file");
+  check_refused({"--config", folder.path().string()}, "is not a file");
+  check_refused({"--config", in("missing")}, "there is no file");
+}
