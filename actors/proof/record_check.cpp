@@ -27,6 +27,8 @@ public:
       dims_(plan.dims),
       rank_(plan.pipe_rank(rank)),
       share_(dims_.microbatches / published::directions(by)),
+      forwards_wait_(plan.tensor > 1 || plan.shares_out(shared_out::parameters)
+                     || (plan.work && !plan.work->whole.experts.empty())),
       books_(static_cast<std::size_t>(published::directions(by))),
       name_("rank " + std::to_string(rank)) {
     // nop
@@ -62,14 +64,18 @@ private:
     auto wrong = s.what.what == op::update ? judge_update(s) : judge_pass(s);
     if (!wrong.empty())
       return wrong;
-    // An update that is due may have begun: forwards need not wait for its end.
+    // An update that is due may have begun: forwards need not wait for its end. Nor
+    // need it wait for a forward that has begun, and waits for others in turn.
     const auto& books = books_of(s.what);
     const int due = s.what.what == op::forward
                     && static_cast<int>(books.summed.size())
                          == published::covered(rule_, dims_, books.updates);
-    const int alive = versions_alive(s.what, books.updates);
+    const int alive = versions_alive(s.what, books.updates, books.forwards);
+    const bool overtakes = s.what.what == op::update && forwards_wait_;
     if (s.versions_alive != alive
-        && s.versions_alive != versions_alive(s.what, books.updates + due))
+        && s.versions_alive != versions_alive(s.what, books.updates + due, false)
+        && !(overtakes
+             && s.versions_alive == versions_alive(s.what, books.updates, true)))
       return "left " + std::to_string(s.versions_alive)
              + " versions alive, by the formula " + std::to_string(alive);
     auto& most = versions_[s.what.stage];
@@ -157,7 +163,7 @@ private:
 
   /// The newest version, those that microbatches in flight read, and those that are
   /// there and that microbatches to come read.
-  int versions_alive(const action& a, int newest) {
+  int versions_alive(const action& a, int newest, bool forwards) {
     const auto& books = books_of(a);
     const auto reads = [&](int n) {
       return published::version_read(rule_, dims_, a.stage, n).value_or(newest);
@@ -165,10 +171,11 @@ private:
     std::set<int> alive{newest};
     for (const auto& [n, version] : books.in_flight)
       alive.insert(reads(n));
-    if (books.forwards)
+    const int all = share_ * dims_.steps;
+    if (forwards && books.forwarded < all)
       alive.insert(reads(microbatch_of(a.replica, books.forwarded)));
-    const int to_come = books.forwarded + (books.forwards ? 1 : 0);
-    if (to_come < share_ * dims_.steps)
+    const int to_come = books.forwarded + (forwards ? 1 : 0);
+    if (to_come < all)
       for (int v = reads(microbatch_of(a.replica, to_come)); v < newest; ++v)
         alive.insert(v);
     return static_cast<int>(alive.size());
@@ -202,6 +209,7 @@ private:
   shape dims_;
   int rank_;                       // of its pipeline
   int share_;                      // microbatches of a batch in one direction
+  bool forwards_wait_;             // on the way, for other ranks
   std::vector<stage_books> books_; // a direction each
   std::string name_;
   std::map<int, int> versions_; // the most alive, by stage
