@@ -3,6 +3,7 @@
 #include "experiments/support/output_places.hpp"
 #include "experiments/support/session.hpp"
 #include "tests/experiments/run_program.hpp"
+#include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -25,13 +26,8 @@ json results_in(const std::filesystem::path& file) {
 }
 
 options tiny_options(const temporary_folder& folder) {
-  options o;
-  o.width = 8;
-  o.heads = 2;
-  o.length = 4;
-  o.words = 7;
+  auto o = tiny::training("gpipe,1f1b");
   o.steps = 3;
-  o.schedules = {"gpipe,1f1b"};
   o.report = (folder.path() / "r").string();
   o.save = (folder.path() / "w").string();
   o.quiet = true;

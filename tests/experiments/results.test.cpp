@@ -1,5 +1,6 @@
 #include "experiments/support/results.hpp"
 
+#include "tests/experiments/tiny_options.hpp"
 #include "tests/temporary_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,15 +16,9 @@ using json = nlohmann::ordered_json;
 namespace {
 
 options tiny_options(const std::string& clock) {
-  options o;
-  o.layers = 4;
-  o.width = 8;
-  o.heads = 2;
-  o.length = 4;
-  o.words = 7;
+  auto o = tiny::training("1f1b,pipedream:vertical_sync=on");
   o.steps = 3;
   o.clock = clock;
-  o.schedules = {"1f1b,pipedream:vertical_sync=on"};
   o.command = {"train", "--some", "option"};
   return o;
 }

@@ -1,4 +1,5 @@
 #include "experiments/support/results.hpp"
+#include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -11,15 +12,9 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 options tiny_options() {
-  options o;
-  o.layers = 4;
-  o.width = 8;
-  o.heads = 2;
-  o.length = 4;
-  o.words = 7;
+  auto o = tiny::training("gpipe,pipedream");
   o.steps = 2;
   o.threads = 1;
-  o.schedules = {"gpipe,pipedream"};
   return o;
 }
 

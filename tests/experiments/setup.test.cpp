@@ -2,6 +2,7 @@
 
 #include "experiments/support/mesh_options.hpp"
 #include "experiments/support/schedule_options.hpp"
+#include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -18,14 +19,7 @@ namespace {
 const std::string mnist = TROUPE_SHARED_DATA "/mnist";
 
 options tiny_options() {
-  options o;
-  o.layers = 4;
-  o.width = 8;
-  o.heads = 2;
-  o.length = 4;
-  o.words = 7;
-  o.schedules = {"1f1b"};
-  return o;
+  return tiny::training("1f1b");
 }
 
 std::string training_refusal(const std::function<void(options&)>& change) {

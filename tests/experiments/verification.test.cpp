@@ -4,6 +4,7 @@
 
 #include "experiments/support/verified_catalog.hpp"
 #include "schedules/catalog.hpp"
+#include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -18,17 +19,11 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 run_request tiny_request(const std::string& schedule, const std::string& mesh) {
-  options o;
-  o.layers = 4;
-  o.width = 8;
-  o.heads = 2;
-  o.length = 4;
-  o.words = 7;
+  auto o = tiny::training(schedule);
   o.batch = 8;
   o.microbatches = 4;
   o.steps = 3;
   o.mesh = mesh;
-  o.schedules = {schedule};
   o.clock = "virtual";
   const auto shared = set_up_training(o);
   REQUIRE(shared);

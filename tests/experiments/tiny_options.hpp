@@ -1,0 +1,21 @@
+#pragma once
+
+#include "experiments/support/options.hpp"
+
+#include <string>
+
+namespace troupe::tiny {
+
+/// A GPT that trains within a millisecond.
+inline options training(const std::string& schedules) {
+  options o;
+  o.layers = 4;
+  o.width = 8;
+  o.heads = 2;
+  o.length = 4;
+  o.words = 7;
+  o.schedules = {schedules};
+  return o;
+}
+
+} // namespace troupe::tiny
