@@ -19,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-const std::string tiny = " --d-model 8 --heads 2 --seq 4 --vocab 7 ";
+const std::string tiny_model = " --d-model 8 --heads 2 --seq 4 --vocab 7 ";
 
 json results_in(const std::filesystem::path& file) {
   return json::parse(content_of(file));
@@ -90,24 +90,25 @@ TEST_CASE("what standard output does not take is an error", "[endings]") {
 
 TEST_CASE("a file does not take the place of a closed stream", "[endings]") {
   temporary_folder folder;
-  const auto train = "train --steps 2 --save w" + tiny;
+  const auto train = "train --steps 2 --save w" + tiny_model;
   CHECK(run_shell_in(folder, train + ">&-").exit_code == 1);
   CHECK_FALSE(std::filesystem::exists(folder.path() / "w")); // it ends at once
   CHECK_THAT(run_shell_in(folder, "train --config /proc/self/fd/1 >&-").err,
              ContainsSubstring("is not a file")); // it stands for something
   CHECK(run_shell_in(folder, train + "--quiet <&- >&- 2>&-").exit_code == 0);
-  CHECK(run_shell_in(folder, "train --steps 1 --init w" + tiny).exit_code == 0);
+  CHECK(run_shell_in(folder, "train --steps 1 --init w" + tiny_model).exit_code == 0);
 }
 
 TEST_CASE("the end of a reader ends a run as Ctrl-C does", "[endings]") {
   temporary_folder folder;
-  const auto ran = run_shell_in(folder, "{ train --steps 1000000 --save w --report r"
-                                          + tiny + "2>&1; echo $? >code; } | head -1");
+  const auto ran =
+    run_shell_in(folder, "{ train --steps 1000000 --save w --report r" + tiny_model
+                           + "2>&1; echo $? >code; } | head -1");
   CHECK_THAT(ran.out, StartsWith("gpt of "));
   CHECK(content_of(folder.path() / "code") == "130\n");
   CHECK(results_in(folder.path() / "r/results.json")["runs"][0]["ending"]
         == "interrupted");
-  CHECK(run_shell_in(folder, "train --steps 1 --init w" + tiny).exit_code == 0);
+  CHECK(run_shell_in(folder, "train --steps 1 --init w" + tiny_model).exit_code == 0);
   const auto help = run_shell_in(folder, "{ train --help; echo $? >&2; } | true");
   CHECK((help.err == "130\n" || help.err == "0\n")); // it may have been read in time
 }
@@ -215,7 +216,7 @@ TEST_CASE("a second Ctrl-C kills", "[endings]") {
 
 TEST_CASE("comparisons at one time leave a folder each", "[endings]") {
   temporary_folder folder;
-  const auto one = "compare --schedules gpipe --steps 1 --quiet" + tiny + "& ";
+  const auto one = "compare --schedules gpipe --steps 1 --quiet" + tiny_model + "& ";
   CHECK(run_shell_in(folder, one + one + one + "wait").exit_code == 0);
   int reports = 0;
   for (const auto& report :
