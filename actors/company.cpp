@@ -528,6 +528,10 @@ std::vector<mail::collected> company::collect() {
   house_.settle();
   auto all = board_->take_collected();
   while (!all && !board_->failure()) {
+    if (!real()) {
+      board_->post_failure("the run has ended, and not all stages give their weights");
+      break;
+    }
     wait_for_news();
     all = board_->take_collected();
   }
@@ -638,7 +642,7 @@ void company::play() {
   spawn();
   wire();
   if (real()) {
-    house_.start_threads(std::clamp(plan_->threads, 1, plan_->ranks()));
+    house_.start_threads(std::clamp(plan_->threads, 1, plan_->devices()));
     watch_.begin(
       *board_, [this] { post(meter_, coordinator_, mail::explain{}); },
       [this] { help(); });
@@ -663,14 +667,22 @@ run_result company::run() {
   come_home();
   auto failure = board_->failure();
   run_result result;
-  if (!at_work_)
-    result = result_so_far();
-  else if (!failure)
-    failure = "its actors could not be ended";
-  if (auto torn = count_updates(*plan_, last_, result); !failure && !torn.empty())
-    failure = torn;
+  try {
+    if (!at_work_)
+      result = result_so_far();
+    else if (!failure)
+      failure = "its actors could not be ended";
+  } catch (
+    const std::logic_error& wrong) { // weights are kept whatever is told of times
+    if (!failure)
+      failure = wrong.what();
+  }
+  if (auto torn = count_updates(*plan_, last_, result); !torn.empty()) {
+    failure = failure.value_or(torn);
+    last_.clear();
+  }
   optimizers_.clear(); // nothing needs their memory any more
-  if (!failure) {
+  if (!board_->failure() && !at_work_) {
     keep_weights(*plan_, std::move(last_), shared_, result);
     keep_versions(*plan_, std::move(log_->versions), result);
   }

@@ -1,7 +1,5 @@
 #include "actors/modelled_times.hpp"
 
-#include "schedules/timeline.hpp"
-
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -11,15 +9,37 @@ namespace troupe {
 namespace {
 
 enum kind {
-  shards_met = kinds_of_messages, // tensor shards have come to a collective
-  gathered,                       // a layer's parameters
-  summed_layer,                   // a layer's gradients of a microbatch
-  come,                           // both directions, to an update
-  summed,                         // the gradients of an update
-  measured,                       // what a norm is made of
-  made,                           // a version, share by share
-  whole,                          // a version, for the other direction
+  activation,   // of a stage, from the one before
+  gradient,     // of a stage, from the one behind
+  shards_met,   // tensor shards have come to a collective
+  gathered,     // a layer's parameters
+  summed_layer, // a layer's gradients of a microbatch
+  come,         // both directions, to an update
+  summed,       // the gradients of an update
+  measured,     // what a norm is made of
+  made,         // a version, share by share
+  whole,        // a version, for the other direction
 };
+
+/// Activations and gradients between stages of a pipeline: what a part of an action
+/// waits for, if it is the first, and what it gives, if it is the last.
+void add_messages(int stages, std::int64_t pipeline, const action& a, bool first,
+                  bool last, time_layout::part& to) {
+  const auto message = [&](kind what, int stage) {
+    return milestone{what, pipeline * stages + stage, a.microbatch};
+  };
+  if (a.what == op::forward) {
+    if (first && a.stage > 0)
+      to.after.push_back(message(activation, a.stage));
+    if (last && a.stage + 1 < stages)
+      to.then.push_back(message(activation, a.stage + 1));
+  } else if (a.what == op::backward || a.what == op::input_gradient) {
+    if (first && a.stage + 1 < stages)
+      to.after.push_back(message(gradient, a.stage));
+    if (last && a.stage > 0)
+      to.then.push_back(message(gradient, a.stage - 1));
+  }
+}
 
 } // namespace
 

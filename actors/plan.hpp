@@ -129,6 +129,11 @@ struct run_plan {
   int replicas() const { return data * replicas_of(sch.where); }
   int ranks() const { return data * dims.stages * tensor; }
 
+  /// What computes at once: ranks, and a parameter server for each of their shares.
+  int devices() const {
+    return updates_are_by(update_by::servers) ? 2 * ranks() : ranks();
+  }
+
   /// A stage's pipeline among all of them, and what the stage is called.
   int replica_at(position p) const {
     return p.data * replicas_of(sch.where) + p.replica;

@@ -332,7 +332,11 @@ stage_core::outcome stage_core::end(const action& a) {
         std::ostringstream why;
         why << "the loss of microbatch " << result.loss->microbatch
             << " is not finite (" << result.loss->sum.loss << ") on weight version "
-            << version << "; a lower learning rate or clipping may help";
+            << version
+            << (version == 0
+                  ? ", which no update has made: look at the first weights and "
+                    "the data"
+                  : "; a lower learning rate or clipping may help");
         throw std::runtime_error(why.str());
       }
     }

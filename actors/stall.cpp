@@ -67,7 +67,7 @@ stall_rule::stall_rule(std::vector<watched> all, std::chrono::milliseconds timeo
 
 nanoseconds stall_rule::allowance(const watched& whose, const task& what) const {
   constexpr std::int64_t many = 32;    // of a kind: all its parts are among them
-  constexpr double slow_machine = 1e7; // operations a second
+  constexpr double slow_machine = 1e8; // operations a second
   constexpr nanoseconds factor = 20;
   const auto learned = factor * whose.seen->longest(what.kind);
   const auto guessed =

@@ -142,9 +142,11 @@ void keep_versions(const run_plan& plan, std::vector<mail::version_made> all,
   std::map<int, std::vector<mail::version_made>> by_version;
   for (auto& one : all)
     by_version[one.version].push_back(std::move(one));
+  if (!by_version.empty())
+    result.versions.resize(static_cast<std::size_t>(by_version.rbegin()->first));
   for (auto& [version, parts] : by_version)
-    result.versions.push_back(
-      put_together(plan, std::move(parts), true, result.odd_stage));
+    result.versions[static_cast<std::size_t>(version) - 1] =
+      put_together(plan, std::move(parts), true, result.odd_stage);
 }
 
 std::string count_updates(const run_plan& plan, const std::vector<mail::collected>& all,
@@ -162,14 +164,17 @@ std::string count_updates(const run_plan& plan, const std::vector<mail::collecte
     if (where.stage == 0)
       result.updated_samples += part.samples;
   }
-  const auto& first = all.front();
-  for (const auto& part : all)
-    if (!plan.sch.local_rule() && part.updates != first.updates
-        && plan.stops_with(plan.rank_of(part.where))
-             == plan.stops_with(plan.rank_of(first.where)))
-      return plan.name_of(first.where) + " ended after update "
-             + std::to_string(first.updates) + ", " + plan.name_of(part.where)
+  if (plan.sch.local_rule())
+    return {};
+  std::map<int, const mail::collected*> first; // of those that stop together
+  for (const auto& part : all) {
+    const auto& other =
+      *first.emplace(plan.stops_with(plan.rank_of(part.where)), &part).first->second;
+    if (part.updates != other.updates)
+      return plan.name_of(other.where) + " ended after update "
+             + std::to_string(other.updates) + ", " + plan.name_of(part.where)
              + " after update " + std::to_string(part.updates);
+  }
   return {};
 }
 

@@ -22,7 +22,7 @@ int run(const options& o) {
       return 130;
   }
   if (!o.quiet)
-    std::cout << all.runs << " runs, " << all.failures << " with a proof that fails\n";
+    std::cout << all.runs << " runs, " << all.failures << " that fail\n";
   return all.failures == 0 ? 0 : 1;
 }
 

@@ -10,26 +10,25 @@ nanoseconds wall_clock::steady() {
     .count();
 }
 
-wall_clock::wall_clock() : origin_(steady()) {
+wall_clock::wall_clock() : state_(steady()) {
   // nop
 }
 
 nanoseconds wall_clock::now() const {
-  const auto paused_at = paused_at_.load();
-  return (paused_at >= 0 ? paused_at : steady()) - origin_;
+  const auto state = state_.load();
+  return state >= 0 ? steady() - state : -state - 1;
 }
 
 void wall_clock::restart() {
-  origin_ = steady();
+  state_ = steady();
 }
 
 void wall_clock::pause() {
-  paused_at_ = steady();
+  state_ = -now() - 1;
 }
 
 void wall_clock::resume() {
-  origin_ += steady() - paused_at_;
-  paused_at_ = -1;
+  state_ = steady() - now();
 }
 
 nanoseconds occupation::begin(const task& what) {

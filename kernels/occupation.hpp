@@ -24,8 +24,7 @@ public:
 private:
   static nanoseconds steady();
 
-  std::atomic<nanoseconds> origin_;
-  std::atomic<nanoseconds> paused_at_{-1};
+  std::atomic<nanoseconds> state_; // steady time at 0; while paused -now() - 1
 };
 
 /// What somebody of a run is at: an action on a device, or the reading of samples.

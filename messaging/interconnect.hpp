@@ -45,8 +45,7 @@ struct machine_model {
 /// no port. One message between idle ports takes latency + bytes / bandwidth.
 ///
 ///   rank 0 ─┐                                ┌─ rank 2
-///           ├─ port of ── link ── port of ───┤       one machine with a port of its
-///           own
+///           ├─ port of ── link ── port of ───┤
 ///   rank 1 ─┘  machine 0          machine 1  └─ rank 3
 ///
 /// Between machines a message occupies the ports of both ranks at the bandwidth inside

@@ -29,11 +29,18 @@ std::optional<json> older_config(const std::filesystem::path& path) {
 
 } // namespace
 
-std::string write_config(const std::filesystem::path& weights,
-                         const model_options& model) {
+std::filesystem::path config_beside(const std::filesystem::path& weights,
+                                    const model_options& model) {
   if (model.model != "gpt" || weights.filename() != "model.safetensors")
     return {};
-  const auto path = weights.parent_path() / "config.json";
+  return weights.parent_path() / "config.json";
+}
+
+std::string write_config(const std::filesystem::path& weights,
+                         const model_options& model) {
+  const auto path = config_beside(weights, model);
+  if (path.empty())
+    return {};
   auto config = older_config(path);
   if (!config)
     return {};

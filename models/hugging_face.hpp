@@ -7,6 +7,10 @@
 
 namespace troupe {
 
+/// The config that write_config writes beside these weights; empty if it writes none.
+std::filesystem::path config_beside(const std::filesystem::path& weights,
+                                    const model_options& model);
+
 /// Writes the `config.json` with which Hugging Face's transformers read a gpt's weights
 /// as they are, beside a file that is called `model.safetensors`: under that name alone
 /// they look for it. They tie the head to the embedding unless the config says

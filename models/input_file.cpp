@@ -62,6 +62,12 @@ void input_file::read(std::int64_t begin, void* to, std::int64_t bytes) const {
   }
 }
 
+void input_file::check_size() const {
+  struct stat status {};
+  if (fstat(number(), &status) == 0 && status.st_size < size_)
+    throw std::runtime_error("cannot read " + name_ + ": it became shorter");
+}
+
 std::shared_ptr<const void> input_file::mapped() const {
   const auto bytes = static_cast<std::size_t>(size_);
   auto* const begin = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, number(), 0);

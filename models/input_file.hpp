@@ -26,6 +26,9 @@ public:
   /// \throws std::runtime_error if the file has not as many bytes there any more
   void read(std::int64_t begin, void* to, std::int64_t bytes) const;
 
+  /// \throws std::runtime_error if it has become shorter
+  void check_size() const;
+
   /// All its bytes in memory, page by page as they are read. Outlives the object.
   /// \pre it is not empty. \throws std::runtime_error if the system refuses
   std::shared_ptr<const void> mapped() const;

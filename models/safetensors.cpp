@@ -163,7 +163,8 @@ void safetensors_file::read(const stored_tensor& tensor, std::int64_t first,
 
 std::string write_safetensors(const std::filesystem::path& path,
                               std::span<const tensor_to_store> tensors,
-                              const file_metadata& metadata) {
+                              const file_metadata& metadata,
+                              const std::function<void()>& before) {
   nlohmann::ordered_json header{{"__metadata__", {{"format", "pt"}}}};
   header["__metadata__"].update(nlohmann::ordered_json(metadata));
   std::int64_t end = 0;
@@ -186,7 +187,7 @@ std::string write_safetensors(const std::filesystem::path& path,
   for (const auto& t : tensors)
     pieces.emplace_back(reinterpret_cast<const char*>(t.values),
                         static_cast<std::size_t>(bytes_of(t)));
-  return write_whole_file(path, pieces);
+  return write_whole_file(path, pieces, before);
 }
 
 } // namespace troupe

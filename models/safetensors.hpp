@@ -61,9 +61,10 @@ struct tensor_to_store {
 using file_metadata = std::map<std::string, std::string>;
 
 /// Writes all of the file or nothing (whole_file.hpp). Empty on success, else what went
-/// wrong.
+/// wrong. \param before called when all is written and about to take its place
 std::string write_safetensors(const std::filesystem::path& path,
                               std::span<const tensor_to_store> tensors,
-                              const file_metadata& metadata = {});
+                              const file_metadata& metadata = {},
+                              const std::function<void()>& before = {});
 
 } // namespace troupe

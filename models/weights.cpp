@@ -132,11 +132,12 @@ std::string save_weights(const std::filesystem::path& path, const network<float>
                + which + "; a lower learning rate or clipping may help";
       tensors.push_back({p.name, p.dims, values.data()});
     }
-  // The config goes first: no moment in which an older one makes others lose the head.
-  const auto wrong = write_config(path, whole.options);
-  if (auto worse = write_safetensors(path, tensors, metadata); !worse.empty())
-    return worse;
-  return wrong;
+  // The config goes just before the weights take their place: no moment in which an
+  // older one makes others lose the head, and none of its own beside older weights.
+  std::string wrong;
+  auto worse = write_safetensors(path, tensors, metadata,
+                                 [&] { wrong = write_config(path, whole.options); });
+  return worse.empty() ? wrong : worse;
 }
 
 } // namespace troupe

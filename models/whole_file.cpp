@@ -77,11 +77,14 @@ public:
     }
   }
 
-  /// The end: nothing can fail behind it.
-  void take_place() {
+  void reach_disk() const {
     keep_owner_and_mode();
     if (::fsync(file_.number()) != 0)
       refuse_by_errno();
+  }
+
+  /// The end: nothing can fail behind it.
+  void take_place() {
     if (name_.empty())
       under_new_name([&](const fs::path& name) {
         const auto here = "/proc/self/fd/" + std::to_string(file_.number());
@@ -109,6 +112,8 @@ private:
       throw refused("it is a folder: name a file in it");
     if (!S_ISREG(status.st_mode))
       throw refused("it is not a file that can be replaced");
+    if ((status.st_mode & 0222) == 0) // root could
+      throw refused("it is protected from writing");
     if (::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0)
       refuse_by_errno();
     older_ = status;
@@ -168,10 +173,14 @@ std::string trouble(const fs::path& path, const Use& use) {
 } // namespace
 
 std::string write_whole_file(const fs::path& path,
-                             std::span<const std::string_view> pieces) {
+                             std::span<const std::string_view> pieces,
+                             const std::function<void()>& before) {
   return trouble(path, [&](unfinished_file& file) {
     for (const auto piece : pieces)
       file.write(piece);
+    file.reach_disk();
+    if (before)
+      before();
     file.take_place();
   });
 }

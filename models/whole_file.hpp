@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,8 +18,10 @@ namespace troupe {
 // the same folder, and nobody reads it.
 
 /// Writes pieces one behind another. Empty on success, else one sentence.
+/// \param before called when all is written and about to take its place
 std::string write_whole_file(const std::filesystem::path& path,
-                             std::span<const std::string_view> pieces);
+                             std::span<const std::string_view> pieces,
+                             const std::function<void()>& before = {});
 std::string write_whole_file(const std::filesystem::path& path,
                              std::string_view content);
 

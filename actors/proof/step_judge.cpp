@@ -60,11 +60,23 @@ void step_judge::note(const std::string& trouble) {
 /// What the run had then; null, with a note, if it never made that version.
 const kept_version* step_judge::run_of(int version) {
   const auto v = static_cast<std::size_t>(version);
-  if (v <= result_.versions.size())
-    return &result_.versions[v - 1];
-  note("the run made " + std::to_string(result_.versions.size())
-       + " versions, and no version " + std::to_string(version));
-  return nullptr;
+  if (v > result_.versions.size()) {
+    note("the run made " + std::to_string(result_.versions.size())
+         + " versions, and no version " + std::to_string(version));
+    return nullptr;
+  }
+  const auto& found = result_.versions[v - 1];
+  const auto& layers = plan_.work->whole.layers;
+  const auto is_there = [&](const std::vector<std::vector<float>>& all, std::size_t l) {
+    return l < all.size() && std::ssize(all[l]) == layers[l]->bucket();
+  };
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    if (!is_there(found.parameters, l) || !is_there(found.gradients, l)) {
+      note("version " + std::to_string(version) + " of the run lacks layer "
+           + std::to_string(l));
+      return nullptr;
+    }
+  return &found;
 }
 
 void step_judge::summed(int stage, int version, const std::vector<float*>& gradients) {
@@ -114,7 +126,7 @@ std::vector<float> step_judge::parameters_of(int version, std::size_t layer) con
 
 void step_judge::made(int stage, int version, const std::vector<float*>& parameters) {
   const auto* const run = run_of(version);
-  if (run == nullptr)
+  if (run == nullptr || (version > 1 && run_of(version - 1) == nullptr))
     return;
   const auto first = first_layer(stage);
   for (std::size_t i = 0; i < parameters.size(); ++i) {

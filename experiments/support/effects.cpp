@@ -123,12 +123,10 @@ constexpr effect table[] = {
    "is between data replicas: say --mesh data=2 or more too, or leave it out"},
   {"--sequence-parallel", differs<&options::sequence_parallel>, has_shards,
    "shares sequences out among tensor shards: say --mesh tensor=2 or more too, or "
-   "leave "
-   "it out"},
+   "leave it out"},
   {"--stall-timeout", differs<&options::stall_timeout>, in_real_time,
    "is of real time; virtual time knows at once that nothing is left to do: say "
-   "--clock "
-   "real too, or leave it out"},
+   "--clock real too, or leave it out"},
   {"--evaluate-every", differs<&options::evaluate_every>, evaluates,
    "evaluates on no samples, as --evaluate-samples is 0: give it some, or leave it "
    "out"},

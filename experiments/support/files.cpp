@@ -1,6 +1,7 @@
 #include "experiments/support/files.hpp"
 
 #include "experiments/support/trace.hpp"
+#include "models/hugging_face.hpp"
 #include "models/weights.hpp"
 #include "models/whole_file.hpp"
 
@@ -30,6 +31,8 @@ std::vector<named_file> read_files(const options& o, std::size_t runs) {
   if (const auto colon = o.data.find(':'); colon != std::string::npos)
     result.push_back(
       {"--data", o.data.substr(colon + 1, o.data.rfind(",order=") - colon - 1)});
+  if (const auto links = o.machines.find(",links="); links != std::string::npos)
+    result.push_back({"--machines", o.machines.substr(links + 7)});
   if (!o.init.empty() && (runs > 1 || o.save.empty()))
     result.push_back({"--init", o.init});
   return result;
@@ -75,8 +78,13 @@ std::vector<named_file>
 output_files::planned(const std::vector<run_request>& runs) const {
   std::vector<named_file> result;
   for (const auto& request : runs)
-    if (!options_.save.empty())
-      result.push_back({"--save", weights_of(request, runs.size() == 1)});
+    if (!options_.save.empty()) {
+      const auto file = weights_of(request, runs.size() == 1);
+      result.push_back({"--save", file});
+      const auto config = config_beside(file, request.plan.work->whole.options);
+      if (!config.empty())
+        result.push_back({"--save", config});
+    }
   if (writes_json())
     result.push_back({"--json", options_.json});
   if (report_.empty())

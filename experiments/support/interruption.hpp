@@ -8,8 +8,8 @@ namespace troupe {
 inline constexpr int ended_by_user = 130;
 
 /// Set once the user presses Ctrl-C, SIGTERM or SIGHUP comes, or a reader of what the
-/// program prints has gone. The first call begins to listen; a second signal of a kind
-/// kills, but for the last. A SIGHUP that nohup ignores stays ignored.
+/// program prints has gone. The first call begins to listen; another signal kills if it
+/// comes a second later, but for the last. A SIGHUP that nohup ignores stays ignored.
 const std::atomic<bool>& interruption();
 
 /// From now on neither the end of a reader, as head's, nor a limit on the size of files

@@ -1,11 +1,12 @@
 #include "experiments/support/machine_options.hpp"
 
 #include "experiments/support/parsing.hpp"
+#include "models/input_file.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <optional>
+#include <sstream>
 
 namespace troupe {
 
@@ -34,11 +35,14 @@ std::optional<int> machine_number(const std::string& text, int machines) {
 /// Reads the links of a file into a model; says what is wrong with the first line that
 /// is.
 std::string read_links(const std::string& path, int machines, machine_model& to) {
-  std::ifstream file{path};
+  const auto file = input_file::open(path, "the links");
   if (!file)
-    return "--machines: cannot read the links of " + path;
+    return "--machines: " + file.error();
+  std::string content(static_cast<std::size_t>(file->size()), '\0');
+  file->read(0, content.data(), file->size());
+  std::istringstream lines{content};
   std::string line;
-  for (int n = 1; std::getline(file, line); ++n) {
+  for (int n = 1; std::getline(lines, line); ++n) {
     if (!line.empty() && line.back() == '\r')
       line.pop_back();
     if (line.empty() || line.front() == '#')
@@ -55,8 +59,6 @@ std::string read_links(const std::string& path, int machines, machine_model& to)
              + std::to_string(machines - 1)
              + " once, as 0,1,40,2.5e7: their numbers, milliseconds, bytes a second";
   }
-  if (file.bad())
-    return "--machines: cannot read the links of " + path;
   return {};
 }
 

@@ -162,7 +162,10 @@ void add_run(option_list& app, options& o, const program_about& about) {
     app.add_option("--clock", o.clock, "real or virtual")->group(group);
     app
       .add_option("--stall-timeout", o.stall_timeout,
-                  "seconds without any action until a run is given up")
+                  "seconds without any action until it is told who is at what, and a "
+                  "run is given up; but not while an action is under way that is known "
+                  "to take as long: up to 20 times as long as any of its kind did, or "
+                  "for the first ones what 0.1 GFLOP/s would take")
       ->group(group);
   }
   app

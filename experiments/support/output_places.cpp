@@ -42,10 +42,16 @@ std::string written_twice(const std::vector<named_file>& written,
   std::map<path, std::string> known; // where each file stands, and who names it
   for (const auto& [option, file] : read)
     known.emplace(resolved(file), option);
-  for (const auto& [option, file] : written)
+  for (const auto& [option, file] : written) {
+    const auto folder = known.find(resolved(file).parent_path());
+    if (std::error_code failed;
+        folder != known.end() && std::filesystem::is_directory(folder->first, failed))
+      return option + ": " + file.string() + " is in the folder that " + folder->second
+             + " reads: name a place outside it";
     if (const auto [other, is_new] = known.emplace(resolved(file), option); !is_new)
       return other->second + " and " + option + " both name the file " + file.string()
              + ": give each a file of its own";
+  }
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <new>
+#include <system_error>
 
 namespace troupe {
 
@@ -39,6 +40,12 @@ int exit_code_of(const program_about& about, int argc, const char* const* argv,
     return o ? body(std::move(*o)) : o.error();
   } catch (const std::bad_alloc&) {
     std::cerr << about.name << ": out of memory: choose smaller sizes\n";
+  } catch (const std::system_error& wrong) {
+    const bool no_thread = wrong.code() == std::errc::resource_unavailable_try_again;
+    std::cerr << about.name << ": "
+              << (no_thread ? "cannot start a thread: the system allows no more"
+                            : wrong.what())
+              << '\n';
   } catch (const std::exception& wrong) {
     std::cerr << about.name << ": " << wrong.what() << '\n';
   }

@@ -138,6 +138,8 @@ private:
     plan.report = [&line](const progress& p) { line.show(p, false); };
     plan.keep_weights = true;
     plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
+      if (steps == plan.dims.steps)
+        return; // what is trained is saved first
       const auto found = judge->evaluate(parameters, &interruption());
       if (!found)
         return;
@@ -175,6 +177,10 @@ private:
       return;
     account.evaluated = judge.evaluate(readable(result.parameters), &interruption());
     account.evaluated_to_end = account.evaluated.has_value();
+    const auto& plan = account.request->plan;
+    if (account.evaluated && plan.evaluate_every > 0
+        && plan.dims.steps % plan.evaluate_every == 0)
+      account.evaluations.emplace_back(plan.dims.steps, *account.evaluated);
     if (!account.evaluated_to_end)
       exit_code_ = ended_by_user;
   }

@@ -122,6 +122,11 @@ std::string set_costs(const options& o, const costs& cost, run_plan& plan) {
   const auto machines = parse_machines(o.machines, cost.link, plan.ranks());
   if (!machines)
     return machines.error();
+  if (machines->ranks_each >= plan.ranks())
+    return "--machines " + o.machines + ": all " + std::to_string(plan.ranks())
+           + (plan.ranks() == 1 ? " rank stands" : " ranks stand")
+           + " on one machine, so that nothing passes between machines: put fewer on "
+             "each, or leave it out";
   plan.machines = *machines;
   plan.sizes = cost.sizes;
   plan.slowdowns = cost.slowdowns;

@@ -9,7 +9,7 @@ namespace troupe {
 
 bool has_thread_a_rank(const run_plan& plan) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::min(plan.threads, cores) >= plan.ranks();
+  return std::min(plan.threads, cores) >= plan.devices();
 }
 
 bool needs_modelled_times(const run_plan& plan) {

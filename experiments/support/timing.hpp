@@ -4,7 +4,8 @@
 
 namespace troupe {
 
-/// Whether a real run has a thread, and a core under it, for each rank.
+/// Whether a real run has a thread, and a core under it, for each rank, and for each
+/// parameter server.
 bool has_thread_a_rank(const run_plan& plan);
 
 /// Whether a run's own times mean little, and others can be modelled: a real one

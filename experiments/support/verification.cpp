@@ -12,9 +12,8 @@ namespace troupe {
 
 namespace {
 
-/// Whether a second run gives the same bits.
-proof again(const run_plan& plan, const run_result& first) {
-  const auto second = perform(plan);
+/// Whether a second run, which has finished, gave the same bits.
+proof again(const run_plan& plan, const run_result& first, const run_result& second) {
   const auto apart =
     between(*plan.work, {first.loss, first.parameters, first.gradients},
             {second.loss, second.parameters, second.gradients});
@@ -76,8 +75,13 @@ verification verify(const run_request& request) {
   const std::map<std::string, std::string> said{request.parameters.begin(),
                                                 request.parameters.end()};
   all.proofs = prove(plan, result, published::find(plan.sch.name, said));
-  if (sums_elsewhere(plan))
-    all.proofs.push_back(again(plan, result));
+  if (!sums_elsewhere(plan))
+    return all;
+  const auto second = perform(plan);
+  if (second.how == ending::finished)
+    all.proofs.push_back(again(plan, result, second));
+  else
+    all = {second.how, "run again: " + second.failure, {}};
   return all;
 }
 

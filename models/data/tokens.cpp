@@ -73,16 +73,17 @@ void give_back(const std::byte* memory, std::int64_t size,
 }
 
 template <class Token>
-token_text<Token> text_of(const input_file& file, const layout& where,
-                          std::string name) {
+token_text<Token> text_of(const std::shared_ptr<const input_file>& file,
+                          const layout& where, std::string name) {
   token_text<Token> result{.name = std::move(name), .unit = "token"};
   if (where.count == 0)
     return result;
-  result.owner = file.mapped();
+  result.owner = file->mapped();
   const auto* const memory = static_cast<const std::byte*>(result.owner.get());
   result.tokens = {reinterpret_cast<const Token*>(memory + where.begin),
                    static_cast<std::size_t>(where.count)};
-  result.release = [memory, size = file.size()](std::span<const Token> tokens) {
+  result.check = [file] { file->check_size(); }; // no page is read behind its end
+  result.release = [memory, size = file->size()](std::span<const Token> tokens) {
     give_back(memory, size, tokens);
   };
   return result;
@@ -93,9 +94,10 @@ token_text<Token> text_of(const input_file& file, const layout& where,
 tl::expected<std::shared_ptr<const data_set>, std::string>
 token_data(const fs::path& path, text_order order, std::int64_t length,
            std::int64_t words, std::uint64_t seed) {
-  const auto file = input_file::open(path, "the tokens");
-  if (!file)
-    return tl::unexpected{file.error()};
+  auto opened = input_file::open(path, "the tokens");
+  if (!opened)
+    return tl::unexpected{opened.error()};
+  const auto file = std::make_shared<const input_file>(std::move(*opened));
   const auto refuse = [&](const std::string& why) {
     return tl::unexpected{path.string() + " " + why};
   };
@@ -106,8 +108,8 @@ token_data(const fs::path& path, text_order order, std::int64_t length,
     return windows_of(std::move(text), order, length, words, seed);
   };
   const auto name = path.filename().string();
-  auto data = where->width == 2 ? open(text_of<std::uint16_t>(*file, *where, name))
-                                : open(text_of<std::uint32_t>(*file, *where, name));
+  auto data = where->width == 2 ? open(text_of<std::uint16_t>(file, *where, name))
+                                : open(text_of<std::uint32_t>(file, *where, name));
   return data ? data : refuse(data.error());
 }
 

@@ -3,6 +3,7 @@
 #include "models/random.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace troupe {
 
@@ -12,10 +13,11 @@ template <class Token>
 class windows : public data_set {
 public:
   windows(token_text<Token> text, text_order order, std::int64_t length,
-          std::uint64_t seed)
+          std::int64_t words, std::uint64_t seed)
     : text_(std::move(text)),
       order_(order),
       length_(length),
+      words_(words),
       draws_(seed, "text windows"),
       held_out_(size() - size() / 10) {
     // nop
@@ -52,12 +54,19 @@ public:
 private:
   std::int64_t size() const { return std::ssize(text_.tokens); }
 
+  /// What the file held at first was looked at; it may have been written again.
   std::int32_t token(std::int64_t at) const {
-    return static_cast<std::int32_t>(
-      text_.tokens[static_cast<std::size_t>(at % size())]);
+    const auto result = text_.tokens[static_cast<std::size_t>(at % size())];
+    if (result >= words_)
+      throw std::runtime_error(text_.name + " was changed meanwhile, and holds "
+                               + text_.unit + " " + std::to_string(result)
+                               + " at position " + std::to_string(at % size()));
+    return static_cast<std::int32_t>(result);
   }
 
   void copy(std::int64_t begin, const sample_view& to) const {
+    if (text_.check)
+      text_.check();
     for (std::int64_t t = 0; t < length_; ++t) {
       to.tokens[t] = token(begin + t);
       to.labels[t] = token(begin + t + 1);
@@ -71,6 +80,7 @@ private:
   token_text<Token> text_;
   text_order order_;
   std::int64_t length_;
+  std::int64_t words_;
   random_stream draws_;
   std::int64_t held_out_; // the first token for evaluation
 };
@@ -114,7 +124,7 @@ windows_of(token_text<Token> text, text_order order, std::int64_t length,
                           + " at position " + std::to_string(*at) + "; with --vocab "
                           + std::to_string(words) + " words are 0 to "
                           + std::to_string(words - 1)};
-  return std::make_shared<windows<Token>>(std::move(text), order, length, seed);
+  return std::make_shared<windows<Token>>(std::move(text), order, length, words, seed);
 }
 
 template tl::expected<std::shared_ptr<const data_set>, std::string>

@@ -20,6 +20,8 @@ struct token_text {
   std::shared_ptr<const void> owner; ///< Of the tokens' memory.
   std::string name;
   std::string unit; ///< What a token is called: "byte".
+  /// Called before tokens are read, if they may be gone by then. \throws what is wrong
+  std::function<void()> check = {};
   /// Called with tokens that have been read, if they need not stay in memory.
   std::function<void(std::span<const Token>)> release = {};
 };

@@ -447,6 +447,14 @@ TEST_CASE("update by update, what rounding cannot explain is refused", "[refusal
                ContainsSubstring("at update 1, stage 0: parameter ")
                  || ContainsSubstring("at update 2, stage 0: parameter "));
   }
+  SECTION("a version on the way that was never made") {
+    after = {};
+    CHECK_THAT(run.refusals(), ContainsSubstring("version 2 of the run lacks layer 0"));
+  }
+  SECTION("a version without one layer") {
+    after.gradients[2].clear();
+    CHECK_THAT(run.refusals(), ContainsSubstring("version 2 of the run lacks layer 2"));
+  }
   SECTION("a version that was never made") {
     run.result.versions.pop_back();
     CHECK_THAT(run.refusals(), ContainsSubstring("and no version"));

@@ -118,7 +118,7 @@ TEST_CASE("the first tasks of a kind may take what a very slow machine would",
           "[stall]") {
   lone_device device;
   auto rule = device.rule();
-  const auto start = device.seen.begin({.kind = 2, .operations = 1e9}); // 100 s
+  const auto start = device.seen.begin({.kind = 2, .operations = 1e10}); // 100 s
   CHECK(rule.look(start, 0) == verdict::fine);
   CHECK(rule.look(start + 99 * second, 99 * second) == verdict::slow);
   CHECK(rule.look(start + 100 * second, 100 * second) == verdict::stalled);

@@ -129,6 +129,7 @@ TEST_CASE("weights and results are there before the last evaluation, which Ctrl-
   const temporary_folder folder;
   auto o = tiny_options(folder);
   o.evaluate_samples = 1'000'000;
+  o.evaluate_every = GENERATE(0, 3); // with the last step, too
   auto shared = *set_up_training(o);
   for (auto& run : shared.runs)
     run.plan.work->data = std::make_shared<watched_data>(
@@ -198,7 +199,7 @@ TEST_CASE("Ctrl-C ends a simulation, and its results are kept", "[endings]") {
   CHECK(results["left_out"][0]["schedule"] == "gpipe");
 }
 
-TEST_CASE("a second Ctrl-C kills", "[endings]") {
+TEST_CASE("a second Ctrl-C kills, but not one that comes with the first", "[endings]") {
   const temporary_folder folder;
   auto o = tiny_options(folder);
   o.evaluate_samples = 1;
@@ -207,6 +208,9 @@ TEST_CASE("a second Ctrl-C kills", "[endings]") {
   data = std::make_shared<watched_data>(data, [] {
     std::raise(SIGINT);
     (void)interruption(); // who asks again does not begin to listen again
+    std::raise(SIGINT);
+    std::raise(SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds{1050});
     std::raise(SIGINT);
     _exit(99);
   });

@@ -6,6 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <sys/stat.h>
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
@@ -36,5 +37,8 @@ TEST_CASE("machines are ranks on each, and links between them", "[setup]") {
                             "0,1,1,1e9\n1,0,1,1e9", "0,1,1,0.5"})
     CHECK_THAT(parsed(links, wrong).error(), ContainsSubstring("from 0 to 2"));
   CHECK_THAT(parsed("ranks=4,links=/nowhere").error(),
-             ContainsSubstring("cannot read"));
+             ContainsSubstring("cannot read the links /nowhere"));
+  REQUIRE(mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
+  CHECK_THAT(parsed("ranks=4,links=" + (folder.path() / "pipe").string()).error(),
+             ContainsSubstring("it is a FIFO"));
 }

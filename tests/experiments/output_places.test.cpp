@@ -49,6 +49,9 @@ TEST_CASE("one file is one file however it is spelled", "[output_places]") {
   CHECK_THAT(written_twice({{"--json", at / "x"}}, {{"--data", at / "r/../x"}}),
              ContainsSubstring("--data and --json"));
   CHECK(written_twice({}, {{"--data", at / "x"}, {"--init", at / "x"}}).empty());
+  CHECK_THAT(written_twice({{"--save", at / "link/new"}}, {{"--data", at / "r"}}),
+             ContainsSubstring("is in the folder that --data reads"));
+  CHECK(written_twice({{"--save", at / "x"}}, {{"--data", at / "r"}}).empty());
 }
 
 TEST_CASE("a place is tried without a change to what is there", "[output_places]") {
@@ -86,7 +89,7 @@ TEST_CASE("a file or folder that may not be written is refused", "[output_places
   const temporary_folder folder;
   const auto file = folder.write("r.json", "kept");
   std::filesystem::permissions(file, std::filesystem::perms::owner_read);
-  CHECK_THAT(unwritable({"--json", file}), ContainsSubstring("Permission denied"));
+  CHECK_THAT(unwritable({"--json", file}), ContainsSubstring("protected from writing"));
   std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_read
                                                 | std::filesystem::perms::owner_exec);
   CHECK_THAT(unwritable({"--json", folder.path() / "new"}),

@@ -82,6 +82,9 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
     "verify --all --model lenet", "verify --all --steps 3", "train --save x --json ./x",
     "train --report r --save r/results.json",
     "simulate --report r --json r/results.json",
+    "train --save model.safetensors --json config.json",
+    "simulate --machines ranks=2,links=options.toml --json options.toml",
+    "simulate --stages 4 --machines ranks=4,latency=50",
     "compare --report r --save r/trace.json",
     "train --save x --config options.toml --json options.toml",
     "train --data text:options.toml --vocab 256 --save options.toml",
@@ -205,7 +208,7 @@ TEST_CASE("verify's exit code is whether all proofs hold", "[programs]") {
   CHECK(ran.exit_code == 0);
   CHECK_THAT(ran.out, ContainsSubstring("plain loop: equal to the bit"));
   CHECK_THAT(ran.out, ContainsSubstring("replay: equal to the bit"));
-  CHECK_THAT(ran.out, ContainsSubstring("7 runs, 0 with a proof that fails"));
+  CHECK_THAT(ran.out, ContainsSubstring("7 runs, 0 that fail"));
 }
 
 TEST_CASE("a loss that is not finite ends the run and says where", "[programs]") {

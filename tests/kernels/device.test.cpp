@@ -2,6 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 
@@ -56,4 +57,21 @@ TEST_CASE("the wall clock stands still while paused", "[device]") {
   clock.resume();
   CHECK(clock.now() >= before);
   CHECK(clock.now() - before < 2'000'000);
+}
+
+TEST_CASE("a clock that is paused stands still, and goes on from there", "[device]") {
+  using namespace std::chrono_literals;
+  wall_clock clock;
+  std::this_thread::sleep_for(1ms);
+  clock.pause();
+  const auto then = clock.now();
+  CHECK(then >= 1'000'000);
+  std::this_thread::sleep_for(2ms);
+  CHECK(clock.now() == then);
+  clock.resume();
+  CHECK(clock.now() >= then);
+  clock.pause();
+  CHECK(clock.now() < then + 1'000'000'000);
+  clock.restart();
+  CHECK(clock.now() < 1'000'000'000);
 }

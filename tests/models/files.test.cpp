@@ -2,6 +2,7 @@
 
 #include "models/input_file.hpp"
 #include "models/whole_file.hpp"
+#include "tests/file_size_limit.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/unprivileged.hpp"
 
@@ -9,7 +10,6 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -46,24 +46,6 @@ struct stat status_of(const fs::path& path) {
   return result;
 }
 
-/// While it lives no file can grow beyond so many bytes; to try is a signal.
-class file_size_limit {
-public:
-  explicit file_size_limit(rlim_t bytes) {
-    getrlimit(RLIMIT_FSIZE, &was_);
-    const rlimit limit{bytes, was_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-
-  ~file_size_limit() { setrlimit(RLIMIT_FSIZE, &was_); }
-
-  file_size_limit(const file_size_limit&) = delete;
-  file_size_limit& operator=(const file_size_limit&) = delete;
-
-private:
-  rlimit was_{};
-};
-
 } // namespace
 
 TEST_CASE("pieces are written one behind another, in the place of an older file",
@@ -95,7 +77,7 @@ TEST_CASE("what cannot be written is refused before and while writing, without a
     {folder.path() / "", "it is a folder"},
     {folder.path() / "protected" / "w", "there is no folder"},
     {folder.path() / "closed" / "w", "Permission denied"},
-    {folder.path() / "protected", "Permission denied"},
+    {folder.path() / "protected", "protected from writing"},
     {folder.path() / "fifo", "not a file that can be replaced"},
     {"/dev/null", "not a file that can be replaced"},
     {folder.path() / "loop", "its links lead to themselves"}};

@@ -4,6 +4,7 @@
 
 #include "models/safetensors.hpp"
 #include "models/weights.hpp"
+#include "tests/file_size_limit.hpp"
 #include "tests/temporary_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -11,6 +12,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
+#include <csignal>
 #include <cstring>
 #include <map>
 
@@ -210,6 +212,25 @@ TEST_CASE("weights in Hugging Face's place come with a config that keeps the hea
   CHECK(config["activation_function"] == "gelu_new");
   CHECK(config["layer_norm_epsilon"] == 1e-5);
   CHECK(config["bos_token_id"].is_null()); // the default would be 50256
+}
+
+TEST_CASE("weights that cannot be written leave the config of the older ones",
+          "[hugging_face]") {
+  temporary_folder folder;
+  const auto whole = *make_network<float>(sizes);
+  std::vector<std::vector<float>> buckets;
+  for (const auto& l : whole.layers)
+    buckets.emplace_back(static_cast<std::size_t>(l->bucket()));
+  folder.write("config.json", R"({"model_type": "gpt2", "n_layer": 12})");
+  const auto was = std::signal(SIGXFSZ, SIG_IGN);
+  {
+    const file_size_limit limit{1000};
+    CHECK_THAT(
+      save_weights(folder.path() / "model.safetensors", whole, readable(buckets)),
+      ContainsSubstring("too large"));
+  }
+  std::signal(SIGXFSZ, was);
+  CHECK(config_in(folder.path())["n_layer"] == 12);
 }
 
 TEST_CASE("a config that is there stays what it is but for what the weights say",

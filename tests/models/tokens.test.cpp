@@ -6,9 +6,12 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <sys/stat.h>
 
+#include <filesystem>
+#include <fstream>
 #include <set>
 #include <vector>
 
@@ -125,6 +128,24 @@ TEST_CASE("a token beyond the vocabulary is refused with its position", "[tokens
   CHECK_THAT(refusal((with_header ? head : "") + raw(tokens)),
              ContainsSubstring("holds token 50257 at position " + std::to_string(at)
                                + "; with --vocab 50257 words are 0 to 50256"));
+}
+
+TEST_CASE("a token file that is written again while it is read is refused",
+          "[tokens]") {
+  temporary_folder folder;
+  const auto path = folder.write("t.bin", raw(some_tokens(100)));
+  const auto data = *opened(path, text_order::sequential, 50257);
+  auto later = some_tokens(100);
+  later[25] = 50257;
+  {
+    std::ofstream file{path, std::ios::binary | std::ios::in | std::ios::out};
+    file << raw(later);
+  }
+  CHECK(of(*data, 1).tokens[0] == static_cast<std::int32_t>(later[8]));
+  CHECK_THROWS_WITH(
+    of(*data, 3), "t.bin was changed meanwhile, and holds token 50257 at position 25");
+  std::filesystem::resize_file(path, 0);
+  CHECK_THROWS_WITH(of(*data, 1), ContainsSubstring("it became shorter"));
 }
 
 TEST_CASE("token files that are damaged are refused with one sentence", "[tokens]") {

@@ -223,8 +223,9 @@ private:
       return say("--threads", from_to(1, 3));
     }
     say("--clock", "virtual");
-    if (one_in(4))
-      say("--machines", "ranks=" + std::to_string(from_to(1, 3))
+    const int ranks = stages_ * data_ * tensor_;
+    if (ranks > 1 && one_in(4))
+      say("--machines", "ranks=" + std::to_string(from_to(1, std::min(ranks - 1, 3)))
                           + ",latency=" + name_of({"0", "0.4", "5"})
                           + (one_in(2) ? ",bandwidth=" + name_of({"1e4", "1e6"}) : ""));
     if (one_in(4))

@@ -95,5 +95,5 @@ TEST_CASE("runs at random are proved right, or refused in a sentence", "[random]
     CHECK((is_refused ? is_one_sentence(said) : exit_code == 0));
   }
   INFO(refused << " of " << number << " were refused");
-  CHECK(refused < number / 10);
+  CHECK(refused <= number / 10);
 }

@@ -3,6 +3,7 @@
 
 #include "schedules/bounds.hpp"
 #include "schedules/catalog.hpp"
+#include "schedules/prediction.hpp"
 #include "schedules/program.hpp"
 #include "schedules/timeline.hpp"
 
@@ -21,12 +22,12 @@ struct outcome {
 };
 
 outcome simulated(const schedule& sch, const shape& dims, int f, int b) {
-  timeline ran(static_cast<std::size_t>(dims.stages));
-  for (std::size_t rank = 0; rank < ran.size(); ++rank)
-    for (const auto& a : generate(sch, dims, static_cast<int>(rank)))
-      ran[rank].push_back(
-        {a, 0, a.what == op::update ? 0 : (a.what == op::forward ? f : b)});
-  ran = lay_out(sch, dims, ran);
+  const auto ran = predict(
+    sch, dims,
+    [&](const action& a) {
+      return a.what == op::update ? 0 : a.what == op::forward ? f : b;
+    },
+    [](const action&) { return 0; });
   outcome result;
   for (const auto& row : ran)
     result.makespan = std::max(result.makespan, row.back().end);
@@ -150,14 +151,15 @@ TEST_CASE("pipedream that accumulates keeps 1 + ceil((S-1-s)/K) versions",
 }
 
 TEST_CASE("a picture shows what ran when", "[timeline]") {
-  timeline ran(2);
-  for (int rank = 0; rank < 2; ++rank)
-    for (const auto& a : generate(gpipe(), {2, 2}, rank))
-      if (a.what != op::update)
-        ran[static_cast<std::size_t>(rank)].push_back(
-          {a, 0, a.what == op::forward ? 5 : 10});
-  const auto laid_out = lay_out(gpipe(), {2, 2}, ran);
-  CHECK(draw(laid_out, 80)
+  timeline ran{{{{op::forward, 0, 0, 0}, 0, 5},
+                {{op::forward, 0, 0, 1}, 5, 10},
+                {{op::backward, 0, 0, 0}, 25, 35},
+                {{op::backward, 0, 0, 1}, 35, 45}},
+               {{{op::forward, 0, 1, 0}, 5, 10},
+                {{op::forward, 0, 1, 1}, 10, 15},
+                {{op::backward, 0, 1, 0}, 15, 25},
+                {{op::backward, 0, 1, 1}, 25, 35}}};
+  CHECK(draw(ran, 80)
         == "rank 0  F0 F1 .  .  .  B0 =  B1 =\n"
            "rank 1  .  F0 F1 B0 =  B1 =  .  .\n");
 }

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <sys/resource.h>
+
+namespace troupe {
+
+/// While it lives no file can grow beyond so many bytes; to try is a signal.
+class file_size_limit {
+public:
+  explicit file_size_limit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &was_);
+    const rlimit limit{bytes, was_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+
+  ~file_size_limit() { setrlimit(RLIMIT_FSIZE, &was_); }
+
+  file_size_limit(const file_size_limit&) = delete;
+  file_size_limit& operator=(const file_size_limit&) = delete;
+
+private:
+  rlimit was_{};
+};
+
+} // namespace troupe
