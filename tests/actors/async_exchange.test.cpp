@@ -9,6 +9,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
@@ -95,7 +96,7 @@ int furthest_ahead(const run_plan& plan, const run_result& result) {
 
 TEST_CASE("updates of one data replica each are proved right under every schedule",
           "[async]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const std::string exchange =
     GENERATE("server:async", "server:staleness=0", "server:staleness=2", "hogwild");
   for (const auto& entry : catalog())
@@ -110,7 +111,7 @@ TEST_CASE("updates of one data replica each are proved right under every schedul
 }
 
 TEST_CASE("updates of one data replica each clip by its own norm", "[async]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const std::string exchange = GENERATE("server:async", "hogwild");
   const auto scope = GENERATE(clip_scope::network, clip_scope::stage);
   for (const auto* name : {"1f1b", "chimera", "2bw"}) {
@@ -221,7 +222,7 @@ TEST_CASE("hogwild in real time learns from all data replicas", "[async][hogwild
 }
 
 TEST_CASE("a failure ends a run whose replicas wait for one another", "[async]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const std::string exchange =
     GENERATE("server:staleness=0", "server:staleness=1", "server:async", "ring");
   auto plan = learning("1f1b", {2, 4, 40}, clock, 3, exchange);
@@ -242,7 +243,7 @@ TEST_CASE("a failure ends a run whose replicas wait for one another", "[async]")
 }
 
 TEST_CASE("a tensor shard that fails ends the run with its name", "[async]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   auto plan = learning("1f1b", {2, 4, 40}, clock, 2, "ring");
   plan.tensor = 2;
   plan.work->shards = *make_shards<float>(tiny::gpt(), 2);
@@ -258,7 +259,7 @@ TEST_CASE("evaluations change no bits where updates are of one data replica each
           "[async]") {
   const auto* const exchange =
     GENERATE("server:async", "server:staleness=1", "hogwild");
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   auto plan = learning("1f1b", {2, 4, 4}, clock, 2, exchange);
   const auto without = perform(plan);
   std::vector<int> evaluated;
@@ -276,7 +277,7 @@ TEST_CASE("evaluations change no bits where updates are of one data replica each
 TEST_CASE("an interrupted run keeps what servers and hogwild hold", "[async]") {
   const auto* const exchange =
     GENERATE("server:async", "server:staleness=0", "hogwild");
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   auto plan = learning("1f1b", {2, 4, 100'000}, clock, 2, exchange);
   plan.keep_record = false;
   std::atomic<bool> interrupted = false;

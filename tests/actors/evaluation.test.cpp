@@ -36,7 +36,7 @@ seen_parameters observe(run_plan plan, int every, run_result& result) {
 } // namespace
 
 TEST_CASE("an evaluation sees what the run would have ended with", "[evaluation]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto& entry = GENERATE(from_range(catalog()));
   const auto sch = *find_schedule(entry.name);
   run_result whole;

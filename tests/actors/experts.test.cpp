@@ -8,6 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
@@ -58,7 +59,7 @@ run_result check_proofs(run_plan plan) {
 } // namespace
 
 TEST_CASE("experts train what one device would", "[experts]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto* const name =
     GENERATE("naive", "gpipe", "1f1b", "chimera", "2bw", "pipedream", "ampnet");
   const expert_options experts{.count = 4, .capacity = 1, .noise = 0.5};
@@ -69,7 +70,7 @@ TEST_CASE("experts train what one device would", "[experts]") {
 
 TEST_CASE("experts of several layers of a stage train what one device would",
           "[experts]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   check_proofs(with_experts(*find_schedule("gpipe"), {1, 4, 3}, clock, {.count = 6}));
   // Three of each expert, whose gradients are summed; most experts get no rows.
   check_proofs(with_experts(*find_schedule("gpipe"), {1, 2, 3}, clock, {.count = 24}, 6,
@@ -77,7 +78,7 @@ TEST_CASE("experts of several layers of a stage train what one device would",
 }
 
 TEST_CASE("experts on several ranks train what one device would", "[experts]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto* const name = GENERATE("1f1b", "chimera", "pipedream");
 #ifdef TROUPE_SANITIZED
   const auto [data, expert] = std::pair{4, 2};
@@ -97,7 +98,7 @@ TEST_CASE("experts on several ranks train what one device would", "[experts]") {
 
 TEST_CASE("experts at home are summed in buckets of their own, by any exchange",
           "[experts]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const std::string exchange = GENERATE("ring", "zero1", "server");
 #ifdef TROUPE_SANITIZED
   const int data = 3;
@@ -150,7 +151,7 @@ TEST_CASE("with room enough no choice is dropped", "[experts]") {
 }
 
 TEST_CASE("two runs of experts give the same bits", "[experts]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto plan =
     with_experts(*find_schedule("1f1b"), {2, 4, 3}, clock, {.count = 4}, 2, 2);
   const auto a = perform(plan), b = perform(plan);

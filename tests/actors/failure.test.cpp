@@ -17,7 +17,7 @@ using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("an actor that fails ends the run with its name and reason", "[failure]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto& entry = GENERATE(from_range(catalog()));
   auto plan = tiny::training_of(*find_schedule(entry.name), {4, 4, 3}, clock);
   plan.work->data = std::make_shared<tiny::brittle_data>(
@@ -29,7 +29,7 @@ TEST_CASE("an actor that fails ends the run with its name and reason", "[failure
 
 TEST_CASE("a data replica that fails ends a run whose experts wait for it",
           "[failure]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const model_options model{"moe", 4, 8, 2, 4, 11, {.count = 4}};
   auto plan = tiny::training_of(*find_schedule("1f1b"), {2, 4, 3}, clock, model, 16);
   plan.data = plan.expert = 2;
@@ -44,7 +44,7 @@ TEST_CASE("a data replica that fails ends a run whose experts wait for it",
 }
 
 TEST_CASE("a loss that is not finite ends the run and says where", "[failure]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto& entry = GENERATE(from_range(catalog()));
   auto plan = tiny::training_of(*find_schedule(entry.name), {4, 4, 30}, clock);
   plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30};
@@ -57,7 +57,7 @@ TEST_CASE("a loss that is not finite ends the run and says where", "[failure]") 
 }
 
 TEST_CASE("a run that is interrupted keeps what it has", "[interruption]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto& entry = GENERATE(from_range(catalog()));
   auto plan =
     tiny::training_of(*find_schedule(entry.name), {4, 4, 100'000}, clock, tiny::gpt(4));

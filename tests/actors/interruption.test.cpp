@@ -204,7 +204,7 @@ TEST_CASE("in real time too all stages end after one update", "[interruption]") 
 
 TEST_CASE("a rank that waits for an evaluation does not keep a run from ending",
           "[interruption]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   auto plan = tiny::training_of(two_bw(), {4, 4, 1000}, clock, tiny::gpt(4));
   std::atomic<bool> interrupted = false;
   plan.interrupted = &interrupted;

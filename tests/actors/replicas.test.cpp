@@ -70,7 +70,7 @@ double makespan_ms(double exchange_ms, int buckets, int data = 2,
 
 TEST_CASE("data replicas are proved right under every schedule and exchange",
           "[replicas]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto exchange =
     GENERATE("naive", "tree", "ring", "halving", "server", "zero1", "zero2", "zero3");
   for (const auto& entry : catalog())
@@ -85,13 +85,13 @@ TEST_CASE("data replicas are proved right under every schedule and exchange",
 }
 
 TEST_CASE("updates of several microbatches a replica are proved right", "[replicas]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   for (const auto& sch : {pipedream(2), pipedream(3), pipedream(3, true)})
     check_proofs(replicated(tiny::training_of(sch, {3, 4, 3}, clock), 2));
 }
 
 TEST_CASE("data replicas clip by one global norm, or one a stage", "[replicas]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto* const name = GENERATE("gpipe", "1f1b", "chimera", "2bw");
   const auto* const exchange = GENERATE("ring", "zero1", "zero2", "zero3");
   const auto scope = GENERATE(clip_scope::network, clip_scope::stage);
@@ -148,7 +148,7 @@ TEST_CASE("what ZeRO 2 and 3 send layer by layer hides behind passes", "[replica
 }
 
 TEST_CASE("evaluations change no bits of data replicas", "[replicas]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   auto plan =
     replicated(tiny::training_of(*find_schedule("1f1b"), {2, 4, 4}, clock), 2);
   const auto without = perform(plan);
@@ -163,7 +163,7 @@ TEST_CASE("evaluations change no bits of data replicas", "[replicas]") {
 }
 
 TEST_CASE("a data replica that fails ends the run with its reason", "[replicas]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   auto plan =
     replicated(tiny::training_of(*find_schedule("1f1b"), {2, 4, 4}, clock), 3);
   plan.work->data = std::make_shared<tiny::brittle_data>(

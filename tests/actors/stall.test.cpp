@@ -11,6 +11,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
@@ -135,7 +136,7 @@ TEST_CASE("who reads may take ten timeouts", "[stall]") {
 }
 
 TEST_CASE("a run that stalls says who waits for whom", "[stall]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   REQUIRE(check(deadlocked(), {2, 2}).has_value());
   auto plan = tiny::training_of(deadlocked(), {2, 2, 2}, clock);
   plan.stall_timeout = std::chrono::seconds{1}; // longer than a busy machine naps

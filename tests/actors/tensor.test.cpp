@@ -5,6 +5,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <cmath>
@@ -72,7 +73,7 @@ double makespan_ms(int tensor, double sum_bytes, bool sequence_parallel = false)
 } // namespace
 
 TEST_CASE("tensor shards train what one device would", "[tensor]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto* const name =
     GENERATE("naive", "gpipe", "1f1b", "chimera", "2bw", "pipedream");
   const int tensor = GENERATE(2, 4);
@@ -80,7 +81,7 @@ TEST_CASE("tensor shards train what one device would", "[tensor]") {
 }
 
 TEST_CASE("tensor shards work together with stages, replicas and ZeRO", "[tensor]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto* const exchange = GENERATE("halving", "zero1", "zero2", "zero3");
   const auto* const name = GENERATE("1f1b", "chimera", "pipedream");
   auto plan = sharded(*find_schedule(name), {2, 4, 3}, 2, clock, 2, exchange);
@@ -119,7 +120,7 @@ TEST_CASE("tensor shards clip by one norm, which counts what all have once",
 }
 
 TEST_CASE("two runs of tensor shards give the same bits", "[tensor]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   auto plan = sharded(*find_schedule("1f1b"), {2, 4, 3}, 4, clock);
   if (GENERATE(false, true))
     plan = by_sequence(plan);
@@ -131,7 +132,7 @@ TEST_CASE("two runs of tensor shards give the same bits", "[tensor]") {
 
 TEST_CASE("evaluations see the network that shards and replicas make together",
           "[tensor]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto* const exchange = GENERATE("ring", "zero2", "zero3");
   auto plan = sharded(*find_schedule("1f1b"), {2, 4, 3}, 2, clock, 2, exchange);
   run_result result;
@@ -142,7 +143,7 @@ TEST_CASE("evaluations see the network that shards and replicas make together",
 }
 
 TEST_CASE("by sequence shards train what one device would", "[tensor]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto* const name =
     GENERATE("naive", "gpipe", "1f1b", "chimera", "2bw", "pipedream");
   const int tensor = GENERATE(2, 4);
@@ -151,7 +152,7 @@ TEST_CASE("by sequence shards train what one device would", "[tensor]") {
 
 TEST_CASE("by sequence shards work with stages, replicas, ZeRO and clipping",
           "[tensor]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto* const exchange = GENERATE("ring", "zero1", "zero2", "zero3");
   const auto* const name = GENERATE("1f1b", "chimera", "pipedream");
   auto plan =

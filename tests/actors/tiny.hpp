@@ -19,6 +19,15 @@ inline model_options gpt(std::int64_t layers = 8) {
   return {"gpt", layers, 8, 2, 4, 11};
 }
 
+/// Both clocks; under the thread sanitizer the one that has threads.
+inline std::vector<clock_kind> clocks() {
+#ifdef __SANITIZE_THREAD__
+  return {clock_kind::real};
+#else
+  return {clock_kind::virtual_time, clock_kind::real};
+#endif
+}
+
 /// Costs of milliseconds, so that a timeline is easy to read.
 inline cost_table costs(double f, double b, double u = 0) {
   cost_table result;

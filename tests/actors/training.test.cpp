@@ -41,7 +41,7 @@ void check_proofs(const run_plan& plan) {
 } // namespace
 
 TEST_CASE("every schedule is proved right at every size, in both clocks", "[proof]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto& entry = GENERATE(from_range(catalog()));
   for (const int stages : all_stages)
     for (const int microbatches : all_microbatches) {
@@ -54,7 +54,7 @@ TEST_CASE("every schedule is proved right at every size, in both clocks", "[proo
 
 TEST_CASE("microbatches of uneven size, uneven cuts and several threads change nothing",
           "[proof]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto& entry = GENERATE(from_range(catalog()));
   for (const int threads : {1, 2, 5}) {
     auto plan = tiny::training_of(*find_schedule(entry.name), {4, 4, 3}, clock,
@@ -65,7 +65,7 @@ TEST_CASE("microbatches of uneven size, uneven cuts and several threads change n
 }
 
 TEST_CASE("schedules with parameters are proved right", "[proof]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   for (const auto& sch : {pipedream(2), pipedream(3), pipedream(1, true),
                           pipedream(3, true), ampnet(1, 1), ampnet(8, 1), ampnet(8, 3)})
     check_proofs(tiny::training_of(sch, {4, 4, 3}, clock));
@@ -79,7 +79,7 @@ TEST_CASE("image models are proved right", "[proof]") {
 }
 
 TEST_CASE("clipping uses the one global norm, or each stage's own", "[proof]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   for (const auto& sch : {naive(), gpipe(), one_f_one_b(), chimera(), two_bw()}) {
     auto plan = tiny::training_of(sch, {4, 4, 3}, clock);
     plan.work->optimizer.clip = 0.1;
@@ -95,7 +95,7 @@ TEST_CASE("clipping uses the one global norm, or each stage's own", "[proof]") {
 
 TEST_CASE("a schedule that splits its backwards gives the bits of one that does not",
           "[proof]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   // All forwards; then input gradients one ahead of weight gradients.
   const schedule split{.name = "split", .order = [](int rank, const shape& dims) {
                          std::vector<action> result;
@@ -147,7 +147,7 @@ TEST_CASE("in virtual time ampnet trains reproducibly on any number of ranks",
 }
 
 TEST_CASE("peaks and versions of a training are the schedule's", "[training]") {
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto result = checked(tiny::training_of(pipedream(), {4, 8, 3}, clock));
   CHECK(result.sums.peak_activations == std::vector{4, 3, 2, 1});
   CHECK(result.sums.weight_versions == std::vector{4, 3, 2, 1});

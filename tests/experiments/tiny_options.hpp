@@ -4,7 +4,9 @@
 
 #include <string>
 
-namespace troupe::tiny {
+namespace tiny {
+
+using namespace troupe;
 
 /// A GPT that trains within a millisecond.
 inline options training(const std::string& schedules) {
@@ -18,4 +20,4 @@ inline options training(const std::string& schedules) {
   return o;
 }
 
-} // namespace troupe::tiny
+} // namespace tiny
