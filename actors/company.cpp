@@ -104,7 +104,7 @@ private:
   bool real() const { return plan_->clock == clock_kind::real; }
   bool has_servers() const { return plan_->updates_are_by(update_by::servers); }
   int stages() const { return plan_->dims.stages; }
-  int directions() const { return replicas_of(plan_->sch.where); }
+  int directions() const { return plan_->directions(); }
   int pipelines() const { return plan_->replicas() * plan_->tensor; }
   props shared() {
     return {plan_, &meter_, real() ? nullptr : &virtual_clock_,

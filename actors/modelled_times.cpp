@@ -64,7 +64,7 @@ bool modelled_times::can_model(const run_plan& plan) {
 }
 
 int modelled_times::directions() const {
-  return replicas_of(plan_.sch.where);
+  return plan_.directions();
 }
 
 /// A stage's number among all. Those of a group have that of its first.

@@ -33,7 +33,7 @@ optimizer_core::optimizer_core(const run_plan& plan, position where,
     tells_all_(where.tensor == 0 && where.data % plan.expert == 0),
     state_(std::move(memory.state)),
     shared_(std::move(memory.parameters)),
-    parts_(static_cast<std::size_t>(replicas_of(plan.sch.where))) {
+    parts_(static_cast<std::size_t>(plan.directions())) {
   if (plan.sums_at_update())
     sum_.emplace(plan, where, exchange_step::sum, std::move(memory.sums));
   if (plan.gathers_at_update())

@@ -19,7 +19,7 @@ scheduler_core::scheduler_core(std::shared_ptr<const run_plan> plan, int rank,
   const auto& front = hosted_.front();
   if (plan_->evaluate_every == 0 || front.data > 0)
     return;
-  const int share = plan_->dims.microbatches / replicas_of(plan_->sch.where);
+  const int share = plan_->dims.microbatches / plan_->directions();
   backwards_to_evaluation_ = std::int64_t{plan_->evaluate_every} * share;
   copies_ = pools_of(*plan_, {0, 0, plan_->pipe_rank(rank), front.tensor}).snapshots;
 }

@@ -277,7 +277,7 @@ std::optional<action> stage_core::resumed() {
 
 /// Whether the gradients of the update to come are complete with this.
 bool stage_core::completes_sum() const {
-  const int replicas = replicas_of(plan_->sch.where);
+  const int replicas = plan_->directions();
   const int size = update_size(plan_->sch, plan_->dims) / replicas;
   const int left = microbatches_of_replica(plan_->sch, plan_->dims) - backwards_ended_;
   return sums_begun_ == size || left == 1;
@@ -361,7 +361,7 @@ stage_core::outcome stage_core::end(const action& a) {
 /// that follows.
 void stage_core::note_backward() {
   ++backwards_ended_;
-  const int share = plan_->dims.microbatches / replicas_of(plan_->sch.where);
+  const int share = plan_->dims.microbatches / plan_->directions();
   if (plan_->evaluate_every > 0 && plan_->shows(where_)
       && backwards_ended_ % (std::int64_t{plan_->evaluate_every} * share) == 0)
     snapshot_due_ = backwards_ended_ / share;

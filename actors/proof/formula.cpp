@@ -9,7 +9,7 @@ namespace troupe {
 
 plain_plan plain_of(const run_plan& plan) {
   const auto& work = *plan.work;
-  const int directions = replicas_of(plan.sch.where);
+  const int directions = plan.directions();
   plain_plan result{
     .whole = work.whole,
     .first_layers = work.first_layers,

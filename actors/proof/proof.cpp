@@ -46,7 +46,7 @@ proof replayed(const run_plan& plan, const run_result& result) {
 
 /// What all who hold the same parameters end with.
 std::optional<proof> of_copies(const run_plan& plan, const run_result& result) {
-  const bool has_copies = replicas_of(plan.sch.where) * plan.tensor > 1;
+  const bool has_copies = plan.directions() * plan.tensor > 1;
   if (!has_copies && (plan.data == 1 || !plan.replicas_agree()))
     return {};
   const auto& odd = result.odd_stage;

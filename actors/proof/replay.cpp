@@ -61,7 +61,7 @@ public:
 private:
   static std::vector<replayed_stage> stages_of(const run_plan& plan,
                                                const record& ran) {
-    const int directions = replicas_of(plan.sch.where);
+    const int directions = plan.directions();
     std::vector<replayed_stage> result;
     for (int replica = 0; replica < plan.replicas(); ++replica)
       for (int s = 0; s < plan.dims.stages; ++s)

@@ -32,7 +32,7 @@ public:
 
 private:
   replayed_stage& at(int pipeline, int stage) const;
-  int directions() const { return replicas_of(plan_.sch.where); }
+  int directions() const { return plan_.directions(); }
   bool are_common() const { return exchanges_.empty(); }
 
   std::vector<replayed_stage*> meeting(const replayed_stage& stage) const;

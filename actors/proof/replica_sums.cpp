@@ -8,7 +8,7 @@ namespace troupe {
 
 void sum_replicas(const run_plan& plan, const std::vector<float*>& arrays,
                   std::int64_t n) {
-  const auto directions = static_cast<std::size_t>(replicas_of(plan.sch.where));
+  const auto directions = static_cast<std::size_t>(plan.directions());
   std::vector<float*> of_data;
   for (std::size_t r = 0; r < arrays.size(); r += directions) {
     for (auto d = r + 1; d < r + directions; ++d)

@@ -160,6 +160,14 @@ json config_in(const std::filesystem::path& folder) {
   return json::parse(file);
 }
 
+/// Parameters of a network, all of them 0.
+std::vector<std::vector<float>> zeros_of(const network<float>& whole) {
+  std::vector<std::vector<float>> buckets;
+  for (const auto& l : whole.layers)
+    buckets.emplace_back(static_cast<std::size_t>(l->bucket()));
+  return buckets;
+}
+
 } // namespace
 
 TEST_CASE("a Hugging Face GPT-2 loads as it is", "[hugging_face]") {
@@ -188,9 +196,7 @@ TEST_CASE("weights in Hugging Face's place come with a config that keeps the hea
           "[hugging_face]") {
   temporary_folder folder;
   const auto whole = *make_network<float>(sizes);
-  std::vector<std::vector<float>> buckets;
-  for (const auto& l : whole.layers)
-    buckets.emplace_back(static_cast<std::size_t>(l->bucket()));
+  const auto buckets = zeros_of(whole);
   const auto save = [&](const char* name, const network<float>& of) {
     CHECK(save_weights(folder.path() / name, of, readable(buckets)).empty());
   };
@@ -218,9 +224,7 @@ TEST_CASE("weights that cannot be written leave the config of the older ones",
           "[hugging_face]") {
   temporary_folder folder;
   const auto whole = *make_network<float>(sizes);
-  std::vector<std::vector<float>> buckets;
-  for (const auto& l : whole.layers)
-    buckets.emplace_back(static_cast<std::size_t>(l->bucket()));
+  const auto buckets = zeros_of(whole);
   folder.write("config.json", R"({"model_type": "gpt2", "n_layer": 12})");
   const auto was = std::signal(SIGXFSZ, SIG_IGN);
   {
