@@ -84,6 +84,7 @@ public:
       interconnect_(virtual_clock_, plan_->machines, plan_->ranks()),
       log_(std::make_shared<run_log>(*plan_)),
       board_(std::make_shared<notice_board>()) {
+    meter_.listen(plan_->listener);
     equip_ranks();
     equip_stages();
     equip_experts();

@@ -4,6 +4,8 @@
 // what ThreadSanitizer cannot see of CAF. Everything that crosses between actors goes
 // through tell, post and hear.
 
+#include "actors/envelope_text.hpp"
+
 #include <caf/actor_cast.hpp>
 #include <caf/mailbox_element.hpp>
 #include <caf/send.hpp>
@@ -11,6 +13,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <utility>
 
 #if defined(__SANITIZE_THREAD__)
@@ -59,11 +63,18 @@ public:
   std::int64_t total() const { return sent_; }
   std::int64_t most_at_once() const { return most_; }
 
+  /// Told of each envelope when its receiver opens it, on that actor's thread; for
+  /// virtual time, where there is one.
+  using listener = std::function<void(const char* receiver, const std::string& what)>;
+  void listen(listener told) { told_ = std::move(told); }
+  const listener& told() const { return told_; }
+
 private:
   std::atomic<std::int64_t> sent_ = 0;
   std::atomic<std::int64_t> under_way_ = 0;
   std::atomic<std::int64_t> most_ = 0;
   std::array<std::atomic<std::int64_t>, traffic_kinds> bytes_{};
+  listener told_;
 };
 
 namespace detail {
@@ -145,6 +156,8 @@ struct heard {
     auto* const me = self;
     happens_after(me);
     meter->heard();
+    if (meter->told())
+      meter->told()(me->name(), envelope_text(what));
     const auto handle = handler;
     handle(what);
     happens_before(me);

@@ -120,6 +120,9 @@ struct run_plan {
   /// Called now and then, on the thread that waits for the run.
   std::function<void(const progress&)> report;
 
+  /// Told of every envelope in virtual time: who opens it, and what it is. May be empty.
+  std::function<void(const char* receiver, const std::string& what)> listener = {};
+
   /// Set from outside to end the run early: where stages update together, all do after
   /// the first update that none of them has passed; else when all microbatches that
   /// have come in have been through. May be null.

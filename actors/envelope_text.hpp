@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// The name of a message's type, without its namespaces: "arrived".
+template <class Message>
+constexpr std::string_view name_of_message() {
+  std::string_view all =
+    __PRETTY_FUNCTION__; // "... [with Message = troupe::mail::x; ..."
+  all.remove_prefix(all.find("Message = ") + std::string_view{"Message = "}.size());
+  all = all.substr(0, all.find_first_of(";]"));
+  const auto scope = all.rfind(':');
+  return scope == all.npos ? all : all.substr(scope + 1);
+}
+
+/// An envelope in words, for golden traces: what it is, and of which action,
+/// microbatch, bucket or member it tells, if of any.
+template <class Message>
+std::string envelope_text(const Message& m) {
+  std::string result{name_of_message<Message>()};
+  const auto add = [&result](const std::string& word) { result += " " + word; };
+  const auto add_number = [&](const char* name, auto value) {
+    add(name + std::to_string(value));
+  };
+  if constexpr (requires { m.header.microbatch; })
+    add_number("microbatch ", m.header.microbatch);
+  if constexpr (requires { m.what.what.microbatch; })
+    add(to_string(m.what.what, true) + (m.what.part ? " in part" : ""));
+  else if constexpr (requires { m.what.microbatch; })
+    add(to_string(m.what, true));
+  else if constexpr (requires { m.what.instance; })
+    add(envelope_text(m.what));
+  if constexpr (requires { m.instance; })
+    add(std::to_string(m.instance) + " round " + std::to_string(m.round) + " from "
+        + std::to_string(m.from) + " to " + std::to_string(m.to));
+  if constexpr (requires { m.bucket; })
+    add_number("bucket ", m.bucket);
+  if constexpr (requires {
+                  m.rows;
+                  m.source;
+                })
+    add_number("from source ", m.source);
+  if constexpr (requires { m.server; })
+    add_number("from server ", m.server);
+  if constexpr (
+    requires { m.expert; } && !requires { m.what; })
+    add_number("expert ", m.expert);
+  return result;
+}
+
+} // namespace troupe
