@@ -1,9 +1,9 @@
 // bench: measures this machine, every kernel, training, and what it costs to be actors
 
-#include "experiments/support/benchmarks.hpp"
-#include "experiments/support/files.hpp"
-#include "experiments/support/interruption.hpp"
-#include "experiments/support/program.hpp"
+#include "experiments/benchmarks/benchmarks.hpp"
+#include "experiments/report/files.hpp"
+#include "experiments/session/interruption.hpp"
+#include "experiments/session/program.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,10 +1,10 @@
 // collectives: measures collectives in virtual time, beside the formulas of textbooks
 
-#include "experiments/support/collectives.hpp"
+#include "experiments/session/collectives.hpp"
 
-#include "experiments/support/files.hpp"
-#include "experiments/support/interruption.hpp"
-#include "experiments/support/program.hpp"
+#include "experiments/report/files.hpp"
+#include "experiments/session/interruption.hpp"
+#include "experiments/session/program.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 // compare: trains the same model under several schedules and shows them side by side
 
-#include "experiments/support/session.hpp"
+#include "experiments/session/session.hpp"
 
 using namespace troupe;
 

@@ -1,8 +1,8 @@
 // memory: what each rank holds for, and sends, under each level of ZeRO
 
-#include "experiments/support/files.hpp"
-#include "experiments/support/session.hpp"
-#include "experiments/support/sharing.hpp"
+#include "experiments/report/files.hpp"
+#include "experiments/report/zero_table.hpp"
+#include "experiments/session/session.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 // simulate: runs schedules in virtual time without arithmetic: any size, any costs
 
-#include "experiments/support/session.hpp"
+#include "experiments/session/session.hpp"
 
 using namespace troupe;
 

@@ -1,6 +1,6 @@
 // train: trains one model under one schedule; evaluates, saves and resumes from weights
 
-#include "experiments/support/session.hpp"
+#include "experiments/session/session.hpp"
 
 using namespace troupe;
 

@@ -1,8 +1,8 @@
 // verify: proves schedules right: the plain loop, the replay of the record, the formula
 
-#include "experiments/support/session.hpp"
-#include "experiments/support/verification.hpp"
-#include "experiments/support/verified_catalog.hpp"
+#include "experiments/session/session.hpp"
+#include "experiments/session/verification.hpp"
+#include "experiments/session/verified_catalog.hpp"
 
 #include <iostream>
 

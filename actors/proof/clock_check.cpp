@@ -1,6 +1,6 @@
 #include "actors/proof/clock_check.hpp"
 
-#include "actors/costs.hpp"
+#include "actors/plan/costs.hpp"
 #include "actors/proof/published_order.hpp"
 
 #include <cmath>

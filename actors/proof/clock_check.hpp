@@ -1,8 +1,8 @@
 #pragma once
 
-#include "actors/company.hpp"
-#include "actors/plan.hpp"
+#include "actors/plan/run_plan.hpp"
 #include "actors/proof/published.hpp"
+#include "actors/run/company.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "actors/company.hpp"
-#include "actors/plan.hpp"
+#include "actors/plan/run_plan.hpp"
+#include "actors/run/company.hpp"
 
 #include <string>
 

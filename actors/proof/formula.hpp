@@ -1,9 +1,9 @@
 #pragma once
 
-#include "actors/company.hpp"
-#include "actors/plan.hpp"
+#include "actors/plan/run_plan.hpp"
 #include "actors/proof/difference.hpp"
 #include "actors/proof/published.hpp"
+#include "actors/run/company.hpp"
 
 #include <optional>
 

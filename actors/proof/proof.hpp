@@ -1,8 +1,8 @@
 #pragma once
 
-#include "actors/company.hpp"
 #include "actors/proof/difference.hpp"
 #include "actors/proof/published.hpp"
+#include "actors/run/company.hpp"
 
 #include <optional>
 #include <vector>

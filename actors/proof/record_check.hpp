@@ -1,8 +1,8 @@
 #pragma once
 
-#include "actors/plan.hpp"
+#include "actors/plan/run_plan.hpp"
 #include "actors/proof/published.hpp"
-#include "actors/record.hpp"
+#include "messaging/record.hpp"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 #include "actors/proof/replay.hpp"
 
 #include "actors/proof/replayed_updates.hpp"
-#include "actors/recorder.hpp"
+#include "actors/run/recorder.hpp"
 
 #include <map>
 #include <stdexcept>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "actors/plan.hpp"
-#include "actors/record.hpp"
-#include "actors/shared_parameters.hpp"
+#include "actors/plan/run_plan.hpp"
+#include "actors/updates/shared_parameters.hpp"
+#include "messaging/record.hpp"
 #include "models/plain_loop.hpp"
 
 namespace troupe {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "actors/plan.hpp"
-#include "actors/shared_parameters.hpp"
+#include "actors/plan/run_plan.hpp"
+#include "actors/updates/shared_parameters.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "actors/plan.hpp"
-#include "actors/record.hpp"
+#include "actors/plan/run_plan.hpp"
+#include "messaging/record.hpp"
 
 #include <cstdint>
 #include <map>

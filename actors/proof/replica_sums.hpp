@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/plan.hpp"
+#include "actors/plan/run_plan.hpp"
 #include "models/gradient_buckets.hpp"
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "actors/company.hpp"
-#include "actors/plan.hpp"
+#include "actors/plan/run_plan.hpp"
 #include "actors/proof/difference.hpp"
+#include "actors/run/company.hpp"
 #include "models/plain_loop.hpp"
 
 #include <string>

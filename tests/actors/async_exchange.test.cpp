@@ -1,9 +1,9 @@
 // Data replicas that update parameters one by one: parameter servers, and hogwild.
 
-#include "actors/parameter_server.hpp"
+#include "actors/pipeline/stage_pools.hpp"
 #include "actors/proof/proof.hpp"
 #include "actors/proof/replay.hpp"
-#include "actors/stage_pools.hpp"
+#include "actors/updates/parameter_server.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"
 

@@ -1,6 +1,6 @@
 // Collectives run by actors in virtual time: what they take, and what they leave.
 
-#include "actors/collective_run.hpp"
+#include "actors/collectives/collective_run.hpp"
 #include "messaging/collective_catalog.hpp"
 #include "messaging/plain_collective.hpp"
 

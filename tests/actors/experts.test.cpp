@@ -1,9 +1,9 @@
 // Experts: actors that stages send rows to, on one rank or spread over several.
 
-#include "actors/bucket_exchange.hpp"
-#include "actors/expert.hpp"
+#include "actors/experts/expert.hpp"
+#include "actors/meetings/bucket_meeting.hpp"
+#include "actors/pipeline/stage_pools.hpp"
 #include "actors/proof/proof.hpp"
-#include "actors/stage_pools.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>

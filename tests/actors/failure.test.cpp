@@ -1,6 +1,6 @@
 // What happens when something goes wrong, or when the run is told to end.
 
-#include "actors/stage_pools.hpp"
+#include "actors/pipeline/stage_pools.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"
 

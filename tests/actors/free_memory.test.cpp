@@ -1,6 +1,6 @@
 // How much memory there is, by files as the kernel writes them.
 
-#include "actors/free_memory.hpp"
+#include "actors/run/free_memory.hpp"
 
 #include "tests/temporary_folder.hpp"
 

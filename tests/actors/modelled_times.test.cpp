@@ -1,7 +1,7 @@
 // The times that a run would have taken with one device a rank. Runs in virtual time
 // are the oracle: there each rank has one, so what is modelled of them is what was.
 
-#include "actors/modelled_times.hpp"
+#include "actors/run/modelled_times.hpp"
 
 #include "tests/actors/meshes.hpp"
 

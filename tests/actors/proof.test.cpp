@@ -5,7 +5,7 @@
 #include "actors/proof/formula.hpp"
 #include "actors/proof/record_check.hpp"
 #include "actors/proof/step_judge.hpp"
-#include "actors/whole_weights.hpp"
+#include "actors/run/whole_weights.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,6 +1,6 @@
 // What is kept of a run, however long it is.
 
-#include "actors/recorder.hpp"
+#include "actors/run/recorder.hpp"
 
 #include "tests/actors/tiny.hpp"
 

@@ -1,7 +1,7 @@
 // Data replicas: several pipelines that sum their gradients.
 
+#include "actors/pipeline/stage_pools.hpp"
 #include "actors/proof/proof.hpp"
-#include "actors/stage_pools.hpp"
 #include "messaging/collective_catalog.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"

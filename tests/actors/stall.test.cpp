@@ -1,8 +1,8 @@
 // Runs that no longer move: what is known of them, and how they end.
 
-#include "actors/stall.hpp"
+#include "actors/run/stall.hpp"
 
-#include "actors/run_watch.hpp"
+#include "actors/run/run_watch.hpp"
 #include "schedules/check.hpp"
 #include "schedules/program.hpp"
 #include "tests/actors/brittle_data.hpp"

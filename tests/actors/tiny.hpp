@@ -1,9 +1,9 @@
 #pragma once
 
-#include "actors/company.hpp"
-#include "actors/costs.hpp"
+#include "actors/plan/costs.hpp"
+#include "actors/run/company.hpp"
 #include "models/network.hpp"
-#include "schedules/catalog.hpp"
+#include "schedules/catalog/catalog.hpp"
 
 #include <catch2/catch_tostring.hpp>
 

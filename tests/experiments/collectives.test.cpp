@@ -1,4 +1,4 @@
-#include "experiments/support/collectives.hpp"
+#include "experiments/session/collectives.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

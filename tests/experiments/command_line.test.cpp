@@ -1,4 +1,4 @@
-#include "experiments/support/command_line.hpp"
+#include "experiments/options/command_line.hpp"
 
 #include "tests/temporary_folder.hpp"
 

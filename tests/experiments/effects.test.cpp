@@ -1,4 +1,4 @@
-#include "experiments/support/effects.hpp"
+#include "experiments/session/effects.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

@@ -1,7 +1,7 @@
 // How programs end when something else does: the user's patience, a reader, a disk.
 
-#include "experiments/support/output_places.hpp"
-#include "experiments/support/session.hpp"
+#include "experiments/options/output_places.hpp"
+#include "experiments/session/session.hpp"
 #include "tests/experiments/run_program.hpp"
 #include "tests/experiments/tiny_options.hpp"
 

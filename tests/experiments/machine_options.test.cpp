@@ -1,6 +1,6 @@
 // --machines: which ranks stand together, and the links between machines.
 
-#include "experiments/support/machine_options.hpp"
+#include "experiments/options/machine_options.hpp"
 
 #include "tests/temporary_folder.hpp"
 

@@ -1,4 +1,4 @@
-#include "experiments/support/output_places.hpp"
+#include "experiments/options/output_places.hpp"
 
 #include "tests/experiments/run_program.hpp"
 

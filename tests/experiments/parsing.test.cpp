@@ -1,4 +1,4 @@
-#include "experiments/support/parsing.hpp"
+#include "experiments/options/parsing.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

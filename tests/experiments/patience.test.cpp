@@ -1,4 +1,4 @@
-#include "experiments/support/patience.hpp"
+#include "experiments/session/patience.hpp"
 
 #include "tests/experiments/run_program.hpp"
 

@@ -1,6 +1,6 @@
-#include "experiments/support/progress_line.hpp"
+#include "experiments/session/progress_line.hpp"
 
-#include "experiments/support/setup.hpp"
+#include "experiments/options/setup.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

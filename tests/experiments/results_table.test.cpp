@@ -1,4 +1,4 @@
-#include "experiments/support/results.hpp"
+#include "experiments/report/results.hpp"
 #include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>

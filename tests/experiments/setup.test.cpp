@@ -1,7 +1,7 @@
-#include "experiments/support/setup.hpp"
+#include "experiments/options/setup.hpp"
 
-#include "experiments/support/mesh_options.hpp"
-#include "experiments/support/schedule_options.hpp"
+#include "experiments/options/mesh_options.hpp"
+#include "experiments/options/schedule_options.hpp"
 #include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,7 +1,6 @@
 // ZeRO's formulas against what runs hold and send.
 
-#include "experiments/support/sharing.hpp"
-
+#include "experiments/report/zero_table.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>

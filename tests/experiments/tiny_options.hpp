@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/support/options.hpp"
+#include "experiments/options/options.hpp"
 
 #include <string>
 

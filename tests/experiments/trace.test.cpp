@@ -1,4 +1,4 @@
-#include "experiments/support/trace.hpp"
+#include "experiments/report/trace.hpp"
 
 #include "tests/actors/tiny.hpp"
 

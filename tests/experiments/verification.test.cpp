@@ -1,9 +1,9 @@
 // What verify adds to the proofs: the rule that was called for, and a second run.
 
-#include "experiments/support/verification.hpp"
+#include "experiments/session/verification.hpp"
 
-#include "experiments/support/verified_catalog.hpp"
-#include "schedules/catalog.hpp"
+#include "experiments/session/verified_catalog.hpp"
+#include "schedules/catalog/catalog.hpp"
 #include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>

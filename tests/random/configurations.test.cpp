@@ -1,8 +1,8 @@
 // Runs at random: whatever goes together has to be proved right, and what does not is
 // refused in a sentence. Any number of them from any seed: TROUPE_RANDOM=5000,7
 
-#include "experiments/support/program.hpp"
-#include "experiments/support/verification.hpp"
+#include "experiments/session/program.hpp"
+#include "experiments/session/verification.hpp"
 #include "tests/random/configuration.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-#include "schedules/catalog.hpp"
+#include "schedules/catalog/catalog.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

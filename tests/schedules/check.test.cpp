@@ -1,6 +1,6 @@
 #include "schedules/check.hpp"
 
-#include "schedules/catalog.hpp"
+#include "schedules/catalog/catalog.hpp"
 #include "schedules/program.hpp"
 
 #include <catch2/catch_test_macros.hpp>

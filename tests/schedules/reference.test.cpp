@@ -2,7 +2,7 @@
 // without actors. tests/actors holds the actors to the same timelines.
 
 #include "schedules/bounds.hpp"
-#include "schedules/catalog.hpp"
+#include "schedules/catalog/catalog.hpp"
 #include "schedules/prediction.hpp"
 #include "schedules/program.hpp"
 #include "schedules/timeline.hpp"

@@ -1,6 +1,6 @@
 // Every schedule learns from real data, in four stages. The numbers are in README.md.
 
-#include "experiments/support/setup.hpp"
+#include "experiments/options/setup.hpp"
 #include "models/evaluation.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,0 +1,62 @@
+#include "actors/collectives/collective_member.hpp"
+
+#include "actors/mail/failure.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using self_pointer = collective_member_actor::stateful_pointer<collective_member_state>;
+
+/// Sends to other members, over the network where there is one.
+void send_all(self_pointer self, std::vector<collective_message> all) {
+  auto& state = self->state;
+  const auto& shared = state.shared;
+  for (auto& what : all) {
+    const auto& to = (*state.peers.members)[static_cast<std::size_t>(what.to)];
+    if (shared.links == nullptr)
+      tell(self, *shared.meter, to, std::move(what));
+    else
+      shared.links->send(what.from, what.to, static_cast<double>(what.bytes()),
+                         [meter = shared.meter, to, what] { post(*meter, to, what); });
+  }
+  if (state.core->done())
+    tell(self, *shared.meter, state.peers.listener,
+         mail::member_done{state.core->rank(),
+                           shared.clock != nullptr ? shared.clock->now() : 0,
+                           state.core->sent()});
+}
+
+} // namespace
+
+collective_member_actor::behavior_type collective_member(self_pointer self,
+                                                         props shared,
+                                                         collective_part part,
+                                                         collective_memory memory) {
+  auto& state = self->state;
+  state.core = std::make_unique<member_core>(std::move(part), memory);
+  state.name = state.core->name();
+  state.shared = std::move(shared);
+  report_failures(self);
+  auto& meter = *state.shared.meter;
+  return {
+    hear(self, meter,
+         [self](const collective_message& m) {
+           send_all(self, self->state.core->take(m));
+         }),
+    hear(self, meter,
+         [self](const collective_peers& peers) {
+           self->state.peers = peers;
+           send_all(self, self->state.core->begin());
+         }),
+    hear(self, meter,
+         [self](const mail::explain&) {
+           tell(self, *self->state.shared.meter, self->state.peers.listener,
+                self->state.core->explain());
+         }),
+  };
+}
+
+} // namespace troupe

@@ -1,0 +1,62 @@
+#include "actors/collectives/member_core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+std::string name_of(int rank) {
+  return "member " + std::to_string(rank);
+}
+
+} // namespace
+
+void collective_traffic::add(const collective_traffic& other) {
+  rounds = std::max(rounds, other.rounds);
+  messages += other.messages;
+  bytes += other.bytes;
+  peak_bytes = std::max(peak_bytes, other.peak_bytes);
+}
+
+member_core::member_core(collective_part part, collective_memory memory)
+  : part_(std::move(part), memory), name_(name_of(rank())) {
+  // nop
+}
+
+std::vector<collective_message> member_core::begin() {
+  return counted(part_.begin());
+}
+
+std::vector<collective_message> member_core::take(const collective_message& message) {
+  return counted(part_.take(message));
+}
+
+mail::waiting_for member_core::explain() const {
+  const auto missing = part_.waits_for();
+  if (!missing)
+    return {name_, "", ""};
+  return {name_, "the message of round " + std::to_string(missing->round),
+          name_of(missing->from)};
+}
+
+std::vector<collective_message>
+member_core::counted(std::vector<collective_message> messages) {
+  for (const auto& message : messages)
+    count(message);
+  return messages;
+}
+
+// Ranks go from round to round, so one sum is enough.
+void member_core::count(const collective_message& message) {
+  if (message.round >= sent_.rounds)
+    round_bytes_ = 0;
+  round_bytes_ += message.bytes();
+  sent_.rounds = message.round + 1;
+  sent_.messages += 1;
+  sent_.bytes += message.bytes();
+  sent_.peak_bytes = std::max(sent_.peak_bytes, round_bytes_);
+}
+
+} // namespace troupe

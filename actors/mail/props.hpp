@@ -1,0 +1,21 @@
+#pragma once
+
+#include "actors/mail/mail.hpp"
+#include "actors/plan/run_plan.hpp"
+#include "kernels/device.hpp"
+#include "kernels/virtual_clock.hpp"
+#include "messaging/interconnect.hpp"
+
+#include <memory>
+
+namespace troupe {
+
+/// What the actors of a run share besides their mail; it outlives them.
+struct props {
+  std::shared_ptr<const run_plan> plan;
+  mail_meter* meter;
+  virtual_clock* clock; ///< Null in real time,
+  interconnect* links;  ///< as are the links between ranks.
+};
+
+} // namespace troupe

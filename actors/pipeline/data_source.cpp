@@ -1,0 +1,122 @@
+#include "actors/pipeline/data_source.hpp"
+
+#include "actors/mail/failure.hpp"
+#include "actors/pipeline/stage_pools.hpp"
+#include "actors/run/actor_pool.hpp"
+#include "actors/run/run_watch.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+data_pools::data_pools(const run_plan& plan, position first, memory_account& account)
+  : inputs("samples", pools_of(plan, first).input_slots, pools_of(plan, first).input,
+           account),
+    labels("labels", pools_of(plan, first).input_slots, pools_of(plan, first).labels,
+           account) {
+  // nop
+}
+
+namespace {
+
+using self_pointer = data_source_actor::stateful_pointer<data_source_state>;
+
+template <class Handle, class Message>
+void send(self_pointer self, const Handle& to, Message&& what) {
+  tell(self, *self->state.shared.meter, to, std::forward<Message>(what));
+}
+
+tensor_header header_of(const run_plan& plan, position where, int microbatch) {
+  return {.step = microbatch / plan.dims.microbatches,
+          .microbatch = microbatch,
+          .replica = plan.replica_at(where),
+          .stage = 0,
+          .samples = plan.samples_of(where.data, microbatch),
+          .values = 0,
+          .version = 0};
+}
+
+/// Turns samples (B, T) into positions (T, B).
+void order_by_position(std::int32_t* values, std::int64_t samples,
+                       std::int64_t length) {
+  const std::vector<std::int32_t> by_sample(values, values + samples * length);
+  for (std::int64_t i = 0; i < samples; ++i)
+    for (std::int64_t t = 0; t < length; ++t)
+      values[t * samples + i] = by_sample[static_cast<std::size_t>(i * length + t)];
+}
+
+/// Reads a microbatch into new buffers, and sends them.
+void read_and_send(self_pointer self, tensor_header header) {
+  auto& state = self->state;
+  const auto& plan = *state.shared.plan;
+  const auto& work = *plan.work;
+  const auto values = work.whole.layers.front()->input();
+  const auto input = state.pools->inputs.acquire(),
+             answers = state.pools->labels.acquire();
+  const auto first_sample = plan.batches().first_of(
+    plan.microbatch_of_all(state.where.data, header.microbatch));
+  std::optional<occupied> now;
+  if (state.reader != nullptr) {
+    actor_pool::hand_over();
+    now.emplace(*state.reader, task{.kind = reading, .microbatch = header.microbatch});
+  }
+  for (std::int64_t i = 0; i < header.samples; ++i)
+    work.data->training(first_sample + i,
+                        {input.integers() + i * values, input.data() + i * values,
+                         answers.integers() + i * work.whole.rows});
+  if (plan.sequence_parallel)
+    for (auto* const of_positions : {input.integers(), answers.integers()})
+      order_by_position(of_positions, header.samples, values);
+  now.reset();
+  header.values = work.whole.rows;
+  header.stage = plan.dims.stages - 1;
+  send(self, state.last, labels{header, answers});
+  header.values = values;
+  header.stage = 0;
+  send(self, state.first, activation{header, input});
+}
+
+void send_next(self_pointer self) {
+  auto& state = self->state;
+  const auto& plan = *state.shared.plan;
+  if (state.sent == microbatches_of_replica(plan.sch, plan.dims))
+    return;
+  const auto header = header_of(
+    plan, state.where,
+    microbatch_of(plan.sch.where, plan.dims, state.where.replica, state.sent++));
+  if (state.pools)
+    read_and_send(self, header);
+  else
+    send(self, state.first, activation{header, {}});
+}
+
+} // namespace
+
+data_source_actor::behavior_type
+data_source(self_pointer self, props shared, position where,
+            std::shared_ptr<data_pools> pools, stage_actor first, stage_actor last,
+            coordinator_actor coordinator, occupation* reader) {
+  report_failures(self);
+  auto& state = self->state;
+  state.name = shared.plan->source_of(where);
+  state.shared = std::move(shared);
+  state.where = where;
+  state.pools = std::move(pools);
+  state.first = std::move(first);
+  state.last = std::move(last);
+  state.coordinator = std::move(coordinator);
+  state.reader = reader;
+  auto& meter = *state.shared.meter;
+  return {
+    hear(self, meter, [self](const mail::demand&) { send_next(self); }),
+    hear(self, meter,
+         [self](const mail::explain&) {
+           send(self, self->state.coordinator,
+                mail::waiting_for{self->state.name, "demand",
+                                  self->state.shared.plan->name_of(self->state.where)});
+         }),
+  };
+}
+
+} // namespace troupe

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "actors/mail/messages.hpp"
+#include "actors/mail/props.hpp"
+#include "kernels/occupation.hpp"
+#include "kernels/pool.hpp"
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// The buffers that samples and labels travel in.
+struct data_pools {
+  data_pools(const run_plan& plan, position first, memory_account& account);
+
+  pool inputs, labels;
+};
+
+struct data_source_state {
+  std::string name = "data_source";
+  props shared;
+  position where{};                  ///< The first stage of its replica.
+  int sent = 0;                      ///< Of the replica's microbatches.
+  std::shared_ptr<data_pools> pools; ///< Null in a simulation.
+  stage_actor first;
+  stage_actor last;
+  coordinator_actor coordinator;
+  occupation* reader = nullptr; ///< Null in virtual time.
+};
+
+/// Reads the samples of one replica. Gives its first stage a microbatch whenever it
+/// asks for one, and its last stage the labels.
+data_source_actor::behavior_type
+data_source(data_source_actor::stateful_pointer<data_source_state> self, props shared,
+            position where, std::shared_ptr<data_pools> pools, stage_actor first,
+            stage_actor last, coordinator_actor coordinator, occupation* reader);
+
+} // namespace troupe

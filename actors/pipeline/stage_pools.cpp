@@ -1,0 +1,139 @@
+#include "actors/pipeline/stage_pools.hpp"
+
+#include "actors/meetings/bucket_meeting.hpp"
+#include "actors/meetings/expert_meeting.hpp"
+#include "actors/meetings/tensor_meeting.hpp"
+#include "actors/updates/shared_parameters.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+std::int64_t stage_pools::bytes() const {
+  std::int64_t parameters = 0;
+  for (const auto bucket : buckets)
+    parameters += padded(bucket) * (versions + snapshots);
+  for (const auto bucket : gradients)
+    parameters += padded(bucket);
+  for (const auto& copies : {to_shards, sums, gathers})
+    parameters += copies.buffers * padded(copies.values);
+  const auto values = parameters + 2 * (padded(gathered) + padded(whole_gradients))
+                      + stashes * padded(stash) + kept_slots * padded(kept)
+                      + boundary_slots * padded(boundary)
+                      + input_slots * (padded(input) + padded(labels)) + scratch
+                      + optimizer + exchanged + shared + experts;
+  return values * std::int64_t{sizeof(float)};
+}
+
+int team_size(const run_plan& plan, int rank) {
+  if (plan.clock == clock_kind::virtual_time)
+    return 1;
+  const int ranks = plan.ranks();
+  return std::max(1, plan.threads / ranks + (rank < plan.threads % ranks ? 1 : 0));
+}
+
+namespace {
+
+/// The bounds of one hosted stage.
+stage_bounds bounds_at(const run_plan& plan, hosted_stage where) {
+  const int rank = rank_of(plan.sch.where, plan.dims, where);
+  const auto hosted = hosted_by(plan.sch.where, plan.dims, rank);
+  const auto all = bounds_of(plan.sch, settled(plan.sch, plan.dims), rank);
+  return all[static_cast<std::size_t>(std::ranges::find(hosted, where)
+                                      - hosted.begin())];
+}
+
+/// What a stage needs besides its shares.
+void add_sharing(const run_plan& plan, position where, stage_pools& to) {
+  const auto buckets = plan.buckets_of(where);
+  const auto largest = std::ranges::max(buckets);
+  // Of each of two layers; a message may still be under way when the place is used
+  // again, but no longer.
+  const auto copies = [&](exchange_step step) {
+    auto result = payloads_of(
+      even_part(plan.exchange->order_of(step), where.data, plan.data, largest));
+    result.buffers *= 4;
+    return result;
+  };
+  if (plan.shares_out(shared_out::gradients)) {
+    to.whole_gradients = largest;
+    to.sums = copies(exchange_step::sum);
+  }
+  if (plan.shares_out(shared_out::parameters)) {
+    to.gathered = largest;
+    to.gathers = copies(exchange_step::gather);
+  }
+}
+
+} // namespace
+
+stage_pools pools_of(const run_plan& plan, position where) {
+  const auto& work = *plan.work;
+  const auto layers = plan.slice_of(where, team_size(plan, plan.rank_of(where)));
+  const auto bounds = bounds_at(plan, where.hosted());
+  const auto sizes = layers.sizes(plan.batches().largest());
+  stage_pools result;
+  for (const auto values : plan.buckets_of(where)) {
+    result.buckets.push_back(plan.held_of(shared_out::parameters, where, values));
+    result.gradients.push_back(plan.held_of(shared_out::gradients, where, values));
+  }
+  result.versions = bounds.versions;
+  if (where.replica == 0)
+    result.optimizer = optimizer::state_values(work.optimizer, plan.layers_of(where),
+                                               plan.state_share_of(where));
+  if (where.replica == 0 && shared_parameters::are_at(plan, where))
+    result.shared = plan.state_values_of(where);
+  add_sharing(plan, where, result);
+  if (plan.sums_at_update() && where.replica == 0)
+    result.exchanged = exchange_pools::values(plan, where, exchange_step::sum);
+  if (plan.gathers_at_update() && where.replica == 0)
+    result.exchanged += exchange_pools::values(plan, where, exchange_step::gather);
+  result.stashes = bounds.stashes;
+  result.stash = sizes.stash;
+  if (const auto all = plan.experts_of(where.stage); !all.empty()) {
+    const auto here = std::ranges::count_if(
+      all, [&](int number) { return plan.host_of(number, where) == where; });
+    result.experts =
+      sizes_of_expert(plan, all.front())
+        .values(static_cast<int>(here), work.experts.count, result.stashes);
+  }
+  result.kept_slots = bounds.split_backward;
+  result.kept = sizes.kept;
+  result.scratch = sizes.scratch;
+  const auto entry = bounds_at(plan, {where.replica, 0}).stashes;
+  for (const auto& what : layers.largest_collectives(plan.batches().largest())) {
+    const auto copies = shard_group::copies_of(plan, where, what);
+    result.to_shards.buffers = std::max(result.to_shards.buffers, copies.buffers);
+    result.to_shards.values = std::max(result.to_shards.values, copies.values);
+  }
+  if (plan.evaluate_every > 0 && plan.shows(where))
+    result.snapshots = 2 + entry / plan.dims.microbatches; // how far stages drift apart
+  if (layers.is_first()) {
+    // Held, one ahead, and the one that the last stage has not begun yet.
+    result.input_slots = entry + 2;
+    result.input = sizes.input;
+    const auto last = plan.slice_of({where.data, where.replica, plan.dims.stages - 1});
+    result.labels = last.sizes(plan.batches().largest()).labels;
+  }
+  if (!layers.is_last()) {
+    // Of each microbatch held here the activation or its gradient; both while the next
+    // stage makes one of the other.
+    const auto next = bounds_at(plan, {where.replica, where.stage + 1});
+    result.boundary_slots = bounds.stashes + next.split_backward + 1;
+    result.boundary = sizes.output;
+  }
+  return result;
+}
+
+std::vector<std::int64_t> bytes_needed(const run_plan& plan) {
+  std::vector<std::int64_t> result;
+  for (int rank = 0; rank < plan.ranks(); ++rank) {
+    std::int64_t sum = 0;
+    for (const auto& where : plan.hosted_by(rank))
+      sum += pools_of(plan, where).bytes();
+    result.push_back(sum);
+  }
+  return result;
+}
+
+} // namespace troupe

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+#include "messaging/collective.hpp"
+#include "schedules/bounds.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe {
+
+/// How much tensor memory one replica of a stage needs: the pools are made from it, and
+/// a run that would not fit is refused by it. Sizes in values, of the largest
+/// microbatch.
+struct stage_pools {
+  // Parameters of each layer, and their gradients: all, or the share that data replicas
+  // leave to each.
+  std::vector<std::int64_t> buckets;
+  std::vector<std::int64_t> gradients;
+  int versions = 1;
+  int snapshots = 0; ///< Copies of the parameters under way to an evaluation.
+
+  int stashes = 0;
+  std::int64_t stash = 0;
+  int kept_slots = 0; ///< Between I and W.
+  std::int64_t kept = 0;
+  int boundary_slots = 0; ///< Activations to the next stage, and gradients from it.
+  std::int64_t boundary = 0;
+  int input_slots = 0; ///< Samples for the first stage, and labels for the last.
+  std::int64_t input = 0;
+  std::int64_t labels = 0;
+  std::int64_t scratch = 0;
+  std::int64_t optimizer = 0; ///< Its state; 0 in all but one replica.
+  std::int64_t exchanged = 0; ///< Copies under way to data replicas.
+  std::int64_t experts = 0;   ///< What those of its layers take on its rank.
+  std::int64_t shared = 0;    ///< What data replicas update one by one.
+  payload_bound to_shards;    ///< Copies under way to tensor shards.
+
+  // Where parameters and gradients are shared out: whole ones of two layers at once.
+  std::int64_t gathered = 0;
+  std::int64_t whole_gradients = 0;
+  payload_bound sums, gathers; ///< Copies of them under way.
+
+  std::int64_t bytes() const;
+};
+
+/// The teams of the ranks: `threads` shared out, at least one each.
+int team_size(const run_plan& plan, int rank);
+
+/// The pools of a stage on a rank. \pre plan.work
+stage_pools pools_of(const run_plan& plan, position where);
+
+/// Bytes that each rank of a plan needs. \pre plan.work
+std::vector<std::int64_t> bytes_needed(const run_plan& plan);
+
+} // namespace troupe

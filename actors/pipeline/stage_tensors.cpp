@@ -1,0 +1,267 @@
+#include "actors/pipeline/stage_tensors.hpp"
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+std::vector<std::unique_ptr<pool>> pools_a_layer(const std::string& what, int count,
+                                                 const std::vector<std::int64_t>& sizes,
+                                                 memory_account& account) {
+  std::vector<std::unique_ptr<pool>> result;
+  for (const auto bucket : sizes)
+    result.push_back(std::make_unique<pool>(what, count, bucket, account));
+  return result;
+}
+
+std::vector<buffer> acquire(const std::vector<std::unique_ptr<pool>>& pools) {
+  std::vector<buffer> result;
+  for (const auto& p : pools)
+    result.push_back(p->acquire());
+  return result;
+}
+
+} // namespace
+
+std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
+                                    rank_memory& memory) {
+  const auto sizes = pools_of(plan, where);
+  return std::make_shared<pool>("messages above " + plan.name_of(where),
+                                sizes.boundary_slots, sizes.boundary,
+                                memory.of(memory_use::activations));
+}
+
+stage_tensors::stage_tensors(const run_plan& plan, position where, rank_memory& memory,
+                             team& threads, std::shared_ptr<pool> below,
+                             std::shared_ptr<pool> above)
+  : stage_tensors(plan, where, pools_of(plan, where), memory, threads, std::move(below),
+                  std::move(above)) {
+  // nop
+}
+
+stage_tensors::stage_tensors(const run_plan& plan, position where,
+                             const stage_pools& sizes, rank_memory& memory,
+                             team& threads, std::shared_ptr<pool> below,
+                             std::shared_ptr<pool> above)
+  : layers_(plan.slice_of(where, threads.size())),
+    held_buckets_(plan.layer_buckets(where)),
+    threads_(threads),
+    below_(std::move(below)),
+    above_(std::move(above)),
+    stashes_("stashes of " + plan.name_of(where), sizes.stashes, sizes.stash,
+             memory.of(memory_use::activations)),
+    kept_("split backwards of " + plan.name_of(where), sizes.kept_slots, sizes.kept,
+          memory.of(memory_use::activations)),
+    to_shards_("messages to shards of " + plan.name_of(where), sizes.to_shards.buffers,
+               sizes.to_shards.values, memory.of(memory_use::passing)),
+    sums_under_way_("gradients under way of " + plan.name_of(where), sizes.sums.buffers,
+                    sizes.sums.values, memory.of(memory_use::passing)),
+    gathers_under_way_("parameters under way of " + plan.name_of(where),
+                       sizes.gathers.buffers, sizes.gathers.values,
+                       memory.of(memory_use::passing)),
+    scratch_(sizes.scratch, memory.of(memory_use::passing)),
+    share_(plan.share_of(where)),
+    has_parameters_(plan.extent_of(shared_out::parameters)),
+    has_gradients_(plan.extent_of(shared_out::gradients)),
+    buckets_(pools_a_layer("weight versions of " + plan.name_of(where), sizes.versions,
+                           sizes.buckets, memory.of(memory_use::parameters))),
+    sums_(pools_a_layer("gradients of " + plan.name_of(where), 1, sizes.gradients,
+                        memory.of(memory_use::gradients))),
+    snapshots_(pools_a_layer("snapshots of " + plan.name_of(where), sizes.snapshots,
+                             sizes.buckets, memory.of(memory_use::passing))),
+    gradients_(acquire(sums_)) {
+  for (std::size_t b = 0; b < held_buckets_.size(); ++b)
+    if (held_buckets_[b].expert < 0)
+      own_.push_back(b);
+  auto& passing = memory.of(memory_use::passing);
+  passing.use(scratch_.bytes());
+  for (int i = 0; i < 2; ++i) {
+    gathered_[i] = {sizes.gathered, passing};
+    whole_gradients_[i] = {sizes.whole_gradients, passing};
+    passing.use(gathered_[i].bytes() + whole_gradients_[i].bytes());
+  }
+  versions_[0] = acquire(buckets_);
+  fill_initial(plan);
+}
+
+/// Each takes its part of the layer's whole bucket, and of that its share.
+void stage_tensors::fill_initial(const run_plan& plan) {
+  auto& initial = versions_[0];
+  std::vector<float> all; // of one layer
+  for (std::size_t i = 0; i < initial.size(); ++i) {
+    const auto layer = held_buckets_[i].of_layer;
+    if (plan.work->shards.empty() && has_parameters_ == bucket_extent::whole) {
+      plan.work->weights(layer, initial[i].data());
+      continue;
+    }
+    const auto &whole = *plan.work->whole.layers[layer],
+               &shard = *held_buckets_[i].what;
+    if (i == 0 || layer != held_buckets_[i - 1].of_layer) {
+      all.assign(static_cast<std::size_t>(whole.bucket()), 0);
+      plan.work->weights(layer, all.data());
+    }
+    std::vector<float> some(static_cast<std::size_t>(shard.bucket()));
+    take_shard(whole, shard, all.data(), some.data());
+    const auto begin =
+      has_parameters_ == bucket_extent::share ? share_.begin(shard.bucket()) : 0;
+    std::copy_n(some.data() + begin, values_of(i), initial[i].data());
+  }
+}
+
+double stage_tensors::operations(std::int64_t samples) const {
+  return layers_.operations() * static_cast<double>(samples);
+}
+
+void stage_tensors::put_input(int microbatch, buffer input) {
+  held_[microbatch].input = std::move(input);
+}
+
+void stage_tensors::put_labels(int microbatch, buffer labels) {
+  held_[microbatch].labels = std::move(labels);
+}
+
+void stage_tensors::put_gradient(int microbatch, buffer from_above) {
+  held_[microbatch].from_above = std::move(from_above);
+}
+
+bool stage_tensors::has_inputs(int microbatch) const {
+  const auto& h = held_.at(microbatch);
+  return h.input && (h.labels || !is_last());
+}
+
+pass<float> stage_tensors::pass_on(const held& h, sample_range samples, int version) {
+  pass<float> p;
+  p.samples = samples.count;
+  p.first = samples.first;
+  p.tokens = h.input.integers();
+  p.input = h.input.data();
+  p.labels = h.labels.integers();
+  p.output = h.output.data();
+  p.stash = h.stash.data();
+  p.output_gradient = h.from_above.data();
+  p.input_gradient = h.input_gradient.data();
+  p.kept = h.kept.data();
+  const bool whole_parameters = has_parameters_ == bucket_extent::whole,
+             whole_gradients = has_gradients_ == bucket_extent::whole;
+  const auto& parameters = versions_.at(version);
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    p.parameters.push_back(whole_parameters ? parameters[own_[i]].data()
+                                            : gathered_[i % 2].data());
+    p.gradients.push_back(whole_gradients ? gradients_[own_[i]].data()
+                                          : whole_gradients_[i % 2].data());
+  }
+  p.scratch = scratch_.data();
+  p.threads = &threads_;
+  return p;
+}
+
+pass_pieces<float> stage_tensors::forward(int microbatch, sample_range samples,
+                                          int version, bool by_layer) {
+  auto& h = held_.at(microbatch);
+  h.stash = stashes_.acquire();
+  if (!is_last())
+    h.output = above_->acquire();
+  return layers_.forward_pieces(
+    std::make_shared<const pass<float>>(pass_on(h, samples, version)), h.loss,
+    by_layer);
+}
+
+float* stage_tensors::place_to_gather(int layer, int version) {
+  const auto i = static_cast<std::size_t>(layer);
+  auto* const place = gathered_[i % 2].data();
+  std::copy_n(versions_.at(version)[i].data(), values_of(i),
+              place + share_.begin(layers_.layers()[i]->bucket()));
+  return place;
+}
+
+float* stage_tensors::whole_gradient(int layer) {
+  return whole_gradients_[layer % 2].data();
+}
+
+void stage_tensors::add_share(int layer, bool first) {
+  const auto i = static_cast<std::size_t>(layer);
+  const auto bucket = layers_.layers()[i]->bucket();
+  const auto count = share_.end(bucket) - share_.begin(bucket);
+  const auto* const from = whole_gradient(layer) + share_.begin(bucket);
+  auto* const to = gradients_[i].data();
+  for (std::int64_t v = 0; v < count; ++v)
+    to[v] = first ? from[v] : to[v] + from[v];
+}
+
+/// Values of a bucket's parameters that the stage holds.
+std::int64_t stage_tensors::values_of(std::size_t bucket) const {
+  const auto values = held_buckets_[bucket].what->bucket();
+  return has_parameters_ == bucket_extent::whole
+           ? values
+           : share_.end(values) - share_.begin(values);
+}
+
+buffer stage_tensors::end_forward(int microbatch) {
+  auto& h = held_.at(microbatch);
+  h.labels = {}; // what they said is in the stash
+  return std::exchange(h.output, {});
+}
+
+loss_sum stage_tensors::loss_of(int microbatch) const {
+  return held_.at(microbatch).loss;
+}
+
+pass_pieces<float> stage_tensors::backward(op what, int microbatch,
+                                           sample_range samples, int version,
+                                           bool begins_sum, bool ends_sum,
+                                           bool by_layer) {
+  auto& h = held_.at(microbatch);
+  if (what != op::weight_gradient && !is_first())
+    h.input_gradient = below_->acquire();
+  if (what == op::input_gradient)
+    h.kept = kept_.acquire();
+  const auto p = std::make_shared<pass<float>>(pass_on(h, samples, version));
+  // A share is added to by itself, when all of the microbatch's gradient is there.
+  const bool by_itself = has_gradients_ == bucket_extent::share;
+  p->beta = begins_sum || by_itself ? 0.0F : 1.0F;
+  p->completes = ends_sum || by_itself;
+  switch (what) {
+  case op::input_gradient:
+    return layers_.input_gradient_pieces(p, by_layer);
+  case op::weight_gradient:
+    return layers_.weight_gradient_pieces(p, by_layer);
+  default:
+    return layers_.backward_pieces(p, by_layer);
+  }
+}
+
+buffer stage_tensors::end_backward(op what, int microbatch) {
+  auto& h = held_.at(microbatch);
+  auto down = std::exchange(h.input_gradient, {});
+  if (what != op::input_gradient)
+    held_.erase(microbatch);
+  return down;
+}
+
+std::vector<buffer> stage_tensors::make_room(const update_facts& update) {
+  auto& next = versions_[update.from + 1];
+  if (update.in_place)
+    next = std::move(versions_.extract(update.from).mapped());
+  else
+    next = acquire(buckets_);
+  return next;
+}
+
+void stage_tensors::keep_only(const stage_ledger& books) {
+  std::erase_if(versions_, [&](const auto& v) { return !books.knows(v.first); });
+}
+
+std::vector<buffer> stage_tensors::copy(int version) {
+  auto result = acquire(snapshots_);
+  const auto& from = versions_.at(version);
+  for (std::size_t i = 0; i < result.size(); ++i)
+    std::memcpy(result[i].data(), from[i].data(),
+                static_cast<std::size_t>(values_of(i)) * sizeof(float));
+  return result;
+}
+
+} // namespace troupe

@@ -1,0 +1,37 @@
+#include "actors/plan/costs.hpp"
+
+#include <cmath>
+#include <utility>
+
+namespace troupe {
+
+nanoseconds cost_table::at(op what, int stage) const {
+  const auto& values = of[static_cast<std::size_t>(what)];
+  if (values.empty())
+    return 0;
+  return values[values.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
+}
+
+cost_model costs_from(cost_table table, int tensor, int update_shares) {
+  return [table = std::move(table), tensor, update_shares](const work& what) {
+    if (what.kind >= op_count)
+      return nanoseconds{0};
+    const auto kind = static_cast<op>(what.kind);
+    const int parts = kind == op::update ? tensor * update_shares : tensor;
+    return table.at(kind, what.stage) / parts;
+  };
+}
+
+double update_operations(std::int64_t values) {
+  constexpr double operations_a_value = 12; // AdamW's
+  return operations_a_value * static_cast<double>(values);
+}
+
+cost_model costs_by_operations() {
+  return [](const work& what) {
+    return static_cast<nanoseconds>(
+      std::llround(what.operations / operations_a_nanosecond));
+  };
+}
+
+} // namespace troupe

@@ -1,0 +1,178 @@
+#include "actors/plan/run_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe {
+
+std::string run_plan::name_of(position p) const {
+  const auto name = stage_name({replica_at(p), p.stage});
+  return tensor > 1 ? name + " (tensor shard " + std::to_string(p.tensor) + ")" : name;
+}
+
+std::string run_plan::optimizer_of(position p) const {
+  auto name = "optimizer of stage " + std::to_string(p.stage);
+  if (p.data > 0)
+    name += " (data replica " + std::to_string(p.data) + ")";
+  if (tensor > 1)
+    name += " (tensor shard " + std::to_string(p.tensor) + ")";
+  return name;
+}
+
+std::string run_plan::server_of(position p) const {
+  return "parameter server of stage " + std::to_string(p.stage) + " (share "
+         + std::to_string(p.data) + ")";
+}
+
+std::string run_plan::source_of(position p) const {
+  return p.data > 0 ? "data_source of data replica " + std::to_string(p.data)
+                    : "data_source";
+}
+
+std::vector<position> run_plan::norm_group(position p) const {
+  const bool all_stages = work->optimizer.scope == clip_scope::network;
+  const int shares = share_of(p).count;
+  const int first = shares > 1 ? 0 : p.data / expert * expert,
+            last = first + (shares > 1 ? shares : expert);
+  std::vector<position> result;
+  for (int s = all_stages ? 0 : p.stage; s < (all_stages ? dims.stages : p.stage + 1);
+       ++s)
+    for (int d = first; d < last; ++d)
+      for (int t = 0; t < tensor; ++t)
+        result.push_back({d, 0, s, t});
+  return result;
+}
+
+const network<float>& run_plan::network_of(position p) const {
+  return work->shards.empty() ? work->whole
+                              : work->shards[static_cast<std::size_t>(p.tensor)];
+}
+
+slice<float> run_plan::slice_of(position p, int team_size) const {
+  const auto s = static_cast<std::size_t>(p.stage);
+  return {network_of(p), work->first_layers[s], work->first_layers[s + 1], team_size};
+}
+
+double run_plan::operations_of(int stage) const {
+  const auto s = static_cast<std::size_t>(stage);
+  double result = 0;
+  for (int i = work->first_layers[s]; i < work->first_layers[s + 1]; ++i)
+    result += work->whole.layers[static_cast<std::size_t>(i)]->operations();
+  return result;
+}
+
+std::vector<int> run_plan::experts_of(int stage) const {
+  std::vector<int> result;
+  for (int e = 0; e < expert && !work && expert > 1; ++e)
+    result.push_back(stage * expert + e);
+  if (!work)
+    return result;
+  const auto s = static_cast<std::size_t>(stage);
+  for (std::size_t i = 0; i < work->whole.experts.size(); ++i)
+    if (const auto of = static_cast<int>(work->whole.experts[i].of_layer);
+        of >= work->first_layers[s] && of < work->first_layers[s + 1])
+      result.push_back(static_cast<int>(i));
+  return result;
+}
+
+position run_plan::host_of(int number, position p) const {
+  if (!work) {
+    p.data = p.data / expert * expert + number % expert;
+    return p;
+  }
+  const auto& asked = work->whole.experts[static_cast<std::size_t>(number)];
+  p.data = p.data / expert * expert + asked.index * expert / work->experts.count;
+  return p;
+}
+
+std::string run_plan::name_of_expert(int number, position host) const {
+  if (!work)
+    return "expert " + std::to_string(number % expert) + " with " + name_of(host);
+  const auto& asked = work->whole.experts[static_cast<std::size_t>(number)];
+  const auto& layer = work->whole.layers[asked.of_layer]->parameters().front().name;
+  return "expert " + std::to_string(asked.index) + " of "
+         + layer.substr(0, layer.find(".ln")) + " with " + name_of(host);
+}
+
+std::vector<layer_bucket> run_plan::layer_buckets(position p) const {
+  std::vector<layer_bucket> result;
+  const auto s = static_cast<std::size_t>(p.stage);
+  const auto experts = experts_of(p.stage);
+  for (int i = work->first_layers[s]; i < work->first_layers[s + 1]; ++i) {
+    const auto layer = static_cast<std::size_t>(i);
+    result.push_back({layer, -1, network_of(p).layers[layer]});
+    for (const int number : experts)
+      if (const auto& one = work->whole.experts[static_cast<std::size_t>(number)];
+          one.of_layer == layer && host_of(number, p) == p)
+        result.push_back({layer, number, one.what});
+  }
+  return result;
+}
+
+layer_list<float> run_plan::layers_of(position p) const {
+  layer_list<float> result;
+  for (auto& one : layer_buckets(p))
+    result.push_back(std::move(one.what));
+  return result;
+}
+
+std::vector<bucket_group> run_plan::groups_of(position p) const {
+  std::vector<bucket_group> result(buckets_of(p).size(), {p.data, data, 1});
+  if (work)
+    for (std::size_t b = 0; const auto& one : layer_buckets(p)) {
+      if (one.expert >= 0)
+        result[b] = {p.data / expert, data / expert, expert};
+      ++b;
+    }
+  return result;
+}
+
+std::vector<std::int64_t> run_plan::buckets_of(position p) const {
+  if (!work) {
+    // At least a value to each, so that messages of no bytes take their latency.
+    const double values = sizes.gradient / sizeof(float) / sizes.buckets / tensor;
+    return std::vector(static_cast<std::size_t>(sizes.buckets),
+                       std::max<std::int64_t>(std::llround(values), data));
+  }
+  std::vector<std::int64_t> result;
+  for (const auto& l : layers_of(p))
+    result.push_back(l->bucket());
+  return result;
+}
+
+std::int64_t run_plan::state_values_of(position p) const {
+  const auto share = state_share_of(p);
+  std::int64_t sum = 0;
+  for (const auto values : buckets_of(p))
+    sum += share.end(values) - share.begin(values);
+  return sum;
+}
+
+int run_plan::rank_of(position p) const {
+  const int in_pipe = troupe::rank_of(sch.where, dims, p.hosted());
+  return (p.data * dims.stages + in_pipe) * tensor + p.tensor;
+}
+
+int run_plan::stops_with(int rank) const {
+  const bool together = updates_are_by(update_by::all) || exchange->staleness;
+  return together ? 0 : rank / tensor / dims.stages;
+}
+
+std::vector<position> run_plan::hosted_by(int rank) const {
+  std::vector<position> result;
+  for (const auto& h : troupe::hosted_by(sch.where, dims, pipe_rank(rank)))
+    result.push_back({rank / tensor / dims.stages, h.replica, h.stage, rank % tensor});
+  return result;
+}
+
+batching run_plan::batches() const {
+  const int microbatches = data * dims.microbatches;
+  return {work ? work->batch : microbatches, microbatches};
+}
+
+int run_plan::microbatch_of_all(int of_data, int microbatch) const {
+  const int share = dims.microbatches;
+  return (microbatch / share * data + of_data) * share + microbatch % share;
+}
+
+} // namespace troupe

@@ -1,0 +1,34 @@
+#include "actors/run/actor_house.hpp"
+
+#include "actors/run/actor_pool.hpp"
+
+#include <caf/logger.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+
+namespace troupe {
+
+actor_house::actor_house(clock_kind clock)
+  : config_(std::make_unique<caf::actor_system_config>()),
+    real_(clock == clock_kind::real) {
+  if (real_)
+    config_->load<actor_pool>();
+  else
+    config_->set("scheduler.policy", caf::atom("testing"));
+  system_ = std::make_unique<caf::actor_system>(*config_);
+}
+
+void actor_house::start_threads(int count) {
+  actor_pool::of(*system_).start_threads(count, [this] { broken_ = true; });
+}
+
+void actor_house::settle() {
+  // CAF notes the actor at work for its log, which nobody reads: a tenth of an event.
+  // Spawning made it ready for that on this thread.
+  caf::logger::set_current_actor_system(nullptr);
+  if (real_)
+    actor_pool::of(*system_).settle();
+  else
+    dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler()).run();
+}
+
+} // namespace troupe

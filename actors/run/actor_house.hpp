@@ -1,0 +1,45 @@
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+namespace troupe {
+
+/// Where the actors of a run live: CAF's system on threads of our own in real time, on
+/// CAF's testing coordinator in virtual time. It must not end before its actors have.
+class actor_house {
+public:
+  explicit actor_house(clock_kind clock);
+
+  caf::actor_system& system() { return *system_; }
+
+  /// Ends the threads. \pre actors() == 0
+  void close() { system_.reset(); }
+
+  /// In real time: starts threads, or some more. \throws no_thread
+  void start_threads(int count);
+
+  /// Where no threads have been started, as in virtual time: lets all messages under
+  /// way be heard.
+  void settle();
+
+  /// How many actors have not ended.
+  std::size_t actors() const { return system_->registry().running(); }
+
+  /// Whether memory ran out inside CAF, so that an actor may never end.
+  bool broken() const { return broken_; }
+
+private:
+  std::unique_ptr<caf::actor_system_config> config_;
+  std::unique_ptr<caf::actor_system> system_;
+  bool real_;
+  std::atomic<bool> broken_ = false;
+};
+
+} // namespace troupe

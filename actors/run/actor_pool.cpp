@@ -1,0 +1,200 @@
+#include "actors/run/actor_pool.hpp"
+
+#include "kernels/threads.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/execution_unit.hpp>
+#include <caf/group.hpp>
+#include <caf/mailbox_element.hpp>
+#include <caf/message.hpp>
+#include <caf/resumable.hpp>
+#include <caf/scoped_execution_unit.hpp>
+
+#include <exception>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+/// A clock that nobody sets.
+class idle_clock : public caf::actor_clock {
+public:
+  void set_ordinary_timeout(time_point, caf::abstract_actor*, caf::atom_value,
+                            std::uint64_t) override {
+    refuse();
+  }
+  void set_multi_timeout(time_point, caf::abstract_actor*, caf::atom_value,
+                         std::uint64_t) override {
+    refuse();
+  }
+  void set_request_timeout(time_point, caf::abstract_actor*, caf::message_id) override {
+    refuse();
+  }
+  void schedule_message(time_point, caf::strong_actor_ptr,
+                        caf::mailbox_element_ptr) override {
+    refuse();
+  }
+  void schedule_message(time_point, caf::group, caf::strong_actor_ptr,
+                        caf::message) override {
+    refuse();
+  }
+  void cancel_ordinary_timeout(caf::abstract_actor*, caf::atom_value) override {}
+  void cancel_request_timeout(caf::abstract_actor*, caf::message_id) override {}
+  void cancel_timeouts(caf::abstract_actor*) override {}
+  void cancel_all() override {}
+
+private:
+  [[noreturn]] static void refuse() {
+    throw std::logic_error("actors of a pool have no timeouts");
+  }
+};
+
+} // namespace
+
+/// One thread, and the actor that it keeps.
+class actor_pool::worker : public caf::execution_unit {
+public:
+  worker(actor_pool& pool, std::function<void()> broken)
+    : execution_unit(&pool.system()), pool_(pool), broken_(std::move(broken)) {
+    // nop
+  }
+
+  void start(int of) {
+    thread_ = start_thread(of, [this] { run(); });
+  }
+  void join() { thread_.join(); }
+
+  void exec_later(caf::resumable* job) override {
+    if (auto* const before = std::exchange(kept_, job))
+      pool_.enqueue(before);
+  }
+
+  void hand_over() {
+    if (kept_ != nullptr)
+      pool_.enqueue(std::exchange(kept_, nullptr));
+  }
+
+private:
+  static constexpr int most_in_a_row = 64; // then those in the queue have their turn
+
+  /// Null when the pool stops.
+  caf::resumable* next() {
+    if (kept_ != nullptr && in_a_row_ < most_in_a_row) {
+      ++in_a_row_;
+      return std::exchange(kept_, nullptr);
+    }
+    in_a_row_ = 0;
+    hand_over();
+    std::unique_lock guard{pool_.lock_};
+    ++pool_.sleepers_;
+    pool_.news_.wait(guard, [&] { return !pool_.queue_.empty() || pool_.stopping_; });
+    --pool_.sleepers_;
+    if (pool_.queue_.empty())
+      return nullptr;
+    auto* const job = pool_.queue_.front();
+    pool_.queue_.pop_front();
+    return job;
+  }
+
+  void run() {
+    here = this;
+    while (auto* const job = next())
+      try {
+        if (job->resume(this, pool_.max_throughput()) == caf::resumable::resume_later)
+          pool_.enqueue(job);
+        else
+          caf::intrusive_ptr_release(job);
+      } catch (const std::exception&) { // handlers' own do not come as far
+        broken_();
+      }
+  }
+
+  actor_pool& pool_;
+  std::function<void()> broken_;
+  caf::resumable* kept_ = nullptr;
+  int in_a_row_ = 0; // of kept ones
+  std::thread thread_;
+};
+
+thread_local actor_pool::worker* actor_pool::here = nullptr;
+
+actor_pool::actor_pool(caf::actor_system& system)
+  : abstract_coordinator(system), clock_(std::make_unique<idle_clock>()) {
+  // nop
+}
+
+actor_pool::~actor_pool() = default;
+
+caf::actor_system::module* actor_pool::make(caf::actor_system& system,
+                                            caf::detail::type_list<>) {
+  return new actor_pool(system);
+}
+
+actor_pool& actor_pool::of(caf::actor_system& system) {
+  return dynamic_cast<actor_pool&>(system.scheduler());
+}
+
+void actor_pool::start_threads(int count, const std::function<void()>& broken) {
+  for (int i = 0; i < count; ++i) {
+    auto next = std::make_unique<worker>(*this, broken);
+    workers_.reserve(workers_.size() + 1);
+    next->start(count);
+    has_threads_ = true;
+    workers_.push_back(std::move(next));
+  }
+}
+
+void actor_pool::settle() {
+  if (has_threads_)
+    return;
+  caf::scoped_execution_unit here_alone{&system()};
+  while (!queue_.empty()) {
+    auto* const job = queue_.front();
+    queue_.pop_front();
+    if (job->resume(&here_alone, max_throughput()) == caf::resumable::resume_later)
+      enqueue(job);
+    else
+      caf::intrusive_ptr_release(job);
+  }
+}
+
+void actor_pool::hand_over() {
+  if (here != nullptr)
+    here->hand_over();
+}
+
+void actor_pool::enqueue(caf::resumable* job) {
+  bool wake = false;
+  {
+    const std::lock_guard guard{lock_};
+    queue_.push_back(job);
+    wake = sleepers_ > 0;
+  }
+  if (wake)
+    news_.notify_one();
+}
+
+void actor_pool::start() {
+  // nop: not CAF's printer either
+}
+
+// Threads end when nothing is left to do; without any, what is left is forgotten.
+void actor_pool::stop() {
+  {
+    const std::lock_guard guard{lock_};
+    stopping_ = true;
+  }
+  news_.notify_all();
+  for (auto& w : workers_)
+    w->join();
+  while (!queue_.empty()) {
+    auto* const job = queue_.front();
+    queue_.pop_front();
+    cleanup_and_release(job);
+  }
+}
+
+} // namespace troupe

@@ -1,0 +1,150 @@
+#include "actors/run/coordinator.hpp"
+
+#include "actors/mail/failure.hpp"
+
+#include <caf/exit_reason.hpp>
+
+#include <algorithm>
+
+namespace troupe {
+
+std::string text_of(const caf::error& reason) {
+  if (!reason || reason == caf::exit_reason::user_shutdown)
+    return {};
+  if (reason.category() == caf::atom("system")
+      && reason.code() == static_cast<std::uint8_t>(caf::sec::runtime_error)
+      && reason.context().match_elements<std::string>())
+    return reason.context().get_as<std::string>(0);
+  return "an actor ended: " + caf::to_string(reason);
+}
+
+namespace {
+
+using self_pointer = coordinator_actor::stateful_pointer<coordinator_state>;
+
+template <class Handles, class Message>
+void send_to_all(self_pointer self, const Handles& all, const Message& what) {
+  for (const auto& one : all)
+    tell(self, *self->state.shared.meter, one, Message{what});
+}
+
+void monitor_all(self_pointer self, const coordinator_peers& peers) {
+  const auto monitor = [self](const auto& all) {
+    for (const auto& one : all)
+      self->monitor(one);
+  };
+  monitor(peers.data);
+  monitor(peers.schedulers);
+  monitor(peers.stages);
+  monitor(peers.shards);
+  monitor(peers.experts);
+  monitor(peers.servers);
+  self->monitor(peers.recorder);
+}
+
+int ranks(self_pointer self) {
+  return static_cast<int>(self->state.peers.schedulers.size());
+}
+
+void gather(self_pointer self, const mail::snapshot& part) {
+  auto& state = self->state;
+  auto& parts = state.snapshots[part.batches];
+  parts.push_back(part);
+  const auto& plan = *state.shared.plan;
+  if (static_cast<int>(parts.size())
+      < plan.dims.stages * plan.tensor * plan.data_shown())
+    return;
+  state.board->post_snapshot(state.snapshots.extract(part.batches).mapped());
+}
+
+void gather(self_pointer self, const mail::collected& part) {
+  auto& state = self->state;
+  state.collected.push_back(part);
+  if (state.collected.size() == state.peers.stages.size())
+    state.board->post_collected(std::exchange(state.collected, {}));
+}
+
+/// Makes those who update together end after the first update that none of them has
+/// passed.
+void gather(self_pointer self, const mail::begun& part) {
+  auto& state = self->state;
+  state.begun.push_back(part);
+  if (static_cast<int>(state.begun.size()) < ranks(self))
+    return;
+  const auto& plan = *state.shared.plan;
+  std::map<int, int> most; // by group
+  for (const auto& b : state.begun)
+    most[plan.stops_with(b.rank)] = std::max(most[plan.stops_with(b.rank)], b.count);
+  for (const auto& b : std::exchange(state.begun, {}))
+    tell(self, *state.shared.meter,
+         state.peers.schedulers[static_cast<std::size_t>(b.rank)],
+         mail::stop_after{most[plan.stops_with(b.rank)]});
+}
+
+void ask_everyone(self_pointer self) {
+  const auto& peers = self->state.peers;
+  send_to_all(self, peers.data, mail::explain{});
+  send_to_all(self, peers.schedulers, mail::explain{});
+  send_to_all(self, peers.stages, mail::explain{});
+  send_to_all(self, peers.shards, mail::explain{});
+  send_to_all(self, peers.experts, mail::explain{});
+  send_to_all(self, peers.servers, mail::explain{});
+}
+
+} // namespace
+
+coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
+                                             std::shared_ptr<notice_board> board) {
+  report_failures(self);
+  auto& state = self->state;
+  state.shared = std::move(shared);
+  state.board = std::move(board);
+  self->set_down_handler([self](caf::down_msg& down) {
+    if (auto why = text_of(down.reason); !why.empty())
+      self->state.board->post_failure(std::move(why));
+  });
+  auto& meter = *state.shared.meter;
+  return {
+    hear(self, meter,
+         [self](const mail::finished&) {
+           if (++self->state.finished == ranks(self))
+             self->state.board->post_finished();
+         }),
+    hear(self, meter,
+         [self](const mail::held&) {
+           if (++self->state.held == ranks(self))
+             self->state.board->post_held();
+         }),
+    hear(self, meter, [self](const mail::snapshot& s) { gather(self, s); }),
+    hear(self, meter, [self](const mail::collected& c) { gather(self, c); }),
+    hear(
+      self, meter,
+      [self](const mail::waiting_for& w) { self->state.board->post_explanation(w); }),
+    hear(self, meter,
+         [self](const coordinator_peers& peers) {
+           self->state.peers = peers;
+           monitor_all(self, peers);
+         }),
+    hear(self, meter,
+         [self](const mail::hold& h) {
+           self->state.held = 0;
+           send_to_all(self, self->state.peers.schedulers, h);
+         }),
+    hear(self, meter,
+         [self](const mail::proceed& p) {
+           send_to_all(self, self->state.peers.schedulers, p);
+         }),
+    hear(self, meter,
+         [self](const mail::stop& s) {
+           send_to_all(self, self->state.peers.schedulers, s);
+         }),
+    hear(self, meter, [self](const mail::begun& b) { gather(self, b); }),
+    hear(self, meter,
+         [self](const mail::collect& c) {
+           send_to_all(self, self->state.peers.stages, c);
+         }),
+    hear(self, meter, [self](const mail::explain&) { ask_everyone(self); }),
+  };
+}
+
+} // namespace troupe

@@ -1,0 +1,270 @@
+#include "actors/run/modelled_times.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+enum kind {
+  activation,   // of a stage, from the one before
+  gradient,     // of a stage, from the one behind
+  shards_met,   // tensor shards have come to a collective
+  gathered,     // a layer's parameters
+  summed_layer, // a layer's gradients of a microbatch
+  come,         // both directions, to an update
+  summed,       // the gradients of an update
+  measured,     // what a norm is made of
+  made,         // a version, share by share
+  whole,        // a version, for the other direction
+};
+
+/// Activations and gradients between stages of a pipeline: what a part of an action
+/// waits for, if it is the first, and what it gives, if it is the last.
+void add_messages(int stages, std::int64_t pipeline, const action& a, bool first,
+                  bool last, time_layout::part& to) {
+  const auto message = [&](kind what, int stage) {
+    return milestone{what, pipeline * stages + stage, a.microbatch};
+  };
+  if (a.what == op::forward) {
+    if (first && a.stage > 0)
+      to.after.push_back(message(activation, a.stage));
+    if (last && a.stage + 1 < stages)
+      to.then.push_back(message(activation, a.stage + 1));
+  } else if (a.what == op::backward || a.what == op::input_gradient) {
+    if (first && a.stage + 1 < stages)
+      to.after.push_back(message(gradient, a.stage));
+    if (last && a.stage > 0)
+      to.then.push_back(message(gradient, a.stage - 1));
+  }
+}
+
+} // namespace
+
+modelled_times::modelled_times(const run_plan& plan, moved tell)
+  : plan_(plan),
+    tell_(std::move(tell)),
+    todo_(static_cast<std::size_t>(plan.ranks())),
+    layout_(todo_.size(), [this](std::size_t rank, nanoseconds start, nanoseconds end) {
+      auto s = std::move(todo_[rank].front());
+      todo_[rank].pop_front();
+      if (!s)
+        return;
+      s->start = start;
+      s->end = end;
+      tell_(static_cast<int>(rank), *s);
+    }) {
+  // nop
+}
+
+bool modelled_times::can_model(const run_plan& plan) {
+  return plan.expert == 1 && plan.updates_are_by(update_by::all);
+}
+
+int modelled_times::directions() const {
+  return plan_.directions();
+}
+
+/// A stage's number among all. Those of a group have that of its first.
+std::int64_t modelled_times::place(position where) const {
+  const std::int64_t pipeline =
+    std::int64_t{plan_.replica_at(where)} * plan_.tensor + where.tensor;
+  return pipeline * plan_.dims.stages + where.stage;
+}
+
+modelled_times::stage_state& modelled_times::of(position where) {
+  const auto [found, is_new] = stages_.try_emplace(place(where));
+  auto& stage = found->second;
+  if (!is_new)
+    return stage;
+  stage.layers = static_cast<int>(plan_.buckets_of(where).size());
+  if (plan_.work && plan_.work->optimizer.clip > 0) {
+    const auto group = plan_.norm_group(where);
+    stage.norm_of = place(group.front());
+    if (group.size() > 1 || plan_.work->optimizer.scope == clip_scope::network)
+      stage.in_norm = static_cast<int>(group.size());
+  }
+  return stage;
+}
+
+void modelled_times::add(int rank, const sample& s) {
+  const int pipes = rank / plan_.tensor;
+  const position where{pipes / plan_.dims.stages, s.what.replica, s.what.stage,
+                       rank % plan_.tensor};
+  if (s.expert >= 0) // of its own rank alone
+    place_part(rank, s, {s.end - s.start, {}, {}});
+  else if (s.what.what == op::update)
+    add_update(rank, where, s);
+  else
+    add_pass(rank, where, s);
+}
+
+void modelled_times::place_part(int rank, const sample& s, part p) {
+  const bool shown = !s.part || p.length > 0;
+  todo_[static_cast<std::size_t>(rank)].push_back(shown ? std::optional{s}
+                                                        : std::nullopt);
+  layout_.add(static_cast<std::size_t>(rank), std::move(p));
+}
+
+void modelled_times::place_moment(int rank, part p) {
+  todo_[static_cast<std::size_t>(rank)].emplace_back();
+  layout_.add(static_cast<std::size_t>(rank), std::move(p));
+}
+
+milestone modelled_times::shard_meeting(position where, int number) const {
+  where.tensor = 0;
+  return {shards_met, place(where), number, plan_.tensor, plan_.tensor};
+}
+
+/// What data replicas do together for a layer: numbered as each of them counts.
+milestone modelled_times::layer_meeting(int kind, position where, int number) const {
+  where.data = 0;
+  return {kind, place(where), number, plan_.data, plan_.data};
+}
+
+// What an action waits for at the start of a part goes to a moment of its own where
+// that start gives something too: the gathering of a layer begins while the one before
+// it is computed on.
+void modelled_times::add_pass(int rank, position where, const sample& s) {
+  auto& stage = of(where);
+  const auto& a = s.what;
+  const bool gathers = plan_.shares_out(shared_out::parameters)
+                       && a.what != op::weight_gradient,
+             sums = plan_.shares_out(shared_out::gradients)
+                    && (a.what == op::backward || a.what == op::weight_gradient);
+  const auto pipeline =
+    place({where.data, where.replica, 0, where.tensor}) / plan_.dims.stages;
+  part now{s.end - s.start, {}, {}};
+  if (!std::exchange(stage.begun, true)) {
+    add_messages(plan_.dims.stages, pipeline, a, true, false, now);
+    if (gathers) {
+      now.then = {layer_meeting(gathered, where, stage.gathers)};
+      place_moment(rank,
+                   {0, std::exchange(now.after, {}), std::exchange(now.then, {})});
+    }
+  }
+  if (s.part && s.ends_in == nothing)
+    return; // it has begun, and waits
+  if (std::exchange(stage.meets_shards, false))
+    now.after.push_back(shard_meeting(where, stage.shard_meetings - 1));
+  if (sums && stage.layer == stage.layers) { // the rest waits for all sums
+    for (int l = std::max(stage.layers - 2, 0); l < stage.layers; ++l)
+      now.after.push_back(layer_meeting(summed_layer, where, stage.sums + l));
+  } else if ((gathers || sums) && !std::exchange(stage.on_layer, true)) {
+    if (gathers)
+      now.after.push_back(layer_meeting(gathered, where, stage.gathers + stage.layer));
+    if (sums && stage.layer >= 2) // which had the same place
+      now.after.push_back(
+        layer_meeting(summed_layer, where, stage.sums + stage.layer - 2));
+    if (gathers && stage.layer + 1 < stage.layers) {
+      now.then = {layer_meeting(gathered, where, stage.gathers + stage.layer + 1)};
+      place_moment(rank,
+                   {0, std::exchange(now.after, {}), std::exchange(now.then, {})});
+    }
+  }
+  if ((s.ends_in & shards_meet) != 0) {
+    now.then.push_back(shard_meeting(where, stage.shard_meetings++));
+    stage.meets_shards = true;
+  }
+  if ((s.ends_in & layer_ends) != 0) {
+    if (sums)
+      now.then.push_back(layer_meeting(summed_layer, where, stage.sums + stage.layer));
+    ++stage.layer;
+    stage.on_layer = false;
+  }
+  if (!s.part) {
+    add_messages(plan_.dims.stages, pipeline, a, false, true, now);
+    if (plan_.sums_at_update()
+        && (a.what == op::backward || a.what == op::weight_gradient))
+      now.then.push_back(sum_of(where, update_of(a)));
+    stage.gathers += gathers ? stage.layers : 0;
+    stage.sums += sums ? stage.layers : 0;
+    stage.layer = 0;
+    stage.begun = stage.on_layer = false;
+  }
+  place_part(rank, s, std::move(now));
+}
+
+/// Microbatches of a data replica that an update covers.
+int modelled_times::size_of(int update) const {
+  const int size = update_size(plan_.sch, plan_.dims);
+  return std::min(size, plan_.dims.total() - update * size);
+}
+
+int modelled_times::update_of(const action& a) const {
+  return a.microbatch / update_size(plan_.sch, plan_.dims);
+}
+
+/// All gradients of an update have been summed, of all data replicas.
+milestone modelled_times::sum_of(position where, int update) const {
+  where.data = where.replica = 0;
+  return {summed, place(where), update, plan_.data * size_of(update), plan_.data};
+}
+
+/// All directions have come to an update.
+milestone modelled_times::coming_of(position where, int update) const {
+  where.replica = 0;
+  return {come, place(where), update, directions(), 1};
+}
+
+/// What an update's first arithmetic waits for.
+std::vector<milestone> modelled_times::gradients_of(position where, int update) const {
+  std::vector<milestone> result;
+  if (directions() > 1)
+    result.push_back(coming_of(where, update));
+  if (plan_.sums_at_update())
+    result.push_back(sum_of(where, update));
+  return result;
+}
+
+// The first direction makes the version; the other one waits for it, and copies it.
+void modelled_times::add_update(int rank, position where, const sample& s) {
+  auto& stage = of(where);
+  const int update = update_of(s.what);
+  if (!std::exchange(stage.begun_update, true) && directions() > 1)
+    place_moment(rank, {0, {}, {coming_of(where, update)}});
+  if (s.part && s.ends_in == nothing)
+    return; // it has come, and waits
+  auto first = where;
+  first.replica = 0;
+  const milestone for_others{whole, place(first), update, 1, directions() - 1};
+  first.data = 0;
+  const milestone version{made, place(first), update, plan_.data, plan_.data},
+    norm{measured, stage.norm_of, update, stage.in_norm, stage.in_norm};
+  part now{s.end - s.start, {}, {}};
+  std::vector<milestone> when_whole;
+  if (!s.part && where.replica == 0 && directions() > 1)
+    when_whole.push_back(for_others);
+  if (!s.part)
+    stage.begun_update = false;
+  if (where.replica > 0)
+    now.after = {for_others};
+  else if (s.ends_in == norm_measured)
+    now = {now.length, gradients_of(where, update), {norm}};
+  else if (s.ends_in != version_made && plan_.gathers_at_update())
+    now.after = {version};
+  else if (stage.in_norm > 0)
+    now.after = {norm};
+  else
+    now.after = gradients_of(where, update);
+  if (s.ends_in != version_made) {
+    now.then.insert(now.then.end(), when_whole.begin(), when_whole.end());
+    return place_part(rank, s, std::move(now));
+  }
+  now.then = {version};
+  place_part(rank, s, std::move(now));
+  if (!s.part) // the shares of others were there already
+    place_moment(rank, {0, {version}, std::move(when_whole)});
+}
+
+void modelled_times::check_end() const {
+  if (const auto rank = layout_.waiting())
+    throw std::logic_error("the model of a run stops at rank " + std::to_string(*rank));
+  if (const auto left = layout_.open(); left > 0)
+    throw std::logic_error("the model of a run has " + std::to_string(left)
+                           + " milestones that nobody has waited for");
+}
+
+} // namespace troupe

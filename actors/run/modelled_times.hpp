@@ -1,0 +1,83 @@
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+#include "messaging/record.hpp"
+#include "schedules/time_layout.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+/// The times that a run would have taken with one device a rank: what its parts of
+/// actions took, laid out by what they waited for: messages between stages, collectives
+/// of tensor shards, layers that data replicas share out, and updates, to which all
+/// gradients must have come and, where they are clipped or gathered, more. Latencies
+/// count as nothing.
+///
+/// Samples are given as they become known, and forgotten when they have their times.
+class modelled_times {
+public:
+  /// Told of each sample with its times, for each rank in order.
+  using moved = std::function<void(int rank, const sample&)>;
+
+  /// \param plan outlives it \pre can_model(plan)
+  modelled_times(const run_plan& plan, moved tell);
+
+  /// Whether it is known what the parts of a run wait for: not where experts are
+  /// spread, who may pass rows on at once, nor where updates follow one another as they
+  /// come.
+  static bool can_model(const run_plan& plan);
+
+  /// The next part that a rank ran, also one of no length.
+  void add(int rank, const sample& s);
+
+  /// All parts of a run that has finished have been given.
+  /// \throws std::logic_error if a part waits for one that has not been, or anything is
+  /// remembered
+  void check_end() const;
+
+private:
+  using part = time_layout::part;
+
+  /// A stage, as far as its parts are known.
+  struct stage_state {
+    int layers = 0;           // buckets
+    std::int64_t norm_of = 0; // the first of those whose gradients one norm covers
+    int in_norm = 0;          // how many those are; 0: no update waits for a norm
+    bool begun = false;       // an action other than an update,
+    int layer = 0;            // of which it has done so many,
+    bool on_layer = false;    // and another in part
+    bool meets_shards = false;
+    int shard_meetings = 0;
+    int gathers = 0; // layers, in actions before
+    int sums = 0;    // likewise
+    bool begun_update = false;
+  };
+
+  stage_state& of(position where);
+  std::int64_t place(position where) const;
+  int directions() const;
+  int size_of(int update) const;
+  int update_of(const action& a) const;
+  milestone shard_meeting(position where, int number) const;
+  milestone layer_meeting(int kind, position where, int number) const;
+  milestone sum_of(position where, int update) const;
+  milestone coming_of(position where, int update) const;
+  std::vector<milestone> gradients_of(position where, int update) const;
+  void add_update(int rank, position where, const sample& s);
+  void add_pass(int rank, position where, const sample& s);
+  void place_part(int rank, const sample& s, part p);
+  void place_moment(int rank, part p);
+
+  const run_plan& plan_;
+  moved tell_;
+  std::vector<std::deque<std::optional<sample>>> todo_; // a part each; absent: unseen
+  time_layout layout_;
+  std::map<std::int64_t, stage_state> stages_; // by place
+};
+
+} // namespace troupe

@@ -1,0 +1,101 @@
+#include "actors/run/notice_board.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+template <class Change>
+void notice_board::change(const Change& c) {
+  {
+    const std::lock_guard guard{lock_};
+    c();
+    changed_ = true;
+  }
+  news_.notify_all();
+}
+
+void notice_board::post_finished() {
+  change([this] { finished_ = true; });
+}
+
+void notice_board::post_failure(std::string why) {
+  change([&] {
+    if (!failure_)
+      failure_ = std::move(why);
+  });
+}
+
+void notice_board::post_held() {
+  change([this] { held_ = true; });
+}
+
+void notice_board::post_snapshot(snapshot s) {
+  change([&] { snapshots_.push_back(std::move(s)); });
+}
+
+void notice_board::post_collected(std::vector<mail::collected> all) {
+  change([&] { collected_ = std::move(all); });
+}
+
+void notice_board::post_explanation(mail::waiting_for one) {
+  change([&] { explanations_.push_back(std::move(one)); });
+}
+
+void notice_board::post_waiting(std::string for_whom) {
+  const std::lock_guard guard{lock_};
+  progress_.waits_for = std::move(for_whom);
+}
+
+// Nobody is woken for it: it is looked at now and then.
+void notice_board::post_progress(const progress& p) {
+  const std::lock_guard guard{lock_};
+  progress_.samples = p.samples;
+  progress_.loss = p.loss;
+}
+
+void notice_board::wait(std::chrono::milliseconds at_most) {
+  std::unique_lock guard{lock_};
+  news_.wait_for(guard, at_most, [this] { return changed_.load(); });
+  changed_ = false;
+}
+
+bool notice_board::finished() const {
+  const std::lock_guard guard{lock_};
+  return finished_;
+}
+
+std::optional<std::string> notice_board::failure() const {
+  const std::lock_guard guard{lock_};
+  return failure_;
+}
+
+progress notice_board::latest() const {
+  const std::lock_guard guard{lock_};
+  return progress_;
+}
+
+bool notice_board::take_held() {
+  const std::lock_guard guard{lock_};
+  return std::exchange(held_, false);
+}
+
+std::optional<notice_board::snapshot> notice_board::take_snapshot() {
+  const std::lock_guard guard{lock_};
+  if (snapshots_.empty())
+    return {};
+  auto result = std::move(snapshots_.front());
+  snapshots_.pop_front();
+  return result;
+}
+
+std::optional<std::vector<mail::collected>> notice_board::take_collected() {
+  const std::lock_guard guard{lock_};
+  return std::exchange(collected_, {});
+}
+
+std::vector<mail::waiting_for> notice_board::explanations() const {
+  const std::lock_guard guard{lock_};
+  return explanations_;
+}
+
+} // namespace troupe

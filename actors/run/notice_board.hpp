@@ -1,0 +1,66 @@
+#pragma once
+
+#include "actors/mail/messages.hpp"
+#include "actors/plan/run_plan.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// What the actors of a run tell the thread that waits for it. Thread-safe.
+class notice_board {
+public:
+  /// Parameters of the whole network after a batch, in whatever order.
+  using snapshot = std::vector<mail::snapshot>;
+
+  void post_finished();
+  void post_failure(std::string why); ///< The first one counts.
+  void post_held();
+  void post_snapshot(snapshot s);
+  void post_collected(std::vector<mail::collected> all);
+  void post_explanation(mail::waiting_for one);
+  void post_waiting(std::string for_whom); ///< Part of the progress.
+  void post_progress(const progress& p);
+
+  /// Waits until something is posted, or for so long.
+  void wait(std::chrono::milliseconds at_most);
+
+  /// Whether something was posted since the last call or the last wait.
+  bool take_news() { return changed_.exchange(false); }
+
+  bool finished() const;
+  std::optional<std::string> failure() const;
+  progress latest() const;
+
+  // These take what was posted off the board.
+  bool take_held();
+  std::optional<snapshot> take_snapshot();
+  std::optional<std::vector<mail::collected>> take_collected();
+
+  /// Those that are there so far.
+  std::vector<mail::waiting_for> explanations() const;
+
+private:
+  template <class Change>
+  void change(const Change& c);
+
+  mutable std::mutex lock_;
+  std::condition_variable news_;
+  std::atomic<bool> changed_ = false;
+  bool finished_ = false;
+  bool held_ = false;
+  std::optional<std::string> failure_;
+  std::deque<snapshot> snapshots_;
+  std::optional<std::vector<mail::collected>> collected_;
+  std::vector<mail::waiting_for> explanations_;
+  progress progress_;
+};
+
+} // namespace troupe

@@ -1,0 +1,180 @@
+#include "actors/pipeline/stage_pools.hpp"
+#include "actors/run/company.hpp"
+#include "actors/run/free_memory.hpp"
+#include "schedules/bounds.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace troupe {
+
+namespace {
+
+std::string megabytes(std::int64_t bytes) {
+  return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
+}
+
+/// "the machine has 100 MiB free"
+std::string text_of(const free_memory& memory) {
+  return memory.where + " has " + std::to_string(memory.bytes >> 20) + " MiB free";
+}
+
+/// What the actors of a rank take, and a check of its program: measured, rounded up.
+std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
+  constexpr std::int64_t bytes_a_rank = 20'000;
+  constexpr std::int64_t bytes_a_bucket = 500; // of an exchange
+  constexpr std::int64_t bytes_a_push = 200;   // of every data replica to every server
+  const std::int64_t exchange = plan.data > 1 ? bytes_a_bucket * plan.sizes.buckets : 0;
+  const std::int64_t pushes =
+    plan.updates_are_by(update_by::servers) ? bytes_a_push * plan.data : 0;
+  return {plan.ranks()
+          * (bytes_a_rank + exchange + pushes
+             + std::int64_t{settled(plan.sch, plan.dims).total()})};
+}
+
+/// What a training takes besides its pools: the program itself, the caller, and copies
+/// of the parameters, in the end when the optimizers have gone, or for evaluations that
+/// put shares together.
+std::int64_t bytes_beside_pools(const run_plan& plan) {
+  constexpr std::int64_t program = 24 << 20; // measured, rounded up
+  constexpr std::int64_t value = sizeof(float);
+  std::int64_t parameters = 0, largest = 0, optimizers = 0;
+  for (const auto& l : plan.work->whole.layers) {
+    parameters += l->bucket() * value;
+    largest = std::max(largest, l->bucket() * value);
+  }
+  for (int rank = 0; rank < plan.ranks(); ++rank)
+    for (const auto& where : plan.hosted_by(rank))
+      optimizers += pools_of(plan, where).optimizer * value;
+  const auto copies = parameters + 2 * largest;
+  const bool puts_together =
+    plan.evaluate_every > 0
+    && (!plan.work->shards.empty() || plan.shares_out(shared_out::parameters));
+  return program + (plan.bytes_beside ? plan.bytes_beside(plan) : 0)
+         + (puts_together ? copies : std::max<std::int64_t>(copies - optimizers, 0));
+}
+
+/// The refusal of a run that needs so many bytes on each rank, and others; empty if
+/// they are there.
+std::string too_large(const std::vector<std::int64_t>& bytes, std::int64_t beside) {
+  std::int64_t sum = beside;
+  for (const auto rank : bytes)
+    sum += rank;
+  const auto memory = memory_of_process();
+  if (sum <= memory.bytes)
+    return {};
+  return "this run needs " + megabytes(sum) + " of memory"
+         + (bytes.size() > 1 ? " (" + megabytes(*std::ranges::max_element(bytes))
+                                 + " on its largest rank)"
+                             : "")
+         + "; " + text_of(memory);
+}
+
+/// The same for sizes whose exact bytes might not fit a number: what the parameters and
+/// one microbatch take at least.
+std::string far_too_large(const run_plan& plan) {
+  double values = 0;
+  const auto samples = static_cast<double>(plan.batches().largest());
+  for (const auto& l : plan.work->whole.layers)
+    values += static_cast<double>(l->bucket())
+              + samples * static_cast<double>(l->input() + l->output());
+  const double most = 1e15;
+  if (values * sizeof(float) < most)
+    return {};
+  return "this run needs more than " + megabytes(static_cast<std::int64_t>(most))
+         + " of memory; " + text_of(memory_of_process());
+}
+
+/// Why experts cannot be placed so; empty if they can, or there are none.
+std::string refusal_of_experts(const run_plan& plan) {
+  if (plan.data % plan.expert != 0)
+    return "expert=" + std::to_string(plan.expert)
+           + " does not divide data=" + std::to_string(plan.data)
+           + ": experts are spread over so many of the data replicas";
+  if (plan.work ? plan.work->whole.experts.empty() : plan.expert == 1)
+    return plan.expert > 1 ? "expert=" + std::to_string(plan.expert)
+                               + " spreads experts, which only the model moe has"
+                           : "";
+  if (plan.work && plan.work->experts.count % plan.expert != 0)
+    return std::to_string(plan.work->experts.count) + " experts cannot be spread over "
+           + std::to_string(plan.expert)
+           + " data replicas: each has as many as the others";
+  if (plan.tensor > 1)
+    return "a network with experts cannot be cut into tensor shards: give it tensor=1";
+  if (plan.shares_out(shared_out::gradients)
+      || (plan.expert > 1 && plan.shares_out(shared_out::optimizer_state)))
+    return "the exchange " + std::string{plan.exchange->name}
+           + " shares out what experts need whole: name one that only sums, as ring"
+           + (plan.expert == 1 ? ", or zero1" : "");
+  if (plan.data > 1 && plan.exchange->updates != update_by::all)
+    return plan.exchange->name
+           + " updates data replicas one by one, but experts serve several of them: "
+             "name "
+             "an exchange that sums, as ring";
+  return {};
+}
+
+std::string refusal_of_exchange(const run_plan& plan) {
+  const auto& by = *plan.exchange;
+  if (plan.sch.local_rule() && by.updates == update_by::all)
+    return plan.sch.name
+           + "'s stages update when they have enough gradients, so data replicas have "
+             "no common updates to sum gradients for: give it one, or exchange by "
+             "server:async or hogwild, or name other schedules";
+  if (plan.sch.local_rule() && by.staleness)
+    return plan.sch.name
+           + "'s ranks do nothing while a stage updates, so they cannot wait there for "
+             "slower replicas: exchange by server:async or hogwild, or name other "
+             "schedules";
+  if (plan.tensor > 1 && by.updates != update_by::all)
+    return by.name
+           + " may update tensor shards of a stage in different orders, so what they "
+             "have alike would differ: give it tensor=1, or another exchange";
+  return {};
+}
+
+} // namespace
+
+std::string refusal(const run_plan& plan) {
+  if (auto wrong = refusal(plan.sch, plan.dims); !wrong.empty())
+    return plan.data == 1
+             ? wrong
+             : wrong + " (each of " + std::to_string(plan.data) + " data replicas has "
+                 + std::to_string(plan.dims.microbatches) + " microbatches of a batch)";
+  constexpr std::int64_t most_microbatches = (1 << 30) - 1;
+  if (std::int64_t{plan.data} * plan.dims.total() > most_microbatches)
+    return "a run has at most 1,073,741,823 microbatches, over all data replicas";
+  if (plan.data > 1)
+    if (auto wrong = refusal_of_exchange(plan); !wrong.empty())
+      return wrong;
+  if (plan.tensor > 1 && plan.sch.local_rule())
+    return plan.sch.name
+           + "'s ranks choose by what has arrived, so tensor shards could choose "
+             "differently: give it tensor=1, or name other schedules";
+  if (auto wrong = refusal_of_experts(plan); !wrong.empty())
+    return wrong;
+  if (!plan.work)
+    return too_large(bytes_of_actors(plan), 0);
+  const auto& work = *plan.work;
+  if (const int pieces = plan.batches().microbatches; work.batch < pieces)
+    return "a batch of " + std::to_string(work.batch) + " samples cannot be cut into "
+           + std::to_string(pieces)
+           + " microbatches: there must be at least one sample in each";
+  if (work.batch > std::numeric_limits<std::int32_t>::max())
+    return "a batch is at most 2,147,483,647 samples";
+  if (auto wrong = far_too_large(plan); !wrong.empty())
+    return wrong;
+  const bool updates_a_batch =
+    !plan.sch.local_rule()
+    && update_size(plan.sch, plan.dims) == plan.dims.microbatches;
+  if (work.optimizer.clip > 0 && work.optimizer.scope == clip_scope::network
+      && !updates_a_batch)
+    return plan.sch.name
+           + " never has all gradients of an update before it, so it cannot clip by "
+             "their "
+             "global norm; "
+           + plan.sch.name + ":clip=stage clips each stage by its own";
+  return too_large(bytes_needed(plan), bytes_beside_pools(plan));
+}
+
+} // namespace troupe

@@ -1,0 +1,100 @@
+#include "actors/run/run_watch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+/// A disk or a network may be slow; actions have been measured.
+constexpr int patience_with_readers = 10;
+
+/// Everybody who answers when asked what it waits for.
+std::vector<std::string> names_of(const run_plan& plan) {
+  std::vector<std::string> result;
+  for (int rank = 0; rank < plan.ranks(); ++rank) {
+    result.push_back("scheduler of rank " + std::to_string(rank));
+    for (const auto& where : plan.hosted_by(rank)) {
+      result.push_back(plan.name_of(where));
+      if (where.stage == 0)
+        result.push_back(plan.source_of(where));
+      if (where.replica == 0)
+        result.push_back(plan.optimizer_of(where));
+      if (where.replica == 0 && plan.updates_are_by(update_by::servers))
+        result.push_back(plan.server_of(where));
+      for (const int number : plan.experts_of(where.stage))
+        if (plan.host_of(number, where) == where)
+          result.push_back(plan.name_of_expert(number, where));
+    }
+  }
+  return result;
+}
+
+} // namespace
+
+run_watch::run_watch(const run_plan& plan, const wall_clock& clock)
+  : plan_(plan), clock_(clock) {
+  waited_.pause();
+}
+
+std::string run_watch::text_of(const task& what, position where) const {
+  const auto of = " of " + plan_.name_of(where);
+  if (what.kind == op_count)
+    return "summing what an update needs" + of;
+  const auto op = static_cast<troupe::op>(what.kind);
+  return "running "
+         + (op == op::update
+              ? "an update"
+              : to_string({op, where.replica, where.stage, what.microbatch}))
+         + of;
+}
+
+occupation& run_watch::add(std::string who,
+                           std::function<std::string(const task&)> doing,
+                           int patience) {
+  auto& result = occupations_.emplace_back(clock_);
+  all_.push_back({std::move(who), &result, std::move(doing), patience});
+  return result;
+}
+
+occupation& run_watch::device_of(int rank) {
+  return add("rank " + std::to_string(rank), [this, rank](const task& what) {
+    const auto hosted = plan_.hosted_by(rank);
+    const auto where = std::ranges::find(hosted, what.stage, &position::stage);
+    return text_of(what, *where);
+  });
+}
+
+occupation& run_watch::device_of_server(position where) {
+  return add(plan_.server_of(where),
+             [this, where](const task& what) { return text_of(what, where); });
+}
+
+occupation& run_watch::reader_of(position first) {
+  return add(
+    plan_.source_of(first),
+    [](const task& what) {
+      return "reading microbatch " + std::to_string(what.microbatch);
+    },
+    patience_with_readers);
+}
+
+void run_watch::begin(notice_board& board, std::function<void()> ask,
+                      std::function<void()> help) {
+  rule_.emplace(all_, plan_.stall_timeout);
+  watcher_ = std::make_unique<watcher>(
+    plan_.stall_timeout, board,
+    watcher::controls{.look = [this] { return look(); },
+                      .at_work = [this] { return rule_->at_work(clock_.now()); },
+                      .ask = std::move(ask),
+                      .help = std::move(help),
+                      .asked = names_of(plan_)});
+}
+
+bool run_watch::somebody_is_stuck() {
+  return rule_ && look() == stall_rule::verdict::stalled
+         && !rule_->at_work(clock_.now()).empty();
+}
+
+} // namespace troupe

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+#include "actors/run/stall.hpp"
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Watches over a run in real time: knows what each of its devices and readers is at,
+/// and how long the run has been waited for.
+class run_watch {
+public:
+  /// \param plan,clock outlive it
+  run_watch(const run_plan& plan, const wall_clock& clock);
+
+  // These return where somebody is to say what it does.
+  occupation& device_of(int rank);
+  occupation& device_of_server(position where);
+  occupation& reader_of(position first);
+
+  /// Begins to watch. \param ask,help as of `watcher` \throws no_thread
+  void begin(notice_board& board, std::function<void()> ask,
+             std::function<void()> help);
+  void end() { watcher_.reset(); }
+
+  /// Time counts as waited while one of these lives: else the run may wait for the
+  /// caller.
+  class waiting {
+  public:
+    explicit waiting(run_watch& whose) : whose_(whose) { whose_.waited_.resume(); }
+    ~waiting() { whose_.waited_.pause(); }
+    waiting(const waiting&) = delete;
+    waiting& operator=(const waiting&) = delete;
+
+  private:
+    run_watch& whose_;
+  };
+
+  /// Whether somebody is at something that should have ended long ago. \pre end()
+  bool somebody_is_stuck();
+
+private:
+  occupation& add(std::string who, std::function<std::string(const task&)> doing,
+                  int patience = 1);
+  stall_rule::verdict look() { return rule_->look(clock_.now(), waited_.now()); }
+  std::string text_of(const task& what, position where) const;
+
+  const run_plan& plan_;
+  const wall_clock& clock_;
+  wall_clock waited_;
+  std::list<occupation> occupations_;
+  std::vector<watched> all_;
+  std::optional<stall_rule> rule_;
+  std::unique_ptr<watcher> watcher_;
+};
+
+/// What the reading of a microbatch is among tasks.
+inline constexpr int reading = op_count + 1;
+
+} // namespace troupe

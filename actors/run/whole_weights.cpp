@@ -1,0 +1,181 @@
+#include "actors/run/whole_weights.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+/// Copies what a stage holds of a layer to its place among all of it.
+void put_together(const run_plan& plan, position where, shared_out what,
+                  const layer_bucket& bucket, const float* held, float* all) {
+  const auto& whole = *plan.work->whole.layers[bucket.of_layer];
+  const auto& shard = *bucket.what;
+  const auto values = shard.bucket();
+  const auto share = plan.share_of(where);
+  if (share.count == 1 || (what == shared_out::parameters && !plan.shares_out(what)))
+    return put_shard(whole, shard, held, all);
+  std::vector<float> merged(static_cast<std::size_t>(values));
+  take_shard(whole, shard, all, merged.data());
+  const bool only_share = plan.shares_out(what);
+  std::copy_n(held + (only_share ? 0 : share.begin(values)),
+              share.end(values) - share.begin(values),
+              merged.begin() + share.begin(values));
+  put_shard(whole, shard, merged.data(), all);
+}
+
+bool same(const parameter& p, const std::vector<float>& a,
+          const std::vector<float>& b) {
+  return std::memcmp(a.data() + p.offset, b.data() + p.offset,
+                     static_cast<std::size_t>(p.values()) * sizeof(float))
+         == 0;
+}
+
+/// Keeps the parameters of one bucket: the first of its like gives them, what the
+/// others have must be equal to that.
+void keep_parameters(const run_plan& plan, position where, const layer_bucket& bucket,
+                     const float* held, kept_version& result, std::string& odd_stage) {
+  const auto& whole = *plan.work->whole.layers[bucket.of_layer];
+  auto& parameters = result.parameters[bucket.of_layer];
+  parameters.resize(static_cast<std::size_t>(whole.bucket()));
+  const bool first = plan.shows(where);
+  const bool only_share = plan.shares_out(shared_out::parameters);
+  if (first && where.tensor == 0 && (where.data == 0 || only_share))
+    return put_together(plan, where, shared_out::parameters, bucket, held,
+                        parameters.data());
+  auto others = parameters;
+  put_together(plan, where, shared_out::parameters, bucket, held, others.data());
+  for (const auto& part : bucket.what->parameters()) {
+    const bool is_copy = !first || !part.cut;
+    if (is_copy && !same(whole.parameter_called(part.name), parameters, others)
+        && odd_stage.empty())
+      odd_stage = plan.name_of(where);
+  }
+  if (first)
+    parameters = std::move(others);
+}
+
+void keep_gradients(const run_plan& plan, position where, const layer_bucket& bucket,
+                    const float* held, kept_version& result) {
+  const bool has_some =
+    where.replica == 0 && (where.data < plan.expert || plan.share_of(where).count > 1);
+  if (!has_some)
+    return;
+  auto& gradients = result.gradients[bucket.of_layer];
+  gradients.resize(
+    static_cast<std::size_t>(plan.work->whole.layers[bucket.of_layer]->bucket()));
+  put_together(plan, where, shared_out::gradients, bucket, held, gradients.data());
+}
+
+/// Whole network from the parts of all stages. \param odd_stage names the first whose
+/// copy differs from that of replica 0
+template <class Part>
+kept_version put_together(const run_plan& plan, std::vector<Part> all,
+                          bool with_gradients, std::string& odd_stage) {
+  const auto layers = plan.work->whole.layers.size();
+  kept_version result;
+  result.parameters.resize(layers);
+  if (with_gradients)
+    result.gradients.resize(layers);
+  std::ranges::sort(all, {}, [&](const Part& part) {
+    return std::tuple{plan.replica_at(part.where), part.where.tensor, part.where.stage};
+  });
+  for (const auto& part : all) {
+    const auto held_there = plan.layer_buckets(part.where);
+    for (std::size_t b = 0; b < part.parameters.size(); ++b) {
+      const auto& bucket = held_there[b];
+      if (part.where.data > 0 && !plan.replicas_agree())
+        continue;
+      keep_parameters(plan, part.where, bucket, part.parameters[b].data(), result,
+                      odd_stage);
+      if (with_gradients)
+        keep_gradients(plan, part.where, bucket, part.gradients[b].data(), result);
+    }
+  }
+  return result;
+}
+
+} // namespace
+
+whole_weights::whole_weights(const run_plan& plan,
+                             const std::vector<mail::snapshot>& parts)
+  : put_together_(plan.work->whole.layers.size()),
+    buckets_(plan.work->whole.layers.size()) {
+  const bool in_parts =
+    !plan.work->shards.empty() || plan.shares_out(shared_out::parameters);
+  for (const auto& part : parts) {
+    const auto held_there = plan.layer_buckets(part.where);
+    for (std::size_t b = 0; b < part.parameters.size(); ++b) {
+      const auto layer = held_there[b].of_layer;
+      const auto* const held = part.parameters[b].data();
+      if (!in_parts) {
+        buckets_[layer] = held;
+        continue;
+      }
+      auto& whole = put_together_[layer];
+      whole.resize(static_cast<std::size_t>(plan.work->whole.layers[layer]->bucket()));
+      put_together(plan, part.where, shared_out::parameters, held_there[b], held,
+                   whole.data());
+      buckets_[layer] = whole.data();
+    }
+  }
+}
+
+void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
+                  const all_shared_parameters& shared, run_result& result) {
+  if (!plan.work || all.empty())
+    return;
+  auto kept = put_together(plan, std::move(all), plan.keep_gradients, result.odd_stage);
+  result.parameters = std::move(kept.parameters);
+  result.gradients = std::move(kept.gradients);
+  for (const auto& one : shared)
+    if (one)
+      one->put_into(result.parameters);
+}
+
+void keep_versions(const run_plan& plan, std::vector<mail::version_made> all,
+                   run_result& result) {
+  std::map<int, std::vector<mail::version_made>> by_version;
+  for (auto& one : all)
+    by_version[one.version].push_back(std::move(one));
+  if (!by_version.empty())
+    result.versions.resize(static_cast<std::size_t>(by_version.rbegin()->first));
+  for (auto& [version, parts] : by_version)
+    result.versions[static_cast<std::size_t>(version) - 1] =
+      put_together(plan, std::move(parts), true, result.odd_stage);
+}
+
+std::string count_updates(const run_plan& plan, const std::vector<mail::collected>& all,
+                          run_result& result) {
+  if (all.empty())
+    return {};
+  const bool alone = !plan.updates_are_by(update_by::all);
+  result.updates.assign(static_cast<std::size_t>(plan.dims.stages), 0);
+  for (const auto& part : all) {
+    const auto& where = part.where;
+    if (where.tensor > 0 || (where.data > 0 && !alone))
+      continue;
+    if (where.replica == 0)
+      result.updates[static_cast<std::size_t>(where.stage)] += part.updates;
+    if (where.stage == 0)
+      result.updated_samples += part.samples;
+  }
+  if (plan.sch.local_rule())
+    return {};
+  std::map<int, const mail::collected*> first; // of those that stop together
+  for (const auto& part : all) {
+    const auto& other =
+      *first.emplace(plan.stops_with(plan.rank_of(part.where)), &part).first->second;
+    if (part.updates != other.updates)
+      return plan.name_of(other.where) + " ended after update "
+             + std::to_string(other.updates) + ", " + plan.name_of(part.where)
+             + " after update " + std::to_string(part.updates);
+  }
+  return {};
+}
+
+} // namespace troupe

@@ -1,0 +1,129 @@
+#include "experiments/benchmarks/benchmarks.hpp"
+#include "schedules/catalog/catalog.hpp"
+
+#include <thread>
+
+namespace troupe {
+
+namespace {
+
+struct price {
+  double action, envelope; ///< Seconds of one, all threads together.
+};
+
+/// What a run without arithmetic takes.
+price price_of(const schedule& sch, const shape& dims, clock_kind clock, int threads) {
+  std::vector<double> actions, envelopes;
+  for (int turn = 0; turn < 5; ++turn) {
+    run_plan plan{.sch = sch,
+                  .dims = dims,
+                  .work = {},
+                  .clock = clock,
+                  .cost = costs_from(parse_costs("F=1,B=2", dims.stages)->actions),
+                  .threads = threads};
+    run_result result;
+    const double taken = seconds_of([&] { result = perform(plan); });
+    if (result.how == ending::failed)
+      throw std::runtime_error(sch.name + ": " + result.failure);
+    const auto count = 2.0 * dims.stages * static_cast<double>(dims.total());
+    actions.push_back(taken / count);
+    envelopes.push_back(taken / static_cast<double>(result.envelopes));
+  }
+  return {median(std::move(actions)), median(std::move(envelopes))};
+}
+
+/// Computes nothing for a given time.
+class pause : public layer<float> {
+public:
+  pause(std::chrono::milliseconds length, std::int64_t input, std::int64_t output)
+    : layer({{"pause", {1}, beginning::zeros}}, input, output), length_(length) {
+    // nop
+  }
+
+  layer_sizes sizes(std::int64_t, int) const override { return {}; }
+  double operations() const override { return 1; }
+
+  void forward(const frame<float>& f, int) const override {
+    compute_for(length_);
+    std::fill_n(f.y, f.samples * output(), 0.0F);
+  }
+
+  void input_gradient(const frame<float>& f, int) const override {
+    if (f.dx != nullptr)
+      std::fill_n(f.dx, f.samples * input(), 0.0F);
+  }
+
+  void weight_gradient(const frame<float>& f) const override { *gradient(f, 0) = 0; }
+
+private:
+  std::chrono::milliseconds length_;
+};
+
+/// Seconds from the end of a forward on rank 0, during which rank 1 idled for `idle`,
+/// to the start of rank 1's.
+double start_seconds(std::chrono::milliseconds idle, int repeats) {
+  constexpr std::int64_t pixels = 28 * 28, classes = 10;
+  network<float> whole{
+    .layers = {std::make_shared<pause>(idle, pixels, 4),
+               std::make_shared<pause>(std::chrono::milliseconds{0}, 4, classes)},
+    .unit_of_layer = {0, 1},
+    .classes = classes};
+  auto weights = initial_weights(whole, 1);
+  run_plan plan{.sch = naive(),
+                .dims = {2, 1, repeats},
+                .work = training{.whole = std::move(whole),
+                                 .first_layers = {0, 1, 2},
+                                 .data = *open_data("synthetic", {.model = "lenet"}, 1),
+                                 .batch = 1,
+                                 .optimizer = {},
+                                 .weights = std::move(weights)},
+                .threads = 2,
+                .keep_record = true};
+  const auto result = perform(plan);
+  if (result.how == ending::failed)
+    throw std::runtime_error(result.failure);
+  std::vector<double> taken;
+  std::vector<nanoseconds> ended;
+  for (const auto& s : result.actions[0])
+    if (s.what.what == op::forward)
+      ended.push_back(s.end);
+  std::size_t i = 0;
+  for (const auto& s : result.actions[1])
+    if (s.what.what == op::forward)
+      taken.push_back(static_cast<double>(s.start - ended[i++]) / 1e9);
+  return median(std::move(taken));
+}
+
+} // namespace
+
+void measure_actors(const benchmark& b) {
+  using namespace std::chrono_literals;
+  constexpr double micro = 1e6;
+  const int threads = b.plan.threads;
+  const auto tell = [&](const std::string& name, double value,
+                        const std::string& unit) {
+    b.report({"actors", name, value, unit, {}, ""});
+  };
+  const auto alone = price_of(one_f_one_b(), {1, 64, 200}, clock_kind::real, 1);
+  tell("an action without arithmetic, one rank", alone.action * micro, "us");
+  const auto four = price_of(one_f_one_b(), {4, 64, 100}, clock_kind::real, threads);
+  tell("an action without arithmetic, four ranks", four.action * micro, "us");
+  tell("a message between actors of four ranks", four.envelope * micro, "us");
+  const auto simulated =
+    price_of(one_f_one_b(), {64, 256, 1}, clock_kind::virtual_time, 1);
+  tell("actions in virtual time", 1 / simulated.action, "/s");
+  tell("messages in virtual time", 1 / simulated.envelope, "/s");
+  if (threads < 2)
+    return;
+  const auto wake = measure_wake_times();
+  const auto start = [&](const std::string& name, double seconds, double woken) {
+    b.report(
+      {"actors", name, seconds * micro, "us", seconds / woken, "waking a thread"});
+  };
+  tell("waking a thread", wake.soon * micro, "us");
+  tell("waking a thread after a second", wake.after_a_second * micro, "us");
+  start("a ready action starts on an idle core", start_seconds(1ms, 300), wake.soon);
+  start("the same after a second", start_seconds(1000ms, 5), wake.after_a_second);
+}
+
+} // namespace troupe

@@ -1,0 +1,139 @@
+#include "experiments/benchmarks/benchmarks.hpp"
+
+#include <dnnl.h>
+#include <omp.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::int64_t copied = 1 << 26; // bytes: more than caches hold
+
+/// A square product and a copy, each on threads of their own at once.
+struct crew {
+  explicit crew(int threads) : size(threads) {
+    for (int i = 0; i < threads; ++i)
+      spaces.emplace_back(std::max<std::size_t>(3 * edge * edge, copied / 2), 0.5F);
+  }
+
+  /// Seconds for everybody to call `work` on a space, side by side.
+  template <class Work>
+  double seconds(const Work& work) {
+    return seconds_of([&] {
+      std::vector<std::jthread> others;
+      for (int i = 1; i < size; ++i)
+        others.emplace_back(
+          [&, i] { work(spaces[static_cast<std::size_t>(i)].data()); });
+      work(spaces[0].data());
+    });
+  }
+
+  static constexpr std::int64_t edge = 1024;
+  int size;
+  std::vector<std::vector<float>> spaces;
+};
+
+void square_product(float* space) {
+  onednn_product(crew::edge, space);
+}
+
+void copy_half(float* space) {
+  std::memcpy(space, reinterpret_cast<const char*>(space) + copied, copied);
+}
+
+/// Seconds from the notification of a thread that waits for a condition variable to its
+/// first instruction, after `idle` of waiting.
+double wake_seconds(std::chrono::milliseconds idle, int repeats) {
+  using clock = std::chrono::steady_clock;
+  std::mutex lock;
+  std::condition_variable news;
+  int asked = 0;
+  clock::time_point woken;
+  bool awake = false, over = false;
+  std::vector<double> taken;
+  std::jthread sleeper{[&] {
+    std::unique_lock held{lock};
+    for (int heard = 0; !over;) {
+      news.wait(held, [&] { return over || asked > heard; });
+      woken = clock::now();
+      heard = asked;
+      awake = true;
+      news.notify_all();
+    }
+  }};
+  for (int i = 0; i < repeats; ++i) {
+    compute_for(idle);
+    clock::time_point told;
+    {
+      const std::lock_guard held{lock};
+      ++asked;
+      awake = false;
+      told = clock::now();
+    }
+    news.notify_all();
+    std::unique_lock held{lock};
+    news.wait(held, [&] { return awake; });
+    taken.push_back(std::chrono::duration<double>(woken - told).count());
+  }
+  {
+    const std::lock_guard held{lock};
+    over = true;
+  }
+  news.notify_all();
+  return median(std::move(taken));
+}
+
+} // namespace
+
+void onednn_product(std::int64_t edge, float* space) {
+  omp_set_num_threads(1); // of this thread
+  const auto status =
+    dnnl_sgemm('N', 'N', edge, edge, edge, 1, space, edge, space + edge * edge, edge, 0,
+               space + 2 * edge * edge, edge);
+  if (status != dnnl_success)
+    throw std::runtime_error("dnnl_sgemm failed with status " + std::to_string(status));
+}
+
+wake_times measure_wake_times() {
+  using namespace std::chrono_literals;
+  return {wake_seconds(1ms, 300), wake_seconds(1000ms, 5)};
+}
+
+void measure_ceilings(const benchmark& b) {
+  const auto operations = 2.0 * crew::edge * crew::edge * crew::edge;
+  const int cores = b.plan.threads;
+  crew one{1}, all{cores};
+  const auto on_cores = [&](const char* what) {
+    return std::string{what} + " on " + std::to_string(cores) + " cores";
+  };
+  const auto product = take_turns([&] { one.seconds(square_product); },
+                                  [&] { all.seconds(square_product); }, 1.0);
+  b.report({"ceilings",
+            "sgemm 1024^3 on one core",
+            operations / product.first / 1e9,
+            "GFLOP/s",
+            {},
+            ""});
+  b.report({"ceilings", on_cores("sgemm 1024^3"),
+            cores * operations / product.second / 1e9, "GFLOP/s",
+            cores * product.first / product.second, "one core"});
+  const auto copy =
+    take_turns([&] { one.seconds(copy_half); }, [&] { all.seconds(copy_half); }, 1.0);
+  b.report({"ceilings",
+            "copy of memory on one core",
+            2 * copied / copy.first / 1e9,
+            "GB/s",
+            {},
+            ""});
+  b.report({"ceilings", on_cores("copy of memory"),
+            cores * 2 * copied / copy.second / 1e9, "GB/s",
+            cores * copy.first / copy.second, "one core"});
+}
+
+} // namespace troupe

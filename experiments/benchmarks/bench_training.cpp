@@ -1,0 +1,125 @@
+#include "experiments/benchmarks/benchmarks.hpp"
+#include "models/plain_loop.hpp"
+#include "schedules/catalog/catalog.hpp"
+
+namespace troupe {
+
+namespace {
+
+using seconds_list = std::vector<double>;
+
+/// Seconds between the ends of consecutive batches: all but the first batch, which
+/// fills caches and pipelines.
+seconds_list batch_seconds(const run_plan& plan, const record& ran) {
+  std::vector<nanoseconds> ends(static_cast<std::size_t>(plan.dims.steps));
+  for (const auto& row : ran)
+    for (const auto& s : row) {
+      auto& end =
+        ends[static_cast<std::size_t>(s.what.microbatch / plan.dims.microbatches)];
+      end = std::max(end, s.end);
+    }
+  seconds_list result;
+  for (std::size_t i = 1; i < ends.size(); ++i)
+    result.push_back(static_cast<double>(ends[i] - ends[i - 1]) / 1e9);
+  return result;
+}
+
+void append(seconds_list& to, const seconds_list& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+seconds_list through_actors(run_plan plan, const schedule& sch, int stages, int threads,
+                            int steps) {
+  plan.sch = sch;
+  plan.dims.stages = stages;
+  plan.dims.steps = steps;
+  plan.threads = threads;
+  plan.keep_record = true;
+  plan.work->first_layers = *cut(plan.work->whole, stages, {});
+  const auto result = perform(plan);
+  if (result.how == ending::failed)
+    throw std::runtime_error(sch.name + ": " + result.failure);
+  return batch_seconds(plan, result.actions);
+}
+
+seconds_list bare(const run_plan& plan, int threads, int steps) {
+  using clock = std::chrono::steady_clock;
+  const auto& work = *plan.work;
+  const auto first_layers = *cut(work.whole, 1, {});
+  std::vector<clock::time_point> ends;
+  train_plainly({.whole = work.whole,
+                 .first_layers = first_layers,
+                 .data = *work.data,
+                 .batches = plan.batches(),
+                 .steps = steps,
+                 .reads = {},
+                 .optimizer = work.optimizer,
+                 .weights = work.weights,
+                 .threads = threads,
+                 .progress = [&](double) { ends.push_back(clock::now()); }});
+  seconds_list result;
+  for (std::size_t i = 1; i < ends.size(); ++i)
+    result.push_back(std::chrono::duration<double>(ends[i] - ends[i - 1]).count());
+  return result;
+}
+
+/// Multiplications and additions of a training step of one token: 6 a parameter without
+/// embeddings, and causal attention.
+double operations_a_token(const benchmark& b) {
+  std::int64_t parameters = 0;
+  for (const auto* p : b.plan.work->whole.parameters())
+    if (!p->name.ends_with("wte.weight") && !p->name.ends_with("wpe.weight"))
+      parameters += p->values();
+  const auto& m = b.model;
+  return 6.0 * static_cast<double>(parameters + m.layers * m.length * m.width);
+}
+
+double product_rate() {
+  constexpr std::int64_t n = 1024;
+  std::vector<float> space(3 * n * n, 0.5F);
+  const auto took = take_turns([&] { onednn_product(n, space.data()); }, [] {}, 0.2);
+  return 2.0 * n * n * n / took.first;
+}
+
+} // namespace
+
+void measure_training(const benchmark& b) {
+  const bool tokens = b.plan.work->whole.reads_tokens;
+  const auto predictions =
+    static_cast<double>(b.plan.work->batch * b.plan.work->whole.rows);
+  const std::string unit = tokens ? "tokens/s" : "samples/s";
+  const int steps =
+    std::clamp(static_cast<int>(0.7 / bare(b.plan, 1, 2).front()), 2, 50) + 1;
+  seconds_list plain, actors, rates;
+  for (int turn = 0; turn < 3; ++turn) {
+    append(plain, bare(b.plan, 1, steps));
+    rates.push_back(product_rate());
+    append(actors, through_actors(b.plan, one_f_one_b(), 1, 1, steps));
+  }
+  const double one_core = predictions / median(plain);
+  b.report({"training", "bare loop, one core", one_core, unit, {}, ""});
+  if (b.model.model == "gpt")
+    b.report({"training", "bare loop's model operations",
+              operations_a_token(b) * one_core / 1e9, "GFLOP/s",
+              operations_a_token(b) * one_core / median(rates), "sgemm"});
+  b.report({"training", "one stage's actors, one core", predictions / median(actors),
+            unit, median(plain) / median(actors), "bare loop"});
+  const auto beside_one_core = [&](const std::string& name, const seconds_list& times) {
+    const double rate = predictions / median(times);
+    b.report({"training", name, rate, unit, rate / one_core, "bare loop"});
+  };
+  const int threads = b.plan.threads;
+  if (threads > 1)
+    beside_one_core("one stage's actors, " + std::to_string(threads) + " threads",
+                    through_actors(b.plan, one_f_one_b(), 1, threads, steps));
+  for (const int stages : {2, 4})
+    for (const auto& entry : catalog()) {
+      const auto sch = *find_schedule(entry.name);
+      if (stages <= b.plan.work->whole.units()
+          && refusal(sch, {stages, b.plan.dims.microbatches, steps}).empty())
+        beside_one_core(sch.name + ", " + std::to_string(stages) + " ranks",
+                        through_actors(b.plan, sch, stages, threads, steps));
+    }
+}
+
+} // namespace troupe

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "experiments/benchmarks/measurement.hpp"
+#include "experiments/options/setup.hpp"
+
+#include <functional>
+
+namespace troupe {
+
+/// What bench measures: a model's shapes, and how it would be trained.
+struct benchmark {
+  const options& asked;
+  const run_plan& plan; ///< Its schedule is replaced.
+  model_options model;
+  std::function<void(const measurement&)> report;
+
+  std::int64_t rows() const; ///< Tokens or images of a microbatch.
+};
+
+/// A square product by oneDNN on this thread, the yardstick of arithmetic. `space`
+/// holds three matrices of edge x edge.
+void onednn_product(std::int64_t edge, float* space);
+
+/// Seconds from the notification of a condition variable to the first instruction of
+/// the thread that waits for it.
+struct wake_times {
+  double soon; ///< After a millisecond of waiting.
+  double after_a_second;
+};
+wake_times measure_wake_times();
+
+/// The machine: products and copies of memory, on one core and on all.
+void measure_ceilings(const benchmark& b);
+
+/// Each kernel at the model's shapes, beside a product or a copy of memory.
+void measure_kernels(const benchmark& b);
+
+/// The bare loop, the same through one stage's actors, and pipelines.
+void measure_training(const benchmark& b);
+
+/// What it costs to be an actor: actions without arithmetic, in both clocks, and how
+/// soon a ready action starts.
+void measure_actors(const benchmark& b);
+
+} // namespace troupe

@@ -1,0 +1,109 @@
+#include "experiments/options/machine_options.hpp"
+
+#include "experiments/options/parsing.hpp"
+#include "models/input_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <sstream>
+
+namespace troupe {
+
+namespace {
+
+constexpr double largest = 1e12; // milliseconds, or bytes a second
+
+/// A latency and a bandwidth as users write them.
+std::optional<link_cost> link_of(const std::string& latency_ms,
+                                 const std::string& bandwidth) {
+  const auto latency = number(latency_ms), bytes_per_second = number(bandwidth);
+  if (!latency || !bytes_per_second || *latency > largest || *bytes_per_second > largest
+      || (*bytes_per_second > 0 && *bytes_per_second < 1))
+    return {};
+  return link_cost{static_cast<nanoseconds>(std::llround(*latency * 1e6)),
+                   *bytes_per_second};
+}
+
+std::optional<int> machine_number(const std::string& text, int machines) {
+  const auto value = number(text);
+  if (!value || *value != std::floor(*value) || *value >= machines)
+    return {};
+  return static_cast<int>(*value);
+}
+
+/// Reads the links of a file into a model; says what is wrong with the first line that
+/// is.
+std::string read_links(const std::string& path, int machines, machine_model& to) {
+  const auto file = input_file::open(path, "the links");
+  if (!file)
+    return "--machines: " + file.error();
+  std::string content(static_cast<std::size_t>(file->size()), '\0');
+  file->read(0, content.data(), file->size());
+  std::istringstream lines{content};
+  std::string line;
+  for (int n = 1; std::getline(lines, line); ++n) {
+    if (!line.empty() && line.back() == '\r')
+      line.pop_back();
+    if (line.empty() || line.front() == '#')
+      continue;
+    const auto parts = split(line, ',');
+    const auto a =
+      parts.size() == 4 ? machine_number(parts[0], machines) : std::nullopt;
+    const auto b =
+      parts.size() == 4 ? machine_number(parts[1], machines) : std::nullopt;
+    const auto link = parts.size() == 4 ? link_of(parts[2], parts[3]) : std::nullopt;
+    if (!a || !b || *a == *b || !link
+        || !to.pairs.emplace(std::minmax(*a, *b), *link).second)
+      return path + ":" + std::to_string(n) + ": write a pair of machines from 0 to "
+             + std::to_string(machines - 1)
+             + " once, as 0,1,40,2.5e7: their numbers, milliseconds, bytes a second";
+  }
+  return {};
+}
+
+} // namespace
+
+tl::expected<machine_model, std::string>
+parse_machines(const std::string& text, const link_cost& inside, int ranks) {
+  machine_model result{.inside = inside};
+  if (text.empty())
+    return result;
+  const auto wrong = [&](const std::string& part) {
+    return problem{"--machines '" + part
+                   + "': write ranks=8,latency=0.05,bandwidth=1e9: ranks on a machine, "
+                     "milliseconds and bytes a second between machines; behind them "
+                     "links=FILE, if pairs of machines differ"};
+  };
+  const auto links = text.find(",links="); // it has the rest, commas too
+  std::string latency = "0", bandwidth = "0", each;
+  std::string given;
+  for (const auto& part : split(text.substr(0, links), ',')) {
+    const auto equals = part.find('=');
+    const auto key = part.substr(0, equals);
+    auto* const place = key == "ranks"       ? &each
+                        : key == "latency"   ? &latency
+                        : key == "bandwidth" ? &bandwidth
+                                             : nullptr;
+    if (equals == std::string::npos || place == nullptr
+        || given.find(key + ',') != std::string::npos)
+      return wrong(part);
+    given += key + ',';
+    *place = part.substr(equals + 1);
+  }
+  const auto on_each = number(each);
+  const auto between = link_of(latency, bandwidth);
+  if (!on_each || *on_each < 1 || *on_each > 1 << 20 || *on_each != std::floor(*on_each)
+      || !between)
+    return wrong(text);
+  result.ranks_each = static_cast<int>(*on_each);
+  result.between = *between;
+  if (links != std::string::npos)
+    if (auto bad =
+          read_links(text.substr(links + 7), result.machine_of(ranks - 1) + 1, result);
+        !bad.empty())
+      return problem{bad};
+  return result;
+}
+
+} // namespace troupe

@@ -1,0 +1,123 @@
+#pragma once
+
+#include "experiments/options/parsing.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// What is wrong with the text of a value of this type; empty if it is right. CLI11 by
+/// itself takes 010 for 8, 0x10 for 16, an empty text for 0, and the largest number for
+/// a larger one.
+template <class Value>
+struct value_text {
+  static std::string fault_of(const std::string& text) {
+    if (text.empty())
+      return "an empty value says nothing: leave the option out, or give it one";
+    if (std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 127; }))
+      return "the value has a control character, as a line break; such a value is not "
+             "taken";
+    return {};
+  }
+};
+
+template <std::integral Integer>
+struct value_text<Integer> {
+  static std::string fault_of(const std::string& text) {
+    if (whole_number<Integer>(text))
+      return {};
+    return "'" + text + "' is not a whole number in plain decimal"
+           + (std::unsigned_integral<Integer> ? " from 0 to " : " of at most ")
+           + std::to_string(std::numeric_limits<Integer>::max());
+  }
+};
+
+template <>
+struct value_text<bool> {
+  static std::string fault_of(const std::string& text) {
+    return text == "true" || text == "false"
+             ? ""
+             : "'" + text + "' is neither true nor false";
+  }
+};
+
+template <std::floating_point Number>
+struct value_text<Number> {
+  static std::string fault_of(const std::string& text) {
+    return decimal(text)
+             ? ""
+             : "'" + text + "' is not a number in plain decimal, as 0.5 or 1e-3";
+  }
+};
+
+template <class Value>
+struct value_text<std::optional<Value>> : value_text<Value> {};
+template <class Value>
+struct value_text<std::vector<Value>> : value_text<Value> {};
+
+template <class Value>
+inline constexpr bool is_list = false;
+template <class Value>
+inline constexpr bool is_list<std::vector<Value>> = true;
+
+/// A program's options: each text is looked at before CLI11 reads it. An option whose
+/// value is no list may be given once; CLI11 takes the last value, and `given_twice`
+/// says which option has several.
+class option_list {
+public:
+  /// \param app outlives the list
+  explicit option_list(CLI::App& app) : app_(app) {}
+
+  template <class Value>
+  CLI::Option* add_option(const std::string& names, Value& place,
+                          const std::string& about) {
+    return checked<Value>(app_.add_option(names, place, about));
+  }
+
+  CLI::Option* add_flag(const std::string& names, bool& place,
+                        const std::string& about) {
+    return checked<bool>(app_.add_flag(names, place, about));
+  }
+
+  /// The option that names a file with options.
+  CLI::Option* add_file(const std::string& name, const std::string& about) {
+    return checked<std::string>(app_.set_config(name, "", about));
+  }
+
+  /// An option with several values that takes one; empty if there is none.
+  std::string given_twice() const {
+    for (const auto* one : single_)
+      if (one->count() > 1)
+        return one->get_name();
+    return {};
+  }
+
+private:
+  template <class Value>
+  CLI::Option* checked(CLI::Option* added) {
+    added->check([](const std::string& text) {
+      // As CLI11 prints it, the sentence stands in one line.
+      auto fault = value_text<Value>::fault_of(text);
+      std::ranges::replace_if(
+        fault, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+      return fault;
+    });
+    if constexpr (!is_list<Value>) {
+      added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      single_.push_back(added);
+    }
+    return added;
+  }
+
+  CLI::App& app_;
+  std::vector<const CLI::Option*> single_;
+};
+
+} // namespace troupe

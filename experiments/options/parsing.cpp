@@ -1,0 +1,39 @@
+#include "experiments/options/parsing.hpp"
+
+#include <cmath>
+#include <sstream>
+
+namespace troupe {
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::stringstream stream{text};
+  for (std::string part; std::getline(stream, part, separator);)
+    parts.push_back(part);
+  if (!text.empty() && text.back() == separator)
+    parts.emplace_back();
+  return parts;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string result;
+  for (const auto& part : parts)
+    result += (result.empty() ? "" : ",") + part;
+  return result;
+}
+
+std::optional<double> decimal(std::string_view text) {
+  double value = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [stop, failed] = std::from_chars(text.data(), end, value);
+  if (failed != std::errc{} || stop != end || !std::isfinite(value))
+    return {};
+  return value;
+}
+
+std::optional<double> number(std::string_view text) {
+  const auto value = decimal(text);
+  return value && *value >= 0 ? value : std::nullopt;
+}
+
+} // namespace troupe

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "actors/run/company.hpp"
+#include "experiments/options/cost_options.hpp"
+#include "experiments/options/options.hpp"
+#include "models/evaluation.hpp"
+
+#include <tl/expected.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// One run that a user asked for.
+struct run_request {
+  std::string text; ///< As typed: "ampnet:max_active_keys=8,lr=0.01".
+  run_plan plan;
+  /// The schedule's parameters and options of its own, as given.
+  std::vector<std::pair<std::string, std::string>> parameters;
+};
+
+/// A schedule that was named and does not run, and why.
+struct left_out_run {
+  std::string text;
+  std::string why;
+};
+
+/// Everything the programs share between runs.
+struct setup {
+  model_options model;
+  std::string data; ///< Its description.
+  std::optional<double> loss_floor;
+  bool evaluates_training_data = false; ///< As the data set says.
+  std::vector<run_request> runs;
+  std::vector<left_out_run> left_out; ///< Of `all`: what does not fit.
+  std::string rates; ///< What virtual time counts, for people; empty in real time.
+};
+
+/// Samples that evaluations take at once.
+inline std::int64_t evaluation_batch(const run_plan& plan) {
+  return std::clamp<std::int64_t>(plan.work->batch, 1, 64);
+}
+
+/// What `all` does not run, and why, in one line; empty if it runs everything.
+std::string left_out_line(const setup& shared);
+
+/// Looks at options; says what is wrong with the first that is, and what is allowed.
+tl::expected<setup, std::string> set_up_training(const options& o);
+tl::expected<setup, std::string> set_up_simulation(const options& o);
+
+} // namespace troupe

@@ -1,0 +1,184 @@
+#include "experiments/report/files.hpp"
+
+#include "experiments/report/trace.hpp"
+#include "models/hugging_face.hpp"
+#include "models/weights.hpp"
+#include "models/whole_file.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <iostream>
+
+namespace troupe {
+
+namespace {
+
+using std::filesystem::path;
+
+/// A run as a part of a file's name.
+std::string name_of(const run_request& request) {
+  auto name = request.text;
+  std::ranges::replace(name, '/', '_');
+  return name;
+}
+
+/// The files that the options read. The weights that one run begins with may be those
+/// that it saves; several runs would not begin alike.
+std::vector<named_file> read_files(const options& o, std::size_t runs) {
+  std::vector<named_file> result;
+  if (!o.config.empty())
+    result.push_back({"--config", o.config});
+  if (const auto colon = o.data.find(':'); colon != std::string::npos)
+    result.push_back(
+      {"--data", o.data.substr(colon + 1, o.data.rfind(",order=") - colon - 1)});
+  if (const auto links = o.machines.find(",links="); links != std::string::npos)
+    result.push_back({"--machines", o.machines.substr(links + 7)});
+  if (!o.init.empty() && (runs > 1 || o.save.empty()))
+    result.push_back({"--init", o.init});
+  return result;
+}
+
+/// What made the weights: one update of all stages, or the updates of each.
+file_metadata metadata_of(const run_result& result) {
+  std::string all;
+  for (const auto updates : result.updates)
+    all += (all.empty() ? "" : ",") + std::to_string(updates);
+  const bool one = std::ranges::count(result.updates, result.updates.front())
+                   == std::ssize(result.updates);
+  return {one ? std::pair{"update", std::to_string(result.updates.front())}
+              : std::pair{"updates", all},
+          {"samples", std::to_string(result.updated_samples)}};
+}
+
+} // namespace
+
+output_files::~output_files() {
+  std::error_code ignored; // a folder with something in it stays
+  if (made_report_)
+    std::filesystem::remove(report_, ignored);
+}
+
+path output_files::weights_of(const run_request& request, bool only_run) const {
+  path file = options_.save;
+  if (!only_run)
+    file.replace_filename(file.stem().string() + "-" + name_of(request)
+                          + file.extension().string());
+  return file;
+}
+
+path output_files::trace_of(const run_request& request) const {
+  return report_ / ("trace-" + name_of(request) + ".json");
+}
+
+bool output_files::writes_json() const {
+  return !options_.json.empty() && !options_.results_on_stdout();
+}
+
+std::vector<named_file>
+output_files::planned(const std::vector<run_request>& runs) const {
+  std::vector<named_file> result;
+  for (const auto& request : runs)
+    if (!options_.save.empty()) {
+      const auto file = weights_of(request, runs.size() == 1);
+      result.push_back({"--save", file});
+      const auto config = config_beside(file, request.plan.work->whole.options);
+      if (!config.empty())
+        result.push_back({"--save", config});
+    }
+  if (writes_json())
+    result.push_back({"--json", options_.json});
+  if (report_.empty())
+    return result;
+  result.push_back({"--report", report_ / "results.json"});
+  for (const auto& request : runs)
+    result.push_back({"--report", trace_of(request)});
+  return result;
+}
+
+std::string output_files::make_report() {
+  std::error_code failed;
+  if (report_.empty() && !options_.new_report.empty()) {
+    char time[64];
+    const auto now = std::time(nullptr);
+    std::strftime(time, sizeof time, "-%Y%m%d-%H%M%S", std::localtime(&now));
+    report_ = make_new_folder(options_.new_report + time, failed);
+    made_report_ = !failed;
+  } else if (!report_.empty()) {
+    made_report_ = std::filesystem::create_directories(report_, failed);
+  }
+  if (failed)
+    return "--report: cannot make the folder " + report_.string() + ": "
+           + failed.message() + "; name another with --report";
+  if (!report_.empty() && !lock_.take(report_))
+    return "--report: another program is writing into " + report_.string()
+           + ": name another folder";
+  return {};
+}
+
+std::string output_files::refusal(const std::vector<run_request>& runs) {
+  if (auto wrong = written_twice(planned(runs), read_files(options_, runs.size()));
+      !wrong.empty())
+    return wrong;
+  if (auto wrong = make_report(); !wrong.empty())
+    return wrong;
+  for (const auto& file : planned(runs))
+    if (auto wrong = unwritable(file); !wrong.empty())
+      return wrong;
+  return {};
+}
+
+std::string output_files::note(const path& file, const std::string& wrong) {
+  if (wrong.empty() && std::ranges::find(written_, file) == written_.end())
+    written_.push_back(file);
+  return wrong;
+}
+
+std::string output_files::write_weights(const run_request& request,
+                                        const run_result& result, bool only_run) {
+  if (options_.save.empty() || result.parameters.empty())
+    return {};
+  const auto file = weights_of(request, only_run);
+  return note(file, save_weights(file, request.plan.work->whole,
+                                 readable(result.parameters), metadata_of(result)));
+}
+
+std::string output_files::write_trace(const run_account& run) {
+  if (report_.empty())
+    return {};
+  const auto& actions = run.result.actions;
+  const auto file = trace_of(*run.request);
+  cuts_traces_ = cuts_traces_ || run.result.actions_cut;
+  const auto title = run.request->text + ", times " + name_of(run.timing());
+  return note(file,
+              write_whole_file(file, trace_json(run.request->plan, actions, title)));
+}
+
+std::string output_files::write_results(const std::string& text) {
+  std::string wrong;
+  if (writes_json())
+    wrong = note(options_.json, write_whole_file(options_.json, text));
+  if (!report_.empty()) {
+    const auto file = report_ / "results.json";
+    const auto also = note(file, write_whole_file(file, text));
+    wrong += (wrong.empty() || also.empty() ? "" : "; ") + also;
+  }
+  return wrong;
+}
+
+std::string output_files::end_results(const std::string& text) {
+  if (options_.results_on_stdout())
+    std::cout << text;
+  return write_results(text);
+}
+
+std::string output_files::summary() const {
+  std::string text;
+  for (const auto& file : written_)
+    text += "\n  " + file.string();
+  if (cuts_traces_)
+    text += "\n(a trace holds the first " + std::to_string(actions_in_trace)
+            + " actions of a rank)";
+  return text.empty() ? "" : "written:" + text + "\n";
+}
+
+} // namespace troupe

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "experiments/options/output_places.hpp"
+#include "experiments/report/results.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Of each rank in a trace: what viewers open with ease.
+inline constexpr std::int64_t actions_in_trace = 10'000;
+
+/// The files that a program leaves behind: weights and a trace as soon as a run is
+/// over, the results of all runs so far after each. Each is written whole or not at
+/// all.
+class output_files {
+public:
+  /// \param o outlives the files
+  explicit output_files(const options& o) : options_(o), report_(o.report) {}
+
+  /// Takes away a folder that was made for a report and is empty.
+  ~output_files();
+
+  /// Makes the folder for the report, and tries every place that the runs will write
+  /// to, before hours of training go to waste. Empty if all can be written, else the
+  /// sentence for the user.
+  std::string refusal(const std::vector<run_request>& runs = {});
+
+  /// Whether there is a folder for traces. \pre refusal() was called
+  bool has_report() const { return !report_.empty(); }
+
+  /// These return what went wrong, if anything.
+  std::string write_weights(const run_request& request, const run_result& result,
+                            bool only_run);
+  std::string write_trace(const run_account& run);
+  std::string write_results(const std::string& text);
+  std::string end_results(const std::string& text); ///< To standard output too.
+
+  /// Where the files are, for the last line; empty if there are none.
+  std::string summary() const;
+
+private:
+  std::filesystem::path weights_of(const run_request& request, bool only_run) const;
+  std::filesystem::path trace_of(const run_request& request) const;
+  bool writes_json() const;
+  std::vector<named_file> planned(const std::vector<run_request>& runs) const;
+  std::string make_report();
+  std::string note(const std::filesystem::path& path, const std::string& wrong);
+
+  const options& options_;
+  std::filesystem::path report_;
+  bool made_report_ = false;
+  folder_lock lock_;
+  std::vector<std::filesystem::path> written_;
+  bool cuts_traces_ = false;
+};
+
+} // namespace troupe

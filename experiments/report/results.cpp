@@ -1,0 +1,205 @@
+#include "experiments/report/results.hpp"
+
+#include "experiments/report/expert_report.hpp"
+#include "experiments/report/timing.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace troupe {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr double nanoseconds_a_second = 1e9;
+
+json number(std::optional<double> x) {
+  return x && std::isfinite(*x) ? json(*x) : json(nullptr);
+}
+
+json seconds(const std::vector<nanoseconds>& times) {
+  auto result = json::array();
+  for (const auto t : times)
+    result.push_back(static_cast<double>(t) / nanoseconds_a_second);
+  return result;
+}
+
+json score_json(const std::optional<score>& s) {
+  return {{"loss", number(s ? std::optional{s->loss} : std::nullopt)},
+          {"accuracy", number(s ? s->accuracy : std::nullopt)}};
+}
+
+json parameters_json(const run_request& request) {
+  auto result = json::object();
+  for (const auto& [key, value] : request.parameters)
+    result[key] = value;
+  return result;
+}
+
+const char* text_of(ending how) {
+  switch (how) {
+  case ending::finished:
+    return "finished";
+  case ending::interrupted:
+    return "interrupted";
+  default:
+    return "failed";
+  }
+}
+
+json run_json(const run_account& run) {
+  const auto& plan = run.request->plan;
+  const auto& r = run.result;
+  auto evaluations = json::array();
+  for (const auto& [step, s] : run.evaluations) {
+    auto entry = score_json(s);
+    entry["steps"] = step;
+    evaluations.push_back(std::move(entry));
+  }
+  json result{
+    {"schedule", plan.sch.name},
+    {"parameters", parameters_json(*run.request)},
+    {"ending", text_of(run.how())},
+    {"clock", run.virtual_time() ? "virtual" : "real"},
+    {"device", plan.work ? "cpu" : "none"},
+    {"timing", name_of(run.timing())},
+    {"stages", plan.dims.stages},
+    {"ranks", plan.ranks()},
+    {"replicas", plan.replicas()},
+    {"exchange", plan.data > 1 ? json(plan.exchange->name) : json(nullptr)},
+    {"tensor", plan.tensor},
+    {"sequence_parallel", plan.sequence_parallel},
+    {"expert", plan.expert},
+    {"microbatches", plan.batches().microbatches},
+    {"steps", plan.dims.steps},
+    {"samples", plan.work ? json(r.samples) : json(nullptr)},
+    {"updates", r.updates.empty() ? json(nullptr) : json(r.updates)},
+    // Wall time would differ each time, and virtual runs are to be the same byte for
+    // byte.
+    {"seconds", run.virtual_time() ? json(nullptr) : json(r.seconds)},
+    {"samples_per_second", number(run.samples_per_second())},
+    {"tokens_per_second", number(run.tokens_per_second())},
+    {"makespan", static_cast<double>(r.sums.makespan) / nanoseconds_a_second},
+    {"busy", seconds(r.sums.busy)},
+    {"idle", seconds(r.sums.idle())},
+    {"bubble", r.sums.bubble()},
+    {"bubble_ideal", r.sums.bubble_ideal()},
+    {"span_idle", seconds(r.sums.span_idle)},
+    {"peak_activations", r.sums.peak_activations},
+    {"peak_bytes", plan.work ? json(r.peak_bytes) : json(nullptr)},
+    {"bytes_moved",
+     {{"pipeline", r.bytes_moved[0]},
+      {"gradients", r.bytes_moved[1]},
+      {"parameters", r.bytes_moved[2]},
+      {"tensor", r.bytes_moved[3]},
+      {"experts", r.bytes_moved[4]}}},
+    {"weight_versions", r.sums.weight_versions},
+    {"staleness", {{"max", r.sums.max_staleness}, {"mean", r.sums.mean_staleness}}},
+    {"exchange_staleness",
+     r.exchange.max.empty() ? json(nullptr)
+                            : json{{"max", r.exchange.max}, {"mean", r.exchange.mean}}},
+    {"loss", plan.work ? json(r.loss) : json(nullptr)},
+    {"loss_samples", plan.work ? json(r.loss_samples) : json(nullptr)},
+    {"loss_every", plan.work ? json(r.loss_every) : json(nullptr)},
+    {"evaluation", score_json(run.evaluated)},
+    {"evaluations", std::move(evaluations)},
+    {"experts", experts_json(plan, r.loads)},
+  };
+  if (r.how == ending::failed) {
+    for (const char* unknown :
+         {"makespan", "busy", "idle", "bubble", "bubble_ideal", "span_idle",
+          "peak_activations", "weight_versions", "staleness", "exchange_staleness"})
+      result[unknown] = nullptr;
+    result["failure"] = r.failure;
+  }
+  return result;
+}
+
+} // namespace
+
+ending run_account::how() const {
+  return result.how == ending::finished && !evaluated_to_end ? ending::interrupted
+                                                             : result.how;
+}
+
+timing_kind run_account::timing() const {
+  if (virtual_time())
+    return timing_kind::virtual_time;
+  if (modelled)
+    return timing_kind::modelled;
+  return has_thread_a_rank(request->plan) ? timing_kind::measured : timing_kind::shared;
+}
+
+std::string name_of(timing_kind how) {
+  switch (how) {
+  case timing_kind::measured:
+    return "measured";
+  case timing_kind::modelled:
+    return "modelled";
+  case timing_kind::shared:
+    return "shared";
+  case timing_kind::virtual_time:
+    return "virtual";
+  }
+  return "";
+}
+
+std::optional<double> run_account::samples_per_second() const {
+  if (!request->plan.work)
+    return {};
+  const double time =
+    virtual_time() ? static_cast<double>(result.sums.makespan) / nanoseconds_a_second
+                   : result.seconds;
+  return time > 0 ? std::optional{static_cast<double>(result.samples) / time}
+                  : std::nullopt;
+}
+
+std::optional<double> run_account::tokens_per_second() const {
+  const auto samples = samples_per_second();
+  if (!samples || !request->plan.work->whole.reads_tokens)
+    return {};
+  return *samples * static_cast<double>(request->plan.work->whole.rows);
+}
+
+std::string results_json(const options& o, const setup& shared,
+                         const std::vector<run_account>& runs) {
+  const bool trains = shared.runs.front().plan.work.has_value();
+  const auto& m = shared.model;
+  json model = nullptr, data = nullptr;
+  if (trains && (m.model == "gpt" || m.model == "moe"))
+    model = {{"name", m.model},  {"layers", m.layers}, {"d_model", m.width},
+             {"heads", m.heads}, {"seq", m.length},    {"vocab", m.words}};
+  else if (trains && m.model == "mlp")
+    model = {{"name", m.model}, {"layers", m.layers}, {"d_model", m.width}};
+  else if (trains)
+    model = {{"name", m.model}};
+  if (trains && m.model == "moe")
+    model["experts"] = {
+      {"count", m.experts.count},       {"top_k", m.experts.chosen},
+      {"capacity", m.experts.capacity}, {"balance", m.experts.balance},
+      {"gate_noise", m.experts.noise},  {"shared", m.experts.shared}};
+  if (trains) {
+    model["parameters"] = shared.runs.front().plan.work->whole.values();
+    data = {{"name", o.data.substr(0, o.data.find(':'))},
+            {"description", shared.data},
+            {"batch", shared.runs.front().plan.work->batch},
+            {"evaluates_training_data", shared.evaluates_training_data},
+            {"loss_floor", number(shared.loss_floor)}};
+  }
+  json result{{"troupe", TROUPE_VERSION}, {"command", o.command},
+              {"model", model},           {"data", data},
+              {"seed", o.seed},           {"runs", json::array()},
+              {"left_out", json::array()}};
+  for (const auto& run : runs)
+    result["runs"].push_back(run_json(run));
+  for (const auto& [text, why] : shared.left_out)
+    result["left_out"].push_back({{"schedule", text}, {"why", why}});
+  for (auto i = runs.size(); i < shared.runs.size(); ++i)
+    result["left_out"].push_back(
+      {{"schedule", shared.runs[i].text}, {"why", "it had not begun"}});
+  return result.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+} // namespace troupe

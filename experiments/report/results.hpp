@@ -1,0 +1,48 @@
+#pragma once
+
+#include "experiments/options/setup.hpp"
+#include "models/evaluation.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// What a run's times are: those of the wall, with a thread for each rank; laid out
+/// from the lengths of its actions; those of ranks that took turns on fewer threads; or
+/// those of the virtual clock.
+enum class timing_kind : std::uint8_t { measured, modelled, shared, virtual_time };
+
+std::string name_of(timing_kind how);
+
+/// A run that is over, as it is told.
+struct run_account {
+  const run_request* request;
+  run_result result;
+  bool modelled = false;          ///< Its times are laid out, one device a rank.
+  std::optional<score> evaluated; ///< In the end.
+  std::vector<std::pair<int, score>> evaluations; ///< On the way: after so many steps.
+  bool evaluated_to_end = true; ///< False: the user ended the last evaluation.
+
+  /// How it ended: one whose last evaluation did not end counts as interrupted.
+  ending how() const;
+
+  timing_kind timing() const;
+
+  bool virtual_time() const { return request->plan.clock == clock_kind::virtual_time; }
+
+  /// Samples a second: of wall time, or of the virtual clock's.
+  std::optional<double> samples_per_second() const;
+  std::optional<double> tokens_per_second() const;
+};
+
+/// results.json: what ran, and what was left out. \pre there are runs in `shared`
+std::string results_json(const options& o, const setup& shared,
+                         const std::vector<run_account>& runs);
+
+/// The runs side by side, for people; those that had not begun stand at the end.
+std::string results_table(const setup& shared, const std::vector<run_account>& runs);
+
+} // namespace troupe

@@ -1,0 +1,110 @@
+#include "experiments/report/results_legend.hpp"
+
+#include "experiments/report/expert_report.hpp"
+#include "experiments/report/table_text.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+namespace troupe {
+
+namespace {
+
+/// What the words in the column of timing mean, of those that stand there.
+std::string timing_legend(const setup& shared, const std::vector<run_account>& runs) {
+  std::set<timing_kind> told;
+  for (const auto& run : runs)
+    if (run.how() != ending::failed)
+      told.insert(run.timing());
+  const auto& plan = shared.runs.front().plan;
+  const std::string scarce = plan.threads < plan.ranks() ? "threads" : "cores";
+  std::string result;
+  if (told.contains(timing_kind::modelled))
+    result += "\nmodelled: makespan, idle and bubble are laid out from the measured "
+              "length of each action with one\ndevice a rank, as there are fewer "
+              + scarce + " than ranks; samples/s is the wall's";
+  if (told.contains(timing_kind::shared))
+    result += "\nshared: times are the wall's while ranks took turns on fewer " + scarce
+              + " than ranks; with a device for\neach rank they would be others";
+  if (told.contains(timing_kind::virtual_time))
+    result +=
+      "\nvirtual: every time and rate is the virtual clock's, at " + shared.rates;
+  return result;
+}
+
+/// One line for each run that has something to say, behind one another.
+std::string each(const std::vector<run_account>& runs,
+                 const std::function<std::string(const run_account&)>& say) {
+  std::string result;
+  for (const auto& run : runs)
+    if (const auto said = say(run); !said.empty())
+      result += (result.empty() ? "" : "; ") + run.request->text + ": " + said;
+  return result;
+}
+
+std::string exchange_legend(const std::vector<run_account>& runs) {
+  const auto said = each(runs, [](const run_account& run) -> std::string {
+    const auto& of = run.result.exchange;
+    if (of.max.empty())
+      return "";
+    return largest(of.max) + text(*std::ranges::max_element(of.mean), " (%.2f)");
+  });
+  return said.empty() ? ""
+                      : "\nupdates of others between what a data replica read and its "
+                        "own, of the stalest update (mean of its\nstage): "
+                          + said;
+}
+
+std::string expert_legend(const std::vector<run_account>& runs) {
+  const auto said = each(runs, [](const run_account& run) -> std::string {
+    return run.result.loads.of.empty() ? "" : summary_of(run.result.loads);
+  });
+  return said.empty()
+           ? ""
+           : "\nexperts: rows of the fullest over the mean of its layer, and "
+             "choices dropped, in the last tenth of\nthe steps: "
+               + said;
+}
+
+std::string ending_legend(const std::vector<run_account>& runs) {
+  const auto said = each(runs, [](const run_account& run) -> std::string {
+    if (run.how() != ending::interrupted)
+      return "";
+    if (run.result.how == ending::finished)
+      return "trained to its end and not evaluated";
+    const auto& plan = run.request->plan;
+    return plan.work
+             ? std::to_string(run.result.samples) + " of "
+                 + std::to_string(plan.work->batch * plan.dims.steps) + " samples"
+             : "part of its steps";
+  });
+  return said.empty() ? "" : "\ninterrupted before its time: " + said;
+}
+
+} // namespace
+
+std::string results_legend(const setup& shared, const std::vector<run_account>& runs,
+                           std::int64_t samples) {
+  const bool trains = shared.runs.front().plan.work.has_value();
+  auto result =
+    "\nidle: mean over ranks of makespan - busy; bubble: mean over ranks of "
+    "idle / makespan;\nactivations, "
+    + std::string{trains ? "MiB, " : ""}
+    + "versions: of the rank or stage with most; staleness: of the stalest "
+      "update (mean of its stage)";
+  result += timing_legend(shared, runs) + ending_legend(runs) + exchange_legend(runs)
+            + expert_legend(runs);
+  if (shared.evaluates_training_data)
+    result += "\nevaluated: on data that training sees too, as order=sequential goes "
+              "through all of it";
+  if (samples > 0)
+    result += "\nloss: mean over the last " + std::to_string(samples) + " samples";
+  if (shared.loss_floor)
+    result += (samples > 0 ? "; " : "\n")
+              + std::string{"no model of this data can stay below "}
+              + text(*shared.loss_floor, "%.4f") + " nats";
+  return result + "\n";
+}
+
+} // namespace troupe

@@ -1,0 +1,20 @@
+#include "experiments/report/timing.hpp"
+
+#include "actors/run/modelled_times.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace troupe {
+
+bool has_thread_a_rank(const run_plan& plan) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::min(plan.threads, cores) >= plan.devices();
+}
+
+bool needs_modelled_times(const run_plan& plan) {
+  return plan.clock == clock_kind::real && !has_thread_a_rank(plan)
+         && modelled_times::can_model(plan);
+}
+
+} // namespace troupe

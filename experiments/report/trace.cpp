@@ -1,0 +1,192 @@
+#include "experiments/report/trace.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// Colours that both viewers know by name.
+const char* colour_of(op what) {
+  switch (what) {
+  case op::forward:
+    return "thread_state_running"; // green
+  case op::backward:
+    return "rail_response"; // blue
+  case op::input_gradient:
+    return "rail_animation"; // violet
+  case op::weight_gradient:
+    return "rail_idle"; // orange
+  case op::update:
+    return "terrible"; // red
+  }
+  return "grey";
+}
+
+double microseconds(nanoseconds t) {
+  return static_cast<double>(t) / 1000;
+}
+
+class tracer {
+public:
+  tracer(const run_plan& plan, const record& ran, const std::string& title)
+    : plan_(plan) {
+    add(
+      {{"ph", "M"}, {"pid", 0}, {"name", "process_name"}, {"args", {{"name", title}}}});
+    for (std::size_t rank = 0; rank < ran.size(); ++rank)
+      trace_rank(static_cast<int>(rank), ran[rank]);
+    for (const auto& [which, ends] : flows_)
+      if (ends.from >= 0 && ends.to >= 0)
+        add_flow(which, ends);
+  }
+
+  std::string text() && { return std::move(text_) + "\n]}\n"; }
+
+private:
+  /// F or B, the replica, the stage that it came from and the microbatch.
+  using message = std::tuple<op, int, int, int>;
+
+  struct flow {
+    int from = -1, to = -1; // ranks
+    nanoseconds sent = 0, used = 0;
+  };
+
+  // As text at once: an event takes five times as much as an object.
+  void add(const json& event) {
+    text_ += (std::exchange(has_events_, true) ? ",\n" : "\n") + event.dump();
+  }
+
+  void trace_rank(int rank, const std::vector<sample>& row) {
+    add({{"ph", "M"},
+         {"pid", 0},
+         {"tid", rank},
+         {"name", "thread_name"},
+         {"args", {{"name", "rank " + std::to_string(rank)}}}});
+    int held = 0;
+    std::map<std::pair<int, int>, int> versions; // of each stage on this rank
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const auto& s = row[i];
+      add_slice(rank, s);
+      const bool goes_on = i > 0 && row[i - 1].part && row[i - 1].what == s.what;
+      note_messages(rank, s, goes_on);
+      if (s.part)
+        continue;
+      if (s.what.what == op::forward)
+        count(rank, "activations", s.start, ++held);
+      if (s.what.what == op::backward || s.what.what == op::weight_gradient)
+        count(rank, "activations", s.end, --held);
+      auto& alive = versions[{s.what.replica, s.what.stage}];
+      if (alive != s.versions_alive) {
+        alive = s.versions_alive;
+        int sum = 0;
+        for (const auto& [stage, number] : versions)
+          sum += number;
+        count(rank, "weight versions", s.end, sum);
+      }
+    }
+  }
+
+  /// Tensor shards of a replica pass their tensors on each for itself.
+  int pipeline_of(int rank, const action& a) const {
+    const auto where = plan_.hosted_by(rank).front();
+    return plan_.replica_at({where.data, a.replica, a.stage}) * plan_.tensor
+           + where.tensor;
+  }
+
+  void add_slice(int rank, const sample& s) {
+    json args{{"stage", s.what.stage},
+              {"microbatch", s.what.microbatch},
+              {"version", s.version}};
+    if (plan_.replicas() > 1)
+      args["replica"] = pipeline_of(rank, s.what) / plan_.tensor;
+    if (plan_.tensor > 1)
+      args["tensor shard"] = rank % plan_.tensor;
+    if (s.expert >= 0) {
+      const int data = plan_.hosted_by(rank).front().data;
+      args["expert"] =
+        plan_.name_of_expert(s.expert, {data, s.what.replica, s.what.stage});
+    }
+    if (s.what.what == op::update) {
+      args["gradients"] = s.gradients;
+      args["staleness"] = s.stalest;
+    }
+    add({{"ph", "X"},
+         {"pid", 0},
+         {"tid", rank},
+         {"name", to_string(s.what) + (s.expert < 0 ? "" : " (expert)")},
+         {"cat", std::string{letter_of(s.what.what)}},
+         {"cname", colour_of(s.what.what)},
+         {"ts", microseconds(s.start)},
+         {"dur", microseconds(s.end - s.start)},
+         {"args", std::move(args)}});
+  }
+
+  void count(int rank, const std::string& what, nanoseconds when, int value) {
+    add({{"ph", "C"},
+         {"pid", 0},
+         {"name", what + " of rank " + std::to_string(rank)},
+         {"ts", microseconds(when)},
+         {"args", {{what, value}}}});
+  }
+
+  /// \param goes_on whether the action began before
+  void note_messages(int rank, const sample& s, bool goes_on) {
+    const auto& a = s.what;
+    const bool back = a.what == op::backward || a.what == op::input_gradient;
+    if (a.what != op::forward && !back)
+      return;
+    const auto kind = back ? op::backward : op::forward;
+    const int below = back ? a.stage + 1 : a.stage - 1; // where its input came from
+    const int replica = pipeline_of(rank, a);
+    auto& sent = flows_[{kind, replica, a.stage, a.microbatch}];
+    sent.from = rank;
+    sent.sent = s.end;
+    if (goes_on)
+      return;
+    auto& received = flows_[{kind, replica, below, a.microbatch}];
+    received.to = rank;
+    received.used = s.start;
+  }
+
+  // An arrow begins within the slice that sent it and ends in the one that used it.
+  void add_flow(const message& m, const flow& f) {
+    const auto name = std::get<0>(m) == op::forward ? "activation" : "gradient";
+    const int id = ++flows_added_;
+    add({{"ph", "s"},
+         {"pid", 0},
+         {"tid", f.from},
+         {"id", id},
+         {"name", name},
+         {"cat", "message"},
+         {"ts", microseconds(f.sent) - 0.001}});
+    add({{"ph", "f"},
+         {"bp", "e"},
+         {"pid", 0},
+         {"tid", f.to},
+         {"id", id},
+         {"name", name},
+         {"cat", "message"},
+         {"ts", microseconds(f.used)}});
+  }
+
+  const run_plan& plan_;
+  std::string text_ = R"({"displayTimeUnit":"ms","traceEvents":[)";
+  bool has_events_ = false;
+  std::map<message, flow> flows_;
+  int flows_added_ = 0;
+};
+
+} // namespace
+
+std::string trace_json(const run_plan& plan, const record& ran,
+                       const std::string& title) {
+  return tracer{plan, ran, title}.text();
+}
+
+} // namespace troupe

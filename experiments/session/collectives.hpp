@@ -1,0 +1,52 @@
+#pragma once
+
+#include "actors/collectives/collective_run.hpp"
+#include "experiments/options/options.hpp"
+#include "messaging/collective_catalog.hpp"
+
+#include <tl/expected.hpp>
+
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+/// The collectives that a user asked for.
+struct collectives_setup {
+  std::vector<collective_order> orders;
+  std::vector<int> ranks;
+  std::int64_t values; ///< Of each rank's array.
+  machine_model machines;
+};
+
+/// Looks at options; says what is wrong with the first that is, and what is allowed.
+tl::expected<collectives_setup, std::string> set_up_collectives(const options& o);
+
+/// One collective, measured in virtual time.
+struct collective_measurement {
+  collective_order order;
+  int ranks;
+  collective_traffic sent;
+  double seconds;
+  collective_cost book;               ///< What the textbook says of it.
+  std::optional<double> book_seconds; ///< Absent where ranks stand on many machines.
+  std::int64_t checked_values;        ///< Of the arrays whose results were compared.
+  bool right;                         ///< Equal to a plain loop's, to the bit.
+};
+
+/// Runs a collective, with real arrays as long as those of all ranks fit; compares the
+/// outcome with a plain loop's, else that of another run with shorter arrays.
+collective_measurement measure(const collectives_setup& asked,
+                               const collective_order& order, int ranks);
+
+/// The size of an array, in bytes, above which a ring's all_reduce beats a tree's.
+struct crossover {
+  double measured;
+  double book; ///< (K - 1 - L) latency bandwidth / (L - (K - 1) / K), L = ceil(log2 K)
+};
+
+/// Absent where the ring is never slower: up to three ranks, or without latency; and
+/// where bytes take no time, so that it is never faster.
+std::optional<crossover> ring_beats_tree(int ranks, const link_cost& link);
+
+} // namespace troupe

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "experiments/options/options.hpp"
+
+#include <string>
+
+namespace troupe {
+
+/// The first option of a program that differs from its default and changes nothing
+/// beside the others, in a sentence that says what it belongs to; also of options that
+/// a schedule has of its own. Empty if there is none.
+std::string without_effect(const options& o, const program_about& about);
+
+} // namespace troupe

@@ -1,0 +1,62 @@
+#include "experiments/session/interruption.hpp"
+
+#include <csignal>
+#include <cstdint>
+#include <ctime>
+
+namespace troupe {
+
+namespace {
+
+std::atomic<bool> interrupted = false;
+std::atomic<bool> no_reader = false;
+
+std::atomic<std::int64_t> first_signal = 0; // nanoseconds of the steady clock
+
+// Some senders signal a program and then its group, and a terminal that closes sends a
+// SIGHUP of its own beside the shell's: that is one wish.
+void end_once(int number) {
+  constexpr std::int64_t one_wish = 1'000'000'000;
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  const auto now = std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  std::int64_t first = 0;
+  const bool again = !first_signal.compare_exchange_strong(first, now);
+  interrupted = true;
+  if (!again || now - first < one_wish)
+    return;
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+}
+
+void note_lost_reader(int) {
+  no_reader = true;
+  interrupted = true;
+}
+
+bool listen() {
+  std::signal(SIGINT, end_once);
+  std::signal(SIGTERM, end_once);
+  if (std::signal(SIGHUP, end_once) == SIG_IGN)
+    std::signal(SIGHUP, SIG_IGN);
+  return true;
+}
+
+} // namespace
+
+const std::atomic<bool>& interruption() {
+  static const bool listening = listen();
+  (void)listening;
+  return interrupted;
+}
+
+void outlive_failed_writes() {
+  std::signal(SIGPIPE, note_lost_reader);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+bool reader_is_gone() {
+  return no_reader;
+}
+
+} // namespace troupe

@@ -1,0 +1,82 @@
+#include "experiments/session/program.hpp"
+
+#include "actors/run/company.hpp"
+#include "experiments/options/command_line.hpp"
+#include "experiments/session/interruption.hpp"
+#include "experiments/session/out_of_memory.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <new>
+#include <system_error>
+
+namespace troupe {
+
+namespace {
+
+/// Opens what the program was started without, so that no file of its own takes the
+/// place of a standard stream. Nothing can be written to what is opened here.
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+bool took_all(std::ostream& stream, std::FILE* file) {
+  stream.flush();
+  return std::fflush(file) == 0 && std::ferror(file) == 0 && stream.good();
+}
+
+int exit_code_of(const program_about& about, int argc, const char* const* argv,
+                 const std::function<int(options)>& body) {
+  try {
+    auto o = read_command_line(about, argc, argv);
+    return o ? body(std::move(*o)) : o.error();
+  } catch (const std::bad_alloc&) {
+    std::cerr << about.name << ": out of memory: choose smaller sizes\n";
+  } catch (const std::system_error& wrong) {
+    const bool no_thread = wrong.code() == std::errc::resource_unavailable_try_again;
+    std::cerr << about.name << ": "
+              << (no_thread ? "cannot start a thread: the system allows no more"
+                            : wrong.what())
+              << '\n';
+  } catch (const std::exception& wrong) {
+    std::cerr << about.name << ": " << wrong.what() << '\n';
+  }
+  return 1;
+}
+
+/// Ends the program now if threads of a run that never end are at work: they use what
+/// would be destroyed. Returns the exit code else.
+int leave(int exit_code) {
+  if (!is_at_work())
+    return exit_code;
+  std::cout.flush();
+  std::cerr.flush();
+  std::fflush(nullptr);
+  std::_Exit(std::max(exit_code, 1));
+}
+
+} // namespace
+
+int run_program(const program_about& about, int argc, const char* const* argv,
+                const std::function<int(options)>& body) {
+  open_standard_streams();
+  outlive_failed_writes();
+  end_when_out_of_memory(about.name);
+  const int exit_code = exit_code_of(about, argc, argv, body);
+  if (took_all(std::cout, stdout))
+    return leave(exit_code);
+  if (reader_is_gone())
+    return leave(std::max(exit_code, ended_by_user));
+  std::cerr << about.name << ": cannot write standard output\n";
+  return leave(std::max(exit_code, 1));
+}
+
+} // namespace troupe

@@ -1,0 +1,214 @@
+#include "experiments/session/session.hpp"
+
+#include "actors/plan/bounded_list.hpp"
+#include "experiments/report/files.hpp"
+#include "experiments/report/results.hpp"
+#include "experiments/report/timing.hpp"
+#include "experiments/session/interruption.hpp"
+#include "experiments/session/patience.hpp"
+#include "experiments/session/progress_line.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <new>
+
+namespace troupe {
+
+namespace {
+
+constexpr int widest_picture = 4000; // characters
+
+/// What is trained and how it is cut, in one line.
+std::string description(const setup& shared) {
+  const auto& plan = shared.runs.front().plan;
+  const int stages = plan.dims.stages, steps = plan.dims.steps;
+  return shared.model.model + " of " + std::to_string(plan.work->whole.values())
+         + " parameters on " + shared.data + "; " + std::to_string(stages)
+         + (stages == 1 ? " stage, " : " stages, ")
+         + (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards"
+                                + (plan.sequence_parallel ? " by sequence, " : ", ")
+                            : "")
+         + (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
+                              + plan.exchange->name + ", "
+                          : "")
+         + (plan.expert > 1
+              ? "experts over " + std::to_string(plan.expert) + " of them, "
+              : "")
+         + std::to_string(plan.batches().microbatches) + " microbatches, "
+         + std::to_string(steps) + (steps == 1 ? " step of " : " steps of ")
+         + std::to_string(plan.work->batch) + " samples";
+}
+
+class session {
+public:
+  session(const options& o, const setup& shared)
+    : options_(o), shared_(shared), files_(o) {}
+
+  int run_all() {
+    if (auto wrong = files_.refusal(shared_.runs); !wrong.empty()) {
+      complain(wrong);
+      return 2;
+    }
+    announce();
+    if (!std::cout.flush()) // before hours of training go to waste
+      return 1;
+    for (const auto& request : shared_.runs) {
+      if (interruption())
+        break;
+      run(request);
+    }
+    if (accounts_.size() < shared_.runs.size())
+      exit_code_ = ended_by_user;
+    if (!options_.quiet)
+      out() << '\n' << results_table(shared_, accounts_) << std::flush;
+    complain(files_.end_results(results_json(options_, shared_, accounts_)));
+    if (!options_.quiet)
+      out() << files_.summary();
+    return exit_code_;
+  }
+
+private:
+  std::ostream& out() const {
+    return options_.results_on_stdout() ? std::cerr : std::cout;
+  }
+
+  void complain(const std::string& why) {
+    if (why.empty())
+      return;
+    std::cerr << options_.command.front() << ": " << why << '\n';
+    exit_code_ = std::max(exit_code_, 1);
+  }
+
+  void announce() const {
+    std::string text;
+    if (shared_.runs.front().plan.work)
+      text = description(shared_) + '\n';
+    if (!shared_.left_out.empty())
+      text += left_out_line(shared_) + '\n';
+    if (!options_.quiet && !text.empty())
+      out() << text << '\n';
+  }
+
+  void run(const run_request& request) {
+    auto& account =
+      accounts_.emplace_back(run_account{.request = &request, .result = {}});
+    progress_line line{request.plan, options_.quiet};
+    auto plan = request.plan;
+    plan.interrupted = &interruption();
+    plan.keep_record = options_.print;
+    plan.keep_first = files_.has_report() ? actions_in_trace : 0;
+    plan.model_times = account.modelled = needs_modelled_times(plan);
+    std::optional<evaluator> judge;
+    evaluations_kept found{most_entries};
+    try {
+      if (plan.work)
+        watch_training(plan, found, judge, line);
+      else
+        watch_simulation(plan, line);
+      account.result = perform(plan);
+    } catch (const std::bad_alloc&) {
+      account.result.how = ending::failed;
+      account.result.failure = "out of memory";
+    } catch (const std::exception& wrong) {
+      account.result.how = ending::failed;
+      account.result.failure = wrong.what();
+    }
+    account.evaluations = found.entries();
+    line.end();
+    const auto& result = account.result;
+    if (!result.loss.empty())
+      line.show({result.samples, result.loss.back()}, true);
+    if (result.how == ending::failed)
+      complain(plan.sch.name + ": " + result.failure);
+    if (result.how == ending::interrupted)
+      exit_code_ = ended_by_user;
+    keep(account);
+    if (judge)
+      evaluate(*judge, account);
+    account.result.parameters.clear();
+  }
+
+  using evaluations_kept = bounded_list<std::pair<int, score>>;
+
+  /// Makes a run report its losses, and evaluate now and then.
+  void watch_training(run_plan& plan, evaluations_kept& all,
+                      std::optional<evaluator>& judge, progress_line& line) const {
+    judge.emplace(plan.work->whole, *plan.work->data, options_.evaluate_samples,
+                  evaluation_batch(plan), plan.threads);
+    plan.report = [&line](const progress& p) { line.show(p, false); };
+    plan.keep_weights = true;
+    plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
+      if (steps == plan.dims.steps)
+        return; // what is trained is saved first
+      const auto found = judge->evaluate(parameters, &interruption());
+      if (!found)
+        return;
+      all.add({steps, *found}, [](auto& first, const auto& next) { first = next; });
+      line.show_evaluation(steps, *found);
+    };
+  }
+
+  /// Makes a run without arithmetic report how many microbatches are through.
+  static void watch_simulation(run_plan& plan, progress_line& line) {
+    plan.report = [done = count_microbatches(plan), &line](const progress&) {
+      line.show_simulation(*done);
+    };
+  }
+
+  /// Writes what is large, and forgets it.
+  void keep(run_account& account) {
+    const auto& request = *account.request;
+    auto& result = account.result;
+    complain(files_.write_weights(request, result, shared_.runs.size() == 1));
+    if (options_.print && !options_.quiet)
+      out() << request.text << '\n'
+            << draw(timeline_of(result.actions), widest_picture) << '\n';
+    complain(files_.write_trace(account));
+    result.actions.clear();
+    // The end says what goes wrong here.
+    (void)files_.write_results(results_json(options_, shared_, accounts_));
+  }
+
+  /// Evaluates what a whole run has trained; Ctrl-C ends that.
+  void evaluate(evaluator& judge, run_account& account) {
+    const auto& result = account.result;
+    if (judge.samples() == 0 || result.parameters.empty()
+        || result.how != ending::finished)
+      return;
+    account.evaluated = judge.evaluate(readable(result.parameters), &interruption());
+    account.evaluated_to_end = account.evaluated.has_value();
+    const auto& plan = account.request->plan;
+    if (account.evaluated && plan.evaluate_every > 0
+        && plan.dims.steps % plan.evaluate_every == 0)
+      account.evaluations.emplace_back(plan.dims.steps, *account.evaluated);
+    if (!account.evaluated_to_end)
+      exit_code_ = ended_by_user;
+  }
+
+  const options& options_;
+  const setup& shared_;
+  output_files files_;
+  std::vector<run_account> accounts_;
+  int exit_code_ = 0;
+};
+
+} // namespace
+
+int run_session(const options& o, const tl::expected<setup, std::string>& shared) {
+  if (!shared) {
+    std::cerr << o.command.front() << ": " << shared.error() << '\n';
+    return 2;
+  }
+  return session{o, *shared}.run_all();
+}
+
+int run_session(const options& o,
+                tl::expected<setup, std::string> (*set_up)(const options&)) {
+  const auto shared = [&] {
+    const patience asked{o.quiet ? "" : o.command.front() + ": setting up"};
+    return set_up(o);
+  }();
+  return run_session(o, shared);
+}
+
+} // namespace troupe

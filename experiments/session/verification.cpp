@@ -1,0 +1,117 @@
+#include "experiments/session/verification.hpp"
+
+#include "actors/proof/step_judge.hpp"
+#include "experiments/options/setup.hpp"
+#include "experiments/session/interruption.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+
+namespace troupe {
+
+namespace {
+
+/// Whether a second run, which has finished, gave the same bits.
+proof again(const run_plan& plan, const run_result& first, const run_result& second) {
+  const auto apart =
+    between(*plan.work, {first.loss, first.parameters, first.gradients},
+            {second.loss, second.parameters, second.gradients});
+  return judged("again", apart.none() ? "" : apart.text(), apart.text());
+}
+
+std::string name_of(const run_request& request) {
+  const auto& plan = request.plan;
+  return request.text + ", " + std::to_string(plan.dims.stages) + " stages, "
+         + (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards"
+                                + (plan.sequence_parallel ? " by sequence, " : ", ")
+                            : "")
+         + (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
+                              + std::string{plan.exchange->name} + ", "
+                          : "")
+         + (plan.expert > 1 ? "experts over " + std::to_string(plan.expert) + ", " : "")
+         + std::to_string(plan.batches().microbatches) + " microbatches, "
+         + std::to_string(plan.dims.steps) + " steps of "
+         + std::to_string(plan.work->batch) + ", "
+         + (plan.clock == clock_kind::real ? std::to_string(plan.threads) + " threads"
+                                           : "virtual time");
+}
+
+void print(const std::string& what, const proof& p) {
+  auto& to = p.fails() ? std::cerr : std::cout;
+  const auto* const says = p.what == verdict::holds   ? "holds"
+                           : p.what == verdict::fails ? "FAILS"
+                                                      : "no formula";
+  to << "  " << says << "  " << what << ": " << p.name << ": " << p.detail << std::endl;
+}
+
+} // namespace
+
+program_about about_verify() {
+  return {
+    .name = "verify",
+    .description =
+      "Proves a schedule: a flush schedule against one plain loop, any schedule by "
+      "replaying its record, and by the formula of its paper, which has not seen the "
+      "record.",
+    .has_all = true,
+    .keeps = false,
+    .defaults = {.width = 32, .length = 16, .schedules = {"all"}, .steps = 5},
+  };
+}
+
+bool verification::holds() const {
+  return how == ending::finished && std::ranges::none_of(proofs, &proof::fails);
+}
+
+verification verify(const run_request& request) {
+  auto plan = request.plan;
+  keep_for_proofs(plan);
+  plan.interrupted = &interruption();
+  const auto result = perform(plan);
+  verification all{result.how, result.failure, {}};
+  if (result.how != ending::finished)
+    return all;
+  const std::map<std::string, std::string> said{request.parameters.begin(),
+                                                request.parameters.end()};
+  all.proofs = prove(plan, result, published::find(plan.sch.name, said));
+  if (!sums_elsewhere(plan))
+    return all;
+  const auto second = perform(plan);
+  if (second.how == ending::finished)
+    all.proofs.push_back(again(plan, result, second));
+  else
+    all = {second.how, "run again: " + second.failure, {}};
+  return all;
+}
+
+std::optional<verified_runs> verify(const options& o) {
+  const auto shared = set_up_training(o);
+  if (!shared) {
+    std::cerr << "verify: " << shared.error() << '\n';
+    return {};
+  }
+  for (const auto& request : shared->runs)
+    if (!can_be_replayed(request.plan)) {
+      std::cerr << "verify: in real time hogwild's replicas write the same memory at "
+                   "once, in an order that no record holds: say --clock virtual\n";
+      return {};
+    }
+  verified_runs count;
+  for (const auto& request : shared->runs) {
+    ++count.runs;
+    const auto what = name_of(request);
+    const auto all = verify(request);
+    count.failures += !all.holds();
+    if (all.how == ending::failed)
+      std::cerr << "verify: " << what << ": " << all.failure << '\n';
+    for (const auto& p : all.proofs)
+      if (!o.quiet || p.fails())
+        print(what, p);
+    if (interruption())
+      break;
+  }
+  return count;
+}
+
+} // namespace troupe
