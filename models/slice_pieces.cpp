@@ -1,0 +1,187 @@
+// The passes of a slice in pieces: one behind another they are the passes of slice.cpp,
+// and between them others hear something.
+
+#include "models/slice.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+template <class Scalar>
+pass_pieces<Scalar> slice<Scalar>::one_piece(std::function<void()> run) {
+  pass_pieces<Scalar> result(1);
+  result.front().run = std::move(run);
+  return result;
+}
+
+/// Behind what shards do together there is always a piece.
+template <class Scalar>
+void slice<Scalar>::close(pass_pieces<Scalar>& pieces) {
+  if (pieces.back().then.what == shard_collective<Scalar>::kind::none)
+    return;
+  const int layer = pieces.back().layer;
+  auto& last = pieces.emplace_back();
+  last.layer = layer;
+  last.share = 0;
+  last.run = [] {};
+}
+
+template <class Scalar>
+double slice<Scalar>::share_of(std::size_t layer) const {
+  return layers_[layer]->operations() / operations();
+}
+
+template <class Scalar>
+void slice<Scalar>::add_pieces(pass_pieces<Scalar>& to, layer_pass what,
+                               std::size_t layer, const shared_pass& p,
+                               const frame<Scalar>& f) const {
+  const auto* const l = layers_[layer].get();
+  for (int piece = 0; piece < l->pieces(); ++piece) {
+    auto& next = to.emplace_back();
+    next.layer = static_cast<int>(layer);
+    next.share = piece == l->middle() ? share_of(layer) : 0;
+    next.run = [l, what, piece, p, f] {
+      what == layer_pass::forward ? l->forward(f, piece) : l->input_gradient(f, piece);
+    };
+    next.then = l->after(what, piece, f);
+  }
+}
+
+/// Behind a layer's weight gradient.
+template <class Scalar>
+void slice<Scalar>::complete(pass_pieces<Scalar>& to, std::size_t layer,
+                             const pass<Scalar>& p, const frame<Scalar>& f) const {
+  if (p.completes)
+    to.back().then = layers_[layer]->after(layer_pass::weight_gradient, 0, f);
+  close(to);
+  to.back().completes = {static_cast<int>(layer)};
+}
+
+template <class Scalar>
+void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
+                             loss_sum& loss) const {
+  slice_sizes ends;
+  const auto at = place(p->samples, ends);
+  if (shard_.count == 1) {
+    auto& last = to.back();
+    last.run = [this, p, at, &loss, before = std::move(last.run)] {
+      before();
+      loss = loss_of(*p, at);
+    };
+    return;
+  }
+  const int top = static_cast<int>(layers_.size()) - 1;
+  const auto predictions = p->samples * rows_;
+  const auto logits =
+    dense(p->stash + at.back().output, predictions, layers_.back()->output() / rows_);
+  auto* const row_losses = logits.data + padded(predictions * logits.columns);
+  auto* const facts = row_losses + padded(predictions);
+  const auto count = cross_entropy<Scalar>::facts(predictions);
+  const auto first = shard_.first(classes_);
+  auto& tell = to.emplace_back();
+  tell.layer = top;
+  tell.share = 0;
+  tell.run = [p, logits, first, own = facts + shard_.index * count] {
+    cross_entropy<Scalar>::tell(logits, first, p->labels, own, *p->threads);
+  };
+  tell.then = {shard_collective<Scalar>::kind::gather, facts, shard_.count * count};
+  auto& finish = to.emplace_back();
+  finish.layer = top;
+  finish.share = 0;
+  finish.run = [p, logits, first, facts, row_losses, &loss, this] {
+    loss = cross_entropy<Scalar>::finish(
+      logits, first, p->labels, facts, shard_.count, shard_.index,
+      Scalar{1} / static_cast<Scalar>(rows_), row_losses, *p->threads);
+  };
+}
+
+template <class Scalar>
+pass_pieces<Scalar> slice<Scalar>::forward_pieces(shared_pass p, loss_sum& loss,
+                                                  bool by_layer) const {
+  if (!in_pieces(by_layer))
+    return one_piece([this, p, &loss] { loss = forward(*p); });
+  slice_sizes ends;
+  const auto at = place(p->samples, ends);
+  pass_pieces<Scalar> result;
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    add_pieces(result, layer_pass::forward, i, p, frame_of(*p, i, at));
+  if (last_)
+    add_loss(result, p, loss);
+  close(result);
+  return result;
+}
+
+template <class Scalar>
+pass_pieces<Scalar> slice<Scalar>::backward_pieces(shared_pass p, bool by_layer) const {
+  if (!in_pieces(by_layer))
+    return one_piece([this, p] { backward(*p); });
+  pass_pieces<Scalar> result;
+  for (auto i = layers_.size(); i-- > 0;) {
+    const auto f = backward_frame(*p, i);
+    add_pieces(result, layer_pass::input_gradient, i, p, f);
+    auto& last = result.back();
+    last.run = [l = layers_[i].get(), f, before = std::move(last.run)] {
+      before();
+      l->weight_gradient(f);
+    };
+    complete(result, i, *p, f);
+  }
+  return result;
+}
+
+template <class Scalar>
+pass_pieces<Scalar> slice<Scalar>::input_gradient_pieces(shared_pass p,
+                                                         bool by_layer) const {
+  if (!in_pieces(by_layer))
+    return one_piece([this, p] { input_gradient(*p); });
+  slice_sizes ends;
+  const auto at = place(p->samples, ends);
+  pass_pieces<Scalar> result;
+  for (auto i = layers_.size(); i-- > 0;)
+    add_pieces(result, layer_pass::input_gradient, i, p, frame_of(*p, i, at));
+  close(result);
+  return result;
+}
+
+template <class Scalar>
+pass_pieces<Scalar> slice<Scalar>::weight_gradient_pieces(shared_pass p,
+                                                          bool by_layer) const {
+  if (!by_layer && !(shard_.by_sequence && p->completes)) {
+    auto result = one_piece([this, p] { weight_gradient(*p); });
+    for (auto i = layers_.size(); i-- > 0;)
+      result.back().completes.push_back(static_cast<int>(i));
+    return result;
+  }
+  slice_sizes ends;
+  const auto at = place(p->samples, ends);
+  pass_pieces<Scalar> result;
+  for (auto i = layers_.size(); i-- > 0;) {
+    auto& piece = result.emplace_back();
+    piece.layer = static_cast<int>(i);
+    piece.share = share_of(i);
+    const auto f = frame_of(*p, i, at);
+    piece.run = [l = layers_[i].get(), f] { l->weight_gradient(f); };
+    complete(result, i, *p, f);
+  }
+  return result;
+}
+
+template pass_pieces<float>
+slice<float>::forward_pieces(std::shared_ptr<const pass<float>>, loss_sum&, bool) const;
+template pass_pieces<double>
+slice<double>::forward_pieces(std::shared_ptr<const pass<double>>, loss_sum&,
+                              bool) const;
+template pass_pieces<float>
+slice<float>::backward_pieces(std::shared_ptr<const pass<float>>, bool) const;
+template pass_pieces<double>
+slice<double>::backward_pieces(std::shared_ptr<const pass<double>>, bool) const;
+template pass_pieces<float>
+slice<float>::input_gradient_pieces(std::shared_ptr<const pass<float>>, bool) const;
+template pass_pieces<double>
+slice<double>::input_gradient_pieces(std::shared_ptr<const pass<double>>, bool) const;
+template pass_pieces<float>
+slice<float>::weight_gradient_pieces(std::shared_ptr<const pass<float>>, bool) const;
+template pass_pieces<double>
+slice<double>::weight_gradient_pieces(std::shared_ptr<const pass<double>>, bool) const;
+
+} // namespace troupe
