@@ -4,6 +4,7 @@
 #include "kernels/layer_norm.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/top_k_gate.hpp"
+#include "models/layers/home_experts.hpp"
 #include "models/random.hpp"
 
 #include <algorithm>
@@ -30,8 +31,8 @@ public:
       noise_(experts.seed, block_name(number) + "mlp.router.noise") {
     if (experts.shared)
       shared_ = expert_layer<Scalar>(dims, shared_name(number));
-    for (int e = 0; e < experts.count && at_home_; ++e)
-      experts_.push_back(expert_layer<Scalar>(dims, expert_name(number, e)));
+    if (at_home_)
+      experts_ = {dims, number, experts.count};
   }
 
   layer_sizes sizes(std::int64_t samples, int) const override {
@@ -63,8 +64,8 @@ public:
   void forward(const frame<Scalar>& f, int piece) const override {
     if (piece == 0)
       route(f);
-    for (int e = 0; e < static_cast<int>(experts_.size()); ++e)
-      experts_[static_cast<std::size_t>(e)]->forward(expert_frame(f, e));
+    if (at_home_)
+      experts_.forward(home_frame(f), table(f).counts);
     if (piece + 1 == pieces())
       combine(f);
   }
@@ -76,8 +77,8 @@ public:
       dispatch<Scalar>::combine_gradient(table(f), f.saved + s.rows,
                                          dense(f.dy, rows(f), width_), f.kept + k.drows,
                                          f.kept + k.dweights);
-    for (int e = 0; e < static_cast<int>(experts_.size()); ++e)
-      experts_[static_cast<std::size_t>(e)]->input_gradient(expert_frame(f, e));
+    if (at_home_)
+      experts_.input_gradient(home_frame(f), table(f).counts);
     if (piece + 1 == pieces())
       gather_gradients(f);
   }
@@ -85,8 +86,8 @@ public:
   void weight_gradient(const frame<Scalar>& f) const override {
     const saved_parts s{*this, f.samples};
     const kept_parts k{*this, f.samples};
-    for (int e = 0; e < static_cast<int>(experts_.size()); ++e)
-      experts_[static_cast<std::size_t>(e)]->weight_gradient(expert_frame(f, e));
+    if (at_home_)
+      experts_.weight_gradient(home_frame(f), table(f).counts);
     if (shared_)
       shared_->weight_gradient(shared_frame(f));
     matmul<Scalar>(dense(f.saved + s.normed, rows(f), width_).t(),
@@ -160,7 +161,7 @@ private:
       rows = table + half.table_values(count);
       inputs = rows + padded(most * half.width_);
       experts = inputs + (half.at_home_ ? padded(most * half.width_) : 0);
-      shared = experts + half.of_experts(&layer_sizes::saved, most);
+      shared = experts + half.experts_.values(&layer_sizes::saved, most);
       end = shared + (half.shared_ ? half.shared_->sizes(count, 1).saved : 0);
     }
 
@@ -184,7 +185,7 @@ private:
       dweights = dinputs + (half.at_home_ ? padded(most * half.width_) : 0);
       dlogits = dweights + padded(count * half.options_.chosen);
       experts = dlogits + padded(count * half.options_.count);
-      shared = experts + half.of_experts(&layer_sizes::kept, most);
+      shared = experts + half.experts_.values(&layer_sizes::kept, most);
       end = shared + (half.shared_ ? half.shared_->sizes(count, 1).kept : 0);
     }
 
@@ -197,42 +198,22 @@ private:
     std::int64_t end;
   };
 
-  /// What experts at home need for so many rows, however those fall to them: each has
-  /// arrays of its own, on cache lines of their own.
-  std::int64_t of_experts(std::int64_t layer_sizes::*which, std::int64_t most) const {
-    if (experts_.empty())
-      return 0;
-    const auto& some = *experts_.front();
-    return some.sizes(most, 1).*which
-           + static_cast<std::int64_t>(experts_.size()) * (some.sizes(1, 1).*which);
-  }
-
   gate_table<Scalar> table(const frame<Scalar>& f) const {
     return {f.saved + saved_parts{*this, f.samples}.table, rows(f), rule(f)};
   }
 
-  /// An expert at home, at its rows.
-  frame<Scalar> expert_frame(const frame<Scalar>& f, int expert) const {
+  /// All experts at home, at their rows.
+  frame<Scalar> home_frame(const frame<Scalar>& f) const {
     const saved_parts s{*this, f.samples};
     const kept_parts k{*this, f.samples};
-    const auto by = table(f);
-    std::int64_t before = 0, saved = s.experts, kept = k.experts;
-    for (int e = 0; e < expert; ++e) {
-      before += by.counts[e];
-      const auto sizes = experts_.front()->sizes(by.counts[e], 1);
-      saved += sizes.saved;
-      kept += sizes.kept;
-    }
-    auto result =
-      part_frame(f, others + (shared_ ? 4 : 0) + 4 * static_cast<std::size_t>(expert));
-    result.samples = by.counts[expert];
-    result.x = f.saved + s.inputs + before * width_;
-    result.y = f.saved + s.rows + before * width_;
-    result.saved = f.saved + saved;
+    auto result = part_frame(f, others + (shared_ ? 4 : 0));
+    result.x = f.saved + s.inputs;
+    result.y = f.saved + s.rows;
+    result.saved = f.saved + s.experts;
     if (f.kept != nullptr) {
-      result.dy = f.kept + k.drows + before * width_;
-      result.dx = f.kept + k.dinputs + before * width_;
-      result.kept = f.kept + kept;
+      result.dy = f.kept + k.drows;
+      result.dx = f.kept + k.dinputs;
+      result.kept = f.kept + k.experts;
     }
     return result;
   }
@@ -327,8 +308,8 @@ private:
   expert_options options_;
   bool at_home_;
   random_stream noise_;
-  std::shared_ptr<const layer<Scalar>> shared_;               // null without one
-  std::vector<std::shared_ptr<const layer<Scalar>>> experts_; // at home
+  std::shared_ptr<const layer<Scalar>> shared_; // null without one
+  home_experts<Scalar> experts_;                // none where they are elsewhere
 };
 
 } // namespace

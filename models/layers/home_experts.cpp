@@ -1,0 +1,68 @@
+#include "models/layers/home_experts.hpp"
+
+namespace troupe {
+
+template <class Scalar>
+home_experts<Scalar>::home_experts(const gpt_shape& dims, int block, int count) {
+  for (int e = 0; e < count; ++e)
+    experts_.push_back(expert_layer<Scalar>(dims, expert_name(block, e)));
+}
+
+template <class Scalar>
+std::int64_t home_experts<Scalar>::values(std::int64_t layer_sizes::*which,
+                                          std::int64_t rows) const {
+  if (experts_.empty())
+    return 0;
+  const auto& some = *experts_.front();
+  return some.sizes(rows, 1).*which
+         + static_cast<std::int64_t>(experts_.size()) * (some.sizes(1, 1).*which);
+}
+
+template <class Scalar>
+template <class Run>
+void home_experts<Scalar>::for_each(const frame<Scalar>& all,
+                                    const std::int32_t* counts, const Run& run) const {
+  auto next = all;
+  for (std::size_t e = 0; e < experts_.size(); ++e) {
+    const auto& expert = *experts_[e];
+    next.samples = counts[e];
+    run(expert, next);
+    const auto sizes = expert.sizes(counts[e], 1);
+    next.x += counts[e] * expert.input();
+    next.y += counts[e] * expert.output();
+    next.saved += sizes.saved;
+    next.parameters += expert.bucket();
+    if (all.kept == nullptr)
+      continue;
+    next.dy += counts[e] * expert.output();
+    next.dx += counts[e] * expert.input();
+    next.kept += sizes.kept;
+    if (all.gradients != nullptr)
+      next.gradients += expert.bucket();
+  }
+}
+
+template <class Scalar>
+void home_experts<Scalar>::forward(const frame<Scalar>& all,
+                                   const std::int32_t* counts) const {
+  for_each(all, counts, [](const auto& expert, const auto& f) { expert.forward(f); });
+}
+
+template <class Scalar>
+void home_experts<Scalar>::input_gradient(const frame<Scalar>& all,
+                                          const std::int32_t* counts) const {
+  for_each(all, counts,
+           [](const auto& expert, const auto& f) { expert.input_gradient(f); });
+}
+
+template <class Scalar>
+void home_experts<Scalar>::weight_gradient(const frame<Scalar>& all,
+                                           const std::int32_t* counts) const {
+  for_each(all, counts,
+           [](const auto& expert, const auto& f) { expert.weight_gradient(f); });
+}
+
+template class home_experts<float>;
+template class home_experts<double>;
+
+} // namespace troupe
