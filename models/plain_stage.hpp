@@ -1,0 +1,63 @@
+#pragma once
+
+#include "models/gradient_buckets.hpp"
+#include "models/optimizer.hpp"
+#include "models/plain_plan.hpp"
+#include "models/slice.hpp"
+
+#include <map>
+#include <vector>
+
+namespace troupe {
+
+/// A stage of the plain loop: a slice, its versions and its sums.
+class plain_stage {
+public:
+  plain_stage(const plain_plan& plan, slice<float> layers, std::size_t first_layer,
+              memory_account& account);
+
+  const slice<float>& layers() const { return layers_; }
+  float* output() const { return output_.data(); }
+  float* input_gradient() const { return input_gradient_.data(); }
+  int newest() const { return versions_.rbegin()->first; }
+  std::vector<float*> parameters() { return writable(versions_.rbegin()->second); }
+
+  /// The gradients of an update, when replicas are added.
+  std::vector<float*> sum() { return writable(sums_[0]); }
+
+  /// A pass of this stage on a version of its weights.
+  pass<float> pass_on(int version, int replica, bool first_of_sum) const;
+
+  /// Adds what the replicas have of a microbatch each to the totals.
+  void add_microbatch(bool first_of_sum);
+
+  /// Adds the replicas' sums into the first.
+  void add_replicas();
+
+  /// Sums of squares of the update's gradients, in the order in which a norm adds them.
+  std::vector<double> squares() const;
+
+  /// Makes the next version; of those before, keeps from `oldest_needed` on.
+  void update(std::int64_t samples, double factor, int oldest_needed);
+
+  /// Appends copies of the newest version and of the update's gradients.
+  void collect(std::vector<std::vector<float>>& parameters,
+               std::vector<std::vector<float>>& gradients) const;
+
+private:
+  using buckets = std::vector<tensor_memory>;
+
+  buckets new_buckets() const;
+
+  const plain_plan& plan_;
+  slice<float> layers_;
+  memory_account& account_;
+  optimizer optimizer_;
+  gradient_buckets gradients_;
+  std::map<int, buckets> versions_;
+  std::vector<buckets> sums_;   // a replica each
+  std::vector<buckets> totals_; // a direction each, of microbatches summed before
+  tensor_memory output_, input_gradient_, stash_, scratch_;
+};
+
+} // namespace troupe
