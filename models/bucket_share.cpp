@@ -16,7 +16,8 @@ std::vector<parameter_part> parts_of(const layer_list<float>& layers,
       const auto begin = std::max(first, p.offset),
                  end = std::min(last, p.offset + p.values());
       if (begin < end)
-        result.push_back({b, begin, end, p.is_matrix(), p.cut.has_value(), first});
+        result.push_back(
+          {b, begin, end, p.is_matrix(), p.cut.has_value(), !p.tied_to.empty(), first});
     }
   }
   return result;
@@ -27,7 +28,7 @@ std::vector<double> squares_of(const std::vector<parameter_part>& parts,
                                bool shards_only, bucket_extent extent) {
   std::vector<double> result;
   for (const auto& p : parts)
-    if (p.of_shard || !shards_only)
+    if (!p.of_copy && (p.of_shard || !shards_only))
       result.push_back(sum_of_squares(buckets[p.bucket] + p.place(extent), p.values()));
   return result;
 }

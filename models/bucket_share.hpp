@@ -32,6 +32,7 @@ struct parameter_part {
   std::int64_t end;
   bool of_matrix; ///< Not of a bias or of the gain of a norm.
   bool of_shard;  ///< Other tensor shards have other parts of the parameter.
+  bool of_copy;   ///< The parameter is tied to one of another bucket.
 
   std::int64_t share_begin; ///< Where the share begins in the bucket.
 
@@ -47,8 +48,8 @@ struct parameter_part {
 std::vector<parameter_part> parts_of(const layer_list<float>& layers,
                                      bucket_share share = {});
 
-/// Sums of squares, a part each. \param shards_only leaves out what all tensor shards
-/// have alike
+/// Sums of squares, a part each but those of copies: a tied matrix counts once.
+/// \param shards_only leaves out what all tensor shards have alike
 std::vector<double> squares_of(const std::vector<parameter_part>& parts,
                                const std::vector<const float*>& buckets,
                                bool shards_only = false,

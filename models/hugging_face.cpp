@@ -46,7 +46,7 @@ std::string write_config(const std::filesystem::path& weights,
     return {};
   config->update({{"model_type", "gpt2"},
                   {"architectures", {"GPT2LMHeadModel"}},
-                  {"tie_word_embeddings", false},
+                  {"tie_word_embeddings", model.tied},
                   {"vocab_size", model.words},
                   {"n_positions", model.length},
                   {"n_ctx", model.length},

@@ -15,7 +15,7 @@ std::filesystem::path config_beside(const std::filesystem::path& weights,
 /// as they are, beside a file that is called `model.safetensors`: under that name alone
 /// they look for it. They tie the head to the embedding unless the config says
 /// otherwise, and lose what the file has of a head without a word (transformers before
-/// version 5); so it says otherwise.
+/// version 5); so of a model that is not tied it says otherwise.
 ///
 /// Of a config of a GPT-2 that is there already, what it says besides stays; any other
 /// is left alone, and so is every file beside other weights. Empty if all went well,

@@ -17,7 +17,7 @@ constexpr std::int64_t image_classes = 10;
 template <class Scalar>
 network<Scalar> make_gpt(const model_options& o, tensor_shard shard = {},
                          experts_at where = experts_at::home) {
-  const gpt_shape dims{o.layers, o.width, o.heads, o.length, o.words, shard};
+  const gpt_shape dims{o.layers, o.width, o.heads, o.length, o.words, shard, o.tied};
   network<Scalar> result{.options = o,
                          .reads_tokens = true,
                          .rows = o.length,
@@ -101,6 +101,9 @@ std::string refusal(const model_options& o) {
       || out_of_range(o.words))
     return "d-model, heads, seq and vocab are from 1 to 1,048,576";
   const bool is_gpt = o.model == "gpt" || o.model == "moe";
+  if (o.tied && !is_gpt)
+    return "only gpt and moe have a head that can be tied to their embedding, not "
+           + o.model;
   if (is_gpt && o.width % o.heads != 0)
     return "d-model " + std::to_string(o.width) + " cannot be cut into "
            + std::to_string(o.heads)
@@ -183,8 +186,24 @@ template <class Scalar>
 std::int64_t network<Scalar>::values() const {
   std::int64_t result = 0;
   for (const auto* p : parameters())
-    result += p->values();
+    result += p->tied_to.empty() ? p->values() : 0;
   return result;
+}
+
+template <class Scalar>
+std::optional<tied_matrix> network<Scalar>::tied() const {
+  const auto is_copy = [](const parameter& p) { return !p.tied_to.empty(); };
+  for (std::size_t head = 0; head < layers.size(); ++head) {
+    const auto& of_head = layers[head]->parameters();
+    const auto copy = std::ranges::find_if(of_head, is_copy);
+    if (copy == of_head.end())
+      continue;
+    for (std::size_t first = 0; first < head; ++first)
+      for (const auto& p : layers[first]->parameters())
+        if (p.name == copy->tied_to)
+          return tied_matrix{{first, p.offset}, {head, copy->offset}, p.values()};
+  }
+  return {};
 }
 
 std::string model_names() {

@@ -5,6 +5,7 @@
 
 #include <tl/expected.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,20 @@ struct model_options {
   std::int64_t length = 64;    ///< Tokens a sample.
   std::int64_t words = 256;    ///< Vocabulary.
   expert_options experts = {}; ///< Of moe.
+  bool tied = false; ///< gpt, moe: the head's matrix is the embedding's, as GPT-2's.
+};
+
+/// A matrix that two layers of a network hold as one parameter: where its copies stand.
+/// Their gradients are added before an update, so that both stay the same.
+struct tied_matrix {
+  struct place {
+    std::size_t layer;
+    std::int64_t offset; ///< Of the first value in the layer's bucket.
+  };
+
+  place embedding;
+  place head;
+  std::int64_t values; ///< Of each copy; in a tensor shard those of its words.
 };
 
 /// An expert of a network.
@@ -48,11 +63,14 @@ struct network {
 
   int units() const { return unit_of_layer.back() + 1; }
 
-  /// Values of all parameters.
+  /// Values of all parameters; those of a tied matrix count once.
   std::int64_t values() const;
 
-  /// All parameters, in the model's order.
+  /// All parameters, in the model's order; a tied matrix twice.
   std::vector<const parameter*> parameters() const;
+
+  /// The tied matrix, of this shard if the network is one; absent: nothing is tied.
+  std::optional<tied_matrix> tied() const;
 };
 
 /// The names of the models: "gpt, lenet, mlp, moe".

@@ -73,7 +73,7 @@ std::int64_t place_in_bucket(std::vector<parameter>& parameters) {
 
 template <class Scalar>
 void initialise(const parameter& p, std::uint64_t seed, Scalar* values) {
-  auto stream = p.name;
+  auto stream = p.stored_name();
   for (const auto dim : p.dims)
     stream += "," + std::to_string(dim);
   const random_stream random{seed, stream};

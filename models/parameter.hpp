@@ -51,8 +51,14 @@ struct parameter {
   /// Of a tensor shard's part of the parameter, whose sizes `dims` are; absent if the
   /// shard has all of it.
   std::optional<parameter_cut> cut = {};
+  /// Name of the parameter of another layer that this one is a second copy of; empty:
+  /// it is no copy. Both copies always have the same values.
+  std::string tied_to = {};
 
   std::int64_t values() const;
+
+  /// Name under which a file stores its values, and that the first ones depend on.
+  const std::string& stored_name() const { return tied_to.empty() ? name : tied_to; }
 
   /// Whether it is a matrix, not a bias or the gain of a norm.
   bool is_matrix() const { return dims.size() > 1; }
@@ -71,8 +77,8 @@ void put_part(const parameter& part, const float* from, float* whole);
 /// Returns the bucket's size in values.
 std::int64_t place_in_bucket(std::vector<parameter>& parameters);
 
-/// Writes the parameter's first values. They depend on seed, name and dims alone, so
-/// not on how the network is cut.
+/// Writes the parameter's first values. They depend on seed, stored name and dims
+/// alone, so not on how the network is cut.
 template <class Scalar>
 void initialise(const parameter& p, std::uint64_t seed, Scalar* values);
 

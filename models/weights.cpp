@@ -4,10 +4,13 @@
 #include "models/safetensors.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 
 namespace troupe {
 
@@ -54,17 +57,54 @@ std::string not_finite(const std::string& name, std::int64_t first,
          + std::to_string(*found);
 }
 
+/// Calls look(first, count) for a tensor's values, some at a time, until it has found
+/// something; returns that.
+template <class Look>
+auto look_through(const stored_tensor& t, const Look& look) {
+  constexpr std::int64_t at_once = 1 << 16;
+  const auto all = (t.end - t.begin) / std::int64_t{sizeof(float)};
+  const decltype(look(all, all)) nothing{};
+  for (std::int64_t first = 0; first < all; first += at_once)
+    if (auto found = look(first, std::min(at_once, all - first)); found != nothing)
+      return found;
+  return nothing;
+}
+
+std::vector<float> read_some(const safetensors_file& file, const stored_tensor& t,
+                             std::int64_t first, std::int64_t count) {
+  std::vector<float> result(static_cast<std::size_t>(count));
+  file.read(t, first, result);
+  return result;
+}
+
 /// The same of a tensor in a file.
 std::string not_finite(const safetensors_file& file, const stored_tensor& t) {
-  std::vector<float> values(1 << 16);
-  const auto all = (t.end - t.begin) / std::int64_t{sizeof(float)};
-  for (std::int64_t first = 0; first < all; first += std::ssize(values)) {
-    values.resize(static_cast<std::size_t>(std::min(std::ssize(values), all - first)));
-    file.read(t, first, values);
-    if (auto which = not_finite(t.name, first, values); !which.empty())
-      return which;
-  }
-  return {};
+  return look_through(t, [&](std::int64_t first, std::int64_t count) {
+    return not_finite(t.name, first, read_some(file, t, first, count));
+  });
+}
+
+/// The first of some values whose bits differ; absent if all are equal.
+std::optional<std::int64_t> first_apart(std::span<const float> a,
+                                        std::span<const float> b) {
+  const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
+  const auto where = std::ranges::mismatch(a, b, {}, bits, bits).in1;
+  if (where == a.end())
+    return {};
+  return where - a.begin();
+}
+
+/// The same of two tensors of one shape in a file.
+std::optional<std::int64_t> first_apart(const safetensors_file& file,
+                                        const stored_tensor& a,
+                                        const stored_tensor& b) {
+  return look_through(a, [&](std::int64_t first, std::int64_t count) {
+    auto which =
+      first_apart(read_some(file, a, first, count), read_some(file, b, first, count));
+    if (which)
+      *which += first;
+    return which;
+  });
 }
 
 } // namespace
@@ -112,6 +152,14 @@ tl::expected<weight_source, std::string> weights_from(const std::filesystem::pat
   for (const auto& [name, t] : found)
     if (const auto which = not_finite(*file, t); !which.empty())
       return refuse("the weights read are not finite: " + which);
+  for (const auto* p : whole.parameters())
+    if (const auto& own = found.at(p->name), &tied = found.at(p->stored_name());
+        own.name != tied.name)
+      if (const auto which = first_apart(*file, own, tied))
+        return refuse("tensors '" + own.name + "' and '" + tied.name
+                      + "' differ from value " + std::to_string(*which)
+                      + " on; with --tied they are one matrix: leave it out to train "
+                        "them apart");
   return [file, found, layers = whole.layers](std::size_t layer, float* bucket) {
     for (const auto& p : layers[layer]->parameters())
       file->read(found.at(p.name), 0,
@@ -125,6 +173,8 @@ std::string save_weights(const std::filesystem::path& path, const network<float>
   std::vector<tensor_to_store> tensors;
   for (std::size_t layer = 0; layer < whole.layers.size(); ++layer)
     for (const auto& p : whole.layers[layer]->parameters()) {
+      if (!p.tied_to.empty())
+        continue;
       const std::span values{buckets[layer] + p.offset,
                              static_cast<std::size_t>(p.values())};
       if (const auto which = not_finite(p.name, 0, values); !which.empty())
@@ -132,6 +182,16 @@ std::string save_weights(const std::filesystem::path& path, const network<float>
                + which + "; a lower learning rate or clipping may help";
       tensors.push_back({p.name, p.dims, values.data()});
     }
+  if (const auto tied = whole.tied()) {
+    const auto copy = [&](const tied_matrix::place& at) {
+      return std::span{buckets[at.layer] + at.offset,
+                       static_cast<std::size_t>(tied->values)};
+    };
+    if (const auto which = first_apart(copy(tied->head), copy(tied->embedding)))
+      return "cannot write " + path.string()
+             + ": the head and the embedding are one matrix, and differ from value "
+             + std::to_string(*which) + " on";
+  }
   // The config goes just before the weights take their place: no moment in which an
   // older one makes others lose the head, and none of its own beside older weights.
   std::string wrong;

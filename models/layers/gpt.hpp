@@ -16,6 +16,7 @@ struct gpt_shape {
   std::int64_t length;     ///< T, tokens a sample
   std::int64_t words;      ///< V
   tensor_shard shard = {}; ///< Of each layer; its count divides H, and T by sequence.
+  bool tied = false;       ///< The head's matrix is the embedding's.
 
   /// Positions of a sequence between the halves of blocks.
   std::int64_t positions() const {
@@ -74,7 +75,8 @@ template <class Scalar>
 std::shared_ptr<const layer<Scalar>> feed_forward_layer(const gpt_shape& dims,
                                                         int number);
 
-/// The end: logits (B, T, V) = ln_f(x) times `lm_head.weight` [V, C] transposed.
+/// The end: logits (B, T, V) = ln_f(x) times `lm_head.weight` [V, C] transposed. Tied,
+/// that is a second copy of `transformer.wte.weight`; shards cut both by words.
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>> head_layer(const gpt_shape& dims);
 

@@ -134,8 +134,10 @@ private:
   }
 
   static parameter words_of(const gpt_shape& dims) {
-    const parameter whole{
+    parameter whole{
       "lm_head.weight", {dims.words, dims.width}, beginning::normal, dims.deviation};
+    if (dims.tied)
+      whole.tied_to = "transformer.wte.weight";
     return dims.shard.count == 1 ? whole : rows_of(whole, dims.shard);
   }
 

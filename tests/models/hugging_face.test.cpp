@@ -180,6 +180,30 @@ TEST_CASE("a Hugging Face GPT-2 loads as it is", "[hugging_face]") {
   check_loads(untied, hub, untied.at("lm_head.weight"));
 }
 
+TEST_CASE("a tied GPT-2 has the head that Hugging Face's has", "[hugging_face]") {
+  temporary_folder folder;
+  auto options = sizes;
+  options.tied = true;
+  const auto whole = *make_network<float>(options);
+  auto file = hub_file();
+  const auto path = folder.write("model.safetensors", as_safetensors(file));
+  const auto source = weights_from(path, whole);
+  REQUIRE(source.has_value());
+  CHECK(loaded(whole, *source).at("lm_head.weight") == file.at("wte.weight").bytes);
+  std::vector<std::vector<float>> buckets = zeros_of(whole);
+  for (std::size_t l = 0; l < buckets.size(); ++l)
+    (*source)(l, buckets[l].data());
+  folder.write("config.json",
+               R"({"model_type": "gpt2", "tie_word_embeddings": false})");
+  CHECK(save_weights(path, whole, readable(buckets)).empty());
+  CHECK(config_in(folder.path())["tie_word_embeddings"] == true);
+  file = with_prefix(hub_file(), "");
+  file["lm_head.weight"] = numbered(9, {5, 8});
+  folder.write("model.safetensors", as_safetensors(file));
+  CHECK_THAT(weights_from(path, whole).error(),
+             ContainsSubstring("'lm_head.weight' and 'transformer.wte.weight' differ"));
+}
+
 TEST_CASE("what looks like a mask and is none is refused", "[hugging_face]") {
   temporary_folder folder;
   const auto whole = *make_network<float>(sizes);

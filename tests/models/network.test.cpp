@@ -30,6 +30,8 @@ TEST_CASE("networks have the parameters of their papers", "[network]") {
   // GPT-2 small has 124,439,808, and its untied head 50257 * 768 more.
   CHECK(values_of(*make_network<float>({"gpt", 12, 768, 12, 1024, 50257}))
         == 124'439'808 + 50257 * 768);
+  CHECK(make_network<float>({"gpt", 12, 768, 12, 1024, 50257, {}, true})->values()
+        == 124'439'808);
   CHECK(values_of(*make_network<float>({"lenet"})) == 44'426);
   CHECK(values_of(*make_network<float>({"mlp", 2, 100})) == 785 * 100 + 101 * 10);
 }
@@ -41,6 +43,9 @@ TEST_CASE("models and sizes that are not are refused", "[network]") {
   CHECK_THAT(refusal_of({"gpt", 0}), ContainsSubstring("from 1 to"));
   CHECK_THAT(refusal_of({"mlp", 10'001}), ContainsSubstring("from 1 to 10,000"));
   CHECK_THAT(refusal_of({"gpt", 2, 8, 2, -1}), ContainsSubstring("from 1 to"));
+  for (const char* model : {"lenet", "mlp"})
+    CHECK_THAT(refusal_of({.model = model, .tied = true}),
+               ContainsSubstring("only gpt and moe have a head that can be tied"));
 }
 
 TEST_CASE("the embedding stays with the first block, the head with the last",

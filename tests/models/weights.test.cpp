@@ -14,8 +14,8 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-network<float> tiny_gpt() {
-  return *make_network<float>({"gpt", 2, 8, 2, 4, 5});
+network<float> tiny_gpt(bool tied = false) {
+  return *make_network<float>({"gpt", 2, 8, 2, 4, 5, {}, tied});
 }
 
 std::vector<std::vector<float>> filled(const network<float>& whole,
@@ -75,6 +75,53 @@ TEST_CASE("a GPT's file has Hugging Face's names and orientation", "[weights]") 
   CHECK(file->find("transformer.ln_f.bias")->dims == dims{8});
   CHECK(file->find("lm_head.weight")->dims == dims{5, 8});
   CHECK(file->tensors().size() == 2 + 2 * 12 + 3);
+}
+
+TEST_CASE("a tied head begins as the embedding, and a file holds it once",
+          "[weights]") {
+  temporary_folder folder;
+  const auto path = folder.path() / "w.safetensors";
+  const auto whole = tiny_gpt(true), untied = tiny_gpt();
+  const auto first = filled(whole, initial_weights(whole, 7)),
+             apart = filled(untied, initial_weights(untied, 7));
+  const auto at = *whole.tied();
+  const auto same = [&](const std::vector<std::vector<float>>& buckets) {
+    const auto begin = buckets[at.embedding.layer].begin() + at.embedding.offset;
+    return std::equal(begin, begin + 5 * 8,
+                      buckets[at.head.layer].begin() + at.head.offset);
+  };
+  CHECK(same(first));
+  CHECK_FALSE(same(apart));
+  CHECK(first.front() == apart.front());
+  CHECK(save_weights(path, whole, readable(first)).empty());
+  const auto file = safetensors_file::open(path);
+  REQUIRE(file.has_value());
+  CHECK(file->find("lm_head.weight") == nullptr);
+  CHECK(file->tensors().size() == 2 + 2 * 12 + 2);
+  CHECK(filled(whole, *weights_from(path, whole)) == first);
+  CHECK(filled(untied, *weights_from(path, untied)) == first);
+}
+
+TEST_CASE("a head that is not the embedding is neither read nor written as tied",
+          "[weights]") {
+  temporary_folder folder;
+  const auto path = folder.path() / "w.safetensors";
+  const auto whole = tiny_gpt(true), untied = tiny_gpt();
+  auto values = filled(whole, initial_weights(whole, 7));
+  CHECK(save_weights(path, untied, readable(values)).empty()); // with an equal head
+  CHECK(filled(whole, *weights_from(path, whole)) == values);
+  const auto before = content_of(path);
+  const auto at = *whole.tied();
+  auto& changed =
+    values[at.head.layer][static_cast<std::size_t>(at.head.offset + at.values - 1)];
+  changed = std::nextafter(changed, 1.0F);
+  CHECK_THAT(save_weights(path, whole, readable(values)),
+             ContainsSubstring("one matrix, and differ from value 39 on"));
+  CHECK((content_of(path) == before));
+  CHECK(save_weights(path, untied, readable(values)).empty());
+  CHECK_THAT(weights_from(path, whole).error(),
+             ContainsSubstring("'lm_head.weight' and 'transformer.wte.weight' differ "
+                               "from value 39 on; with --tied"));
 }
 
 TEST_CASE("missing, extra and misshapen tensors are refused by name", "[weights]") {
@@ -185,6 +232,21 @@ TEST_CASE("weights that are not finite are neither read nor written", "[weights]
   REQUIRE(write_safetensors(path, tensors).empty());
   CHECK_THAT(weights_from(path, whole).error(),
              ContainsSubstring("the weights read are " + which));
+}
+
+TEST_CASE("the last of many values of a head is compared, too", "[weights]") {
+  temporary_folder folder;
+  const auto path = folder.path() / "w.safetensors";
+  const model_options options{"gpt", 1, 8, 2, 4, 9'000}; // 72,000 in a matrix
+  auto tied = options;
+  tied.tied = true;
+  const auto whole = *make_network<float>(tied), untied = *make_network<float>(options);
+  auto values = filled(whole, initial_weights(whole, 7));
+  const auto& p = untied.layers.back()->parameter_called("lm_head.weight");
+  values.back()[static_cast<std::size_t>(p.offset + p.values()) - 1] += 1;
+  REQUIRE(save_weights(path, untied, readable(values)).empty());
+  CHECK_THAT(weights_from(path, whole).error(),
+             ContainsSubstring("differ from value 71999 on"));
 }
 
 TEST_CASE("the last of many values is looked at, too", "[weights]") {
