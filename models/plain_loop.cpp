@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace troupe {
@@ -19,6 +20,7 @@ public:
       share_(plan.batches.microbatches / plan.replicas),
       total_(share_ * plan.steps),
       update_size_(plan.update_every > 0 ? plan.update_every : share_),
+      tied_(plan.whole.tied()),
       replica_begins_(static_cast<std::size_t>(plan.replicas), true) {
     auto slices = slice<float>::cut_at(plan.whole, plan.first_layers, plan.threads);
     for (std::size_t s = 0; s < slices.size(); ++s)
@@ -121,14 +123,33 @@ private:
                        std::sqrt(sum) / static_cast<double>(samples_));
   }
 
+  float* gradient_at(const tied_matrix::place& at) {
+    const auto& begins = plan_.first_layers;
+    const auto s = static_cast<std::size_t>(
+      std::ranges::upper_bound(begins, static_cast<int>(at.layer)) - begins.begin()
+      - 1);
+    return stages_[s].sum()[at.layer - static_cast<std::size_t>(begins[s])] + at.offset;
+  }
+
+  /// The gradient of a tied matrix is the head's plus the embedding's; both copies get
+  /// it, so that equal values stay equal.
+  void add_tied() {
+    if (!tied_)
+      return;
+    auto* const head = gradient_at(tied_->head);
+    auto* const embedding = gradient_at(tied_->embedding);
+    for (std::int64_t i = 0; i < tied_->values; ++i)
+      embedding[i] = head[i] += embedding[i];
+  }
+
   /// \param next of each replica's microbatches
   void update(int next) {
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      stages_[s].add_replicas();
-      if (plan_.witness != nullptr)
-        plan_.witness->summed(static_cast<int>(s), stages_[s].newest() + 1,
-                              stages_[s].sum());
-    }
+    for (auto& stage : stages_)
+      stage.add_replicas();
+    add_tied();
+    for (std::size_t s = 0; s < stages_.size() && plan_.witness != nullptr; ++s)
+      plan_.witness->summed(static_cast<int>(s), stages_[s].newest() + 1,
+                            stages_[s].sum());
     const bool by_stage = plan_.optimizer.scope == clip_scope::stage;
     const double factor = by_stage ? 1 : clip();
     for (std::size_t s = 0; s < stages_.size(); ++s) {
@@ -159,6 +180,7 @@ private:
   int share_; // microbatches of a batch that each replica has
   int total_; // microbatches of each replica
   int update_size_;
+  std::optional<tied_matrix> tied_;
   std::vector<plain_stage> stages_;
   tensor_memory input_, labels_;
   trained result_;

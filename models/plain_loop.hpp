@@ -16,7 +16,9 @@ struct trained {
 
 /// Trains without actors, messages or a schedule: one microbatch after another, forward
 /// and backward. With `reads` it is the formula of an asynchronous schedule; without,
-/// the definition of what a flush schedule must compute.
+/// the definition of what a flush schedule must compute. The gradients of a tied matrix
+/// are added when each is summed over microbatches and replicas: the head's, then the
+/// embedding's. \pre of a tied network clipping is by one norm of all stages
 trained train_plainly(const plain_plan& plan);
 
 } // namespace troupe
