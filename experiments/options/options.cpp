@@ -28,6 +28,10 @@ void add_model(option_list& app, options& o) {
                 "tokens 0 to 50256")
     ->group(group);
   app
+    .add_flag("--tied", o.tied,
+              "the head of gpt and moe is the embedding's matrix, as GPT-2's")
+    ->group(group);
+  app
     .add_option(
       "--data", o.data,
       "synthetic; text:FILE-or-folder, as bytes; tokens:FILE, as nanoGPT and llm.c "

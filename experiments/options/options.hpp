@@ -17,6 +17,7 @@ struct options {
   std::int64_t heads = 4;
   std::int64_t length = 64;
   std::int64_t words = 256;
+  bool tied = false;
   std::string gate = "switch"; ///< A preset of what follows.
   int experts = 8;
   std::optional<int> top_k;

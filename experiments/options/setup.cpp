@@ -186,6 +186,7 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
   if (!experts)
     return problem{experts.error()};
   result.model.experts = *experts;
+  result.model.tied = o.tied;
   auto whole = make_network<float>(result.model);
   if (!whole)
     return problem{whole.error()};

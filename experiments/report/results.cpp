@@ -170,7 +170,8 @@ std::string results_json(const options& o, const setup& shared,
   json model = nullptr, data = nullptr;
   if (trains && (m.model == "gpt" || m.model == "moe"))
     model = {{"name", m.model},  {"layers", m.layers}, {"d_model", m.width},
-             {"heads", m.heads}, {"seq", m.length},    {"vocab", m.words}};
+             {"heads", m.heads}, {"seq", m.length},    {"vocab", m.words},
+             {"tied", m.tied}};
   else if (trains && m.model == "mlp")
     model = {{"name", m.model}, {"layers", m.layers}, {"d_model", m.width}};
   else if (trains)
