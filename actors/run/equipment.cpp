@@ -1,0 +1,133 @@
+#include "actors/run/equipment.hpp"
+
+#include "actors/run/actor_pool.hpp"
+
+#include <cmath>
+
+namespace troupe {
+
+equipment::equipment(const run_plan& plan, virtual_clock& clock, run_watch& watch)
+  : places(plan), plan_(plan), clock_(clock), watch_(watch) {
+  equip_ranks();
+  equip_stages();
+  equip_experts();
+  for_each_shard([this](position where) { equip_exchange(where); });
+  at_start_ = allocations();
+}
+
+std::unique_ptr<device> equipment::server_device(position where) {
+  return make_device(1, real() ? &watch_.device_of_server(where) : nullptr);
+}
+
+occupation* equipment::reader_of(position first) {
+  return real() ? &watch_.reader_of(first) : nullptr;
+}
+
+std::int64_t equipment::allocations() const {
+  std::int64_t result = 0;
+  for (const auto& rank : ranks_)
+    result += rank->memory.all().allocations();
+  return result;
+}
+
+void equipment::equip_ranks() {
+  for (int rank = 0; rank < plan_.ranks(); ++rank) {
+    ranks_.push_back(std::make_unique<rank_resources>(plan_, rank));
+    const auto of_data = static_cast<std::size_t>(rank / plan_.tensor / stages());
+    ranks_.back()->computer =
+      make_device(plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data],
+                  real() ? &watch_.device_of(rank) : nullptr);
+  }
+}
+
+/// \param seen null in virtual time
+std::unique_ptr<device> equipment::make_device(double slowdown, occupation* seen) {
+  if (seen != nullptr)
+    return std::make_unique<cpu_device>(*seen, actor_pool::hand_over);
+  if (slowdown == 1)
+    return std::make_unique<virtual_device>(clock_, plan_.cost);
+  return std::make_unique<virtual_device>(
+    clock_, [cost = plan_.cost, slowdown](const work& what) {
+      return static_cast<nanoseconds>(
+        std::llround(static_cast<double>(cost(what)) * slowdown));
+    });
+}
+
+void equipment::equip_stages() {
+  data_.resize(static_cast<std::size_t>(pipelines()));
+  tensors_.resize(static_cast<std::size_t>(pipelines() * stages()));
+  optimizers_.resize(shards());
+  shared_.resize(shards());
+  if (!plan_.work)
+    return;
+  for (int r = 0; r < pipelines(); ++r) {
+    data_[static_cast<std::size_t>(r)] = std::make_shared<data_pools>(
+      plan_, at(r, 0), rank_of_stage(at(r, 0)).memory.of(memory_use::activations));
+    std::shared_ptr<pool> below;
+    for (int s = 0; s < stages(); ++s) {
+      auto& rank = rank_of_stage(at(r, s));
+      std::shared_ptr<pool> above;
+      if (s + 1 < stages())
+        above = boundary_pool(plan_, at(r, s), rank.memory);
+      tensors_[index(at(r, s))] = std::make_shared<stage_tensors>(
+        plan_, at(r, s), rank.memory, rank.threads, below, above);
+      below = above;
+    }
+  }
+  for_each_shard([this](position where) { equip_optimizer(where); });
+}
+
+void equipment::equip_optimizer(position where) {
+  const auto& work = *plan_.work;
+  auto& uses = rank_of_stage(where).memory;
+  auto& passing = uses.of(memory_use::passing);
+  auto& memory = optimizers_[shard_index(where)];
+  memory.state = std::make_shared<optimizer>(
+    work.optimizer, plan_.layers_of(where), work.batch * plan_.dims.steps,
+    uses.of(memory_use::optimizer), plan_.state_share_of(where),
+    plan_.extent_of(shared_out::gradients),
+    has_servers() ? bucket_extent::share : plan_.extent_of(shared_out::parameters));
+  if (plan_.sums_at_update())
+    memory.sums =
+      std::make_shared<exchange_pools>(plan_, where, exchange_step::sum, passing);
+  if (plan_.gathers_at_update())
+    memory.gathers =
+      std::make_shared<exchange_pools>(plan_, where, exchange_step::gather, passing);
+}
+
+void equipment::equip_experts() {
+  exchanges_.resize(tensors_.size());
+  for (int rank = 0; rank < plan_.ranks(); ++rank)
+    for (int on_rank = 0; const auto& where : plan_.hosted_by(rank)) {
+      const auto all = plan_.experts_of(where.stage);
+      if (all.empty())
+        continue;
+      auto& resources = rank_of_stage(where);
+      exchanges_[index(where)] =
+        std::make_shared<expert_exchange>(plan_, where, tensors_[index(where)].get(),
+                                          &resources.memory.of(memory_use::passing));
+      const int stashes = plan_.work ? pools_of(plan_, where).stashes : 0;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (plan_.host_of(all[i], where) != where)
+          continue;
+        expert_at_[{index(where), all[i]}] = experts_.size();
+        experts_.push_back({where, all[i], static_cast<int>(i), on_rank++, nullptr});
+        if (plan_.work)
+          experts_.back().tensors = std::make_shared<expert_tensors>(
+            plan_, where, all[i], stashes, resources.memory, resources.threads);
+      }
+    }
+}
+
+/// What data replicas update one by one: a server's share, or the first replica's.
+void equipment::equip_exchange(position where) {
+  if (shared_parameters::are_at(plan_, where))
+    shared_[shard_index(where)] = std::make_shared<shared_parameters>(
+      plan_, where,
+      plan_.work ? &rank_of_stage(where).memory.of(memory_use::parameters) : nullptr);
+  if (!has_servers())
+    optimizers_[shard_index(where)].parameters =
+      shared_[shard_index({0, 0, where.stage, where.tensor})];
+}
+
+} // namespace troupe
