@@ -2,8 +2,6 @@
 
 #include "actors/mail/failure.hpp"
 #include "actors/pipeline/stage_pools.hpp"
-#include "actors/run/actor_pool.hpp"
-#include "actors/run/run_watch.hpp"
 
 #include <optional>
 #include <vector>
@@ -57,10 +55,11 @@ void read_and_send(self_pointer self, tensor_header header) {
   const auto first_sample = plan.batches().first_of(
     plan.microbatch_of_all(state.where.data, header.microbatch));
   std::optional<occupied> now;
-  if (state.reader != nullptr) {
-    actor_pool::hand_over();
-    now.emplace(*state.reader, task{.kind = reading, .microbatch = header.microbatch});
-  }
+  if (state.reader.before_reading)
+    state.reader.before_reading();
+  if (state.reader.seen != nullptr)
+    now.emplace(*state.reader.seen,
+                task{.kind = reading, .microbatch = header.microbatch});
   for (std::int64_t i = 0; i < header.samples; ++i)
     work.data->training(first_sample + i,
                         {input.integers() + i * values, input.data() + i * values,
@@ -96,7 +95,7 @@ void send_next(self_pointer self) {
 data_source_actor::behavior_type
 data_source(self_pointer self, props shared, position where,
             std::shared_ptr<data_pools> pools, stage_actor first, stage_actor last,
-            coordinator_actor coordinator, occupation* reader) {
+            coordinator_actor coordinator, sample_reader reader) {
   report_failures(self);
   auto& state = self->state;
   state.name = shared.plan->source_of(where);
@@ -106,7 +105,7 @@ data_source(self_pointer self, props shared, position where,
   state.first = std::move(first);
   state.last = std::move(last);
   state.coordinator = std::move(coordinator);
-  state.reader = reader;
+  state.reader = std::move(reader);
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter, [self](const mail::demand&) { send_next(self); }),

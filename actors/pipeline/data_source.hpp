@@ -8,6 +8,7 @@
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,16 @@ struct data_pools {
   pool inputs, labels;
 };
 
+/// Reading among the kinds of tasks: behind all ops, and behind the sums of an update.
+inline constexpr int reading = op_count + 1;
+
+/// What a data source reads with in real time.
+struct sample_reader {
+  occupation* seen = nullptr; ///< Null in virtual time.
+  /// Called on the thread that is about to read for long. May be empty.
+  std::function<void()> before_reading = {};
+};
+
 struct data_source_state {
   std::string name = "data_source";
   props shared;
@@ -29,7 +40,7 @@ struct data_source_state {
   stage_actor first;
   stage_actor last;
   coordinator_actor coordinator;
-  occupation* reader = nullptr; ///< Null in virtual time.
+  sample_reader reader;
 };
 
 /// Reads the samples of one replica. Gives its first stage a microbatch whenever it
@@ -37,6 +48,6 @@ struct data_source_state {
 data_source_actor::behavior_type
 data_source(data_source_actor::stateful_pointer<data_source_state> self, props shared,
             position where, std::shared_ptr<data_pools> pools, stage_actor first,
-            stage_actor last, coordinator_actor coordinator, occupation* reader);
+            stage_actor last, coordinator_actor coordinator, sample_reader reader);
 
 } // namespace troupe

@@ -19,8 +19,10 @@ std::unique_ptr<device> equipment::server_device(position where) {
   return make_device(1, real() ? &watch_.device_of_server(where) : nullptr);
 }
 
-occupation* equipment::reader_of(position first) {
-  return real() ? &watch_.reader_of(first) : nullptr;
+sample_reader equipment::reader_of(position first) {
+  if (!real())
+    return {};
+  return {&watch_.reader_of(first), actor_pool::hand_over};
 }
 
 std::int64_t equipment::allocations() const {

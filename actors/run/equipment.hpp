@@ -86,8 +86,8 @@ public:
   /// A new device of a parameter server's own.
   std::unique_ptr<device> server_device(position where);
 
-  /// Where the reader of a pipeline's samples says what it does; null in virtual time.
-  occupation* reader_of(position first);
+  /// What a pipeline's data source reads with.
+  sample_reader reader_of(position first);
 
   /// How often tensor memory was taken since the equipment was made.
   std::int64_t late_allocations() const { return allocations() - at_start_; }

@@ -60,7 +60,4 @@ private:
   std::unique_ptr<watcher> watcher_;
 };
 
-/// What the reading of a microbatch is among tasks.
-inline constexpr int reading = op_count + 1;
-
 } // namespace troupe

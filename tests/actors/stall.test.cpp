@@ -2,7 +2,7 @@
 
 #include "actors/run/stall.hpp"
 
-#include "actors/run/run_watch.hpp"
+#include "actors/pipeline/data_source.hpp"
 #include "schedules/check.hpp"
 #include "schedules/program.hpp"
 #include "tests/actors/brittle_data.hpp"
