@@ -141,8 +141,7 @@ tl::expected<account_of_run, int> measure(const options& o,
   if (shared->runs.size() != 1)
     return tl::unexpected{complain("name one schedule", 2)};
   account_of_run run{shared->runs.front().plan, {}};
-  run.plan.interrupted = &interruption();
-  run.result = perform(run.plan);
+  run.result = perform(run.plan, {.interrupted = &interruption()});
   if (run.result.how == ending::interrupted)
     return tl::unexpected{
       complain("interrupted: what is told was measured before", ended_by_user)};

@@ -13,9 +13,7 @@
 #include "models/weights.hpp"
 #include "schedules/schedule.hpp"
 
-#include <atomic>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,15 +62,6 @@ struct bucket_group {
   int apart;
 };
 
-/// How far a run has come; what the last finished minibatch lost, if anything is
-/// computed.
-struct progress {
-  std::int64_t samples = 0;
-  std::optional<double> loss;
-  std::string waits_for =
-    {}; ///< Lines about those at work, if none has ended for long.
-};
-
 /// A run: what is computed, by which schedule, on which clock.
 struct run_plan {
   schedule sch;
@@ -98,36 +87,15 @@ struct run_plan {
   /// take what `cost` says.
   std::vector<double> slowdowns;
 
-  std::chrono::milliseconds stall_timeout{10'000}; ///< In real time.
+  // What is kept of a run, and how its thread waits for it.
   bool keep_record = false;    ///< Every action, for proofs; else only sums.
   std::int64_t keep_first = 0; ///< Else the first actions of each rank, for a trace.
-  bool model_times = false;    ///< As if each rank had a device of its own.
   bool keep_weights = false;   ///< Parameters at the end.
   bool keep_gradients = false; ///< The last gradients at the end, with keep_weights.
   bool keep_versions = false;  ///< What every update made, and of what; for proofs.
-
-  /// Bytes that the caller takes besides while the plan is performed. May be empty.
-  std::function<std::int64_t(const run_plan&)> bytes_beside;
-
-  /// Batches between two evaluations; 0: none.
-  int evaluate_every = 0;
-  /// Gets the parameters (a bucket a layer) that each stage had after `batches`
-  /// batches, on the thread that waits for the run. The run's clock stands still
-  /// meanwhile.
-  std::function<void(int batches, const std::vector<const float*>& parameters)>
-    evaluate;
-
-  /// Called now and then, on the thread that waits for the run.
-  std::function<void(const progress&)> report;
-
-  /// Told of every envelope in virtual time: who opens it, and what it is. May be
-  /// empty.
-  std::function<void(const char* receiver, const std::string& what)> listener = {};
-
-  /// Set from outside to end the run early: where stages update together, all do after
-  /// the first update that none of them has passed; else when all microbatches that
-  /// have come in have been through. May be null.
-  const std::atomic<bool>* interrupted = nullptr;
+  bool model_times = false;    ///< As if each rank had a device of its own.
+  int evaluate_every = 0;      ///< Batches between two evaluations; 0: none.
+  std::chrono::milliseconds stall_timeout{10'000}; ///< In real time.
 
   /// Pipelines in all: data replicas, in each direction of the schedule.
   int replicas() const { return data * replicas_of(sch.where); }

@@ -23,12 +23,13 @@ using namespace std::chrono_literals;
 /// A run in the making.
 class company {
 public:
-  explicit company(run_plan plan)
+  company(run_plan plan, run_callbacks callbacks)
     : plan_(std::make_shared<const run_plan>(std::move(plan))),
+      callbacks_(std::move(callbacks)),
       interconnect_(virtual_clock_, plan_->machines, plan_->ranks()),
       log_(std::make_shared<run_log>(*plan_)),
       board_(std::make_shared<notice_board>()) {
-    meter_.listen(plan_->listener);
+    meter_.listen(callbacks_.listener);
   }
 
   /// \throws what goes wrong outside the actors
@@ -63,6 +64,7 @@ private:
   run_result result_so_far();
 
   std::shared_ptr<const run_plan> plan_;
+  run_callbacks callbacks_;
   mail_meter meter_;
   wall_clock wall_clock_;
   virtual_clock virtual_clock_;
@@ -85,15 +87,15 @@ private:
 
 void company::report_now_and_then() {
   const auto now = std::chrono::steady_clock::now();
-  if (plan_->report && now - last_report_ >= 100ms) {
+  if (callbacks_.report && now - last_report_ >= 100ms) {
     last_report_ = now;
-    plan_->report(board_->latest());
+    callbacks_.report(board_->latest());
   }
 }
 
 void company::evaluate(const notice_board::snapshot& parts) {
   const whole_weights all{*plan_, parts};
-  plan_->evaluate(parts.front().batches, all.buckets());
+  callbacks_.evaluate(parts.front().batches, all.buckets());
   ++evaluated_;
 }
 
@@ -124,7 +126,8 @@ bool company::rest() {
 /// Makes a run that is interrupted end as if it were to end at an update that is near:
 /// all stages go on until they have made it.
 void company::stop_if_interrupted() {
-  const bool interrupted = plan_->interrupted != nullptr && plan_->interrupted->load();
+  const bool interrupted =
+    callbacks_.interrupted != nullptr && callbacks_.interrupted->load();
   if (interrupted && !std::exchange(stopping_, true))
     post(meter_, roster_.coordinator(), mail::stop{});
 }
@@ -345,8 +348,9 @@ struct end_or_leave {
 
 } // namespace
 
-run_result perform(run_plan plan) {
-  const std::unique_ptr<company, end_or_leave> all{new company{std::move(plan)}};
+run_result perform(run_plan plan, run_callbacks callbacks) {
+  const std::unique_ptr<company, end_or_leave> all{
+    new company{std::move(plan), std::move(callbacks)}};
   return all->run();
 }
 

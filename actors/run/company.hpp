@@ -3,11 +3,13 @@
 #include "actors/mail/mail.hpp"
 #include "actors/plan/run_plan.hpp"
 #include "actors/rank/rank_memory.hpp"
+#include "actors/run/run_callbacks.hpp"
 #include "actors/updates/shared_parameters.hpp"
 #include "messaging/record.hpp"
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -59,14 +61,18 @@ struct run_result {
 };
 
 /// Why a plan cannot be run, with what is allowed, in one sentence; empty if it can.
-std::string refusal(const run_plan& plan);
+/// \param bytes_beside the bytes that the caller of a training takes besides while it
+/// is performed; may be empty
+std::string
+refusal(const run_plan& plan,
+        const std::function<std::int64_t(const run_plan&)>& bytes_beside = {});
 
 /// Runs a plan: makes the actors, wires them, waits, and brings everyone home. If
 /// somebody is at work that never ends, the run fails, and what it uses stays.
 /// \pre refusal(plan).empty()
 /// \throws std::bad_alloc if the memory is not there after all, no_thread if threads
-/// are not, and what the plan's callbacks throw
-run_result perform(run_plan plan);
+/// are not, and what the callbacks throw
+run_result perform(run_plan plan, run_callbacks callbacks = {});
 
 /// Whether a run of this process has left somebody at work. Then the process can end
 /// only without destroying what is global: by std::_Exit.

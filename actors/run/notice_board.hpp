@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/mail/messages.hpp"
-#include "actors/plan/run_plan.hpp"
+#include "actors/run/run_callbacks.hpp"
 
 #include <atomic>
 #include <chrono>

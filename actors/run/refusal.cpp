@@ -34,8 +34,8 @@ std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
 
 /// What a training takes besides its pools: the program itself, the caller, and copies
 /// of the parameters, in the end when the optimizers have gone, or for evaluations that
-/// put shares together.
-std::int64_t bytes_beside_pools(const run_plan& plan) {
+/// put shares together. \param callers bytes
+std::int64_t bytes_beside_pools(const run_plan& plan, std::int64_t callers) {
   constexpr std::int64_t program = 24 << 20; // measured, rounded up
   constexpr std::int64_t value = sizeof(float);
   std::int64_t parameters = 0, largest = 0, optimizers = 0;
@@ -50,7 +50,7 @@ std::int64_t bytes_beside_pools(const run_plan& plan) {
   const bool puts_together =
     plan.evaluate_every > 0
     && (!plan.work->shards.empty() || plan.shares_out(shared_out::parameters));
-  return program + (plan.bytes_beside ? plan.bytes_beside(plan) : 0)
+  return program + callers
          + (puts_together ? copies : std::max<std::int64_t>(copies - optimizers, 0));
 }
 
@@ -135,7 +135,8 @@ std::string refusal_of_exchange(const run_plan& plan) {
 
 } // namespace
 
-std::string refusal(const run_plan& plan) {
+std::string refusal(const run_plan& plan,
+                    const std::function<std::int64_t(const run_plan&)>& bytes_beside) {
   if (auto wrong = refusal(plan.sch, plan.dims); !wrong.empty())
     return plan.data == 1
              ? wrong
@@ -174,7 +175,8 @@ std::string refusal(const run_plan& plan) {
              "their "
              "global norm; "
            + plan.sch.name + ":clip=stage clips each stage by its own";
-  return too_large(bytes_needed(plan), bytes_beside_pools(plan));
+  return too_large(bytes_needed(plan),
+                   bytes_beside_pools(plan, bytes_beside ? bytes_beside(plan) : 0));
 }
 
 } // namespace troupe

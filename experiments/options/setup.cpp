@@ -41,6 +41,11 @@ std::string rates_of(const options& o) {
            "costs";
 }
 
+/// What an evaluation takes beside a training.
+std::int64_t bytes_of_evaluation(const run_plan& plan) {
+  return evaluator::bytes(plan.work->whole, evaluation_batch(plan), plan.threads);
+}
+
 /// The run of one schedule, after the options that all runs share.
 tl::expected<run_request, std::string> request(const schedule_text& what,
                                                const options& o, run_plan plan) {
@@ -59,7 +64,7 @@ tl::expected<run_request, std::string> request(const schedule_text& what,
   if (!sch)
     return problem{sch.error()};
   result.plan.sch = std::move(*sch);
-  if (auto wrong = refusal(result.plan); !wrong.empty())
+  if (auto wrong = refusal(result.plan, bytes_of_evaluation); !wrong.empty())
     return problem{wrong};
   if (auto fault = fault_of(result.plan.sch, result.plan.dims); !fault.empty())
     return problem{fault};
@@ -276,9 +281,6 @@ tl::expected<setup, std::string> set_up_training(const options& o) {
   plan->threads = std::max(threads, 1);
   if (o.evaluate_samples > 0 && plan->work->data->evaluation_size() > 0)
     plan->evaluate_every = o.evaluate_every;
-  plan->bytes_beside = [](const run_plan& p) {
-    return evaluator::bytes(p.work->whole, evaluation_batch(p), p.threads);
-  };
   if (*clock == clock_kind::virtual_time)
     result.rates = rates_of(o);
   plan->stall_timeout =

@@ -94,7 +94,7 @@ private:
       accounts_.emplace_back(run_account{.request = &request, .result = {}});
     progress_line line{request.plan, options_.quiet};
     auto plan = request.plan;
-    plan.interrupted = &interruption();
+    run_callbacks told{.interrupted = &interruption()};
     plan.keep_record = options_.print;
     plan.keep_first = files_.has_report() ? actions_in_trace : 0;
     plan.model_times = account.modelled = needs_modelled_times(plan);
@@ -102,10 +102,10 @@ private:
     evaluations_kept found{most_entries};
     try {
       if (plan.work)
-        watch_training(plan, found, judge, line);
+        watch_training(plan, told, found, judge, line);
       else
-        watch_simulation(plan, line);
-      account.result = perform(plan);
+        watch_simulation(plan, told, line);
+      account.result = perform(plan, told);
     } catch (const std::bad_alloc&) {
       account.result.how = ending::failed;
       account.result.failure = "out of memory";
@@ -131,13 +131,13 @@ private:
   using evaluations_kept = bounded_list<std::pair<int, score>>;
 
   /// Makes a run report its losses, and evaluate now and then.
-  void watch_training(run_plan& plan, evaluations_kept& all,
+  void watch_training(run_plan& plan, run_callbacks& told, evaluations_kept& all,
                       std::optional<evaluator>& judge, progress_line& line) const {
     judge.emplace(plan.work->whole, *plan.work->data, options_.evaluate_samples,
                   evaluation_batch(plan), plan.threads);
-    plan.report = [&line](const progress& p) { line.show(p, false); };
+    told.report = [&line](const progress& p) { line.show(p, false); };
     plan.keep_weights = true;
-    plan.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
+    told.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
       if (steps == plan.dims.steps)
         return; // what is trained is saved first
       const auto found = judge->evaluate(parameters, &interruption());
@@ -149,8 +149,9 @@ private:
   }
 
   /// Makes a run without arithmetic report how many microbatches are through.
-  static void watch_simulation(run_plan& plan, progress_line& line) {
-    plan.report = [done = count_microbatches(plan), &line](const progress&) {
+  static void watch_simulation(run_plan& plan, run_callbacks& told,
+                               progress_line& line) {
+    told.report = [done = count_microbatches(plan), &line](const progress&) {
       line.show_simulation(*done);
     };
   }

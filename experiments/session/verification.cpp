@@ -67,8 +67,8 @@ bool verification::holds() const {
 verification verify(const run_request& request) {
   auto plan = request.plan;
   keep_for_proofs(plan);
-  plan.interrupted = &interruption();
-  const auto result = perform(plan);
+  const run_callbacks told{.interrupted = &interruption()};
+  const auto result = perform(plan, told);
   verification all{result.how, result.failure, {}};
   if (result.how != ending::finished)
     return all;
@@ -77,7 +77,7 @@ verification verify(const run_request& request) {
   all.proofs = prove(plan, result, published::find(plan.sch.name, said));
   if (!sums_elsewhere(plan))
     return all;
-  const auto second = perform(plan);
+  const auto second = perform(plan, told);
   if (second.how == ending::finished)
     all.proofs.push_back(again(plan, result, second));
   else

@@ -264,10 +264,10 @@ TEST_CASE("evaluations change no bits where updates are of one data replica each
   const auto without = perform(plan);
   std::vector<int> evaluated;
   plan.evaluate_every = 1;
-  plan.evaluate = [&](int batches, const std::vector<const float*>&) {
-    evaluated.push_back(batches);
-  };
-  const auto with = perform(plan);
+  const auto with =
+    perform(plan, {.evaluate = [&](int batches, const std::vector<const float*>&) {
+              evaluated.push_back(batches);
+            }});
   REQUIRE(with.how == ending::finished);
   CHECK(evaluated == std::vector{1, 2, 3, 4});
   if (clock == clock_kind::virtual_time)
@@ -281,12 +281,11 @@ TEST_CASE("an interrupted run keeps what servers and hogwild hold", "[async]") {
   auto plan = learning("1f1b", {2, 4, 100'000}, clock, 2, exchange);
   plan.keep_record = false;
   std::atomic<bool> interrupted = false;
-  plan.interrupted = &interrupted;
-  plan.report = [&](const progress& p) {
+  const auto end_soon = [&](const progress& p) {
     if (p.loss)
       interrupted = true;
   };
-  const auto result = perform(plan);
+  const auto result = perform(plan, {.report = end_soon, .interrupted = &interrupted});
   CHECK(result.how == ending::interrupted);
   CHECK(result.failure.empty());
   REQUIRE(result.parameters.size() == plan.work->whole.layers.size());

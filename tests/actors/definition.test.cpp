@@ -132,14 +132,14 @@ TEST_CASE("evaluations see the weights that the definition has after their batch
   plan.machines.inside = {.latency = 1'000'000, .bytes_per_second = 1e6};
   plan.evaluate_every = 1;
   std::vector<std::vector<std::vector<float>>> seen;
-  plan.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
+  const auto see = [&](int batches, const std::vector<const float*>& parameters) {
     CHECK(batches == static_cast<int>(seen.size()) + 1);
     auto& copy = seen.emplace_back();
     for (std::size_t l = 0; l < parameters.size(); ++l)
       copy.emplace_back(parameters[l],
                         parameters[l] + plan.work->whole.layers[l]->bucket());
   };
-  const auto result = perform(plan);
+  const auto result = perform(plan, {.evaluate = see});
   INFO(result.failure);
   REQUIRE(result.how == ending::finished);
   REQUIRE(static_cast<int>(seen.size()) == plan.dims.steps);

@@ -75,11 +75,11 @@ const std::vector<run_to_trace> runs{
 
 std::string traced(run_plan plan) {
   std::ostringstream out;
-  plan.listener = [&out](const char* receiver, const std::string& what) {
+  const auto note = [&out](const char* receiver, const std::string& what) {
     out << receiver << " <- " << what << '\n';
   };
   REQUIRE(refusal(plan).empty());
-  const auto result = perform(plan);
+  const auto result = perform(plan, {.listener = note});
   INFO(result.failure);
   REQUIRE(result.how == ending::finished);
   return out.str();

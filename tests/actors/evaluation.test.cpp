@@ -20,13 +20,13 @@ using seen_parameters = std::map<int, std::vector<std::vector<float>>>;
 seen_parameters observe(run_plan plan, int every, run_result& result) {
   seen_parameters seen;
   plan.evaluate_every = every;
-  plan.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
+  const auto see = [&](int batches, const std::vector<const float*>& parameters) {
     auto& copy = seen[batches];
     for (std::size_t l = 0; l < parameters.size(); ++l)
       copy.emplace_back(parameters[l],
                         parameters[l] + plan.work->whole.layers[l]->bucket());
   };
-  result = perform(plan);
+  result = perform(plan, {.evaluate = see});
   INFO(result.failure);
   CHECK(result.how == ending::finished);
   CHECK(result.late_allocations == 0);

@@ -62,13 +62,12 @@ TEST_CASE("a run that is interrupted keeps what it has", "[interruption]") {
   auto plan =
     tiny::training_of(*find_schedule(entry.name), {4, 4, 100'000}, clock, tiny::gpt(4));
   std::atomic<bool> interrupted = false;
-  plan.interrupted = &interrupted;
   plan.keep_record = false;
-  plan.report = [&](const progress& p) {
+  const auto end_soon = [&](const progress& p) {
     if (p.loss)
       interrupted = true;
   };
-  const auto result = perform(plan);
+  const auto result = perform(plan, {.report = end_soon, .interrupted = &interrupted});
   CHECK(result.how == ending::interrupted);
   CHECK(result.failure.empty());
   CHECK_FALSE(result.loss.empty());
@@ -101,6 +100,13 @@ TEST_CASE("a run that would not fit is refused with the number", "[refusal]") {
   CHECK_THAT(refusal(plan), ContainsSubstring(" MiB of memory")
                               && ContainsSubstring("on its largest rank")
                               && ContainsSubstring("the machine has"));
+}
+
+TEST_CASE("what the caller of a training takes besides counts as needed", "[refusal]") {
+  auto plan = tiny::training_of(gpipe(), {2, 4, 1}, clock_kind::real);
+  const auto much = [](const run_plan&) { return std::int64_t{1} << 60; };
+  CHECK_THAT(refusal(plan, much), ContainsSubstring("this run needs 10995116278"));
+  CHECK(refusal(plan, [](const run_plan&) { return 1; }).empty());
 }
 
 TEST_CASE("what is taken at wiring is what was announced", "[refusal]") {

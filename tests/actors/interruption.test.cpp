@@ -31,13 +31,12 @@ using buckets = std::vector<std::vector<float>>;
 /// Runs a plan in virtual time and interrupts it when so many works have begun.
 run_result interrupted_after(run_plan plan, int works) {
   std::atomic<bool> interrupted = false;
-  plan.interrupted = &interrupted;
   plan.cost = [&interrupted, works, cost = plan.cost,
                begun = 0](const work& w) mutable {
     interrupted = interrupted || ++begun >= works;
     return cost(w);
   };
-  auto result = perform(plan);
+  auto result = perform(plan, {.interrupted = &interrupted});
   INFO(result.failure);
   REQUIRE(result.how == ending::interrupted);
   return result;
@@ -52,7 +51,6 @@ buckets after(run_plan plan, std::int64_t updates) {
         l, initial.emplace_back(plan.work->whole.layers[l]->bucket()).data());
     return initial;
   }
-  plan.interrupted = nullptr;
   plan.evaluate_every = 0;
   plan.keep_record = false;
   plan.dims.steps = static_cast<int>(updates);
@@ -191,10 +189,9 @@ TEST_CASE("in real time too all stages end after one update", "[interruption]") 
                                   clock_kind::real, tiny::gpt(4));
     plan.work->optimizer.clip = name == std::string{"pipedream"} ? 0 : 1;
     std::atomic<bool> interrupted = false;
-    plan.interrupted = &interrupted;
     plan.work->data = std::make_shared<tiny::brittle_data>(plan.work->data, sample,
                                                            [&] { interrupted = true; });
-    const auto result = perform(plan);
+    const auto result = perform(plan, {.interrupted = &interrupted});
     INFO(name << ", interrupted at sample " << sample << ": " << result.failure);
     REQUIRE(result.how == ending::interrupted);
     CHECK(std::ranges::count(result.updates, result.updates.front()) == 4);
@@ -207,12 +204,12 @@ TEST_CASE("a rank that waits for an evaluation does not keep a run from ending",
   const auto clock = GENERATE(from_range(tiny::clocks()));
   auto plan = tiny::training_of(two_bw(), {4, 4, 1000}, clock, tiny::gpt(4));
   std::atomic<bool> interrupted = false;
-  plan.interrupted = &interrupted;
   plan.evaluate_every = 1;
-  plan.evaluate = [&](int batches, const std::vector<const float*>&) {
+  const auto end_at_3 = [&](int batches, const std::vector<const float*>&) {
     interrupted = interrupted || batches >= 3;
   };
-  const auto result = perform(plan);
+  const auto result =
+    perform(plan, {.evaluate = end_at_3, .interrupted = &interrupted});
   REQUIRE(result.how == ending::interrupted);
   CHECK((result.parameters == after(plan, result.updates.front())));
 }

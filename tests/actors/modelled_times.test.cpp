@@ -137,13 +137,12 @@ TEST_CASE("the model of an interrupted run is of what ran", "[model]") {
   auto plan = tiny::training_on({.data = 2, .exchange = "zero3"}, one_f_one_b(),
                                 {2, 4, 100}, clock_kind::virtual_time);
   std::atomic<bool> interrupted = false;
-  plan.interrupted = &interrupted;
   plan.cost = [&interrupted, begun = 0](const work&) mutable {
     interrupted = interrupted || ++begun > 100;
     return 1000;
   };
   plan.model_times = true;
-  const auto result = perform(plan);
+  const auto result = perform(plan, {.interrupted = &interrupted});
   REQUIRE(result.how == ending::interrupted);
   CHECK(result.sums.makespan > 0);
   nanoseconds last = 0;

@@ -154,10 +154,10 @@ TEST_CASE("evaluations change no bits of data replicas", "[replicas]") {
   const auto without = perform(plan);
   std::vector<int> evaluated;
   plan.evaluate_every = 2;
-  plan.evaluate = [&](int batches, const std::vector<const float*>&) {
-    evaluated.push_back(batches);
-  };
-  const auto with = perform(plan);
+  const auto with =
+    perform(plan, {.evaluate = [&](int batches, const std::vector<const float*>&) {
+              evaluated.push_back(batches);
+            }});
   CHECK(evaluated == std::vector{2, 4});
   CHECK((with.parameters == without.parameters));
 }

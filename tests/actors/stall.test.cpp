@@ -178,9 +178,8 @@ TEST_CASE("a layer that never ends is named, with what the others wait for",
       interrupted = interrupts;
       stuck->pass();
     });
-  plan.interrupted = &interrupted;
   plan.stall_timeout = 1s;
-  const auto result = perform(plan);
+  const auto result = perform(plan, {.interrupted = &interrupted});
   CHECK(result.how == ending::failed);
   CHECK(is_at_work());
   CHECK_THAT(result.failure,
@@ -200,13 +199,13 @@ TEST_CASE("slow data are no stall, and what is waited for is told", "[stall]") {
     std::make_shared<tiny::brittle_data>(plan.work->data, 5, [&] { slow.pass(); });
   plan.stall_timeout = 500ms;
   std::string told;
-  plan.report = [&](const progress& p) {
+  const auto open_then = [&](const progress& p) {
     if (p.waits_for.empty())
       return;
     told = p.waits_for;
     slow.open();
   };
-  const auto result = perform(plan);
+  const auto result = perform(plan, {.report = open_then});
   CHECK(result.how == ending::finished);
   CHECK_THAT(told, ContainsSubstring("data_source has been reading microbatch 2 for "));
 }

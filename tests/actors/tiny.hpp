@@ -79,14 +79,14 @@ inline std::vector<std::vector<float>> last_evaluated(run_plan& plan,
                                                       run_result& result) {
   std::vector<std::vector<float>> last;
   plan.evaluate_every = 1;
-  plan.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
+  const auto see = [&](int batches, const std::vector<const float*>& parameters) {
     if (batches < plan.dims.steps)
       return;
     for (std::size_t l = 0; l < parameters.size(); ++l)
       last.emplace_back(parameters[l],
                         parameters[l] + plan.work->whole.layers[l]->bucket());
   };
-  result = perform(plan);
+  result = perform(plan, {.evaluate = see});
   return last;
 }
 
