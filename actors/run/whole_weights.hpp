@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/mail/messages.hpp"
-#include "actors/run/company.hpp"
+#include "actors/run/run_result.hpp"
 
 #include <string>
 #include <vector>

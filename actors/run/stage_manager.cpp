@@ -1,0 +1,65 @@
+#include "actors/run/stage_manager.hpp"
+
+#include "actors/run/whole_weights.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+using namespace std::chrono_literals;
+
+// Stages that update together go on until all have made an update that is near, and end
+// as if the run were to end there.
+void stage_manager::stop_if_interrupted() {
+  const auto* const flag = run_.callbacks.interrupted;
+  const bool interrupted = flag != nullptr && flag->load();
+  if (interrupted && !std::exchange(stopping_, true))
+    post(run_.meter, run_.coordinator, mail::stop{});
+}
+
+void stage_manager::report_now_and_then() {
+  const auto now = std::chrono::steady_clock::now();
+  if (run_.callbacks.report && now - last_report_ >= 100ms) {
+    last_report_ = now;
+    run_.callbacks.report(run_.board.latest());
+  }
+}
+
+void stage_manager::evaluate(const notice_board::snapshot& parts) {
+  const whole_weights all{run_.plan, parts};
+  run_.callbacks.evaluate(parts.front().batches, all.buckets());
+  ++evaluated_;
+}
+
+void stage_manager::serve_snapshots() {
+  auto parts = run_.board.take_snapshot();
+  if (!parts)
+    return;
+  if (stopping_) {
+    for (; parts; parts = run_.board.take_snapshot())
+      ++evaluated_;
+    post(run_.meter, run_.coordinator, mail::proceed{evaluated_});
+  } else if (rest()) {
+    run_.clock.pause();
+    for (; parts; parts = run_.board.take_snapshot())
+      evaluate(*parts);
+    run_.clock.resume();
+    post(run_.meter, run_.coordinator, mail::proceed{evaluated_});
+  }
+}
+
+std::vector<mail::collected> stage_manager::collect() {
+  post(run_.meter, run_.coordinator, mail::collect{});
+  run_.house.settle();
+  auto all = run_.board.take_collected();
+  while (!all && !run_.board.failure()) {
+    if (!go_on())
+      run_.board.post_failure(
+        "the run has ended, and not all stages give their weights");
+    run_.house.settle();
+    all = run_.board.take_collected();
+  }
+  return all.value_or(std::vector<mail::collected>{});
+}
+
+} // namespace troupe

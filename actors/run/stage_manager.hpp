@@ -1,0 +1,74 @@
+#pragma once
+
+#include "actors/mail/mail.hpp"
+#include "actors/mail/messages.hpp"
+#include "actors/plan/run_plan.hpp"
+#include "actors/run/actor_house.hpp"
+#include "actors/run/notice_board.hpp"
+#include "actors/run/run_callbacks.hpp"
+#include "kernels/occupation.hpp"
+
+#include <chrono>
+#include <vector>
+
+namespace troupe {
+
+/// A run as its stage manager reaches it. All of it outlives the manager.
+struct managed_run {
+  const run_plan& plan;
+  const run_callbacks& callbacks;
+  notice_board& board;
+  actor_house& house;
+  mail_meter& meter;
+  const coordinator_actor& coordinator;
+  wall_clock& clock; ///< Stands still during evaluations.
+};
+
+/// The stage manager waits for a run, on the thread that performs it. Meanwhile the
+/// manager serves evaluations, reports how far the run has come, and ends it early when
+/// its caller says so. There is a manager for each kind of clock.
+class stage_manager {
+public:
+  explicit stage_manager(const managed_run& run) : run_(run) {
+    // nop
+  }
+  virtual ~stage_manager() = default;
+  stage_manager(const stage_manager&) = delete;
+  stage_manager& operator=(const stage_manager&) = delete;
+
+  /// Waits until the run has finished or failed, which the board says.
+  /// \throws what the callbacks throw
+  virtual void wait() = 0;
+
+  /// Gives every snapshot that is on the board to the caller's evaluation. Once the run
+  /// is being ended early, takes them off the board only: ranks wait for their copies.
+  void serve_snapshots();
+
+  /// What stages have in the end; empty if the run fails meanwhile.
+  std::vector<mail::collected> collect();
+
+  /// Whether the caller has ended the run early.
+  bool stopping() const { return stopping_; }
+
+protected:
+  /// Makes the run's clock stand still until ranks hear `proceed`; false if the run
+  /// failed meanwhile.
+  virtual bool rest() = 0;
+
+  /// Lets something happen; false if nothing is left that could.
+  virtual bool go_on() = 0;
+
+  void stop_if_interrupted();
+  void report_now_and_then();
+
+  managed_run run_;
+
+private:
+  void evaluate(const notice_board::snapshot& parts);
+
+  int evaluated_ = 0;
+  bool stopping_ = false;
+  std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
+};
+
+} // namespace troupe

@@ -1,0 +1,35 @@
+#include "actors/run/virtual_manager.hpp"
+
+#include "actors/run/stall.hpp"
+
+namespace troupe {
+
+void virtual_manager::wait() {
+  for (;;) {
+    stop_if_interrupted();
+    run_.house.settle();
+    if (run_.board.take_news()) {
+      if (run_.board.failure())
+        return;
+      serve_snapshots();
+    }
+    report_now_and_then();
+    if (run_.board.finished())
+      return;
+    if (go_on())
+      continue;
+    post(run_.meter, run_.coordinator, mail::explain{});
+    run_.house.settle();
+    run_.board.post_failure(
+      "the run has stalled: nothing runs and no event is pending; "
+      + describe_stall(run_.board.explanations()));
+    return;
+  }
+}
+
+/// Lets the next event happen.
+bool virtual_manager::go_on() {
+  return clock_.step();
+}
+
+} // namespace troupe

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "actors/run/stage_manager.hpp"
+#include "kernels/virtual_clock.hpp"
+
+namespace troupe {
+
+/// Lets a run in virtual time pass, event by event: all messages of an event are heard
+/// before the next. A run that has not finished when no event is left has stalled.
+class virtual_manager : public stage_manager {
+public:
+  /// \param clock outlives the manager
+  virtual_manager(const managed_run& run, virtual_clock& clock)
+    : stage_manager(run), clock_(clock) {
+    // nop
+  }
+
+  void wait() override;
+
+private:
+  bool rest() override { return true; } // the clock stands still by itself
+  bool go_on() override;
+
+  virtual_clock& clock_;
+};
+
+} // namespace troupe
