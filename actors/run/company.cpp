@@ -59,7 +59,7 @@ private:
   virtual_clock virtual_clock_;
   interconnect interconnect_;
   run_watch watch_{*plan_, wall_clock_};
-  equipment equipment_{*plan_, virtual_clock_, watch_};
+  equipment equipment_{*plan_, virtual_clock_, watch_, all_ranks(*plan_)};
   bool interrupted_ = false;
   bool at_work_ = false;
   double seconds_ = 0;

@@ -3,12 +3,22 @@
 #include "actors/run/actor_pool.hpp"
 
 #include <cmath>
+#include <numeric>
 
 namespace troupe {
 
-equipment::equipment(const run_plan& plan, virtual_clock& clock, run_watch& watch)
+std::vector<int> all_ranks(const run_plan& plan) {
+  std::vector<int> result(static_cast<std::size_t>(plan.ranks()));
+  std::iota(result.begin(), result.end(), 0);
+  return result;
+}
+
+equipment::equipment(const run_plan& plan, virtual_clock& clock, run_watch& watch,
+                     const std::vector<int>& here)
   : places(plan), plan_(plan), clock_(clock), watch_(watch) {
-  equip_ranks();
+  ranks_.resize(static_cast<std::size_t>(plan.ranks()));
+  for (const int rank : here)
+    equip_rank(rank);
   equip_stages();
   equip_experts();
   for_each_shard([this](position where) { equip_exchange(where); });
@@ -28,18 +38,17 @@ sample_reader equipment::reader_of(position first) {
 std::int64_t equipment::allocations() const {
   std::int64_t result = 0;
   for (const auto& rank : ranks_)
-    result += rank->memory.all().allocations();
+    if (rank)
+      result += rank->memory.all().allocations();
   return result;
 }
 
-void equipment::equip_ranks() {
-  for (int rank = 0; rank < plan_.ranks(); ++rank) {
-    ranks_.push_back(std::make_unique<rank_resources>(plan_, rank));
-    const auto of_data = static_cast<std::size_t>(rank / plan_.tensor / stages());
-    ranks_.back()->computer =
-      make_device(plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data],
-                  real() ? &watch_.device_of(rank) : nullptr);
-  }
+void equipment::equip_rank(int rank) {
+  auto& made = ranks_[static_cast<std::size_t>(rank)];
+  made = std::make_unique<rank_resources>(plan_, rank);
+  const auto of_data = static_cast<std::size_t>(rank / plan_.tensor / stages());
+  made->computer = make_device(plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data],
+                               real() ? &watch_.device_of(rank) : nullptr);
 }
 
 /// \param seen null in virtual time
@@ -62,21 +71,32 @@ void equipment::equip_stages() {
   shared_.resize(shards());
   if (!plan_.work)
     return;
-  for (int r = 0; r < pipelines(); ++r) {
-    data_[static_cast<std::size_t>(r)] = std::make_shared<data_pools>(
-      plan_, at(r, 0), rank_of_stage(at(r, 0)).memory.of(memory_use::activations));
-    std::shared_ptr<pool> below;
-    for (int s = 0; s < stages(); ++s) {
-      auto& rank = rank_of_stage(at(r, s));
-      std::shared_ptr<pool> above;
+  for (int r = 0; r < pipelines(); ++r)
+    equip_pipeline(r);
+  for_each_shard([this](position where) {
+    if (is_here(where))
+      equip_optimizer(where);
+  });
+}
+
+void equipment::equip_pipeline(int pipeline) {
+  const auto first = at(pipeline, 0);
+  if (is_here(first))
+    data_[static_cast<std::size_t>(pipeline)] = std::make_shared<data_pools>(
+      plan_, first, rank_of_stage(first).memory.of(memory_use::activations));
+  std::shared_ptr<pool> below;
+  for (int s = 0; s < stages(); ++s) {
+    const auto where = at(pipeline, s);
+    std::shared_ptr<pool> above;
+    if (is_here(where)) {
+      auto& rank = rank_of_stage(where);
       if (s + 1 < stages())
-        above = boundary_pool(plan_, at(r, s), rank.memory);
-      tensors_[index(at(r, s))] = std::make_shared<stage_tensors>(
-        plan_, at(r, s), rank.memory, rank.threads, below, above);
-      below = above;
+        above = boundary_pool(plan_, where, rank.memory);
+      tensors_[index(where)] = std::make_shared<stage_tensors>(
+        plan_, where, rank.memory, rank.threads, below, above);
     }
+    below = above;
   }
-  for_each_shard([this](position where) { equip_optimizer(where); });
 }
 
 void equipment::equip_optimizer(position where) {
@@ -102,7 +122,7 @@ void equipment::equip_experts() {
   for (int rank = 0; rank < plan_.ranks(); ++rank)
     for (int on_rank = 0; const auto& where : plan_.hosted_by(rank)) {
       const auto all = plan_.experts_of(where.stage);
-      if (all.empty())
+      if (all.empty() || !is_here(where))
         continue;
       auto& resources = rank_of_stage(where);
       exchanges_[index(where)] =
@@ -123,6 +143,8 @@ void equipment::equip_experts() {
 
 /// What data replicas update one by one: a server's share, or the first replica's.
 void equipment::equip_exchange(position where) {
+  if (!is_here(where))
+    return;
   if (shared_parameters::are_at(plan_, where))
     shared_[shard_index(where)] = std::make_shared<shared_parameters>(
       plan_, where,

@@ -37,17 +37,27 @@ struct expert_place {
   std::shared_ptr<expert_tensors> tensors;
 };
 
-/// What the ranks of a run compute with: devices, threads, and the tensors of all
-/// stages, optimizers and experts. All memory is taken when the equipment is made.
-/// Actors hold handles of it, so the equipment outlives them.
+/// Every rank of a run, in order.
+std::vector<int> all_ranks(const run_plan& plan);
+
+/// What those ranks of a run that are here compute with: devices, threads, and the
+/// tensors of their stages, optimizers and experts. All memory is taken when the
+/// equipment is made. Actors hold handles of it, so the equipment outlives them.
+///
+/// Of a stage whose rank is elsewhere nothing is here, so what is asked of it is null
+/// or empty. The pool of messages between two stages belongs to the lower one's rank.
 class equipment : private places {
 public:
   /// \param plan,clock,watch outlive it; the clock is for virtual time, the watch for
   /// real time
   /// \throws std::bad_alloc
-  equipment(const run_plan& plan, virtual_clock& clock, run_watch& watch);
+  equipment(const run_plan& plan, virtual_clock& clock, run_watch& watch,
+            const std::vector<int>& here);
 
+  /// By their numbers; null where a rank is elsewhere.
   const std::vector<std::unique_ptr<rank_resources>>& ranks() const { return ranks_; }
+
+  /// \pre the stage's rank is here
   rank_resources& rank_of_stage(position where) {
     return *ranks_[static_cast<std::size_t>(plan_.rank_of(where))];
   }
@@ -98,8 +108,12 @@ public:
 private:
   bool real() const { return plan_.clock == clock_kind::real; }
   bool has_servers() const { return plan_.updates_are_by(update_by::servers); }
-  void equip_ranks();
+  bool is_here(position where) const {
+    return ranks_[static_cast<std::size_t>(plan_.rank_of(where))] != nullptr;
+  }
+  void equip_rank(int rank);
   void equip_stages();
+  void equip_pipeline(int pipeline);
   void equip_optimizer(position where);
   void equip_experts();
   void equip_exchange(position where);

@@ -9,12 +9,14 @@ namespace troupe {
 
 namespace {
 
-/// What the ranks' tensors took.
+/// What the tensors of the ranks that are here took.
 void add_memory(const run_plan& plan, const equipment& equipped, run_result& result) {
   result.late_allocations = equipped.late_allocations();
   if (!plan.work)
     return;
   for (const auto& rank : equipped.ranks()) {
+    if (!rank)
+      continue;
     result.peak_bytes.push_back(rank->memory.all().peak());
     auto& parts = result.peak_parts.emplace_back();
     for (int use = 0; use < memory_uses; ++use)
