@@ -1,0 +1,100 @@
+#pragma once
+
+#include "actors/run/real_manager.hpp"
+#include "actors/run/virtual_manager.hpp"
+#include "tests/actors/stand_in.hpp"
+#include "tests/actors/tiny.hpp"
+
+#include <caf/exit_reason.hpp>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tiny {
+
+/// A run of which nothing is there but a coordinator of the test's own: what a stage
+/// manager is tested with.
+class lone_run {
+public:
+  /// Called with what the coordinator hears: "hold", "proceed 3".
+  using hears = std::function<void(const std::string&)>;
+
+  explicit lone_run(clock_kind by)
+    : plan(training_of(gpipe(), {1, 1, 4}, by)), house(by) {
+    watch = std::make_unique<run_watch>(plan, wall);
+  }
+
+  ~lone_run() {
+    caf::anon_send_exit(coordinator, caf::exit_reason::user_shutdown);
+    while (house.actors() > 0) {
+      house.settle();
+      std::this_thread::yield();
+    }
+  }
+
+  /// Makes the coordinator, and who waits for the run.
+  std::unique_ptr<stage_manager> managed(hears answer) {
+    answer_ = std::move(answer);
+    const auto note = [this](const std::string& what) {
+      {
+        const std::lock_guard guard{lock_};
+        heard_.push_back(what);
+      }
+      answer_(what);
+    };
+    coordinator = stand_in<coordinator_actor>(
+      house.system(), meter, [note](const mail::hold&) { note("hold"); },
+      [note](const mail::proceed& p) {
+        note("proceed " + std::to_string(p.evaluated));
+      },
+      [note](const mail::stop&) { note("stop"); },
+      [note](const mail::collect&) { note("collect"); },
+      [note](const mail::explain&) { note("explain"); });
+    const managed_run run{plan, callbacks, board, house, meter, coordinator, wall};
+    if (plan.clock == clock_kind::real)
+      return std::make_unique<real_manager>(run, *watch);
+    return std::make_unique<virtual_manager>(run, clock);
+  }
+
+  std::vector<std::string> heard() {
+    const std::lock_guard guard{lock_};
+    return heard_;
+  }
+
+  /// What the only stage shows after a batch: every parameter has the batch's number.
+  notice_board::snapshot shown(int batches) {
+    const auto buckets = plan.buckets_of({});
+    mail::snapshot part{batches, {}, {}};
+    for (const auto values : buckets) {
+      auto& pool =
+        *pools_.emplace_back(std::make_unique<troupe::pool>("a test", 1, values, all_));
+      part.parameters.push_back(pool.acquire());
+      std::fill_n(part.parameters.back().data(), values, static_cast<float>(batches));
+    }
+    return {part};
+  }
+
+private:
+  memory_account all_;
+  std::vector<std::unique_ptr<troupe::pool>> pools_;
+  std::mutex lock_;
+  std::vector<std::string> heard_;
+  hears answer_;
+
+public:
+  run_plan plan;
+  run_callbacks callbacks;
+  notice_board board;
+  mail_meter meter;
+  wall_clock wall;
+  virtual_clock clock;
+  std::unique_ptr<run_watch> watch;
+  actor_house house;
+  coordinator_actor coordinator;
+};
+
+} // namespace tiny

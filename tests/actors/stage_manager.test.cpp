@@ -1,0 +1,194 @@
+// Who waits for a run, in both clocks: what stage managers do, and what they tell the
+// coordinator.
+
+#include "actors/run/stage_manager.hpp"
+
+#include "tests/actors/lone_run.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <atomic>
+#include <chrono>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+using texts = std::vector<std::string>;
+
+void no_answer(const std::string&) {
+  // nop
+}
+
+} // namespace
+
+TEST_CASE("every snapshot is evaluated, and ranks hear how many were", "[manager]") {
+  tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
+  std::vector<int> evaluated;
+  run.callbacks.evaluate = [&](int batches, const std::vector<const float*>& values) {
+    evaluated.push_back(batches);
+    CHECK(values.size() == run.plan.work->whole.layers.size());
+    for (const auto* const bucket : values)
+      CHECK(bucket[0] == static_cast<float>(batches));
+  };
+  run.board.post_snapshot(run.shown(1));
+  run.board.post_snapshot(run.shown(3));
+  const auto manager = run.managed([&](const std::string& what) {
+    if (what == "hold")
+      run.board.post_held();
+    if (what == "proceed 2")
+      run.board.post_finished();
+  });
+  manager->wait();
+  CHECK(evaluated == std::vector{1, 3});
+  CHECK_FALSE(manager->stopping());
+  CHECK(run.heard().back() == "proceed 2");
+}
+
+TEST_CASE("the run's wall time stands still during an evaluation", "[manager]") {
+  tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
+  run.callbacks.evaluate = [&](int, const std::vector<const float*>&) {
+    const auto before = run.wall.now();
+    const auto start = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() == start)
+      continue;
+    CHECK(run.wall.now() == before);
+  };
+  run.board.post_snapshot(run.shown(1));
+  const auto manager = run.managed([&](const std::string& what) {
+    if (what == "hold")
+      run.board.post_held();
+    if (what == "proceed 1")
+      run.board.post_finished();
+  });
+  manager->wait();
+  const auto after = run.wall.now();
+  while (run.wall.now() == after) // it goes on
+    continue;
+}
+
+TEST_CASE("who ends a run early tells it once, and evaluates nothing more",
+          "[manager]") {
+  tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
+  const std::atomic<bool> interrupted = true;
+  run.callbacks.interrupted = &interrupted;
+  run.callbacks.evaluate = [](int, const std::vector<const float*>&) { FAIL(); };
+  run.board.post_snapshot(run.shown(1));
+  run.board.post_snapshot(run.shown(2));
+  const auto manager = run.managed([&](const std::string& what) {
+    if (what == "proceed 2")
+      run.board.post_finished();
+  });
+  manager->wait();
+  CHECK(manager->stopping());
+  CHECK(run.heard() == texts{"stop", "proceed 2"});
+}
+
+TEST_CASE("a run that fails is waited for no longer", "[manager]") {
+  tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
+  run.callbacks.evaluate = [](int, const std::vector<const float*>&) { FAIL(); };
+  run.board.post_failure("stage 0: no more");
+  const auto manager = run.managed(no_answer);
+  manager->wait();
+  CHECK(run.heard().empty());
+  CHECK(manager->collect().empty());
+}
+
+TEST_CASE("what stages have in the end is collected", "[manager]") {
+  tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
+  const auto manager = run.managed([&](const std::string& what) {
+    if (what == "collect")
+      run.board.post_collected({{.where = {}, .updates = 3, .samples = 6}});
+  });
+  const auto all = manager->collect();
+  REQUIRE(all.size() == 1);
+  CHECK(all.front().updates == 3);
+  CHECK_FALSE(run.board.failure());
+}
+
+TEST_CASE("a run in virtual time is over at the event that finishes it", "[manager]") {
+  tiny::lone_run run{clock_kind::virtual_time};
+  run.clock.at(5, [&] { run.board.post_finished(); });
+  run.clock.at(7, [] { FAIL(); });
+  run.managed(no_answer)->wait();
+  CHECK(run.board.finished());
+  CHECK(run.clock.now() == 5);
+}
+
+TEST_CASE("a run in virtual time that has no event left has stalled, and says why",
+          "[manager]") {
+  tiny::lone_run run{clock_kind::virtual_time};
+  run.clock.at(5, [] {});
+  run
+    .managed([&](const std::string& what) {
+      if (what == "explain")
+        run.board.post_explanation({"stage 0", "an activation", "stage 1"});
+    })
+    ->wait();
+  REQUIRE(run.board.failure());
+  CHECK_THAT(*run.board.failure(),
+             ContainsSubstring("nothing runs and no event is pending")
+               && ContainsSubstring("stage 0 waits for an activation from stage 1"));
+}
+
+TEST_CASE("in virtual time what stages have is waited for while events are left",
+          "[manager]") {
+  tiny::lone_run run{clock_kind::virtual_time};
+  const bool comes = GENERATE(true, false);
+  const auto manager = run.managed([&](const std::string&) {
+    run.clock.at(9, [&] {
+      if (comes)
+        run.board.post_collected({{}});
+    });
+  });
+  CHECK(manager->collect().size() == (comes ? 1 : 0));
+  CHECK(run.board.failure().has_value() != comes);
+}
+
+TEST_CASE("in real time ranks rest before an evaluation", "[manager]") {
+  tiny::lone_run run{clock_kind::real};
+  run.callbacks.evaluate = [&](int, const std::vector<const float*>&) {
+    CHECK(run.heard() == texts{"hold"});
+  };
+  run.board.post_snapshot(run.shown(1));
+  const auto manager = run.managed([&](const std::string& what) {
+    if (what == "hold")
+      run.board.post_held();
+    if (what == "proceed 1")
+      run.board.post_finished();
+  });
+  manager->wait();
+  CHECK(run.heard() == texts{"hold", "proceed 1"});
+}
+
+TEST_CASE("in real time a run that fails while ranks come to rest is not evaluated",
+          "[manager]") {
+  tiny::lone_run run{clock_kind::real};
+  run.callbacks.evaluate = [](int, const std::vector<const float*>&) { FAIL(); };
+  run.board.post_snapshot(run.shown(1));
+  const auto manager =
+    run.managed([&](const std::string&) { run.board.post_failure("no more"); });
+  manager->wait();
+  CHECK(run.heard() == texts{"hold"});
+}
+
+TEST_CASE("how far a run has come is reported while it goes on", "[manager]") {
+  tiny::lone_run run{clock_kind::virtual_time};
+  run.board.post_progress({.samples = 12, .loss = 0.5});
+  std::int64_t told = 0;
+  run.callbacks.report = [&](const progress& p) { told = p.samples; };
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes{1};
+  std::function<void()> next = [&] {
+    if (told > 0 || std::chrono::steady_clock::now() > patience)
+      run.board.post_finished();
+    else
+      run.clock.at(run.clock.now() + 1, next);
+  };
+  next();
+  run.managed(no_answer)->wait();
+  CHECK(told == 12);
+}

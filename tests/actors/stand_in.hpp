@@ -1,0 +1,23 @@
+#pragma once
+
+#include "actors/mail/mail.hpp"
+
+#include <caf/actor_cast.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
+
+namespace tiny {
+
+/// An actor of a test's own in the place of one of a run: hears what the test says, and
+/// drops everything else.
+template <class Handle, class... Handlers>
+Handle stand_in(caf::actor_system& system, troupe::mail_meter& meter,
+                Handlers... handlers) {
+  return caf::actor_cast<Handle>(
+    system.spawn([&meter, handlers...](caf::event_based_actor* self) -> caf::behavior {
+      self->set_default_handler(caf::drop);
+      return {troupe::hear(self, meter, handlers)...};
+    }));
+}
+
+} // namespace tiny
