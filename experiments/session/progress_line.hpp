@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/plan/run_plan.hpp"
+#include "actors/run/run_callbacks.hpp"
 #include "models/evaluation.hpp"
 
 #include <memory>
