@@ -16,9 +16,9 @@ struct stage_bounds {
 };
 
 /// A shorter run that holds no less: with enough steps for any program to fill, repeat
-/// itself and drain, and with as many microbatches behind the last whole update. Orders
-/// are functions of a batch, or streams that repeat themselves once the pipeline is
-/// full, so what holds for it holds for `dims`. Local rules keep their shape.
+/// itself and drain, and with as many microbatches behind the last whole update.
+/// Programs repeat themselves once the pipeline is full, so what holds for it holds for
+/// `dims`. Local rules keep their shape.
 shape settled(const schedule& sch, const shape& dims);
 
 /// Bounds for the stages of `rank`, in hosted_by's order. They hold whatever the

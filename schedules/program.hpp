@@ -2,54 +2,38 @@
 
 #include "schedules/schedule.hpp"
 
-#include <cstddef>
+#include <functional>
 #include <optional>
 #include <vector>
 
 namespace troupe {
 
-/// What one rank does, in order, generated as it runs: forwards and backwards of the
-/// stages it hosts, merged by slot, with an update after each minibatch.
+/// A cursor in what one rank does, in order. Actions are generated as it moves on.
 class program {
 public:
   /// \pre !sch.local_rule(), and the schedule allows `dims`.
   program(const schedule& sch, const shape& dims, int rank);
 
+  // A copy could share what its generator keeps.
+  program(program&&) = default;
+  program& operator=(program&&) = default;
+
   /// The next action; null when all is done.
-  const action* front();
+  const action* front() const { return front_ ? &*front_ : nullptr; }
 
   /// \pre front() != nullptr
-  void pop() { ++at_; }
+  void pop() { front_ = next_(); }
 
 private:
-  /// The forwards or the backwards of one stage, and how many of them have been
-  /// emitted.
-  struct stream {
-    op what;
-    hosted_stage where;
-    int k;
-    std::int64_t slot;
-  };
-
-  void generate();
-  void generate_one(slot_formula slot_of);
-  void generate_batch(const explicit_program& batch_of);
-  void begin_batch(slot_formula slot_of);
-  void end_batch();
-  int microbatches_of_stream() const;
-  bool update_is_due(int backwards) const;
-  int index_of(const stream& s) const;
-
-  schedule schedule_;
-  shape dims_;
-  int rank_;
-  int batch_ = 0;
-  std::vector<stream> streams_; // those with actions left in this batch
-  std::vector<action> ready_;   // generated, from at_ on not yet popped
-  std::size_t at_ = 0;
+  action_generator next_;
+  std::optional<action> front_;
 };
 
 /// The whole program of a rank.
 std::vector<action> generate(const schedule& sch, const shape& dims, int rank);
+
+/// Programs that repeat the actions of a batch, in which microbatches count from 0.
+explicit_program batch_by_batch(
+  std::function<std::vector<action>(int rank, const shape& dims)> actions_of_batch);
 
 } // namespace troupe

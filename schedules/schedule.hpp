@@ -21,10 +21,13 @@ namespace troupe {
 /// stage and op, slots increase with k.
 using slot_formula = std::int64_t (*)(op what, int stage, int k, const shape& dims);
 
-/// What a rank runs for one batch, word for word, updates included: for schedules that
-/// no formula fits. Microbatches count from 0.
-using explicit_program =
-  std::function<std::vector<action>(int rank, const shape& dims)>;
+/// The actions of one rank over the whole run, one a call; none when all are done.
+using action_generator = std::function<std::optional<action>()>;
+
+/// Starts the generator of a rank, updates included: for schedules that no formula
+/// fits. A generator keeps no list of the run, and may cross batches. Once the pipeline
+/// is full it repeats itself, and holds no more than in a `settled` run (bounds.hpp).
+using explicit_program = std::function<action_generator(int rank, const shape& dims)>;
 
 /// No order of its own: a rank runs what has arrived, backwards first.
 struct backward_first {

@@ -2,6 +2,7 @@
 
 #include "actors/proof/proof.hpp"
 #include "actors/proof/replay.hpp"
+#include "schedules/program.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -97,7 +98,7 @@ TEST_CASE("a schedule that splits its backwards gives the bits of one that does 
           "[proof]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
   // All forwards; then input gradients one ahead of weight gradients.
-  const schedule split{.name = "split", .order = [](int rank, const shape& dims) {
+  const schedule split{.name = "split", .order = batch_by_batch([](int rank, const shape& dims) {
                          std::vector<action> result;
                          const int m = dims.microbatches;
                          for (int i = 0; i < m; ++i)
@@ -110,7 +111,7 @@ TEST_CASE("a schedule that splits its backwards gives the bits of one that does 
                          }
                          result.push_back({op::update, 0, rank, m - 1});
                          return result;
-                       }};
+                       })};
   for (const char* model : {"gpt", "lenet"}) {
     auto options = tiny::gpt();
     options.model = model;

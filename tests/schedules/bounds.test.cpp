@@ -1,6 +1,7 @@
 #include "schedules/bounds.hpp"
 
 #include "schedules/catalog/catalog.hpp"
+#include "tests/schedules/examples.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -11,7 +12,8 @@ TEST_CASE("a settled run holds as much as the whole, for every schedule and size
   int shortened = 0;
   for (const auto& sch :
        {naive(), gpipe(), one_f_one_b(), chimera(), two_bw(), pipedream(), pipedream(3),
-        pipedream(7), pipedream(4, true), pipedream(1, true), ampnet(40, 3)})
+        pipedream(7), pipedream(4, true), pipedream(1, true), ampnet(40, 3),
+        examples::one_batch_ahead()})
     for (const int stages : {1, 2, 4, 5})
       for (const int microbatches : {1, 2, 4, 6})
         for (const int steps : {1, 2, 13, 60, 61}) {

@@ -18,11 +18,12 @@ namespace {
 /// 1F1B's programs for 2 stages and 2 microbatches, spoiled.
 schedule spoiled(std::function<void(int rank, std::vector<action>&)> spoil) {
   return {
-    .name = "spoiled", .order = [spoil](int rank, const shape& dims) {
+    .name = "spoiled",
+    .order = batch_by_batch([spoil](int rank, const shape& dims) {
       auto result = generate(one_f_one_b(), {dims.stages, dims.microbatches}, rank);
       spoil(rank, result);
       return result;
-    }};
+    })};
 }
 
 program_fault fault_of(const schedule& sch) {

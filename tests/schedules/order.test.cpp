@@ -1,6 +1,7 @@
 #include "schedules/order.hpp"
 
 #include "schedules/catalog/catalog.hpp"
+#include "tests/schedules/examples.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -191,4 +192,27 @@ TEST_CASE("ampnet stops when those that have come in are through", "[order]") {
   CHECK_FALSE(rank.todo->finished());
   run(op::update, 1); // of fewer gradients than usual, as at the end of a run
   CHECK(rank.todo->finished());
+}
+
+TEST_CASE("a program that crosses batches stops at an update with the next in flight",
+          "[order]") {
+  rank_0 rank{examples::one_batch_ahead(), {1, 2, 3}};
+  for (int m = 0; m < 6; ++m) {
+    rank.arrive(op::forward, m);
+    rank.arrive(op::backward, m);
+  }
+  const auto run = [&](op what, int m) {
+    REQUIRE(rank.next() == on_stage_0(what, m));
+    rank.todo->ended(on_stage_0(what, m));
+  };
+  for (const int m : {0, 1, 2, 3})
+    run(op::forward, m);
+  CHECK(rank.todo->freeze() == 0);
+  rank.todo->stop_after(1);
+  for (const int m : {0, 1})
+    run(op::backward, m);
+  CHECK_FALSE(rank.todo->finished());
+  run(op::update, 1);
+  CHECK(rank.todo->finished());
+  CHECK_FALSE(rank.next());
 }

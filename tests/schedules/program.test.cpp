@@ -1,6 +1,10 @@
 #include "schedules/program.hpp"
 
+#include "schedules/bounds.hpp"
 #include "schedules/catalog/catalog.hpp"
+#include "schedules/check.hpp"
+#include "schedules/prediction.hpp"
+#include "tests/schedules/examples.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -65,4 +69,55 @@ TEST_CASE("what remains at the end of a stream is updated as a smaller minibatch
     updates += a.what == op::update;
   CHECK(updates == 3);
   CHECK(program.back() == action{op::update, 0, 0, 7});
+}
+
+TEST_CASE("an explicit program may cross batches", "[program]") {
+  const auto sch = examples::one_batch_ahead();
+  const shape dims{2, 2, 3};
+  CHECK(text(sch, dims)
+        == "F0 F1 F2 F3 B0 B1 U1 F4 F5 B2 B3 U3 B4 B5 U5\n"
+           "F0 F1 F2 F3 B0 B1 U1 F4 F5 B2 B3 U3 B4 B5 U5\n");
+  CHECK_FALSE(check(sch, dims));
+  const auto ran = predict(
+    sch, dims, [](const action& a) { return a.what == op::update ? 0 : 1; },
+    [](const action&) { return 0; });
+  CHECK(draw(ran, 80)
+        == "rank 0  F0 F1 F2 F3 .  .  B0 B1 F4 F5 .  .  B2 B3 B4 B5\n"
+           "rank 1  .  F0 F1 F2 F3 B0 B1 .  .  F4 F5 B2 B3 B4 B5 .\n");
+  for (const int rank : {0, 1})
+    CHECK(bounds_of(sch, dims, rank) == std::vector<stage_bounds>{{4, 0, 2}});
+}
+
+TEST_CASE("a program that crosses batches is refused on weights of this batch",
+          "[program]") {
+  auto sch = examples::one_batch_ahead();
+  sch.weights = weights::flush;
+  const auto fault = check(sch, {2, 2, 3});
+  REQUIRE(fault);
+  CHECK(fault->what
+        == "rank 0: F2 of stage 0 reads version 1, but this stage has made only 0");
+}
+
+TEST_CASE("a batch's actions are repeated with the microbatches of each batch",
+          "[program]") {
+  const schedule sch{.name = "by hand",
+                     .order = batch_by_batch([](int, const shape&) {
+                       return std::vector<action>{{op::forward, 0, 0, 0},
+                                                  {op::forward, 0, 0, 1},
+                                                  {op::backward, 0, 0, 0},
+                                                  {op::backward, 0, 0, 1},
+                                                  {op::update, 0, 0, 1}};
+                     })};
+  CHECK(text(sch, {1, 2, 2}) == "F0 F1 B0 B1 U1 F2 F3 B2 B3 U3\n");
+  CHECK_FALSE(check(sch, {1, 2, 2}));
+}
+
+TEST_CASE("a program is generated as it runs, however long it is", "[program]") {
+  for (const auto& sch : {one_f_one_b(), pipedream(), examples::one_batch_ahead()}) {
+    program p{sch, {4, 1000, 1'000'000}, 3};
+    for (int i = 0; i < 10; ++i)
+      p.pop();
+    REQUIRE(p.front() != nullptr);
+    CHECK(p.front()->stage == 3);
+  }
 }

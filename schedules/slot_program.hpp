@@ -1,0 +1,49 @@
+#pragma once
+
+#include "schedules/schedule.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+/// The generator of a slot formula: forwards and backwards of the stages that a rank
+/// hosts, merged by slot, with an update after each minibatch. Of equal slots that of
+/// the lower stage goes first.
+class slot_program {
+public:
+  /// \pre the order of `sch` is a slot_formula, and `sch` allows `dims`.
+  slot_program(const schedule& sch, const shape& dims, int rank);
+
+  /// The next action; absent when all is done.
+  std::optional<action> operator()();
+
+private:
+  /// The forwards or the backwards of one stage, and how many of them have been
+  /// emitted.
+  struct stream {
+    op what;
+    hosted_stage where;
+    int k;
+    std::int64_t slot;
+  };
+
+  void begin_batch();
+  void end_batch();
+  int microbatches_of_stream() const;
+  bool update_is_due(int backwards) const;
+  int index_of(const stream& s) const;
+
+  schedule schedule_;
+  slot_formula slot_of_;
+  shape dims_;
+  std::vector<hosted_stage> hosted_;
+  int batch_ = 0;
+  std::vector<stream> streams_; // those with actions left in this batch
+  std::vector<action> updates_; // due, from at_ on not yet emitted
+  std::size_t at_ = 0;
+};
+
+} // namespace troupe

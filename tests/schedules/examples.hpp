@@ -1,0 +1,41 @@
+#pragma once
+
+#include "schedules/catalog/catalog.hpp"
+
+#include <optional>
+
+/// A program that no schedule of the catalog has.
+namespace examples {
+
+using namespace troupe;
+
+/// GPipe that forwards the next batch before it backwards this one, on 2BW's weights:
+/// its programs cross batches.
+///
+///   rank 0  F0 F1 F2 F3 .  .  B0 B1 F4 F5 ...      2 stages, 2 microbatches a batch
+///   rank 1  .  F0 F1 F2 F3 B0 B1 .  .  F4 F5 ...   B1 is followed by a U
+inline schedule one_batch_ahead() {
+  const auto start = [](int rank, const shape& dims) -> action_generator {
+    // Round t forwards batch t, then backwards batch t - 1.
+    return [rank, dims, round = 0, at = 0]() mutable -> std::optional<action> {
+      const int m = dims.microbatches;
+      if (at > 2 * m || (round == 0 && at == m)) {
+        ++round;
+        at = 0;
+      }
+      if (round == dims.steps && at == 0)
+        at = m;
+      if (round > dims.steps)
+        return {};
+      const int i = at++;
+      if (i < m)
+        return action{op::forward, 0, rank, round * m + i};
+      if (i < 2 * m)
+        return action{op::backward, 0, rank, (round - 1) * m + i - m};
+      return action{op::update, 0, rank, round * m - 1};
+    };
+  };
+  return {.name = "one batch ahead", .order = start, .weights = two_bw().weights};
+}
+
+} // namespace examples
