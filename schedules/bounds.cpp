@@ -67,10 +67,12 @@ shape settled(const schedule& sch, const shape& dims) {
 }
 
 std::vector<stage_bounds> bounds_of(const schedule& sch, const shape& dims, int rank) {
+  const auto hosted = hosted_by(sch.where, dims, rank);
   if (const auto* rule = std::get_if<backward_first>(&sch.order))
-    return {{std::min(rule->max_active_keys, dims.total()), 0, 1}};
+    return std::vector<stage_bounds>(
+      hosted.size(), {std::min(rule->max_active_keys, dims.total()), 0, 1});
   std::vector<holdings> stages;
-  for (const auto& where : hosted_by(sch.where, dims, rank))
+  for (const auto& where : hosted)
     stages.emplace_back(sch, dims, where);
   for (program p{sch, dims, rank}; p.front() != nullptr; p.pop())
     std::ranges::find_if(stages, [&](const holdings& s) {

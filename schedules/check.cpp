@@ -19,20 +19,20 @@ public:
             * static_cast<std::size_t>(dims.total())),
       stages_(static_cast<std::size_t>(dims.stages)
               * static_cast<std::size_t>(replicas_of(sch.where))) {
-    for (int rank = 0; rank < dims.stages; ++rank)
+    for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank)
       ranks_.push_back({program{sch, dims, rank}, 0});
   }
 
   std::optional<program_fault> run() {
     std::deque<int> runnable;
-    for (int rank = 0; rank < dims_.stages; ++rank)
+    for (int rank = 0; rank < ranks(); ++rank)
       runnable.push_back(rank);
     while (!runnable.empty()) {
       const int rank = runnable.front();
       runnable.pop_front();
       for (const auto* a = at(rank).rest.front(); a != nullptr;
            a = at(rank).rest.front()) {
-        if (auto wrong = objection(*a))
+        if (auto wrong = objection(*a, rank))
           return fault("rank " + std::to_string(rank) + ": " + *wrong, rank);
         if (!inputs_are_there(*a))
           break;
@@ -62,6 +62,8 @@ private:
     int last_summed = -1; // microbatch
   };
 
+  int ranks() const { return static_cast<int>(ranks_.size()); }
+
   rank_state& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
   unsigned char& done(int stage, int microbatch) {
@@ -76,14 +78,29 @@ private:
                    + static_cast<std::size_t>(a.stage)];
   }
 
+  int host_of(hosted_stage where) const {
+    return rank_of(schedule_.where, dims_, where);
+  }
+
+  /// With its stage where a rank has several of a direction.
+  std::string name_of(const action& a) const {
+    return to_string(a, ranks() < dims_.stages);
+  }
+
   /// What no waiting can mend.
-  std::optional<std::string> objection(const action& a) {
+  std::optional<std::string> objection(const action& a, int rank) {
     const auto wrong = [&a](const std::string& what) {
       return to_string(a, true) + " " + what;
     };
     if (a.stage < 0 || a.stage >= dims_.stages || a.microbatch < 0
-        || a.microbatch >= dims_.total())
+        || a.microbatch >= dims_.total() || a.replica < 0
+        || a.replica >= replicas_of(schedule_.where))
       return wrong("is not in this run");
+    if (const int host = host_of({a.replica, a.stage}); host != rank)
+      return wrong("belongs on rank " + std::to_string(host));
+    if (a.what != op::update
+        && a.replica != replica_of(schedule_.where, dims_, a.microbatch))
+      return wrong("is of a microbatch of the other direction");
     auto& stage = state(a);
     const auto so_far = done(a.stage, a.microbatch);
     switch (a.what) {
@@ -170,7 +187,7 @@ private:
       stage = a.stage - 1;
     if (stage < 0 || stage >= dims_.stages)
       return -1;
-    return rank_of(schedule_.where, dims_, {a.replica, stage});
+    return host_of({a.replica, stage});
   }
 
   /// The action on another rank that `a` waits for.
@@ -181,19 +198,19 @@ private:
   }
 
   std::optional<program_fault> stuck() {
-    for (int rank = 0; rank < dims_.stages; ++rank) {
+    for (int rank = 0; rank < ranks(); ++rank) {
       const auto* a = at(rank).rest.front();
       if (a == nullptr)
         continue;
       const auto input = input_of(*a);
-      const int maker = rank_of(schedule_.where, dims_, {a->replica, input.stage});
+      const int maker = host_of({a->replica, input.stage});
       if (!comes(input, maker))
         return fault("rank " + std::to_string(rank) + " waits at " + to_string(*a, true)
                        + " for " + to_string(input, true)
                        + ", which no program contains",
                      rank);
     }
-    for (int rank = 0; rank < dims_.stages; ++rank)
+    for (int rank = 0; rank < ranks(); ++rank)
       if (at(rank).rest.front() != nullptr)
         return fault("deadlock: " + cycle_from(rank), rank);
     return {};
@@ -219,9 +236,9 @@ private:
       seen[static_cast<std::size_t>(rank)] = true;
       const auto& a = *at(rank).rest.front();
       const auto input = input_of(a);
-      const int maker = rank_of(schedule_.where, dims_, {a.replica, input.stage});
-      result += "rank " + std::to_string(rank) + " waits at " + to_string(a) + " for "
-                + to_string(input) + " of rank " + std::to_string(maker) + "; ";
+      const int maker = host_of({a.replica, input.stage});
+      result += "rank " + std::to_string(rank) + " waits at " + name_of(a) + " for "
+                + name_of(input) + " of rank " + std::to_string(maker) + "; ";
       rank = maker;
     }
     return result + "rank " + std::to_string(rank) + " is in the cycle";
@@ -236,18 +253,18 @@ private:
         const char* what = (flags & f) == 0    ? "forward"
                            : (flags & dx) == 0 ? "backward"
                                                : "weight gradient";
-        return fault(
-          "stage " + std::to_string(s) + " has no " + what + " of microbatch "
-            + std::to_string(m),
-          rank_of(schedule_.where, dims_, {replica_of(schedule_.where, dims_, m), s}));
+        return fault("stage " + std::to_string(s) + " has no " + what
+                       + " of microbatch " + std::to_string(m),
+                     host_of({replica_of(schedule_.where, dims_, m), s}));
       }
     for (std::size_t i = 0; i < stages_.size(); ++i)
       if (stages_[i].summed > 0) {
         const int s = static_cast<int>(i) % dims_.stages;
+        const int replica = static_cast<int>(i) / dims_.stages;
         return fault("stage " + std::to_string(s) + " has gradients of "
                        + std::to_string(stages_[i].summed)
                        + " microbatches that no update covers",
-                     s);
+                     host_of({replica, s}));
       }
     return {};
   }
@@ -258,7 +275,7 @@ private:
     constexpr int rows_around = 4;
     std::string grid;
     for (int rank = std::max(0, guilty - rows_around);
-         rank < std::min(dims_.stages, guilty + rows_around + 1); ++rank) {
+         rank < std::min(ranks(), guilty + rows_around + 1); ++rank) {
       const auto stand = at(rank).ran;
       grid += (rank == guilty ? "> rank " : "  rank ") + std::to_string(rank) + " ";
       if (stand > around)

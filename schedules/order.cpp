@@ -122,19 +122,17 @@ private:
   bool stops_ = false;                // at the limit
 };
 
-/// AMPNet's rule: an update as soon as enough gradients are summed, else the earliest
-/// backward, else the earliest forward; stage 0 bounds what is in flight.
+/// AMPNet's rule: an update as soon as a stage has summed enough gradients, else the
+/// earliest backward, else the earliest forward; stage 0 bounds what is in flight.
 class backward_first_order : public order {
 public:
   backward_first_order(const schedule& sch, const shape& dims, int rank)
-    : stage_(rank),
-      keys_(stage_ == 0 ? std::get<backward_first>(sch.order).max_active_keys
-                        : dims.total()),
+    : keys_(std::get<backward_first>(sch.order).max_active_keys),
       update_size_(update_size(sch, dims)),
       total_(dims.total()),
-      left_(total_),
       may_enter_(total_) {
-    // nop
+    for (const auto& where : hosted_by(sch.where, dims, rank))
+      stages_.push_back({where.stage, total_});
   }
 
   std::optional<action> next(waiting& arrived, bool only_updates) override {
@@ -143,12 +141,13 @@ public:
     auto choice = update_due();
     if (!choice && !only_updates)
       choice = arrived.lowest(op::backward);
-    if (!choice && !only_updates && in_flight_ < keys_ && entered_ < may_enter_)
-      choice = arrived.lowest(op::forward);
+    const bool may_enter = in_flight_ < keys_ && entered_ < may_enter_;
+    if (!choice && !only_updates)
+      choice = arrived.lowest(op::forward, may_enter ? 0 : 1);
     if (!choice)
       return {};
     arrived.take(*choice);
-    if (choice->what == op::forward) {
+    if (choice->what == op::forward && choice->stage == 0) {
       ++in_flight_;
       ++entered_;
     }
@@ -158,50 +157,62 @@ public:
 
   void ended(const action& a) override {
     running_ = false;
+    auto& stage = *std::ranges::find(stages_, a.stage, &stage_sums::stage);
     if (a.what == op::backward) {
-      --in_flight_;
-      --left_;
-      ++summed_;
-      last_ = a.microbatch;
+      in_flight_ -= a.stage == 0;
+      --stage.left;
+      ++stage.summed;
+      stage.last = a.microbatch;
     } else if (a.what == op::update) {
-      summed_ = 0;
+      stage.summed = 0;
     }
   }
 
-  bool finished() override { return !running_ && left_ == 0 && summed_ == 0; }
+  bool finished() override {
+    return !running_ && std::ranges::all_of(stages_, [](const stage_sums& s) {
+      return s.left == 0 && s.summed == 0;
+    });
+  }
 
   std::optional<action> awaited() override { return {}; }
 
   // Microbatches enter at stage 0; what has reached the others must go on.
   int freeze() override {
-    if (stage_ > 0)
+    if (stages_.front().stage > 0)
       return 0;
     may_enter_ = entered_;
     return entered_;
   }
 
   void stop_after(int microbatches) override {
-    left_ -= total_ - microbatches;
+    for (auto& stage : stages_)
+      stage.left -= total_ - microbatches;
     total_ = may_enter_ = microbatches;
   }
 
 private:
+  /// What a hosted stage has backwarded.
+  struct stage_sums {
+    int stage;
+    int left;       // backwards to come
+    int summed = 0; // gradients since its last update
+    int last = 0;   // the microbatch backwarded last
+  };
+
   std::optional<action> update_due() const {
-    if (summed_ < std::min(update_size_, left_ + summed_) || summed_ == 0)
-      return {};
-    return action{op::update, 0, stage_, last_};
+    for (const auto& s : stages_)
+      if (s.summed > 0 && s.summed >= std::min(update_size_, s.left + s.summed))
+        return action{op::update, 0, s.stage, s.last};
+    return {};
   }
 
-  int stage_;
+  std::vector<stage_sums> stages_; // hosted
   int keys_;
   int update_size_;
-  int total_;     // microbatches
-  int left_;      // backwards to come
-  int may_enter_; // microbatches
-  int entered_ = 0;
-  int in_flight_ = 0;
-  int summed_ = 0;
-  int last_ = 0; // the microbatch backwarded last
+  int total_;         // microbatches
+  int may_enter_;     // microbatches, at stage 0
+  int entered_ = 0;   // likewise
+  int in_flight_ = 0; // likewise
   bool running_ = false;
 };
 

@@ -2,18 +2,12 @@
 
 #include "schedules/shape.hpp"
 
-#include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe {
-
-/// Which rank hosts which stages.
-///
-///   linear          rank 0   1   2   3      bidirectional   rank 0   1   2   3
-///                        s0  s1  s2  s3       replica 0          s0  s1  s2  s3
-///                                             replica 1          s3  s2  s1  s0
-enum class placement : std::uint8_t { linear, bidirectional };
 
 /// A stage of one replica of the pipeline.
 struct hosted_stage {
@@ -26,20 +20,48 @@ struct hosted_stage {
 /// "stage 2", "stage 2 (replica 1)".
 std::string stage_name(hosted_stage where);
 
+/// Which rank hosts which stages: functions of the shape. A schedule may bring its own.
+///
+///   linear          rank 0   1   2   3      bidirectional   rank 0   1   2   3
+///                        s0  s1  s2  s3       direction 0        s0  s1  s2  s3
+///                                             direction 1        s3  s2  s1  s0
+struct placement {
+  std::string_view name;
+  /// Ways through the ranks: each has all stages, and an equal share of every batch.
+  int directions = 1;
+  /// Ranks of one pipeline: 0 to ranks(dims) - 1, each of which hosts something.
+  std::function<int(const shape& dims)> ranks;
+  /// The rank that hosts a stage.
+  std::function<int(const shape& dims, hosted_stage what)> host;
+  /// All that a rank hosts, by stage, then direction: the inverse of `host`.
+  std::function<std::vector<hosted_stage>(const shape& dims, int rank)> hosted;
+
+  static placement linear();
+  static placement bidirectional();
+};
+
+/// How many ranks a pipeline has.
+int ranks_of(const placement& where, const shape& dims);
+
 /// How many pipelines run through the ranks.
-int replicas_of(placement where);
+int replicas_of(const placement& where);
 
 /// The rank that hosts a stage.
-int rank_of(placement where, const shape& dims, hosted_stage what);
+int rank_of(const placement& where, const shape& dims, hosted_stage what);
 
 /// What `rank` hosts, by stage, so that all ranks meet shared updates in one order.
-std::vector<hosted_stage> hosted_by(placement where, const shape& dims, int rank);
+std::vector<hosted_stage> hosted_by(const placement& where, const shape& dims,
+                                    int rank);
+
+/// What contradicts itself in a placement; empty if every stage of each direction has
+/// one rank, and every rank a stage.
+std::string contradiction(const placement& where, const shape& dims);
 
 /// Index in the run of the `k`-th microbatch (counted over the run) of a replica. A
 /// batch is dealt out in equal contiguous shares, replica 0 first.
-int microbatch_of(placement where, const shape& dims, int replica, int k);
+int microbatch_of(const placement& where, const shape& dims, int replica, int k);
 
 /// The replica that a microbatch runs through.
-int replica_of(placement where, const shape& dims, int microbatch);
+int replica_of(const placement& where, const shape& dims, int microbatch);
 
 } // namespace troupe

@@ -23,16 +23,16 @@ public:
       dims_(dims),
       cost_(cost),
       latency_(latency),
-      ranks_(static_cast<std::size_t>(dims.stages)),
-      result_(static_cast<std::size_t>(dims.stages)) {
-    for (int r = 0; r < dims.stages; ++r)
+      ranks_(static_cast<std::size_t>(ranks_of(sch.where, dims))),
+      result_(ranks_.size()) {
+    for (int r = 0; r < ranks(); ++r)
       at(r).todo = make_order(sch, dims, r);
   }
 
   timeline run() {
     for (int replica = 0; replica < replicas_of(schedule_.where); ++replica)
       read_next_microbatch(replica);
-    for (int r = 0; r < dims_.stages; ++r)
+    for (int r = 0; r < ranks(); ++r)
       grant(r, 0);
     while (!events_.empty()) {
       const auto now = events_.top().when;
@@ -43,7 +43,7 @@ public:
         if (const int rank = rank_of_action(next.what); !has_choice(rank))
           grant(rank, now);
       }
-      for (int r = 0; r < dims_.stages; ++r)
+      for (int r = 0; r < ranks(); ++r)
         if (has_choice(r))
           grant(r, now);
     }
@@ -82,10 +82,17 @@ private:
     return schedule_.local_rule() || at(rank).waiting_updates > 0;
   }
 
+  int ranks() const { return static_cast<int>(ranks_.size()); }
+
   rank_state& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
   int rank_of_action(const action& a) const {
     return rank_of(schedule_.where, dims_, {a.replica, a.stage});
+  }
+
+  /// What the result of `a` takes to another stage or direction: within a rank no time.
+  nanoseconds delay(const action& a, hosted_stage to) const {
+    return rank_of(schedule_.where, dims_, to) == rank_of_action(a) ? 0 : latency_(a);
   }
 
   void read_next_microbatch(int replica) {
@@ -136,9 +143,9 @@ private:
 
   bool is_shared() const { return replicas_of(schedule_.where) > 1; }
 
-  /// What a replica and the first send each other takes no time within a rank.
+  /// What a replica and the first send each other.
   nanoseconds apart(const action& update) const {
-    return update.replica == 0 ? 0 : latency_(update);
+    return delay(update, {0, update.stage});
   }
 
   /// Whether an update that replicas share is granted for the first time.
@@ -185,13 +192,13 @@ private:
     r.busy = false;
     r.todo->ended(a);
     if (a.what == op::forward && a.stage + 1 < dims_.stages)
-      events_.push({now + latency_(a),
+      events_.push({now + delay(a, {a.replica, a.stage + 1}),
                     {op::forward, a.replica, a.stage + 1, a.microbatch},
                     happening::input_arrives});
     else if (a.what == op::forward)
       arrive({op::backward, a.replica, a.stage, a.microbatch});
     else if ((a.what == op::backward || a.what == op::input_gradient) && a.stage > 0)
-      events_.push({now + latency_(a),
+      events_.push({now + delay(a, {a.replica, a.stage - 1}),
                     {op::backward, a.replica, a.stage - 1, a.microbatch},
                     happening::input_arrives});
     else if (a.what == op::update)

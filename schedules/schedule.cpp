@@ -31,7 +31,16 @@ std::string refusal(const schedule& sch, const shape& dims) {
   if (std::int64_t{dims.microbatches} * dims.steps
       > std::numeric_limits<int>::max() / 2)
     return "microbatches times steps is at most 1,073,741,823";
-  return sch.refuses != nullptr ? sch.refuses(dims) : "";
+  if (sch.local_rule() && sch.where.directions > 1)
+    return sch.name + " orders stages by what has arrived, in one direction: its "
+           + "placement has " + std::to_string(sch.where.directions);
+  if (sch.refuses != nullptr)
+    if (auto wrong = sch.refuses(dims); !wrong.empty())
+      return wrong;
+  if (dims.microbatches % sch.where.directions != 0)
+    return sch.name + " shares a batch out to " + std::to_string(sch.where.directions)
+           + " directions: its microbatches must be a multiple of them";
+  return contradiction(sch.where, dims);
 }
 
 } // namespace troupe

@@ -38,7 +38,7 @@ struct backward_first {
 /// (`where`), what a rank runs next (`order`), and which weights it reads (`weights`).
 struct schedule {
   std::string name;
-  placement where = placement::linear;
+  placement where = placement::linear();
   std::variant<slot_formula, explicit_program, backward_first> order;
   weight_rule weights = weights::flush;
   /// Batches follow one another without a flush.

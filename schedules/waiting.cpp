@@ -34,10 +34,10 @@ bool waiting::take(const action& a) {
   return true;
 }
 
-std::optional<action> waiting::lowest(op what) const {
+std::optional<action> waiting::lowest(op what, int first_stage) const {
   std::optional<action> best;
   for (const auto& c : channels_)
-    if (c.what == what && c.first < c.microbatches.size()) {
+    if (c.what == what && c.stage >= first_stage && c.first < c.microbatches.size()) {
       const action a{what, c.replica, c.stage, c.microbatches[c.first]};
       if (!best
           || std::pair{a.microbatch, a.stage}

@@ -17,8 +17,9 @@ public:
   /// Removes `a`; false if it is not here.
   bool take(const action& a);
 
-  /// The action of this kind with the lowest microbatch, on the lowest stage.
-  std::optional<action> lowest(op what) const;
+  /// The action of this kind with the lowest microbatch, on the lowest stage from
+  /// `first_stage` on.
+  std::optional<action> lowest(op what, int first_stage = 0) const;
 
 private:
   /// Microbatches in increasing order, from `first` on; nearly always a queue.

@@ -150,18 +150,18 @@ std::int64_t run_plan::state_values_of(position p) const {
 
 int run_plan::rank_of(position p) const {
   const int in_pipe = troupe::rank_of(sch.where, dims, p.hosted());
-  return (p.data * dims.stages + in_pipe) * tensor + p.tensor;
+  return (p.data * ranks_of_pipeline() + in_pipe) * tensor + p.tensor;
 }
 
 int run_plan::stops_with(int rank) const {
   const bool together = updates_are_by(update_by::all) || exchange->staleness;
-  return together ? 0 : rank / tensor / dims.stages;
+  return together ? 0 : data_of(rank);
 }
 
 std::vector<position> run_plan::hosted_by(int rank) const {
   std::vector<position> result;
   for (const auto& h : troupe::hosted_by(sch.where, dims, pipe_rank(rank)))
-    result.push_back({rank / tensor / dims.stages, h.replica, h.stage, rank % tensor});
+    result.push_back({data_of(rank), h.replica, h.stage, shard_of(rank)});
   return result;
 }
 

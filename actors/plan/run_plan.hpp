@@ -99,7 +99,8 @@ struct run_plan {
 
   /// Pipelines in all: data replicas, in each direction of the schedule.
   int replicas() const { return data * replicas_of(sch.where); }
-  int ranks() const { return data * dims.stages * tensor; }
+  int ranks() const { return data * ranks_of_pipeline() * tensor; }
+  int ranks_of_pipeline() const { return ranks_of(sch.where, dims); }
 
   /// What computes at once: ranks, and a parameter server for each of their shares.
   int devices() const {
@@ -219,8 +220,11 @@ struct run_plan {
   std::vector<std::int64_t> buckets_of(position p) const;
   std::vector<bucket_group> groups_of(position p) const;
 
-  /// The rank's place in its pipeline, for which programs are made.
-  int pipe_rank(int rank) const { return rank / tensor % dims.stages; }
+  /// The rank's data replica; its place in its pipeline, for which programs are made;
+  /// and its tensor shard.
+  int data_of(int rank) const { return rank / tensor / ranks_of_pipeline(); }
+  int pipe_rank(int rank) const { return rank / tensor % ranks_of_pipeline(); }
+  int shard_of(int rank) const { return rank % tensor; }
 
   int rank_of(position p) const;
 

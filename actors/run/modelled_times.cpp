@@ -90,9 +90,8 @@ modelled_times::stage_state& modelled_times::of(position where) {
 }
 
 void modelled_times::add(int rank, const sample& s) {
-  const int pipes = rank / plan_.tensor;
-  const position where{pipes / plan_.dims.stages, s.what.replica, s.what.stage,
-                       rank % plan_.tensor};
+  const position where{plan_.data_of(rank), s.what.replica, s.what.stage,
+                       plan_.shard_of(rank)};
   if (s.expert >= 0) // of its own rank alone
     place_part(rank, s, {s.end - s.start, {}, {}});
   else if (s.what.what == op::update)

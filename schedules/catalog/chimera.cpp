@@ -41,7 +41,7 @@ std::string refuses(const shape& dims) {
 schedule chimera(bool eager) {
   return {
     .name = "chimera",
-    .where = placement::bidirectional,
+    .where = placement::bidirectional(),
     .order = slot,
     .eager = eager,
     .refuses = refuses,

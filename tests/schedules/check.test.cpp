@@ -2,6 +2,7 @@
 
 #include "schedules/catalog/catalog.hpp"
 #include "schedules/program.hpp"
+#include "tests/schedules/examples.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -122,4 +123,57 @@ TEST_CASE("a forward that reads a version not yet made is refused", "[check]") {
   CHECK_THAT(fault_of(sch).what,
              ContainsSubstring("F1 of stage 0 reads version 1, but this stage has made "
                                "only 0"));
+}
+
+TEST_CASE("an action on another rank than its stage's is refused", "[check]") {
+  const auto fault = fault_of(spoiled([](int rank, std::vector<action>& p) {
+    if (rank == 1)
+      p.push_back({op::forward, 0, 0, 0});
+  }));
+  CHECK(fault.what == "rank 1: F0 of stage 0 belongs on rank 0");
+}
+
+TEST_CASE("a microbatch of the other direction is refused", "[check]") {
+  auto sch = spoiled([](int rank, std::vector<action>& p) {
+    if (rank == 0)
+      p.front().microbatch = 1;
+  });
+  sch.where = placement::bidirectional();
+  CHECK(fault_of(sch).what
+        == "rank 0: F1 of stage 0 is of a microbatch of the other direction");
+  sch = spoiled([](int rank, std::vector<action>& p) {
+    if (rank == 0)
+      p.front().replica = 1;
+  });
+  CHECK(fault_of(sch).what == "rank 0: F0 of stage 0 (replica 1) is not in this run");
+}
+
+TEST_CASE("a deadlock of ranks with several stages names them", "[check]") {
+  auto sch = spoiled([](int rank, std::vector<action>& p) {
+    if (rank > 0)
+      return p.clear();
+    p = generate(examples::looped(gpipe(), 2), {2, 1}, 0);
+    std::swap(p[0], p[1]);
+  });
+  sch.where = examples::looped(2);
+  const auto fault = check(sch, {2, 1});
+  REQUIRE(fault);
+  CHECK(fault->what
+        == "deadlock: rank 0 waits at F0 of stage 1 for F0 of stage 0 of rank 0; "
+           "rank 0 is in the cycle");
+}
+
+TEST_CASE("gradients that no update covers are shown on the rank of their stage",
+          "[check]") {
+  const auto with_stages = examples::looped(gpipe(), 2);
+  auto sch = with_stages;
+  sch.order = batch_by_batch([with_stages](int rank, const shape& dims) {
+    auto p = generate(with_stages, dims, rank);
+    std::erase(p, action{op::update, 0, 3, 1});
+    return p;
+  });
+  const auto fault = check(sch, {4, 2});
+  REQUIRE(fault);
+  CHECK_THAT(fault->what, ContainsSubstring("stage 3 has gradients of 2 microbatches"));
+  CHECK_THAT(fault->grid, ContainsSubstring("> rank 1 "));
 }

@@ -216,3 +216,38 @@ TEST_CASE("a program that crosses batches stops at an update with the next in fl
   CHECK(rank.todo->finished());
   CHECK_FALSE(rank.next());
 }
+
+TEST_CASE("ampnet on a rank of two stages bounds what comes in at the first alone",
+          "[order]") {
+  rank_0 rank{examples::looped(ampnet(1, 2), 2), {2, 4}};
+  const auto run = [&](op what, int stage, int m) {
+    const action expected{what, 0, stage, m};
+    REQUIRE(rank.next() == expected);
+    rank.todo->ended(expected);
+  };
+  rank.arrive(op::forward, 0);
+  rank.arrive(op::forward, 1);
+  run(op::forward, 0, 0);
+  CHECK_FALSE(rank.next());
+  rank.arrived.add({op::forward, 0, 1, 0});
+  run(op::forward, 1, 0);
+  rank.arrived.add({op::backward, 0, 1, 0});
+  run(op::backward, 1, 0);
+  CHECK_FALSE(rank.next()); // still in flight at stage 0
+  rank.arrive(op::backward, 0);
+  run(op::backward, 0, 0);
+  run(op::forward, 0, 1);
+  CHECK(rank.todo->freeze() == 2);
+  rank.todo->stop_after(2);
+  rank.arrive(op::forward, 2);
+  CHECK_FALSE(rank.next());
+  rank.arrived.add({op::forward, 0, 1, 1});
+  run(op::forward, 1, 1);
+  for (const int stage : {1, 0}) {
+    rank.arrived.add({op::backward, 0, stage, 1});
+    run(op::backward, stage, 1);
+    CHECK_FALSE(rank.todo->finished());
+    run(op::update, stage, 1);
+  }
+  CHECK(rank.todo->finished());
+}

@@ -18,7 +18,7 @@ namespace {
 
 std::string text(const schedule& sch, const shape& dims) {
   std::string result;
-  for (int rank = 0; rank < dims.stages; ++rank) {
+  for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank) {
     std::string row;
     for (const auto& a : generate(sch, dims, rank))
       row += (row.empty() ? "" : " ") + to_string(a);

@@ -42,7 +42,7 @@ outcome simulated(const schedule& sch, const shape& dims, int f, int b) {
 std::vector<int> peaks(const schedule& sch, const shape& dims,
                        int stage_bounds::*what) {
   std::vector<int> result;
-  for (int rank = 0; rank < dims.stages; ++rank) {
+  for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank) {
     int sum = 0;
     for (const auto& bound : bounds_of(sch, dims, rank))
       sum += bound.*what;
@@ -54,7 +54,7 @@ std::vector<int> peaks(const schedule& sch, const shape& dims,
 /// Microbatches that `rank` holds at once, all its stages together.
 std::vector<int> peak_activations(const schedule& sch, const shape& dims) {
   std::vector<int> result;
-  for (int rank = 0; rank < dims.stages; ++rank) {
+  for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank) {
     int now = 0, most = 0;
     for (const auto& a : generate(sch, dims, rank)) {
       now += (a.what == op::forward) - (a.what == op::backward);
