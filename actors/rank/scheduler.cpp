@@ -21,14 +21,18 @@ scheduler_core::scheduler_core(std::shared_ptr<const run_plan> plan, int rank,
     return;
   const int share = plan_->dims.microbatches / plan_->directions();
   backwards_to_evaluation_ = std::int64_t{plan_->evaluate_every} * share;
-  copies_ = pools_of(*plan_, {0, 0, plan_->pipe_rank(rank), front.tensor}).snapshots;
+  for (const auto& where : hosted_) // the last backwards first
+    if (where.replica == 0)
+      evaluated_stage_ = where.stage;
+  copies_ = pools_of(*plan_, {0, 0, evaluated_stage_, front.tensor}).snapshots;
 }
 
 void scheduler_core::hear(const mail::done& d) {
   --running_;
   const auto& a = d.what.what;
   order_->ended(a);
-  if (a.replica == 0 && (a.what == op::backward || a.what == op::weight_gradient))
+  if (a.replica == 0 && a.stage == evaluated_stage_
+      && (a.what == op::backward || a.what == op::weight_gradient))
     ++backwards_;
 }
 

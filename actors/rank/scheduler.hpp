@@ -80,8 +80,8 @@ private:
   std::vector<action> waiting_updates_;
   bool held_ = false;
   // Evaluations need a copy of the parameters each; a rank waits when it has none left.
-  std::int64_t backwards_to_evaluation_ =
-    0; ///< Of the stage that is evaluated; 0: none is.
+  int evaluated_stage_ = -1; ///< Of those here the one that is furthest.
+  std::int64_t backwards_to_evaluation_ = 0; ///< Of that stage; 0: none is evaluated.
   int copies_ = 0;
   int backwards_ = 0;
   int evaluated_ = 0;

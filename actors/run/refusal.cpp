@@ -19,16 +19,16 @@ std::string text_of(const free_memory& memory) {
   return memory.where + " has " + std::to_string(memory.bytes >> 20) + " MiB free";
 }
 
-/// What the actors of a rank take, and a check of its program: measured, rounded up.
+/// What the actors of a stage take, and a check of its actions: measured, rounded up.
 std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
-  constexpr std::int64_t bytes_a_rank = 20'000;
+  constexpr std::int64_t bytes_a_stage = 20'000;
   constexpr std::int64_t bytes_a_bucket = 500; // of an exchange
   constexpr std::int64_t bytes_a_push = 200;   // of every data replica to every server
   const std::int64_t exchange = plan.data > 1 ? bytes_a_bucket * plan.sizes.buckets : 0;
   const std::int64_t pushes =
     plan.updates_are_by(update_by::servers) ? bytes_a_push * plan.data : 0;
-  return {plan.ranks()
-          * (bytes_a_rank + exchange + pushes
+  return {std::int64_t{plan.data} * plan.tensor * plan.dims.stages
+          * (bytes_a_stage + exchange + pushes
              + std::int64_t{settled(plan.sch, plan.dims).total()})};
 }
 
