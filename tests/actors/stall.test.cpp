@@ -44,7 +44,8 @@ struct lone_device {
 
 /// Two ranks that each wait for what the other does next.
 schedule deadlocked() {
-  return {.name = "deadlocked", .order = batch_by_batch([](int rank, const shape& dims) {
+  return {.name = "deadlocked",
+          .order = batch_by_batch([](int rank, const shape& dims) {
             auto p = generate(one_f_one_b(), {dims.stages, dims.microbatches}, rank);
             const auto swap = [&](const action& a, const action& b) {
               std::swap(*std::ranges::find(p, a), *std::ranges::find(p, b));

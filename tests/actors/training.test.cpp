@@ -98,7 +98,8 @@ TEST_CASE("a schedule that splits its backwards gives the bits of one that does 
           "[proof]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
   // All forwards; then input gradients one ahead of weight gradients.
-  const schedule split{.name = "split", .order = batch_by_batch([](int rank, const shape& dims) {
+  const schedule split{.name = "split",
+                       .order = batch_by_batch([](int rank, const shape& dims) {
                          std::vector<action> result;
                          const int m = dims.microbatches;
                          for (int i = 0; i < m; ++i)
