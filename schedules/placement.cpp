@@ -1,5 +1,6 @@
 #include "schedules/placement.hpp"
 
+#include <cstdint>
 #include <utility>
 
 namespace troupe {
