@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 namespace troupe {
 
@@ -302,6 +303,8 @@ private:
 } // namespace
 
 std::optional<program_fault> check(const schedule& sch, const shape& dims) {
+  if (auto wrong = contradiction(sch.where, dims); !wrong.empty())
+    return program_fault{std::move(wrong), {}};
   if (sch.local_rule())
     return {};
   return rehearsal{sch, dims}.run();

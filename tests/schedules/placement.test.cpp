@@ -84,9 +84,13 @@ TEST_CASE("a looped placement has fewer ranks than stages", "[placement]") {
 
 TEST_CASE("a placement that contradicts itself is refused with where", "[placement]") {
   const auto refused = [](auto spoil) {
-    auto sch = looped(gpipe(), 2);
+    auto sch = looped(gpipe(), 2), local = looped(ampnet(), 2);
     spoil(sch.where);
-    return refusal(sch, {4, 2});
+    spoil(local.where);
+    const auto fault = check(sch, {4, 2}), of_rule = check(local, {4, 2});
+    REQUIRE((fault && of_rule));
+    CHECK(fault->what == of_rule->what);
+    return fault->what;
   };
   CHECK_THAT(refused([](placement& p) { p.ranks = [](const shape&) { return 0; }; }),
              ContainsSubstring("has no ranks"));
