@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <optional>
 #include <stdexcept>
 #include <system_error>
 
@@ -26,23 +25,18 @@ struct refused : std::runtime_error {
   throw refused(std::generic_category().message(errno));
 }
 
-/// The file that a path leads to, which need not be there.
-fs::path without_links(fs::path path) {
-  constexpr int most = 40; // Linux's own
-  std::error_code unknown;
-  for (int links = 0; fs::is_symlink(path, unknown); ++links) {
-    if (links == most)
-      throw refused("its links lead to themselves");
-    path = path.parent_path() / fs::read_symlink(path);
-  }
-  return path;
+/// The file that will be replaced.
+fs::path target_of(const fs::path& path) {
+  if (auto target = without_links(path))
+    return *target;
+  throw refused("its links lead to themselves");
 }
 
 /// What will take the place of a file, in the same folder.
 class unfinished_file {
 public:
   explicit unfinished_file(const fs::path& path)
-    : target_(without_links(path)),
+    : target_(target_of(path)),
       folder_(target_.has_parent_path() ? target_.parent_path() : ".") {
     if (!fs::is_directory(folder_))
       throw refused("there is no folder " + folder_.string());
@@ -171,6 +165,17 @@ std::string trouble(const fs::path& path, const Use& use) {
 }
 
 } // namespace
+
+std::optional<fs::path> without_links(fs::path path) {
+  constexpr int most = 40; // Linux's own
+  std::error_code unknown;
+  for (int links = 0; fs::is_symlink(path, unknown); ++links) {
+    if (links == most)
+      return {};
+    path = path.parent_path() / fs::read_symlink(path);
+  }
+  return path;
+}
 
 std::string write_whole_file(const fs::path& path,
                              std::span<const std::string_view> pieces,

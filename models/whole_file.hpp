@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,10 @@ namespace troupe {
 // What is unfinished has no name where the file system knows O_TMPFILE, so that a
 // killed program leaves nothing behind; elsewhere it is called `.troupe-PID-NUMBER`, in
 // the same folder, and nobody reads it.
+
+/// The file that a path leads to, which need not be there; absent if links lead to
+/// themselves. Folders on the way may be links.
+std::optional<std::filesystem::path> without_links(std::filesystem::path path);
 
 /// Writes pieces one behind another. Empty on success, else one sentence.
 /// \param before called when all is written and about to take its place

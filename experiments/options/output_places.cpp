@@ -16,13 +16,11 @@ namespace {
 using std::filesystem::path;
 
 /// Where a file really stands, be it there or not: behind its links, in a folder
-/// without any.
+/// without any. Links that lead to themselves stand where they are.
 path resolved(path file) {
-  constexpr int most_links = 40; // as many as Linux follows
   std::error_code failed;
   file = std::filesystem::absolute(file, failed);
-  for (int i = 0; i < most_links && std::filesystem::is_symlink(file, failed); ++i)
-    file = file.parent_path() / std::filesystem::read_symlink(file, failed);
+  file = without_links(file).value_or(file);
   const auto result = std::filesystem::weakly_canonical(file, failed);
   return failed ? file : result;
 }

@@ -54,6 +54,30 @@ TEST_CASE("one file is one file however it is spelled", "[output_places]") {
   CHECK(written_twice({{"--save", at / "x"}}, {{"--data", at / "r"}}).empty());
 }
 
+TEST_CASE("links are followed as far as the system does, also where they lead nowhere",
+          "[output_places]") {
+  const temporary_folder folder;
+  const auto at = folder.path();
+  const auto twice = [&](const path& a, const path& b) {
+    return !written_twice({{"--save", a}, {"--json", b}}, {}).empty();
+  };
+  std::filesystem::create_symlink("there", at / "back");
+  std::filesystem::create_symlink("back", at / "there");
+  CHECK(twice(at / "back", at / "back"));
+  CHECK_FALSE(twice(at / "back", at / "there"));
+  CHECK_FALSE(twice(at / "back", at / "w"));
+  CHECK_THAT(unwritable({"--save", at / "back"}),
+             ContainsSubstring("its links lead to themselves"));
+  // Linux follows 40 links.
+  std::filesystem::create_symlink("w", at / "link1");
+  for (int i = 2; i <= 41; ++i)
+    std::filesystem::create_symlink("link" + std::to_string(i - 1),
+                                    at / ("link" + std::to_string(i)));
+  CHECK(twice(at / "link40", at / "w"));
+  CHECK(unwritable({"--save", at / "link40"}).empty());
+  CHECK_FALSE(unwritable({"--save", at / "link41"}).empty());
+}
+
 TEST_CASE("a place is tried without a change to what is there", "[output_places]") {
   const temporary_folder folder;
   const auto file = folder.write("w", "precious");
