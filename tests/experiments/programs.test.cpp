@@ -9,9 +9,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
@@ -27,16 +24,6 @@ const std::string tiny = " --d-model 8 --heads 2 --seq 4 --vocab 7 ";
 
 bool one_line(const std::string& text) {
   return std::ranges::count(text, '\n') == 1 && text.ends_with('\n');
-}
-
-/// A weight file without what it says of its run.
-std::string tensors_of(const std::filesystem::path& file) {
-  const auto content = content_of(file);
-  std::uint64_t length = 0;
-  std::memcpy(&length, content.data(), sizeof length);
-  auto header = json::parse(content.substr(sizeof length, length));
-  header.erase("__metadata__");
-  return header.dump() + content.substr(sizeof length + length);
 }
 
 } // namespace
@@ -185,55 +172,6 @@ TEST_CASE("a file gives any option, and the command line goes before it",
   CHECK(results["runs"][0]["steps"] == 2);
 }
 
-TEST_CASE("saved weights go on where they were, under any schedule and cut",
-          "[programs]") {
-  temporary_folder folder;
-  const auto first = run_program_in(
-    folder, "train --steps 4 --stages 2 --save w.safetensors --json a.json" + tiny);
-  CHECK(first.exit_code == 0);
-  const auto next = run_program_in(
-    folder, "train --steps 1 --stages 4 --schedule gpipe --lr 0 --init w.safetensors "
-            "--json b.json"
-              + tiny);
-  CHECK(next.exit_code == 0);
-  const auto a = json::parse(content_of(folder.path() / "a.json"))["runs"][0];
-  const auto b = json::parse(content_of(folder.path() / "b.json"))["runs"][0];
-  CHECK(a["evaluation"] == b["evaluation"]);
-}
-
-TEST_CASE("verify's exit code is whether all proofs hold", "[programs]") {
-  temporary_folder folder;
-  const auto ran = run_program_in(folder, "verify --steps 2" + tiny);
-  INFO(ran.err);
-  CHECK(ran.exit_code == 0);
-  CHECK_THAT(ran.out, ContainsSubstring("plain loop: equal to the bit"));
-  CHECK_THAT(ran.out, ContainsSubstring("replay: equal to the bit"));
-  CHECK_THAT(ran.out, ContainsSubstring("7 runs, 0 that fail"));
-}
-
-TEST_CASE("a loss that is not finite ends the run and says where", "[programs]") {
-  temporary_folder folder;
-  const auto ran = run_program_in(
-    folder, "train --steps 50 --optimizer sgd --lr 1e30 --json r.json" + tiny);
-  CHECK(ran.exit_code == 1);
-  CHECK_THAT(ran.err, ContainsSubstring("stage 3"));
-  CHECK_THAT(ran.err, ContainsSubstring("microbatch"));
-  CHECK_THAT(ran.err, ContainsSubstring("version"));
-  const auto run = json::parse(content_of(folder.path() / "r.json"))["runs"][0];
-  CHECK(run["ending"] == "failed");
-}
-
-TEST_CASE("a last update that diverges leaves the weights that were saved before",
-          "[programs]") {
-  temporary_folder folder;
-  REQUIRE(run_program_in(folder, "train --steps 1 --save w" + tiny).exit_code == 0);
-  const auto before = content_of(folder.path() / "w");
-  const auto ran = run_program_in(folder, "train --steps 1 --lr 1e308 --save w" + tiny);
-  CHECK(ran.exit_code == 1);
-  CHECK_THAT(ran.err, ContainsSubstring("the weights are not finite: transformer."));
-  CHECK((content_of(folder.path() / "w") == before));
-}
-
 TEST_CASE("a FIFO in a file's place is refused, and nothing waits for it",
           "[programs]") {
   temporary_folder folder;
@@ -244,152 +182,6 @@ TEST_CASE("a FIFO in a file's place is refused, and nothing waits for it",
   const auto wrong = run_program_in(folder, typed);
   CHECK(wrong.exit_code == 2);
   CHECK(one_line(wrong.err));
-}
-
-TEST_CASE("a local rule in virtual time is what its prediction says", "[programs]") {
-  temporary_folder folder;
-  const std::string cost = GENERATE("", " --cost F=1,B=2,latency=0.1,bandwidth=1e6");
-  const auto ran = run_program_in(
-    folder, "verify --schedule ampnet --clock virtual --steps 3" + cost + tiny);
-  INFO(ran.err);
-  CHECK(ran.exit_code == 0);
-}
-
-TEST_CASE("collectives measures and checks every algorithm at every number of ranks",
-          "[programs]") {
-  temporary_folder folder;
-  CHECK_THAT(run_program_in(folder, "collectives --help").out,
-             ContainsSubstring("--ranks") && ContainsSubstring("all_reduce halving"));
-  const auto ran = run_program_in(
-    folder, "collectives --ranks 1,4,6 --bytes 48000 --latency 0.1 --bandwidth 1e8 "
-            "--json r.json");
-  INFO(ran.err);
-  CHECK(ran.exit_code == 0);
-  CHECK_THAT(ran.out, ContainsSubstring("\n4 ranks") && ContainsSubstring("\n6 ranks")
-                        && !ContainsSubstring("WRONG"));
-  const auto results = json::parse(content_of(folder.path() / "r.json"));
-  CHECK(results["runs"].size() % 3 == 0);
-  for (const auto& run : results["runs"]) {
-    CHECK(run["right"] == true);
-    CHECK(run["messages"] == run["book"]["messages"]);
-    if (run["algorithm"] == "ring" && run["operation"] == "all_reduce"
-        && run["ranks"] == 4) {
-      CHECK(run["rounds"] == 6);
-      CHECK(run["bytes"] == 6 * 48000);
-      CHECK(run["peak_bytes"] == 12000);
-      CHECK(run["seconds"] == run["book"]["seconds"]);
-    }
-  }
-  CHECK(results["ring_beats_tree"][0]["bytes"].is_null());
-  CHECK(results["ring_beats_tree"][1]["bytes"] > 0);
-}
-
-TEST_CASE("a collective of one operation and algorithm runs alone", "[programs]") {
-  temporary_folder folder;
-  const auto ran = run_program_in(folder, "collectives --operation broadcast,reduce "
-                                          "--algorithm tree --json -");
-  CHECK(ran.exit_code == 0);
-  CHECK(json::parse(ran.out)["runs"].size() == 2);
-}
-
-TEST_CASE("memory measures every level of ZeRO beside its formulas", "[programs]") {
-  temporary_folder folder;
-  const auto ran = run_program_in(
-    folder, "memory --mesh data=2,pipe=2,tensor=2 --seq 8 --steps 1 --json r.json");
-  INFO(ran.err);
-  CHECK(ran.exit_code == 0);
-  CHECK_THAT(ran.out, ContainsSubstring("by the book") && ContainsSubstring("zero3"));
-  const auto results = json::parse(content_of(folder.path() / "r.json"));
-  REQUIRE(results["runs"].size() == 4);
-  for (const auto& run : results["runs"]) {
-    CHECK(run["ranks"].size() == 8);
-    for (const auto& rank : run["ranks"])
-      for (const char* use : {"parameters", "gradients", "optimizer"}) {
-        const double measured = rank[use], book = rank["book"][use];
-        CHECK(std::abs(measured / book - 1) < 0.02);
-      }
-  }
-}
-
-TEST_CASE("by sequence stages send a share each, and results say so", "[programs]") {
-  temporary_folder folder;
-  double sent[2];
-  for (const bool by_sequence : {false, true}) {
-    const auto ran = run_program_in(
-      folder, "train --mesh pipe=2,tensor=2 --schedule 1f1b --steps 1 "
-              "--json r.json"
-                + std::string{by_sequence ? " --sequence-parallel" : ""} + tiny);
-    INFO(ran.err);
-    REQUIRE(ran.exit_code == 0);
-    CHECK((ran.out.find("2 tensor shards by sequence") != std::string::npos)
-          == by_sequence);
-    const auto run = json::parse(content_of(folder.path() / "r.json"))["runs"][0];
-    CHECK(run["sequence_parallel"] == by_sequence);
-    sent[by_sequence] = run["bytes_moved"]["pipeline"];
-  }
-  // 16 samples of 4 tokens of 8 floats, forward and backward, of each of 2 shards.
-  CHECK(sent[0] == 16 * 4 * 8 * 4 * 2 * 2);
-  CHECK(sent[0] == 2 * sent[1]);
-}
-
-TEST_CASE("weights saved under one mesh load under any other", "[programs]") {
-  temporary_folder folder;
-  const auto train = [&](const std::string& how) {
-    const auto ran = run_program_in(
-      folder, "train --quiet --evaluate-samples 10 --mesh " + how + tiny);
-    INFO(ran.err);
-    REQUIRE(ran.exit_code == 0);
-  };
-  const std::string save = " --schedule 1f1b --steps 2 --save a.safetensors";
-  const std::string load =
-    " --init a.safetensors --lr 0 --steps 1 --save b.safetensors";
-  SECTION("of gpt") {
-    train("data=2,pipe=2,tensor=2 --exchange zero3" + save);
-    const std::string mesh = GENERATE(
-      "pipe=1", "pipe=1,tensor=2", "pipe=2,tensor=2 --sequence-parallel",
-      "data=4,pipe=2 --exchange zero1", "data=2,pipe=2,tensor=2 --exchange zero2",
-      "data=2,pipe=2 --exchange server:async");
-    train(mesh + load);
-  }
-  SECTION("of moe") {
-    const std::string moe = " --model moe --experts 4";
-    train("data=2,pipe=2,expert=2" + moe + save);
-    const std::string mesh =
-      GENERATE("pipe=1", "data=4,pipe=2,expert=4", "data=2,pipe=1 --exchange zero1");
-    train(mesh + moe + load);
-  }
-  CHECK((tensors_of(folder.path() / "a.safetensors")
-         == tensors_of(folder.path() / "b.safetensors")));
-}
-
-TEST_CASE("Ctrl-C, SIGTERM and SIGHUP keep weights, results and traces", "[programs]") {
-  temporary_folder folder;
-  const auto in = [&](const char* name) { return (folder.path() / name).string(); };
-  // Clipped by 1, updates wait for one another.
-  const auto [signal, clip] = GENERATE(table<int, std::string>(
-    {{SIGINT, "0"}, {SIGINT, "1"}, {SIGTERM, "1"}, {SIGHUP, "0"}}));
-  CHECK(
-    exit_code_after(signal, {"train", "--clip", clip, "--steps", "1000000", "--save",
-                             in("w.safetensors"), "--report", in("r"), "--d-model", "8",
-                             "--heads", "2", "--seq", "4", "--vocab", "7"})
-    == 130);
-  const auto run = json::parse(content_of(in("r/results.json")))["runs"][0];
-  CHECK(run["ending"] == "interrupted");
-  CHECK(run["samples"] < 16'000'000);
-  CHECK_FALSE(json::parse(content_of(in("r/trace-1f1b.json")))["traceEvents"].empty());
-  const auto updates = run["updates"];
-  CHECK(updates == json{updates[0], updates[0], updates[0], updates[0]});
-  REQUIRE(updates[0] > 0);
-  const auto exact = run_program_in(folder, "train --save v.safetensors --clip " + clip
-                                              + " --steps " + updates[0].dump() + tiny);
-  CHECK(exact.exit_code == 0);
-  const auto saved = content_of(folder.path() / "w.safetensors");
-  CHECK((saved == content_of(folder.path() / "v.safetensors")));
-  CHECK_THAT(saved.substr(0, 200),
-             ContainsSubstring(R"("update":")" + updates[0].dump() + R"(")"));
-  const auto next =
-    run_program_in(folder, "train --steps 1 --init w.safetensors" + tiny);
-  CHECK(next.exit_code == 0);
 }
 
 #ifndef TROUPE_SANITIZED // sanitizers take terabytes of addresses

@@ -1,0 +1,115 @@
+// Programs that measure and prove: verify, collectives, memory; and what runs send.
+
+#include "tests/experiments/run_program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+const std::string tiny = " --d-model 8 --heads 2 --seq 4 --vocab 7 ";
+
+} // namespace
+
+TEST_CASE("verify's exit code is whether all proofs hold", "[programs]") {
+  temporary_folder folder;
+  const auto ran = run_program_in(folder, "verify --steps 2" + tiny);
+  INFO(ran.err);
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.out, ContainsSubstring("plain loop: equal to the bit"));
+  CHECK_THAT(ran.out, ContainsSubstring("replay: equal to the bit"));
+  CHECK_THAT(ran.out, ContainsSubstring("7 runs, 0 that fail"));
+}
+
+TEST_CASE("a local rule in virtual time is what its prediction says", "[programs]") {
+  temporary_folder folder;
+  const std::string cost = GENERATE("", " --cost F=1,B=2,latency=0.1,bandwidth=1e6");
+  const auto ran = run_program_in(
+    folder, "verify --schedule ampnet --clock virtual --steps 3" + cost + tiny);
+  INFO(ran.err);
+  CHECK(ran.exit_code == 0);
+}
+
+TEST_CASE("collectives measures and checks every algorithm at every number of ranks",
+          "[programs]") {
+  temporary_folder folder;
+  CHECK_THAT(run_program_in(folder, "collectives --help").out,
+             ContainsSubstring("--ranks") && ContainsSubstring("all_reduce halving"));
+  const auto ran = run_program_in(
+    folder, "collectives --ranks 1,4,6 --bytes 48000 --latency 0.1 --bandwidth 1e8 "
+            "--json r.json");
+  INFO(ran.err);
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.out, ContainsSubstring("\n4 ranks") && ContainsSubstring("\n6 ranks")
+                        && !ContainsSubstring("WRONG"));
+  const auto results = json::parse(content_of(folder.path() / "r.json"));
+  CHECK(results["runs"].size() % 3 == 0);
+  for (const auto& run : results["runs"]) {
+    CHECK(run["right"] == true);
+    CHECK(run["messages"] == run["book"]["messages"]);
+    if (run["algorithm"] == "ring" && run["operation"] == "all_reduce"
+        && run["ranks"] == 4) {
+      CHECK(run["rounds"] == 6);
+      CHECK(run["bytes"] == 6 * 48000);
+      CHECK(run["peak_bytes"] == 12000);
+      CHECK(run["seconds"] == run["book"]["seconds"]);
+    }
+  }
+  CHECK(results["ring_beats_tree"][0]["bytes"].is_null());
+  CHECK(results["ring_beats_tree"][1]["bytes"] > 0);
+}
+
+TEST_CASE("a collective of one operation and algorithm runs alone", "[programs]") {
+  temporary_folder folder;
+  const auto ran = run_program_in(folder, "collectives --operation broadcast,reduce "
+                                          "--algorithm tree --json -");
+  CHECK(ran.exit_code == 0);
+  CHECK(json::parse(ran.out)["runs"].size() == 2);
+}
+
+TEST_CASE("memory measures every level of ZeRO beside its formulas", "[programs]") {
+  temporary_folder folder;
+  const auto ran = run_program_in(
+    folder, "memory --mesh data=2,pipe=2,tensor=2 --seq 8 --steps 1 --json r.json");
+  INFO(ran.err);
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.out, ContainsSubstring("by the book") && ContainsSubstring("zero3"));
+  const auto results = json::parse(content_of(folder.path() / "r.json"));
+  REQUIRE(results["runs"].size() == 4);
+  for (const auto& run : results["runs"]) {
+    CHECK(run["ranks"].size() == 8);
+    for (const auto& rank : run["ranks"])
+      for (const char* use : {"parameters", "gradients", "optimizer"}) {
+        const double measured = rank[use], book = rank["book"][use];
+        CHECK(std::abs(measured / book - 1) < 0.02);
+      }
+  }
+}
+
+TEST_CASE("by sequence stages send a share each, and results say so", "[programs]") {
+  temporary_folder folder;
+  double sent[2];
+  for (const bool by_sequence : {false, true}) {
+    const auto ran = run_program_in(
+      folder, "train --mesh pipe=2,tensor=2 --schedule 1f1b --steps 1 "
+              "--json r.json"
+                + std::string{by_sequence ? " --sequence-parallel" : ""} + tiny);
+    INFO(ran.err);
+    REQUIRE(ran.exit_code == 0);
+    CHECK((ran.out.find("2 tensor shards by sequence") != std::string::npos)
+          == by_sequence);
+    const auto run = json::parse(content_of(folder.path() / "r.json"))["runs"][0];
+    CHECK(run["sequence_parallel"] == by_sequence);
+    sent[by_sequence] = run["bytes_moved"]["pipeline"];
+  }
+  // 16 samples of 4 tokens of 8 floats, forward and backward, of each of 2 shards.
+  CHECK(sent[0] == 16 * 4 * 8 * 4 * 2 * 2);
+  CHECK(sent[0] == 2 * sent[1]);
+}

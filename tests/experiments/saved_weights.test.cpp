@@ -1,0 +1,129 @@
+// Weights that runs leave behind: when they are cut short, and where they load.
+
+#include "tests/experiments/run_program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <cstring>
+
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+const std::string tiny = " --d-model 8 --heads 2 --seq 4 --vocab 7 ";
+
+/// A weight file without what it says of its run.
+std::string tensors_of(const std::filesystem::path& file) {
+  const auto content = content_of(file);
+  std::uint64_t length = 0;
+  std::memcpy(&length, content.data(), sizeof length);
+  auto header = json::parse(content.substr(sizeof length, length));
+  header.erase("__metadata__");
+  return header.dump() + content.substr(sizeof length + length);
+}
+
+} // namespace
+
+TEST_CASE("saved weights go on where they were, under any schedule and cut",
+          "[programs]") {
+  temporary_folder folder;
+  const auto first = run_program_in(
+    folder, "train --steps 4 --stages 2 --save w.safetensors --json a.json" + tiny);
+  CHECK(first.exit_code == 0);
+  const auto next = run_program_in(
+    folder, "train --steps 1 --stages 4 --schedule gpipe --lr 0 --init w.safetensors "
+            "--json b.json"
+              + tiny);
+  CHECK(next.exit_code == 0);
+  const auto a = json::parse(content_of(folder.path() / "a.json"))["runs"][0];
+  const auto b = json::parse(content_of(folder.path() / "b.json"))["runs"][0];
+  CHECK(a["evaluation"] == b["evaluation"]);
+}
+
+TEST_CASE("a loss that is not finite ends the run and says where", "[programs]") {
+  temporary_folder folder;
+  const auto ran = run_program_in(
+    folder, "train --steps 50 --optimizer sgd --lr 1e30 --json r.json" + tiny);
+  CHECK(ran.exit_code == 1);
+  CHECK_THAT(ran.err, ContainsSubstring("stage 3"));
+  CHECK_THAT(ran.err, ContainsSubstring("microbatch"));
+  CHECK_THAT(ran.err, ContainsSubstring("version"));
+  const auto run = json::parse(content_of(folder.path() / "r.json"))["runs"][0];
+  CHECK(run["ending"] == "failed");
+}
+
+TEST_CASE("a last update that diverges leaves the weights that were saved before",
+          "[programs]") {
+  temporary_folder folder;
+  REQUIRE(run_program_in(folder, "train --steps 1 --save w" + tiny).exit_code == 0);
+  const auto before = content_of(folder.path() / "w");
+  const auto ran = run_program_in(folder, "train --steps 1 --lr 1e308 --save w" + tiny);
+  CHECK(ran.exit_code == 1);
+  CHECK_THAT(ran.err, ContainsSubstring("the weights are not finite: transformer."));
+  CHECK((content_of(folder.path() / "w") == before));
+}
+
+TEST_CASE("weights saved under one mesh load under any other", "[programs]") {
+  temporary_folder folder;
+  const auto train = [&](const std::string& how) {
+    const auto ran = run_program_in(
+      folder, "train --quiet --evaluate-samples 10 --mesh " + how + tiny);
+    INFO(ran.err);
+    REQUIRE(ran.exit_code == 0);
+  };
+  const std::string save = " --schedule 1f1b --steps 2 --save a.safetensors";
+  const std::string load =
+    " --init a.safetensors --lr 0 --steps 1 --save b.safetensors";
+  SECTION("of gpt") {
+    train("data=2,pipe=2,tensor=2 --exchange zero3" + save);
+    const std::string mesh = GENERATE(
+      "pipe=1", "pipe=1,tensor=2", "pipe=2,tensor=2 --sequence-parallel",
+      "data=4,pipe=2 --exchange zero1", "data=2,pipe=2,tensor=2 --exchange zero2",
+      "data=2,pipe=2 --exchange server:async");
+    train(mesh + load);
+  }
+  SECTION("of moe") {
+    const std::string moe = " --model moe --experts 4";
+    train("data=2,pipe=2,expert=2" + moe + save);
+    const std::string mesh =
+      GENERATE("pipe=1", "data=4,pipe=2,expert=4", "data=2,pipe=1 --exchange zero1");
+    train(mesh + moe + load);
+  }
+  CHECK((tensors_of(folder.path() / "a.safetensors")
+         == tensors_of(folder.path() / "b.safetensors")));
+}
+
+TEST_CASE("Ctrl-C, SIGTERM and SIGHUP keep weights, results and traces", "[programs]") {
+  temporary_folder folder;
+  const auto in = [&](const char* name) { return (folder.path() / name).string(); };
+  // Clipped by 1, updates wait for one another.
+  const auto [signal, clip] = GENERATE(table<int, std::string>(
+    {{SIGINT, "0"}, {SIGINT, "1"}, {SIGTERM, "1"}, {SIGHUP, "0"}}));
+  CHECK(
+    exit_code_after(signal, {"train", "--clip", clip, "--steps", "1000000", "--save",
+                             in("w.safetensors"), "--report", in("r"), "--d-model", "8",
+                             "--heads", "2", "--seq", "4", "--vocab", "7"})
+    == 130);
+  const auto run = json::parse(content_of(in("r/results.json")))["runs"][0];
+  CHECK(run["ending"] == "interrupted");
+  CHECK(run["samples"] < 16'000'000);
+  CHECK_FALSE(json::parse(content_of(in("r/trace-1f1b.json")))["traceEvents"].empty());
+  const auto updates = run["updates"];
+  CHECK(updates == json{updates[0], updates[0], updates[0], updates[0]});
+  REQUIRE(updates[0] > 0);
+  const auto exact = run_program_in(folder, "train --save v.safetensors --clip " + clip
+                                              + " --steps " + updates[0].dump() + tiny);
+  CHECK(exact.exit_code == 0);
+  const auto saved = content_of(folder.path() / "w.safetensors");
+  CHECK((saved == content_of(folder.path() / "v.safetensors")));
+  CHECK_THAT(saved.substr(0, 200),
+             ContainsSubstring(R"("update":")" + updates[0].dump() + R"(")"));
+  const auto next =
+    run_program_in(folder, "train --steps 1 --init w.safetensors" + tiny);
+  CHECK(next.exit_code == 0);
+}
