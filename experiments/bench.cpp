@@ -35,7 +35,7 @@ nlohmann::ordered_json to_json(const measurement& m) {
 struct interrupted {};
 
 int bench(const options& o) {
-  const auto shared = set_up_training(o);
+  const auto shared = set_up(o);
   if (!shared) {
     std::cerr << "bench: " << shared.error() << '\n';
     return 2;
@@ -46,15 +46,15 @@ int bench(const options& o) {
     return 2;
   }
   (void)interruption(); // listens from now on
-  std::FILE* const out = o.results_on_stdout() ? stderr : stdout;
+  std::FILE* const out = o.output.results_on_stdout() ? stderr : stdout;
   auto all = nlohmann::ordered_json::array();
   std::string part;
   const benchmark b{
     o, shared->runs.front().plan, shared->model, [&](const measurement& m) {
-      if (!o.quiet && part != m.part)
+      if (!o.output.quiet && part != m.part)
         std::fprintf(out, "%s%s\n", part.empty() ? "" : "\n", m.part.c_str());
       part = m.part;
-      if (!o.quiet)
+      if (!o.output.quiet)
         print(out, m);
       all.push_back(to_json(m));
       if (interruption())
@@ -70,7 +70,8 @@ int bench(const options& o) {
     std::cerr << "bench: interrupted: what is told was measured before\n";
     exit_code = ended_by_user;
   }
-  const nlohmann::ordered_json results{{"command", o.command}, {"measurements", all}};
+  const nlohmann::ordered_json results{{"command", o.output.command},
+                                       {"measurements", all}};
   const auto text =
     results.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (const auto wrong = files.end_results(text); !wrong.empty()) {
@@ -86,13 +87,14 @@ int main(int argc, char** argv) {
   const program_about about{
     .name = "bench",
     .description =
-      "Measures, with medians of calls that take turns: this machine's "
-      "ceilings, each kernel at a model's shapes, the bare loop, actors and "
-      "pipelines, and what an action and a message cost.",
+      "Measurements of this machine: its ceilings, kernels at a model's shapes, the "
+      "bare loop, actors and pipelines, an action and a message. Medians of calls that "
+      "take turns.",
     .keeps = false,
     .measures = true,
-    .defaults =
-      {.width = 256, .length = 128, .schedules = {"1f1b"}, .stages = 1, .steps = 1},
+    .defaults = {.model = {.width = 256, .length = 128},
+                 .mesh = {.stages = 1},
+                 .schedules = {.names = {"1f1b"}, .steps = 1}},
   };
   return run_program(about, argc, argv, bench);
 }

@@ -18,15 +18,15 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-void print_heading(std::FILE* out, const collectives_setup& asked, int ranks) {
+void print_heading(std::FILE* out, const collective_options& asked, int ranks) {
   std::fprintf(
     out,
     "%d %s, arrays of n = %lld bytes, latency %g ms, bandwidth %g "
     "bytes/s\n\n%-14s  %-8s  %6s  %8s  %14s  %14s  %11s  %11s  %-7s  %s\n",
     ranks, ranks == 1 ? "rank" : "ranks", static_cast<long long>(4 * asked.values),
-    static_cast<double>(asked.machines.inside.latency) / 1e6,
-    asked.machines.inside.bytes_per_second, "operation", "by", "rounds", "messages",
-    "bytes in all", "peak", "time ms", "by the book", "result", "grows as");
+    static_cast<double>(asked.machines.model.inside.latency) / 1e6,
+    asked.machines.model.inside.bytes_per_second, "operation", "by", "rounds",
+    "messages", "bytes in all", "peak", "time ms", "by the book", "result", "grows as");
 }
 
 std::string milliseconds(std::optional<double> seconds) {
@@ -93,7 +93,7 @@ json to_json(int ranks, const std::optional<crossover>& c) {
           {"book_bytes", c ? json(c->book) : json(nullptr)}};
 }
 
-bool compares_ring_and_tree(const collectives_setup& asked) {
+bool compares_ring_and_tree(const collective_options& asked) {
   const auto has = [&](std::string_view name) {
     return std::ranges::any_of(asked.orders, [&](const auto& order) {
       return order.what == collective_operation::all_reduce && order.name == name;
@@ -103,29 +103,28 @@ bool compares_ring_and_tree(const collectives_setup& asked) {
 }
 
 int collectives(const options& o) {
-  const auto asked = set_up_collectives(o);
+  const auto& asked = o.collectives;
   output_files files{o};
-  const auto wrong = asked ? files.refusal() : asked.error();
-  if (!wrong.empty()) {
+  if (const auto wrong = files.refusal(); !wrong.empty()) {
     std::cerr << "collectives: " << wrong << '\n';
     return 2;
   }
-  std::FILE* const out = o.results_on_stdout() ? stderr : stdout;
+  std::FILE* const out = o.output.results_on_stdout() ? stderr : stdout;
   json runs = json::array(), crossovers = json::array();
   int exit_code = 0;
-  for (const int ranks : asked->ranks) {
+  for (const int ranks : asked.ranks) {
     if (interruption())
       break;
     std::int64_t checked = 0;
-    if (!o.quiet)
-      print_heading(out, *asked, ranks);
-    for (const auto& order : asked->orders) {
+    if (!o.output.quiet)
+      print_heading(out, asked, ranks);
+    for (const auto& order : asked.orders) {
       if (interruption())
         break;
-      const auto m = measure(*asked, order, ranks);
-      if (!o.quiet)
+      const auto m = measure(asked, order, ranks);
+      if (!o.output.quiet)
         print(out, m);
-      runs.push_back(to_json(m, asked->values));
+      runs.push_back(to_json(m, asked.values));
       checked = m.checked_values;
       if (!m.right) {
         std::cerr << "collectives: " << name_of(order.what) << " by " << order.name
@@ -133,22 +132,22 @@ int collectives(const options& o) {
         exit_code = 1;
       }
     }
-    if (compares_ring_and_tree(*asked) && !interruption()
-        && asked->machines.machine_of(ranks - 1) == 0) {
-      const auto c = ring_beats_tree(ranks, asked->machines.inside);
+    if (compares_ring_and_tree(asked) && !interruption()
+        && asked.machines.model.machine_of(ranks - 1) == 0) {
+      const auto c = ring_beats_tree(ranks, asked.machines.model.inside);
       crossovers.push_back(to_json(ranks, c));
-      if (!o.quiet)
+      if (!o.output.quiet)
         print(out, ranks, c);
     }
-    if (!o.quiet) {
+    if (!o.output.quiet) {
       print_legend(out, checked);
-      std::fprintf(out, ranks == asked->ranks.back() ? "" : "\n");
+      std::fprintf(out, ranks == asked.ranks.back() ? "" : "\n");
     }
   }
   const json results{
-    {"command", o.command},
-    {"latency", static_cast<double>(asked->machines.inside.latency) / 1e9},
-    {"bandwidth", asked->machines.inside.bytes_per_second},
+    {"command", o.output.command},
+    {"latency", static_cast<double>(asked.machines.model.inside.latency) / 1e9},
+    {"bandwidth", asked.machines.model.inside.bytes_per_second},
     {"runs", runs},
     {"ring_beats_tree", crossovers}};
   const auto text = results.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
@@ -167,9 +166,10 @@ int collectives(const options& o) {
 int main(int argc, char** argv) {
   const program_about about{
     .name = "collectives",
-    .description = "Runs collectives over actors in virtual time, each rank with one "
-                   "port to all others, and measures from the messages what each "
-                   "algorithm costs, beside the textbook's formulas.",
+    .description =
+      "Collectives between actors in virtual time, each rank with one port "
+      "to all others. Costs of each algorithm, measured from the "
+      "messages, beside the textbook's formulas.",
     .trains = false,
     .keeps = false,
     .exchanges = true,

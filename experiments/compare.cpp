@@ -8,10 +8,10 @@ int main(int argc, char** argv) {
   const program_about about{
     .name = "compare",
     .description =
-      "Trains the same model on the same data under several schedules, and "
-      "shows speed, memory, staleness and loss side by side.",
-    .defaults = {.schedules = {"all"}, .new_report = "runs/compare"},
+      "Comparison of schedules: the same model learns the same data under each. Table "
+      "of their speed, memory, staleness and loss.",
+    .defaults = {.output = {.new_report = "runs/compare"}},
   };
   return run_program(about, argc, argv,
-                     [](const options& o) { return run_session(o, set_up_training); });
+                     [](const options& o) { return run_session(o); });
 }

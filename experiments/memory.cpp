@@ -134,8 +134,8 @@ int complain(const std::string& what, int exit_code) {
 tl::expected<account_of_run, int> measure(const options& o,
                                           const replica_exchange& by) {
   auto one = o;
-  one.exchange = by.name;
-  const auto shared = set_up_training(one);
+  one.mesh.exchange = by;
+  const auto shared = set_up(one);
   if (!shared)
     return tl::unexpected{complain(shared.error(), 2)};
   if (shared->runs.size() != 1)
@@ -154,7 +154,7 @@ int memory(const options& o) {
   output_files files{o};
   if (const auto wrong = files.refusal(); !wrong.empty())
     return complain(wrong, 2);
-  if (o.model == "moe")
+  if (o.model.model == "moe")
     return complain("ZeRO's formulas know no experts: name another model than moe", 2);
   std::vector<account_of_run> runs;
   int exit_code = 0;
@@ -170,16 +170,17 @@ int memory(const options& o) {
   }
   if (runs.empty() || (exit_code != 0 && exit_code != ended_by_user))
     return exit_code;
-  std::FILE* const out = o.results_on_stdout() ? stderr : stdout;
+  std::FILE* const out = o.output.results_on_stdout() ? stderr : stdout;
   const auto& plan = runs.front().plan;
-  if (!o.quiet) {
+  if (!o.output.quiet) {
     std::fprintf(out,
                  "%s of %lld parameters, %d data replicas, %d stages, tensor=%d%s, "
                  "under %s; megabytes (10^6)\n\n"
                  "exchange rank  parameters gradients optimizer       sum   by the book"
                  "    activations passing\n",
-                 o.model.c_str(), static_cast<long long>(plan.work->whole.values()),
-                 plan.data, plan.dims.stages, plan.tensor,
+                 o.model.model.c_str(),
+                 static_cast<long long>(plan.work->whole.values()), plan.data,
+                 plan.dims.stages, plan.tensor,
                  plan.sequence_parallel ? " by sequence" : "", plan.sch.name.c_str());
     for (const auto& run : runs)
       print(out, run);
@@ -192,7 +193,7 @@ int memory(const options& o) {
   auto all = ordered_json::array();
   for (const auto& run : runs)
     all.push_back(to_json(run));
-  const ordered_json results{{"command", o.command},
+  const ordered_json results{{"command", o.output.command},
                              {"parameters", plan.work->whole.values()},
                              {"steps", plan.dims.steps},
                              {"runs", all}};
@@ -208,17 +209,15 @@ int memory(const options& o) {
 int main(int argc, char** argv) {
   const program_about about{
     .name = "memory",
-    .description = "Measures in a short run what each rank holds for parameters, "
-                   "gradients, optimizer state and activations, and what data replicas "
-                   "send each other, under each level of ZeRO, beside its formulas.",
+    .description = "Memory of each rank in a short run under each level of ZeRO: "
+                   "parameters, gradients, optimizer state and activations. Messages "
+                   "between data replicas. Formulas of ZeRO's paper beside both.",
     .names_exchange = false,
     .keeps = false,
     .tells = true,
-    .defaults = {.schedules = {"1f1b"},
-                 .stages = 1,
-                 .mesh = "data=4,pipe=1",
-                 .steps = 2,
-                 .clock = "virtual"},
+    .defaults = {.mesh = {.stages = 1, .axes = "data=4,pipe=1"},
+                 .schedules = {.names = {"1f1b"}, .steps = 2},
+                 .run = {.clock = "virtual"}},
   };
   return run_program(about, argc, argv, memory);
 }

@@ -7,13 +7,13 @@ using namespace troupe;
 int main(int argc, char** argv) {
   const program_about about{
     .name = "simulate",
-    .description = "Runs schedules in virtual time without arithmetic. Asynchronous "
-                   "schedules stream steps times microbatches with no flush.",
+    .description =
+      "Simulation of schedules in virtual time, without arithmetic. Asynchronous "
+      "schedules stream steps times microbatches with no flush.",
     .trains = false,
     .draws = true,
-    .defaults = {.schedules = {"all"}, .steps = 1, .cost = "F=1,B=2"},
+    .defaults = {.schedules = {.steps = 1}, .cost = "F=1,B=2"},
   };
-  return run_program(about, argc, argv, [](const options& o) {
-    return run_session(o, set_up_simulation);
-  });
+  return run_program(about, argc, argv,
+                     [](const options& o) { return run_session(o); });
 }

@@ -12,7 +12,7 @@ namespace {
 
 int run(const options& o) {
   verified_runs all;
-  for (const auto& one : o.all ? verified_catalog(o) : std::vector{o}) {
+  for (const auto& one : o.output.all ? verified_catalog(o) : std::vector{o}) {
     const auto some = verify(one);
     if (!some)
       return 2;
@@ -21,7 +21,7 @@ int run(const options& o) {
     if (interruption())
       return 130;
   }
-  if (!o.quiet)
+  if (!o.output.quiet)
     std::cout << all.runs << " runs, " << all.failures << " that fail\n";
   return all.failures == 0 ? 0 : 1;
 }

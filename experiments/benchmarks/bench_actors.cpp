@@ -15,12 +15,13 @@ struct price {
 price price_of(const schedule& sch, const shape& dims, clock_kind clock, int threads) {
   std::vector<double> actions, envelopes;
   for (int turn = 0; turn < 5; ++turn) {
-    run_plan plan{.sch = sch,
-                  .dims = dims,
-                  .work = {},
-                  .clock = clock,
-                  .cost = costs_from(parse_costs("F=1,B=2", dims.stages)->actions),
-                  .threads = threads};
+    run_plan plan{
+      .sch = sch,
+      .dims = dims,
+      .work = {},
+      .clock = clock,
+      .cost = costs_from(parse_costs("F=1,B=2", {.stages = dims.stages})->actions),
+      .threads = threads};
     run_result result;
     const double taken = seconds_of([&] { result = perform(plan); });
     if (result.how == ending::failed)

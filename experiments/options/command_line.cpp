@@ -1,8 +1,8 @@
 #include "experiments/options/command_line.hpp"
 
 #include "experiments/options/config_file.hpp"
+#include "experiments/options/effects.hpp"
 #include "experiments/options/option_list.hpp"
-#include "experiments/session/effects.hpp"
 
 #include <iostream>
 
@@ -50,15 +50,18 @@ tl::expected<options, int> read_command_line(const program_about& about, int arg
     std::cerr << about.name << ": " << why << "; see " << about.name << " --help\n";
     return tl::unexpected{2};
   };
-  auto o = about.defaults;
+  auto typed = about.defaults;
   CLI::App app{about.description, about.name};
   app.option_defaults()->always_capture_default();
   option_list list{app};
-  app.footer(add_options(list, o, about));
+  app.set_help_flag("-h,--help", "Help: this text.");
+  app.set_version_flag("--version", std::string{"troupe "} + TROUPE_VERSION,
+                       "Version of troupe.");
   const auto* const file =
-    list.add_file("--config", "TOML file with any of these options")->check(unreadable);
+    list.add_file("--config", "TOML file with any of these options.")
+      ->check(unreadable);
   app.config_formatter(std::make_shared<config_reader>(app));
-  app.set_version_flag("--version", std::string{"troupe "} + TROUPE_VERSION);
+  app.footer(add_options(list, typed, about));
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) { // --help, --version
@@ -70,19 +73,24 @@ tl::expected<options, int> read_command_line(const program_about& about, int arg
   }
   if (const auto name = list.given_twice(); !name.empty())
     return refuse(name + " is given several values: give it one");
-  if (o.mesh.find("pipe") != std::string::npos && app.count("--stages") > 0)
+  if (typed.mesh.axes.find("pipe") != std::string::npos && app.count("--stages") > 0)
     return refuse("--stages and the pipe of --mesh are the same: give one of them");
-  if (const auto other = beside_all(app); o.all && !other.empty())
+  if (const auto other = beside_all(app); typed.output.all && !other.empty())
     return refuse("--all chooses models, schedules and sizes itself: only --seed, "
                   "--stall-timeout and --quiet go with it, not "
                   + other);
-  if (const auto wrong = without_effect(o, about); !wrong.empty())
-    return refuse(wrong);
   if (file->count() > 0)
-    o.config = file->as<std::string>();
-  o.command = {about.name};
-  o.command.insert(o.command.end(), argv + 1, argv + argc);
-  return o;
+    typed.output.config = file->as<std::string>();
+  typed.output.command = {about.name};
+  typed.output.command.insert(typed.output.command.end(), argv + 1, argv + argc);
+  auto o = parse(typed, about.trains);
+  if (!o) {
+    std::cerr << about.name << ": " << o.error() << '\n';
+    return tl::unexpected{2};
+  }
+  if (const auto wrong = without_effect(typed, *o, about); !wrong.empty())
+    return refuse(wrong);
+  return std::move(*o);
 }
 
 } // namespace troupe

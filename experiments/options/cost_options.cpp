@@ -1,6 +1,6 @@
 #include "experiments/options/cost_options.hpp"
 
-#include "experiments/options/parsing.hpp"
+#include "experiments/options/option_list.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,18 @@
 
 namespace troupe {
 
-tl::expected<costs, std::string> parse_costs(const std::string& text, int stages) {
-  std::map<std::string, std::vector<double>> given;
-  const auto wrong = [&](const std::string& part) {
+namespace {
+
+constexpr std::array known{"F",       "B",         "I",       "W",        "U",
+                           "latency", "bytes",     "tensor",  "gradient", "sums",
+                           "experts", "bandwidth", "buckets", "replica"};
+
+/// Values by their keys.
+using given_costs = std::map<std::string, std::vector<double>>;
+
+tl::expected<given_costs, std::string> values_of(const std::string& text, int stages) {
+  given_costs result;
+  const auto wrong = [](const std::string& part) {
     return problem{"--cost '" + part
                    + "': write F=1,B=2 in milliseconds, one value or one a stage as "
                      "F=1/2/1/1; also I, W, U, latency, bandwidth, bytes, "
@@ -19,15 +28,11 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
   };
   for (const auto& part : split(text, ',')) {
     const auto equals = part.find('=');
-    if (equals == std::string::npos)
-      return wrong(part);
     const auto key = part.substr(0, equals);
-    constexpr std::array known{"F",       "B",         "I",       "W",        "U",
-                               "latency", "bytes",     "tensor",  "gradient", "sums",
-                               "experts", "bandwidth", "buckets", "replica"};
-    if (std::ranges::find(known, key) == known.end() || given.contains(key))
+    if (equals == std::string::npos || std::ranges::find(known, key) == known.end()
+        || result.contains(key))
       return wrong(part);
-    auto& values = given[key];
+    auto& values = result[key];
     for (const auto& value : split(part.substr(equals + 1), '/')) {
       const auto parsed = number(value);
       if (!parsed || *parsed > 1e12)
@@ -41,18 +46,49 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
       return problem{"--cost " + part + ": give one value, or one for each of the "
                      + std::to_string(stages) + " stages"};
   }
-  const auto scaled = [](std::vector<double> values, double by) {
-    for (auto& v : values)
-      v *= by;
-    return values;
-  };
-  const auto sum = [](std::vector<double> a, std::vector<double> b) {
-    a.resize(std::max(a.size(), b.size()), a[0]);
-    b.resize(a.size(), b[0]);
-    for (std::size_t i = 0; i < a.size(); ++i)
-      a[i] += b[i];
-    return a;
-  };
+  return result;
+}
+
+/// What is wrong with values that have the right shape, if anything.
+std::string out_of_range(const given_costs& given, int data) {
+  double product = 1;
+  for (const char* key : {"buckets", "sums"})
+    if (const auto found = given.find(key); found != given.end()) {
+      const double count = found->second[0];
+      if (count < 1 || count > 10'000 || count != std::floor(count))
+        return std::string{"--cost: "} + key + " is a whole number from 1 to 10,000";
+      product *= count;
+    }
+  if (product > 10'000)
+    return "--cost: buckets times sums is from 1 to 10,000";
+  if (const auto found = given.find("replica");
+      found != given.end() && (std::ssize(found->second) != data || data == 1))
+    return "--cost replica: give one value for each of several data replicas, as "
+           "replica=1/2.5 for two; there are "
+           + std::to_string(data);
+  return {};
+}
+
+nanoseconds from_ms(double ms) {
+  return static_cast<nanoseconds>(std::llround(ms * 1e6));
+}
+
+std::vector<double> scaled(std::vector<double> values, double by) {
+  for (auto& v : values)
+    v *= by;
+  return values;
+}
+
+/// One value stands for that of every stage.
+std::vector<double> sum(std::vector<double> a, std::vector<double> b) {
+  a.resize(std::max(a.size(), b.size()), a[0]);
+  b.resize(a.size(), b[0]);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    a[i] += b[i];
+  return a;
+}
+
+cost_table actions_of(given_costs given) {
   given.try_emplace("F", std::vector{1.0});
   if (!given.contains("B"))
     given["B"] = given.contains("I") && given.contains("W")
@@ -61,94 +97,56 @@ tl::expected<costs, std::string> parse_costs(const std::string& text, int stages
   for (const char* half : {"I", "W"})
     given.try_emplace(half, scaled(given["B"], 0.5));
   given.try_emplace("U", std::vector{0.0});
-  costs result;
+  cost_table result;
   const char* const letters[] = {"F", "B", "I", "W", "U"};
   for (std::size_t i = 0; i < op_count; ++i)
     for (const double ms : given[letters[i]])
-      result.actions.of[i].push_back(static_cast<nanoseconds>(std::llround(ms * 1e6)));
-  for (const char* key : {"buckets", "sums"})
-    if (given.contains(key))
-      if (const double count = given[key][0];
-          count < 1 || count > 10'000 || count != std::floor(count))
-        return problem{std::string{"--cost: "} + key
-                       + " is a whole number from 1 to 10,000"};
-  if (given.contains("buckets") && given.contains("sums")
-      && given["buckets"][0] * given["sums"][0] > 10'000)
-    return problem{"--cost: buckets times sums is from 1 to 10,000"};
-  result.slowdowns = given["replica"];
-  const auto single = [&](const char* key) {
-    return given.contains(key) ? given[key][0] : 0.0;
-  };
-  result.link = {.latency =
-                   static_cast<nanoseconds>(std::llround(single("latency") * 1e6)),
-                 .bytes_per_second = single("bandwidth")};
-  result.sizes = {.message = single("bytes"),
-                  .gradient = single("gradient"),
-                  .buckets =
-                    given.contains("buckets") ? static_cast<int>(single("buckets")) : 1,
-                  .sum = single("tensor"),
-                  .sums = given.contains("sums") ? static_cast<int>(single("sums")) : 2,
-                  .experts = single("experts")};
+      result.of[i].push_back(from_ms(ms));
   return result;
 }
 
-std::string wrong_slowdowns(const costs& given, const run_plan& plan) {
-  const auto count = static_cast<int>(given.slowdowns.size());
-  if (count == 0 || (count == plan.data && count > 1))
-    return {};
-  return "--cost replica: give one value for each of several data replicas, as "
-         "replica=1/2.5 for two; there are "
-         + std::to_string(plan.data);
+} // namespace
+
+void add_cost(option_list& to, std::string& place) {
+  to.begin_group("Clock and machines");
+  to.add_option(
+    "--cost", place,
+    "Costs in virtual time, as F=1,B=2 in milliseconds, or F=1/2/1/1 with a value for "
+    "each stage. Keys of actions: F, B, I and W (B/2 each), U. Keys of messages: "
+    "latency (milliseconds), bandwidth (bytes a second), bytes (of an activation). "
+    "Keys "
+    "of data replicas: gradient (bytes of a stage's), buckets (messages that carry "
+    "it). "
+    "Keys of tensor shards: tensor (bytes of a sum), sums (of a forward or a "
+    "backward). "
+    "Key of experts: experts (bytes of a stage's rows). Key of slow data replicas: "
+    "replica=1/2.5 (factors of their times).");
 }
 
-std::string outlasts_clock(const costs& given, const run_plan& plan) {
-  if (plan.dims.microbatches < 1)
-    return {}; // refused for that
-  const auto& sizes = given.sizes;
-  double message = sizes.message, gradient = sizes.gradient, buckets = sizes.buckets;
-  double sum = sizes.sum, sums = sizes.sums;
-  if (plan.work) {
-    const auto& layers = plan.work->whole.layers;
-    message = gradient = sum = 0;
-    buckets = static_cast<double>(layers.size());
-    sums = 2 * buckets;
-    for (const auto& l : layers) {
-      const auto samples = static_cast<double>(plan.batches().largest());
-      message = std::max(message, samples * static_cast<double>(l->output()) * 4);
-      gradient += static_cast<double>(l->bucket()) * 4;
-    }
-    sum = message;
-  }
-  // A message may wait at each of five ports and links for those of all ranks that
-  // share it.
-  const auto link = plan.machines.slowest();
-  const double in_line = 5.0 * std::clamp(plan.machines.ranks_each, 1, plan.ranks());
-  const auto travels = [&](double bytes) {
-    const double ns =
-      link.bytes_per_second > 0 ? bytes / link.bytes_per_second * 1e9 : 0;
-    return in_line * ns + static_cast<double>(link.latency);
+tl::expected<cost_options, std::string> parse_costs(const std::string& text,
+                                                    const mesh_options& mesh) {
+  const auto given = values_of(text, mesh.stages);
+  if (!given)
+    return problem{given.error()};
+  if (auto wrong = out_of_range(*given, mesh.data); !wrong.empty())
+    return problem{wrong};
+  const auto single = [&](const char* key, double otherwise = 0) {
+    const auto found = given->find(key);
+    return found == given->end() ? otherwise : found->second[0];
   };
-  double slowest = travels(message);
-  if (plan.tensor > 1) // no sum has more rounds than that
-    slowest += 4.0 * plan.tensor * sums * travels(sum);
-  double slowdown = 1;
-  for (const double of_replica : given.slowdowns)
-    slowdown = std::max(slowdown, of_replica);
-  if (plan.expert > 1) // rows go there and come back
-    slowest += 2 * travels(sizes.experts + sum) * buckets;
-  for (const auto& values : given.actions.of)
-    for (const auto value : values)
-      slowest += static_cast<double>(value) * slowdown;
-  // No exchange has more rounds than two for each data replica.
-  const double exchange = plan.data > 1 || plan.directions() > 1
-                            ? 2.0 * plan.data * buckets * travels(gradient / buckets)
-                            : 0;
-  const auto& dims = plan.dims;
-  const double all =
-    (slowest * dims.stages + exchange) * dims.microbatches * dims.steps;
-  return all < 9e18 ? ""
-                    : "--cost: at these costs a run of this size may last longer than "
-                      "the virtual clock's 292 years; choose smaller ones";
+  const auto slowdowns = given->find("replica");
+  return cost_options{.text = text,
+                      .actions = actions_of(*given),
+                      .link = {.latency = from_ms(single("latency")),
+                               .bytes_per_second = single("bandwidth")},
+                      .sizes = {.message = single("bytes"),
+                                .gradient = single("gradient"),
+                                .buckets = static_cast<int>(single("buckets", 1)),
+                                .sum = single("tensor"),
+                                .sums = static_cast<int>(single("sums", 2)),
+                                .experts = single("experts")},
+                      .slowdowns = slowdowns == given->end() ? std::vector<double>{}
+                                                             : slowdowns->second};
 }
 
 } // namespace troupe

@@ -2,6 +2,7 @@
 
 #include "actors/plan/costs.hpp"
 #include "actors/plan/run_plan.hpp"
+#include "experiments/options/mesh_options.hpp"
 
 #include <tl/expected.hpp>
 
@@ -10,22 +11,24 @@
 
 namespace troupe {
 
-/// A table of costs from "F=1,B=2/2/3/3,latency=0.5", in milliseconds; bandwidth in
-/// bytes a second, bytes a message. B is 2F unless given (I + W if those are), I and W
-/// are B/2. Data replicas take so many times as long: "replica=1/1/2.5".
-struct costs {
+class option_list;
+
+/// What actions and messages take in virtual time.
+struct cost_options {
+  std::string text; ///< As typed; empty: operations are counted instead.
   cost_table actions;
-  link_cost link; ///< Between ranks.
-  simulated_sizes sizes;
-  std::vector<double> slowdowns;
+  link_cost link;                ///< Between ranks.
+  simulated_sizes sizes;         ///< Of messages where nothing is computed.
+  std::vector<double> slowdowns; ///< Of data replicas; empty: all are as fast.
 };
-tl::expected<costs, std::string> parse_costs(const std::string& text, int stages);
 
-/// What is wrong with the slowdowns of data replicas, if anything.
-std::string wrong_slowdowns(const costs& given, const run_plan& plan);
+void add_cost(option_list& to, std::string& place);
 
-/// Why a run could outlast the virtual clock, which counts nanoseconds in 63 bits;
-/// empty if it cannot.
-std::string outlasts_clock(const costs& given, const run_plan& plan);
+/// Costs from "F=1,B=2/2/3/3,latency=0.5", in milliseconds; bandwidth in bytes a
+/// second, bytes a message. B is 2F unless given (I + W if those are), I and W are B/2.
+/// Data replicas take so many times as long: "replica=1/1/2.5". On error says what is
+/// wrong, and what is allowed.
+tl::expected<cost_options, std::string> parse_costs(const std::string& text,
+                                                    const mesh_options& mesh);
 
 } // namespace troupe

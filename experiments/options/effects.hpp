@@ -9,6 +9,8 @@ namespace troupe {
 /// The first option of a program that differs from its default and changes nothing
 /// beside the others, in a sentence that says what it belongs to; also of options that
 /// a schedule has of its own. Empty if there is none.
-std::string without_effect(const options& o, const program_about& about);
+/// \param o the values of `typed`
+std::string without_effect(const typed_options& typed, const options& o,
+                           const program_about& about);
 
 } // namespace troupe

@@ -1,6 +1,6 @@
 #include "experiments/options/machine_options.hpp"
 
-#include "experiments/options/parsing.hpp"
+#include "experiments/options/option_list.hpp"
 #include "models/input_file.hpp"
 
 #include <algorithm>
@@ -64,9 +64,19 @@ std::string read_links(const std::string& path, int machines, machine_model& to)
 
 } // namespace
 
-tl::expected<machine_model, std::string>
+void add_machines(option_list& to, std::string& place) {
+  to.begin_group("Clock and machines");
+  to.add_option("--machines", place,
+                "Machines in virtual time, as ranks=8,latency=0.05,bandwidth=1e9. "
+                "Ranks: those of each machine, which share its port to the others. "
+                "Latency and bandwidth: milliseconds and bytes a second between "
+                "machines. File behind it for pairs that differ: links=FILE, a line "
+                "as 0,1,40,2.5e7.");
+}
+
+tl::expected<machine_options, std::string>
 parse_machines(const std::string& text, const link_cost& inside, int ranks) {
-  machine_model result{.inside = inside};
+  machine_options result{.model = {.inside = inside}, .links = {}};
   if (text.empty())
     return result;
   const auto wrong = [&](const std::string& part) {
@@ -96,13 +106,15 @@ parse_machines(const std::string& text, const link_cost& inside, int ranks) {
   if (!on_each || *on_each < 1 || *on_each > 1 << 20 || *on_each != std::floor(*on_each)
       || !between)
     return wrong(text);
-  result.ranks_each = static_cast<int>(*on_each);
-  result.between = *between;
-  if (links != std::string::npos)
-    if (auto bad =
-          read_links(text.substr(links + 7), result.machine_of(ranks - 1) + 1, result);
-        !bad.empty())
-      return problem{bad};
+  auto& model = result.model;
+  model.ranks_each = static_cast<int>(*on_each);
+  model.between = *between;
+  if (links == std::string::npos)
+    return result;
+  result.links = text.substr(links + 7);
+  const int machines = model.machine_of(ranks - 1) + 1;
+  if (auto bad = read_links(result.links, machines, model); !bad.empty())
+    return problem{bad};
   return result;
 }
 

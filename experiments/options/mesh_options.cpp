@@ -1,15 +1,23 @@
 #include "experiments/options/mesh_options.hpp"
 
-#include "experiments/options/parsing.hpp"
+#include "experiments/options/option_list.hpp"
 
 #include <map>
 #include <set>
 
 namespace troupe {
 
-tl::expected<mesh_options, std::string> parse_mesh(const std::string& text,
-                                                   int stages) {
-  mesh_options result{.stages = stages};
+namespace {
+
+constexpr std::int64_t most_ranks = 1 << 20;
+
+/// Reads "data=2,pipe=4,tensor=2,expert=2" into a mesh. Returns what is wrong, if
+/// anything.
+std::string read_axes(const std::string& text, mesh_options& to) {
+  const std::map<std::string, int*> axes{{"data", &to.data},
+                                         {"pipe", &to.stages},
+                                         {"tensor", &to.tensor},
+                                         {"expert", &to.expert}};
   std::set<std::string> given;
   for (const auto& part : split(text, ',')) {
     const auto equals = part.find('=');
@@ -17,21 +25,23 @@ tl::expected<mesh_options, std::string> parse_mesh(const std::string& text,
     const auto size = equals == std::string::npos
                         ? std::nullopt
                         : whole_number<int>(part.substr(equals + 1));
-    const std::map<std::string, int*> axes{{"data", &result.data},
-                                           {"pipe", &result.stages},
-                                           {"tensor", &result.tensor},
-                                           {"expert", &result.expert}};
     if (!axes.contains(axis) || !given.insert(axis).second || !size || *size < 1
         || *size > 65'536)
-      return problem{"--mesh '" + part
-                     + "': write data=2,pipe=4,tensor=2,expert=2, each axis once and "
-                       "from 1 to 65,536"};
+      return "--mesh '" + part
+             + "': write data=2,pipe=4,tensor=2,expert=2, each axis once and from 1 to "
+               "65,536";
     *axes.at(axis) = *size;
   }
-  return result;
+  if (to.stages < 1)
+    return "--stages is at least 1";
+  if (const auto many = std::int64_t{to.data} * to.tensor;
+      many > 1 && many * to.stages > most_ranks)
+    return "--mesh: at most 1,048,576 ranks in all";
+  return {};
 }
 
-tl::expected<std::vector<int>, std::string> parse_split(const std::string& text) {
+/// Blocks or layers of each stage, from "2,2,1,1".
+tl::expected<std::vector<int>, std::string> read_split(const std::string& text) {
   std::vector<int> result;
   for (const auto& part : split(text, ',')) {
     const auto value = whole_number<int>(part);
@@ -39,6 +49,49 @@ tl::expected<std::vector<int>, std::string> parse_split(const std::string& text)
       return problem{"--split " + text + ": write whole numbers, as 2,2,1,1"};
     result.push_back(*value);
   }
+  return result;
+}
+
+} // namespace
+
+void add_mesh(option_list& to, typed_mesh& place, bool names_exchange) {
+  to.begin_group("Mesh and schedule");
+  to.add_option("--stages", place.stages, "Stages of the network, one a rank.");
+  to.add_option("--mesh", place.axes,
+                "Ranks along each axis, as data=2,pipe=4,tensor=2. Data: replicas of "
+                "the pipeline, each with a share of every batch. Pipe: stages, as "
+                "--stages. Tensor: shards of every layer. Expert: data replicas that "
+                "share the experts of moe out.");
+  to.add_flag("--sequence-parallel", place.sequence_parallel,
+              "Sequence parallelism: tensor shards share each sequence's positions out "
+              "where all would compute the same. Examples: norms, residuals and "
+              "messages between stages.");
+  if (names_exchange)
+    to.add_option("--exchange", place.exchange,
+                  "Exchange by which data replicas keep one model: " + exchange_names()
+                    + ".");
+}
+
+void add_split(option_list& to, typed_mesh& place) {
+  to.begin_group("Mesh and schedule");
+  to.add_option("--split", place.split,
+                "Blocks or layers of each stage, as 2,2,1,1. Default: stages of nearly "
+                "equal estimated cost.");
+}
+
+tl::expected<mesh_options, std::string> parse(const typed_mesh& typed) {
+  mesh_options result{.stages = typed.stages};
+  if (auto wrong = read_axes(typed.axes, result); !wrong.empty())
+    return problem{wrong};
+  const auto exchange = parse_exchange(typed.exchange);
+  if (!exchange)
+    return problem{exchange.error()};
+  auto sizes = read_split(typed.split);
+  if (!sizes)
+    return problem{sizes.error()};
+  result.sequence_parallel = typed.sequence_parallel && result.tensor > 1;
+  result.exchange = *exchange;
+  result.split = std::move(*sizes);
   return result;
 }
 

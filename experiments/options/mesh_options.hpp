@@ -1,5 +1,7 @@
 #pragma once
 
+#include "messaging/replica_exchange.hpp"
+
 #include <tl/expected.hpp>
 
 #include <string>
@@ -7,16 +9,35 @@
 
 namespace troupe {
 
-/// What --mesh says: "data=2,pipe=4,tensor=2,expert=2". `stages` are those of --stages.
+class option_list;
+
+/// Options of the mesh, as a user types them.
+struct typed_mesh {
+  int stages = 4;
+  std::string axes; ///< "data=2,pipe=4": pipe goes before `stages`.
+  bool sequence_parallel = false;
+  std::string exchange = "ring";
+  std::string split;
+};
+
+/// Ranks along each axis, and how the network is cut.
 struct mesh_options {
   int data = 1;
-  int stages;
+  int stages = 4;
   int tensor = 1;
   int expert = 1;
-};
-tl::expected<mesh_options, std::string> parse_mesh(const std::string& text, int stages);
+  bool sequence_parallel = false;
+  replica_exchange exchange = {}; ///< Between data replicas.
+  std::vector<int> split = {};    ///< Blocks or layers of each stage; empty: by cost.
 
-/// Blocks or layers of each stage, from "2,2,1,1".
-tl::expected<std::vector<int>, std::string> parse_split(const std::string& text);
+  int ranks() const { return data * stages * tensor; }
+};
+
+/// \param names_exchange whether there is an option for that
+void add_mesh(option_list& to, typed_mesh& place, bool names_exchange);
+void add_split(option_list& to, typed_mesh& place);
+
+/// On error says what is wrong, and what is allowed.
+tl::expected<mesh_options, std::string> parse(const typed_mesh& typed);
 
 } // namespace troupe

@@ -1,6 +1,6 @@
 #include "experiments/options/optimizer_options.hpp"
 
-#include "experiments/options/parsing.hpp"
+#include "experiments/options/option_list.hpp"
 
 #include <cmath>
 
@@ -20,52 +20,115 @@ std::string out_of_range(const optimizer_options& o) {
     return "momentum is below 1";
   if (o.kind == optimizer_kind::adamw && static_cast<float>(o.epsilon) == 0)
     return "eps of adamw is at least 1e-45: with less, a gradient of 0 is divided by 0";
+  if (o.scope == clip_scope::stage && o.clip == 0)
+    return "clip=stage needs a norm: say --clip too";
   return {};
+}
+
+std::optional<double> read_beta(std::string_view text) {
+  const auto value = number(text);
+  return value && *value < 1 ? value : std::nullopt;
+}
+
+/// Reads the largest norm of a gradient. Returns what is wrong, if anything.
+std::string read_clip(const std::string& text, double& to) {
+  const auto value = number(text);
+  to = value.value_or(0);
+  return value ? ""
+               : "--clip " + text + ": clip is a norm of at least 0; 0 does not clip";
 }
 
 } // namespace
 
-double weight_decay_of(const options& o) {
-  return o.weight_decay.value_or(o.optimizer == "sgd" ? 0.0 : 0.01);
+void add_optimizer(option_list& to, typed_optimizer& place) {
+  to.begin_group("Optimizer");
+  to.add_option("--optimizer", place.name, "Optimizer: sgd or adamw.");
+  to.add_option("--lr", place.rate,
+                "Learning rate. Default: 0.001 of adamw, 0.1 of sgd.");
+  to.add_option(
+    "--lr-schedule", place.rate_schedule,
+    "Course of the learning rate: constant or cosine. Parameters behind "
+    "commas: warmup=SAMPLES, floor=FRACTION. Warm-ups count an update's own "
+    "samples, so that the first rate is above 0. Hugging Face's begin at "
+    "0.");
+  to.add_option("--momentum", place.momentum, "Momentum of sgd.");
+  to.add_option("--betas", place.betas,
+                "Decay of adamw's averages: of gradients, then of their squares.");
+  to.add_option("--eps", place.epsilon, "Epsilon in the divisor of adamw.");
+  to.add_option("--weight-decay", place.weight_decay,
+                "Weight decay. Default: 0.01 of adamw, 0 of sgd.");
+  to.add_option("--decay", place.decay,
+                "Parameters that weight decay shrinks: all or matrices.");
+  to.add_option("--clip", place.clip,
+                "Norm over all stages that no gradient exceeds. Value 0: no clipping. "
+                "Schedules may say clip=stage, a norm for each stage.");
 }
 
-tl::expected<optimizer_options, std::string> optimizer_from(const options& o) {
+tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed) {
   optimizer_options result;
-  if (o.optimizer != "sgd" && o.optimizer != "adamw")
-    return problem{"there is no optimizer '" + o.optimizer
+  if (typed.name != "sgd" && typed.name != "adamw")
+    return problem{"there is no optimizer '" + typed.name
                    + "'; there are sgd and adamw"};
-  const bool sgd = o.optimizer == "sgd";
+  const bool sgd = typed.name == "sgd";
   result.kind = sgd ? optimizer_kind::sgd : optimizer_kind::adamw;
-  result.rate = o.rate.value_or(sgd ? 0.1 : 1e-3);
-  result.weight_decay = weight_decay_of(o);
-  result.momentum = o.momentum;
-  result.epsilon = o.epsilon;
-  const auto betas = split(o.betas, ',');
-  const auto beta1 = betas.size() == 2 ? number(betas[0]) : std::nullopt;
-  const auto beta2 = betas.size() == 2 ? number(betas[1]) : std::nullopt;
-  if (!beta1 || !beta2 || *beta1 >= 1 || *beta2 >= 1)
-    return problem{"--betas " + o.betas
+  result.rate = typed.rate.value_or(sgd ? 0.1 : 1e-3);
+  result.weight_decay = typed.weight_decay.value_or(sgd ? 0 : 0.01);
+  result.momentum = typed.momentum;
+  result.epsilon = typed.epsilon;
+  const auto betas = split(typed.betas, ',');
+  const auto beta1 = betas.size() == 2 ? read_beta(betas[0]) : std::nullopt;
+  const auto beta2 = betas.size() == 2 ? read_beta(betas[1]) : std::nullopt;
+  if (!beta1 || !beta2)
+    return problem{"--betas " + typed.betas
                    + ": write two numbers from 0 to below 1, as 0.9,0.999"};
   result.beta1 = *beta1;
   result.beta2 = *beta2;
-  if (o.decay != "all" && o.decay != "matrices")
-    return problem{"--decay " + o.decay + ": decay is of all or of matrices"};
-  result.decay_only_matrices = o.decay == "matrices";
-  auto rates = rate_schedule::parse(o.rate_schedule);
+  if (typed.decay != "all" && typed.decay != "matrices")
+    return problem{"--decay " + typed.decay + ": decay is of all or of matrices"};
+  result.decay_only_matrices = typed.decay == "matrices";
+  const auto rates = rate_schedule::parse(typed.rate_schedule);
   if (!rates)
     return problem{rates.error()};
   result.schedule = *rates;
-  const auto clip = number(o.clip);
-  if (!clip)
-    return problem{"--clip " + o.clip
-                   + ": clip is a norm of at least 0; 0 does not clip"};
-  result.clip = *clip;
-  if (o.clips_stages && result.clip == 0)
-    return problem{"clip=stage needs a norm: say --clip too"};
-  result.scope = o.clips_stages ? clip_scope::stage : clip_scope::network;
+  if (auto wrong = read_clip(typed.clip, result.clip); !wrong.empty())
+    return problem{wrong};
   if (auto wrong = out_of_range(result); !wrong.empty())
     return problem{wrong};
   return result;
+}
+
+tl::expected<optimizer_options, std::string>
+with_own(optimizer_options of_all, std::map<std::string, std::string>& values) {
+  const struct {
+    const char* key;
+    double* place;
+    std::optional<double> (*read)(std::string_view);
+    const char* allowed;
+  } numbers[] = {
+    {"lr", &of_all.rate, number, "of at least 0"},
+    {"momentum", &of_all.momentum, number, "of at least 0"},
+    {"eps", &of_all.epsilon, number, "of at least 0"},
+    {"weight_decay", &of_all.weight_decay, number, "of at least 0"},
+    {"beta1", &of_all.beta1, read_beta, "from 0 to below 1"},
+    {"beta2", &of_all.beta2, read_beta, "from 0 to below 1"},
+  };
+  for (const auto& [key, place, read, allowed] : numbers)
+    if (const auto found = values.extract(key)) {
+      const auto value = read(found.mapped());
+      if (!value)
+        return problem{std::string{key} + "=" + found.mapped() + ": " + key
+                       + " is a number " + allowed};
+      *place = *value;
+    }
+  if (const auto clip = values.extract("clip")) {
+    if (clip.mapped() == "stage")
+      of_all.scope = clip_scope::stage;
+    else if (auto wrong = read_clip(clip.mapped(), of_all.clip); !wrong.empty())
+      return problem{wrong};
+  }
+  if (auto wrong = out_of_range(of_all); !wrong.empty())
+    return problem{wrong};
+  return of_all;
 }
 
 } // namespace troupe

@@ -75,6 +75,9 @@ public:
   /// \param app outlives the list
   explicit option_list(CLI::App& app) : app_(app) {}
 
+  /// Options from now on stand in --help under this heading.
+  void begin_group(const std::string& heading) { heading_ = heading; }
+
   template <class Value>
   CLI::Option* add_option(const std::string& names, Value& place,
                           const std::string& about) {
@@ -109,6 +112,7 @@ private:
         fault, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
       return fault;
     });
+    added->group(heading_);
     if constexpr (!is_list<Value>) {
       added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
       single_.push_back(added);
@@ -117,6 +121,7 @@ private:
   }
 
   CLI::App& app_;
+  std::string heading_ = "Options"; // CLI11's
   std::vector<const CLI::Option*> single_;
 };
 

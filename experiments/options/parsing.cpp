@@ -15,13 +15,6 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string result;
-  for (const auto& part : parts)
-    result += (result.empty() ? "" : ",") + part;
-  return result;
-}
-
 std::optional<double> decimal(std::string_view text) {
   double value = 0;
   const auto* const end = text.data() + text.size();

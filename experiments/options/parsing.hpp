@@ -16,9 +16,6 @@ using problem = tl::unexpected<std::string>;
 /// The parts of a text between separators.
 std::vector<std::string> split(const std::string& text, char separator);
 
-/// The parts with commas between them.
-std::string joined(const std::vector<std::string>& parts);
-
 /// A whole text as a finite number in plain decimal: 12, -0.5 or 1e-3.
 std::optional<double> decimal(std::string_view text);
 

@@ -1,6 +1,6 @@
 #include "experiments/options/schedule_options.hpp"
 
-#include "experiments/options/parsing.hpp"
+#include "experiments/options/option_list.hpp"
 #include "schedules/catalog/catalog.hpp"
 
 #include <algorithm>
@@ -9,9 +9,30 @@ namespace troupe {
 
 namespace {
 
-tl::expected<schedule_text, std::string> parse_schedule(const std::string& text) {
+/// The texts of single schedules in "gpipe,ampnet:max_active_keys=8,lr=0.01,2bw": a
+/// comma begins a new one unless a parameter (key=value) follows it.
+std::vector<std::string> single(const std::vector<std::string>& names) {
+  std::vector<std::string> result;
+  for (const auto& name : names)
+    for (const auto& part : split(name, ',')) {
+      const bool parameter =
+        part.find('=') != std::string::npos && part.find(':') == std::string::npos;
+      if (parameter && !result.empty())
+        result.back() += "," + part;
+      else
+        result.push_back(part);
+    }
+  if (result.empty())
+    result.emplace_back(); // so that it is refused by name like any other
+  return result;
+}
+
+using value_map = std::map<std::string, std::string>;
+
+/// The values behind a schedule's name. On error says what can be written.
+tl::expected<value_map, std::string> values_of(const std::string& text) {
+  value_map result;
   const auto colon = text.find(':');
-  schedule_text result{text, text.substr(0, colon), {}};
   if (colon == std::string::npos)
     return result;
   const problem shape{"'" + text + "': write a schedule as NAME:parameter=value,..."};
@@ -22,7 +43,7 @@ tl::expected<schedule_text, std::string> parse_schedule(const std::string& text)
       return shape;
     auto key = part.substr(0, equals);
     std::ranges::replace(key, '-', '_');
-    if (!result.values.emplace(key, part.substr(equals + 1)).second)
+    if (!result.emplace(key, part.substr(equals + 1)).second)
       return problem{"'" + text + "': " + key
                      + " stands there twice: give it one value"};
   }
@@ -33,73 +54,77 @@ tl::expected<schedule_text, std::string> parse_schedule(const std::string& text)
 
 } // namespace
 
-std::vector<std::string> split_schedules(const std::string& text) {
-  std::vector<std::string> result;
-  for (const auto& part : split(text, ',')) {
-    const bool parameter =
-      part.find('=') != std::string::npos && part.find(':') == std::string::npos;
-    if (parameter && !result.empty())
-      result.back() += "," + part;
-    else
-      result.push_back(part);
+void add_schedules(option_list& to, typed_schedules& place, bool trains,
+                   bool measures) {
+  to.begin_group("Mesh and schedule");
+  to.add_option("--microbatches", place.microbatches, "Microbatches of a batch.");
+  if (measures)
+    return;
+  to.add_option("--schedules,--schedule", place.names,
+                "Schedules: " + catalog_names()
+                  + ". Name all: every schedule that fits the sizes. Parameters stand "
+                    "behind a colon, as ampnet:max_active_keys=8"
+                  + std::string{trains ? ",lr=0.01." : "."});
+  to.add_option("--steps", place.steps, "Batches of the run.");
+  if (trains)
+    to.add_option("--epochs", place.epochs,
+                  "Passes over the data, in place of --steps.");
+}
+
+tl::expected<chosen_schedule, std::string>
+parse_schedule(const std::string& text, bool of_all, const optimizer_options* learns) {
+  auto values = values_of(text);
+  if (!values)
+    return problem{values.error()};
+  chosen_schedule result{.text = text,
+                         .of_all = of_all,
+                         .name = text.substr(0, text.find(':')),
+                         .values = *values,
+                         .sch = {},
+                         .optimizer = {}};
+  if (learns != nullptr) {
+    const auto own = with_own(*learns, *values);
+    if (!own)
+      return problem{result.name + ": " + own.error()};
+    result.optimizer = *own;
   }
-  if (result.empty())
-    result.emplace_back(); // so that it is refused by name like any other
+  auto sch = find_schedule(result.name, *values);
+  if (!sch)
+    return problem{sch.error()};
+  result.sch = std::move(*sch);
   return result;
 }
 
-tl::expected<std::vector<schedule_text>, std::string>
-named_schedules(const std::vector<std::string>& texts) {
-  const auto all = split_schedules(joined(texts));
-  std::vector<schedule_text> result;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (std::ranges::count(all, all[i]) > 1)
-      return problem{all[i] + " is named twice: name each run once"};
-    if (all[i] == "all") {
-      for (const auto& entry : catalog())
-        if (std::ranges::count(all, entry.name) == 0)
-          result.push_back(
-            {std::string{entry.name}, std::string{entry.name}, {}, true});
+tl::expected<schedule_options, std::string> parse(const typed_schedules& typed,
+                                                  const mesh_options& mesh,
+                                                  const optimizer_options* learns) {
+  if (typed.microbatches % mesh.data != 0)
+    return problem{std::to_string(typed.microbatches)
+                   + " microbatches cannot be shared by " + std::to_string(mesh.data)
+                   + " data replicas: --microbatches must be a multiple of them"};
+  schedule_options result{{}, typed.microbatches, typed.steps, typed.epochs};
+  const auto texts = single(typed.names);
+  const auto add = [&](const std::string& text, bool of_all) {
+    auto one = parse_schedule(text, of_all, learns);
+    if (!one)
+      return one.error();
+    result.chosen.push_back(std::move(*one));
+    return std::string{};
+  };
+  for (const auto& text : texts) {
+    if (std::ranges::count(texts, text) > 1)
+      return problem{text + " is named twice: name each run once"};
+    if (text != "all") {
+      if (auto wrong = add(text, false); !wrong.empty())
+        return problem{wrong};
       continue;
     }
-    auto one = parse_schedule(all[i]);
-    if (!one)
-      return problem{one.error()};
-    result.push_back(std::move(*one));
+    for (const auto& entry : catalog())
+      if (std::ranges::count(texts, entry.name) == 0)
+        if (auto wrong = add(std::string{entry.name}, true); !wrong.empty())
+          return problem{wrong};
   }
   return result;
-}
-
-tl::expected<options, std::string>
-with_own_options(options o, std::map<std::string, std::string>& values) {
-  std::optional<double> momentum = o.momentum, epsilon = o.epsilon;
-  const std::pair<const char*, std::optional<double>*> numbers[] = {
-    {"lr", &o.rate},
-    {"momentum", &momentum},
-    {"eps", &epsilon},
-    {"weight_decay", &o.weight_decay}};
-  for (const auto& [key, place] : numbers)
-    if (const auto found = values.extract(key)) {
-      *place = number(found.mapped());
-      if (!*place)
-        return problem{std::string{key} + "=" + found.mapped() + ": " + key
-                       + " is a number of at least 0"};
-    }
-  o.momentum = *momentum;
-  o.epsilon = *epsilon;
-  auto betas = split(o.betas, ',');
-  betas.resize(2);
-  for (const std::size_t i : {0, 1})
-    if (const auto found = values.extract(i == 0 ? "beta1" : "beta2")) {
-      betas[i] = found.mapped();
-      o.betas = joined(betas);
-    }
-  if (const auto clip = values.extract("clip")) {
-    o.clips_stages = clip.mapped() == "stage";
-    if (!o.clips_stages)
-      o.clip = clip.mapped();
-  }
-  return o;
 }
 
 } // namespace troupe

@@ -1,37 +1,59 @@
 #pragma once
 
-#include "experiments/options/options.hpp"
+#include "experiments/options/mesh_options.hpp"
+#include "experiments/options/optimizer_options.hpp"
+#include "schedules/schedule.hpp"
 
 #include <tl/expected.hpp>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace troupe {
 
-/// A schedule as a user names it: "ampnet:max_active_keys=8,lr=0.01".
-struct schedule_text {
-  std::string text; ///< As typed.
-  std::string name;
-  std::map<std::string, std::string> values;
-  bool of_all = false; ///< Named by `all`: it may be left out.
+class option_list;
+
+/// Options of the schedules and of how long runs are, as a user types them.
+struct typed_schedules {
+  std::vector<std::string> names = {"all"}; ///< Each may be several: "gpipe,2bw".
+  int microbatches = 8;
+  int steps = 100;
+  std::optional<double> epochs;
 };
 
-/// The schedules that a user names. `all` stands for those of the catalog that are not
-/// named by themselves. On error says which text is wrong, and what can be written.
-tl::expected<std::vector<schedule_text>, std::string>
-named_schedules(const std::vector<std::string>& texts);
+/// A schedule that a user names: "ampnet:max_active_keys=8,lr=0.01".
+struct chosen_schedule {
+  std::string text; ///< As typed.
+  bool of_all;      ///< Named by `all`: it is left out where it does not fit.
+  std::string name;
+  std::map<std::string, std::string> values; ///< As typed, its optimizer's among them.
+  schedule sch;
+  optimizer_options optimizer; ///< Of its run.
+};
 
-/// Splits "gpipe,ampnet:max_active_keys=8,lr=0.01,2bw" into schedules: a comma begins a
-/// new one unless a parameter (key=value) follows it.
-std::vector<std::string> split_schedules(const std::string& text);
+struct schedule_options {
+  std::vector<chosen_schedule> chosen;
+  int microbatches; ///< Of all data replicas.
+  int steps;
+  std::optional<double> epochs; ///< In place of `steps`.
+};
 
-/// The options of one run: those of all runs, with what its schedule says of the
-/// optimizer (lr, momentum, eps, weight_decay, beta1, beta2, clip) in their place.
-/// Takes that out of the schedule's values. On error says what is wrong, and what is
-/// allowed.
-tl::expected<options, std::string>
-with_own_options(options o, std::map<std::string, std::string>& values);
+/// \param trains whether there is an optimizer, and data that epochs go through
+/// \param measures whether the program chooses schedules and steps itself
+void add_schedules(option_list& to, typed_schedules& place, bool trains, bool measures);
+
+/// One schedule from its text. On error says what can be written.
+/// \param learns the optimizer of all runs; null: a schedule has none of its own
+tl::expected<chosen_schedule, std::string>
+parse_schedule(const std::string& text, bool of_all, const optimizer_options* learns);
+
+/// Schedules, where `all` stands for those of the catalog that are not named by
+/// themselves. On error says which text is wrong, and what can be written.
+/// \param learns as above
+tl::expected<schedule_options, std::string> parse(const typed_schedules& typed,
+                                                  const mesh_options& mesh,
+                                                  const optimizer_options* learns);
 
 } // namespace troupe

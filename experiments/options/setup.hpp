@@ -1,13 +1,13 @@
 #pragma once
 
 #include "actors/run/company.hpp"
-#include "experiments/options/cost_options.hpp"
 #include "experiments/options/options.hpp"
 #include "models/evaluation.hpp"
 
 #include <tl/expected.hpp>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,8 +17,8 @@ namespace troupe {
 struct run_request {
   std::string text; ///< As typed: "ampnet:max_active_keys=8,lr=0.01".
   run_plan plan;
-  /// The schedule's parameters and options of its own, as given.
-  std::vector<std::pair<std::string, std::string>> parameters;
+  /// The schedule's parameters and options of its own, as typed.
+  std::map<std::string, std::string> parameters;
 };
 
 /// A schedule that was named and does not run, and why.
@@ -46,8 +46,7 @@ inline std::int64_t evaluation_batch(const run_plan& plan) {
 /// What `all` does not run, and why, in one line; empty if it runs everything.
 std::string left_out_line(const setup& shared);
 
-/// Looks at options; says what is wrong with the first that is, and what is allowed.
-tl::expected<setup, std::string> set_up_training(const options& o);
-tl::expected<setup, std::string> set_up_simulation(const options& o);
+/// The runs that options ask for. On error says what is wrong, and what is allowed.
+tl::expected<setup, std::string> set_up(const options& o);
 
 } // namespace troupe

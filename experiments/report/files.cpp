@@ -26,15 +26,16 @@ std::string name_of(const run_request& request) {
 /// that it saves; several runs would not begin alike.
 std::vector<named_file> read_files(const options& o, std::size_t runs) {
   std::vector<named_file> result;
-  if (!o.config.empty())
-    result.push_back({"--config", o.config});
-  if (const auto colon = o.data.find(':'); colon != std::string::npos)
-    result.push_back(
-      {"--data", o.data.substr(colon + 1, o.data.rfind(",order=") - colon - 1)});
-  if (const auto links = o.machines.find(",links="); links != std::string::npos)
-    result.push_back({"--machines", o.machines.substr(links + 7)});
-  if (!o.init.empty() && (runs > 1 || o.save.empty()))
-    result.push_back({"--init", o.init});
+  const auto add = [&](const char* option, const std::string& file) {
+    if (!file.empty())
+      result.push_back({option, file});
+  };
+  add("--config", o.output.config);
+  add("--data", o.data.path);
+  add("--machines", o.machines.links);
+  add("--machines", o.collectives.machines.links);
+  if (runs > 1 || o.output.save.empty())
+    add("--init", o.data.init);
   return result;
 }
 
@@ -59,7 +60,7 @@ output_files::~output_files() {
 }
 
 path output_files::weights_of(const run_request& request, bool only_run) const {
-  path file = options_.save;
+  path file = places_.save;
   if (!only_run)
     file.replace_filename(file.stem().string() + "-" + name_of(request)
                           + file.extension().string());
@@ -71,14 +72,14 @@ path output_files::trace_of(const run_request& request) const {
 }
 
 bool output_files::writes_json() const {
-  return !options_.json.empty() && !options_.results_on_stdout();
+  return !places_.json.empty() && !places_.results_on_stdout();
 }
 
 std::vector<named_file>
 output_files::planned(const std::vector<run_request>& runs) const {
   std::vector<named_file> result;
   for (const auto& request : runs)
-    if (!options_.save.empty()) {
+    if (!places_.save.empty()) {
       const auto file = weights_of(request, runs.size() == 1);
       result.push_back({"--save", file});
       const auto config = config_beside(file, request.plan.work->whole.options);
@@ -86,7 +87,7 @@ output_files::planned(const std::vector<run_request>& runs) const {
         result.push_back({"--save", config});
     }
   if (writes_json())
-    result.push_back({"--json", options_.json});
+    result.push_back({"--json", places_.json});
   if (report_.empty())
     return result;
   result.push_back({"--report", report_ / "results.json"});
@@ -97,11 +98,11 @@ output_files::planned(const std::vector<run_request>& runs) const {
 
 std::string output_files::make_report() {
   std::error_code failed;
-  if (report_.empty() && !options_.new_report.empty()) {
+  if (report_.empty() && !places_.new_report.empty()) {
     char time[64];
     const auto now = std::time(nullptr);
     std::strftime(time, sizeof time, "-%Y%m%d-%H%M%S", std::localtime(&now));
-    report_ = make_new_folder(options_.new_report + time, failed);
+    report_ = make_new_folder(places_.new_report + time, failed);
     made_report_ = !failed;
   } else if (!report_.empty()) {
     made_report_ = std::filesystem::create_directories(report_, failed);
@@ -135,7 +136,7 @@ std::string output_files::note(const path& file, const std::string& wrong) {
 
 std::string output_files::write_weights(const run_request& request,
                                         const run_result& result, bool only_run) {
-  if (options_.save.empty() || result.parameters.empty())
+  if (places_.save.empty() || result.parameters.empty())
     return {};
   const auto file = weights_of(request, only_run);
   return note(file, save_weights(file, request.plan.work->whole,
@@ -156,7 +157,7 @@ std::string output_files::write_trace(const run_account& run) {
 std::string output_files::write_results(const std::string& text) {
   std::string wrong;
   if (writes_json())
-    wrong = note(options_.json, write_whole_file(options_.json, text));
+    wrong = note(places_.json, write_whole_file(places_.json, text));
   if (!report_.empty()) {
     const auto file = report_ / "results.json";
     const auto also = note(file, write_whole_file(file, text));
@@ -166,7 +167,7 @@ std::string output_files::write_results(const std::string& text) {
 }
 
 std::string output_files::end_results(const std::string& text) {
-  if (options_.results_on_stdout())
+  if (places_.results_on_stdout())
     std::cout << text;
   return write_results(text);
 }

@@ -18,7 +18,8 @@ inline constexpr std::int64_t actions_in_trace = 10'000;
 class output_files {
 public:
   /// \param o outlives the files
-  explicit output_files(const options& o) : options_(o), report_(o.report) {}
+  explicit output_files(const options& o)
+    : options_(o), places_(o.output), report_(places_.report) {}
 
   /// Takes away a folder that was made for a report and is empty.
   ~output_files();
@@ -50,6 +51,7 @@ private:
   std::string note(const std::filesystem::path& path, const std::string& wrong);
 
   const options& options_;
+  const output_options& places_;
   std::filesystem::path report_;
   bool made_report_ = false;
   folder_lock lock_;

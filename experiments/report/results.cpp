@@ -183,15 +183,15 @@ std::string results_json(const options& o, const setup& shared,
       {"gate_noise", m.experts.noise},  {"shared", m.experts.shared}};
   if (trains) {
     model["parameters"] = shared.runs.front().plan.work->whole.values();
-    data = {{"name", o.data.substr(0, o.data.find(':'))},
+    data = {{"name", o.data.name},
             {"description", shared.data},
             {"batch", shared.runs.front().plan.work->batch},
             {"evaluates_training_data", shared.evaluates_training_data},
             {"loss_floor", number(shared.loss_floor)}};
   }
-  json result{{"troupe", TROUPE_VERSION}, {"command", o.command},
+  json result{{"troupe", TROUPE_VERSION}, {"command", o.output.command},
               {"model", model},           {"data", data},
-              {"seed", o.seed},           {"runs", json::array()},
+              {"seed", o.data.seed},      {"runs", json::array()},
               {"left_out", json::array()}};
   for (const auto& run : runs)
     result["runs"].push_back(run_json(run));

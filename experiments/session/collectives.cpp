@@ -1,60 +1,17 @@
 #include "experiments/session/collectives.hpp"
 
-#include "experiments/options/machine_options.hpp"
-#include "experiments/options/parsing.hpp"
 #include "messaging/plain_collective.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <string>
 #include <utility>
 
 namespace troupe {
 
 namespace {
 
-constexpr int most_ranks = 1024;
-constexpr std::int64_t most_values = 1'000'000'000'000; // sums of bytes fit 63 bits
 constexpr double nanoseconds_a_second = 1e9;
-
-tl::expected<std::int64_t, std::string> values_of(const options& o) {
-  if (o.values && o.bytes)
-    return problem{"give --values or --bytes, not both"};
-  const auto bytes = o.bytes.value_or(1 << 20);
-  if (bytes % 4 != 0)
-    return problem{"--bytes " + std::to_string(bytes)
-                   + ": a value has four bytes, so give a multiple of 4"};
-  const auto values = o.values.value_or(bytes / 4);
-  if (values < 0 || values > most_values)
-    return problem{"an array has 0 to 1,000,000,000,000 values of four bytes"};
-  return values;
-}
-
-/// The orders that the user left when choosing operations and algorithms.
-tl::expected<std::vector<collective_order>, std::string> orders_of(const options& o) {
-  const auto asked = [](const auto& names, std::string_view name) {
-    return names.empty() || std::ranges::find(names, name) != names.end();
-  };
-  const auto all = collective_catalog();
-  for (const auto& name : o.operations)
-    if (std::ranges::none_of(all,
-                             [&](const auto& c) { return name_of(c.what) == name; }))
-      return problem{"there is no operation '" + name + "'; there are "
-                     + operation_names()};
-  for (const auto& name : o.algorithms)
-    if (std::ranges::none_of(all, [&](const auto& c) { return c.name == name; }))
-      return problem{"there is no algorithm '" + name + "'; there are "
-                     + algorithm_names()};
-  std::vector<collective_order> result;
-  for (const auto& order : all)
-    if (asked(o.operations, name_of(order.what)) && asked(o.algorithms, order.name))
-      result.push_back(order);
-  if (result.empty())
-    return problem{"no operation that was asked for goes by such an algorithm; --help "
-                   "lists what goes by which"};
-  return result;
-}
 
 /// Values that sum to other bits in another order.
 std::vector<std::vector<float>> arrays_of(int ranks, std::int64_t values) {
@@ -103,61 +60,22 @@ double book_seconds(const collective_cost& book, const link_cost& link) {
 
 } // namespace
 
-tl::expected<collectives_setup, std::string> set_up_collectives(const options& o) {
-  collectives_setup result{{}, o.ranks, 0, {}};
-  for (const int ranks : o.ranks)
-    if (ranks < 1 || ranks > most_ranks)
-      return problem{"--ranks " + std::to_string(ranks)
-                     + ": a collective has 1 to 1,024 ranks"};
-  const auto values = values_of(o);
-  if (!values)
-    return problem{values.error()};
-  result.values = *values;
-  auto orders = orders_of(o);
-  if (!orders)
-    return problem{orders.error()};
-  result.orders = std::move(*orders);
-  if (!(o.latency >= 0 && o.latency <= 1e6))
-    return problem{"--latency is from 0 to 1,000,000 milliseconds"};
-  if (!(o.bandwidth == 0 || (o.bandwidth >= 1 && o.bandwidth <= 1e15)))
-    return problem{"--bandwidth is from 1 to 1e15 bytes a second, or 0: bytes take no "
-                   "time"};
-  const auto machines =
-    parse_machines(o.machines,
-                   {.latency = static_cast<nanoseconds>(std::llround(o.latency * 1e6)),
-                    .bytes_per_second = o.bandwidth},
-                   std::ranges::max(o.ranks));
-  if (!machines)
-    return problem{machines.error()};
-  result.machines = *machines;
-  const auto slowest = result.machines.slowest();
-  // Between machines a message may wait for those of all other ranks.
-  const double waits = result.machines.ranks_each > 0 ? most_ranks : 1;
-  const double round =
-    static_cast<double>(slowest.latency)
-    + waits
-        * static_cast<double>(slowest.occupied(4 * static_cast<double>(result.values)));
-  if (round * 2 * most_ranks > 9e18)
-    return problem{"at this bandwidth arrays of this size may take longer than the "
-                   "virtual clock's 292 years; choose smaller ones"};
-  return result;
-}
-
-collective_measurement measure(const collectives_setup& asked,
+collective_measurement measure(const collective_options& asked,
                                const collective_order& order, int ranks) {
   const auto checked = values_to_check(ranks, asked.values);
-  auto [result, right] = run_checked({order, ranks, checked, asked.machines});
+  auto [result, right] = run_checked({order, ranks, checked, asked.machines.model});
   if (checked < asked.values)
-    result = perform({order, ranks, asked.values, asked.machines});
+    result = perform({order, ranks, asked.values, asked.machines.model});
   const auto book = order.cost(ranks, 4.0 * static_cast<double>(asked.values));
   return {.order = order,
           .ranks = ranks,
           .sent = result.sent,
           .seconds = static_cast<double>(result.makespan) / nanoseconds_a_second,
           .book = book,
-          .book_seconds = asked.machines.machine_of(ranks - 1) > 0
-                            ? std::nullopt
-                            : std::optional{book_seconds(book, asked.machines.inside)},
+          .book_seconds =
+            asked.machines.model.machine_of(ranks - 1) > 0
+              ? std::nullopt
+              : std::optional{book_seconds(book, asked.machines.model.inside)},
           .checked_values = checked,
           .right = right};
 }

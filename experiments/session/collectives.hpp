@@ -1,26 +1,11 @@
 #pragma once
 
 #include "actors/collectives/collective_run.hpp"
-#include "experiments/options/options.hpp"
-#include "messaging/collective_catalog.hpp"
-
-#include <tl/expected.hpp>
+#include "experiments/options/collective_options.hpp"
 
 #include <optional>
-#include <vector>
 
 namespace troupe {
-
-/// The collectives that a user asked for.
-struct collectives_setup {
-  std::vector<collective_order> orders;
-  std::vector<int> ranks;
-  std::int64_t values; ///< Of each rank's array.
-  machine_model machines;
-};
-
-/// Looks at options; says what is wrong with the first that is, and what is allowed.
-tl::expected<collectives_setup, std::string> set_up_collectives(const options& o);
 
 /// One collective, measured in virtual time.
 struct collective_measurement {
@@ -36,7 +21,7 @@ struct collective_measurement {
 
 /// Runs a collective, with real arrays as long as those of all ranks fit; compares the
 /// outcome with a plain loop's, else that of another run with shorter arrays.
-collective_measurement measure(const collectives_setup& asked,
+collective_measurement measure(const collective_options& asked,
                                const collective_order& order, int ranks);
 
 /// The size of an array, in bytes, above which a ring's all_reduce beats a tree's.

@@ -42,7 +42,7 @@ std::string description(const setup& shared) {
 class session {
 public:
   session(const options& o, const setup& shared)
-    : options_(o), shared_(shared), files_(o) {}
+    : options_(o), output_(o.output), shared_(shared), files_(o) {}
 
   int run_all() {
     if (auto wrong = files_.refusal(shared_.runs); !wrong.empty()) {
@@ -59,23 +59,23 @@ public:
     }
     if (accounts_.size() < shared_.runs.size())
       exit_code_ = ended_by_user;
-    if (!options_.quiet)
+    if (!output_.quiet)
       out() << '\n' << results_table(shared_, accounts_) << std::flush;
     complain(files_.end_results(results_json(options_, shared_, accounts_)));
-    if (!options_.quiet)
+    if (!output_.quiet)
       out() << files_.summary();
     return exit_code_;
   }
 
 private:
   std::ostream& out() const {
-    return options_.results_on_stdout() ? std::cerr : std::cout;
+    return output_.results_on_stdout() ? std::cerr : std::cout;
   }
 
   void complain(const std::string& why) {
     if (why.empty())
       return;
-    std::cerr << options_.command.front() << ": " << why << '\n';
+    std::cerr << output_.command.front() << ": " << why << '\n';
     exit_code_ = std::max(exit_code_, 1);
   }
 
@@ -85,17 +85,17 @@ private:
       text = description(shared_) + '\n';
     if (!shared_.left_out.empty())
       text += left_out_line(shared_) + '\n';
-    if (!options_.quiet && !text.empty())
+    if (!output_.quiet && !text.empty())
       out() << text << '\n';
   }
 
   void run(const run_request& request) {
     auto& account =
       accounts_.emplace_back(run_account{.request = &request, .result = {}});
-    progress_line line{request.plan, options_.quiet};
+    progress_line line{request.plan, output_.quiet};
     auto plan = request.plan;
-    run_callbacks told{.interrupted = &interruption()};
-    plan.keep_record = options_.print;
+    plan.interrupted = &interruption();
+    plan.keep_record = output_.print;
     plan.keep_first = files_.has_report() ? actions_in_trace : 0;
     plan.model_times = account.modelled = needs_modelled_times(plan);
     std::optional<evaluator> judge;
@@ -133,7 +133,7 @@ private:
   /// Makes a run report its losses, and evaluate now and then.
   void watch_training(run_plan& plan, run_callbacks& told, evaluations_kept& all,
                       std::optional<evaluator>& judge, progress_line& line) const {
-    judge.emplace(plan.work->whole, *plan.work->data, options_.evaluate_samples,
+    judge.emplace(plan.work->whole, *plan.work->data, options_.evaluation.samples,
                   evaluation_batch(plan), plan.threads);
     told.report = [&line](const progress& p) { line.show(p, false); };
     plan.keep_weights = true;
@@ -161,7 +161,7 @@ private:
     const auto& request = *account.request;
     auto& result = account.result;
     complain(files_.write_weights(request, result, shared_.runs.size() == 1));
-    if (options_.print && !options_.quiet)
+    if (output_.print && !output_.quiet)
       out() << request.text << '\n'
             << draw(timeline_of(result.actions), widest_picture) << '\n';
     complain(files_.write_trace(account));
@@ -187,6 +187,7 @@ private:
   }
 
   const options& options_;
+  const output_options& output_;
   const setup& shared_;
   output_files files_;
   std::vector<run_account> accounts_;
@@ -195,21 +196,20 @@ private:
 
 } // namespace
 
-int run_session(const options& o, const tl::expected<setup, std::string>& shared) {
-  if (!shared) {
-    std::cerr << o.command.front() << ": " << shared.error() << '\n';
-    return 2;
-  }
-  return session{o, *shared}.run_all();
+int run_session(const options& o, const setup& shared) {
+  return session{o, shared}.run_all();
 }
 
-int run_session(const options& o,
-                tl::expected<setup, std::string> (*set_up)(const options&)) {
+int run_session(const options& o) {
+  const auto& name = o.output.command.front();
   const auto shared = [&] {
-    const patience asked{o.quiet ? "" : o.command.front() + ": setting up"};
+    const patience asked{o.output.quiet ? "" : name + ": setting up"};
     return set_up(o);
   }();
-  return run_session(o, shared);
+  if (shared)
+    return run_session(o, *shared);
+  std::cerr << name << ": " << shared.error() << '\n';
+  return 2;
 }
 
 } // namespace troupe

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <map>
 
 namespace troupe {
 
@@ -51,12 +50,12 @@ program_about about_verify() {
   return {
     .name = "verify",
     .description =
-      "Proves a schedule: a flush schedule against one plain loop, any schedule by "
-      "replaying its record, and by the formula of its paper, which has not seen the "
-      "record.",
+      "Proofs of a schedule. Plain loop: a flush schedule gives its bits. Replay: the "
+      "record of any schedule gives the same bits. Formula: the record is as the "
+      "schedule's paper says.",
     .has_all = true,
     .keeps = false,
-    .defaults = {.width = 32, .length = 16, .schedules = {"all"}, .steps = 5},
+    .defaults = {.model = {.width = 32, .length = 16}, .schedules = {.steps = 5}},
   };
 }
 
@@ -72,9 +71,7 @@ verification verify(const run_request& request) {
   verification all{result.how, result.failure, {}};
   if (result.how != ending::finished)
     return all;
-  const std::map<std::string, std::string> said{request.parameters.begin(),
-                                                request.parameters.end()};
-  all.proofs = prove(plan, result, published::find(plan.sch.name, said));
+  all.proofs = prove(plan, result, published::find(plan.sch.name, request.parameters));
   if (!sums_elsewhere(plan))
     return all;
   const auto second = perform(plan, told);
@@ -86,7 +83,7 @@ verification verify(const run_request& request) {
 }
 
 std::optional<verified_runs> verify(const options& o) {
-  const auto shared = set_up_training(o);
+  const auto shared = set_up(o);
   if (!shared) {
     std::cerr << "verify: " << shared.error() << '\n';
     return {};
@@ -106,7 +103,7 @@ std::optional<verified_runs> verify(const options& o) {
     if (all.how == ending::failed)
       std::cerr << "verify: " << what << ": " << all.failure << '\n';
     for (const auto& p : all.proofs)
-      if (!o.quiet || p.fails())
+      if (!o.output.quiet || p.fails())
         print(what, p);
     if (interruption())
       break;

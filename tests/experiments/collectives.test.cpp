@@ -13,10 +13,10 @@ namespace {
 
 constexpr link_cost usual{.latency = 10'000, .bytes_per_second = 1e10};
 
-std::string refusal_of(const std::function<void(options&)>& change) {
-  options o;
-  change(o);
-  const auto asked = set_up_collectives(o);
+std::string refusal_of(const std::function<void(typed_collectives&)>& change) {
+  typed_collectives typed;
+  change(typed);
+  const auto asked = parse(typed);
   return asked ? "" : asked.error();
 }
 
@@ -55,12 +55,12 @@ TEST_CASE("without latency, or with few ranks, a ring is never slower",
 }
 
 TEST_CASE("a measurement says how much of it was checked", "[collectives]") {
-  options o;
+  typed_collectives o;
   o.values = 1 << 22;
   o.latency = 0.5;
-  const auto asked = set_up_collectives(o);
+  const auto asked = parse(o);
   REQUIRE(asked);
-  CHECK(asked->machines.inside.latency == 500'000);
+  CHECK(asked->machines.model.inside.latency == 500'000);
   const auto m = measure(*asked, ring_all_reduce(), 8);
   CHECK(m.right);
   CHECK(m.checked_values == 1 << 21); // eight arrays of 8 MiB
@@ -69,23 +69,23 @@ TEST_CASE("a measurement says how much of it was checked", "[collectives]") {
 }
 
 TEST_CASE("what a collective cannot be is refused with what it can", "[collectives]") {
-  CHECK(refusal_of([](options&) {}).empty());
-  CHECK_THAT(refusal_of([](options& o) {
+  CHECK(refusal_of([](typed_collectives&) {}).empty());
+  CHECK_THAT(refusal_of([](typed_collectives& o) {
                o.ranks = {4, 1025};
              }),
              ContainsSubstring("1 to 1,024 ranks"));
-  CHECK_THAT(refusal_of([](options& o) { o.values = -1; }),
+  CHECK_THAT(refusal_of([](typed_collectives& o) { o.values = -1; }),
              ContainsSubstring("0 to 1,000,000,000,000 values"));
-  CHECK_THAT(refusal_of([](options& o) { o.values = o.bytes = 8; }),
+  CHECK_THAT(refusal_of([](typed_collectives& o) { o.values = o.bytes = 8; }),
              ContainsSubstring("not both"));
-  CHECK_THAT(refusal_of([](options& o) { o.bytes = 7; }),
+  CHECK_THAT(refusal_of([](typed_collectives& o) { o.bytes = 7; }),
              ContainsSubstring("a multiple of 4"));
-  CHECK_THAT(refusal_of([](options& o) { o.operations = {"allreduce"}; }),
+  CHECK_THAT(refusal_of([](typed_collectives& o) { o.operations = {"allreduce"}; }),
              ContainsSubstring("no operation 'allreduce'; there are send"));
-  CHECK_THAT(refusal_of([](options& o) { o.algorithms = {"butterfly"}; }),
+  CHECK_THAT(refusal_of([](typed_collectives& o) { o.algorithms = {"butterfly"}; }),
              ContainsSubstring("no algorithm 'butterfly'; there are direct"));
-  CHECK_THAT(refusal_of([](options& o) { o.latency = std::nan(""); }),
+  CHECK_THAT(refusal_of([](typed_collectives& o) { o.latency = std::nan(""); }),
              ContainsSubstring("--latency is from 0"));
-  CHECK_THAT(refusal_of([](options& o) { o.bandwidth = 0.5; }),
+  CHECK_THAT(refusal_of([](typed_collectives& o) { o.bandwidth = 0.5; }),
              ContainsSubstring("--bandwidth is from 1"));
 }

@@ -17,7 +17,7 @@ using Catch::Matchers::StartsWith;
 namespace {
 
 const program_about training{
-  .name = "train", .description = "", .defaults = {.schedules = {"1f1b"}}};
+  .name = "train", .description = "", .defaults = {.schedules = {.names = {"1f1b"}}}};
 
 struct answer {
   std::optional<options> read;
@@ -48,6 +48,13 @@ void check_refused(const std::vector<std::string>& words, const std::string& sen
   CHECK(std::ranges::none_of(got.sentence, [](char c) { return c == '\x1b'; }));
 }
 
+std::vector<std::string> names_of(const options& o) {
+  std::vector<std::string> result;
+  for (const auto& one : o.schedules.chosen)
+    result.push_back(one.text);
+  return result;
+}
+
 } // namespace
 
 TEST_CASE("numbers on the command line are plain decimal", "[command_line]") {
@@ -61,13 +68,13 @@ TEST_CASE("numbers on the command line are plain decimal", "[command_line]") {
   check_refused({"--evaluate-samples", "9223372036854775808"},
                 "of at most 9223372036854775807");
   const auto got = read({"--steps", "10", "--lr", "1e-2", "--seed",
-                         "18446744073709551615", "--layers", "3", "--threads", "-1"});
+                         "18446744073709551615", "--layers", "3"});
   REQUIRE(got.read.has_value());
-  CHECK(got.read->steps == 10);
-  CHECK(got.read->rate == 0.01);
-  CHECK(got.read->seed == 18446744073709551615ULL);
-  CHECK(got.read->layers == 3);
-  CHECK(got.read->threads == -1); // out of range, and refused for that
+  CHECK(got.read->schedules.steps == 10);
+  CHECK(got.read->schedules.chosen.front().optimizer.rate == 0.01);
+  CHECK(got.read->data.seed == 18446744073709551615ULL);
+  CHECK(got.read->model.layers == 3);
+  check_refused({"--threads", "-1"}, "--threads is from 0");
 }
 
 TEST_CASE("texts of options are neither empty nor unprintable", "[command_line]") {
@@ -75,7 +82,7 @@ TEST_CASE("texts of options are neither empty nor unprintable", "[command_line]"
     check_refused({name, ""}, "an empty value says nothing");
   check_refused({"--save", "a\nb"}, "a control character");
   check_refused({"--schedule", "1f1b\x1b[31m"}, "a control character");
-  CHECK(read({"--save", "a b.safetensors"}).read->save == "a b.safetensors");
+  CHECK(read({"--save", "a b.safetensors"}).read->output.save == "a b.safetensors");
 }
 
 TEST_CASE("an option is given once", "[command_line]") {
@@ -84,7 +91,7 @@ TEST_CASE("an option is given once", "[command_line]") {
   check_refused({"--stages", "2", "--mesh", "pipe=2"}, "give one of them");
   const auto lists = read({"--schedule", "gpipe", "--schedules", "1f1b"});
   REQUIRE(lists.read.has_value());
-  CHECK(lists.read->schedules == std::vector<std::string>{"gpipe", "1f1b"});
+  CHECK(names_of(*lists.read) == std::vector<std::string>{"gpipe", "1f1b"});
 }
 
 TEST_CASE("what is no option is named", "[command_line]") {
@@ -106,18 +113,18 @@ TEST_CASE("a file gives options line by line", "[command_line]") {
                                        "schedules = [ \"gpipe\", # a list\n"
                                        "  'ampnet:max_active_keys=8,lr=0.5' ]\n"
                                        "save = \"a#\\\"b.safetensors\"\n"
-                                       "quiet = true\nlr=1e-2\nclock = real")
+                                       "quiet = true\nlr=1e-2\nclock = virtual")
                       .string();
   const auto o = read({"--config", file, "--lr", "0.5"}).read;
   REQUIRE(o.has_value());
-  CHECK(o->steps == 3);
-  CHECK(o->schedules
+  CHECK(o->schedules.steps == 3);
+  CHECK(names_of(*o)
         == std::vector<std::string>{"gpipe", "ampnet:max_active_keys=8,lr=0.5"});
-  CHECK(o->save == "a#\"b.safetensors");
-  CHECK(o->quiet);
-  CHECK(o->rate == 0.5); // the command line goes before it
-  CHECK(o->clock == "real");
-  CHECK(o->config == file);
+  CHECK(o->output.save == "a#\"b.safetensors");
+  CHECK(o->output.quiet);
+  CHECK(o->optimizer.rate == 0.5); // the command line goes before it
+  CHECK(o->run.clock == clock_kind::virtual_time);
+  CHECK(o->output.config == file);
 }
 
 TEST_CASE("a mistake in a file is named with its line", "[command_line]") {

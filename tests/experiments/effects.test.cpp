@@ -1,4 +1,4 @@
-#include "experiments/session/effects.hpp"
+#include "experiments/options/effects.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -12,60 +12,79 @@ using Catch::Matchers::StartsWith;
 namespace {
 
 const program_about training{
-  .name = "train", .description = "", .defaults = {.schedules = {"1f1b"}}};
+  .name = "train", .description = "", .defaults = {.schedules = {.names = {"1f1b"}}}};
 
-using change = std::function<void(options&)>;
+using change = std::function<void(typed_options&)>;
 
+/// Why options are refused before anything is set up.
 std::string fault_of(const change& said, const program_about& about = training) {
-  auto o = about.defaults;
-  said(o);
-  return without_effect(o, about);
+  auto typed = about.defaults;
+  said(typed);
+  const auto o = parse(typed, about.trains);
+  return o ? without_effect(typed, *o, about) : o.error();
 }
 
 } // namespace
 
 TEST_CASE("an option without effect is refused with what it belongs to", "[effects]") {
   const std::vector<std::pair<change, std::string>> wrong{
-    {[](options& o) { o.momentum = 0.9; }, "--momentum is of sgd"},
-    {[](options& o) { o.optimizer = "sgd", o.betas = "0.9,0.99"; },
+    {[](typed_options& o) { o.optimizer.momentum = 0.9; }, "--momentum is of sgd"},
+    {[](typed_options& o) { o.optimizer.name = "sgd", o.optimizer.betas = "0.9,0.99"; },
      "--betas is of adamw"},
-    {[](options& o) { o.optimizer = "sgd", o.epsilon = 1e-7; }, "--eps is of adamw"},
-    {[](options& o) { o.optimizer = "sgd", o.decay = "matrices"; },
+    {[](typed_options& o) { o.optimizer.name = "sgd", o.optimizer.epsilon = 1e-7; },
+     "--eps is of adamw"},
+    {[](typed_options& o) { o.optimizer.name = "sgd", o.optimizer.decay = "matrices"; },
      "--decay says what --weight-decay shrinks"},
-    {[](options& o) { o.weight_decay = 0, o.decay = "matrices"; },
+    {[](typed_options& o) {
+       o.optimizer.weight_decay = 0, o.optimizer.decay = "matrices";
+     },
      "--decay says what --weight-decay shrinks"},
-    {[](options& o) { o.model = "mlp", o.heads = 2; }, "--heads is of gpt and moe"},
-    {[](options& o) { o.model = "mlp", o.length = 2; }, "--seq is of gpt and moe"},
-    {[](options& o) { o.model = "lenet", o.words = 2; }, "--vocab is of gpt and moe"},
-    {[](options& o) { o.model = "lenet", o.layers = 3; }, "--layers is of gpt, moe"},
-    {[](options& o) { o.model = "lenet", o.width = 3; }, "--d-model is of gpt, moe"},
-    {[](options& o) { o.experts = 4; }, "say --model moe too"},
-    {[](options& o) { o.gate = "gshard"; }, "say --model moe too"},
-    {[](options& o) { o.top_k = 1; }, "say --model moe too"},
-    {[](options& o) { o.capacity = 1; }, "say --model moe too"},
-    {[](options& o) { o.balance = 1; }, "say --model moe too"},
-    {[](options& o) { o.gate_noise = 1; }, "say --model moe too"},
-    {[](options& o) { o.shared_expert = true; }, "say --model moe too"},
-    {[](options& o) { o.epochs = 1, o.steps = 7; }, "--steps and --epochs"},
-    {[](options& o) { o.exchange = "tree"; }, "say --mesh data=2"},
-    {[](options& o) { o.exchange = "tree", o.mesh = "pipe=2"; }, "say --mesh data=2"},
-    {[](options& o) { o.sequence_parallel = true; }, "say --mesh tensor=2"},
-    {[](options& o) { o.clock = "virtual", o.stall_timeout = 1; },
+    {[](typed_options& o) { o.model.name = "mlp", o.model.heads = 2; },
+     "--heads is of gpt and moe"},
+    {[](typed_options& o) { o.model.name = "mlp", o.model.length = 2; },
+     "--seq is of gpt and moe"},
+    {[](typed_options& o) { o.model.name = "lenet", o.model.words = 2; },
+     "--vocab is of gpt and moe"},
+    {[](typed_options& o) { o.model.name = "lenet", o.model.layers = 3; },
+     "--layers is of gpt, moe"},
+    {[](typed_options& o) { o.model.name = "lenet", o.model.width = 3; },
+     "--d-model is of gpt, moe"},
+    {[](typed_options& o) { o.model.experts = 4; }, "say --model moe too"},
+    {[](typed_options& o) { o.model.gate = "gshard"; }, "say --model moe too"},
+    {[](typed_options& o) { o.model.top_k = 1; }, "say --model moe too"},
+    {[](typed_options& o) { o.model.capacity = 1; }, "say --model moe too"},
+    {[](typed_options& o) { o.model.balance = 1; }, "say --model moe too"},
+    {[](typed_options& o) { o.model.gate_noise = 1; }, "say --model moe too"},
+    {[](typed_options& o) { o.model.shared_expert = true; }, "say --model moe too"},
+    {[](typed_options& o) { o.schedules.epochs = 1, o.schedules.steps = 7; },
+     "--steps and --epochs"},
+    {[](typed_options& o) { o.mesh.exchange = "tree"; }, "say --mesh data=2"},
+    {[](typed_options& o) { o.mesh.exchange = "tree", o.mesh.axes = "pipe=2"; },
+     "say --mesh data=2"},
+    {[](typed_options& o) { o.mesh.sequence_parallel = true; }, "say --mesh tensor=2"},
+    {[](typed_options& o) { o.run.clock = "virtual", o.run.stall_timeout = 1; },
      "--stall-timeout is of real time"},
-    {[](options& o) { o.evaluate_every = 1, o.evaluate_samples = 0; },
+    {[](typed_options& o) { o.evaluation.every = 1, o.evaluation.samples = 0; },
      "--evaluate-samples is 0"},
-    {[](options& o) { o.print = true, o.quiet = true; }, "--quiet keeps back"},
-    {[](options& o) { o.rate = 1, o.schedules = {"1f1b:lr=2,gpipe:lr=3"}; },
+    {[](typed_options& o) { o.output.print = true, o.output.quiet = true; },
+     "--quiet keeps back"},
+    {[](typed_options& o) {
+       o.optimizer.rate = 1, o.schedules.names = {"1f1b:lr=2,gpipe:lr=3"};
+     },
      "--lr is said by every schedule for itself"},
-    {[](options& o) {
-       o.betas = "0.8,0.9", o.schedules = {"1f1b:beta1=0.7,beta2=0.8"};
+    {[](typed_options& o) {
+       o.optimizer.betas = "0.8,0.9", o.schedules.names = {"1f1b:beta1=0.7,beta2=0.8"};
      },
      "--betas is said by every schedule for itself"},
-    {[](options& o) { o.schedules = {"gpipe,1f1b:momentum=0.9"}; },
+    {[](typed_options& o) { o.schedules.names = {"gpipe,1f1b:momentum=0.9"}; },
      "1f1b:momentum=0.9: momentum is of sgd"},
-    {[](options& o) { o.optimizer = "sgd", o.schedules = {"1f1b:beta2=0.9"}; },
+    {[](typed_options& o) {
+       o.optimizer.name = "sgd", o.schedules.names = {"1f1b:beta2=0.9"};
+     },
      "1f1b:beta2=0.9: beta2 is of adamw"},
-    {[](options& o) { o.optimizer = "sgd", o.schedules = {"1f1b:eps=0.1"}; },
+    {[](typed_options& o) {
+       o.optimizer.name = "sgd", o.schedules.names = {"1f1b:eps=0.1"};
+     },
      "1f1b:eps=0.1: eps is of adamw"},
   };
   for (const auto& [said, sentence] : wrong)
@@ -74,28 +93,40 @@ TEST_CASE("an option without effect is refused with what it belongs to", "[effec
 
 TEST_CASE("an option with effect, or at its default, is none of that", "[effects]") {
   const std::vector<change> right{
-    [](options&) {},
-    [](options& o) { o.momentum = 0; },
-    [](options& o) { o.optimizer = "sgd", o.momentum = 0.9; },
-    [](options& o) { o.betas = "0.9,0.99", o.epsilon = 1e-7; },
-    [](options& o) { o.optimizer = "sgd", o.betas = "0.9,0.999"; },
-    [](options& o) { o.model = "lenet", o.layers = 4; },
-    [](options& o) { o.model = "mlp", o.layers = 3, o.width = 9; },
-    [](options& o) { o.model = "moe", o.experts = 4, o.top_k = 2, o.heads = 2; },
-    [](options& o) { o.epochs = 1; },
-    [](options& o) { o.epochs = 1, o.steps = 100; },
-    [](options& o) { o.exchange = "tree", o.mesh = "data=2"; },
-    [](options& o) { o.exchange = "ring"; },
-    [](options& o) { o.sequence_parallel = true, o.mesh = "tensor=2"; },
-    [](options& o) { o.stall_timeout = 1; },
-    [](options& o) { o.decay = "matrices"; },
-    [](options& o) {
-      o.optimizer = "sgd", o.decay = "matrices";
-      o.schedules = {"gpipe:weight_decay=0.1,1f1b"};
+    [](typed_options&) {},
+    [](typed_options& o) { o.optimizer.momentum = 0; },
+    [](typed_options& o) { o.optimizer.name = "sgd", o.optimizer.momentum = 0.9; },
+    [](typed_options& o) {
+      o.optimizer.betas = "0.9,0.99", o.optimizer.epsilon = 1e-7;
     },
-    [](options& o) { o.rate = 1, o.schedules = {"1f1b:lr=2,gpipe"}; },
-    [](options& o) { o.clip = "1", o.schedules = {"pipedream:clip=stage"}; },
-    [](options& o) { o.betas = "0.8,0.9", o.schedules = {"1f1b:beta1=0.7"}; },
+    [](typed_options& o) { o.optimizer.name = "sgd", o.optimizer.betas = "0.9,0.999"; },
+    [](typed_options& o) { o.model.name = "lenet", o.model.layers = 4; },
+    [](typed_options& o) {
+      o.model.name = "mlp", o.model.layers = 3, o.model.width = 9;
+    },
+    [](typed_options& o) {
+      o.model.name = "moe", o.model.experts = 4, o.model.top_k = 2, o.model.heads = 2;
+    },
+    [](typed_options& o) { o.schedules.epochs = 1; },
+    [](typed_options& o) { o.schedules.epochs = 1, o.schedules.steps = 100; },
+    [](typed_options& o) { o.mesh.exchange = "tree", o.mesh.axes = "data=2"; },
+    [](typed_options& o) { o.mesh.exchange = "ring"; },
+    [](typed_options& o) { o.mesh.sequence_parallel = true, o.mesh.axes = "tensor=2"; },
+    [](typed_options& o) { o.run.stall_timeout = 1; },
+    [](typed_options& o) { o.optimizer.decay = "matrices"; },
+    [](typed_options& o) {
+      o.optimizer.name = "sgd", o.optimizer.decay = "matrices";
+      o.schedules.names = {"gpipe:weight_decay=0.1,1f1b"};
+    },
+    [](typed_options& o) {
+      o.optimizer.rate = 1, o.schedules.names = {"1f1b:lr=2,gpipe"};
+    },
+    [](typed_options& o) {
+      o.optimizer.clip = "1", o.schedules.names = {"pipedream:clip=stage"};
+    },
+    [](typed_options& o) {
+      o.optimizer.betas = "0.8,0.9", o.schedules.names = {"1f1b:beta1=0.7"};
+    },
   };
   for (const auto& said : right)
     CHECK(fault_of(said) == "");
@@ -103,22 +134,28 @@ TEST_CASE("an option with effect, or at its default, is none of that", "[effects
 
 TEST_CASE("what is wrong for another reason is not called without effect",
           "[effects]") {
-  CHECK(fault_of([](options& o) { o.model = "vgg", o.heads = 3, o.experts = 3; })
+  CHECK(fault_of([](typed_options& o) {
+          o.model.name = "vgg", o.model.heads = 3, o.model.experts = 3;
+        })
         == "");
-  CHECK(fault_of([](options& o) { o.optimizer = "lion", o.momentum = 1; }) == "");
-  CHECK(fault_of([](options& o) { o.mesh = "x", o.exchange = "tree"; }) == "");
-  CHECK(fault_of([](options& o) { o.schedules = {"1f1b:lr=fast"}; }) == "");
+  CHECK_THAT(fault_of([](typed_options& o) {
+               o.optimizer.name = "lion", o.optimizer.momentum = 1;
+             }),
+             ContainsSubstring("there are sgd and adamw"));
+  CHECK_THAT(
+    fault_of([](typed_options& o) { o.mesh.axes = "x", o.mesh.exchange = "tree"; }),
+    ContainsSubstring("write data=2"));
 }
 
 TEST_CASE("a program's own defaults are its defaults", "[effects]") {
   const program_about simulation{.name = "simulate",
                                  .description = "",
                                  .trains = false,
-                                 .defaults = {.schedules = {"all"}, .steps = 1}};
-  CHECK(fault_of([](options&) {}, simulation) == "");
-  // No optimizer has this: the schedule says so.
-  CHECK(fault_of([](options& o) { o.schedules = {"1f1b:momentum=1"}; }, simulation)
-        == "");
-  CHECK_THAT(fault_of([](options& o) { o.exchange = "tree"; }, simulation),
+                                 .defaults = {.schedules = {.steps = 1}}};
+  CHECK(fault_of([](typed_options&) {}, simulation) == "");
+  CHECK_THAT(fault_of([](typed_options& o) { o.schedules.names = {"1f1b:momentum=1"}; },
+                      simulation),
+             ContainsSubstring("1f1b has no parameter 'momentum'"));
+  CHECK_THAT(fault_of([](typed_options& o) { o.mesh.exchange = "tree"; }, simulation),
              StartsWith("--exchange"));
 }

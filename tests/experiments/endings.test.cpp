@@ -25,13 +25,13 @@ json results_in(const std::filesystem::path& file) {
   return json::parse(content_of(file));
 }
 
-options tiny_options(const temporary_folder& folder) {
+typed_options tiny_options(const temporary_folder& folder) {
   auto o = tiny::training("gpipe,1f1b");
-  o.steps = 3;
-  o.report = (folder.path() / "r").string();
-  o.save = (folder.path() / "w").string();
-  o.quiet = true;
-  o.command = {"train"};
+  o.schedules.steps = 3;
+  o.output.report = (folder.path() / "r").string();
+  o.output.save = (folder.path() / "w").string();
+  o.output.quiet = true;
+  o.output.command = {"train"};
   return o;
 }
 
@@ -128,9 +128,9 @@ TEST_CASE("weights and results are there before the last evaluation, which Ctrl-
           "[endings]") {
   const temporary_folder folder;
   auto o = tiny_options(folder);
-  o.evaluate_samples = 1'000'000;
-  o.evaluate_every = GENERATE(0, 3); // with the last step, too
-  auto shared = *set_up_training(o);
+  o.evaluation.samples = 1'000'000;
+  o.evaluation.every = GENERATE(0, 3); // with the last step, too
+  auto shared = *tiny::set_up_training(o);
   for (auto& run : shared.runs)
     run.plan.work->data = std::make_shared<watched_data>(
       run.plan.work->data, [&folder, calls = std::make_shared<int>(0)] {
@@ -143,7 +143,7 @@ TEST_CASE("weights and results are there before the last evaluation, which Ctrl-
         if (*calls > 64) // the batch at hand is over
           _exit(99);
       });
-  CHECK(exit_code_of_session(o, shared) == 130);
+  CHECK(exit_code_of_session(*parse(o, true), shared) == 130);
   const auto results = results_in(folder.path() / "r/results.json");
   REQUIRE(results["runs"].size() == 1);
   CHECK(results["runs"][0]["ending"] == "interrupted");
@@ -155,11 +155,11 @@ TEST_CASE("weights and results are there before the last evaluation, which Ctrl-
 TEST_CASE("Ctrl-C ends an evaluation on the way, and with it the run", "[endings]") {
   const temporary_folder folder;
   auto o = tiny_options(folder);
-  o.schedules = {"gpipe"};
-  o.steps = 1000;
-  o.evaluate_every = 2;
-  o.evaluate_samples = 1'000'000;
-  auto shared = *set_up_training(o);
+  o.schedules.names = {"gpipe"};
+  o.schedules.steps = 1000;
+  o.evaluation.every = 2;
+  o.evaluation.samples = 1'000'000;
+  auto shared = *tiny::set_up_training(o);
   auto& data = shared.runs[0].plan.work->data;
   data = std::make_shared<watched_data>(data, [calls = std::make_shared<int>(0)] {
     if (++*calls == 1)
@@ -167,7 +167,7 @@ TEST_CASE("Ctrl-C ends an evaluation on the way, and with it the run", "[endings
     if (*calls > 64)
       _exit(99);
   });
-  CHECK(exit_code_of_session(o, shared) == 130);
+  CHECK(exit_code_of_session(*parse(o, true), shared) == 130);
   const auto run = results_in(folder.path() / "r/results.json")["runs"][0];
   CHECK(run["ending"] == "interrupted");
   CHECK(run["samples"] < 1000 * 16);
@@ -176,14 +176,14 @@ TEST_CASE("Ctrl-C ends an evaluation on the way, and with it the run", "[endings
 
 TEST_CASE("Ctrl-C ends a simulation, and its results are kept", "[endings]") {
   const temporary_folder folder;
-  options o;
-  o.schedules = {"1f1b,gpipe"};
-  o.steps = 1'000'000;
+  typed_options o;
+  o.schedules.names = {"1f1b,gpipe"};
+  o.schedules.steps = 1'000'000;
   o.cost = "F=1,B=2";
-  o.quiet = true;
-  o.json = (folder.path() / "r.json").string();
-  o.command = {"simulate"};
-  auto shared = *set_up_simulation(o);
+  o.output.quiet = true;
+  o.output.json = (folder.path() / "r.json").string();
+  o.output.command = {"simulate"};
+  auto shared = *tiny::set_up_simulation(o);
   auto& cost = shared.runs[0].plan.cost;
   cost = [cost, actions = std::make_shared<int>(0)](const work& what) {
     if (++*actions == 1000)
@@ -192,8 +192,8 @@ TEST_CASE("Ctrl-C ends a simulation, and its results are kept", "[endings]") {
       _exit(99);
     return cost(what);
   };
-  CHECK(exit_code_of_session(o, shared) == 130);
-  const auto results = results_in(o.json);
+  CHECK(exit_code_of_session(*parse(o, false), shared) == 130);
+  const auto results = results_in(o.output.json);
   CHECK(results["runs"][0]["ending"] == "interrupted");
   CHECK(results["runs"][0]["makespan"] > 0.3); // a thousand actions on four ranks
   CHECK(results["left_out"][0]["schedule"] == "gpipe");
@@ -202,8 +202,8 @@ TEST_CASE("Ctrl-C ends a simulation, and its results are kept", "[endings]") {
 TEST_CASE("a second Ctrl-C kills, but not one that comes with the first", "[endings]") {
   const temporary_folder folder;
   auto o = tiny_options(folder);
-  o.evaluate_samples = 1;
-  auto shared = *set_up_training(o);
+  o.evaluation.samples = 1;
+  auto shared = *tiny::set_up_training(o);
   auto& data = shared.runs[0].plan.work->data;
   data = std::make_shared<watched_data>(data, [] {
     std::raise(SIGINT);
@@ -214,7 +214,7 @@ TEST_CASE("a second Ctrl-C kills, but not one that comes with the first", "[endi
     std::raise(SIGINT);
     _exit(99);
   });
-  CHECK(exit_code_of_session(o, shared) == -1);
+  CHECK(exit_code_of_session(*parse(o, true), shared) == -1);
   CHECK(std::filesystem::exists(folder.path() / "w-gpipe"));
 }
 

@@ -17,19 +17,20 @@ TEST_CASE("machines are ranks on each, and links between them", "[setup]") {
     folder.write("links.csv", links);
     return parse_machines(text, {.latency = 5, .bytes_per_second = 7}, 12);
   };
-  CHECK(parsed("")->ranks_each == 0);
+  CHECK(parsed("")->model.ranks_each == 0);
   const auto four = parsed("ranks=4,latency=0.5,bandwidth=1e9");
   REQUIRE(four);
-  CHECK(four->ranks_each == 4);
-  CHECK(four->inside == link_cost{5, 7});
-  CHECK(four->between == link_cost{500'000, 1e9});
+  CHECK(four->model.ranks_each == 4);
+  CHECK(four->model.inside == link_cost{5, 7});
+  CHECK(four->model.between == link_cost{500'000, 1e9});
   const auto links =
     "ranks=4,bandwidth=1e9,links=" + (folder.path() / "links.csv").string();
   const auto pairs = parsed(links, "# two machines\n\n2,0,40,2.5e7\r\n");
   REQUIRE(pairs);
-  CHECK(pairs->between_machines(0, 2) == link_cost{40'000'000, 2.5e7});
-  CHECK(pairs->between_machines(2, 0) == link_cost{40'000'000, 2.5e7});
-  CHECK(pairs->between_machines(0, 1) == link_cost{0, 1e9});
+  CHECK(pairs->links == (folder.path() / "links.csv").string());
+  CHECK(pairs->model.between_machines(0, 2) == link_cost{40'000'000, 2.5e7});
+  CHECK(pairs->model.between_machines(2, 0) == link_cost{40'000'000, 2.5e7});
+  CHECK(pairs->model.between_machines(0, 1) == link_cost{0, 1e9});
   for (const char* wrong : {"ranks=0", "ranks=1.5", "latency=1", "ranks=2,ranks=2",
                             "ranks=2,speed=1", "ranks=2,latency=-1", "8"})
     CHECK_THAT(parsed(wrong).error(), ContainsSubstring("write ranks=8,latency=0.05"));

@@ -1,6 +1,6 @@
 #include "experiments/session/progress_line.hpp"
 
-#include "experiments/options/setup.hpp"
+#include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -10,9 +10,8 @@
 using namespace troupe;
 
 TEST_CASE("a simulation's progress ends with all its microbatches", "[progress]") {
-  options o;
-  o.schedules = {"all"};
-  o.steps = 2;
+  typed_options o;
+  o.schedules.steps = 2;
   o.cost = "F=1,B=2,latency=0.1";
   // All of --microbatches in every step; tensor shards have each for themselves.
   const auto [mesh, shards] =
@@ -21,8 +20,8 @@ TEST_CASE("a simulation's progress ends with all its microbatches", "[progress]"
                                       {"data=2,tensor=3", 3},
                                       {"pipe=1", 1},
                                       {"data=4,expert=2", 1}}));
-  o.mesh = mesh;
-  auto shared = set_up_simulation(o);
+  o.mesh.axes = mesh;
+  auto shared = tiny::set_up_simulation(o);
   for (auto& run : shared->runs) {
     const auto done = count_microbatches(run.plan);
     perform(run.plan);

@@ -15,11 +15,11 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
-options tiny_options(const std::string& clock) {
+typed_options tiny_options(const std::string& clock) {
   auto o = tiny::training("1f1b,pipedream:vertical_sync=on");
-  o.steps = 3;
-  o.clock = clock;
-  o.command = {"train", "--some", "option"};
+  o.schedules.steps = 3;
+  o.run.clock = clock;
+  o.output.command = {"train", "--some", "option"};
   return o;
 }
 
@@ -27,7 +27,8 @@ struct told {
   std::string text, table;
 };
 
-told tell(const options& o, const setup& shared) {
+told tell(const options& o) {
+  const auto shared = *set_up(o);
   std::vector<run_account> accounts;
   for (const auto& request : shared.runs)
     accounts.push_back({.request = &request, .result = perform(request.plan)});
@@ -35,8 +36,7 @@ told tell(const options& o, const setup& shared) {
 }
 
 told tell_training(const std::string& clock) {
-  const auto o = tiny_options(clock);
-  return tell(o, *set_up_training(o));
+  return tell(*parse(tiny_options(clock), true));
 }
 
 std::vector<std::string> keys_of(const json& object) {
@@ -119,13 +119,13 @@ TEST_CASE("in virtual time the same run gives the same bytes", "[results]") {
 }
 
 TEST_CASE("a simulation knows no losses and says so", "[results]") {
-  options o;
-  o.schedules = {"1f1b"};
-  o.stages = 2;
-  o.microbatches = 4;
-  o.steps = 1;
+  typed_options o;
+  o.schedules.names = {"1f1b"};
+  o.mesh.stages = 2;
+  o.schedules.microbatches = 4;
+  o.schedules.steps = 1;
   o.cost = "F=1,B=2";
-  const auto result = tell(o, *set_up_simulation(o));
+  const auto result = tell(*parse(o, false));
   const auto run = json::parse(result.text)["runs"][0];
   CHECK(run["device"] == "none");
   CHECK(run["makespan"] == 0.015);
@@ -143,8 +143,8 @@ TEST_CASE("an evaluation on what was trained on is told as such", "[results]") {
   const auto path = folder.write("a.txt", std::string(300, '\1')).string();
   for (const bool in_order : {false, true}) {
     auto o = tiny_options("virtual");
-    o.data = "text:" + path + (in_order ? ",order=sequential" : "");
-    const auto result = tell(o, *set_up_training(o));
+    o.data.text = "text:" + path + (in_order ? ",order=sequential" : "");
+    const auto result = tell(*parse(o, true));
     CHECK(json::parse(result.text)["data"]["evaluates_training_data"] == in_order);
     CHECK((result.table.find("evaluated: on data that training sees too")
            != std::string::npos)

@@ -11,10 +11,10 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-options tiny_options() {
+typed_options tiny_options() {
   auto o = tiny::training("gpipe,pipedream");
-  o.steps = 2;
-  o.threads = 1;
+  o.schedules.steps = 2;
+  o.run.threads = 1;
   return o;
 }
 
@@ -60,7 +60,7 @@ std::string cell(const std::string& table, const std::string& schedule,
 } // namespace
 
 TEST_CASE("losses of all schedules are of equally many samples", "[results]") {
-  const auto shared = *set_up_training(tiny_options());
+  const auto shared = *tiny::set_up_training(tiny_options());
   auto runs = accounts_of(shared);
   runs[0].result.loss = {5, 3};
   runs[0].result.loss_samples = {16, 32};
@@ -85,7 +85,7 @@ TEST_CASE("every row says what its times are", "[results]") {
   const auto legend = [&](const std::vector<run_account>& runs, const setup& shared) {
     return results_table(shared, runs);
   };
-  const auto shared = *set_up_training(o);
+  const auto shared = *tiny::set_up_training(o);
   auto runs = accounts_of(shared);
   runs[0].modelled = true;
   const auto table = legend(runs, shared);
@@ -94,26 +94,26 @@ TEST_CASE("every row says what its times are", "[results]") {
   CHECK_THAT(table, ContainsSubstring("fewer threads than ranks")
                       && ContainsSubstring("\nshared: ")
                       && !ContainsSubstring("\nvirtual: "));
-  o.threads = 1024; // with modelled times: on fewer cores than ranks
-  CHECK_THAT(legend(runs, *set_up_training(o)),
+  o.run.threads = 1024; // with modelled times: on fewer cores than ranks
+  CHECK_THAT(legend(runs, *tiny::set_up_training(o)),
              ContainsSubstring("fewer cores than ranks"));
-  o.stages = 1;
-  const auto alone = *set_up_training(o);
+  o.mesh.stages = 1;
+  const auto alone = *tiny::set_up_training(o);
   CHECK(cell(legend(accounts_of(alone), alone), "gpipe", "timing") == "measured");
-  o.clock = "virtual";
-  const auto counted = *set_up_training(o);
+  o.run.clock = "virtual";
+  const auto counted = *tiny::set_up_training(o);
   const auto by_operations = legend(accounts_of(counted), counted);
   CHECK(cell(by_operations, "gpipe", "timing") == "virtual");
   CHECK_THAT(by_operations, ContainsSubstring("100 operations a nanosecond")
                               && !ContainsSubstring("\nshared: "));
   o.cost = "F=1,B=2";
-  const auto costly = *set_up_training(o);
+  const auto costly = *tiny::set_up_training(o);
   CHECK_THAT(legend(accounts_of(costly), costly),
              ContainsSubstring("--cost F=1,B=2 (milliseconds)"));
 }
 
 TEST_CASE("times stand in a unit in which the shortest run is no 0", "[results]") {
-  const auto shared = *set_up_training(tiny_options());
+  const auto shared = *tiny::set_up_training(tiny_options());
   const auto table = [&](nanoseconds first, nanoseconds second) {
     return results_table(
       shared, {account_of(shared.runs[0], first), account_of(shared.runs[1], second)});
@@ -126,8 +126,8 @@ TEST_CASE("times stand in a unit in which the shortest run is no 0", "[results]"
 
 TEST_CASE("runs that were ended, and those not begun, are marked", "[results]") {
   auto o = tiny_options();
-  o.schedules = {"naive,gpipe,1f1b,pipedream"};
-  const auto shared = *set_up_training(o);
+  o.schedules.names = {"naive,gpipe,1f1b,pipedream"};
+  const auto shared = *tiny::set_up_training(o);
   auto runs = accounts_of(shared);
   runs.pop_back();
   runs[0].result.how = ending::failed;
@@ -143,6 +143,6 @@ TEST_CASE("runs that were ended, and those not begun, are marked", "[results]") 
                       && ContainsSubstring("gpipe: trained to its end"));
   CHECK(cell(table, "pipedream", "timing") == "-");
   CHECK(cell(table, "naive", "makespan ms") == "-");
-  const auto text = results_json(o, shared, runs);
+  const auto text = results_json(*parse(o, true), shared, runs);
   CHECK_THAT(text, ContainsSubstring("\"why\": \"it had not begun\""));
 }

@@ -1,7 +1,5 @@
 #include "experiments/options/setup.hpp"
 
-#include "experiments/options/mesh_options.hpp"
-#include "experiments/options/schedule_options.hpp"
 #include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -18,182 +16,159 @@ namespace {
 
 const std::string mnist = TROUPE_SHARED_DATA "/mnist";
 
-options tiny_options() {
+typed_options tiny_options() {
   return tiny::training("1f1b");
 }
 
-std::string training_refusal(const std::function<void(options&)>& change) {
+std::string training_refusal(const std::function<void(typed_options&)>& change) {
   auto o = tiny_options();
   change(o);
-  const auto result = set_up_training(o);
-  return result ? "" : result.error();
-}
-
-std::string cost_refusal(const std::string& text) {
-  const auto result = parse_costs(text, 4);
+  const auto result = tiny::set_up_training(o);
   return result ? "" : result.error();
 }
 
 } // namespace
 
-TEST_CASE("a comma begins a new schedule unless a parameter follows it", "[setup]") {
-  using list = std::vector<std::string>;
-  CHECK(split_schedules("gpipe,1f1b") == list{"gpipe", "1f1b"});
-  CHECK(split_schedules("ampnet:max_active_keys=8,lr=0.01,2bw")
-        == list{"ampnet:max_active_keys=8,lr=0.01", "2bw"});
-  CHECK(split_schedules("ampnet:lr=1,pipedream:lr=2,clip=stage")
-        == list{"ampnet:lr=1", "pipedream:lr=2,clip=stage"});
-  CHECK(split_schedules("gpipe,") == list{"gpipe", ""});
-}
-
-TEST_CASE("costs are milliseconds; what is not given follows from what is", "[setup]") {
-  const auto of = [](const std::string& text, op what) {
-    return parse_costs(text, 4)->actions.of[static_cast<std::size_t>(what)];
-  };
-  using times = std::vector<nanoseconds>;
-  CHECK(of("F=1.5,B=2", op::forward) == times{1'500'000});
-  CHECK(of("F=1,B=3", op::input_gradient) == times{1'500'000});
-  CHECK(of("F=1,B=3,W=1", op::weight_gradient) == times{1'000'000});
-  CHECK(of("F=1/2/1/1", op::forward)
-        == times{1'000'000, 2'000'000, 1'000'000, 1'000'000});
-  CHECK(of("F=1/2/1/1", op::backward)
-        == times{2'000'000, 4'000'000, 2'000'000, 2'000'000});
-  CHECK(of("I=1,W=0.25", op::backward) == times{1'250'000});
-  CHECK(of("F=1", op::update) == times{0});
-  const auto messages = *parse_costs("latency=0.5,bandwidth=1e9,bytes=1e6", 4);
-  CHECK(messages.link.latency == 500'000);
-  CHECK(messages.link.occupied(messages.sizes.message) == 1'000'000);
-}
-
-TEST_CASE("a mesh is data replicas and stages", "[setup]") {
-  CHECK(parse_mesh("", 4)->data == 1);
-  CHECK(parse_mesh("", 4)->stages == 4);
-  CHECK(parse_mesh("data=2", 4)->stages == 4);
-  CHECK(parse_mesh("pipe=3,data=2", 4)->stages == 3);
-  CHECK(parse_mesh("pipe=3,data=2", 4)->data == 2);
-  options o;
-  o.schedules = {"1f1b"};
-  o.mesh = "data=2,pipe=3";
-  o.exchange = "tree";
-  const auto plan = set_up_simulation(o)->runs.front().plan;
-  CHECK(plan.ranks() == 6);
-  CHECK(plan.dims.microbatches == 4); // of 8, in each data replica
-  CHECK(plan.exchange->name == "tree");
-  o.exchange = "server:staleness=3";
-  o.cost = "F=1,replica=1/2.5";
-  const auto uneven = set_up_simulation(o)->runs.front().plan;
-  CHECK(uneven.exchange->staleness == 3);
-  CHECK(uneven.slowdowns == std::vector<double>{1, 2.5});
-}
-
-TEST_CASE("costs that make no sense are refused with what does", "[setup]") {
-  for (const char* text : {"F", "F=", "F=x", "F=-1", "F=nan", "G=1", "F=1,F=2", "F=1/"})
-    CHECK_THAT(cost_refusal(text), ContainsSubstring("write F=1,B=2 in milliseconds"));
-  for (const char* text :
-       {"buckets=0", "buckets=1.5", "buckets=1e9", "sums=0", "buckets=1000,sums=1000"})
-    CHECK_THAT(cost_refusal(text), ContainsSubstring("from 1 to 10,000"));
-  CHECK_THAT(cost_refusal("F=1/2"), ContainsSubstring("one for each of the 4 stages"));
-  CHECK_THAT(cost_refusal("latency=1/2/1/1"), ContainsSubstring("one value"));
-}
-
 TEST_CASE("every option that makes no sense is refused with what does", "[setup]") {
-  const std::vector<std::pair<std::function<void(options&)>, std::string>> mistakes{
-    {[](options& o) { o.schedules = {"zigzag"}; }, "there are naive, gpipe, 1f1b"},
-    {[](options& o) { o.schedules = {""}; }, "there are naive, gpipe, 1f1b"},
-    {[](options& o) { o.schedules = {"ampnet:keys"}; }, "NAME:parameter=value"},
-    {[](options& o) { o.schedules = {"ampnet:keys=3"}; }, "max_active_keys"},
-    {[](options& o) { o.schedules = {"ampnet:max_active_keys=0"}; }, "at least 1"},
-    {[](options& o) { o.schedules = {"pipedream:lr=fast"}; }, "lr is a number"},
-    {[](options& o) { o.schedules = {"pipedream:clip=stage"}; }, "say --clip too"},
-    {[](options& o) { o.schedules = {"pipedream"}, o.clip = "1"; }, "clip=stage"},
-    {[](options& o) { o.schedules = {"chimera"}, o.stages = 3; }, "even number"},
-    {[](options& o) { o.schedules = {"2bw"}, o.microbatches = 3; }, "at least as many"},
-    {[](options& o) { o.model = "vgg"; }, "there are gpt, lenet, mlp"},
-    {[](options& o) { o.layers = 0; }, "from 1 to"},
-    {[](options& o) { o.model = "mlp", o.layers = 1'000'000; }, "from 1 to 10,000"},
-    {[](options& o) { o.width = -1; }, "from 1 to"},
-    {[](options& o) { o.heads = 3; }, "must divide d-model"},
-    {[](options& o) { o.data = "cifar"; }, "mnist:FOLDER"},
-    {[](options& o) { o.data = "text:/nowhere/at/all"; }, "cannot read"},
-    {[](options& o) { o.batch = 7; }, "at least one sample in each"},
-    {[](options& o) { o.stages = 0; }, "at least 1"},
-    {[](options& o) { o.stages = 5; }, "at most 4 stages"},
-    {[](options& o) { o.microbatches = 0; }, "at least 1"},
-    {[](options& o) { o.mesh = "data"; }, "write data=2,pipe=4,tensor=2"},
-    {[](options& o) { o.mesh = "data=0"; }, "write data=2,pipe=4,tensor=2"},
-    {[](options& o) { o.mesh = "data=2,data=2"; }, "each axis once"},
-    {[](options& o) { o.mesh = "rows=2"; }, "write data=2,pipe=4,tensor=2"},
-    {[](options& o) { o.mesh = "data=1.5"; }, "write data=2,pipe=4,tensor=2"},
-    {[](options& o) { o.mesh = "pipe=5"; }, "at most 4 stages"},
-    {[](options& o) { o.mesh = "data=3"; }, "a multiple of them"},
-    {[](options& o) { o.mesh = "data=60000,pipe=60000", o.microbatches = 60000; },
-     "1,048,576 ranks"},
-    {[](options& o) { o.mesh = "data=2", o.schedules = {"ampnet"}; },
-     "name other schedules"},
-    {[](options& o) { o.mesh = "data=8,pipe=1", o.steps = 500'000'000; },
-     "over all data replicas"},
-    {[](options& o) {
-       o.mesh = "data=4", o.clock = "virtual", o.cost = "bandwidth=1e-6";
-     },
-     "292 years"},
-    {[](options& o) {
-       o.mesh = "tensor=4", o.heads = 4, o.length = 6, o.sequence_parallel = true;
-     },
-     "sequences of 6 tokens cannot be shared by tensor=4"},
-    {[](options& o) {
-       o.mesh = "tensor=2", o.model = "lenet", o.sequence_parallel = true;
-     },
-     "only the layers of gpt"},
-    {[](options& o) { o.exchange = "star"; },
-     "naive, tree, ring, halving, server, zero1, zero2, zero3"},
-    {[](options& o) { o.exchange = "server:staleness=-1"; }, "from 0 to"},
-    {[](options& o) {
-       o.mesh = "data=2", o.exchange = "server:async";
-       o.clock = "virtual", o.cost = "F=1,replica=1/2/3";
-     },
-     "one value for each of several data replicas"},
-    {[](options& o) { o.steps = 0; }, "at least 1"},
-    {[](options& o) { o.epochs = 1; }, "synthetic data has no end"},
-    {[](options& o) { o.split = "2,2"; }, "each of the 4 stages"},
-    {[](options& o) { o.split = "1,1,1,x"; }, "whole numbers"},
-    {[](options& o) { o.optimizer = "lion"; }, "there are sgd and adamw"},
-    {[](options& o) { o.rate = -1; }, "lr is a number"},
-    {[](options& o) { o.momentum = 1; }, "below 1"},
-    {[](options& o) { o.epsilon = 0; }, "a gradient of 0 is divided by 0"},
-    {[](options& o) { o.schedules = {"1f1b:eps=1e-46"}; }, "at least 1e-45"},
-    {[](options& o) { o.betas = "0.9"; }, "two numbers"},
-    {[](options& o) { o.betas = "0.9,1"; }, "below 1"},
-    {[](options& o) { o.decay = "none"; }, "all or of matrices"},
-    {[](options& o) { o.clip = "stage"; }, "a norm"},
-    {[](options& o) { o.rate_schedule = "linear"; }, "constant or cosine"},
-    {[](options& o) { o.clock = "atomic"; }, "real or virtual"},
-    {[](options& o) { o.cost = "F=1"; }, "--clock virtual"},
-    {[](options& o) { o.threads = -1; }, "--threads is from 0"},
-    {[](options& o) { o.threads = 1 << 20; }, "--threads is from 0"},
-    {[](options& o) { o.stall_timeout = std::numeric_limits<double>::infinity(); },
-     "from 0.001 to"},
-    {[](options& o) { o.batch = std::int64_t{1} << 62; }, "at most 2,147,483,647"},
-    {[](options& o) { o.batch = std::int64_t{1} << 30; }, "MiB free"},
-    {[](options& o) { o.schedules = {"1f1b:beta1=1.5"}; }, "from 0 to below 1"},
-    {[](options& o) { o.schedules = {"1f1b:momentum=5"}; }, "momentum is below 1"},
-    {[](options& o) { o.schedules = {"gpipe,gpipe"}; }, "named twice"},
-    {[](options& o) { o.schedules = {"all,all"}; }, "named twice"},
-    {[](options& o) { o.schedules = {"1f1b:lr=1,lr=2"}; }, "give it one value"},
-    {[](options& o) { o.schedules = {"ampnet:max_active_keys=1,max-active-keys=1"}; },
-     "give it one value"},
-    {[](options& o) { o.schedules = {"1f1b:"}; }, "NAME:parameter=value"},
-    {[](options& o) { o.mesh = "data=02"; }, "from 1 to 65,536"},
-    {[](options& o) { o.split = "1,1,1,01"; }, "whole numbers"},
-    {[](options& o) { o.schedules = {"all"}, o.batch = 7; },
-     "at least one sample in each"},
-    {[](options& o) { o.model = "lenet", o.data = "mnist:" + mnist, o.epochs = 1e12; },
-     std::filesystem::exists(mnist) ? "an epoch of this data" : "mnist"},
-    {[](options& o) { o.clock = "virtual", o.cost = "F=1e12", o.steps = 1 << 20; },
-     "the virtual clock's 292 years"},
-    {[](options& o) { o.init = "/nowhere/w.safetensors"; }, "cannot read"},
-    {[](options& o) { o.width = 1 << 16, o.layers = 64; }, "MiB free"},
-  };
-  CHECK(training_refusal([](options&) {}).empty());
+  const std::vector<std::pair<std::function<void(typed_options&)>, std::string>>
+    mistakes{
+      {[](typed_options& o) { o.schedules.names = {"zigzag"}; },
+       "there are naive, gpipe, 1f1b"},
+      {[](typed_options& o) { o.schedules.names = {""}; },
+       "there are naive, gpipe, 1f1b"},
+      {[](typed_options& o) { o.schedules.names = {"ampnet:keys"}; },
+       "NAME:parameter=value"},
+      {[](typed_options& o) { o.schedules.names = {"ampnet:keys=3"}; },
+       "max_active_keys"},
+      {[](typed_options& o) { o.schedules.names = {"ampnet:max_active_keys=0"}; },
+       "at least 1"},
+      {[](typed_options& o) { o.schedules.names = {"pipedream:lr=fast"}; },
+       "lr is a number"},
+      {[](typed_options& o) { o.schedules.names = {"pipedream:clip=stage"}; },
+       "say --clip too"},
+      {[](typed_options& o) {
+         o.schedules.names = {"pipedream"}, o.optimizer.clip = "1";
+       },
+       "clip=stage"},
+      {[](typed_options& o) { o.schedules.names = {"chimera"}, o.mesh.stages = 3; },
+       "even number"},
+      {[](typed_options& o) {
+         o.schedules.names = {"2bw"}, o.schedules.microbatches = 3;
+       },
+       "at least as many"},
+      {[](typed_options& o) { o.model.name = "vgg"; }, "there are gpt, lenet, mlp"},
+      {[](typed_options& o) { o.model.layers = 0; }, "from 1 to"},
+      {[](typed_options& o) { o.model.name = "mlp", o.model.layers = 1'000'000; },
+       "from 1 to 10,000"},
+      {[](typed_options& o) { o.model.width = -1; }, "from 1 to"},
+      {[](typed_options& o) { o.model.heads = 3; }, "must divide d-model"},
+      {[](typed_options& o) { o.data.text = "cifar"; }, "mnist:FOLDER"},
+      {[](typed_options& o) { o.data.text = "text:/nowhere/at/all"; }, "cannot read"},
+      {[](typed_options& o) { o.data.batch = 7; }, "at least one sample in each"},
+      {[](typed_options& o) { o.mesh.stages = 0; }, "at least 1"},
+      {[](typed_options& o) { o.mesh.stages = 5; }, "at most 4 stages"},
+      {[](typed_options& o) { o.schedules.microbatches = 0; }, "at least 1"},
+      {[](typed_options& o) { o.mesh.axes = "data"; }, "write data=2,pipe=4,tensor=2"},
+      {[](typed_options& o) { o.mesh.axes = "data=0"; },
+       "write data=2,pipe=4,tensor=2"},
+      {[](typed_options& o) { o.mesh.axes = "data=2,data=2"; }, "each axis once"},
+      {[](typed_options& o) { o.mesh.axes = "rows=2"; },
+       "write data=2,pipe=4,tensor=2"},
+      {[](typed_options& o) { o.mesh.axes = "data=1.5"; },
+       "write data=2,pipe=4,tensor=2"},
+      {[](typed_options& o) { o.mesh.axes = "pipe=5"; }, "at most 4 stages"},
+      {[](typed_options& o) { o.mesh.axes = "data=3"; }, "a multiple of them"},
+      {[](typed_options& o) {
+         o.mesh.axes = "data=60000,pipe=60000", o.schedules.microbatches = 60000;
+       },
+       "1,048,576 ranks"},
+      {[](typed_options& o) { o.mesh.axes = "data=2", o.schedules.names = {"ampnet"}; },
+       "name other schedules"},
+      {[](typed_options& o) {
+         o.mesh.axes = "data=8,pipe=1", o.schedules.steps = 500'000'000;
+       },
+       "over all data replicas"},
+      {[](typed_options& o) {
+         o.mesh.axes = "data=4", o.run.clock = "virtual", o.cost = "bandwidth=1e-6";
+       },
+       "292 years"},
+      {[](typed_options& o) {
+         o.mesh.axes = "tensor=4", o.model.heads = 4, o.model.length = 6,
+         o.mesh.sequence_parallel = true;
+       },
+       "sequences of 6 tokens cannot be shared by tensor=4"},
+      {[](typed_options& o) {
+         o.mesh.axes = "tensor=2", o.model.name = "lenet",
+         o.mesh.sequence_parallel = true;
+       },
+       "only the layers of gpt"},
+      {[](typed_options& o) { o.mesh.exchange = "star"; },
+       "naive, tree, ring, halving, server, zero1, zero2, zero3"},
+      {[](typed_options& o) { o.mesh.exchange = "server:staleness=-1"; }, "from 0 to"},
+      {[](typed_options& o) {
+         o.mesh.axes = "data=2", o.mesh.exchange = "server:async";
+         o.run.clock = "virtual", o.cost = "F=1,replica=1/2/3";
+       },
+       "one value for each of several data replicas"},
+      {[](typed_options& o) { o.schedules.steps = 0; }, "at least 1"},
+      {[](typed_options& o) { o.schedules.epochs = 1; }, "synthetic data has no end"},
+      {[](typed_options& o) { o.mesh.split = "2,2"; }, "each of the 4 stages"},
+      {[](typed_options& o) { o.mesh.split = "1,1,1,x"; }, "whole numbers"},
+      {[](typed_options& o) { o.optimizer.name = "lion"; }, "there are sgd and adamw"},
+      {[](typed_options& o) { o.optimizer.rate = -1; }, "lr is a number"},
+      {[](typed_options& o) { o.optimizer.momentum = 1; }, "below 1"},
+      {[](typed_options& o) { o.optimizer.epsilon = 0; },
+       "a gradient of 0 is divided by 0"},
+      {[](typed_options& o) { o.schedules.names = {"1f1b:eps=1e-46"}; },
+       "at least 1e-45"},
+      {[](typed_options& o) { o.optimizer.betas = "0.9"; }, "two numbers"},
+      {[](typed_options& o) { o.optimizer.betas = "0.9,1"; }, "below 1"},
+      {[](typed_options& o) { o.optimizer.decay = "none"; }, "all or of matrices"},
+      {[](typed_options& o) { o.optimizer.clip = "stage"; }, "a norm"},
+      {[](typed_options& o) { o.optimizer.rate_schedule = "linear"; },
+       "constant or cosine"},
+      {[](typed_options& o) { o.run.clock = "atomic"; }, "real or virtual"},
+      {[](typed_options& o) { o.cost = "F=1"; }, "--clock virtual"},
+      {[](typed_options& o) { o.run.threads = -1; }, "--threads is from 0"},
+      {[](typed_options& o) { o.run.threads = 1 << 20; }, "--threads is from 0"},
+      {[](typed_options& o) {
+         o.run.stall_timeout = std::numeric_limits<double>::infinity();
+       },
+       "from 0.001 to"},
+      {[](typed_options& o) { o.data.batch = std::int64_t{1} << 62; },
+       "at most 2,147,483,647"},
+      {[](typed_options& o) { o.data.batch = std::int64_t{1} << 30; }, "MiB free"},
+      {[](typed_options& o) { o.schedules.names = {"1f1b:beta1=1.5"}; },
+       "from 0 to below 1"},
+      {[](typed_options& o) { o.schedules.names = {"1f1b:momentum=5"}; },
+       "momentum is below 1"},
+      {[](typed_options& o) { o.schedules.names = {"gpipe,gpipe"}; }, "named twice"},
+      {[](typed_options& o) { o.schedules.names = {"all,all"}; }, "named twice"},
+      {[](typed_options& o) { o.schedules.names = {"1f1b:lr=1,lr=2"}; },
+       "give it one value"},
+      {[](typed_options& o) {
+         o.schedules.names = {"ampnet:max_active_keys=1,max-active-keys=1"};
+       },
+       "give it one value"},
+      {[](typed_options& o) { o.schedules.names = {"1f1b:"}; }, "NAME:parameter=value"},
+      {[](typed_options& o) { o.mesh.axes = "data=02"; }, "from 1 to 65,536"},
+      {[](typed_options& o) { o.mesh.split = "1,1,1,01"; }, "whole numbers"},
+      {[](typed_options& o) { o.schedules.names = {"all"}, o.data.batch = 7; },
+       "at least one sample in each"},
+      {[](typed_options& o) {
+         o.model.name = "lenet", o.data.text = "mnist:" + mnist,
+         o.schedules.epochs = 1e12;
+       },
+       std::filesystem::exists(mnist) ? "an epoch of this data" : "mnist"},
+      {[](typed_options& o) {
+         o.run.clock = "virtual", o.cost = "F=1e12", o.schedules.steps = 1 << 20;
+       },
+       "the virtual clock's 292 years"},
+      {[](typed_options& o) { o.data.init = "/nowhere/w.safetensors"; }, "cannot read"},
+      {[](typed_options& o) { o.model.width = 1 << 16, o.model.layers = 64; },
+       "MiB free"},
+    };
+  CHECK(training_refusal([](typed_options&) {}).empty());
   for (const auto& [change, allowed] : mistakes)
     CHECK_THAT(training_refusal(change), ContainsSubstring(allowed));
 }
@@ -201,9 +176,9 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
 TEST_CASE("the gates' presets are those of their papers", "[setup]") {
   const auto experts = [](const std::string& gate) {
     auto o = tiny_options();
-    o.model = "moe";
-    o.gate = gate;
-    return set_up_training(o)->model.experts;
+    o.model.name = "moe";
+    o.model.gate = gate;
+    return tiny::set_up_training(o)->model.experts;
   };
   // S tokens, E = 8. Lepikhin et al., section 2.2: 2S/E for two choices a token; Fedus
   // et al., table 1: S/E times a capacity factor of 1.25.
@@ -215,46 +190,59 @@ TEST_CASE("the gates' presets are those of their papers", "[setup]") {
   CHECK(experts("switch").chosen == 1);
 }
 
-TEST_CASE("options of a schedule's own hold for it alone", "[setup]") {
-  auto o = tiny_options();
-  o.schedules = {"gpipe,ampnet:max_active_keys=2,lr=0.5,momentum=0.25,1f1b"};
-  o.optimizer = "sgd";
-  const auto result = set_up_training(o);
-  REQUIRE(result.has_value());
-  REQUIRE(result->runs.size() == 3);
-  CHECK(result->runs[0].plan.work->optimizer.rate == 0.1);
-  CHECK(result->runs[1].plan.work->optimizer.rate == 0.5);
-  CHECK(result->runs[1].plan.work->optimizer.momentum == 0.25);
-  CHECK(result->runs[1].text == "ampnet:max_active_keys=2,lr=0.5,momentum=0.25");
-  CHECK(result->runs[2].plan.work->optimizer.rate == 0.1);
+TEST_CASE("a plan has the mesh, costs and optimizer that options say", "[setup]") {
+  typed_options o;
+  o.mesh = {.axes = "data=2,pipe=3", .exchange = "server:staleness=3"};
+  o.schedules.names = {"1f1b"};
+  o.cost = "F=1,bytes=7,replica=1/2.5";
+  o.machines = "ranks=3";
+  const auto plan = tiny::set_up_simulation(o)->runs.front().plan;
+  CHECK(plan.ranks() == 6);
+  CHECK(plan.dims.microbatches == 4); // of 8, in each data replica
+  CHECK(plan.exchange->staleness == 3);
+  CHECK(plan.slowdowns == std::vector<double>{1, 2.5});
+  CHECK(plan.sizes.message == 7);
+  CHECK(plan.machines.ranks_each == 3);
+  CHECK(plan.clock == clock_kind::virtual_time);
+  o = tiny_options();
+  o.schedules.names = {"gpipe,1f1b:lr=0.5"};
+  o.run = {.threads = 3, .stall_timeout = 0.5};
+  const auto training = tiny::set_up_training(o).value();
+  REQUIRE(training.runs.size() == 2);
+  CHECK(training.runs[0].plan.work->optimizer.rate == 0.001);
+  CHECK(training.runs[1].plan.work->optimizer.rate == 0.5);
+  CHECK(training.runs[1].parameters.at("lr") == "0.5");
+  CHECK(training.runs[1].plan.threads == 3);
+  CHECK(training.runs[1].plan.stall_timeout.count() == 500);
+  CHECK(training.runs[1].plan.clock == clock_kind::real);
 }
 
 TEST_CASE("defaults are PyTorch's where it has them", "[setup]") {
   auto o = tiny_options();
-  const auto adamw = set_up_training(o)->runs[0].plan.work->optimizer;
+  const auto adamw = tiny::set_up_training(o)->runs[0].plan.work->optimizer;
   CHECK(adamw.beta1 == 0.9);
   CHECK(adamw.beta2 == 0.999);
   CHECK(adamw.epsilon == 1e-8);
   CHECK(adamw.weight_decay == 0.01);
   CHECK_FALSE(adamw.decay_only_matrices);
   CHECK(adamw.clip == 0);
-  o.optimizer = "sgd";
-  const auto sgd = set_up_training(o)->runs[0].plan.work->optimizer;
+  o.optimizer.name = "sgd";
+  const auto sgd = tiny::set_up_training(o)->runs[0].plan.work->optimizer;
   CHECK(sgd.momentum == 0);
   CHECK(sgd.weight_decay == 0);
 }
 
 TEST_CASE("epochs are batches, the last filled in part", "[setup]") {
-  options o;
-  o.model = "lenet";
-  o.data = "mnist:" TROUPE_GOLDEN "/runs/lenet"; // 18 images
-  o.schedules = {"gpipe"};
-  o.stages = 2;
-  o.microbatches = 2;
+  typed_options o;
+  o.model.name = "lenet";
+  o.data.text = "mnist:" TROUPE_GOLDEN "/runs/lenet"; // 18 images
+  o.schedules.names = {"gpipe"};
+  o.mesh.stages = 2;
+  o.schedules.microbatches = 2;
   const auto steps = [&](double epochs, int batch) {
-    o.epochs = epochs;
-    o.batch = batch;
-    return set_up_training(o)->runs[0].plan.dims.steps;
+    o.schedules.epochs = epochs;
+    o.data.batch = batch;
+    return tiny::set_up_training(o)->runs[0].plan.dims.steps;
   };
   CHECK(steps(1, 9) == 2);
   CHECK(steps(1, 8) == 3);
@@ -262,27 +250,27 @@ TEST_CASE("epochs are batches, the last filled in part", "[setup]") {
 }
 
 TEST_CASE("all is every schedule that fits and is not named by itself", "[setup]") {
-  options o;
+  typed_options o;
   const auto names = [&] {
     std::vector<std::string> result;
-    const auto shared = set_up_simulation(o);
+    const auto shared = tiny::set_up_simulation(o);
     for (const auto& run : shared->runs)
       result.push_back(run.text);
     return result;
   };
   using list = std::vector<std::string>;
-  o.schedules = {"1f1b,all"};
+  o.schedules.names = {"1f1b,all"};
   CHECK(names()
         == list{"1f1b", "naive", "gpipe", "chimera", "pipedream", "2bw", "ampnet"});
-  o.schedules = {"all,ampnet:max_active_keys=2"};
+  o.schedules.names = {"all,ampnet:max_active_keys=2"};
   CHECK(names()
         == list{"naive", "gpipe", "1f1b", "chimera", "pipedream", "2bw", "ampnet",
                 "ampnet:max_active_keys=2"});
-  o.schedules = {"all"};
-  o.stages = 3;
-  o.mesh = "data=2";
+  o.schedules.names = {"all"};
+  o.mesh.stages = 3;
+  o.mesh.axes = "data=2";
   CHECK(names() == list{"naive", "gpipe", "1f1b", "pipedream", "2bw"});
-  const auto shared = *set_up_simulation(o);
+  const auto shared = *tiny::set_up_simulation(o);
   const auto& left_out = shared.left_out;
   REQUIRE(left_out.size() == 2);
   CHECK(left_out[0].text == "chimera");
@@ -291,6 +279,6 @@ TEST_CASE("all is every schedule that fits and is not named by itself", "[setup]
   CHECK_THAT(left_out[1].why, ContainsSubstring("no common updates"));
   CHECK_THAT(left_out_line(shared), ContainsSubstring("left out: chimera runs half")
                                       && !ContainsSubstring("\n"));
-  o.schedules = {"all,chimera"}; // named by itself: it must fit
-  CHECK_THAT(set_up_simulation(o).error(), ContainsSubstring("an even number"));
+  o.schedules.names = {"all,chimera"}; // named by itself: it must fit
+  CHECK_THAT(tiny::set_up_simulation(o).error(), ContainsSubstring("an even number"));
 }

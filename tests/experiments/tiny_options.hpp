@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/options/options.hpp"
+#include "experiments/options/setup.hpp"
 
 #include <string>
 
@@ -9,15 +9,19 @@ namespace tiny {
 using namespace troupe;
 
 /// A GPT that trains within a millisecond.
-inline options training(const std::string& schedules) {
-  options o;
-  o.layers = 4;
-  o.width = 8;
-  o.heads = 2;
-  o.length = 4;
-  o.words = 7;
-  o.schedules = {schedules};
+inline typed_options training(const std::string& schedules) {
+  typed_options o;
+  o.model = {.layers = 4, .width = 8, .heads = 2, .length = 4, .words = 7};
+  o.schedules.names = {schedules};
   return o;
+}
+
+/// The runs that options ask for when a program parses them.
+inline tl::expected<setup, std::string> set_up_training(const typed_options& typed) {
+  return parse(typed, true).and_then(set_up);
+}
+inline tl::expected<setup, std::string> set_up_simulation(const typed_options& typed) {
+  return parse(typed, false).and_then(set_up);
 }
 
 } // namespace tiny

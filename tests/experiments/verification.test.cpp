@@ -20,12 +20,12 @@ namespace {
 
 run_request tiny_request(const std::string& schedule, const std::string& mesh) {
   auto o = tiny::training(schedule);
-  o.batch = 8;
-  o.microbatches = 4;
-  o.steps = 3;
-  o.mesh = mesh;
-  o.clock = "virtual";
-  const auto shared = set_up_training(o);
+  o.data.batch = 8;
+  o.schedules.microbatches = 4;
+  o.schedules.steps = 3;
+  o.mesh.axes = mesh;
+  o.run.clock = "virtual";
+  const auto shared = tiny::set_up_training(o);
   REQUIRE(shared);
   return shared->runs.front();
 }
@@ -98,9 +98,9 @@ TEST_CASE("a run that fails does not hold", "[verification]") {
 TEST_CASE("with --all every schedule learns in every way that it can",
           "[verification]") {
   std::set<std::string> seen;
-  const auto all = verified_catalog({});
+  const auto all = verified_catalog(*parse({}, true));
   for (const auto& o : all) {
-    const auto shared = set_up_training(o);
+    const auto shared = set_up(o);
     INFO((shared ? "" : shared.error()));
     REQUIRE(shared);
     for (const auto& request : shared->runs) {

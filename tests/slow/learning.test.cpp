@@ -1,7 +1,7 @@
 // Every schedule learns from real data, in four stages. The numbers are in README.md.
 
-#include "experiments/options/setup.hpp"
 #include "models/evaluation.hpp"
+#include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -27,8 +27,8 @@ struct outcome {
   score evaluated;
 };
 
-outcome train(const options& o) {
-  auto shared = set_up_training(o);
+outcome train(const typed_options& o) {
+  auto shared = tiny::set_up_training(o);
   if (!shared)
     FAIL(shared.error());
   auto& request = shared->runs.at(0);
@@ -47,7 +47,7 @@ outcome train(const options& o) {
   const auto& work = *request.plan.work;
   evaluator judge{work.whole, *work.data, 1000, 64, 2};
   const outcome out{loss, *judge.evaluate(parameters)};
-  std::printf("%-6s %-26s training loss %.3f, evaluated %.3f", o.model.c_str(),
+  std::printf("%-6s %-26s training loss %.3f, evaluated %.3f", o.model.name.c_str(),
               request.text.c_str(), out.loss, out.evaluated.loss);
   if (out.evaluated.accuracy)
     std::printf(", accuracy %.1f%%", 100 * *out.evaluated.accuracy);
@@ -70,11 +70,11 @@ TEST_CASE("gpt learns tinyshakespeare under every schedule") {
              trial{"1f1b:lr=0.002", 2.0}, trial{"chimera:lr=0.002", 2.0},
              trial{"2bw:lr=0.0007", 2.1}, trial{"pipedream:lr=0.0005", 2.1},
              trial{"ampnet:lr=0.001", 2.1});
-  options o;
-  o.data = "text:" + data_folder + "/text";
-  o.steps = 1500;
-  o.rate_schedule = "cosine,warmup=1600,floor=0.1";
-  o.schedules = {t.schedule};
+  typed_options o;
+  o.data.text = "text:" + data_folder + "/text";
+  o.schedules.steps = 1500;
+  o.optimizer.rate_schedule = "cosine,warmup=1600,floor=0.1";
+  o.schedules.names = {t.schedule};
   CHECK(train(o).loss < t.most_loss);
 }
 
@@ -83,13 +83,13 @@ TEST_CASE("lenet learns MNIST under every schedule") {
   const auto* schedule =
     GENERATE("naive:lr=0.05", "gpipe:lr=0.05", "1f1b:lr=0.05", "chimera:lr=0.05",
              "2bw:lr=0.04", "pipedream:lr=0.01", "ampnet:lr=0.02");
-  options o;
-  o.model = "lenet";
-  o.data = "mnist:" + data_folder + "/mnist";
-  o.optimizer = "sgd";
-  o.momentum = 0.9;
-  o.epochs = 20;
-  o.rate_schedule = "cosine";
-  o.schedules = {schedule};
+  typed_options o;
+  o.model.name = "lenet";
+  o.data.text = "mnist:" + data_folder + "/mnist";
+  o.optimizer.name = "sgd";
+  o.optimizer.momentum = 0.9;
+  o.schedules.epochs = 20;
+  o.optimizer.rate_schedule = "cosine";
+  o.schedules.names = {schedule};
   CHECK(train(o).evaluated.accuracy >= 0.97);
 }

@@ -1,0 +1,57 @@
+#include "experiments/options/clock_limit.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+std::string outlasts_clock(const cost_options& given, const run_plan& plan) {
+  if (plan.dims.microbatches < 1)
+    return {}; // refused for that
+  const auto& sizes = given.sizes;
+  double message = sizes.message, gradient = sizes.gradient, buckets = sizes.buckets;
+  double sum = sizes.sum, sums = sizes.sums;
+  if (plan.work) {
+    const auto& layers = plan.work->whole.layers;
+    message = gradient = sum = 0;
+    buckets = static_cast<double>(layers.size());
+    sums = 2 * buckets;
+    for (const auto& l : layers) {
+      const auto samples = static_cast<double>(plan.batches().largest());
+      message = std::max(message, samples * static_cast<double>(l->output()) * 4);
+      gradient += static_cast<double>(l->bucket()) * 4;
+    }
+    sum = message;
+  }
+  // A message may wait at each of five ports and links for those of all ranks that
+  // share it.
+  const auto link = plan.machines.slowest();
+  const double in_line = 5.0 * std::clamp(plan.machines.ranks_each, 1, plan.ranks());
+  const auto travels = [&](double bytes) {
+    const double ns =
+      link.bytes_per_second > 0 ? bytes / link.bytes_per_second * 1e9 : 0;
+    return in_line * ns + static_cast<double>(link.latency);
+  };
+  double slowest = travels(message);
+  if (plan.tensor > 1) // no sum has more rounds than that
+    slowest += 4.0 * plan.tensor * sums * travels(sum);
+  double slowdown = 1;
+  for (const double of_replica : given.slowdowns)
+    slowdown = std::max(slowdown, of_replica);
+  if (plan.expert > 1) // rows go there and come back
+    slowest += 2 * travels(sizes.experts + sum) * buckets;
+  for (const auto& values : given.actions.of)
+    for (const auto value : values)
+      slowest += static_cast<double>(value) * slowdown;
+  // No exchange has more rounds than two for each data replica.
+  const double exchange = plan.data > 1 || plan.directions() > 1
+                            ? 2.0 * plan.data * buckets * travels(gradient / buckets)
+                            : 0;
+  const auto& dims = plan.dims;
+  const double all =
+    (slowest * dims.stages + exchange) * dims.microbatches * dims.steps;
+  return all < 9e18 ? ""
+                    : "--cost: at these costs a run of this size may last longer than "
+                      "the virtual clock's 292 years; choose smaller ones";
+}
+
+} // namespace troupe

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+#include "experiments/options/cost_options.hpp"
+
+#include <string>
+
+namespace troupe {
+
+/// Why a run could outlast the virtual clock, which counts nanoseconds in 63 bits;
+/// empty if it cannot.
+std::string outlasts_clock(const cost_options& given, const run_plan& plan);
+
+} // namespace troupe

@@ -1,0 +1,120 @@
+#include "experiments/options/collective_options.hpp"
+
+#include "experiments/options/option_list.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe {
+
+namespace {
+
+constexpr int most_ranks = 1024;
+constexpr std::int64_t most_values = 1'000'000'000'000; // sums of bytes fit 63 bits
+
+tl::expected<std::int64_t, std::string> values_of(const typed_collectives& typed) {
+  if (typed.values && typed.bytes)
+    return problem{"give --values or --bytes, not both"};
+  const auto bytes = typed.bytes.value_or(1 << 20);
+  if (bytes % 4 != 0)
+    return problem{"--bytes " + std::to_string(bytes)
+                   + ": a value has four bytes, so give a multiple of 4"};
+  const auto values = typed.values.value_or(bytes / 4);
+  if (values < 0 || values > most_values)
+    return problem{"an array has 0 to 1,000,000,000,000 values of four bytes"};
+  return values;
+}
+
+/// The orders that the user left when choosing operations and algorithms.
+tl::expected<std::vector<collective_order>, std::string>
+orders_of(const typed_collectives& typed) {
+  const auto asked = [](const auto& names, std::string_view name) {
+    return names.empty() || std::ranges::find(names, name) != names.end();
+  };
+  const auto all = collective_catalog();
+  for (const auto& name : typed.operations)
+    if (std::ranges::none_of(all,
+                             [&](const auto& c) { return name_of(c.what) == name; }))
+      return problem{"there is no operation '" + name + "'; there are "
+                     + operation_names()};
+  for (const auto& name : typed.algorithms)
+    if (std::ranges::none_of(all, [&](const auto& c) { return c.name == name; }))
+      return problem{"there is no algorithm '" + name + "'; there are "
+                     + algorithm_names()};
+  std::vector<collective_order> result;
+  for (const auto& order : all)
+    if (asked(typed.operations, name_of(order.what))
+        && asked(typed.algorithms, order.name))
+      result.push_back(order);
+  if (result.empty())
+    return problem{"no operation that was asked for goes by such an algorithm; --help "
+                   "lists what goes by which"};
+  return result;
+}
+
+/// Whether a collective could last longer than the virtual clock, which counts
+/// nanoseconds in 63 bits.
+bool outlasts_clock(const machine_model& machines, std::int64_t values) {
+  const auto slowest = machines.slowest();
+  // Between machines a message may wait for those of all other ranks.
+  const double waits = machines.ranks_each > 0 ? most_ranks : 1;
+  const double round =
+    static_cast<double>(slowest.latency)
+    + waits * static_cast<double>(slowest.occupied(4 * static_cast<double>(values)));
+  return round * 2 * most_ranks > 9e18;
+}
+
+} // namespace
+
+void add_collectives(option_list& to, typed_collectives& place) {
+  to.begin_group("Collectives");
+  to.add_option("--ranks", place.ranks,
+                "Ranks that take part, 1 to 1,024. Several numbers, as 2,4,8: one "
+                "after another.")
+    ->delimiter(',');
+  to.add_option("--values", place.values, "Floats of each rank's array.");
+  to.add_option("--bytes", place.bytes,
+                "Bytes of each rank's array, four a value. Default: 1048576.");
+  to.add_option("--operation,--operations", place.operations,
+                "Operations: " + operation_names() + ". Default: all.")
+    ->delimiter(',');
+  to.add_option("--algorithm,--algorithms", place.algorithms,
+                "Algorithms: " + algorithm_names() + ". Default: all.")
+    ->delimiter(',');
+  to.add_option("--latency", place.latency, "Latency of a message, in milliseconds.");
+  to.add_option("--bandwidth", place.bandwidth,
+                "Bandwidth of each rank's port, in bytes a second. Value 0: bytes take "
+                "no time.");
+  add_machines(to, place.machines);
+}
+
+tl::expected<collective_options, std::string> parse(const typed_collectives& typed) {
+  for (const int ranks : typed.ranks)
+    if (ranks < 1 || ranks > most_ranks)
+      return problem{"--ranks " + std::to_string(ranks)
+                     + ": a collective has 1 to 1,024 ranks"};
+  const auto values = values_of(typed);
+  if (!values)
+    return problem{values.error()};
+  auto orders = orders_of(typed);
+  if (!orders)
+    return problem{orders.error()};
+  if (!(typed.latency >= 0 && typed.latency <= 1e6))
+    return problem{"--latency is from 0 to 1,000,000 milliseconds"};
+  if (!(typed.bandwidth == 0 || (typed.bandwidth >= 1 && typed.bandwidth <= 1e15)))
+    return problem{"--bandwidth is from 1 to 1e15 bytes a second, or 0: bytes take no "
+                   "time"};
+  const link_cost inside{.latency =
+                           static_cast<nanoseconds>(std::llround(typed.latency * 1e6)),
+                         .bytes_per_second = typed.bandwidth};
+  auto machines = parse_machines(typed.machines, inside, std::ranges::max(typed.ranks));
+  if (!machines)
+    return problem{machines.error()};
+  if (outlasts_clock(machines->model, *values))
+    return problem{"at this bandwidth arrays of this size may take longer than the "
+                   "virtual clock's 292 years; choose smaller ones"};
+  return collective_options{std::move(*orders), typed.ranks, *values,
+                            std::move(*machines)};
+}
+
+} // namespace troupe

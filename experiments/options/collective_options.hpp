@@ -1,0 +1,42 @@
+#pragma once
+
+#include "experiments/options/machine_options.hpp"
+#include "messaging/collective_catalog.hpp"
+
+#include <tl/expected.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+class option_list;
+
+/// Options of collectives that run alone, as a user types them.
+struct typed_collectives {
+  std::vector<int> ranks = {8};
+  std::optional<std::int64_t> values;
+  std::optional<std::int64_t> bytes;
+  std::vector<std::string> operations; ///< Empty: all.
+  std::vector<std::string> algorithms; ///< Empty: all.
+  double latency = 0.01;               ///< milliseconds
+  double bandwidth = 1e10;             ///< bytes a second; 0: bytes take no time
+  std::string machines;
+};
+
+/// Collectives that run alone, each over each number of ranks.
+struct collective_options {
+  std::vector<collective_order> orders;
+  std::vector<int> ranks;
+  std::int64_t values = 0; ///< Of each rank's array.
+  machine_options machines;
+};
+
+void add_collectives(option_list& to, typed_collectives& place);
+
+/// On error says what is wrong, and what is allowed.
+tl::expected<collective_options, std::string> parse(const typed_collectives& typed);
+
+} // namespace troupe

@@ -1,0 +1,28 @@
+#include "experiments/options/output_options.hpp"
+
+#include "experiments/options/option_list.hpp"
+
+namespace troupe {
+
+void add_output(option_list& to, output_options& place, const output_kinds& has) {
+  to.begin_group("Output");
+  if (has.weights)
+    to.add_option("--save", place.save,
+                  "Safetensors file for the weights at the end. A gpt's "
+                  "model.safetensors gets a config.json beside it, for Hugging Face.");
+  if (has.results)
+    to.add_option("--json", place.json,
+                  "File for the results. Name -: standard output.");
+  if (has.report)
+    to.add_option("--report", place.report, "Folder for results.json and traces.");
+  to.add_flag("--quiet", place.quiet,
+              has.results ? "Silence but for errors and the results of --json -."
+                          : "Silence but for errors.");
+  if (has.timeline)
+    to.add_flag("--print", place.print, "Timelines as text, a row for each rank.");
+  if (has.catalog)
+    to.add_flag("--all", place.all,
+                "Catalog of tiny models under every schedule, in both clocks.");
+}
+
+} // namespace troupe

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+class option_list;
+
+/// Where results go, and what is printed.
+struct output_options {
+  std::string save;   ///< Safetensors file.
+  std::string json;   ///< "-": standard output.
+  std::string report; ///< Folder.
+  /// Without a report: what the name of a new folder for one begins with, as
+  /// runs/compare. Empty: there is no report then.
+  std::string new_report;
+  bool quiet = false;
+  bool print = false; ///< simulate: draw timelines
+  bool all = false;   ///< verify: the whole catalog
+
+  std::string config;               ///< The file that gave some options.
+  std::vector<std::string> command; ///< As it was typed, the program by its bare name.
+
+  /// Whether results go to standard output, and everything else to standard error.
+  bool results_on_stdout() const { return json == "-"; }
+};
+
+/// Options of output that a program has.
+struct output_kinds {
+  bool weights;  ///< --save
+  bool results;  ///< --json
+  bool report;   ///< --report
+  bool timeline; ///< --print
+  bool catalog;  ///< --all
+};
+void add_output(option_list& to, output_options& place, const output_kinds& has);
+
+} // namespace troupe

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+
+#include <tl/expected.hpp>
+
+#include <chrono>
+#include <string>
+
+namespace troupe {
+
+class option_list;
+
+/// Options of clock and threads, as a user types them.
+struct typed_run {
+  std::string clock = "real";
+  int threads = 0;
+  double stall_timeout = 10; ///< seconds
+};
+
+/// Where and when a run takes place.
+struct run_options {
+  clock_kind clock = clock_kind::real;
+  int threads = 0; ///< Of the CPU; 0: as many as the machine that runs it has cores.
+  std::chrono::milliseconds stall_timeout{10'000};
+};
+
+void add_threads(option_list& to, typed_run& place);
+void add_clock(option_list& to, typed_run& place);
+
+/// On error says what is wrong, and what is allowed.
+tl::expected<run_options, std::string> parse(const typed_run& typed);
+
+} // namespace troupe

@@ -1,0 +1,74 @@
+#include "experiments/session/ways_to_learn.hpp"
+
+#include "schedules/catalog/catalog.hpp"
+
+#include <array>
+
+namespace troupe {
+
+namespace {
+
+/// How a run learns.
+struct way_to_learn {
+  typed_optimizer optimizer;
+  bool clips_by_stage = false; ///< Also where updates see the network's norm.
+  bool warms_up = false;
+  const char* floor = ""; ///< Of a cosine; empty: the rate is constant.
+};
+
+const std::array ways_to_learn{
+  way_to_learn{.optimizer = {.name = "adamw", .rate = 1e-3, .weight_decay = 0.01}},
+  way_to_learn{.optimizer = {.name = "sgd",
+                             .rate = 0.02,
+                             .momentum = 0.9,
+                             .weight_decay = 0.1,
+                             .decay = "matrices"},
+               .warms_up = true,
+               .floor = "0.1"},
+  way_to_learn{.optimizer = {.name = "adamw",
+                             .rate = 1e-3,
+                             .betas = "0.8,0.95",
+                             .epsilon = 1e-4,
+                             .weight_decay = 0.1,
+                             .clip = "0.1"},
+               .floor = "0"},
+  way_to_learn{.optimizer = {.name = "sgd", .rate = 0.1, .weight_decay = 0.05}},
+  way_to_learn{
+    .optimizer =
+      {.name = "sgd", .rate = 0.02, .momentum = 0.5, .weight_decay = 0, .clip = "0.05"},
+    .clips_by_stage = true,
+    .warms_up = true},
+  way_to_learn{.optimizer = {.name = "adamw",
+                             .rate = 1e-3,
+                             .weight_decay = 0.3,
+                             .decay = "matrices",
+                             .clip = "0.2"},
+               .warms_up = true},
+};
+
+/// Whether updates see no norm but their stage's.
+bool has_norm_of_stage_alone(const std::string& name) {
+  const auto sch = find_schedule(name.substr(0, name.find(':')));
+  return sch && (sch->local_rule() || sch->update_every != 0);
+}
+
+} // namespace
+
+void learn(typed_options& run, std::size_t number) {
+  const auto turn = number + number / ways_to_learn.size();
+  const auto& how = ways_to_learn[turn % ways_to_learn.size()];
+  run.optimizer = how.optimizer;
+  if (how.optimizer.clip != "0")
+    for (auto& name : run.schedules.names)
+      if (how.clips_by_stage || has_norm_of_stage_alone(name))
+        name += name.find(':') == std::string::npos ? ":clip=stage" : ",clip=stage";
+  const std::string floor = how.floor;
+  auto& rates = run.optimizer.rate_schedule;
+  rates = floor.empty() ? "constant" : "cosine";
+  if (how.warms_up)
+    rates += ",warmup=" + std::to_string(*run.data.batch + *run.data.batch / 2 + 1);
+  if (!floor.empty())
+    rates += ",floor=" + floor;
+}
+
+} // namespace troupe

@@ -1,0 +1,51 @@
+// --cost: what actions and messages take in virtual time.
+
+#include "experiments/options/cost_options.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const mesh_options four_stages{.stages = 4};
+
+std::string cost_refusal(const std::string& text) {
+  const auto result = parse_costs(text, four_stages);
+  return result ? "" : result.error();
+}
+
+} // namespace
+
+TEST_CASE("costs are milliseconds; what is not given follows from what is",
+          "[cost_options]") {
+  const auto of = [](const std::string& text, op what) {
+    return parse_costs(text, four_stages)->actions.of[static_cast<std::size_t>(what)];
+  };
+  using times = std::vector<nanoseconds>;
+  CHECK(of("F=1.5,B=2", op::forward) == times{1'500'000});
+  CHECK(of("F=1,B=3", op::input_gradient) == times{1'500'000});
+  CHECK(of("F=1,B=3,W=1", op::weight_gradient) == times{1'000'000});
+  CHECK(of("F=1/2/1/1", op::forward)
+        == times{1'000'000, 2'000'000, 1'000'000, 1'000'000});
+  CHECK(of("F=1/2/1/1", op::backward)
+        == times{2'000'000, 4'000'000, 2'000'000, 2'000'000});
+  CHECK(of("I=1,W=0.25", op::backward) == times{1'250'000});
+  CHECK(of("F=1", op::update) == times{0});
+  const auto messages =
+    *parse_costs("latency=0.5,bandwidth=1e9,bytes=1e6", four_stages);
+  CHECK(messages.link.latency == 500'000);
+  CHECK(messages.link.occupied(messages.sizes.message) == 1'000'000);
+}
+
+TEST_CASE("costs that make no sense are refused with what does", "[cost_options]") {
+  for (const char* text : {"F", "F=", "F=x", "F=-1", "F=nan", "G=1", "F=1,F=2", "F=1/"})
+    CHECK_THAT(cost_refusal(text), ContainsSubstring("write F=1,B=2 in milliseconds"));
+  for (const char* text :
+       {"buckets=0", "buckets=1.5", "buckets=1e9", "sums=0", "buckets=1000,sums=1000"})
+    CHECK_THAT(cost_refusal(text), ContainsSubstring("from 1 to 10,000"));
+  CHECK_THAT(cost_refusal("F=1/2"), ContainsSubstring("one for each of the 4 stages"));
+  CHECK_THAT(cost_refusal("latency=1/2/1/1"), ContainsSubstring("one value"));
+}
