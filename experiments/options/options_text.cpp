@@ -1,0 +1,142 @@
+#include "experiments/options/options_text.hpp"
+
+#include "experiments/options/parsing.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+
+// What is absent is null.
+template <class Value>
+struct nlohmann::adl_serializer<std::optional<Value>> {
+  static void to_json(json& to, const std::optional<Value>& from) {
+    to = from ? json(*from) : json(nullptr);
+  }
+  static void from_json(const json& from, std::optional<Value>& to) {
+    to = from.is_null() ? std::nullopt : std::optional{from.get<Value>()};
+  }
+};
+
+template <>
+struct nlohmann::adl_serializer<std::chrono::milliseconds> {
+  static void to_json(json& to, std::chrono::milliseconds from) { to = from.count(); }
+  static void from_json(const json& from, std::chrono::milliseconds& to) {
+    to = std::chrono::milliseconds{from.get<std::int64_t>()};
+  }
+};
+
+namespace troupe {
+
+using nlohmann::json;
+
+// Exchanges, schedules and orders hold functions: the texts that name them travel.
+
+void to_json(json& to, const replica_exchange& from) {
+  to = from.name;
+}
+
+void from_json(const json& from, replica_exchange& to) {
+  to = parse_exchange(from.get<std::string>()).value();
+}
+
+void to_json(json& to, const collective_order& from) {
+  to = {name_of(from.what), from.name};
+}
+
+void from_json(const json& from, collective_order& to) {
+  const auto all = collective_catalog();
+  const auto found = std::ranges::find_if(
+    all, [&](const collective_order& order) { return from == json(order); });
+  if (found == all.end())
+    throw std::invalid_argument("there is no collective " + from.dump());
+  to = *found;
+}
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(expert_options, count, chosen, capacity, balance,
+                                   noise, shared, seed)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(model_options, model, layers, width, heads, length,
+                                   words, experts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(data_options, text, name, path, batch, init, seed)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(mesh_options, data, stages, tensor, expert,
+                                   sequence_parallel, exchange, split)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(rate_schedule, cosine, warmup, floor)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(optimizer_options, kind, rate, schedule, momentum,
+                                   beta1, beta2, epsilon, weight_decay,
+                                   decay_only_matrices, clip, scope)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_options, clock, threads, stall_timeout)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(link_cost, latency, bytes_per_second)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_table, of)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(simulated_sizes, message, gradient, buckets, sum,
+                                   sums, experts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_options, text, actions, link, sizes, slowdowns)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(machine_model, ranks_each, inside, between, pairs)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(machine_options, model, links)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(evaluation_options, every, samples)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(collective_options, orders, ranks, values, machines)
+
+namespace {
+
+json schedules_json(const schedule_options& from) {
+  auto chosen = json::array();
+  for (const auto& one : from.chosen)
+    chosen.push_back({{"text", one.text}, {"of_all", one.of_all}});
+  return {{"chosen", chosen},
+          {"microbatches", from.microbatches},
+          {"steps", from.steps},
+          {"epochs", from.epochs}};
+}
+
+/// \param learns as parse_schedule takes it
+schedule_options schedules_from(const json& from, const optimizer_options* learns) {
+  schedule_options result{.chosen = {},
+                          .microbatches = from.at("microbatches"),
+                          .steps = from.at("steps"),
+                          .epochs = from.at("epochs").get<std::optional<double>>()};
+  for (const auto& one : from.at("chosen"))
+    result.chosen.push_back(
+      parse_schedule(one.at("text"), one.at("of_all"), learns).value());
+  return result;
+}
+
+} // namespace
+
+std::string to_text(const options& o) {
+  return json{{"trains", o.trains},
+              {"model", o.model},
+              {"data", o.data},
+              {"mesh", o.mesh},
+              {"schedules", schedules_json(o.schedules)},
+              {"optimizer", o.optimizer},
+              {"run", o.run},
+              {"cost", o.cost},
+              {"machines", o.machines},
+              {"evaluation", o.evaluation},
+              {"collectives", o.collectives}}
+    .dump();
+}
+
+tl::expected<options, std::string> options_from(const std::string& text) {
+  try {
+    const auto all = json::parse(text);
+    options result{.trains = all.at("trains"),
+                   .model = all.at("model"),
+                   .data = all.at("data"),
+                   .mesh = all.at("mesh"),
+                   .schedules = {},
+                   .optimizer = all.at("optimizer"),
+                   .run = all.at("run"),
+                   .cost = all.at("cost"),
+                   .machines = all.at("machines"),
+                   .evaluation = all.at("evaluation"),
+                   .collectives = all.at("collectives"),
+                   .output = {}};
+    result.schedules =
+      schedules_from(all.at("schedules"), result.trains ? &result.optimizer : nullptr);
+    return result;
+  } catch (const std::exception& wrong) {
+    return problem{std::string{"these are no options: "} + wrong.what()};
+  }
+}
+
+} // namespace troupe

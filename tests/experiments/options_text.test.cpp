@@ -1,0 +1,200 @@
+// Options as text: what another process makes of them is the same run.
+
+#include "experiments/options/options_text.hpp"
+
+#include "experiments/options/command_line.hpp"
+#include "experiments/options/option_list.hpp"
+#include "experiments/report/results.hpp"
+#include "tests/experiments/tiny_options.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <map>
+
+using namespace troupe;
+using Catch::Matchers::StartsWith;
+
+namespace {
+
+using words = std::vector<std::string>;
+
+const program_about everything{.name = "train", .description = ""};
+const program_about collectives{
+  .name = "collectives", .description = "", .trains = false, .exchanges = true};
+const program_about simulation{.name = "simulate", .description = "", .trains = false};
+
+options read(const program_about& about, const words& said) {
+  std::vector<const char*> arguments{about.name.c_str()};
+  for (const auto& word : said)
+    arguments.push_back(word.c_str());
+  return read_command_line(about, static_cast<int>(arguments.size()), arguments.data())
+    .value();
+}
+
+/// What another process has, which knows the text alone.
+options sent(const options& o) {
+  return options_from(to_text(o)).value();
+}
+
+/// What a user can say of each option, beside what it needs to matter.
+std::map<std::string, std::pair<words, words>> sayings(const std::string& links) {
+  const words moe{"--model", "moe"}, sgd{"--optimizer", "sgd"},
+    in_virtual_time{"--clock", "virtual"};
+  return {
+    {"--model", {{"mlp"}, {}}},
+    {"--layers", {{"3"}, {}}},
+    {"--d-model", {{"64"}, {}}},
+    {"--heads", {{"2"}, {}}},
+    {"--seq", {{"32"}, {}}},
+    {"--vocab", {{"300"}, {}}},
+    {"--data", {{"text:some,folder,order=sequential"}, {}}},
+    {"--batch", {{"32"}, {}}},
+    {"--init", {{"w.safetensors"}, {}}},
+    {"--seed", {{"18446744073709551615"}, {}}},
+    {"--experts", {{"4"}, moe}},
+    {"--gate", {{"gshard"}, moe}},
+    {"--top-k", {{"3"}, moe}},
+    {"--capacity", {{"0.1"}, moe}},
+    {"--balance", {{"0.3"}, moe}},
+    {"--gate-noise", {{"0.7"}, moe}},
+    {"--shared-expert", {{}, moe}},
+    {"--microbatches", {{"16"}, {}}},
+    {"--schedules", {{"1f1b", "ampnet:max_active_keys=2,lr=0.1"}, {}}},
+    {"--steps", {{"7"}, {}}},
+    {"--epochs", {{"0.3"}, {}}},
+    {"--stages", {{"2"}, {}}},
+    {"--mesh", {{"data=2,pipe=3,tensor=5,expert=2"}, {}}},
+    {"--sequence-parallel", {{}, {"--mesh", "tensor=2"}}},
+    {"--exchange", {{"server:staleness=7"}, {"--mesh", "data=2"}}},
+    {"--split", {{"1,2,3,4"}, {}}},
+    {"--optimizer", {{"sgd"}, {}}},
+    {"--lr", {{"0.3"}, {}}},
+    {"--lr-schedule", {{"cosine,warmup=17,floor=0.1"}, {}}},
+    {"--momentum", {{"0.9"}, sgd}},
+    {"--betas", {{"0.7,0.8"}, {}}},
+    {"--eps", {{"1e-7"}, {}}},
+    {"--weight-decay", {{"0.07"}, {}}},
+    {"--decay", {{"matrices"}, {}}},
+    {"--clip", {{"0.1"}, {}}},
+    {"--threads", {{"3"}, {}}},
+    {"--clock", {{"virtual"}, {}}},
+    {"--stall-timeout", {{"0.25"}, {}}},
+    {"--cost",
+     {{"F=1/2/1/1,B=0.3,U=3,latency=0.1,bandwidth=3e9,bytes=5,gradient=7,buckets=3,"
+       "tensor=9,sums=4,experts=11"},
+      in_virtual_time}},
+    {"--machines",
+     {{"ranks=2,latency=0.5,bandwidth=1e9,links=" + links}, in_virtual_time}},
+    {"--evaluate-every", {{"3"}, {}}},
+    {"--evaluate-samples", {{"17"}, {}}},
+    {"--ranks", {{"4,6"}, {}}},
+    {"--values", {{"12"}, {}}},
+    {"--bytes", {{"48"}, {}}},
+    {"--operation", {{"all_reduce,broadcast"}, {}}},
+    {"--algorithm", {{"ring,tree"}, {}}},
+    {"--latency", {{"0.3"}, {}}},
+    {"--bandwidth", {{"3e9"}, {}}},
+  };
+}
+
+/// Options that say nothing of a run, only of what the program leaves behind.
+bool is_of_output(const std::string& name) {
+  const words all{"--help",   "--version", "--config", "--save",
+                  "--report", "--json",    "--quiet"};
+  return std::ranges::find(all, name) != all.end();
+}
+
+words names_of_options(const program_about& about) {
+  auto typed = about.defaults;
+  CLI::App app;
+  option_list list{app};
+  add_options(list, typed, about);
+  words result;
+  for (const auto* const option : app.get_options())
+    if (const auto name = option->get_name(); !is_of_output(name))
+      result.push_back(name);
+  return result;
+}
+
+words said(const std::string& name, const std::pair<words, words>& how) {
+  auto result = how.second;
+  result.push_back(name);
+  result.insert(result.end(), how.first.begin(), how.first.end());
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("the text has every option of a run, and is read as it was written",
+          "[options_text]") {
+  const temporary_folder folder;
+  const auto links = folder.write("links", "0,1,40,2.5e7\n").string();
+  const auto known = sayings(links);
+  for (const auto& about : {everything, collectives})
+    for (const auto& name : names_of_options(about)) {
+      INFO(name);
+      REQUIRE(known.contains(name));
+      auto how = known.at(name);
+      if (about.exchanges) // always in virtual time
+        how.second.clear();
+      const auto with = to_text(read(about, said(name, how)));
+      CHECK(with != to_text(read(about, how.second)));
+      CHECK(to_text(options_from(with).value()) == with);
+    }
+}
+
+TEST_CASE("a simulation is sent as one, with what may be left out", "[options_text]") {
+  const auto o =
+    sent(read(simulation, {"--schedules", "all,pipedream:update_every=2"}));
+  CHECK_FALSE(o.trains);
+  CHECK(o.run.clock == clock_kind::virtual_time);
+  REQUIRE(o.schedules.chosen.size() == 8);
+  CHECK(o.schedules.chosen.front().of_all);
+  CHECK_FALSE(o.schedules.chosen.back().of_all);
+  CHECK(o.schedules.chosen.back().sch.update_every == 2);
+}
+
+TEST_CASE("the same runs come out of sent options", "[options_text]") {
+  const words tiny{"--layers", "4",  "--d-model", "8",       "--heads",   "2",
+                   "--seq",    "4",  "--vocab",   "7",       "--steps",   "3",
+                   "--batch",  "17", "--clock",   "virtual", "--threads", "2"};
+  for (words more : std::vector<words>{
+         {"--schedules", "all", "--seed", "7"},
+         {"--schedules", "chimera,2bw:lr=0.1,ampnet:max_active_keys=2,clip=stage",
+          "--clip", "0.1", "--optimizer", "sgd", "--momentum", "0.5"},
+         {"--schedule", "1f1b", "--mesh", "data=2,pipe=2,tensor=2", "--exchange",
+          "zero2", "--sequence-parallel", "--cost",
+          "F=1,B=3,U=0.5,latency=0.1,bandwidth=1e6"},
+         {"--schedule", "gpipe", "--mesh", "data=2,pipe=2", "--exchange",
+          "server:staleness=1", "--cost", "F=1,replica=1/2.5", "--machines",
+          "ranks=2,latency=1"},
+         {"--schedule", "1f1b", "--model", "moe", "--experts", "4", "--gate-noise",
+          "0.5", "--mesh", "data=2,pipe=2,expert=2", "--lr-schedule",
+          "cosine,warmup=9,floor=0.2"}}) {
+    more.insert(more.begin(), tiny.begin(), tiny.end());
+    const auto here = read(everything, more);
+    auto there = sent(here);
+    there.output = here.output;
+    const auto result = [](const options& o) {
+      const auto shared = set_up(o).value();
+      std::vector<run_account> accounts;
+      for (const auto& request : shared.runs)
+        accounts.push_back({.request = &request, .result = perform(request.plan)});
+      return results_json(o, shared, accounts);
+    };
+    CHECK(result(here) == result(there));
+  }
+}
+
+TEST_CASE("a text that is no options is refused", "[options_text]") {
+  auto without_mesh = to_text(read(everything, {}));
+  without_mesh.replace(without_mesh.find("\"mesh\""), 6, "\"mash\"");
+  auto other_exchange = to_text(read(everything, {}));
+  other_exchange.replace(other_exchange.find("\"ring\""), 6, "\"star\"");
+  for (const auto& text :
+       {std::string{}, std::string{"{}"}, without_mesh, other_exchange})
+    CHECK_THAT(options_from(text).error(), StartsWith("these are no options: "));
+}
