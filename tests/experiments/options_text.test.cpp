@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 using namespace troupe;
 using Catch::Matchers::StartsWith;
@@ -39,8 +40,9 @@ options sent(const options& o) {
   return options_from(to_text(o)).value();
 }
 
-/// What a user can say of each option, beside what it needs to matter.
-std::map<std::string, std::pair<words, words>> sayings(const std::string& links) {
+/// What a user can say of each option, one value after another, beside what it needs to
+/// matter.
+std::multimap<std::string, std::pair<words, words>> sayings(const std::string& links) {
   const words moe{"--model", "moe"}, sgd{"--optimizer", "sgd"},
     in_virtual_time{"--clock", "virtual"};
   return {
@@ -66,15 +68,21 @@ std::map<std::string, std::pair<words, words>> sayings(const std::string& links)
     {"--steps", {{"7"}, {}}},
     {"--epochs", {{"0.3"}, {}}},
     {"--stages", {{"2"}, {}}},
-    {"--mesh", {{"data=2,pipe=3,tensor=5,expert=2"}, {}}},
+    {"--mesh", {{"data=2"}, {}}},
+    {"--mesh", {{"pipe=2"}, {}}},
+    {"--mesh", {{"tensor=2"}, {}}},
+    {"--mesh", {{"expert=2"}, {}}},
     {"--sequence-parallel", {{}, {"--mesh", "tensor=2"}}},
     {"--exchange", {{"server:staleness=7"}, {"--mesh", "data=2"}}},
     {"--split", {{"1,2,3,4"}, {}}},
     {"--optimizer", {{"sgd"}, {}}},
     {"--lr", {{"0.3"}, {}}},
-    {"--lr-schedule", {{"cosine,warmup=17,floor=0.1"}, {}}},
+    {"--lr-schedule", {{"cosine"}, {}}},
+    {"--lr-schedule", {{"warmup=17"}, {}}},
+    {"--lr-schedule", {{"cosine,floor=0.1"}, {}}},
     {"--momentum", {{"0.9"}, sgd}},
-    {"--betas", {{"0.7,0.8"}, {}}},
+    {"--betas", {{"0.7,0.999"}, {}}},
+    {"--betas", {{"0.9,0.8"}, {}}},
     {"--eps", {{"1e-7"}, {}}},
     {"--weight-decay", {{"0.07"}, {}}},
     {"--decay", {{"matrices"}, {}}},
@@ -137,13 +145,46 @@ TEST_CASE("the text has every option of a run, and is read as it was written",
     for (const auto& name : names_of_options(about)) {
       INFO(name);
       REQUIRE(known.contains(name));
-      auto how = known.at(name);
-      if (about.exchanges) // always in virtual time
-        how.second.clear();
-      const auto with = to_text(read(about, said(name, how)));
-      CHECK(with != to_text(read(about, how.second)));
-      CHECK(to_text(options_from(with).value()) == with);
+      std::set<std::string> texts;
+      for (auto [each, end] = known.equal_range(name); each != end; ++each) {
+        auto how = each->second;
+        if (about.exchanges) // always in virtual time
+          how.second.clear();
+        const auto with = to_text(read(about, said(name, how)));
+        CHECK(with != to_text(read(about, how.second)));
+        CHECK(to_text(options_from(with).value()) == with);
+        CHECK(texts.insert(with).second);
+      }
     }
+}
+
+TEST_CASE("costs and machines travel key by key", "[options_text]") {
+  const temporary_folder folder;
+  const auto links = folder.write("links", "0,1,40,2.5e7\n").string();
+  const auto here =
+    read(simulation,
+         {"--mesh", "data=2", "--cost",
+          "F=1/2/1/1,I=3,W=4,U=5,latency=6,bandwidth=7,bytes=8,gradient=9,buckets=10,"
+          "tensor=11,sums=12,experts=13,replica=1/14",
+          "--machines", "ranks=2,latency=0.5,bandwidth=1e9,links=" + links});
+  const auto there = sent(here);
+  const auto &of = here.cost, &cost = there.cost;
+  CHECK(cost.text == of.text);
+  CHECK(cost.actions.of == of.actions.of);
+  CHECK(cost.link == link_cost{6'000'000, 7});
+  CHECK(cost.sizes.message == 8);
+  CHECK(cost.sizes.gradient == 9);
+  CHECK(cost.sizes.buckets == 10);
+  CHECK(cost.sizes.sum == 11);
+  CHECK(cost.sizes.sums == 12);
+  CHECK(cost.sizes.experts == 13);
+  CHECK(cost.slowdowns == std::vector<double>{1, 14});
+  const auto& machines = there.machines.model;
+  CHECK(machines.ranks_each == 2);
+  CHECK(machines.inside == link_cost{6'000'000, 7});
+  CHECK(machines.between == link_cost{500'000, 1e9});
+  CHECK(machines.between_machines(1, 0) == link_cost{40'000'000, 2.5e7});
+  CHECK(there.machines.links == links);
 }
 
 TEST_CASE("a simulation is sent as one, with what may be left out", "[options_text]") {
