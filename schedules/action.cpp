@@ -13,8 +13,8 @@ std::string to_string(const action& a, bool with_stage) {
   auto result = letter_of(a.what) + std::to_string(a.microbatch);
   if (with_stage)
     result += " of stage " + std::to_string(a.stage);
-  if (with_stage && a.replica > 0)
-    result += " (replica " + std::to_string(a.replica) + ")";
+  if (with_stage && a.direction > 0)
+    result += " (replica " + std::to_string(a.direction) + ")";
   return result;
 }
 

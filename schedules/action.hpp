@@ -25,8 +25,8 @@ char letter_of(op what);
 /// One step of one rank.
 struct action {
   op what;
-  int replica; ///< Of the pipeline: 0, or 1 for the second direction of Chimera.
-  int stage;   ///< 0 holds the first layers.
+  int direction; ///< Of the schedule: 0, or 1 for the second of Chimera.
+  int stage;     ///< 0 holds the first layers.
   int
     microbatch; ///< Counted over the whole run; of an update: the last that it covers.
 

@@ -18,7 +18,9 @@ public:
     // nop
   }
 
-  bool is(const action& a) const { return hosted_stage{a.replica, a.stage} == where_; }
+  bool is(const action& a) const {
+    return hosted_stage{a.direction, a.stage} == where_;
+  }
 
   void after(const action& a) {
     switch (a.what) {

@@ -19,7 +19,7 @@ public:
       done_(static_cast<std::size_t>(dims.stages)
             * static_cast<std::size_t>(dims.total())),
       stages_(static_cast<std::size_t>(dims.stages)
-              * static_cast<std::size_t>(replicas_of(sch.where))) {
+              * static_cast<std::size_t>(directions_of(sch.where))) {
     for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank)
       ranks_.push_back({program{sch, dims, rank}, 0});
   }
@@ -74,7 +74,7 @@ private:
   }
 
   stage_state& state(const action& a) {
-    return stages_[static_cast<std::size_t>(a.replica)
+    return stages_[static_cast<std::size_t>(a.direction)
                      * static_cast<std::size_t>(dims_.stages)
                    + static_cast<std::size_t>(a.stage)];
   }
@@ -94,13 +94,13 @@ private:
       return to_string(a, true) + " " + what;
     };
     if (a.stage < 0 || a.stage >= dims_.stages || a.microbatch < 0
-        || a.microbatch >= dims_.total() || a.replica < 0
-        || a.replica >= replicas_of(schedule_.where))
+        || a.microbatch >= dims_.total() || a.direction < 0
+        || a.direction >= directions_of(schedule_.where))
       return wrong("is not in this run");
-    if (const int host = host_of({a.replica, a.stage}); host != rank)
+    if (const int host = host_of({a.direction, a.stage}); host != rank)
       return wrong("belongs on rank " + std::to_string(host));
     if (a.what != op::update
-        && a.replica != replica_of(schedule_.where, dims_, a.microbatch))
+        && a.direction != direction_of(schedule_.where, dims_, a.microbatch))
       return wrong("is of a microbatch of the other direction");
     auto& stage = state(a);
     const auto so_far = done(a.stage, a.microbatch);
@@ -142,9 +142,9 @@ private:
 
   std::optional<std::string> bad_update(const action& a) {
     const auto& stage = state(a);
-    const int replicas = replicas_of(schedule_.where);
-    const int whole = update_size(schedule_, dims_) / replicas;
-    const int left = dims_.total() / replicas - stage.versions * whole;
+    const int directions = directions_of(schedule_.where);
+    const int whole = update_size(schedule_, dims_) / directions;
+    const int left = dims_.total() / directions - stage.versions * whole;
     const int expected = std::min(whole, left);
     if (stage.summed == expected && expected > 0)
       return {};
@@ -188,14 +188,14 @@ private:
       stage = a.stage - 1;
     if (stage < 0 || stage >= dims_.stages)
       return -1;
-    return host_of({a.replica, stage});
+    return host_of({a.direction, stage});
   }
 
   /// The action on another rank that `a` waits for.
   static action input_of(const action& a) {
     if (a.what == op::forward)
-      return {op::forward, a.replica, a.stage - 1, a.microbatch};
-    return {op::backward, a.replica, a.stage + 1, a.microbatch};
+      return {op::forward, a.direction, a.stage - 1, a.microbatch};
+    return {op::backward, a.direction, a.stage + 1, a.microbatch};
   }
 
   std::optional<program_fault> stuck() {
@@ -204,7 +204,7 @@ private:
       if (a == nullptr)
         continue;
       const auto input = input_of(*a);
-      const int maker = host_of({a->replica, input.stage});
+      const int maker = host_of({a->direction, input.stage});
       if (!comes(input, maker))
         return fault("rank " + std::to_string(rank) + " waits at " + to_string(*a, true)
                        + " for " + to_string(input, true)
@@ -237,7 +237,7 @@ private:
       seen[static_cast<std::size_t>(rank)] = true;
       const auto& a = *at(rank).rest.front();
       const auto input = input_of(a);
-      const int maker = host_of({a.replica, input.stage});
+      const int maker = host_of({a.direction, input.stage});
       result += "rank " + std::to_string(rank) + " waits at " + name_of(a) + " for "
                 + name_of(input) + " of rank " + std::to_string(maker) + "; ";
       rank = maker;
@@ -256,16 +256,16 @@ private:
                                                : "weight gradient";
         return fault("stage " + std::to_string(s) + " has no " + what
                        + " of microbatch " + std::to_string(m),
-                     host_of({replica_of(schedule_.where, dims_, m), s}));
+                     host_of({direction_of(schedule_.where, dims_, m), s}));
       }
     for (std::size_t i = 0; i < stages_.size(); ++i)
       if (stages_[i].summed > 0) {
         const int s = static_cast<int>(i) % dims_.stages;
-        const int replica = static_cast<int>(i) / dims_.stages;
+        const int direction = static_cast<int>(i) / dims_.stages;
         return fault("stage " + std::to_string(s) + " has gradients of "
                        + std::to_string(stages_[i].summed)
                        + " microbatches that no update covers",
-                     host_of({replica, s}));
+                     host_of({direction, s}));
       }
     return {};
   }

@@ -84,7 +84,7 @@ private:
   };
 
   stage_updates& updates_of(const action& a) {
-    return *std::ranges::find(stages_, hosted_stage{a.replica, a.stage},
+    return *std::ranges::find(stages_, hosted_stage{a.direction, a.stage},
                               &stage_updates::where);
   }
 
@@ -110,7 +110,7 @@ private:
 
   bool updating(const action& a) const {
     return std::ranges::any_of(updates_, [&](const action& u) {
-      return u.stage == a.stage && u.replica == a.replica;
+      return u.stage == a.stage && u.direction == a.direction;
     });
   }
 

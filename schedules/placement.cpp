@@ -7,8 +7,8 @@ namespace troupe {
 
 std::string stage_name(hosted_stage where) {
   auto result = "stage " + std::to_string(where.stage);
-  if (where.replica > 0)
-    result += " (replica " + std::to_string(where.replica) + ")";
+  if (where.direction > 0)
+    result += " (replica " + std::to_string(where.direction) + ")";
   return result;
 }
 
@@ -20,7 +20,7 @@ int one_a_stage(const shape& dims) {
 
 /// Direction 1 goes through the ranks from the last to the first.
 int head_to_tail(const shape& dims, hosted_stage what) {
-  return what.replica == 0 ? what.stage : dims.stages - 1 - what.stage;
+  return what.direction == 0 ? what.stage : dims.stages - 1 - what.stage;
 }
 
 std::vector<hosted_stage> both_directions(const shape& dims, int rank) {
@@ -57,7 +57,7 @@ int ranks_of(const placement& where, const shape& dims) {
   return where.ranks(dims);
 }
 
-int replicas_of(const placement& where) {
+int directions_of(const placement& where) {
   return where.directions;
 }
 
@@ -86,13 +86,13 @@ std::string contradiction(const placement& where, const shape& dims) {
     if (hosted.empty())
       return wrong("has no stage" + on_rank);
     for (std::size_t i = 0; i < hosted.size(); ++i) {
-      const auto& [replica, stage] = hosted[i];
-      if (replica < 0 || replica >= where.directions || stage < 0
+      const auto& [direction, stage] = hosted[i];
+      if (direction < 0 || direction >= where.directions || stage < 0
           || stage >= dims.stages)
         return wrong("has " + stage_name(hosted[i]) + on_rank + ", which there is not");
       if (i > 0
-          && std::pair{hosted[i - 1].stage, hosted[i - 1].replica}
-               >= std::pair{stage, replica})
+          && std::pair{hosted[i - 1].stage, hosted[i - 1].direction}
+               >= std::pair{stage, direction})
         return wrong("does not have stages in increasing order" + on_rank);
       if (const int host = rank_of(where, dims, hosted[i]); host != rank)
         return wrong("has " + stage_name(hosted[i]) + on_rank + " and on rank "
@@ -106,12 +106,12 @@ std::string contradiction(const placement& where, const shape& dims) {
                               + std::to_string(all) + " stages");
 }
 
-int microbatch_of(const placement& where, const shape& dims, int replica, int k) {
+int microbatch_of(const placement& where, const shape& dims, int direction, int k) {
   const int share = dims.microbatches / where.directions;
-  return k / share * dims.microbatches + replica * share + k % share;
+  return k / share * dims.microbatches + direction * share + k % share;
 }
 
-int replica_of(const placement& where, const shape& dims, int microbatch) {
+int direction_of(const placement& where, const shape& dims, int microbatch) {
   const int share = dims.microbatches / where.directions;
   return microbatch % dims.microbatches / share;
 }

@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-/// A stage of one replica of the pipeline.
+/// A stage of one direction of the schedule.
 struct hosted_stage {
-  int replica;
+  int direction;
   int stage;
 
   bool operator==(const hosted_stage&) const = default;
@@ -43,8 +43,8 @@ struct placement {
 /// How many ranks a pipeline has.
 int ranks_of(const placement& where, const shape& dims);
 
-/// How many pipelines run through the ranks.
-int replicas_of(const placement& where);
+/// How many ways a schedule has through the ranks.
+int directions_of(const placement& where);
 
 /// The rank that hosts a stage.
 int rank_of(const placement& where, const shape& dims, hosted_stage what);
@@ -57,11 +57,11 @@ std::vector<hosted_stage> hosted_by(const placement& where, const shape& dims,
 /// one rank, and every rank a stage.
 std::string contradiction(const placement& where, const shape& dims);
 
-/// Index in the run of the `k`-th microbatch (counted over the run) of a replica. A
-/// batch is dealt out in equal contiguous shares, replica 0 first.
-int microbatch_of(const placement& where, const shape& dims, int replica, int k);
+/// Index in the run of the `k`-th microbatch (counted over the run) of a direction. A
+/// batch is dealt out in equal contiguous shares, direction 0 first.
+int microbatch_of(const placement& where, const shape& dims, int direction, int k);
 
-/// The replica that a microbatch runs through.
-int replica_of(const placement& where, const shape& dims, int microbatch);
+/// The direction that a microbatch runs through.
+int direction_of(const placement& where, const shape& dims, int microbatch);
 
 } // namespace troupe

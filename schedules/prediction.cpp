@@ -30,8 +30,8 @@ public:
   }
 
   timeline run() {
-    for (int replica = 0; replica < replicas_of(schedule_.where); ++replica)
-      read_next_microbatch(replica);
+    for (int direction = 0; direction < directions_of(schedule_.where); ++direction)
+      read_next_microbatch(direction);
     for (int r = 0; r < ranks(); ++r)
       grant(r, 0);
     while (!events_.empty()) {
@@ -87,7 +87,7 @@ private:
   rank_state& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
   int rank_of_action(const action& a) const {
-    return rank_of(schedule_.where, dims_, {a.replica, a.stage});
+    return rank_of(schedule_.where, dims_, {a.direction, a.stage});
   }
 
   /// What the result of `a` takes to another stage or direction: within a rank no time.
@@ -95,18 +95,18 @@ private:
     return rank_of(schedule_.where, dims_, to) == rank_of_action(a) ? 0 : latency_(a);
   }
 
-  void read_next_microbatch(int replica) {
-    const int k = read_[replica]++;
-    if (k < microbatches_of_replica(schedule_, dims_))
-      arrive(
-        {op::forward, replica, 0, microbatch_of(schedule_.where, dims_, replica, k)});
+  void read_next_microbatch(int direction) {
+    const int k = read_[direction]++;
+    if (k < microbatches_of_direction(schedule_, dims_))
+      arrive({op::forward, direction, 0,
+              microbatch_of(schedule_.where, dims_, direction, k)});
   }
 
   // A forward that reads a version not made yet arrives when that is made.
   void arrive(const action& a) {
     if (a.what == op::forward) {
       const auto version = version_read(schedule_, dims_, a.stage, a.microbatch);
-      if (version && *version > updates_[{a.replica, a.stage}]) {
+      if (version && *version > updates_[{a.direction, a.stage}]) {
         early_.push_back(a);
         return;
       }
@@ -120,7 +120,7 @@ private:
       const auto next = r.todo->next(r.arrived);
       if (!next)
         return;
-      if (next->what == op::update && waits_for_replicas(*next, now)) {
+      if (next->what == op::update && waits_for_directions(*next, now)) {
         ++r.waiting_updates;
         continue;
       }
@@ -131,25 +131,25 @@ private:
       result_[static_cast<std::size_t>(rank)].push_back({*next, now, end});
       events_.push({end, *next, happening::ends});
       if (next->what == op::forward && next->stage == 0)
-        read_next_microbatch(next->replica);
+        read_next_microbatch(next->direction);
     }
   }
 
-  /// How far an update that replicas share has come.
+  /// How far an update that directions share has come.
   struct meeting {
-    int granted = 0;   // replicas
-    int gradients = 0; // replicas whose gradients are with the first
+    int granted = 0;   // directions
+    int gradients = 0; // directions whose gradients are with the first
   };
 
-  bool is_shared() const { return replicas_of(schedule_.where) > 1; }
+  bool is_shared() const { return directions_of(schedule_.where) > 1; }
 
-  /// What a replica and the first send each other.
+  /// What a direction and the first send each other.
   nanoseconds apart(const action& update) const {
     return delay(update, {0, update.stage});
   }
 
-  /// Whether an update that replicas share is granted for the first time.
-  bool waits_for_replicas(const action& update, nanoseconds now) {
+  /// Whether an update that directions share is granted for the first time.
+  bool waits_for_directions(const action& update, nanoseconds now) {
     if (!is_shared() || !granted_.insert(update).second)
       return false;
     ++meetings_[{update.stage, update.microbatch}].granted;
@@ -165,11 +165,11 @@ private:
     go_on_if_complete(update, now);
   }
 
-  /// Where all replicas have come, the update arrives once more for the first.
+  /// Where all directions have come, the update arrives once more for the first.
   void go_on_if_complete(const action& update, nanoseconds now) {
-    const int replicas = replicas_of(schedule_.where);
+    const int directions = directions_of(schedule_.where);
     const auto& all = meetings_[{update.stage, update.microbatch}];
-    if (all.granted == replicas && all.gradients == replicas)
+    if (all.granted == directions && all.gradients == directions)
       events_.push({now,
                     {op::update, 0, update.stage, update.microbatch},
                     happening::input_arrives});
@@ -177,12 +177,12 @@ private:
 
   /// After the last backward of a batch its gradients may be on their way.
   void send_gradients(const action& backward, nanoseconds now) {
-    const int share = dims_.microbatches / replicas_of(schedule_.where);
-    auto& ended = backwards_[{backward.replica, backward.stage}];
+    const int share = dims_.microbatches / directions_of(schedule_.where);
+    auto& ended = backwards_[{backward.direction, backward.stage}];
     if (++ended % share != 0 || !is_shared() || !schedule_.eager)
       return;
     const int batch = backward.microbatch / dims_.microbatches;
-    const action update{op::update, backward.replica, backward.stage,
+    const action update{op::update, backward.direction, backward.stage,
                         (batch + 1) * dims_.microbatches - 1};
     events_.push({now + apart(update), update, happening::gradients_arrive});
   }
@@ -192,14 +192,14 @@ private:
     r.busy = false;
     r.todo->ended(a);
     if (a.what == op::forward && a.stage + 1 < dims_.stages)
-      events_.push({now + delay(a, {a.replica, a.stage + 1}),
-                    {op::forward, a.replica, a.stage + 1, a.microbatch},
+      events_.push({now + delay(a, {a.direction, a.stage + 1}),
+                    {op::forward, a.direction, a.stage + 1, a.microbatch},
                     happening::input_arrives});
     else if (a.what == op::forward)
-      arrive({op::backward, a.replica, a.stage, a.microbatch});
+      arrive({op::backward, a.direction, a.stage, a.microbatch});
     else if ((a.what == op::backward || a.what == op::input_gradient) && a.stage > 0)
-      events_.push({now + delay(a, {a.replica, a.stage - 1}),
-                    {op::backward, a.replica, a.stage - 1, a.microbatch},
+      events_.push({now + delay(a, {a.direction, a.stage - 1}),
+                    {op::backward, a.direction, a.stage - 1, a.microbatch},
                     happening::input_arrives});
     else if (a.what == op::update)
       make_version(a, now);
@@ -207,12 +207,12 @@ private:
       send_gradients(a, now);
   }
 
-  /// The first replica sends the new version to the others.
+  /// The first direction sends the new version to the others.
   void make_version(const action& update, nanoseconds now) {
-    ++updates_[{update.replica, update.stage}];
+    ++updates_[{update.direction, update.stage}];
     for (const auto& forward : std::exchange(early_, {}))
       arrive(forward);
-    for (int r = 1; r < replicas_of(schedule_.where) && update.replica == 0; ++r) {
+    for (int r = 1; r < directions_of(schedule_.where) && update.direction == 0; ++r) {
       const action copy{op::update, r, update.stage, update.microbatch};
       events_.push({now + apart(copy), copy, happening::input_arrives});
     }
@@ -225,10 +225,10 @@ private:
   std::vector<rank_state> ranks_;
   timeline result_;
   std::priority_queue<event> events_;
-  std::map<int, int> read_;                         // microbatches, by replica
-  std::map<std::pair<int, int>, int> updates_;      // made, by replica and stage
+  std::map<int, int> read_;                         // microbatches, by direction
+  std::map<std::pair<int, int>, int> updates_;      // made, by direction and stage
   std::map<std::pair<int, int>, int> backwards_;    // ended, likewise
-  std::set<action> granted_;                        // updates that replicas share
+  std::set<action> granted_;                        // updates that directions share
   std::map<std::pair<int, int>, meeting> meetings_; // by stage and microbatch
   std::vector<action> early_;
 };

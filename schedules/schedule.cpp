@@ -13,15 +13,15 @@ std::optional<int> version_read(const schedule& sch, const shape& dims, int stag
   return sch.weights.reads(dims, stage, microbatch, update_size(sch, dims));
 }
 
-int microbatches_of_replica(const schedule& sch, const shape& dims) {
-  return dims.total() / replicas_of(sch.where);
+int microbatches_of_direction(const schedule& sch, const shape& dims) {
+  return dims.total() / directions_of(sch.where);
 }
 
 int oldest_version_needed(const schedule& sch, const shape& dims, hosted_stage where,
                           int forwarded) {
-  if (forwarded >= microbatches_of_replica(sch, dims))
+  if (forwarded >= microbatches_of_direction(sch, dims))
     return no_version_needed;
-  const int next = microbatch_of(sch.where, dims, where.replica, forwarded);
+  const int next = microbatch_of(sch.where, dims, where.direction, forwarded);
   return version_read(sch, dims, where.stage, next).value_or(no_version_needed);
 }
 

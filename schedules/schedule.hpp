@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-/// The logical time of the forward or backward of a replica's k-th microbatch (of the
+/// The logical time of the forward or backward of a direction's k-th microbatch (of the
 /// batch, or of the run if the schedule streams). Only the order of slots matters: a
 /// rank runs its actions sorted by slot, each as early as its input is there. For one
 /// stage and op, slots increase with k.
@@ -66,11 +66,11 @@ int update_size(const schedule& sch, const shape& dims);
 std::optional<int> version_read(const schedule& sch, const shape& dims, int stage,
                                 int microbatch);
 
-/// The microbatches that one replica sees in the run.
-int microbatches_of_replica(const schedule& sch, const shape& dims);
+/// The microbatches that one direction sees in the run.
+int microbatches_of_direction(const schedule& sch, const shape& dims);
 
 /// The oldest version that any forward still to come may read, when `forwarded` of a
-/// replica's microbatches have been; `no_version_needed` if none needs a kept one.
+/// direction's microbatches have been; `no_version_needed` if none needs a kept one.
 int oldest_version_needed(const schedule& sch, const shape& dims, hosted_stage where,
                           int forwarded);
 

@@ -23,10 +23,10 @@ std::optional<action> slot_program::operator()() {
   updates_.clear();
   at_ = 0;
   const auto s = std::ranges::min_element(streams_, {}, &stream::slot);
-  const action next{s->what, s->where.replica, s->where.stage, index_of(*s)};
+  const action next{s->what, s->where.direction, s->where.stage, index_of(*s)};
   ++s->k;
   if (next.what == op::backward && update_is_due(s->k))
-    updates_.push_back({op::update, next.replica, next.stage, next.microbatch});
+    updates_.push_back({op::update, next.direction, next.stage, next.microbatch});
   if (s->k < microbatches_of_stream())
     s->slot = slot_of_(s->what, s->where.stage, s->k, dims_);
   else
@@ -45,13 +45,13 @@ void slot_program::begin_batch() {
 void slot_program::end_batch() {
   if (!schedule_.streams)
     for (const auto& where : hosted_)
-      updates_.push_back({op::update, where.replica, where.stage,
+      updates_.push_back({op::update, where.direction, where.stage,
                           (batch_ + 1) * dims_.microbatches - 1});
   ++batch_;
 }
 
 int slot_program::microbatches_of_stream() const {
-  const int all = microbatches_of_replica(schedule_, dims_);
+  const int all = microbatches_of_direction(schedule_, dims_);
   return schedule_.streams ? all : all / dims_.steps;
 }
 
@@ -64,7 +64,7 @@ bool slot_program::update_is_due(int backwards) const {
 
 int slot_program::index_of(const stream& s) const {
   const int k = schedule_.streams ? s.k : batch_ * microbatches_of_stream() + s.k;
-  return microbatch_of(schedule_.where, dims_, s.where.replica, k);
+  return microbatch_of(schedule_.where, dims_, s.where.direction, k);
 }
 
 } // namespace troupe

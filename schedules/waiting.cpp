@@ -8,7 +8,7 @@ namespace troupe {
 void waiting::add(const action& a) {
   auto* c = find(a);
   if (c == nullptr)
-    c = &channels_.emplace_back(channel{a.what, a.replica, a.stage, {}});
+    c = &channels_.emplace_back(channel{a.what, a.direction, a.stage, {}});
   auto& queue = c->microbatches;
   const auto begin = queue.begin() + static_cast<std::ptrdiff_t>(c->first);
   queue.insert(std::upper_bound(begin, queue.end(), a.microbatch), a.microbatch);
@@ -38,7 +38,7 @@ std::optional<action> waiting::lowest(op what, int first_stage) const {
   std::optional<action> best;
   for (const auto& c : channels_)
     if (c.what == what && c.stage >= first_stage && c.first < c.microbatches.size()) {
-      const action a{what, c.replica, c.stage, c.microbatches[c.first]};
+      const action a{what, c.direction, c.stage, c.microbatches[c.first]};
       if (!best
           || std::pair{a.microbatch, a.stage}
                < std::pair{best->microbatch, best->stage})
@@ -49,7 +49,7 @@ std::optional<action> waiting::lowest(op what, int first_stage) const {
 
 waiting::channel* waiting::find(const action& a) {
   for (auto& c : channels_)
-    if (c.what == a.what && c.replica == a.replica && c.stage == a.stage)
+    if (c.what == a.what && c.direction == a.direction && c.stage == a.stage)
       return &c;
   return nullptr;
 }

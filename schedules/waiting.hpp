@@ -25,7 +25,7 @@ private:
   /// Microbatches in increasing order, from `first` on; nearly always a queue.
   struct channel {
     op what;
-    int replica;
+    int direction;
     int stage;
     std::vector<int> microbatches;
     std::size_t first = 0;

@@ -1,6 +1,6 @@
 // Chimera: two 1F1B pipelines through the same ranks, head to tail, each with its own
-// replica of every stage. Li & Hoefler, "Chimera: Efficiently Training Large-Scale
-// Neural Networks with Bidirectional Pipelines", 2021.
+// copy of every stage. Li & Hoefler, "Chimera: Efficiently Training Large-Scale Neural
+// Networks with Bidirectional Pipelines", 2021.
 //
 // Microbatches run in units of as many as there are stages, half in each direction; the
 // last unit may be short. Microbatches 2 and 3 below start at rank 3.

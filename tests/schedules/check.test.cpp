@@ -143,7 +143,7 @@ TEST_CASE("a microbatch of the other direction is refused", "[check]") {
         == "rank 0: F1 of stage 0 is of a microbatch of the other direction");
   sch = spoiled([](int rank, std::vector<action>& p) {
     if (rank == 0)
-      p.front().replica = 1;
+      p.front().direction = 1;
   });
   CHECK(fault_of(sch).what == "rank 0: F0 of stage 0 (replica 1) is not in this run");
 }

@@ -65,8 +65,8 @@ TEST_CASE("linear and bidirectional placements are the ones in the picture",
   const auto line = placement::linear(), both = placement::bidirectional();
   CHECK(ranks_of(line, dims) == 4);
   CHECK(ranks_of(both, dims) == 4);
-  CHECK(replicas_of(line) == 1);
-  CHECK(replicas_of(both) == 2);
+  CHECK(directions_of(line) == 1);
+  CHECK(directions_of(both) == 2);
   CHECK(hosted_by(line, dims, 2) == hosted{{0, 2}});
   CHECK(hosted_by(both, dims, 0) == hosted{{0, 0}, {1, 3}});
   CHECK(hosted_by(both, dims, 3) == hosted{{1, 0}, {0, 3}});

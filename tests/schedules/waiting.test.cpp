@@ -34,7 +34,7 @@ TEST_CASE("the lowest microbatch of an op comes first, whatever came first",
   CHECK(arrived.lowest(op::backward)->microbatch == 1);
 }
 
-TEST_CASE("one op, replica and stage does not stand for another", "[waiting]") {
+TEST_CASE("one op, direction and stage does not stand for another", "[waiting]") {
   waiting arrived;
   arrived.add({op::forward, 1, 2, 3});
   CHECK_FALSE(arrived.take({op::forward, 0, 2, 3}));
