@@ -49,7 +49,7 @@ std::vector<parameter_part> parts_of(const layer_list<float>& layers,
                                      bucket_share share = {});
 
 /// Sums of squares, a part each but those of copies: a tied matrix counts once.
-/// \param shards_only leaves out what all tensor shards have alike
+/// \param shards_only leaves out parameters that all tensor shards hold whole
 std::vector<double> squares_of(const std::vector<parameter_part>& parts,
                                const std::vector<const float*>& buckets,
                                bool shards_only = false,

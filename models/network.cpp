@@ -1,6 +1,7 @@
 #include "models/network.hpp"
 
 #include "models/layers/conv_pool.hpp"
+#include "models/layers/expert.hpp"
 #include "models/layers/gpt.hpp"
 #include "models/layers/linear.hpp"
 

@@ -57,8 +57,8 @@ struct network {
   std::int64_t rows = 1;    ///< Predictions a sample.
   std::int64_t classes = 0; ///< Logits a prediction.
   tensor_shard shard = {};  ///< Which part of the layers this is, if not all.
-  /// All of them, layer by layer. The layers compute them too, unless this network is
-  /// what others than the experts have.
+  /// Experts, layer by layer. The layers compute them, unless this network is the one
+  /// without experts.
   std::vector<network_expert<Scalar>> experts = {};
 
   int units() const { return unit_of_layer.back() + 1; }

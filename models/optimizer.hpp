@@ -85,7 +85,7 @@ public:
                                    bucket_share share = {});
 
 private:
-  /// What all parts of an update have alike.
+  /// The same for all parts of an update.
   struct step {
     double rate;
     float scale;

@@ -36,8 +36,8 @@ struct parameter_cut {
   std::int64_t whole_columns;
   range rows;
   std::vector<range> columns; ///< One behind another.
-  /// Values of the largest part that a shard has: all leave as much room for theirs, so
-  /// that what all have alike stands, and is summed among replicas, at the same places.
+  /// Values of the largest shard's part. All shards leave as much room, so that
+  /// parameters which all shards hold whole stand at the same places of their buckets.
   std::int64_t room;
 };
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include "models/network.hpp"
-
 #include <tl/expected.hpp>
 
 #include <cstdint>
@@ -47,12 +45,5 @@ public:
   /// One line for people: what it is, how large.
   virtual std::string description() const = 0;
 };
-
-/// The data that `text` names: `synthetic`, `text:PATH`, `tokens:FILE`, the same two
-/// with
-/// `,order=sequential` behind, or `mnist:FOLDER`, for a model of this kind and size. On
-/// error says what is wrong, or what can be named.
-tl::expected<std::shared_ptr<const data_set>, std::string>
-open_data(const std::string& text, const model_options& model, std::uint64_t seed);
 
 } // namespace troupe

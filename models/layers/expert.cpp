@@ -1,7 +1,8 @@
+#include "models/layers/expert.hpp"
+
 #include "kernels/bias.hpp"
 #include "kernels/gelu.hpp"
 #include "kernels/matmul.hpp"
-#include "models/layers/moe.hpp"
 
 #include <algorithm>
 

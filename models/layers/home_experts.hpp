@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/layers/moe.hpp"
+#include "models/layers/expert.hpp"
 
 #include <cstdint>
 #include <memory>

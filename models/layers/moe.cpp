@@ -4,6 +4,7 @@
 #include "kernels/layer_norm.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/top_k_gate.hpp"
+#include "models/layers/expert.hpp"
 #include "models/layers/home_experts.hpp"
 #include "models/random.hpp"
 

@@ -27,16 +27,6 @@ struct expert_options {
   std::int64_t capacity_of(std::int64_t rows) const;
 };
 
-/// One expert alone: c_proj(gelu(c_fc(x))). What a layer calls a sample is a row of C
-/// values here.
-/// \param name of its parameters, before c_fc and c_proj
-template <class Scalar>
-std::shared_ptr<const layer<Scalar>> expert_layer(const gpt_shape& dims,
-                                                  const std::string& name);
-
-/// What a block's experts are called: "transformer.h.1.mlp.experts.0.".
-std::string expert_name(int block, int expert);
-
 /// Whether a layer computes its experts itself, or others do.
 enum class experts_at : std::uint8_t { home, elsewhere };
 

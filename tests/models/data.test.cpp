@@ -1,5 +1,5 @@
-#include "models/data/data_set.hpp"
 #include "models/data/mnist.hpp"
+#include "models/data/open_data.hpp"
 #include "models/data/shuffle.hpp"
 #include "models/data/synthetic.hpp"
 #include "models/data/text.hpp"

@@ -1,5 +1,6 @@
 #include "models/plain_loop.hpp"
 
+#include "models/data/open_data.hpp"
 #include "models/evaluation.hpp"
 
 #include <catch2/catch_test_macros.hpp>

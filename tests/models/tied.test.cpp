@@ -1,5 +1,6 @@
 // Tied networks: the head's matrix and the embedding's are one parameter, held twice.
 
+#include "models/data/open_data.hpp"
 #include "models/plain_loop.hpp"
 #include "tests/models/network_run.hpp"
 

@@ -1,5 +1,6 @@
 // Tied GPTs that PyTorch trained in float64 (golden/runs/README.md), by the plain loop.
 
+#include "models/data/open_data.hpp"
 #include "models/evaluation.hpp"
 #include "models/plain_loop.hpp"
 
@@ -16,7 +17,7 @@ using nlohmann::json;
 
 namespace {
 
-const std::filesystem::path cases = TROUPE_GOLDEN "/tied";
+const std::filesystem::path cases = TROUPE_GOLDEN "/runs";
 
 // As tests/experiments/goldens.test.cpp allows.
 constexpr double loss_apart = 5e-6;      // over the larger of the loss and 1

@@ -1,4 +1,4 @@
-#include "models/data/data_set.hpp"
+#include "models/data/open_data.hpp"
 
 #include "models/data/mnist.hpp"
 #include "models/data/synthetic.hpp"
