@@ -15,12 +15,12 @@ namespace troupe {
 /// programs on its share of a batch; the same stages of all keep one model. The shards
 /// of a stage are a rank group that runs one program.
 struct position {
-  int data;    ///< Which data replica.
-  int replica; ///< Within it: the direction, of a schedule with two.
+  int data;      ///< Which data replica.
+  int direction; ///< Of a schedule with two: 0 or 1; else 0.
   int stage;
   int tensor = 0; ///< Which shard of its layers.
 
-  hosted_stage hosted() const { return {replica, stage}; }
+  hosted_stage hosted() const { return {direction, stage}; }
 
   bool operator==(const position&) const = default;
 };

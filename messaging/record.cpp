@@ -1,6 +1,6 @@
 #include "messaging/record.hpp"
 
-#include "actors/plan/bounded_list.hpp"
+#include "messaging/bounded_list.hpp"
 
 #include <algorithm>
 
@@ -63,7 +63,7 @@ double measures::bubble_ideal() const {
   return busy.empty() ? 0 : sum / static_cast<double>(busy.size());
 }
 
-void rank_sums::add(const sample& s) {
+void rank_sums::add(const measured_action& s) {
   busy += s.end - s.start;
   if (first_start < 0)
     first_start = s.start;

@@ -10,35 +10,36 @@
 
 namespace troupe {
 
-/// What a part of an action comes to at its end, and its rank may have to wait for;
-/// several may come together.
-enum meeting : std::uint8_t {
+/// Meetings that begin when a part of an action has ended, as flags. The rank may have
+/// to wait for them.
+enum part_end : std::uint8_t {
   nothing = 0,
   shards_meet = 1,    ///< Tensor shards sum or gather.
   layer_ends = 2,     ///< Data replicas share a layer out: the part was the last on it.
   norm_measured = 4,  ///< It measured what the norm of an update is made of.
   version_made = 8,   ///< It made this data replica's share of a version.
   experts_asked = 16, ///< Rows have gone to the experts of a layer.
+  tie_given = 32,     ///< Gradients of a tied matrix have gone to its other end.
 };
 
 /// An action as it ran.
-struct sample {
+struct measured_action {
   action what;
-  nanoseconds start;
-  nanoseconds end;
-  int version;        ///< That F, B, I or W read, or that U made.
-  int versions_alive; ///< On its stage, when it had ended.
-  bool part;          ///< Of the action; others of it follow.
+  nanoseconds start = 0;
+  nanoseconds end = 0;
+  int version = 0;        ///< That F, B, I or W read, or that U made.
+  int versions_alive = 1; ///< On its stage, when it had ended.
+  bool part = false;      ///< Of the action; others of it follow.
   // Of an update: what it covers, and how many versions its gradients lag behind.
-  int gradients;
-  int stalest;
-  std::int64_t staleness; ///< Summed over gradients.
-  int expert = -1;        ///< That ran this part, in the network's list; -1: the stage.
+  int gradients = 0;
+  int stalest = 0;
+  std::int64_t staleness = 0; ///< Summed over gradients.
+  int expert = -1; ///< That ran this part, in the network's list; -1: the stage.
   std::uint8_t ends_in = nothing; ///< Meetings.
 };
 
 /// What every rank ran, in its order.
-using record = std::vector<std::vector<sample>>;
+using record = std::vector<std::vector<measured_action>>;
 
 /// How tokens fell to the experts of each layer: step by step, or in a long run over so
 /// many steps that there are no more than most_entries.
@@ -88,7 +89,7 @@ struct rank_sums {
     std::int64_t gradients = 0;
   };
 
-  void add(const sample& s);
+  void add(const measured_action& s);
 
   nanoseconds busy = 0;
   nanoseconds first_start = -1; ///< -1: nothing ran.

@@ -27,9 +27,9 @@ enum class exchange_step : std::uint8_t { sum, gather };
 
 /// Whose gradients an update is of, and who makes it.
 enum class update_by : std::uint8_t {
-  all,     ///< Of all data replicas', summed, so that their versions are equal.
-  servers, ///< Of one's, by parameter servers with a share each, as its gradients come.
-  itself,  ///< Of one's, by itself, in memory that all write without locks.
+  all,     ///< All data replicas' gradients, summed: versions stay equal.
+  servers, ///< One replica's: parameter servers apply them as they come.
+  itself,  ///< One replica's: it applies them in memory that all write without locks.
 };
 
 /// How data replicas keep one model: by which collectives they sum their gradients and
@@ -38,9 +38,11 @@ struct replica_exchange {
   std::string name;
   std::string_view idea;
   shared_out shares = shared_out::nothing;
-  /// Of gradients, where updates are of all: an all_reduce, or a reduce_scatter.
+  /// The collective that sums gradients, where updates are of all replicas: an
+  /// all_reduce, or a reduce_scatter.
   collective_order sum = {};
-  /// Of the parameters that each replica has updated; absent if each updates them all.
+  /// The collective that gathers the parameters that each replica has updated. Absent
+  /// if each replica updates them all.
   std::optional<collective_order> gather = {};
   update_by updates = update_by::all;
   /// How many updates a replica may be ahead of the slowest when servers answer it;

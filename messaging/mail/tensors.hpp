@@ -10,7 +10,7 @@ namespace troupe {
 struct tensor_header {
   int step;             ///< The batch it belongs to.
   int microbatch;       ///< Counted over the run.
-  int replica;          ///< Of the pipeline.
+  int pipeline;         ///< Data replicas, in each direction: run_plan::replica_at.
   int stage;            ///< That receives it.
   std::int64_t samples; ///< In the microbatch.
   std::int64_t values;  ///< A sample; 0 where nothing is computed.

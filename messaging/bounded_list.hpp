@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace troupe {
+
+/// Entries of a run of any length: all of them up to `most`, then pairs of neighbours
+/// merged again and again, so that there are from half of that to all of it.
+template <class Entry>
+class bounded_list {
+public:
+  /// \param most even, or 0: any number
+  explicit bounded_list(std::size_t most) : most_(most) {
+    // nop
+  }
+
+  /// \param merge makes one of two neighbours: merge(Entry& first, const Entry& second)
+  template <class Merge>
+  void add(const Entry& entry, const Merge& merge) {
+    if (in_last_ < every_ && !entries_.empty()) {
+      merge(entries_.back(), entry);
+      ++in_last_;
+      return;
+    }
+    if (most_ > 0 && entries_.size() == most_)
+      halve(merge);
+    entries_.push_back(entry);
+    in_last_ = 1;
+  }
+
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  /// How many that were added make an entry; the last may be of fewer.
+  std::int64_t every() const { return every_; }
+
+private:
+  template <class Merge>
+  void halve(const Merge& merge) {
+    for (std::size_t i = 0; i < most_ / 2; ++i) {
+      entries_[i] = entries_[2 * i];
+      merge(entries_[i], entries_[2 * i + 1]);
+    }
+    entries_.resize(most_ / 2);
+    every_ *= 2;
+  }
+
+  std::size_t most_;
+  std::vector<Entry> entries_;
+  std::int64_t every_ = 1;
+  std::int64_t in_last_ = 0;
+};
+
+/// What lists of a run hold at most, if it may be of any length.
+inline constexpr std::size_t most_entries = 10'000;
+
+} // namespace troupe

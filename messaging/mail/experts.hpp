@@ -1,0 +1,35 @@
+#pragma once
+
+#include "kernels/pool.hpp"
+#include "schedules/action.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace troupe::mail {
+
+/// What an expert computes an action with; the stage that it stands with lends it.
+struct expert_loan {
+  buffer parameters;
+  buffer gradients; ///< Of backwards.
+  int version;
+  bool begins_sum; ///< Its gradients are the first of an update.
+};
+
+/// Stage to expert: rows that its gate chose for the expert. A backward's are
+/// gradients.
+struct rows_to_expert {
+  action what; ///< That waits for them: F, B or I.
+  int source;  ///< The data replica among those that share the experts out.
+  std::int64_t rows;
+  buffer payload;                  ///< Empty if there are none.
+  std::optional<expert_loan> loan; ///< From the stage on the expert's own rank.
+};
+
+/// Expert to stage: its outputs, or the gradients of its inputs, in the rows' order.
+struct rows_from_expert {
+  int expert; ///< Among those of the stage.
+  buffer payload;
+};
+
+} // namespace troupe::mail

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "messaging/mail/performers.hpp"
+#include "messaging/record.hpp"
+#include "schedules/action.hpp"
+
+namespace troupe::mail {
+
+// The conversation between a scheduler and those who compute on its device:
+//
+//   performer   arrived        paused   arrived        done
+//   scheduler            run                     run
+
+/// Performer to scheduler: all that an action needs to begin, or to go on, is here.
+struct arrived {
+  action what;
+  performer who;
+};
+
+/// Scheduler to performer: do it now.
+struct run {
+  action what;
+};
+
+/// Performer to scheduler: an action waits at a meeting; it will arrive again.
+struct paused {
+  measured_action what; ///< What it took so far; of no length if nothing ran.
+  performer who;
+};
+
+/// Performer to scheduler: an action has ended.
+struct done {
+  measured_action what;
+  performer who;
+};
+
+/// Device to performer: the work that was enqueued for an action has ended.
+struct ended {
+  action what;
+  nanoseconds start;
+  nanoseconds end;
+};
+
+/// Virtual clock to scheduler: all messages of this instant have been heard.
+struct decide {};
+
+/// First stage to data source: one more microbatch.
+struct demand {};
+
+} // namespace troupe::mail
