@@ -153,6 +153,20 @@ int run_plan::rank_of(position p) const {
   return (p.data * ranks_of_pipeline() + in_pipe) * tensor + p.tensor;
 }
 
+stage_bounds run_plan::bounds_of(hosted_stage where) const {
+  const int rank = troupe::rank_of(sch.where, dims, where);
+  const auto hosted = troupe::hosted_by(sch.where, dims, rank);
+  const auto all = troupe::bounds_of(sch, settled(sch, dims), rank);
+  return all[static_cast<std::size_t>(std::ranges::find(hosted, where)
+                                      - hosted.begin())];
+}
+
+int run_plan::snapshots_of(position p) const {
+  if (evaluate_every == 0 || !in_snapshot(p))
+    return 0;
+  return 2 + bounds_of({p.direction, 0}).stashes / dims.microbatches;
+}
+
 int run_plan::stops_with(int rank) const {
   const bool together = updates_are_by(update_by::all) || exchange->staleness;
   return together ? 0 : data_of(rank);
@@ -161,7 +175,7 @@ int run_plan::stops_with(int rank) const {
 std::vector<position> run_plan::hosted_by(int rank) const {
   std::vector<position> result;
   for (const auto& h : troupe::hosted_by(sch.where, dims, pipe_rank(rank)))
-    result.push_back({data_of(rank), h.replica, h.stage, shard_of(rank)});
+    result.push_back({data_of(rank), h.direction, h.stage, shard_of(rank)});
   return result;
 }
 

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+
+#include <cstddef>
+
+namespace troupe {
+
+/// Where stages and optimizer shards stand in lists of all of a run: pipeline by
+/// pipeline, and there by stage.
+class places {
+public:
+  /// \param plan outlives it
+  explicit places(const run_plan& plan) : plan_(&plan) {
+    // nop
+  }
+
+  int stages() const { return plan_->dims.stages; }
+  int directions() const { return plan_->directions(); }
+
+  /// Each tensor shard of a replica makes one.
+  int pipelines() const { return plan_->replicas() * plan_->tensor; }
+
+  /// A stage of one pipeline among all.
+  position at(int pipeline, int stage) const {
+    const int replica = pipeline / plan_->tensor;
+    return {replica / directions(), replica % directions(), stage,
+            pipeline % plan_->tensor};
+  }
+
+  /// Which pipeline a stage belongs to, and where it stands in lists of all stages.
+  std::size_t pipeline(position where) const {
+    return static_cast<std::size_t>(plan_->replica_at(where) * plan_->tensor
+                                    + where.tensor);
+  }
+  std::size_t index(position where) const {
+    return pipeline(where) * static_cast<std::size_t>(stages())
+           + static_cast<std::size_t>(where.stage);
+  }
+
+  /// Where a stage's optimizer shard stands in lists of all of these, and how many
+  /// there are.
+  std::size_t shard_index(position where) const {
+    return static_cast<std::size_t>(
+      (where.data * plan_->tensor + where.tensor) * stages() + where.stage);
+  }
+  std::size_t shards() const {
+    return static_cast<std::size_t>(plan_->data * plan_->tensor * stages());
+  }
+
+  /// Calls each(where) for the stages that optimizer shards have, in their order.
+  template <class Each>
+  void for_each_shard(const Each& each) const {
+    for (int d = 0; d < plan_->data; ++d)
+      for (int t = 0; t < plan_->tensor; ++t)
+        for (int s = 0; s < stages(); ++s)
+          each(position{d, 0, s, t});
+  }
+
+private:
+  const run_plan* plan_;
+};
+
+} // namespace troupe

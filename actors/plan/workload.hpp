@@ -1,0 +1,38 @@
+#pragma once
+
+#include "models/data/data_set.hpp"
+#include "models/optimizer.hpp"
+#include "models/slice.hpp"
+#include "models/weights.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace troupe {
+
+/// What actions send where nothing is computed.
+struct simulated_sizes {
+  double message = 0;  ///< Bytes of an activation, and of its gradient.
+  double gradient = 0; ///< Bytes of a stage's gradients, and of its parameters.
+  int buckets = 1;     ///< Of a stage, of equal size.
+  double sum = 0;      ///< Bytes that tensor shards sum at once.
+  int sums = 2;        ///< Of tensor shards in a forward, and in a backward.
+  double experts = 0;  ///< Bytes of the rows that a stage sends its experts.
+};
+
+/// What the actors compute; absent from a simulation.
+struct training {
+  network<float> whole;
+  /// Networks that stages run instead of `whole`: one per tensor shard, or the one
+  /// without experts. Empty: stages run `whole`.
+  std::vector<network<float>> shards;
+  expert_options experts;        ///< Of a network with experts.
+  std::vector<int> first_layers; ///< As `cut` returns them.
+  std::shared_ptr<const data_set> data;
+  std::int64_t batch; ///< Samples.
+  optimizer_options optimizer;
+  weight_source weights;
+};
+
+} // namespace troupe
