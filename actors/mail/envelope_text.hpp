@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <variant>
 
 namespace troupe {
 
@@ -17,38 +18,38 @@ constexpr std::string_view name_of_message() {
 }
 
 /// An envelope in words, for golden traces: what it is, and of which action,
-/// microbatch, bucket or member it tells, if of any.
+/// microbatch, bucket or member it tells, if of any. Of a letter: what it says.
 template <class Message>
 std::string envelope_text(const Message& m) {
-  std::string result{name_of_message<Message>()};
-  const auto add = [&result](const std::string& word) { result += " " + word; };
-  const auto add_number = [&](const char* name, auto value) {
-    add(name + std::to_string(value));
-  };
-  if constexpr (requires { m.header.microbatch; })
-    add_number("microbatch ", m.header.microbatch);
-  if constexpr (requires { m.what.what.microbatch; })
-    add(to_string(m.what.what, true) + (m.what.part ? " in part" : ""));
-  else if constexpr (requires { m.what.microbatch; })
-    add(to_string(m.what, true));
-  else if constexpr (requires { m.what.instance; })
-    add(envelope_text(m.what));
-  if constexpr (requires { m.instance; })
-    add(std::to_string(m.instance) + " round " + std::to_string(m.round) + " from "
-        + std::to_string(m.from) + " to " + std::to_string(m.to));
-  if constexpr (requires { m.bucket; })
-    add_number("bucket ", m.bucket);
-  if constexpr (requires {
-                  m.rows;
-                  m.source;
-                })
-    add_number("from source ", m.source);
-  if constexpr (requires { m.server; })
-    add_number("from server ", m.server);
-  if constexpr (
-    requires { m.expert; } && !requires { m.what; })
-    add_number("expert ", m.expert);
-  return result;
+  if constexpr (requires { m.what.valueless_by_exception(); }) {
+    return std::visit([](const auto& content) { return envelope_text(content); },
+                      m.what);
+  } else {
+    std::string result{name_of_message<Message>()};
+    const auto add = [&result](const std::string& word) { result += " " + word; };
+    const auto add_number = [&](const char* name, auto value) {
+      add(name + std::to_string(value));
+    };
+    if constexpr (requires { m.header.microbatch; })
+      add_number("microbatch ", m.header.microbatch);
+    if constexpr (requires { m.what.what.microbatch; })
+      add(to_string(m.what.what, true) + (m.what.part ? " in part" : ""));
+    else if constexpr (requires { m.what.microbatch; })
+      add(to_string(m.what, true));
+    if constexpr (requires { m.instance; })
+      add(std::to_string(m.instance) + " round " + std::to_string(m.round) + " from "
+          + std::to_string(m.from) + " to " + std::to_string(m.to));
+    if constexpr (requires { m.bucket; })
+      add_number("bucket ", m.bucket);
+    if constexpr (requires {
+                    m.rows;
+                    m.source;
+                  })
+      add_number("from source ", m.source);
+    if constexpr (requires { m.server; })
+      add_number("from server ", m.server);
+    return result;
+  }
 }
 
 } // namespace troupe

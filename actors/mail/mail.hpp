@@ -5,6 +5,7 @@
 // through tell, post and hear.
 
 #include "actors/mail/envelope_text.hpp"
+#include "messaging/mail/traffic.hpp"
 
 #include <caf/actor_cast.hpp>
 #include <caf/mailbox_element.hpp>
@@ -25,17 +26,6 @@ void __tsan_release(void* address);
 #endif
 
 namespace troupe {
-
-/// What tensors between actors are for.
-enum class traffic : std::uint8_t {
-  pipeline,   ///< Activations and their gradients, from stage to stage.
-  gradients,  ///< Of parameters, summed among data replicas.
-  parameters, ///< Gathered among data replicas.
-  tensor,     ///< What tensor shards of a stage sum and gather.
-  experts,    ///< Rows to experts of other ranks, and back.
-};
-
-inline constexpr int traffic_kinds = 5;
 
 /// Counts the envelopes of a run: all that were sent, how many were under way at once,
 /// and the bytes of tensors in them.

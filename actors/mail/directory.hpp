@@ -1,0 +1,96 @@
+#pragma once
+
+#include "actors/mail/handles.hpp"
+#include "actors/plan/places.hpp"
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// Who plays in a run: one list that everybody shares, and finds others in by position.
+/// It is complete before anybody gets it.
+class directory : public places {
+public:
+  explicit directory(std::shared_ptr<const run_plan> plan)
+    : places(*plan), plan_(std::move(plan)) {
+    // nop
+  }
+
+  std::vector<data_source_actor> data;     ///< By pipeline().
+  std::vector<scheduler_actor> schedulers; ///< A rank each.
+  std::vector<stage_actor> stages;         ///< By index().
+  std::vector<performer_actor> optimizers; ///< By shard_index().
+  std::vector<performer_actor> servers;    ///< By shard_index(), if there are any,
+  std::vector<scheduler_actor> server_schedulers; ///< and those of their devices.
+  std::map<std::pair<std::size_t, int>, performer_actor>
+    experts; ///< By the host's index() and the number in the network's list.
+  recorder_actor recorder;
+  coordinator_actor coordinator;
+
+  const data_source_actor& data_source(position of_pipeline) const {
+    return data[pipeline(of_pipeline)];
+  }
+
+  const stage_actor& stage(position where) const { return stages[index(where)]; }
+
+  const performer_actor& optimizer(position where) const {
+    return optimizers[shard_index(where)];
+  }
+
+  /// Calls each(handle) with the performer's handle.
+  template <class Each>
+  void to(const performer& whom, const Each& each) const {
+    switch (whom.what) {
+    case role::stage:
+      return each(stage(whom.where));
+    case role::optimizer_shard:
+      return each(optimizer(whom.where));
+    case role::expert:
+      return each(experts.at({index(whom.where), whom.expert}));
+    default:
+      return each(servers[shard_index(whom.where)]);
+    }
+  }
+
+  /// Who grants a performer its device.
+  const scheduler_actor& scheduler_of(const performer& whom) const {
+    return whom.what == role::parameter_server
+             ? server_schedulers[shard_index(whom.where)]
+             : schedulers[static_cast<std::size_t>(plan_->rank_of(whom.where))];
+  }
+
+  /// Calls each(handle) for all who can say what they wait for.
+  template <class Each>
+  void for_each_asked(const Each& each) const {
+    for_each_of(data, each);
+    for_each_of(schedulers, each);
+    for_each_of(stages, each);
+    for_each_of(optimizers, each);
+    for (const auto& [place, one] : experts)
+      each(one);
+    for_each_of(servers, each);
+  }
+
+  /// And for everybody but the coordinator.
+  template <class Each>
+  void for_each(const Each& each) const {
+    for_each_asked(each);
+    for_each_of(server_schedulers, each);
+    if (recorder)
+      each(recorder);
+  }
+
+private:
+  template <class Handle, class Each>
+  static void for_each_of(const std::vector<Handle>& all, const Each& each) {
+    for (const auto& one : all)
+      each(one);
+  }
+
+  std::shared_ptr<const run_plan> plan_;
+};
+
+} // namespace troupe

@@ -1,0 +1,92 @@
+#pragma once
+
+#include "messaging/mail/control.hpp"
+#include "messaging/mail/letters.hpp"
+#include "messaging/mail/reports.hpp"
+#include "messaging/mail/tensors.hpp"
+#include "messaging/mail/turns.hpp"
+
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/typed_actor.hpp>
+
+#include <memory>
+
+namespace troupe {
+
+class directory;
+
+namespace mail {
+
+/// Whom everybody may send to; heard once, before anything else.
+struct wiring {
+  std::shared_ptr<const directory> everybody;
+};
+
+} // namespace mail
+
+using data_source_actor =
+  caf::typed_actor<caf::reacts_to<mail::demand>, caf::reacts_to<mail::explain>,
+                   caf::reacts_to<mail::wiring>>;
+
+using scheduler_actor =
+  caf::typed_actor<caf::reacts_to<mail::arrived>, caf::reacts_to<mail::done>,
+                   caf::reacts_to<mail::paused>, caf::reacts_to<mail::decide>,
+                   caf::reacts_to<mail::hold>, caf::reacts_to<mail::proceed>,
+                   caf::reacts_to<mail::stop>, caf::reacts_to<mail::stop_after>,
+                   caf::reacts_to<mail::explain>, caf::reacts_to<mail::wiring>>;
+
+/// Whoever computes: optimizer shards, experts, parameter servers.
+using performer_actor =
+  caf::typed_actor<caf::reacts_to<mail::run>, caf::reacts_to<mail::ended>,
+                   caf::reacts_to<mail::letter>, caf::reacts_to<mail::explain>,
+                   caf::reacts_to<mail::wiring>>;
+
+using stage_actor =
+  performer_actor::extend<caf::reacts_to<activation>, caf::reacts_to<labels>,
+                          caf::reacts_to<gradient>, caf::reacts_to<mail::collect>>;
+
+using recorder_actor =
+  caf::typed_actor<caf::reacts_to<mail::samples>, caf::reacts_to<mail::sums>,
+                   caf::reacts_to<mail::microbatch_loss>,
+                   caf::reacts_to<mail::version_made>,
+                   caf::reacts_to<mail::expert_load>>;
+
+using coordinator_actor =
+  caf::typed_actor<caf::reacts_to<mail::finished>, caf::reacts_to<mail::held>,
+                   caf::reacts_to<mail::snapshot>, caf::reacts_to<mail::collected>,
+                   caf::reacts_to<mail::waiting_for>, caf::reacts_to<mail::hold>,
+                   caf::reacts_to<mail::proceed>, caf::reacts_to<mail::stop>,
+                   caf::reacts_to<mail::begun>, caf::reacts_to<mail::collect>,
+                   caf::reacts_to<mail::explain>, caf::reacts_to<mail::wiring>>;
+
+} // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::activation)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::labels)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gradient)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::run)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::paused)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::demand)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::decide)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::letter)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::samples)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::sums)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::microbatch_loss)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::version_made)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::expert_load)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::finished)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::hold)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::held)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::proceed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::stop)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::begun)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::stop_after)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::snapshot)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::collect)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::collected)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::explain)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::waiting_for)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::wiring)
