@@ -12,7 +12,8 @@ namespace troupe {
 namespace {
 
 /// A row's actions in whole: pieces of one follow one another.
-std::vector<published::recorded_action> whole_actions(const std::vector<sample>& row) {
+std::vector<published::recorded_action>
+whole_actions(const std::vector<measured_action>& row) {
   std::vector<published::recorded_action> result;
   bool goes_on = false;
   for (const auto& s : row) {

@@ -7,8 +7,8 @@ namespace troupe {
 
 namespace {
 
-const std::vector<sample>& row_of(const run_plan& plan, const record& ran, int data,
-                                  int stage) {
+const std::vector<measured_action>& row_of(const run_plan& plan, const record& ran,
+                                           int data, int stage) {
   return ran[static_cast<std::size_t>(plan.rank_of({data, 0, stage}))];
 }
 
@@ -17,9 +17,9 @@ std::vector<int> updates_of(const run_plan& plan, const record& ran, int stage) 
   std::vector<int> result;
   for (int d = 0; d < plan.data; ++d)
     result.push_back(static_cast<int>(
-      std::ranges::count_if(row_of(plan, ran, d, stage), [&](const sample& a) {
+      std::ranges::count_if(row_of(plan, ran, d, stage), [&](const measured_action& a) {
         return !a.part && a.what.what == op::update && a.what.stage == stage
-               && a.what.replica == 0;
+               && a.what.direction == 0;
       })));
   return result;
 }
@@ -36,12 +36,13 @@ struct update_times {
   nanoseconds made;
 };
 
-std::vector<update_times> update_times_of(const std::vector<sample>& row, int stage) {
+std::vector<update_times> update_times_of(const std::vector<measured_action>& row,
+                                          int stage) {
   std::vector<update_times> result;
   std::vector<nanoseconds> gradients;
   std::size_t covered = 0;
   for (const auto& s : row) {
-    if (s.part || s.what.stage != stage || s.what.replica != 0)
+    if (s.part || s.what.stage != stage || s.what.direction != 0)
       continue;
     if (s.what.what == op::update) {
       covered += static_cast<std::size_t>(s.gradients);

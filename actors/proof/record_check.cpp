@@ -34,7 +34,7 @@ public:
     // nop
   }
 
-  std::string first_wrong(const std::vector<sample>& row) {
+  std::string first_wrong(const std::vector<measured_action>& row) {
     for (const auto& s : row) {
       if (auto wrong = judge(s); !wrong.empty())
         return name_ + ": " + to_string(s.what, true) + " " + wrong;
@@ -45,7 +45,7 @@ public:
 
 private:
   stage_books& books_of(const action& a) {
-    return books_[static_cast<std::size_t>(a.replica)];
+    return books_[static_cast<std::size_t>(a.direction)];
   }
 
   /// The k-th microbatch of a direction: a batch is dealt out in halves.
@@ -53,9 +53,9 @@ private:
     return k / share_ * dims_.microbatches + direction * share_ + k % share_;
   }
 
-  std::string judge(const sample& s) {
-    if (s.what.replica >= published::directions(rule_)
-        || s.what.stage != published::stage_at(dims_, rank_, s.what.replica))
+  std::string judge(const measured_action& s) {
+    if (s.what.direction >= published::directions(rule_)
+        || s.what.stage != published::stage_at(dims_, rank_, s.what.direction))
       return "is none of this rank's";
     if (s.what.what == op::forward)
       books_of(s.what).forwards = s.part;
@@ -83,14 +83,14 @@ private:
     return {};
   }
 
-  std::string judge_pass(const sample& s) {
+  std::string judge_pass(const measured_action& s) {
     const auto& a = s.what;
     auto& books = books_of(a);
     if (a.what != op::forward && a.what != op::backward)
       return "is neither a forward nor a backward";
     const bool forward = a.what == op::forward;
     const int next =
-      microbatch_of(a.replica, forward ? books.forwarded : books.backwarded);
+      microbatch_of(a.direction, forward ? books.forwarded : books.backwarded);
     if (a.microbatch != next)
       overtaken_ = true;
     if (overtaken_ && rule_.name != "ampnet") // which goes by arrival
@@ -123,7 +123,7 @@ private:
     return {};
   }
 
-  std::string judge_update(const sample& s) {
+  std::string judge_update(const measured_action& s) {
     auto& books = books_of(s.what);
     const int u = books.updates++;
     const auto summed = std::exchange(books.summed, {});
@@ -173,10 +173,10 @@ private:
       alive.insert(reads(n));
     const int all = share_ * dims_.steps;
     if (forwards && books.forwarded < all)
-      alive.insert(reads(microbatch_of(a.replica, books.forwarded)));
+      alive.insert(reads(microbatch_of(a.direction, books.forwarded)));
     const int to_come = books.forwarded + (forwards ? 1 : 0);
     if (to_come < all)
-      for (int v = reads(microbatch_of(a.replica, to_come)); v < newest; ++v)
+      for (int v = reads(microbatch_of(a.direction, to_come)); v < newest; ++v)
         alive.insert(v);
     return static_cast<int>(alive.size());
   }

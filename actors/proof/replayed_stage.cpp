@@ -11,7 +11,7 @@ replayed_stage::replayed_stage(const run_plan& plan, position at, const record& 
            plan.work->first_layers[static_cast<std::size_t>(at.stage)],
            plan.work->first_layers[static_cast<std::size_t>(at.stage) + 1], 1) {
   for (const auto& s : ran[static_cast<std::size_t>(plan.rank_of(where))])
-    if (hosted_stage{s.what.replica, s.what.stage} == where.hosted() && !s.part)
+    if (hosted_stage{s.what.direction, s.what.stage} == where.hosted() && !s.part)
       todo.push_back(s);
   auto& initial = versions[0];
   const auto first = static_cast<std::size_t>(
@@ -38,7 +38,7 @@ void replayed_stage::advance() {
   std::erase_if(versions, [this](const auto& v) {
     return v.first != versions.rbegin()->first
            && std::none_of(todo.begin() + static_cast<std::ptrdiff_t>(next), todo.end(),
-                           [&](const sample& s) {
+                           [&](const measured_action& s) {
                              return s.what.what != op::update && s.version == v.first;
                            });
   });
@@ -52,7 +52,7 @@ void replayed_stage::end_update() {
 
 std::string replayed_stage::trouble() const {
   const auto name =
-    stage_name({where.replica, where.stage})
+    stage_name({where.direction, where.stage})
     + (where.data > 0 ? " of data replica " + std::to_string(where.data) : "");
   if (over())
     return summed == 0 ? ""

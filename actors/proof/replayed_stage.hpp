@@ -19,7 +19,7 @@ struct replayed_stage {
 
   position where;
   slice<float> layers;
-  std::vector<sample> todo;
+  std::vector<measured_action> todo;
   std::size_t next = 0;
   std::map<int, bucket_values> versions;
   bucket_values sum;                        ///< Of gradients, since the last update.
@@ -28,7 +28,7 @@ struct replayed_stage {
   std::int64_t samples = 0;                 ///< and samples.
 
   bool over() const { return next == todo.size(); }
-  const sample& now() const { return todo[next]; }
+  const measured_action& now() const { return todo[next]; }
 
   /// The parameters that the sample at hand reads.
   /// \throws std::logic_error if there is no such version

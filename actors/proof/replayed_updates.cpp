@@ -33,6 +33,13 @@ replayed_updates::replayed_updates(const run_plan& plan,
   const auto& work = *plan.work;
   const auto count = static_cast<std::size_t>(plan.dims.stages);
   const auto shares = static_cast<std::size_t>(plan.state_share_of({}).count);
+  if (const auto tied = work.whole.tied())
+    for (const auto& [layer, offset] : {tied->head, tied->embedding})
+      for (std::size_t s = 0; s < count; ++s)
+        if (const auto first = static_cast<std::size_t>(work.first_layers[s]);
+            layer >= first
+            && layer < static_cast<std::size_t>(work.first_layers[s + 1]))
+          tied_.push_back({static_cast<int>(s), layer - first, offset});
   for (std::size_t s = 0; s < count; ++s) {
     const auto& layers = stages[s].layers.layers();
     buckets_.push_back(gradient_buckets_of(plan, static_cast<int>(s)));
@@ -59,7 +66,8 @@ replayed_updates::meeting(const replayed_stage& stage) const {
   const bool all = by.clip > 0 && by.scope == clip_scope::network;
   std::vector<replayed_stage*> result;
   for (auto& other : stages_)
-    if ((all || other.where.stage == stage.where.stage)
+    if ((all || other.where.stage == stage.where.stage
+         || are_tied(other.where.stage, stage.where.stage))
         && (are_common() || other.where.data == stage.where.data))
       result.push_back(&other);
   const bool have_come = std::ranges::all_of(result, [&](const replayed_stage* s) {
@@ -67,6 +75,26 @@ replayed_updates::meeting(const replayed_stage& stage) const {
            && s->now().version == stage.now().version;
   });
   return have_come ? result : std::vector<replayed_stage*>{};
+}
+
+bool replayed_updates::are_tied(int stage, int other) const {
+  const auto has_copy = [this](int s) {
+    return std::ranges::find(tied_, s, &copy_of_tied::stage) != tied_.end();
+  };
+  return has_copy(stage) && has_copy(other);
+}
+
+/// The head's sum plus the embedding's, into both.
+void replayed_updates::add_tied() {
+  const auto &head = tied_.front(), &embedding = tied_.back();
+  auto &of_head = at(0, head.stage).sum[head.bucket],
+       &of_embedding = at(0, embedding.stage).sum[embedding.bucket];
+  const auto values = plan_.work->whole.tied()->values;
+  for (std::int64_t i = 0; i < values; ++i) {
+    auto &a = of_head[static_cast<std::size_t>(head.offset + i)],
+         &b = of_embedding[static_cast<std::size_t>(embedding.offset + i)];
+    a = b = a + b;
+  }
 }
 
 /// Adds the squares of a stage's sum, where there is clipping, to those of others: a
@@ -96,9 +124,12 @@ bool replayed_updates::make(replayed_stage& stage) {
     check(*one);
     samples[one->where.stage] += one->samples;
   }
+  for (const auto& [s, count] : samples)
+    add_replicas(s);
+  if (!tied_.empty() && samples.contains(tied_.front().stage))
+    add_tied();
   double squares = 0;
   for (const auto& [s, count] : samples) {
-    add_replicas(s);
     auto& sum = at(0, s).sum;
     if (witness_ != nullptr)
       witness_->summed(s, makes, writable(sum));

@@ -41,6 +41,8 @@ private:
   void add_replicas(int stage);
   void add_microbatches(int stage);
   void add_directions(int stage);
+  bool are_tied(int stage, int other) const;
+  void add_tied();
   void add_squares(const replayed_stage& stage, double& to) const;
   double clip(double squares, std::int64_t samples) const;
   void make_version(int stage, int version, std::int64_t samples, double factor);
@@ -49,6 +51,13 @@ private:
   std::vector<replayed_stage>& stages_;
   update_witness* witness_;
   memory_account account_;
+  /// Where a copy of a tied matrix stands.
+  struct copy_of_tied {
+    int stage;
+    std::size_t bucket;
+    std::int64_t offset;
+  };
+  std::vector<copy_of_tied> tied_; // the head's, then the embedding's; empty if untied
   std::vector<gradient_buckets> buckets_;   // a stage each
   std::vector<optimizer> optimizers_;       // likewise
   std::deque<replayed_exchange> exchanges_; // likewise, if updates are not common

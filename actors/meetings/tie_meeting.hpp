@@ -1,0 +1,84 @@
+#pragma once
+
+#include "actors/meetings/meeting.hpp"
+#include "actors/plan/run_plan.hpp"
+#include "kernels/pool.hpp"
+#include "messaging/collective.hpp"
+#include "models/network.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace troupe {
+
+/// One end of a tied matrix: the embedding, or the head. Ranges count the matrix's
+/// values.
+enum class tied_end : std::uint8_t { embedding, head };
+
+/// Optimizer shards that hold the two copies of a tied matrix: each end gives the other
+/// its summed gradient, and both add them, so that both copies take the same step
+/// (Press and Wolf, "Using the Output Embedding to Improve Language Models", 2017; the
+/// sum of both ends as in Shoeybi et al., "Megatron-LM", 2019). Where data replicas
+/// share an update out, each gives the values of its own share to those whose shares
+/// have them at the other end. There is one occasion an update.
+class tie_meeting : public meeting {
+public:
+  static constexpr int gradients_added = 0;
+
+  /// Whether a stage has an end of a tied matrix.
+  static bool is_at(const run_plan& plan, position where);
+
+  /// The optimizer shards that a shard exchanges gradients with; itself among them if
+  /// it has both ends.
+  static std::vector<position> others_of(const run_plan& plan, position where);
+
+  /// \param plan outlives it \param copies as copies_of says \pre is_at(plan, where)
+  tie_meeting(const run_plan& plan, position where, std::shared_ptr<pool> copies);
+
+  /// The buffers that its messages need.
+  static payload_bound copies_of(const run_plan& plan, position where);
+
+  /// The summed gradients of the stage's buckets; they last as long as the update.
+  void expect(std::vector<buffer> gradients) { gradients_ = std::move(gradients); }
+
+  letters begin(int occasion) override;
+  letters take(mail::letter what) override;
+  bool over(int) const override { return begun_ && missing_.empty(); }
+  std::optional<absence> waits_for() const override;
+
+  /// The next begin() belongs to the next update.
+  void next_update() { begun_ = false; }
+
+private:
+  /// What this shard has of one end, and whom it gives how much of that.
+  struct end_here {
+    tied_end which;
+    std::size_t bucket;
+    std::int64_t first;          // of its values,
+    std::int64_t last;           // behind the last
+    std::int64_t place_of_first; // in its array of the bucket's gradients
+    struct exchange {
+      position with; // at the other end
+      std::int64_t first, last;
+    };
+    std::vector<exchange> exchanges;
+  };
+
+  static std::vector<end_here> ends_of(const run_plan& plan, position where);
+  const end_here& end(tied_end which) const;
+  void add(const mail::tied_part& part);
+
+  const run_plan* plan_;
+  position where_;
+  std::vector<end_here> ends_;
+  std::shared_ptr<pool> copies_;
+  std::vector<buffer> gradients_;
+  std::vector<mail::tied_part> early_; // of updates that have not begun here
+  int updates_ = 0;                    // begun
+  bool begun_ = false;
+  std::vector<position>
+    missing_; // who has not given for this update; twice, if both ends
+};
+
+} // namespace troupe
