@@ -40,57 +40,89 @@ std::int64_t exchange_pools::values(const run_plan& plan, position where,
   return result;
 }
 
-bucket_exchange::bucket_exchange(const run_plan& plan, position where,
-                                 exchange_step step,
-                                 std::shared_ptr<exchange_pools> pools)
-  : order_(&plan.exchange->order_of(step)),
-    replica_(where.data),
+bucket_meeting::bucket_meeting(const run_plan& plan, position where, exchange_step step,
+                               std::shared_ptr<exchange_pools> pools)
+  : plan_(&plan),
+    where_(where),
+    step_(step),
     groups_(plan.groups_of(where)),
     values_(plan.buckets_of(where)),
-    first_instance_(step == exchange_step::sum ? 0 : 2 * buckets()),
+    arrays_(values_.size()),
     pools_(std::move(pools)) {
   // nop
 }
 
-bool bucket_exchange::owns(const collective_message& message) const {
-  return message.instance >= first_instance_
-         && message.instance < first_instance_ + 2 * buckets();
+letters bucket_meeting::begin(int occasion) {
+  if (step_ == exchange_step::sum)
+    return begin_bucket(occasion);
+  letters result;
+  for (int b = 0; b < buckets(); ++b)
+    for (auto& one : begin_bucket(b))
+      result.push_back(std::move(one));
+  return result;
 }
 
-std::vector<collective_message> bucket_exchange::begin(int bucket, float* array) {
-  const int instance = first_instance_ + (odd_update_ ? buckets() : 0) + bucket;
-  const auto values = values_[static_cast<std::size_t>(bucket)];
+letters bucket_meeting::begin_bucket(int bucket) {
+  const auto b = static_cast<std::size_t>(bucket);
+  const int instance = (odd_update_ ? buckets() : 0) + bucket;
   collective_memory memory;
   if (pools_)
-    memory = {array, array, pools_->of(bucket)};
-  const auto& group = groups_[static_cast<std::size_t>(bucket)];
-  const auto part = even_part(*order_, group.index, group.count, values, 0, instance);
-  return note(instance, under_way_.begin(part, memory));
+    memory = {arrays_[b], arrays_[b], pools_->of(bucket)};
+  const auto part = even_part(plan_->exchange->order_of(step_), groups_[b].index,
+                              groups_[b].count, values_[b], 0, instance);
+  auto out = under_way_.begin(part, memory);
+  done_ += !under_way_.is_under_way(instance);
+  return sent(instance, std::move(out));
 }
 
-std::vector<collective_message> bucket_exchange::take(collective_message message) {
+letters bucket_meeting::take(mail::letter what) {
+  auto message = std::get<collective_message>(std::move(what.what));
   const int instance = message.instance;
   if (!under_way_.is_under_way(instance))
-    return under_way_.take(std::move(message)); // it comes early
-  return note(instance, under_way_.take(std::move(message)));
-}
-
-std::vector<collective_message>
-bucket_exchange::note(int instance, std::vector<collective_message> out) {
+    return sent(instance, under_way_.take(std::move(message))); // it comes early
+  auto out = under_way_.take(std::move(message));
   done_ += !under_way_.is_under_way(instance);
-  return out;
+  return sent(instance, std::move(out));
 }
 
-/// Those who share experts out sum each of them in groups of their own.
-int bucket_exchange::replica_of(int instance, int member) const {
-  const auto bucket = (instance - first_instance_) % buckets();
-  const auto& group = groups_[static_cast<std::size_t>(bucket)];
-  return member * group.apart + replica_ % group.apart;
+letters bucket_meeting::sent(int instance, std::vector<collective_message> out) const {
+  const bool sum = step_ == exchange_step::sum;
+  letters result;
+  for (auto& message : out) {
+    auto to = where_;
+    to.data = replica_of(instance, message.to);
+    const auto bytes = message.bytes();
+    result.push_back({{role::optimizer_shard, to},
+                      sum ? meeting_kind::sums : meeting_kind::gathers,
+                      std::move(message),
+                      sum ? traffic::gradients : traffic::parameters,
+                      bytes});
+  }
+  return result;
 }
 
-void bucket_exchange::next_update() {
+/// The data replica of a group's member. Replicas that spread experts sum each expert
+/// in a group of their own.
+int bucket_meeting::replica_of(int instance, int member) const {
+  const auto& group = groups_[static_cast<std::size_t>(instance % buckets())];
+  return member * group.stride + where_.data % group.stride;
+}
+
+void bucket_meeting::next_update() {
   odd_update_ = !odd_update_;
   done_ = 0;
+}
+
+std::optional<absence> bucket_meeting::waits_for() const {
+  const auto missing = under_way_.waits_for();
+  if (!missing)
+    return {};
+  const bool sum = step_ == exchange_step::sum;
+  auto other = where_;
+  other.data = replica_of(missing->instance, missing->from);
+  return absence{std::string{sum ? "the gradients" : "the parameters"}
+                   + " of data replica " + std::to_string(other.data),
+                 plan_->optimizer_of(other)};
 }
 
 } // namespace troupe

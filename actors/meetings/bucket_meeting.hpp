@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/meetings/meeting.hpp"
 #include "actors/plan/run_plan.hpp"
 #include "kernels/pool.hpp"
 #include "messaging/collectives_under_way.hpp"
@@ -25,54 +26,49 @@ private:
   std::vector<std::unique_ptr<pool>> pools_;
 };
 
-/// A data replica's part in one step of an exchange for one stage, update by update: a
-/// collective a bucket, so that those of the last layers are on their way while the
-/// first are still made.
-class bucket_exchange {
+/// Data replicas of a stage, update by update: they sum the gradients of each bucket,
+/// so that those of the last layers are on their way while the first are still made; or
+/// they gather a version that each has made its share of. An occasion of the sum is a
+/// bucket; the gathering of all buckets is one. Both are over when all buckets of the
+/// update are.
+class bucket_meeting : public meeting {
 public:
-  /// \param pools null where nothing is computed
-  bucket_exchange(const run_plan& plan, position where, exchange_step step,
-                  std::shared_ptr<exchange_pools> pools);
+  static constexpr int all = 0; ///< The occasion at which all buckets are gathered.
 
-  /// This data replica has its own values of a bucket. They belong to the exchange
-  /// until it is done. Returns what is to be sent now.
-  std::vector<collective_message> begin(int bucket, float* values);
+  /// \param plan outlives it \param pools null where nothing is computed
+  bucket_meeting(const run_plan& plan, position where, exchange_step step,
+                 std::shared_ptr<exchange_pools> pools);
 
-  /// The data replica that a message of it is for.
-  int receiver_of(const collective_message& message) const {
-    return replica_of(message.instance, message.to);
+  /// Where this data replica's values of a bucket stand. They belong to the meeting
+  /// until it is over.
+  void expect(int bucket, float* values) {
+    arrays_[static_cast<std::size_t>(bucket)] = values;
   }
 
-  /// Whether a message belongs to it.
-  bool owns(const collective_message& message) const;
+  letters begin(int occasion) override;
+  letters take(mail::letter what) override;
 
-  std::vector<collective_message> take(collective_message message);
-
-  /// Whether all buckets of this update are exchanged.
-  bool done() const { return done_ == buckets(); }
+  /// Whether all buckets of this update are exchanged. What has not begun is not over.
+  bool over(int) const override { return done_ == buckets(); }
 
   int buckets() const { return static_cast<int>(values_.size()); }
 
-  /// The next begin() belongs to the next update. \pre done()
+  /// The next begin() belongs to the next update. \pre over()
   void next_update();
 
-  /// The data replica without whose message it cannot go on; absent if it need not.
-  std::optional<int> waits_for() const {
-    const auto missing = under_way_.waits_for();
-    return missing ? std::optional{replica_of(missing->instance, missing->from)}
-                   : std::nullopt;
-  }
+  std::optional<absence> waits_for() const override;
 
 private:
+  letters begin_bucket(int bucket);
+  letters sent(int instance, std::vector<collective_message> out) const;
   int replica_of(int instance, int member) const;
-  std::vector<collective_message> note(int instance,
-                                       std::vector<collective_message> out);
 
-  const collective_order* order_;
-  int replica_;
+  const run_plan* plan_;
+  position where_;
+  exchange_step step_;
   std::vector<bucket_group> groups_; // of each bucket
   std::vector<std::int64_t> values_; // of each bucket
-  int first_instance_;
+  std::vector<float*> arrays_;       // of each bucket
   std::shared_ptr<exchange_pools> pools_;
   bool odd_update_ = false; // no more than two can be under way
   int done_ = 0;

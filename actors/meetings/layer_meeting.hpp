@@ -1,88 +1,83 @@
 #pragma once
 
-#include "actors/pipeline/stage_tensors.hpp"
+#include "actors/meetings/meeting.hpp"
 #include "actors/plan/run_plan.hpp"
+#include "kernels/pool.hpp"
 #include "messaging/collectives_under_way.hpp"
 
 #include <array>
-#include <optional>
+#include <functional>
 #include <vector>
 
 namespace troupe {
 
-/// What a stage does layer by layer because it holds no more than its share of
-/// gradients (ZeRO 2) or of parameters too (ZeRO 3): it sums the gradients of each
-/// layer among data replicas as soon as it has them, and gathers the parameters of a
-/// layer just before their use, of the next one while it computes on them. Both take
-/// two layers' memory at once, so it may have to wait (Rajbhandari et al., "ZeRO",
-/// 2020, sections 5.2, 5.3).
-///
-///   layer        3          2          1          0      of a backward
-///   gather       3    2          1          0
-///   compute      ====       ====       ====       ====
-///   sum                3          2          1          0
-class layer_sharing {
+/// Where whole layers stand that a stage holds only its share of: of two at once. Empty
+/// functions and null pools where nothing is computed.
+struct layer_memory {
+  /// The place where a layer is gathered; the stage's share of a version stands in it.
+  std::function<float*(int layer, int version)> to_gather;
+  /// The gradients of one microbatch for a layer.
+  std::function<float*(int layer)> gradients;
+  /// Adds the stage's share of those to its sum, or sets the sum to it.
+  std::function<void(int layer, bool first)> add_share;
+  pool* gathers = nullptr; ///< Where copies of parameters travel,
+  pool* sums = nullptr;    ///< and those of gradients.
+};
+
+/// Data replicas that hold no more than a share of gradients (ZeRO 2), or of parameters
+/// too (ZeRO 3), layer by layer: they gather a layer's parameters just before its use,
+/// and sum its gradients as soon as they have them (Rajbhandari et al., "ZeRO", 2020,
+/// sections 5.2, 5.3). Layers take two places in turn; what weave.hpp puts between the
+/// pieces of an action waits until a place is free. Occasions: gather_of(layer),
+/// sum_of(layer).
+class layer_meeting : public meeting {
 public:
-  /// \param tensors null where nothing is computed
-  layer_sharing(const run_plan& plan, position where, stage_tensors* tensors);
+  static int gather_of(int layer) { return 2 * layer; }
+  static int sum_of(int layer) { return 2 * layer + 1; }
 
-  /// Whether an op goes layer by layer.
-  bool concerns(op what) const { return gathers(what) || sums(what); }
-  bool sums(op what) const {
-    return what == op::backward || what == op::weight_gradient;
+  /// \param plan outlives it
+  layer_meeting(const run_plan& plan, position where, layer_memory memory);
+
+  /// An action begins that reads this version. \param begins_sum whether its gradients
+  /// are the first of an update
+  void expect(int version, bool begins_sum) {
+    version_ = version;
+    begins_sum_ = begins_sum;
   }
 
-  /// A message, and what it is for.
-  struct outgoing {
-    exchange_step what;
-    collective_message message;
-  };
-  using messages = std::vector<outgoing>;
+  letters begin(int occasion) override;
+  letters take(mail::letter what) override;
 
-  /// An action begins that passes through these layers, in this order.
-  /// \param begins_sum whether its gradients are the first of an update
-  messages begin(op what, int version, bool begins_sum, std::vector<int> layers);
+  /// Whether the layer's place is not used for such a collective.
+  bool over(int occasion) const override;
 
-  /// Whether it can compute on a layer; -1: whether all is over.
-  bool ready(int layer) const;
-
-  messages enter(int layer); ///< It computes on a layer. \pre ready(layer)
-  messages leave(int layer); ///< It has. \pre it entered it last
-
-  messages take(collective_message message);
-
-  /// The data replica without whose message it cannot go on; absent if it need not.
-  std::optional<int> waits_for() const {
-    const auto missing = under_way_.waits_for();
-    return missing ? std::optional{missing->from} : std::nullopt;
-  }
+  std::optional<absence> waits_for() const override;
 
 private:
-  /// What one of the two places for a layer is used for.
+  /// What one of the two places is used for.
   struct place {
     int layer = -1;
     int instance = -1; // -1: nothing is under way
   };
 
-  bool gathers(op what) const {
-    return shares_parameters_ && what != op::weight_gradient;
+  static exchange_step step_of(int occasion) {
+    return occasion % 2 == 0 ? exchange_step::gather : exchange_step::sum;
   }
-  messages start(exchange_step step, int layer);
-  messages settled(exchange_step step, std::vector<collective_message> out);
-  static std::size_t place_of(int layer) { return static_cast<std::size_t>(layer % 2); }
+  using places = std::array<place, 2>;
+  places& of(exchange_step step) {
+    return step == exchange_step::gather ? gathering_ : summing_;
+  }
+  letters settled(exchange_step step, std::vector<collective_message> out);
 
   const run_plan* plan_;
   position where_;
-  stage_tensors* tensors_;
-  bool shares_parameters_;
+  layer_memory memory_;
   std::vector<std::int64_t> values_; // of each layer's bucket
   collectives_under_way under_way_;
   int begun_ = 0;
-  op what_ = op::forward; // the action under way
   int version_ = 0;
   bool begins_sum_ = false;
-  std::vector<int> order_;
-  std::array<place, 2> gathering_, summing_;
+  places gathering_, summing_;
 };
 
 } // namespace troupe

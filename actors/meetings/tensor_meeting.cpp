@@ -27,24 +27,53 @@ collective_part part_of(int rank, int ranks, const shard_collective<float>& what
 
 } // namespace
 
-shard_group::shard_group(const run_plan& plan, position where, pool* payloads)
-  : rank_(where.tensor), ranks_(plan.tensor), payloads_(payloads) {
+tensor_meeting::tensor_meeting(const run_plan& plan, position where, pool* payloads)
+  : plan_(&plan), where_(where), payloads_(payloads) {
   // nop
 }
 
-std::vector<collective_message>
-shard_group::begin(const shard_collective<float>& what) {
+letters tensor_meeting::begin(int occasion) {
+  const auto& what = expected_[static_cast<std::size_t>(occasion)];
   const int instance = begun_++;
   collective_memory memory;
   if (payloads_ != nullptr)
     memory = {what.array, what.array, payloads_};
-  return under_way_.begin(part_of(rank_, ranks_, what, instance), memory);
+  return sent(
+    under_way_.begin(part_of(where_.tensor, plan_->tensor, what, instance), memory));
+}
+
+letters tensor_meeting::take(mail::letter what) {
+  return sent(under_way_.take(std::get<collective_message>(std::move(what.what))));
+}
+
+letters tensor_meeting::sent(std::vector<collective_message> all) const {
+  letters result;
+  for (auto& message : all) {
+    auto to = where_;
+    to.tensor = message.to;
+    const auto bytes = message.bytes();
+    result.push_back({{role::stage, to},
+                      meeting_kind::shards,
+                      std::move(message),
+                      traffic::tensor,
+                      bytes});
+  }
+  return result;
+}
+
+std::optional<absence> tensor_meeting::waits_for() const {
+  const auto missing = under_way_.waits_for();
+  if (!missing)
+    return {};
+  auto other = where_;
+  other.tensor = missing->from;
+  return absence{"its part", plan_->name_of(other)};
 }
 
 // A message may still be under way when the next collective begins, but no longer: that
 // one cannot end before everyone has begun it.
-payload_bound shard_group::copies_of(const run_plan& plan, position where,
-                                     const shard_collective<float>& what) {
+payload_bound tensor_meeting::copies_of(const run_plan& plan, position where,
+                                        const shard_collective<float>& what) {
   auto result = payloads_of(part_of(where.tensor, plan.tensor, what, 0));
   result.buffers *= 2;
   return result;

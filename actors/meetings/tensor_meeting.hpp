@@ -1,47 +1,43 @@
 #pragma once
 
+#include "actors/meetings/meeting.hpp"
 #include "actors/plan/run_plan.hpp"
 #include "kernels/pool.hpp"
 #include "messaging/collectives_under_way.hpp"
 #include "models/layer.hpp"
 
-#include <optional>
-#include <utility>
 #include <vector>
 
 namespace troupe {
 
-/// A tensor shard's part in what all shards of its stage do together, one collective
-/// after another: all come to the same ones in the same order, but not at once.
-class shard_group {
+/// Tensor shards of a stage: one collective after another, each a sum, a gather or a
+/// scatter of an array that all shards have. An occasion is a collective of the action
+/// under way.
+class tensor_meeting : public meeting {
 public:
-  /// \param payloads null where nothing is computed
-  shard_group(const run_plan& plan, position where, pool* payloads);
+  /// \param plan outlives it \param payloads where copies travel; null where nothing is
+  /// computed
+  tensor_meeting(const run_plan& plan, position where, pool* payloads);
 
-  /// Begins the next collective. \pre done() Returns what is to be sent now.
-  std::vector<collective_message> begin(const shard_collective<float>& what);
+  /// The collectives of the action that begins, in their order.
+  void expect(std::vector<shard_collective<float>> all) { expected_ = std::move(all); }
 
-  std::vector<collective_message> take(collective_message message) {
-    return under_way_.take(std::move(message));
-  }
-
-  /// Whether nothing is under way.
-  bool done() const { return under_way_.none(); }
-
-  /// The shard without whose message it cannot go on; absent if it need not.
-  std::optional<int> waits_for() const {
-    const auto missing = under_way_.waits_for();
-    return missing ? std::optional{missing->from} : std::nullopt;
-  }
+  letters begin(int occasion) override;
+  letters take(mail::letter what) override;
+  bool over(int) const override { return under_way_.none(); }
+  std::optional<absence> waits_for() const override;
 
   /// What copies under way need for such collectives.
   static payload_bound copies_of(const run_plan& plan, position where,
                                  const shard_collective<float>& what);
 
 private:
-  int rank_;
-  int ranks_;
+  letters sent(std::vector<collective_message> all) const;
+
+  const run_plan* plan_;
+  position where_;
   pool* payloads_;
+  std::vector<shard_collective<float>> expected_;
   int begun_ = 0;
   collectives_under_way under_way_;
 };

@@ -1,0 +1,30 @@
+#include "actors/meetings/expert_sizes.hpp"
+
+namespace troupe {
+
+std::int64_t width_of_rows(const run_plan& plan) {
+  return plan.work ? plan.work->whole.experts.front().what->input() : 1;
+}
+
+expert_sizes sizes_of_expert(const run_plan& plan, int expert) {
+  const auto& what = *plan.work->whole.experts[static_cast<std::size_t>(expert)].what;
+  const auto& options = plan.work->experts;
+  const auto most = plan.batches().largest() * plan.work->whole.rows;
+  expert_sizes result{
+    .rows = options.capacity_of(most), .sources = plan.expert, .width = what.input()};
+  const auto all = result.rows * result.sources;
+  const auto sizes = what.sizes(all, 1);
+  result.stash = padded(all * result.width) + padded(sizes.saved);
+  // Outputs or their gradients, and gradients of inputs.
+  result.scratch = 2 * padded(all * result.width) + padded(sizes.kept);
+  result.payload = result.rows * result.width;
+  return result;
+}
+
+std::int64_t expert_sizes::values(int hosted, int a_layer, int stashes) const {
+  return hosted
+           * (stashes * padded(stash) + padded(scratch) + 2 * sources * padded(payload))
+         + 2 * a_layer * padded(payload);
+}
+
+} // namespace troupe

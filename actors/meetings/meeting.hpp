@@ -1,0 +1,55 @@
+#pragma once
+
+#include "messaging/mail/letters.hpp"
+
+#include <array>
+#include <optional>
+#include <string>
+
+namespace troupe {
+
+/// Who is missing from a meeting, in words.
+struct absence {
+  std::string what; ///< That is waited for.
+  std::string whom; ///< The name of another actor; empty if there is none to blame.
+};
+
+/// What an action does with others before it can go on: tensor shards sum, data
+/// replicas share a layer out, experts take rows, a norm is found. Each member of a
+/// meeting has an object of its own, which lasts as long as the member; pieces of its
+/// actions (weave.hpp) name the occasions by number, as each kind of meeting counts
+/// them. All members come to the same occasions in the same order, but not at once: a
+/// letter may come early.
+///
+/// No meeting knows actors. One thread at a time calls it.
+class meeting {
+public:
+  virtual ~meeting() = default;
+
+  /// This member comes to an occasion. Returns what it writes to the others.
+  virtual letters begin(int occasion) = 0;
+
+  /// A letter of another member. Returns the answers.
+  virtual letters take(mail::letter what) = 0;
+
+  /// Whether this member need not wait at an occasion. \pre it has begun, or nothing
+  /// has
+  virtual bool over(int occasion) const = 0;
+
+  /// Who is missing; absent if nobody is.
+  virtual std::optional<absence> waits_for() const = 0;
+};
+
+/// The meetings of one performer, by kind; null where it has none. Not owned.
+class meeting_list {
+public:
+  meeting*& operator[](meeting_kind kind) {
+    return of_[static_cast<std::size_t>(kind)];
+  }
+  meeting& at(meeting_kind kind) const { return *of_[static_cast<std::size_t>(kind)]; }
+
+private:
+  std::array<meeting*, meeting_kinds> of_{};
+};
+
+} // namespace troupe

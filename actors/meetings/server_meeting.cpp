@@ -1,0 +1,46 @@
+#include "actors/meetings/server_meeting.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+server_meeting::server_meeting(const run_plan& plan, position where)
+  : plan_(&plan), where_(where) {
+  // nop
+}
+
+position server_meeting::server(int share) const {
+  auto result = where_;
+  result.data = share;
+  return result;
+}
+
+// A server gets the bytes of its share; to the data replica's own nothing travels.
+letters server_meeting::begin(int) {
+  const auto what = push_();
+  letters all;
+  for (int share = 0; share < plan_->data; ++share) {
+    awaited_.push_back(share);
+    const auto to = server(share);
+    all.push_back({{role::parameter_server, to},
+                   meeting_kind::servers,
+                   what,
+                   to == where_ ? std::nullopt : std::optional{traffic::gradients},
+                   plan_->state_values_of(to) * std::int64_t{sizeof(float)}});
+  }
+  return all;
+}
+
+letters server_meeting::take(mail::letter what) {
+  std::erase(awaited_, std::get<mail::pulled>(what.what).server);
+  return {};
+}
+
+std::optional<absence> server_meeting::waits_for() const {
+  if (awaited_.empty())
+    return {};
+  return absence{"its share of the new version",
+                 plan_->server_of(server(awaited_.front()))};
+}
+
+} // namespace troupe
