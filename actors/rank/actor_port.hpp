@@ -1,0 +1,107 @@
+#pragma once
+
+#include "actors/mail/directory.hpp"
+#include "actors/mail/props.hpp"
+#include "actors/mail/ship.hpp"
+#include "actors/rank/performer_port.hpp"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// The port of a performer that is an actor: what its core asks for becomes mail.
+/// \tparam Handle its own \tparam Port performer_port, or one with more to ask for
+template <class Handle, class Port = performer_port>
+class actor_port : public Port {
+public:
+  using self_pointer = typename Handle::pointer;
+
+  /// \param computers of its rank; of an optimizer shard those of all directions' ranks
+  actor_port(self_pointer self, props shared, performer me,
+             std::vector<device*> computers)
+    : self_(self),
+      shared_(std::move(shared)),
+      me_(me),
+      computers_(std::move(computers)) {
+    // nop
+  }
+
+  void wire(const mail::wiring& w) { everybody_ = w.everybody; }
+  const directory& everybody() const { return *everybody_; }
+  const props& shared() const { return shared_; }
+
+  template <class To, class Message>
+  void tell(const To& to, Message&& what) {
+    troupe::tell(self_, *shared_.meter, to, std::forward<Message>(what));
+  }
+
+  void arrived(const action& a) override {
+    const auto who = of(a);
+    tell(everybody_->scheduler_of(who), mail::arrived{a, who});
+  }
+
+  void paused(const measured_action& so_far) override {
+    const auto who = of(so_far.what);
+    tell(everybody_->scheduler_of(who), mail::paused{so_far, who});
+  }
+
+  void done(const measured_action& all) override {
+    const auto who = of(all.what);
+    tell(everybody_->scheduler_of(who), mail::done{all, who});
+  }
+
+  void compute(work what, const action& a) override {
+    const auto place =
+      computers_.size() == 1 ? 0 : static_cast<std::size_t>(a.direction);
+    computers_[place]->enqueue(
+      std::move(what),
+      [meter = shared_.meter, me = Handle{self_}, a](nanoseconds from, nanoseconds to) {
+        post(*meter, me, mail::ended{a, from, to});
+      });
+  }
+
+  void send(mail::letter what) override {
+    everybody_->to(what.to, [&](const auto& to) {
+      if (!what.kind)
+        return tell(to, std::move(what));
+      const shipment how{*what.kind, what.bytes, me_.where, what.to.where};
+      ship(self_, shared_, how, to, std::move(what));
+    });
+  }
+
+protected:
+  /// The performer, on the rank of the action's direction.
+  performer of(const action& a) const {
+    auto who = me_;
+    who.where.direction = a.direction;
+    return who;
+  }
+
+  self_pointer self_;
+  props shared_;
+  performer me_;
+  std::vector<device*> computers_;
+  std::shared_ptr<const directory> everybody_;
+};
+
+/// What performers hear that nobody but performers writes to. The state of `self` has a
+/// `port`, and a `core` with go, ended, take and explain.
+template <class Self>
+performer_actor::behavior_type performer_behavior(Self* self) {
+  auto& meter = *self->state.port->shared().meter;
+  return {
+    hear(self, meter, [self](const mail::run& r) { self->state.core->go(r.what); }),
+    hear(self, meter, [self](const mail::ended& e) { self->state.core->ended(e); }),
+    hear(self, meter, [self](const mail::letter& l) { self->state.core->take(l); }),
+    hear(self, meter,
+         [self](const mail::explain&) {
+           auto& port = *self->state.port;
+           port.tell(port.everybody().coordinator, self->state.core->explain());
+         }),
+    hear(self, meter, [self](const mail::wiring& w) { self->state.port->wire(w); }),
+  };
+}
+
+} // namespace troupe

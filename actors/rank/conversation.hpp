@@ -1,0 +1,55 @@
+#pragma once
+
+#include "actors/rank/performer_port.hpp"
+#include "actors/rank/piece_walk.hpp"
+#include "messaging/mail/control.hpp"
+#include "messaging/mail/turns.hpp"
+
+#include <functional>
+#include <string>
+
+namespace troupe {
+
+/// One action of a performer and what is said about it: walks through its pieces, asks
+/// the scheduler for leave after each meeting, and gives the device its work.
+class conversation {
+public:
+  /// Measures the action under way as far as it has come, without its times.
+  using measure = std::function<measured_action()>;
+
+  /// \param port outlives it
+  conversation(performer_port& port, meeting_list meetings, measure so_far)
+    : port_(&port), walk_(meetings), so_far_(std::move(so_far)) {
+    // nop
+  }
+
+  /// Begins an action that the scheduler has granted.
+  void begin(const action& a, double operations, woven_action what,
+             piece_walk::tell_bucket tell = {}) {
+    port_->send_all(walk_.begin(a, operations, std::move(what), std::move(tell)));
+  }
+
+  bool under_way() const { return walk_.under_way(); }
+
+  /// The scheduler has granted it, for the first time or again: computes, or pauses.
+  void go_on();
+
+  /// Its work has ended. Returns whether all of it has: then the performer says `done`.
+  /// Else it pauses, and arrives again if it need not wait.
+  bool ended(nanoseconds start, nanoseconds end);
+
+  /// A meeting may be over: arrives if it waits for nothing any more.
+  void look_again();
+
+  /// What it waits for; nothing if it does not wait. \param who says so
+  std::optional<mail::waiting_for> explain(const std::string& who) const;
+
+private:
+  void pause(nanoseconds start, nanoseconds end);
+
+  performer_port* port_;
+  piece_walk walk_;
+  measure so_far_;
+};
+
+} // namespace troupe

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "kernels/device.hpp"
+#include "messaging/mail/letters.hpp"
+#include "messaging/record.hpp"
+
+namespace troupe {
+
+/// What the core of a performer can ask for: its actor sends it, a test writes it down.
+/// Actions say on whose rank: that of their direction.
+class performer_port {
+public:
+  virtual ~performer_port() = default;
+
+  // To the scheduler.
+  virtual void arrived(const action& a) = 0;
+  virtual void paused(const measured_action& so_far) = 0;
+  virtual void done(const measured_action& all) = 0;
+
+  /// To the device: the performer hears `ended` with this action when it has.
+  virtual void compute(work what, const action& a) = 0;
+
+  /// To another performer.
+  virtual void send(mail::letter what) = 0;
+
+  void send_all(letters all) {
+    for (auto& one : all)
+      send(std::move(one));
+  }
+};
+
+} // namespace troupe

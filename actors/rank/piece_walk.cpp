@@ -1,0 +1,98 @@
+#include "actors/rank/piece_walk.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+letters piece_walk::begin(const appointments& all) {
+  letters result;
+  for (const auto& a : all)
+    for (auto& letter : meetings_.at(a.with).begin(a.occasion))
+      result.push_back(std::move(letter));
+  return result;
+}
+
+letters piece_walk::begin(const action& a, double operations, woven_action what,
+                          tell_bucket tell) {
+  what_ = a;
+  operations_ = operations;
+  pieces_ = std::move(what.pieces);
+  next_ = 0;
+  tell_ = std::move(tell);
+  done_ = 0;
+  end_ = nothing;
+  waits_ = false;
+  return begin(what.begins);
+}
+
+bool piece_walk::can_go_on() const {
+  const auto& p = pieces_[next_];
+  return !p.yields && std::ranges::all_of(p.needs, [this](const appointment& a) {
+    return is_over(a);
+  });
+}
+
+/// Whether a piece must be asked for again, when the one before it has ended.
+bool piece_walk::stops_before(std::size_t piece) const {
+  const auto &last = pieces_[piece - 1], &next = pieces_[piece];
+  return last.end != nothing || !last.ends_in.empty() || !next.needs.empty()
+         || !next.begins.empty();
+}
+
+void piece_walk::add(work& to, piece& p) const {
+  work_part part{p.share, std::move(p.run), {}};
+  if (tell_ && !p.completes.empty())
+    part.over = [tell = tell_, buckets = std::move(p.completes)] {
+      for (const int b : buckets)
+        tell(b);
+    };
+  to.parts.push_back(std::move(part));
+}
+
+work piece_walk::next_work(letters& out) {
+  auto& first = pieces_[next_];
+  work result{.kind = first.costs ? static_cast<int>(what_.what) : op_count,
+              .stage = what_.stage,
+              .microbatch = what_.microbatch,
+              .operations = first.costs ? operations_ : 0,
+              .begun = done_};
+  out = begin(first.begins);
+  if (whole_action(first)) {
+    result.run = std::move(first.run);
+    ++next_;
+    done_ = 1;
+    return result;
+  }
+  do
+    add(result, pieces_[next_++]);
+  while (next_ < pieces_.size() && !stops_before(next_));
+  done_ = result.done();
+  return result;
+}
+
+letters piece_walk::end_work() {
+  const auto& last = pieces_[next_ - 1];
+  end_ = last.end;
+  return begin(last.ends_in);
+}
+
+bool piece_walk::resumes() {
+  if (!waits_ || !under_way())
+    return false;
+  pieces_[next_].yields = false;
+  if (!can_go_on())
+    return false;
+  waits_ = false;
+  return true;
+}
+
+std::optional<absence> piece_walk::waits_for() const {
+  if (under_way())
+    for (const auto& a : pieces_[next_].needs)
+      if (!is_over(a))
+        return meetings_.at(a.with).waits_for();
+  return {};
+}
+
+} // namespace troupe

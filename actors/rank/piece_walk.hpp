@@ -1,0 +1,77 @@
+#pragma once
+
+#include "actors/meetings/meeting.hpp"
+#include "actors/rank/weave.hpp"
+#include "kernels/device.hpp"
+
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// Runs one action: yields its next work, or the meeting that it waits for.
+///
+///   begin ── can_go_on? ──yes── next_work ── (a device) ── end_work ──▶ ended?
+///               no ◀────────────────────────────────────────── no
+class piece_walk {
+public:
+  explicit piece_walk(meeting_list meetings) : meetings_(meetings) {
+    // nop
+  }
+
+  /// Told of each bucket that is complete, from the device's callback.
+  using tell_bucket = std::function<void(int bucket)>;
+
+  /// Begins an action. \param operations of all its pieces \param tell may be empty
+  /// Returns what the meetings that begin with it write. \pre !under_way()
+  letters begin(const action& a, double operations, woven_action what,
+                tell_bucket tell = {});
+
+  bool under_way() const { return next_ < pieces_.size(); }
+  const action& what() const { return what_; }
+
+  /// Whether the next piece needs nothing that is not over.
+  bool can_go_on() const;
+
+  /// The pieces from the next on, up to one that ends in a meeting or is followed by
+  /// one that needs one. \param out gets what the meetings that begin with them write
+  /// \pre can_go_on()
+  work next_work(letters& out);
+
+  /// That has ended. Returns what the meetings that begin with that write.
+  letters end_work();
+
+  /// What its last piece ended in, once, for the record.
+  std::uint8_t take_end() { return std::exchange(end_, std::uint8_t{nothing}); }
+
+  /// It has been said to wait; whether it can go on again, once.
+  void pause() { waits_ = true; }
+  bool waits() const { return waits_; }
+  bool resumes();
+
+  /// Who keeps the next piece waiting; absent if nobody does.
+  std::optional<absence> waits_for() const;
+
+private:
+  letters begin(const appointments& all);
+  bool is_over(const appointment& a) const {
+    return meetings_.at(a.with).over(a.occasion);
+  }
+  bool whole_action(const piece& p) const { return p.share == 1 && !tell_; }
+  bool stops_before(std::size_t piece) const;
+  void add(work& to, piece& p) const;
+
+  meeting_list meetings_;
+  action what_{};
+  double operations_ = 0;
+  std::vector<piece> pieces_;
+  std::size_t next_ = 0;
+  tell_bucket tell_;
+  double done_ = 0; // share of its work
+  std::uint8_t end_ = nothing;
+  bool waits_ = false;
+};
+
+} // namespace troupe

@@ -1,0 +1,133 @@
+#include "actors/rank/scheduler_core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+scheduler_core::scheduler_core(std::shared_ptr<const run_plan> plan,
+                               std::optional<int> rank, int depth)
+  : plan_(std::move(plan)), rank_(rank), depth_(depth) {
+  if (!rank_)
+    return;
+  hosted_ = plan_->hosted_by(*rank_);
+  order_ = make_order(plan_->sch, plan_->dims, plan_->pipe_rank(*rank_));
+  const auto& front = hosted_.front();
+  if (plan_->evaluate_every == 0 || front.data > 0)
+    return;
+  const int share = plan_->dims.microbatches / plan_->directions();
+  backwards_to_evaluation_ = std::int64_t{plan_->evaluate_every} * share;
+  for (const auto& where : hosted_) // the last backwards first
+    if (where.direction == 0)
+      evaluated_stage_ = where.stage;
+  copies_ = plan_->snapshots_of({0, 0, evaluated_stage_, front.tensor});
+}
+
+void scheduler_core::hear(const mail::arrived& a) {
+  if (a.who.what == role::expert || a.who.what == role::parameter_server)
+    guests_.push_back({a.what, a.who});
+  else
+    waiting_.add(a.what);
+}
+
+void scheduler_core::hear(const mail::done& d) {
+  --running_;
+  if (d.who.what == role::expert || d.who.what == role::parameter_server)
+    return;
+  const auto& a = d.what.what;
+  order_->ended(a);
+  if (a.direction == 0 && a.stage == evaluated_stage_
+      && (a.what == op::backward || a.what == op::weight_gradient))
+    ++backwards_;
+}
+
+void scheduler_core::hear(const mail::proceed& p) {
+  held_ = false;
+  evaluated_ = p.evaluated;
+}
+
+bool scheduler_core::ahead_of_evaluations() const {
+  return backwards_to_evaluation_ > 0
+         && backwards_ / backwards_to_evaluation_ - evaluated_ >= copies_;
+}
+
+void scheduler_core::hear(const mail::paused& p) {
+  --running_;
+  if (p.what.what.what == op::update)
+    paused_updates_.push_back({p.what.what, p.who});
+  else
+    paused_ = p.what.what;
+}
+
+// A local rule does nothing else while a stage updates; what others wait for may be
+// behind an action that waits.
+std::optional<action> scheduler_core::next_by_order() {
+  const bool only_updates =
+    paused_ || (plan_->sch.local_rule() && !paused_updates_.empty());
+  if (paused_ && waiting_.take(*paused_))
+    return std::exchange(paused_, {});
+  if (!only_updates)
+    return order_->next(waiting_, ahead_of_evaluations());
+  const auto update = waiting_.lowest(op::update);
+  if (update)
+    waiting_.take(*update);
+  return update;
+}
+
+std::optional<scheduler_core::granted> scheduler_core::grant() {
+  if (held_ || running_ >= depth_)
+    return {};
+  if (!guests_.empty()) {
+    const auto next = guests_.front();
+    guests_.pop_front();
+    ++running_;
+    return next;
+  }
+  const auto next = rank_ ? next_by_order() : std::nullopt;
+  if (!next)
+    return {};
+  ++running_;
+  const granted result{*next, performer_of(*next)};
+  std::erase_if(paused_updates_, [&](const granted& u) { return u.what == *next; });
+  return result;
+}
+
+position scheduler_core::position_of(const action& a) const {
+  return {hosted_.front().data, a.direction, a.stage, hosted_.front().tensor};
+}
+
+/// Who is to run an action: its stage, but of an update that has paused its optimizer
+/// shard.
+performer scheduler_core::performer_of(const action& a) const {
+  const auto paused = std::ranges::find(paused_updates_, a, &granted::what);
+  return paused != paused_updates_.end() ? paused->who
+                                         : performer{role::stage, position_of(a)};
+}
+
+mail::waiting_for scheduler_core::explain() {
+  if (!rank_)
+    return {};
+  const auto name = "scheduler of rank " + std::to_string(*rank_);
+  if (finished())
+    return {name, "", ""};
+  if (paused_)
+    return {name, to_string(*paused_, true) + " to go on",
+            plan_->name_of(position_of(*paused_))};
+  if (running_ > 0)
+    return {name, "an action to end", plan_->name_of(hosted_.front())};
+  const auto next = order_->awaited();
+  if (!next)
+    return {name, "anything to arrive", plan_->name_of(hosted_.front())};
+  const bool last = next->stage == plan_->dims.stages - 1, first = next->stage == 0;
+  auto maker = position_of(*next);
+  if (next->what == op::forward && !first)
+    --maker.stage;
+  if (next->what != op::forward && next->what != op::update && !last)
+    ++maker.stage;
+  const auto what = "the input of " + to_string(*next, true);
+  if (next->what == op::forward && first)
+    return {name, what, plan_->source_of(maker)};
+  return {name, what, "scheduler of rank " + std::to_string(plan_->rank_of(maker))};
+}
+
+} // namespace troupe

@@ -1,0 +1,118 @@
+#include "actors/rank/weave.hpp"
+
+#include "actors/meetings/layer_meeting.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using collective = shard_collective<float>::kind;
+
+appointment gather(int layer) {
+  return {meeting_kind::layers, layer_meeting::gather_of(layer)};
+}
+
+appointment sum(int layer) {
+  return {meeting_kind::layers, layer_meeting::sum_of(layer)};
+}
+
+/// Layers in the order in which a pass comes to them.
+std::vector<int> layers_of(const std::vector<piece>& pieces) {
+  std::vector<int> result;
+  for (const auto& p : pieces)
+    if (result.empty() || result.back() != p.layer)
+      result.push_back(p.layer);
+  return result;
+}
+
+/// What tensor shards or experts do after a piece, and the next waits for.
+void add_collectives(const pass_pieces<float>& pass, std::vector<piece>& to) {
+  int occasion = 0;
+  for (std::size_t i = 0; i < pass.size(); ++i) {
+    const auto kind = pass[i].then.what;
+    if (kind == collective::none)
+      continue;
+    const bool experts = kind == collective::experts;
+    const appointment next{experts ? meeting_kind::experts : meeting_kind::shards,
+                           occasion++};
+    to[i].ends_in.push_back(next);
+    to[i].end |= experts ? experts_asked : shards_meet;
+    to[i + 1].needs.push_back(next);
+  }
+}
+
+/// What data replicas do for each layer.
+void add_layers(weaving with, woven_action& to) {
+  const auto order = layers_of(to.pieces);
+  if (with.gathers)
+    to.begins.push_back(gather(order.front()));
+  auto p = to.pieces.begin();
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    if (with.gathers)
+      p->needs.push_back(gather(order[k]));
+    if (with.sums && k >= 2)
+      p->needs.push_back(sum(order[k - 2]));
+    if (with.gathers && k + 1 < order.size())
+      p->begins.push_back(gather(order[k + 1]));
+    while (p + 1 != to.pieces.end() && (p + 1)->layer == order[k])
+      ++p;
+    p->end |= layer_ends;
+    if (with.sums)
+      p->ends_in.push_back(sum(order[k]));
+    ++p;
+  }
+  if (!with.sums)
+    return;
+  piece end{.share = 0};
+  for (std::size_t k = order.size() < 2 ? 0 : order.size() - 2; k < order.size(); ++k)
+    end.needs.push_back(sum(order[k]));
+  to.pieces.push_back(std::move(end));
+}
+
+std::string to_string(const appointment& a) {
+  static constexpr const char* names[] = {
+    "shards", "", "experts", "directions", "sums", "gathers", "tie", "norm", "servers"};
+  if (a.with == meeting_kind::layers)
+    return (a.occasion % 2 == 0 ? "gather " : "sum ") + std::to_string(a.occasion / 2);
+  return names[static_cast<int>(a.with)] + (" " + std::to_string(a.occasion));
+}
+
+void add_line(std::string& to, const char* what, const appointments& all) {
+  for (const auto& a : all)
+    to += std::string{&a == &all.front() ? what : ", "} + to_string(a);
+}
+
+} // namespace
+
+woven_action weave(pass_pieces<float> pass, weaving with) {
+  woven_action result;
+  result.pieces.reserve(pass.size() + 1);
+  for (auto& p : pass)
+    result.pieces.push_back({.layer = p.layer,
+                             .share = p.share,
+                             .run = std::move(p.run),
+                             .completes = std::move(p.completes)});
+  add_collectives(pass, result.pieces);
+  if (with.by_layer())
+    add_layers(with, result);
+  return result;
+}
+
+std::string to_string(const woven_action& what) {
+  std::string result;
+  add_line(result, "begins ", what.begins);
+  if (!result.empty())
+    result += '\n';
+  for (const auto& p : what.pieces) {
+    result += p.layer >= 0 ? "layer " + std::to_string(p.layer) : "piece";
+    add_line(result, "; needs ", p.needs);
+    add_line(result, "; begins ", p.begins);
+    add_line(result, "; ends in ", p.ends_in);
+    result += '\n';
+  }
+  return result;
+}
+
+} // namespace troupe
