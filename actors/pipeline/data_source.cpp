@@ -2,6 +2,7 @@
 
 #include "actors/mail/failure.hpp"
 #include "actors/pipeline/stage_pools.hpp"
+#include "actors/pipeline/tensor_headers.hpp"
 
 #include <optional>
 #include <vector>
@@ -23,16 +24,6 @@ using self_pointer = data_source_actor::stateful_pointer<data_source_state>;
 template <class Handle, class Message>
 void send(self_pointer self, const Handle& to, Message&& what) {
   tell(self, *self->state.shared.meter, to, std::forward<Message>(what));
-}
-
-tensor_header header_of(const run_plan& plan, position where, int microbatch) {
-  return {.step = microbatch / plan.dims.microbatches,
-          .microbatch = microbatch,
-          .replica = plan.replica_at(where),
-          .stage = 0,
-          .samples = plan.samples_of(where.data, microbatch),
-          .values = 0,
-          .version = 0};
 }
 
 /// Turns samples (B, T) into positions (T, B).
@@ -70,51 +61,52 @@ void read_and_send(self_pointer self, tensor_header header) {
   now.reset();
   header.values = work.whole.rows;
   header.stage = plan.dims.stages - 1;
-  send(self, state.last, labels{header, answers});
+  auto last = state.where;
+  last.stage = header.stage;
+  send(self, state.everybody->stage(last), labels{header, answers});
   header.values = values;
   header.stage = 0;
-  send(self, state.first, activation{header, input});
+  send(self, state.everybody->stage(state.where), activation{header, input});
 }
 
 void send_next(self_pointer self) {
   auto& state = self->state;
   const auto& plan = *state.shared.plan;
-  if (state.sent == microbatches_of_replica(plan.sch, plan.dims))
+  if (state.sent == microbatches_of_direction(plan.sch, plan.dims))
     return;
-  const auto header = header_of(
-    plan, state.where,
-    microbatch_of(plan.sch.where, plan.dims, state.where.replica, state.sent++));
+  const int microbatch =
+    microbatch_of(plan.sch.where, plan.dims, state.where.direction, state.sent++);
+  const auto header = header_of(plan, state.where, 0, microbatch, 0, 0);
   if (state.pools)
     read_and_send(self, header);
   else
-    send(self, state.first, activation{header, {}});
+    send(self, state.everybody->stage(state.where), activation{header, {}});
 }
 
 } // namespace
 
-data_source_actor::behavior_type
-data_source(self_pointer self, props shared, position where,
-            std::shared_ptr<data_pools> pools, stage_actor first, stage_actor last,
-            coordinator_actor coordinator, sample_reader reader) {
+data_source_actor::behavior_type data_source(self_pointer self, props shared,
+                                             position where,
+                                             std::shared_ptr<data_pools> pools,
+                                             sample_reader reader) {
   report_failures(self);
   auto& state = self->state;
   state.name = shared.plan->source_of(where);
   state.shared = std::move(shared);
   state.where = where;
   state.pools = std::move(pools);
-  state.first = std::move(first);
-  state.last = std::move(last);
-  state.coordinator = std::move(coordinator);
   state.reader = std::move(reader);
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter, [self](const mail::demand&) { send_next(self); }),
     hear(self, meter,
          [self](const mail::explain&) {
-           send(self, self->state.coordinator,
+           send(self, self->state.everybody->coordinator,
                 mail::waiting_for{self->state.name, "demand",
                                   self->state.shared.plan->name_of(self->state.where)});
          }),
+    hear(self, meter,
+         [self](const mail::wiring& w) { self->state.everybody = w.everybody; }),
   };
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/mail/messages.hpp"
+#include "actors/mail/directory.hpp"
 #include "actors/mail/props.hpp"
 #include "kernels/occupation.hpp"
 #include "kernels/pool.hpp"
@@ -34,12 +34,10 @@ struct sample_reader {
 struct data_source_state {
   std::string name = "data_source";
   props shared;
-  position where{};                  ///< The first stage of its replica.
+  position where{};                  ///< The first stage of its pipeline.
   int sent = 0;                      ///< Of the replica's microbatches.
   std::shared_ptr<data_pools> pools; ///< Null in a simulation.
-  stage_actor first;
-  stage_actor last;
-  coordinator_actor coordinator;
+  std::shared_ptr<const directory> everybody;
   sample_reader reader;
 };
 
@@ -47,7 +45,6 @@ struct data_source_state {
 /// asks for one, and its last stage the labels.
 data_source_actor::behavior_type
 data_source(data_source_actor::stateful_pointer<data_source_state> self, props shared,
-            position where, std::shared_ptr<data_pools> pools, stage_actor first,
-            stage_actor last, coordinator_actor coordinator, sample_reader reader);
+            position where, std::shared_ptr<data_pools> pools, sample_reader reader);
 
 } // namespace troupe

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "actors/mail/props.hpp"
+#include "actors/mail/handles.hpp"
 #include "actors/pipeline/stage_core.hpp"
-#include "kernels/device.hpp"
+#include "actors/rank/actor_port.hpp"
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -12,20 +12,36 @@
 
 namespace troupe {
 
-struct stage_state {
-  std::string name = "stage";
-  props shared;
-  device* computer = nullptr; ///< Of its rank.
-  std::unique_ptr<stage_core> core;
-  stage_peers peers;
-  stage_core::tell_bucket tell_optimizer; ///< Also from a device's callbacks.
+/// What a stage's core asks for, as mail.
+class stage_actor_port : public actor_port<stage_actor, stage_port> {
+public:
+  using actor_port::actor_port;
+
+  void demand() override;
+  void send_on(activation what) override;
+  void send_back(gradient what) override;
+  bucket_teller teller() override;
+  void report(const mail::microbatch_loss& loss) override;
+  void report(mail::expert_load load) override;
+  void report(mail::version_made version) override;
+  void report(mail::snapshot copy) override;
+
+private:
+  template <class Message>
+  void send_tensor(Message what);
 };
 
-/// One replica of one stage: holds its parameters and activations, computes when its
-/// scheduler says so, and sends what comes out to its neighbours.
+struct stage_state {
+  std::string name = "stage";
+  std::unique_ptr<stage_actor_port> port;
+  std::unique_ptr<stage_core> core;
+};
+
+/// One direction and tensor shard of one stage: holds its parameters and activations,
+/// computes when its scheduler says so, and sends what comes out to its neighbours.
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
                                  props shared, device* computer, position where,
-                                 std::shared_ptr<stage_tensors> tensors,
-                                 std::shared_ptr<expert_exchange> experts);
+                                 std::shared_ptr<stage_work> work,
+                                 std::shared_ptr<stage_meetings> meetings);
 
 } // namespace troupe

@@ -1,8 +1,9 @@
 #include "actors/pipeline/stage_pools.hpp"
 
 #include "actors/meetings/bucket_meeting.hpp"
-#include "actors/meetings/expert_meeting.hpp"
+#include "actors/meetings/expert_sizes.hpp"
 #include "actors/meetings/tensor_meeting.hpp"
+#include "actors/meetings/tie_meeting.hpp"
 #include "actors/updates/shared_parameters.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ std::int64_t stage_pools::bytes() const {
     parameters += padded(bucket) * (versions + snapshots);
   for (const auto bucket : gradients)
     parameters += padded(bucket);
-  for (const auto& copies : {to_shards, sums, gathers})
+  for (const auto& copies : {to_shards, sums, gathers, ties})
     parameters += copies.buffers * padded(copies.values);
   const auto values = parameters + 2 * (padded(gathered) + padded(whole_gradients))
                       + stashes * padded(stash) + kept_slots * padded(kept)
@@ -33,15 +34,6 @@ int team_size(const run_plan& plan, int rank) {
 }
 
 namespace {
-
-/// The bounds of one hosted stage.
-stage_bounds bounds_at(const run_plan& plan, hosted_stage where) {
-  const int rank = rank_of(plan.sch.where, plan.dims, where);
-  const auto hosted = hosted_by(plan.sch.where, plan.dims, rank);
-  const auto all = bounds_of(plan.sch, settled(plan.sch, plan.dims), rank);
-  return all[static_cast<std::size_t>(std::ranges::find(hosted, where)
-                                      - hosted.begin())];
-}
 
 /// What a stage needs besides its shares.
 void add_sharing(const run_plan& plan, position where, stage_pools& to) {
@@ -70,7 +62,7 @@ void add_sharing(const run_plan& plan, position where, stage_pools& to) {
 stage_pools pools_of(const run_plan& plan, position where) {
   const auto& work = *plan.work;
   const auto layers = plan.slice_of(where, team_size(plan, plan.rank_of(where)));
-  const auto bounds = bounds_at(plan, where.hosted());
+  const auto bounds = plan.bounds_of(where.hosted());
   const auto sizes = layers.sizes(plan.batches().largest());
   stage_pools result;
   for (const auto values : plan.buckets_of(where)) {
@@ -78,16 +70,18 @@ stage_pools pools_of(const run_plan& plan, position where) {
     result.gradients.push_back(plan.held_of(shared_out::gradients, where, values));
   }
   result.versions = bounds.versions;
-  if (where.replica == 0)
+  if (where.direction == 0)
     result.optimizer = optimizer::state_values(work.optimizer, plan.layers_of(where),
                                                plan.state_share_of(where));
-  if (where.replica == 0 && shared_parameters::are_at(plan, where))
+  if (where.direction == 0 && shared_parameters::are_at(plan, where))
     result.shared = plan.state_values_of(where);
   add_sharing(plan, where, result);
-  if (plan.sums_at_update() && where.replica == 0)
+  if (plan.sums_at_update() && where.direction == 0)
     result.exchanged = exchange_pools::values(plan, where, exchange_step::sum);
-  if (plan.gathers_at_update() && where.replica == 0)
+  if (plan.gathers_at_update() && where.direction == 0)
     result.exchanged += exchange_pools::values(plan, where, exchange_step::gather);
+  if (where.direction == 0 && tie_meeting::is_at(plan, where))
+    result.ties = tie_meeting::copies_of(plan, where);
   result.stashes = bounds.stashes;
   result.stash = sizes.stash;
   if (const auto all = plan.experts_of(where.stage); !all.empty()) {
@@ -100,25 +94,24 @@ stage_pools pools_of(const run_plan& plan, position where) {
   result.kept_slots = bounds.split_backward;
   result.kept = sizes.kept;
   result.scratch = sizes.scratch;
-  const auto entry = bounds_at(plan, {where.replica, 0}).stashes;
   for (const auto& what : layers.largest_collectives(plan.batches().largest())) {
-    const auto copies = shard_group::copies_of(plan, where, what);
+    const auto copies = tensor_meeting::copies_of(plan, where, what);
     result.to_shards.buffers = std::max(result.to_shards.buffers, copies.buffers);
     result.to_shards.values = std::max(result.to_shards.values, copies.values);
   }
-  if (plan.evaluate_every > 0 && plan.shows(where))
-    result.snapshots = 2 + entry / plan.dims.microbatches; // how far stages drift apart
+  result.snapshots = plan.snapshots_of(where);
   if (layers.is_first()) {
     // Held, one ahead, and the one that the last stage has not begun yet.
-    result.input_slots = entry + 2;
+    result.input_slots = plan.bounds_of({where.direction, 0}).stashes + 2;
     result.input = sizes.input;
-    const auto last = plan.slice_of({where.data, where.replica, plan.dims.stages - 1});
+    const auto last =
+      plan.slice_of({where.data, where.direction, plan.dims.stages - 1});
     result.labels = last.sizes(plan.batches().largest()).labels;
   }
   if (!layers.is_last()) {
     // Of each microbatch held here the activation or its gradient; both while the next
     // stage makes one of the other.
-    const auto next = bounds_at(plan, {where.replica, where.stage + 1});
+    const auto next = plan.bounds_of({where.direction, where.stage + 1});
     result.boundary_slots = bounds.stashes + next.split_backward + 1;
     result.boundary = sizes.output;
   }

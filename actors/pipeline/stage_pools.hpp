@@ -35,6 +35,7 @@ struct stage_pools {
   std::int64_t experts = 0;   ///< What those of its layers take on its rank.
   std::int64_t shared = 0;    ///< What data replicas update one by one.
   payload_bound to_shards;    ///< Copies under way to tensor shards.
+  payload_bound ties; ///< Gradients under way to the other end of a tied matrix.
 
   // Where parameters and gradients are shared out: whole ones of two layers at once.
   std::int64_t gathered = 0;

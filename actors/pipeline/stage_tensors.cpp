@@ -74,9 +74,20 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
     snapshots_(pools_a_layer("snapshots of " + plan.name_of(where), sizes.snapshots,
                              sizes.buckets, memory.of(memory_use::passing))),
     gradients_(acquire(sums_)) {
-  for (std::size_t b = 0; b < held_buckets_.size(); ++b)
-    if (held_buckets_[b].expert < 0)
+  for (std::size_t b = 0; b < held_buckets_.size(); ++b) {
+    if (held_buckets_[b].expert < 0) {
       own_.push_back(b);
+      completed_by_.emplace_back();
+    }
+    completed_by_.back().push_back(static_cast<int>(b));
+  }
+  const auto input_of = [&](int stage) {
+    const auto first = plan.work->first_layers[static_cast<std::size_t>(stage)];
+    return plan.network_of(where).layers[static_cast<std::size_t>(first)]->input();
+  };
+  values_below_ = input_of(where.stage);
+  if (!is_last())
+    values_above_ = input_of(where.stage + 1);
   auto& passing = memory.of(memory_use::passing);
   passing.use(scratch_.bytes());
   for (int i = 0; i < 2; ++i) {
@@ -133,10 +144,10 @@ bool stage_tensors::has_inputs(int microbatch) const {
   return h.input && (h.labels || !is_last());
 }
 
-pass<float> stage_tensors::pass_on(const held& h, sample_range samples, int version) {
+pass<float> stage_tensors::pass_on(const held& h, const pass_request& request) {
   pass<float> p;
-  p.samples = samples.count;
-  p.first = samples.first;
+  p.samples = request.samples.count;
+  p.first = request.samples.first;
   p.tokens = h.input.integers();
   p.input = h.input.data();
   p.labels = h.labels.integers();
@@ -147,7 +158,7 @@ pass<float> stage_tensors::pass_on(const held& h, sample_range samples, int vers
   p.kept = h.kept.data();
   const bool whole_parameters = has_parameters_ == bucket_extent::whole,
              whole_gradients = has_gradients_ == bucket_extent::whole;
-  const auto& parameters = versions_.at(version);
+  const auto& parameters = versions_.at(request.version);
   for (std::size_t i = 0; i < own_.size(); ++i) {
     p.parameters.push_back(whole_parameters ? parameters[own_[i]].data()
                                             : gathered_[i % 2].data());
@@ -159,17 +170,40 @@ pass<float> stage_tensors::pass_on(const held& h, sample_range samples, int vers
   return p;
 }
 
-pass_pieces<float> stage_tensors::forward(int microbatch, sample_range samples,
-                                          int version, bool by_layer) {
-  auto& h = held_.at(microbatch);
+pass_pieces<float> stage_tensors::forward(const pass_request& request) {
+  auto& h = held_.at(request.what.microbatch);
   h.stash = stashes_.acquire();
   if (!is_last())
     h.output = above_->acquire();
   return layers_.forward_pieces(
-    std::make_shared<const pass<float>>(pass_on(h, samples, version)), h.loss,
-    by_layer);
+    std::make_shared<const pass<float>>(pass_on(h, request)), h.loss, request.by_layer);
 }
 
+layer_memory stage_tensors::memory_of_layers() {
+  return {.to_gather = [this](int layer,
+                              int version) { return place_to_gather(layer, version); },
+          .gradients = [this](int layer) { return whole_gradients_[layer % 2].data(); },
+          .add_share = [this](int layer, bool first) { add_share(layer, first); },
+          .gathers = &gathers_under_way_,
+          .sums = &sums_under_way_};
+}
+
+expert_meeting::lender stage_tensors::lender() {
+  return [this](std::size_t bucket, int version, bool gradients) {
+    return std::pair{versions_.at(version)[bucket],
+                     gradients ? gradients_[bucket] : buffer{}};
+  };
+}
+
+std::vector<int> stage_tensors::buckets_of(const std::vector<int>& layers) const {
+  std::vector<int> result;
+  for (const int layer : layers)
+    for (const int bucket : completed_by_[static_cast<std::size_t>(layer)])
+      result.push_back(bucket);
+  return result;
+}
+
+/// Where a layer's parameters are gathered; this stage's share of a version is there.
 float* stage_tensors::place_to_gather(int layer, int version) {
   const auto i = static_cast<std::size_t>(layer);
   auto* const place = gathered_[i % 2].data();
@@ -178,15 +212,12 @@ float* stage_tensors::place_to_gather(int layer, int version) {
   return place;
 }
 
-float* stage_tensors::whole_gradient(int layer) {
-  return whole_gradients_[layer % 2].data();
-}
-
+/// Adds the share of a microbatch's gradients, or sets it. \param first of an update
 void stage_tensors::add_share(int layer, bool first) {
   const auto i = static_cast<std::size_t>(layer);
   const auto bucket = layers_.layers()[i]->bucket();
   const auto count = share_.end(bucket) - share_.begin(bucket);
-  const auto* const from = whole_gradient(layer) + share_.begin(bucket);
+  const auto* const from = whole_gradients_[layer % 2].data() + share_.begin(bucket);
   auto* const to = gradients_[i].data();
   for (std::int64_t v = 0; v < count; ++v)
     to[v] = first ? from[v] : to[v] + from[v];
@@ -206,31 +237,31 @@ buffer stage_tensors::end_forward(int microbatch) {
   return std::exchange(h.output, {});
 }
 
-loss_sum stage_tensors::loss_of(int microbatch) const {
-  return held_.at(microbatch).loss;
+std::optional<loss_sum> stage_tensors::loss_of(int microbatch) const {
+  return is_last() ? std::optional{held_.at(microbatch).loss} : std::nullopt;
 }
 
-pass_pieces<float> stage_tensors::backward(op what, int microbatch,
-                                           sample_range samples, int version,
-                                           bool begins_sum, bool ends_sum,
-                                           bool by_layer) {
-  auto& h = held_.at(microbatch);
+pass_pieces<float> stage_tensors::pieces(const pass_request& request) {
+  const op what = request.what.what;
+  if (what == op::forward)
+    return forward(request);
+  auto& h = held_.at(request.what.microbatch);
   if (what != op::weight_gradient && !is_first())
     h.input_gradient = below_->acquire();
   if (what == op::input_gradient)
     h.kept = kept_.acquire();
-  const auto p = std::make_shared<pass<float>>(pass_on(h, samples, version));
+  const auto p = std::make_shared<pass<float>>(pass_on(h, request));
   // A share is added to by itself, when all of the microbatch's gradient is there.
   const bool by_itself = has_gradients_ == bucket_extent::share;
-  p->beta = begins_sum || by_itself ? 0.0F : 1.0F;
-  p->completes = ends_sum || by_itself;
+  p->beta = request.begins_sum || by_itself ? 0.0F : 1.0F;
+  p->completes = request.ends_sum || by_itself;
   switch (what) {
   case op::input_gradient:
-    return layers_.input_gradient_pieces(p, by_layer);
+    return layers_.input_gradient_pieces(p, request.by_layer);
   case op::weight_gradient:
-    return layers_.weight_gradient_pieces(p, by_layer);
+    return layers_.weight_gradient_pieces(p, request.by_layer);
   default:
-    return layers_.backward_pieces(p, by_layer);
+    return layers_.backward_pieces(p, request.by_layer);
   }
 }
 

@@ -1,14 +1,15 @@
 #pragma once
 
 #include "actors/pipeline/stage_pools.hpp"
+#include "actors/pipeline/stage_work.hpp"
 #include "actors/rank/rank_memory.hpp"
 #include "kernels/pool.hpp"
 #include "models/slice.hpp"
 #include "schedules/stage_ledger.hpp"
 
-#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -18,10 +19,10 @@ namespace troupe {
 std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
                                     rank_memory& memory);
 
-/// The tensors of one replica of a stage: its parameters by version, the sum of its
+/// The tensors of one direction of a stage: its parameters by version, the sum of its
 /// gradients, and what it keeps of each microbatch. All memory is taken when it is
 /// made.
-class stage_tensors {
+class stage_tensors : public stage_work {
 public:
   /// \param below,above boundary pools to the previous and the next stage; null at the
   /// ends
@@ -29,70 +30,28 @@ public:
                 team& threads, std::shared_ptr<pool> below,
                 std::shared_ptr<pool> above);
 
-  bool is_first() const { return layers_.is_first(); }
-  bool is_last() const { return layers_.is_last(); }
-  double operations(std::int64_t samples) const;
-
-  // Inputs, as they come.
-  void put_input(int microbatch, buffer input);
-  void put_labels(int microbatch, buffer labels);
-  void put_gradient(int microbatch, buffer from_above);
-
-  /// Whether a forward has all its inputs.
-  bool has_inputs(int microbatch) const;
-
-  /// The arithmetic of a forward on a version; to be run once, before end_forward.
-  /// \param by_layer whether it must wait for each layer
-  pass_pieces<float> forward(int microbatch, sample_range samples, int version,
-                             bool by_layer);
-
-  /// Its result: the activation to send, empty from the last stage.
-  buffer end_forward(int microbatch);
-
-  /// The loss of the last stage's forward of this microbatch.
-  loss_sum loss_of(int microbatch) const;
-
-  /// The arithmetic of B, I or W. \param begins_sum,ends_sum whether its gradients are
-  /// the first and the last of an update
-  /// \param by_layer whether somebody waits for each layer
-  pass_pieces<float> backward(op what, int microbatch, sample_range samples,
-                              int version, bool begins_sum, bool ends_sum,
-                              bool by_layer);
-
-  /// Where copies travel to other tensor shards, and to data replicas.
-  pool& to_shards() { return to_shards_; }
-  pool& to_replicas(exchange_step step) {
-    return step == exchange_step::sum ? sums_under_way_ : gathers_under_way_;
+  double operations(std::int64_t samples) const override;
+  void put_input(int microbatch, buffer input) override;
+  void put_labels(int microbatch, buffer labels) override;
+  void put_gradient(int microbatch, buffer from_above) override;
+  bool has_inputs(int microbatch) const override;
+  pass_pieces<float> pieces(const pass_request& pass) override;
+  buffer end_forward(int microbatch) override;
+  std::optional<loss_sum> loss_of(int microbatch) const override;
+  buffer end_backward(op what, int microbatch) override;
+  std::int64_t values_above() const override { return values_above_; }
+  std::int64_t values_below() const override { return values_below_; }
+  std::vector<int> buckets_of(const std::vector<int>& layers) const override;
+  std::vector<buffer> parameters(int version) const override {
+    return versions_.at(version);
   }
-
-  // Where data replicas share out what a stage holds, there is room for two whole
-  // layers.
-
-  /// Where a layer's parameters are gathered; this stage's share of a version is there.
-  float* place_to_gather(int layer, int version);
-
-  /// Where a layer's gradients of one microbatch are.
-  float* whole_gradient(int layer);
-
-  /// Adds the share of those, or sets it. \param first of an update
-  void add_share(int layer, bool first);
-
-  /// The gradient to send after B or I, empty from the first stage; after B or W the
-  /// microbatch is forgotten.
-  buffer end_backward(op what, int microbatch);
-
-  /// The buckets of a version, and of the summed gradients.
-  std::vector<buffer> parameters(int version) const { return versions_.at(version); }
-  std::vector<buffer> gradients() const { return gradients_; }
-
-  /// Makes room for version `from` + 1: the same buckets if it is made in place.
-  std::vector<buffer> make_room(const update_facts& update);
-
-  /// Drops versions that the books no longer know.
-  void keep_only(const stage_ledger& books);
-
-  /// A copy of a version, for an evaluation.
-  std::vector<buffer> copy(int version);
+  std::vector<buffer> gradients() const override { return gradients_; }
+  std::vector<buffer> make_room(const update_facts& update) override;
+  void keep_only(const stage_ledger& books) override;
+  std::vector<buffer> copy(int version) override;
+  layer_memory memory_of_layers() override;
+  expert_meeting::lender lender() override;
+  pool* copies_to_shards() override { return &to_shards_; }
 
 private:
   stage_tensors(const run_plan& plan, position where, const stage_pools& sizes,
@@ -105,13 +64,20 @@ private:
     loss_sum loss;
   };
 
-  pass<float> pass_on(const held& h, sample_range samples, int version);
+  bool is_first() const { return layers_.is_first(); }
+  bool is_last() const { return layers_.is_last(); }
+  pass<float> pass_on(const held& h, const pass_request& request);
+  pass_pieces<float> forward(const pass_request& request);
+  float* place_to_gather(int layer, int version);
+  void add_share(int layer, bool first);
   std::int64_t values_of(std::size_t bucket) const;
   void fill_initial(const run_plan& plan);
 
   slice<float> layers_;
   std::vector<layer_bucket> held_buckets_;
   std::vector<std::size_t> own_; // the bucket of each layer, not of its experts
+  std::vector<std::vector<int>> completed_by_; // buckets, by layer of the stage
+  std::int64_t values_above_ = 0, values_below_ = 0;
   team& threads_;
   std::shared_ptr<pool> below_, above_;
   pool stashes_, kept_, to_shards_, sums_under_way_, gathers_under_way_;

@@ -1,8 +1,13 @@
 #pragma once
 
-#include "actors/mail/messages.hpp"
 #include "actors/meetings/bucket_meeting.hpp"
+#include "actors/meetings/direction_meeting.hpp"
+#include "actors/meetings/norm_meeting.hpp"
+#include "actors/meetings/server_meeting.hpp"
+#include "actors/meetings/tie_meeting.hpp"
+#include "actors/rank/conversation.hpp"
 #include "actors/updates/shared_parameters.hpp"
+#include "actors/updates/update_pieces.hpp"
 #include "models/optimizer.hpp"
 
 #include <memory>
@@ -20,132 +25,62 @@ struct optimizer_memory {
   std::shared_ptr<shared_parameters> parameters = {};
   std::shared_ptr<exchange_pools> sums;
   std::shared_ptr<exchange_pools> gathers;
+  std::shared_ptr<pool> ties; ///< Gradients of a tied matrix.
 };
 
-/// The update of one stage and its replicas: gathers their gradients, adds them in
-/// replica order and then, by an exchange, those of all data replicas. It writes the
-/// next version for the first replica, on whose rank it stands; the others copy it;
-/// where data replicas share the update out, it writes its share and gathers theirs.
-/// Where an update is of one data replica alone, it pushes the sum to parameter
-/// servers, who write the next version, or updates what all of them share. Where
-/// nothing is computed it only keeps count.
+/// The updates of one stage without a mailbox: for each direction an action in pieces
+/// (update_pieces.hpp). The first direction, on whose rank it stands, makes the
+/// version: by its optimizer, by parameter servers, or in memory that data replicas
+/// share.
 class optimizer_core {
 public:
-  /// \param where any replica of the stage
-  optimizer_core(const run_plan& plan, position where, optimizer_memory memory);
+  /// \param where any direction of the stage \param port outlives it
+  optimizer_core(std::shared_ptr<const run_plan> plan, position where,
+                 performer_port& port, optimizer_memory memory);
 
-  /// A replica's gradients of a bucket are complete. Returns what other data replicas
-  /// are to be sent.
-  std::vector<collective_message> take(const mail::bucket_ready& part);
-  std::vector<collective_message> take(const collective_message& message);
+  /// A letter of a meeting. With a direction's part of an update, that update begins:
+  /// its scheduler has granted it.
+  void take(mail::letter what);
 
-  /// Whether a message is of the sum of gradients, not of the gathering of parameters.
-  bool sums(const collective_message& part) const { return sum_ && sum_->owns(part); }
+  /// A scheduler has granted the update of its direction again.
+  void go(const action& a) { talks_[direction_of(a)].go_on(); }
 
-  /// The data replica that a message is for.
-  int receiver_of(const collective_message& part) const {
-    return (sums(part) ? sum_ : gather_)->receiver_of(part);
-  }
+  /// Work has ended.
+  void ended(const mail::ended& e);
 
-  /// Whether all that others have to give to the sum of gradients is here.
-  bool complete() const;
-
-  /// Takes a replica's part.
-  void take(const mail::update_request& part);
-
-  /// Whether a norm that others have parts of must be known before the update.
-  bool needs_norm() const;
-
-  /// Whether parameter servers make the update.
-  bool has_servers() const { return has_servers_; }
-
-  /// Whether measure() precedes the update: it needs a norm, or has servers.
-  bool measures() const { return needs_norm() || has_servers_; }
-
-  /// Adds the replicas, and squares if there is clipping. The result is in norm().
-  work measure();
-  mail::norm_part norm() const;
-
-  /// What clipping by the network's norm multiplies this update's gradients with.
-  void clip_by(double factor) { factor_ = factor; }
-
-  /// What goes to all servers of the stage, and its bytes that one of them applies; and
-  /// the answer of one.
-  mail::push begin_push();
-  std::int64_t push_bytes(std::size_t server) const { return push_bytes_[server]; }
-  void take(const mail::pulled& answer) { std::erase(servers_, answer.server); }
-
-  /// The servers that have not answered.
-  const std::vector<int>& awaited_servers() const { return servers_; }
-
-  /// Whether a replica's apply() must wait for shares of the new version.
-  bool lacks_shares() const {
-    return !servers_.empty() || (gather_ && made_ && !gather_->done());
-  }
-
-  /// The arithmetic of the update for one replica. The first one makes the new version,
-  /// before the others copy it; where it was shared out, the first has nothing left to
-  /// do the second time.
-  work apply(int replica);
-
-  /// Bytes of a new version, on its way to another replica.
-  std::int64_t version_bytes() const { return version_bytes_; }
-
-  /// Whether begin_gather() is still to come for this update.
-  bool is_to_gather() const { return gather_ && !gathering_; }
-
-  /// The first apply() has ended: begins to gather the shares. Returns what is to be
-  /// sent; empty if there are none, or they are on their way already.
-  std::vector<collective_message> begin_gather();
-
-  /// A replica has its new version; with the last one the update is over.
-  void applied();
-
-  /// Whom it waits for, in words; empty: nobody.
-  std::string missing() const;
-
-  // For the first of those whose gradients the norm covers: gathers their parts.
-  // Returns the factor when all are there.
-  std::optional<double> gather(const mail::norm_part& part);
+  mail::waiting_for explain() const;
 
 private:
-  void add_replicas();
-  bool has_all_parts() const;
+  static std::size_t direction_of(const action& a) {
+    return static_cast<std::size_t>(a.direction);
+  }
+  meeting_list list();
+  letters add_bucket(int bucket, const std::vector<buffer>& of_directions);
+  void begin(const action& a);
+  update_work work_of(int direction);
+  void add_directions();
+  void measure();
+  void apply();
+  void copy(int direction);
   std::vector<double> squares(bool shards_only) const;
+  double clip_factor_of_own() const;
 
+  std::shared_ptr<const run_plan> plan_;
   position where_;
-  bucket_share share_;
-  bucket_extent has_gradients_;
-  bool computes_;
-  bool has_servers_;
-  double clip_;
-  clip_scope scope_;
-  bool tells_all_; ///< Of a norm: not only what its like do not have too.
-  std::shared_ptr<optimizer> state_;
-  std::shared_ptr<shared_parameters> shared_;
+  performer_port* port_;
+  optimizer_memory memory_;
+  update_steps steps_;
   std::vector<parameter_part> clipped_; // if there is clipping: what it measures
-  std::optional<bucket_exchange> sum_, gather_; // among data replicas
-  bool gathering_ = false;
-  /// The gradients of one bucket that replicas have completed.
-  struct ready_bucket {
-    int count = 0;
-    std::vector<buffer> of; // a replica each
-  };
-  std::vector<ready_bucket> ready_;
-  std::size_t complete_buckets_ = 0;                 // of all replicas
   std::vector<std::int64_t> gradients_, parameters_; // values of each bucket here
   double operations_ = 0;
-  std::vector<std::optional<mail::update_request>> parts_; // a replica each
-  bool added_ = false;
-  bool made_ = false; // the new version, by the first replica
-  int applied_ = 0;
-  std::vector<int> servers_;             // that have not answered
-  std::vector<std::int64_t> push_bytes_; // a server each
-  std::int64_t version_bytes_ = 0;
-  double factor_ = 1;
-  std::vector<double> squares_;
-  std::vector<position> norm_group_;
-  std::vector<std::optional<mail::norm_part>> gathered_; // of each in the group
+  direction_meeting directions_;
+  std::optional<bucket_meeting> sum_, gather_; // among data replicas
+  std::optional<tie_meeting> tie_;
+  std::optional<norm_meeting> norm_;
+  std::optional<server_meeting> servers_;
+  std::vector<conversation> talks_; // a direction each
+  bool added_ = false;              // directions
+  int ended_ = 0;                   // directions of the update under way
 };
 
 } // namespace troupe

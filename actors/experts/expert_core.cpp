@@ -1,0 +1,123 @@
+#include "actors/experts/expert_core.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace troupe {
+
+expert_core::expert_core(std::shared_ptr<const run_plan> plan, position where,
+                         int expert, performer_port& port,
+                         std::shared_ptr<expert_work> work)
+  : plan_(std::move(plan)),
+    where_(where),
+    name_(plan_->name_of_expert(expert, where)),
+    expert_(expert),
+    port_(&port),
+    width_(width_of_rows(*plan_)),
+    work_(std::move(work)),
+    inbox_(static_cast<std::size_t>(plan_->expert)) {
+  const auto of_stage = plan_->experts_of(where.stage);
+  in_stage_ = static_cast<int>(std::ranges::find(of_stage, expert) - of_stage.begin());
+}
+
+/// The stage of one of the data replicas that it serves.
+position expert_core::source(int number) const {
+  auto result = where_;
+  result.data = where_.data / plan_->expert * plan_->expert + number;
+  return result;
+}
+
+void expert_core::take(const mail::letter& what) {
+  const auto& rows = std::get<mail::rows_to_expert>(what.what);
+  auto& place = inbox_[static_cast<std::size_t>(rows.source)];
+  if (place)
+    throw std::logic_error("got rows of " + to_string(rows.what, true) + " before "
+                           + to_string(place->what, true) + " was done");
+  place = rows;
+  if (!has_all(rows))
+    return;
+  if (idle())
+    answer();
+  else
+    port_->arrived(rows.what);
+}
+
+bool expert_core::has_all(const mail::rows_to_expert& last) {
+  if (!std::ranges::all_of(inbox_, [](const auto& part) { return part.has_value(); }))
+    return false;
+  for (auto& part : inbox_) {
+    if (part->what != last.what)
+      throw std::logic_error("got rows of " + to_string(part->what, true) + " and of "
+                             + to_string(last.what, true));
+    rows_.push_back(std::move(*part));
+    part.reset();
+  }
+  return true;
+}
+
+/// Whether no data replica sent any rows, and there are no gradients to set to 0.
+bool expert_core::idle() const {
+  return std::ranges::all_of(rows_, [](const auto& part) {
+    return part.rows == 0 && !(part.loan && part.loan->begins_sum);
+  });
+}
+
+// What the stage's action takes counts the work of its layers' experts. An expert makes
+// both gradients when the input's is asked for.
+void expert_core::go(const action& a) {
+  const auto samples = plan_->samples_of(where_.data, a.microbatch);
+  work result{.kind = static_cast<int>(a.what),
+              .stage = a.stage,
+              .microbatch = a.microbatch,
+              .operations = work_->operations_of_stage()
+                            * (a.what == op::backward ? 2 : 1)
+                            * static_cast<double>(samples)};
+  auto& part = result.parts.emplace_back();
+  part.share =
+    work_->share_of(count_of(rows_), samples) * (a.what == op::input_gradient ? 2 : 1);
+  part.run = [this] { work_->compute(rows_); };
+  port_->compute(std::move(result), a);
+}
+
+void expert_core::ended(const mail::ended& e) {
+  const auto lent =
+    std::ranges::find_if(rows_, [](const auto& part) { return !!part.loan; });
+  port_->done({.what = e.what,
+               .start = e.start,
+               .end = e.end,
+               .version = lent->loan->version,
+               .part = true, // of its stage's action
+               .expert = expert_});
+  answer();
+}
+
+// What the stage has lent goes back before the answers: with the last one its action
+// may end, and the stage make room for a version.
+void expert_core::answer() {
+  auto made = work_->results(rows_);
+  std::vector<std::int64_t> bytes;
+  for (const auto& part : rows_)
+    bytes.push_back(part.rows * width_ * std::int64_t{sizeof(float)});
+  rows_.clear();
+  for (std::size_t s = 0; s < made.size(); ++s) {
+    const auto to = source(static_cast<int>(s));
+    port_->send({{role::stage, to},
+                 meeting_kind::experts,
+                 mail::rows_from_expert{in_stage_, std::move(made[s])},
+                 to == where_ ? std::nullopt : std::optional{traffic::experts},
+                 bytes[s]});
+  }
+}
+
+mail::waiting_for expert_core::explain() const {
+  const auto some = std::ranges::find_if(inbox_, [](const auto& p) { return !!p; });
+  if (!rows_.empty() || some == inbox_.end())
+    return {name_, "", ""};
+  const auto missing =
+    std::ranges::find_if(inbox_, [](const auto& p) { return !p; }) - inbox_.begin();
+  return {name_, "the rows of " + to_string((*some)->what, true),
+          plan_->name_of(source(static_cast<int>(missing)))};
+}
+
+} // namespace troupe

@@ -1,0 +1,24 @@
+#include "actors/pipeline/loss_report.hpp"
+
+#include <cmath>
+#include <sstream>
+#include <stdexcept>
+
+namespace troupe {
+
+mail::microbatch_loss report_of(const run_plan& plan, position where, int microbatch,
+                                const loss_sum& loss, int version) {
+  const mail::microbatch_loss result{plan.microbatch_of_all(where.data, microbatch),
+                                     plan.samples_of(where.data, microbatch), loss};
+  if (std::isfinite(loss.loss))
+    return result;
+  std::ostringstream why;
+  why << "the loss of microbatch " << result.microbatch << " is not finite ("
+      << loss.loss << ") on weight version " << version
+      << (version == 0 ? ", which no update has made: look at the first weights and "
+                         "the data"
+                       : "; a lower learning rate or clipping may help");
+  throw std::runtime_error(why.str());
+}
+
+} // namespace troupe

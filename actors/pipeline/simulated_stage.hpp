@@ -1,0 +1,45 @@
+#pragma once
+
+#include "actors/pipeline/stage_work.hpp"
+
+namespace troupe {
+
+/// A stage where nothing is computed: layers of equal cost with a bucket each, in equal
+/// pieces. Between pieces tensor shards sum; by sequence they gather before a piece and
+/// scatter behind it. Experts are asked behind the first piece. A backward begins with
+/// the last layer. Buffers are empty.
+class simulated_stage : public stage_work {
+public:
+  /// \param plan outlives it
+  simulated_stage(const run_plan& plan, position where);
+
+  pass_pieces<float> pieces(const pass_request& pass) override;
+  std::vector<int> buckets_of(const std::vector<int>& layers) const override {
+    return layers;
+  }
+  std::vector<buffer> gradients() const override;
+
+  double operations(std::int64_t) const override { return 0; }
+  void put_input(int, buffer) override {}
+  void put_labels(int, buffer) override {}
+  void put_gradient(int, buffer) override {}
+  bool has_inputs(int) const override { return true; }
+  buffer end_forward(int) override { return {}; }
+  std::optional<loss_sum> loss_of(int) const override { return {}; }
+  buffer end_backward(op, int) override { return {}; }
+  std::int64_t values_above() const override { return 0; }
+  std::int64_t values_below() const override { return 0; }
+  std::vector<buffer> parameters(int) const override { return {}; }
+  std::vector<buffer> make_room(const update_facts&) override { return {}; }
+  void keep_only(const stage_ledger&) override {}
+  std::vector<buffer> copy(int) override { return {}; }
+  layer_memory memory_of_layers() override { return {}; }
+  expert_meeting::lender lender() override { return {}; }
+  pool* copies_to_shards() override { return nullptr; }
+
+private:
+  const run_plan* plan_;
+  bool has_experts_;
+};
+
+} // namespace troupe

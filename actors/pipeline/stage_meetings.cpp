@@ -1,0 +1,74 @@
+#include "actors/pipeline/stage_meetings.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+stage_meetings::stage_meetings(const run_plan& plan, position where, stage_work& work,
+                               memory_account* account)
+  : sums_layers_(plan.shares_out(shared_out::gradients)),
+    gathers_layers_(plan.shares_out(shared_out::parameters)),
+    first_layer_(plan.work ? static_cast<std::size_t>(
+                   plan.work->first_layers[static_cast<std::size_t>(where.stage)])
+                           : 0) {
+  if (plan.tensor > 1)
+    shards_.emplace(plan, where, work.copies_to_shards());
+  if (sums_layers_)
+    layers_.emplace(plan, where, work.memory_of_layers());
+  if (!plan.experts_of(where.stage).empty())
+    experts_.emplace(plan, where, work.lender(), account);
+}
+
+meeting_list stage_meetings::list() {
+  meeting_list result;
+  if (shards_)
+    result[meeting_kind::shards] = &*shards_;
+  if (layers_)
+    result[meeting_kind::layers] = &*layers_;
+  if (experts_)
+    result[meeting_kind::experts] = &*experts_;
+  return result;
+}
+
+weaving stage_meetings::weaving_of(op what) const {
+  return {.gathers = gathers_layers_ && what != op::weight_gradient,
+          .sums =
+            sums_layers_ && (what == op::backward || what == op::weight_gradient)};
+}
+
+void stage_meetings::expect(const action& a, int version, bool begins_sum,
+                            const pass_pieces<float>& pass) {
+  using kind = shard_collective<float>::kind;
+  if (layers_)
+    layers_->expect(version, begins_sum);
+  std::vector<shard_collective<float>> of_shards;
+  std::vector<expert_meeting::rows_of_layer> of_experts;
+  for (const auto& p : pass)
+    if (p.then.what == kind::experts)
+      of_experts.push_back({first_layer_ + static_cast<std::size_t>(p.layer), p.then});
+    else if (p.then.what != kind::none)
+      of_shards.push_back(p.then);
+  if (shards_)
+    shards_->expect(std::move(of_shards));
+  if (experts_)
+    experts_->expect(a, version, std::move(of_experts));
+}
+
+woven_action stage_meetings::weave(const action& a, int version, bool begins_sum,
+                                   pass_pieces<float> pass) {
+  expect(a, version, begins_sum, pass);
+  for (auto& piece : pass)
+    piece.share *= own_share();
+  return troupe::weave(std::move(pass), weaving_of(a.what));
+}
+
+std::vector<mail::expert_load> stage_meetings::take_loads() {
+  return experts_ ? experts_->take_loads() : std::vector<mail::expert_load>{};
+}
+
+void stage_meetings::begin_update() {
+  if (experts_)
+    experts_->begin_update();
+}
+
+} // namespace troupe

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "actors/rank/performer_port.hpp"
+#include "messaging/mail/control.hpp"
+#include "messaging/mail/reports.hpp"
+#include "messaging/mail/tensors.hpp"
+
+#include <functional>
+
+namespace troupe {
+
+/// What a stage's core can ask for besides what every performer can.
+class stage_port : public performer_port {
+public:
+  virtual void demand() = 0; ///< One more microbatch, from the data source.
+  virtual void send_on(activation what) = 0; ///< To the next stage.
+  virtual void send_back(gradient what) = 0; ///< To the previous one.
+
+  /// How the optimizer shard hears of a bucket, also from a device's callback.
+  using bucket_teller = std::function<void(const mail::bucket_ready&)>;
+  virtual bucket_teller teller() = 0;
+
+  virtual void report(const mail::microbatch_loss& loss) = 0;
+  virtual void report(mail::expert_load load) = 0;
+  virtual void report(mail::version_made version) = 0;
+  virtual void report(mail::snapshot copy) = 0;
+};
+
+} // namespace troupe

@@ -1,0 +1,92 @@
+#include "actors/updates/server_core.hpp"
+
+#include "actors/plan/costs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+server_core::server_core(std::shared_ptr<const run_plan> plan, position where,
+                         performer_port& port, server_memory memory)
+  : plan_(std::move(plan)),
+    where_(where),
+    port_(&port),
+    staleness_(plan_->exchange->staleness),
+    memory_(std::move(memory)),
+    values_(plan_->state_values_of(where)),
+    applied_(static_cast<std::size_t>(plan_->data)) {
+  // nop
+}
+
+void server_core::take(const mail::letter& what) {
+  pushes_.push_back(std::get<mail::push>(what.what));
+  arrive_if_free();
+}
+
+void server_core::arrive_if_free() {
+  if (!pushes_.empty() && !std::exchange(busy_, true))
+    port_->arrived({op::update, where_.direction, where_.stage, 0});
+}
+
+void server_core::go(const action& a) {
+  port_->compute({.kind = static_cast<int>(op::update),
+                  .stage = where_.stage,
+                  .operations = update_operations(values_),
+                  .run =
+                    [this] {
+                      const auto& p = pushes_.front();
+                      memory_.parameters->update(p.data, p.samples, p.factor,
+                                                 p.gradients, memory_.state.get());
+                    }},
+                 a);
+}
+
+void server_core::ended(const mail::ended& e) {
+  busy_ = false;
+  ++applied_[static_cast<std::size_t>(pushes_.front().data)];
+  pulls_.push_back(std::move(pushes_.front()));
+  pushes_.pop_front();
+  std::erase_if(pulls_, [&](const mail::push& p) {
+    if (!may_answer(p.data))
+      return false;
+    memory_.parameters->read(p.data, p.to);
+    answer(p.data);
+    return true;
+  });
+  port_->done({.what = e.what, .start = e.start, .end = e.end});
+  arrive_if_free();
+}
+
+/// Tells a data replica that its share is there; its own is not sent anywhere.
+void server_core::answer(int data) {
+  auto to = where_;
+  to.data = data;
+  port_->send({{role::optimizer_shard, to},
+               meeting_kind::servers,
+               mail::pulled{where_.data},
+               to == where_ ? std::nullopt : std::optional{traffic::parameters},
+               values_ * std::int64_t{sizeof(float)}});
+}
+
+int server_core::slowest() const {
+  return static_cast<int>(std::ranges::min_element(applied_) - applied_.begin());
+}
+
+// All data replicas push equally often, so one that has finished holds nobody up.
+bool server_core::may_answer(int data) const {
+  return !staleness_
+         || applied_[static_cast<std::size_t>(data)] - std::ranges::min(applied_)
+              <= *staleness_;
+}
+
+mail::waiting_for server_core::explain() const {
+  const auto name = plan_->server_of(where_);
+  if (pulls_.empty())
+    return {name, "", ""};
+  auto other = where_;
+  other.data = slowest();
+  return {name, "a push, to answer those who are ahead", plan_->optimizer_of(other)};
+}
+
+} // namespace troupe

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "actors/rank/performer_port.hpp"
+#include "actors/updates/shared_parameters.hpp"
+#include "messaging/mail/control.hpp"
+#include "messaging/mail/turns.hpp"
+#include "models/optimizer.hpp"
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+/// What a parameter server works with.
+struct server_memory {
+  std::shared_ptr<shared_parameters> parameters;
+  std::shared_ptr<optimizer> state; ///< Null where nothing is computed.
+};
+
+/// A parameter server without its mailbox. It applies data replicas' pushes one by one,
+/// in the order in which they come, and answers each with what it holds then: at once
+/// (Dean et al., "Large Scale Distributed Deep Networks", 2012), or when the slowest
+/// replica is at most `staleness` pushes behind (Ho et al., "More Effective Distributed
+/// ML via a Stale Synchronous Parallel Parameter Server", 2013). So who is answered
+/// after n pushes sees all pushes of everyone up to their (n - staleness)th, and with a
+/// bound of 0 all get the same version.
+class server_core {
+public:
+  /// \param port outlives it
+  server_core(std::shared_ptr<const run_plan> plan, position where,
+              performer_port& port, server_memory memory);
+
+  /// A data replica pushes.
+  void take(const mail::letter& what);
+
+  void go(const action& a);
+  void ended(const mail::ended& e);
+
+  mail::waiting_for explain() const;
+
+private:
+  void arrive_if_free();
+  void answer(int data);
+  int slowest() const;
+  bool may_answer(int data) const;
+
+  std::shared_ptr<const run_plan> plan_;
+  position where_;
+  performer_port* port_;
+  std::optional<int> staleness_;
+  server_memory memory_;
+  std::int64_t values_;
+  std::deque<mail::push> pushes_; // the first may be under way
+  bool busy_ = false;
+  std::vector<mail::push> pulls_; // applied and not yet answered
+  std::vector<int> applied_;      // pushes of each data replica
+};
+
+} // namespace troupe

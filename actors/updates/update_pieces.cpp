@@ -1,0 +1,92 @@
+#include "actors/updates/update_pieces.hpp"
+
+#include "actors/meetings/bucket_meeting.hpp"
+#include "actors/meetings/direction_meeting.hpp"
+#include "actors/meetings/norm_meeting.hpp"
+#include "actors/meetings/server_meeting.hpp"
+#include "actors/meetings/tie_meeting.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+constexpr appointment gradients{meeting_kind::directions,
+                                direction_meeting::all_gradients},
+  sums{meeting_kind::sums, bucket_meeting::all},
+  norm{meeting_kind::norm, norm_meeting::factor_known},
+  tie{meeting_kind::tie, tie_meeting::gradients_added},
+  answers{meeting_kind::servers, server_meeting::answered},
+  gathers{meeting_kind::gathers, bucket_meeting::all};
+
+/// A piece that waits, and does nothing itself.
+piece wait_for(appointment what) {
+  return {.share = 0, .costs = false, .needs = {what}};
+}
+
+} // namespace
+
+update_steps steps_of(const run_plan& plan, position where) {
+  update_steps result{.tied = tie_meeting::is_at(plan, where),
+                      .servers = plan.updates_are_by(update_by::servers),
+                      .sums = plan.sums_at_update(),
+                      .gathers = plan.gathers_at_update(),
+                      .directions = plan.directions()};
+  if (plan.work && plan.work->optimizer.clip > 0)
+    result.norm = plan.norm_group(where).size() > 1 || result.servers
+                  || plan.work->optimizer.scope == clip_scope::network;
+  result.measures = result.norm || result.servers;
+  return result;
+}
+
+woven_action update_pieces(const update_steps& steps, int direction, update_work work) {
+  woven_action result;
+  const auto add = [&](piece next) -> piece& {
+    result.pieces.push_back(std::move(next));
+    return result.pieces.back();
+  };
+  if (direction > 0) {
+    auto& copy = add({.run = std::move(work.apply)});
+    copy.yields = true;
+    copy.needs = {{meeting_kind::directions, direction_meeting::version_at(direction)}};
+    return result;
+  }
+  appointments all{gradients};
+  if (steps.sums)
+    all.push_back(sums);
+  const bool yields = steps.directions > 1 && !steps.measures;
+  if (steps.tied) {
+    auto& give =
+      add({.share = 0, .run = std::move(work.add), .costs = false, .needs = all});
+    give.yields = yields;
+    give.ends_in = {tie};
+    give.end = tie_given;
+    all = give.ends_in;
+  }
+  if (steps.measures) {
+    auto& measure =
+      add({.share = 0, .run = std::move(work.measure), .costs = false, .needs = all});
+    measure.ends_in = {steps.norm ? norm : answers};
+    measure.end = norm_measured;
+    all = measure.ends_in;
+  }
+  if (steps.norm && steps.servers) {
+    add(wait_for(norm)).ends_in = {answers};
+    all = {answers};
+  }
+  if (steps.servers) {
+    add(wait_for(answers));
+    return result;
+  }
+  auto& apply = add({.run = std::move(work.apply), .needs = all});
+  apply.yields = yields && !steps.tied;
+  if (steps.gathers) {
+    apply.ends_in = {gathers};
+    apply.end = version_made;
+    add(wait_for(gathers));
+  }
+  return result;
+}
+
+} // namespace troupe
