@@ -55,4 +55,5 @@ collective_member_actor::behavior_type collective_member(
 } // namespace troupe
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::collective_peers)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::collective_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::member_done)

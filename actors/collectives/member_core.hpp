@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/mail/messages.hpp"
+#include "actors/mail/handles.hpp"
 #include "messaging/collective.hpp"
 
 #include <cstdint>

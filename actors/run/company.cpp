@@ -72,14 +72,12 @@ private:
   roster roster_{shared(), equipment_, log_, board_};
 };
 
-void company::equip_ranks() {
-  for (int rank = 0; rank < plan_->ranks(); ++rank) {
-    ranks_.push_back(std::make_unique<rank_resources>(*plan_, rank));
-    const auto of_data = static_cast<std::size_t>(plan_->data_of(rank));
-    ranks_.back()->computer =
-      make_device(plan_->slowdowns.empty() ? 1 : plan_->slowdowns[of_data],
-                  real() ? &watch_.device_of(rank) : nullptr);
-  }
+std::unique_ptr<stage_manager> company::manager() {
+  const managed_run run{
+    *plan_, callbacks_, *board_, house_, meter_, roster_.coordinator(), wall_clock_};
+  if (real())
+    return std::make_unique<real_manager>(run, watch_);
+  return std::make_unique<virtual_manager>(run, virtual_clock_);
 }
 
 /// From the first message to the last.

@@ -28,22 +28,8 @@ void send_to_all(self_pointer self, const Handles& all, const Message& what) {
     tell(self, *self->state.shared.meter, one, Message{what});
 }
 
-void monitor_all(self_pointer self, const coordinator_peers& peers) {
-  const auto monitor = [self](const auto& all) {
-    for (const auto& one : all)
-      self->monitor(one);
-  };
-  monitor(peers.data);
-  monitor(peers.schedulers);
-  monitor(peers.stages);
-  monitor(peers.shards);
-  monitor(peers.experts);
-  monitor(peers.servers);
-  self->monitor(peers.recorder);
-}
-
 int ranks(self_pointer self) {
-  return static_cast<int>(self->state.peers.schedulers.size());
+  return static_cast<int>(self->state.everybody->schedulers.size());
 }
 
 void gather(self_pointer self, const mail::snapshot& part) {
@@ -52,7 +38,7 @@ void gather(self_pointer self, const mail::snapshot& part) {
   parts.push_back(part);
   const auto& plan = *state.shared.plan;
   if (static_cast<int>(parts.size())
-      < plan.dims.stages * plan.tensor * plan.data_shown())
+      < plan.dims.stages * plan.tensor * plan.data_in_snapshot())
     return;
   state.board->post_snapshot(state.snapshots.extract(part.batches).mapped());
 }
@@ -60,7 +46,7 @@ void gather(self_pointer self, const mail::snapshot& part) {
 void gather(self_pointer self, const mail::collected& part) {
   auto& state = self->state;
   state.collected.push_back(part);
-  if (state.collected.size() == state.peers.stages.size())
+  if (state.collected.size() == state.everybody->stages.size())
     state.board->post_collected(std::exchange(state.collected, {}));
 }
 
@@ -77,18 +63,14 @@ void gather(self_pointer self, const mail::begun& part) {
     most[plan.stops_with(b.rank)] = std::max(most[plan.stops_with(b.rank)], b.count);
   for (const auto& b : std::exchange(state.begun, {}))
     tell(self, *state.shared.meter,
-         state.peers.schedulers[static_cast<std::size_t>(b.rank)],
+         state.everybody->schedulers[static_cast<std::size_t>(b.rank)],
          mail::stop_after{most[plan.stops_with(b.rank)]});
 }
 
-void ask_everyone(self_pointer self) {
-  const auto& peers = self->state.peers;
-  send_to_all(self, peers.data, mail::explain{});
-  send_to_all(self, peers.schedulers, mail::explain{});
-  send_to_all(self, peers.stages, mail::explain{});
-  send_to_all(self, peers.shards, mail::explain{});
-  send_to_all(self, peers.experts, mail::explain{});
-  send_to_all(self, peers.servers, mail::explain{});
+void ask_everybody(self_pointer self) {
+  self->state.everybody->for_each_asked([self](const auto& one) {
+    tell(self, *self->state.shared.meter, one, mail::explain{});
+  });
 }
 
 } // namespace
@@ -121,29 +103,29 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
       self, meter,
       [self](const mail::waiting_for& w) { self->state.board->post_explanation(w); }),
     hear(self, meter,
-         [self](const coordinator_peers& peers) {
-           self->state.peers = peers;
-           monitor_all(self, peers);
+         [self](const mail::wiring& w) {
+           self->state.everybody = w.everybody;
+           w.everybody->for_each([self](const auto& one) { self->monitor(one); });
          }),
     hear(self, meter,
          [self](const mail::hold& h) {
            self->state.held = 0;
-           send_to_all(self, self->state.peers.schedulers, h);
+           send_to_all(self, self->state.everybody->schedulers, h);
          }),
     hear(self, meter,
          [self](const mail::proceed& p) {
-           send_to_all(self, self->state.peers.schedulers, p);
+           send_to_all(self, self->state.everybody->schedulers, p);
          }),
     hear(self, meter,
          [self](const mail::stop& s) {
-           send_to_all(self, self->state.peers.schedulers, s);
+           send_to_all(self, self->state.everybody->schedulers, s);
          }),
     hear(self, meter, [self](const mail::begun& b) { gather(self, b); }),
     hear(self, meter,
          [self](const mail::collect& c) {
-           send_to_all(self, self->state.peers.stages, c);
+           send_to_all(self, self->state.everybody->stages, c);
          }),
-    hear(self, meter, [self](const mail::explain&) { ask_everyone(self); }),
+    hear(self, meter, [self](const mail::explain&) { ask_everybody(self); }),
   };
 }
 

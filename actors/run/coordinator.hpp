@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/mail/messages.hpp"
+#include "actors/mail/directory.hpp"
 #include "actors/mail/props.hpp"
 #include "actors/run/notice_board.hpp"
 
@@ -18,7 +18,7 @@ struct coordinator_state {
   std::string name = "coordinator";
   props shared;
   std::shared_ptr<notice_board> board;
-  coordinator_peers peers;
+  std::shared_ptr<const directory> everybody;
   int finished = 0;                                     ///< Ranks.
   int held = 0;                                         ///< Ranks.
   std::vector<mail::begun> begun;                       ///< A rank each.

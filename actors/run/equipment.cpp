@@ -1,5 +1,8 @@
 #include "actors/run/equipment.hpp"
 
+#include "actors/experts/expert_tensors.hpp"
+#include "actors/pipeline/simulated_stage.hpp"
+#include "actors/pipeline/stage_tensors.hpp"
 #include "actors/run/actor_pool.hpp"
 
 #include <cmath>
@@ -20,6 +23,7 @@ equipment::equipment(const run_plan& plan, virtual_clock& clock, run_watch& watc
   for (const int rank : here)
     equip_rank(rank);
   equip_stages();
+  equip_meetings();
   equip_experts();
   for_each_shard([this](position where) { equip_exchange(where); });
   at_start_ = allocations();
@@ -46,7 +50,7 @@ std::int64_t equipment::allocations() const {
 void equipment::equip_rank(int rank) {
   auto& made = ranks_[static_cast<std::size_t>(rank)];
   made = std::make_unique<rank_resources>(plan_, rank);
-  const auto of_data = static_cast<std::size_t>(rank / plan_.tensor / stages());
+  const auto of_data = static_cast<std::size_t>(plan_.data_of(rank));
   made->computer = make_device(plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data],
                                real() ? &watch_.device_of(rank) : nullptr);
 }
@@ -66,15 +70,19 @@ std::unique_ptr<device> equipment::make_device(double slowdown, occupation* seen
 
 void equipment::equip_stages() {
   data_.resize(static_cast<std::size_t>(pipelines()));
-  tensors_.resize(static_cast<std::size_t>(pipelines() * stages()));
+  work_.resize(static_cast<std::size_t>(pipelines() * stages()));
+  meetings_.resize(work_.size());
   optimizers_.resize(shards());
   shared_.resize(shards());
-  if (!plan_.work)
-    return;
-  for (int r = 0; r < pipelines(); ++r)
-    equip_pipeline(r);
+  for (int pipeline = 0; pipeline < pipelines(); ++pipeline)
+    if (plan_.work)
+      equip_pipeline(pipeline);
+    else
+      for (int s = 0; s < stages(); ++s)
+        work_[index(at(pipeline, s))] =
+          std::make_shared<simulated_stage>(plan_, at(pipeline, s));
   for_each_shard([this](position where) {
-    if (is_here(where))
+    if (plan_.work && is_here(where))
       equip_optimizer(where);
   });
 }
@@ -92,8 +100,8 @@ void equipment::equip_pipeline(int pipeline) {
       auto& rank = rank_of_stage(where);
       if (s + 1 < stages())
         above = boundary_pool(plan_, where, rank.memory);
-      tensors_[index(where)] = std::make_shared<stage_tensors>(
-        plan_, where, rank.memory, rank.threads, below, above);
+      work_[index(where)] = std::make_shared<stage_tensors>(plan_, where, rank.memory,
+                                                            rank.threads, below, above);
     }
     below = above;
   }
@@ -104,6 +112,12 @@ void equipment::equip_optimizer(position where) {
   auto& uses = rank_of_stage(where).memory;
   auto& passing = uses.of(memory_use::passing);
   auto& memory = optimizers_[shard_index(where)];
+  if (tie_meeting::is_at(plan_, where)) {
+    const auto copies = tie_meeting::copies_of(plan_, where);
+    memory.ties =
+      std::make_shared<pool>("gradients of a tied matrix of " + plan_.name_of(where),
+                             copies.buffers, copies.values, passing);
+  }
   memory.state = std::make_shared<optimizer>(
     work.optimizer, plan_.layers_of(where), work.batch * plan_.dims.steps,
     uses.of(memory_use::optimizer), plan_.state_share_of(where),
@@ -117,26 +131,31 @@ void equipment::equip_optimizer(position where) {
       std::make_shared<exchange_pools>(plan_, where, exchange_step::gather, passing);
 }
 
+void equipment::equip_meetings() {
+  for (int pipeline = 0; pipeline < pipelines(); ++pipeline)
+    for (int s = 0; s < stages(); ++s)
+      if (const auto where = at(pipeline, s); is_here(where))
+        meetings_[index(where)] = std::make_shared<stage_meetings>(
+          plan_, where, *work_of(where),
+          &rank_of_stage(where).memory.of(memory_use::passing));
+}
+
 void equipment::equip_experts() {
-  exchanges_.resize(tensors_.size());
   for (int rank = 0; rank < plan_.ranks(); ++rank)
-    for (int on_rank = 0; const auto& where : plan_.hosted_by(rank)) {
-      const auto all = plan_.experts_of(where.stage);
-      if (all.empty() || !is_here(where))
+    for (const auto& where : plan_.hosted_by(rank)) {
+      if (!is_here(where))
         continue;
       auto& resources = rank_of_stage(where);
-      exchanges_[index(where)] =
-        std::make_shared<expert_exchange>(plan_, where, tensors_[index(where)].get(),
-                                          &resources.memory.of(memory_use::passing));
-      const int stashes = plan_.work ? pools_of(plan_, where).stashes : 0;
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        if (plan_.host_of(all[i], where) != where)
+      for (const int expert : plan_.experts_of(where.stage)) {
+        if (plan_.host_of(expert, where) != where)
           continue;
-        expert_at_[{index(where), all[i]}] = experts_.size();
-        experts_.push_back({where, all[i], static_cast<int>(i), on_rank++, nullptr});
+        auto& place = experts_.emplace_back(expert_place{where, expert, nullptr});
         if (plan_.work)
-          experts_.back().tensors = std::make_shared<expert_tensors>(
-            plan_, where, all[i], stashes, resources.memory, resources.threads);
+          place.work = std::make_shared<expert_tensors>(
+            plan_, where, expert, pools_of(plan_, where).stashes, resources.memory,
+            resources.threads);
+        else
+          place.work = std::make_shared<simulated_expert>();
       }
     }
 }

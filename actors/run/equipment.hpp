@@ -1,18 +1,18 @@
 #pragma once
 
-#include "actors/experts/expert.hpp"
+#include "actors/experts/expert_work.hpp"
 #include "actors/pipeline/data_source.hpp"
-#include "actors/pipeline/stage_tensors.hpp"
+#include "actors/pipeline/stage_meetings.hpp"
+#include "actors/pipeline/stage_pools.hpp"
+#include "actors/pipeline/stage_work.hpp"
+#include "actors/plan/places.hpp"
 #include "actors/rank/rank_memory.hpp"
-#include "actors/run/places.hpp"
 #include "actors/run/run_watch.hpp"
 #include "actors/updates/optimizer_core.hpp"
 #include "kernels/virtual_clock.hpp"
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -31,10 +31,8 @@ struct rank_resources {
 /// An expert and where it stands.
 struct expert_place {
   position host;
-  int number;   ///< In the network's list.
-  int in_stage; ///< Among the experts of its stage.
-  int on_rank;  ///< Among those of its rank.
-  std::shared_ptr<expert_tensors> tensors;
+  int number; ///< In the network's list.
+  std::shared_ptr<expert_work> work;
 };
 
 /// Every rank of a run, in order.
@@ -67,9 +65,12 @@ public:
     return data_[index(where) / static_cast<std::size_t>(stages())];
   }
 
-  /// Null in simulations.
-  const std::shared_ptr<stage_tensors>& tensors_of(position where) const {
-    return tensors_[index(where)];
+  const std::shared_ptr<stage_work>& work_of(position where) const {
+    return work_[index(where)];
+  }
+
+  const std::shared_ptr<stage_meetings>& meetings_of(position where) const {
+    return meetings_[index(where)];
   }
 
   const optimizer_memory& optimizer_of(position where) const {
@@ -82,16 +83,8 @@ public:
   }
   const all_shared_parameters& shared() const { return shared_; }
 
-  /// Null where a stage has no experts.
-  const std::shared_ptr<expert_exchange>& exchange_of(position where) const {
-    return exchanges_[index(where)];
-  }
-
-  /// Rank by rank; and where an expert stands in that list.
+  /// Rank by rank.
   const std::vector<expert_place>& experts() const { return experts_; }
-  std::size_t expert_at(position host, int number) const {
-    return expert_at_.at({index(host), number});
-  }
 
   /// A new device of a parameter server's own.
   std::unique_ptr<device> server_device(position where);
@@ -113,6 +106,7 @@ private:
   }
   void equip_rank(int rank);
   void equip_stages();
+  void equip_meetings();
   void equip_pipeline(int pipeline);
   void equip_optimizer(position where);
   void equip_experts();
@@ -124,14 +118,13 @@ private:
   virtual_clock& clock_;
   run_watch& watch_;
   std::vector<std::unique_ptr<rank_resources>> ranks_;
-  std::vector<std::shared_ptr<data_pools>> data_;                // a pipeline each
-  std::vector<std::shared_ptr<stage_tensors>> tensors_;          // by index()
-  std::vector<optimizer_memory> optimizers_;                     // by shard_index()
-  all_shared_parameters shared_;                                 // likewise
-  std::vector<std::shared_ptr<expert_exchange>> exchanges_;      // by index()
-  std::vector<expert_place> experts_;                            // rank by rank
-  std::map<std::pair<std::size_t, int>, std::size_t> expert_at_; // by host and number
-  std::int64_t at_start_ = 0;                                    // allocations
+  std::vector<std::shared_ptr<data_pools>> data_;         // a pipeline each
+  std::vector<std::shared_ptr<stage_work>> work_;         // by index()
+  std::vector<std::shared_ptr<stage_meetings>> meetings_; // likewise
+  std::vector<optimizer_memory> optimizers_;              // by shard_index()
+  all_shared_parameters shared_;                          // likewise
+  std::vector<expert_place> experts_;                     // rank by rank
+  std::int64_t at_start_ = 0;                             // allocations
 };
 
 } // namespace troupe

@@ -1,5 +1,7 @@
 #include "actors/run/modelled_times.hpp"
 
+#include "actors/meetings/tie_meeting.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -16,6 +18,7 @@ enum kind {
   summed_layer, // a layer's gradients of a microbatch
   come,         // both directions, to an update
   summed,       // the gradients of an update
+  tied,         // both ends' gradients of a tied matrix
   measured,     // what a norm is made of
   made,         // a version, share by share
   whole,        // a version, for the other direction
@@ -80,6 +83,7 @@ modelled_times::stage_state& modelled_times::of(position where) {
   if (!is_new)
     return stage;
   stage.layers = static_cast<int>(plan_.buckets_of(where).size());
+  stage.is_tied = tie_meeting::is_at(plan_, where);
   if (plan_.work && plan_.work->optimizer.clip > 0) {
     const auto group = plan_.norm_group(where);
     stage.norm_of = place(group.front());
@@ -89,8 +93,8 @@ modelled_times::stage_state& modelled_times::of(position where) {
   return stage;
 }
 
-void modelled_times::add(int rank, const sample& s) {
-  const position where{plan_.data_of(rank), s.what.replica, s.what.stage,
+void modelled_times::add(int rank, const measured_action& s) {
+  const position where{plan_.data_of(rank), s.what.direction, s.what.stage,
                        plan_.shard_of(rank)};
   if (s.expert >= 0) // of its own rank alone
     place_part(rank, s, {s.end - s.start, {}, {}});
@@ -100,7 +104,7 @@ void modelled_times::add(int rank, const sample& s) {
     add_pass(rank, where, s);
 }
 
-void modelled_times::place_part(int rank, const sample& s, part p) {
+void modelled_times::place_part(int rank, const measured_action& s, part p) {
   const bool shown = !s.part || p.length > 0;
   todo_[static_cast<std::size_t>(rank)].push_back(shown ? std::optional{s}
                                                         : std::nullopt);
@@ -126,7 +130,7 @@ milestone modelled_times::layer_meeting(int kind, position where, int number) co
 // What an action waits for at the start of a part goes to a moment of its own where
 // that start gives something too: the gathering of a layer begins while the one before
 // it is computed on.
-void modelled_times::add_pass(int rank, position where, const sample& s) {
+void modelled_times::add_pass(int rank, position where, const measured_action& s) {
   auto& stage = of(where);
   const auto& a = s.what;
   const bool gathers = plan_.shares_out(shared_out::parameters)
@@ -134,7 +138,7 @@ void modelled_times::add_pass(int rank, position where, const sample& s) {
              sums = plan_.shares_out(shared_out::gradients)
                     && (a.what == op::backward || a.what == op::weight_gradient);
   const auto pipeline =
-    place({where.data, where.replica, 0, where.tensor}) / plan_.dims.stages;
+    place({where.data, where.direction, 0, where.tensor}) / plan_.dims.stages;
   part now{s.end - s.start, {}, {}};
   if (!std::exchange(stage.begun, true)) {
     add_messages(plan_.dims.stages, pipeline, a, true, false, now);
@@ -198,14 +202,34 @@ int modelled_times::update_of(const action& a) const {
 
 /// All gradients of an update have been summed, of all data replicas.
 milestone modelled_times::sum_of(position where, int update) const {
-  where.data = where.replica = 0;
+  where.data = where.direction = 0;
   return {summed, place(where), update, plan_.data * size_of(update), plan_.data};
 }
 
 /// All directions have come to an update.
 milestone modelled_times::coming_of(position where, int update) const {
-  where.replica = 0;
+  where.direction = 0;
   return {come, place(where), update, directions(), 1};
+}
+
+/// A shard has given its gradients of a tied matrix to the other end.
+milestone modelled_times::given_by(position where, int update) const {
+  const auto takers = tie_meeting::others_of(plan_, where).size();
+  return {tied, place(where), update, 1, static_cast<int>(takers)};
+}
+
+/// That, if anybody takes it: a share may have nothing of the matrix.
+std::vector<milestone> modelled_times::given_of(position where, int update) const {
+  const auto given = given_by(where, update);
+  return given.takers > 0 ? std::vector{given} : std::vector<milestone>{};
+}
+
+/// What the other end gives.
+std::vector<milestone> modelled_times::given_to(position where, int update) const {
+  std::vector<milestone> result;
+  for (const auto& other : tie_meeting::others_of(plan_, where))
+    result.push_back(given_by(other, update));
+  return result;
 }
 
 /// What an update's first arithmetic waits for.
@@ -219,7 +243,7 @@ std::vector<milestone> modelled_times::gradients_of(position where, int update) 
 }
 
 // The first direction makes the version; the other one waits for it, and copies it.
-void modelled_times::add_update(int rank, position where, const sample& s) {
+void modelled_times::add_update(int rank, position where, const measured_action& s) {
   auto& stage = of(where);
   const int update = update_of(s.what);
   if (!std::exchange(stage.begun_update, true) && directions() > 1)
@@ -227,27 +251,33 @@ void modelled_times::add_update(int rank, position where, const sample& s) {
   if (s.part && s.ends_in == nothing)
     return; // it has come, and waits
   auto first = where;
-  first.replica = 0;
+  first.direction = 0;
   const milestone for_others{whole, place(first), update, 1, directions() - 1};
   first.data = 0;
   const milestone version{made, place(first), update, plan_.data, plan_.data},
     norm{measured, stage.norm_of, update, stage.in_norm, stage.in_norm};
   part now{s.end - s.start, {}, {}};
+  auto first_direction = where;
+  first_direction.direction = 0;
+  const auto before_norm =
+    stage.is_tied ? given_to(first_direction, update) : gradients_of(where, update);
   std::vector<milestone> when_whole;
-  if (!s.part && where.replica == 0 && directions() > 1)
+  if (!s.part && where.direction == 0 && directions() > 1)
     when_whole.push_back(for_others);
   if (!s.part)
     stage.begun_update = false;
-  if (where.replica > 0)
+  if (where.direction > 0)
     now.after = {for_others};
+  else if (s.ends_in == tie_given)
+    now = {now.length, gradients_of(where, update), given_of(first_direction, update)};
   else if (s.ends_in == norm_measured)
-    now = {now.length, gradients_of(where, update), {norm}};
+    now = {now.length, before_norm, {norm}};
   else if (s.ends_in != version_made && plan_.gathers_at_update())
     now.after = {version};
   else if (stage.in_norm > 0)
     now.after = {norm};
   else
-    now.after = gradients_of(where, update);
+    now.after = before_norm;
   if (s.ends_in != version_made) {
     now.then.insert(now.then.end(), when_whole.begin(), when_whole.end());
     return place_part(rank, s, std::move(now));

@@ -22,7 +22,7 @@ namespace troupe {
 class modelled_times {
 public:
   /// Told of each sample with its times, for each rank in order.
-  using moved = std::function<void(int rank, const sample&)>;
+  using moved = std::function<void(int rank, const measured_action&)>;
 
   /// \param plan outlives it \pre can_model(plan)
   modelled_times(const run_plan& plan, moved tell);
@@ -33,7 +33,7 @@ public:
   static bool can_model(const run_plan& plan);
 
   /// The next part that a rank ran, also one of no length.
-  void add(int rank, const sample& s);
+  void add(int rank, const measured_action& s);
 
   /// All parts of a run that has finished have been given.
   /// \throws std::logic_error if a part waits for one that has not been, or anything is
@@ -48,6 +48,7 @@ private:
     int layers = 0;           // buckets
     std::int64_t norm_of = 0; // the first of those whose gradients one norm covers
     int in_norm = 0;          // how many those are; 0: no update waits for a norm
+    bool is_tied = false;     // it has an end of a tied matrix
     bool begun = false;       // an action other than an update,
     int layer = 0;            // of which it has done so many,
     bool on_layer = false;    // and another in part
@@ -67,15 +68,19 @@ private:
   milestone layer_meeting(int kind, position where, int number) const;
   milestone sum_of(position where, int update) const;
   milestone coming_of(position where, int update) const;
+  milestone given_by(position where, int update) const;
+  std::vector<milestone> given_of(position where, int update) const;
+  std::vector<milestone> given_to(position where, int update) const;
   std::vector<milestone> gradients_of(position where, int update) const;
-  void add_update(int rank, position where, const sample& s);
-  void add_pass(int rank, position where, const sample& s);
-  void place_part(int rank, const sample& s, part p);
+  void add_update(int rank, position where, const measured_action& s);
+  void add_pass(int rank, position where, const measured_action& s);
+  void place_part(int rank, const measured_action& s, part p);
   void place_moment(int rank, part p);
 
   const run_plan& plan_;
   moved tell_;
-  std::vector<std::deque<std::optional<sample>>> todo_; // a part each; absent: unseen
+  std::vector<std::deque<std::optional<measured_action>>>
+    todo_; // a part each; absent: unseen
   time_layout layout_;
   std::map<std::int64_t, stage_state> stages_; // by place
 };

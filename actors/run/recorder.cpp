@@ -82,13 +82,13 @@ run_log::run_log(const run_plan& plan)
   if (!plan.model_times)
     return;
   modelled_.resize(sums.size());
-  model_.emplace(plan, [this](int rank, const sample& s) {
+  model_.emplace(plan, [this](int rank, const measured_action& s) {
     modelled_[static_cast<std::size_t>(rank)].add(s);
     keep(rank, s);
   });
 }
 
-void run_log::keep(int rank, const sample& s) {
+void run_log::keep(int rank, const measured_action& s) {
   if (actions.empty())
     return;
   auto& row = actions[static_cast<std::size_t>(rank)];
@@ -98,7 +98,7 @@ void run_log::keep(int rank, const sample& s) {
     cut = true;
 }
 
-void run_log::add(int rank, const std::vector<sample>& ran) {
+void run_log::add(int rank, const std::vector<measured_action>& ran) {
   for (const auto& s : ran)
     if (model_)
       model_->add(rank, s);

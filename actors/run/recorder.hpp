@@ -1,10 +1,10 @@
 #pragma once
 
-#include "actors/mail/messages.hpp"
+#include "actors/mail/handles.hpp"
 #include "actors/mail/props.hpp"
-#include "actors/plan/bounded_list.hpp"
 #include "actors/run/modelled_times.hpp"
 #include "actors/run/notice_board.hpp"
+#include "messaging/bounded_list.hpp"
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -59,7 +59,7 @@ struct run_log {
   explicit run_log(const run_plan& plan);
 
   /// A rank's next parts of actions.
-  void add(int rank, const std::vector<sample>& ran);
+  void add(int rank, const std::vector<measured_action>& ran);
 
   /// The times of a run as if each rank had a device of its own, if the plan wants
   /// them. \throws std::logic_error if that is not known of all, but the run is over
@@ -73,7 +73,7 @@ struct run_log {
   expert_loads loads;
 
 private:
-  void keep(int rank, const sample& s);
+  void keep(int rank, const measured_action& s);
 
   const run_plan& plan_;
   std::optional<modelled_times> model_;

@@ -114,6 +114,30 @@ std::string refusal_of_experts(const run_plan& plan) {
   return {};
 }
 
+/// Why a tied matrix cannot be trained so; empty if it can, or there is none.
+std::string refusal_of_tied(const run_plan& plan) {
+  if (!plan.work->whole.tied())
+    return {};
+  // All stages' update t is of batch t, and makes version t of all.
+  if (plan.sch.local_rule()
+      || update_size(plan.sch, plan.dims) != plan.dims.microbatches
+      || version_read(plan.sch, plan.dims, 0, plan.dims.total() - 1)
+           != version_read(plan.sch, plan.dims, plan.dims.stages - 1,
+                           plan.dims.total() - 1))
+    return plan.sch.name
+           + "'s first and last stage make their updates at different times, so a tied "
+             "matrix would differ between them: train tied under a flush schedule or "
+             "2bw, or untied";
+  if (!plan.updates_are_by(update_by::all))
+    return plan.exchange->name
+           + " updates data replicas one by one, so the two copies of a tied matrix "
+             "would differ: name an exchange that sums, as ring, or train untied";
+  if (plan.work->optimizer.clip > 0 && plan.work->optimizer.scope == clip_scope::stage)
+    return "clip=stage would clip the two copies of a tied matrix differently: clip by "
+           "the network's norm, or train untied";
+  return {};
+}
+
 std::string refusal_of_exchange(const run_plan& plan) {
   const auto& by = *plan.exchange;
   if (plan.sch.local_rule() && by.updates == update_by::all)
@@ -156,6 +180,8 @@ std::string refusal(const run_plan& plan,
     return wrong;
   if (!plan.work)
     return too_large(bytes_of_actors(plan), 0);
+  if (auto wrong = refusal_of_tied(plan); !wrong.empty())
+    return wrong;
   const auto& work = *plan.work;
   if (const int pieces = plan.batches().microbatches; work.batch < pieces)
     return "a batch of " + std::to_string(work.batch) + " samples cannot be cut into "

@@ -19,9 +19,9 @@ std::vector<std::string> names_of(const run_plan& plan) {
       result.push_back(plan.name_of(where));
       if (where.stage == 0)
         result.push_back(plan.source_of(where));
-      if (where.replica == 0)
+      if (where.direction == 0)
         result.push_back(plan.optimizer_of(where));
-      if (where.replica == 0 && plan.updates_are_by(update_by::servers))
+      if (where.direction == 0 && plan.updates_are_by(update_by::servers))
         result.push_back(plan.server_of(where));
       for (const int number : plan.experts_of(where.stage))
         if (plan.host_of(number, where) == where)
@@ -46,7 +46,7 @@ std::string run_watch::text_of(const task& what, position where) const {
   return "running "
          + (op == op::update
               ? "an update"
-              : to_string({op, where.replica, where.stage, what.microbatch}))
+              : to_string({op, where.direction, where.stage, what.microbatch}))
          + of;
 }
 

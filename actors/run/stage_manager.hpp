@@ -1,7 +1,7 @@
 #pragma once
 
+#include "actors/mail/handles.hpp"
 #include "actors/mail/mail.hpp"
-#include "actors/mail/messages.hpp"
 #include "actors/plan/run_plan.hpp"
 #include "actors/run/actor_house.hpp"
 #include "actors/run/notice_board.hpp"

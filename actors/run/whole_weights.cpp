@@ -42,7 +42,7 @@ void keep_parameters(const run_plan& plan, position where, const layer_bucket& b
   const auto& whole = *plan.work->whole.layers[bucket.of_layer];
   auto& parameters = result.parameters[bucket.of_layer];
   parameters.resize(static_cast<std::size_t>(whole.bucket()));
-  const bool first = plan.shows(where);
+  const bool first = plan.in_snapshot(where);
   const bool only_share = plan.shares_out(shared_out::parameters);
   if (first && where.tensor == 0 && (where.data == 0 || only_share))
     return put_together(plan, where, shared_out::parameters, bucket, held,
@@ -61,8 +61,8 @@ void keep_parameters(const run_plan& plan, position where, const layer_bucket& b
 
 void keep_gradients(const run_plan& plan, position where, const layer_bucket& bucket,
                     const float* held, kept_version& result) {
-  const bool has_some =
-    where.replica == 0 && (where.data < plan.expert || plan.share_of(where).count > 1);
+  const bool has_some = where.direction == 0
+                        && (where.data < plan.expert || plan.share_of(where).count > 1);
   if (!has_some)
     return;
   auto& gradients = result.gradients[bucket.of_layer];
@@ -159,7 +159,7 @@ std::string count_updates(const run_plan& plan, const std::vector<mail::collecte
     const auto& where = part.where;
     if (where.tensor > 0 || (where.data > 0 && !alone))
       continue;
-    if (where.replica == 0)
+    if (where.direction == 0)
       result.updates[static_cast<std::size_t>(where.stage)] += part.updates;
     if (where.stage == 0)
       result.updated_samples += part.samples;

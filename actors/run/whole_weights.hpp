@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/mail/messages.hpp"
+#include "actors/mail/handles.hpp"
 #include "actors/run/run_result.hpp"
 
 #include <string>
@@ -23,9 +23,9 @@ private:
   std::vector<const float*> buckets_;
 };
 
-/// Keeps what the plan wants of what all stages have in the end, and notes a stage that
-/// has not what its like has. Where data replicas update parameters one by one, those
-/// in common are the network's.
+/// Keeps the parameters and gradients of all stages, as far as the plan wants them, and
+/// notes a stage whose copy differs from another's. Where data replicas update
+/// parameters one by one, the shared parameters are the network's.
 void keep_weights(const run_plan& plan, std::vector<mail::collected> all,
                   const all_shared_parameters& shared, run_result& result);
 
