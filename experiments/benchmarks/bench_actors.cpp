@@ -1,4 +1,5 @@
 #include "experiments/benchmarks/benchmarks.hpp"
+#include "models/data/open_data.hpp"
 #include "schedules/catalog/catalog.hpp"
 
 #include <thread>

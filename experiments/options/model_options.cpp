@@ -17,6 +17,8 @@ void add_model(option_list& to, typed_model& place) {
   to.add_option("--vocab", place.words,
                 "Words of gpt and moe. Bytes of a text are words 0 to 255, GPT-2's "
                 "tokens 0 to 50256.");
+  to.add_flag("--tied", place.tied,
+              "Head of gpt and moe that is the embedding's matrix, as GPT-2's.");
 }
 
 void add_experts(option_list& to, typed_model& place) {
@@ -58,7 +60,8 @@ tl::expected<model_options, std::string> parse(const typed_model& typed,
                                    .balance = typed.balance.value_or(0.01),
                                    .noise = typed.gate_noise,
                                    .shared = typed.shared_expert,
-                                   .seed = seed}};
+                                   .seed = seed},
+                       .tied = typed.tied};
 }
 
 } // namespace troupe

@@ -20,6 +20,7 @@ struct typed_model {
   std::int64_t heads = 4;
   std::int64_t length = 64;
   std::int64_t words = 256;
+  bool tied = false;
   std::string gate = "switch"; ///< Preset of top_k, capacity and balance.
   int experts = 8;
   std::optional<int> top_k;

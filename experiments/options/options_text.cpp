@@ -56,7 +56,7 @@ void from_json(const json& from, collective_order& to) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(expert_options, count, chosen, capacity, balance,
                                    noise, shared, seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(model_options, model, layers, width, heads, length,
-                                   words, experts)
+                                   words, experts, tied)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(data_options, text, name, path, batch, init, seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(mesh_options, data, stages, tensor, expert,
                                    sequence_parallel, exchange, split)

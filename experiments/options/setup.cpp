@@ -2,6 +2,7 @@
 
 #include "experiments/options/clock_limit.hpp"
 #include "experiments/options/parsing.hpp"
+#include "models/data/open_data.hpp"
 #include "schedules/bounds.hpp"
 #include "schedules/check.hpp"
 
@@ -16,6 +17,11 @@ namespace {
 /// Whether virtual time counts operations, as no costs are given.
 bool counts_operations(const options& o) {
   return o.trains && o.cost.text.empty();
+}
+
+/// What an evaluation takes beside a training.
+std::int64_t bytes_of_evaluation(const run_plan& plan) {
+  return evaluator::bytes(plan.work->whole, evaluation_batch(plan), plan.threads);
 }
 
 /// The plan of every run, but for its schedule and what is computed.
@@ -113,9 +119,6 @@ std::string add_training(const options& o, run_plan& plan) {
       : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
   if (o.evaluation.samples > 0 && work->data->evaluation_size() > 0)
     plan.evaluate_every = o.evaluation.every;
-  plan.bytes_beside = [](const run_plan& p) {
-    return evaluator::bytes(p.work->whole, evaluation_batch(p), p.threads);
-  };
   plan.work = std::move(*work);
   return {};
 }
@@ -126,7 +129,7 @@ tl::expected<run_request, std::string> request(const chosen_schedule& one,
   plan.sch = one.sch;
   if (plan.work)
     plan.work->optimizer = one.optimizer;
-  if (auto wrong = refusal(plan); !wrong.empty())
+  if (auto wrong = refusal(plan, bytes_of_evaluation); !wrong.empty())
     return problem{wrong};
   if (const auto fault = check(plan.sch, settled(plan.sch, plan.dims)))
     return problem{plan.sch.name + ": " + fault->what + "\n" + fault->grid};

@@ -62,7 +62,7 @@ private:
     text_ += (std::exchange(has_events_, true) ? ",\n" : "\n") + event.dump();
   }
 
-  void trace_rank(int rank, const std::vector<sample>& row) {
+  void trace_rank(int rank, const std::vector<measured_action>& row) {
     add({{"ph", "M"},
          {"pid", 0},
          {"tid", rank},
@@ -81,7 +81,7 @@ private:
         count(rank, "activations", s.start, ++held);
       if (s.what.what == op::backward || s.what.what == op::weight_gradient)
         count(rank, "activations", s.end, --held);
-      auto& alive = versions[{s.what.replica, s.what.stage}];
+      auto& alive = versions[{s.what.direction, s.what.stage}];
       if (alive != s.versions_alive) {
         alive = s.versions_alive;
         int sum = 0;
@@ -95,11 +95,11 @@ private:
   /// Tensor shards of a replica pass their tensors on each for itself.
   int pipeline_of(int rank, const action& a) const {
     const auto where = plan_.hosted_by(rank).front();
-    return plan_.replica_at({where.data, a.replica, a.stage}) * plan_.tensor
+    return plan_.replica_at({where.data, a.direction, a.stage}) * plan_.tensor
            + where.tensor;
   }
 
-  void add_slice(int rank, const sample& s) {
+  void add_slice(int rank, const measured_action& s) {
     json args{{"stage", s.what.stage},
               {"microbatch", s.what.microbatch},
               {"version", s.version}};
@@ -110,7 +110,7 @@ private:
     if (s.expert >= 0) {
       const int data = plan_.hosted_by(rank).front().data;
       args["expert"] =
-        plan_.name_of_expert(s.expert, {data, s.what.replica, s.what.stage});
+        plan_.name_of_expert(s.expert, {data, s.what.direction, s.what.stage});
     }
     if (s.what.what == op::update) {
       args["gradients"] = s.gradients;
@@ -136,7 +136,7 @@ private:
   }
 
   /// \param goes_on whether the action began before
-  void note_messages(int rank, const sample& s, bool goes_on) {
+  void note_messages(int rank, const measured_action& s, bool goes_on) {
     const auto& a = s.what;
     const bool back = a.what == op::backward || a.what == op::input_gradient;
     if (a.what != op::forward && !back)

@@ -43,7 +43,7 @@ std::int64_t parameters_of_rank(const run_plan& plan, int rank) {
 zero_traffic zero_traffic_of(const run_plan& plan) {
   const auto& exchange = *plan.exchange;
   const int directions = plan.directions();
-  const double microbatches = microbatches_of_replica(plan.sch, plan.dims);
+  const double microbatches = microbatches_of_direction(plan.sch, plan.dims);
   const double updates = microbatches * directions / update_size(plan.sch, plan.dims);
   zero_traffic result;
   for (int s = 0; s < plan.dims.stages; ++s)

@@ -1,12 +1,12 @@
 #include "experiments/session/session.hpp"
 
-#include "actors/plan/bounded_list.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/report/results.hpp"
 #include "experiments/report/timing.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/patience.hpp"
 #include "experiments/session/progress_line.hpp"
+#include "messaging/bounded_list.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -94,7 +94,7 @@ private:
       accounts_.emplace_back(run_account{.request = &request, .result = {}});
     progress_line line{request.plan, output_.quiet};
     auto plan = request.plan;
-    plan.interrupted = &interruption();
+    run_callbacks told{.interrupted = &interruption()};
     plan.keep_record = output_.print;
     plan.keep_first = files_.has_report() ? actions_in_trace : 0;
     plan.model_times = account.modelled = needs_modelled_times(plan);
