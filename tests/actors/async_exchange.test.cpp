@@ -3,7 +3,6 @@
 #include "actors/pipeline/stage_pools.hpp"
 #include "actors/proof/proof.hpp"
 #include "actors/proof/replay.hpp"
-#include "actors/updates/parameter_server.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"
 
@@ -189,26 +188,6 @@ TEST_CASE("no data replica gets further ahead than the bound, and some get as fa
   REQUIRE(result.how == ending::finished);
   const int reached = furthest_ahead(plan, result);
   CHECK(reached == std::min(bound, 12)); // 20 updates of 3.2 ms: the slow one makes 8
-}
-
-TEST_CASE("servers let wait until the slowest comes, and say for whom", "[async]") {
-  const auto plan = simulated(3, 2, "server:staleness=1");
-  server_core server{
-    plan,
-    {0, 0, 0},
-    {std::make_shared<shared_parameters>(plan, position{0, 0, 0}, nullptr), nullptr}};
-  const auto applied = [&](int data) {
-    server.take({.data = data, .samples = 1, .factor = 1, .gradients = {}, .to = {}});
-    REQUIRE(server.next_work());
-    CHECK_FALSE(server.next_work()); // one at a time
-    return server.end_work();
-  };
-  CHECK(applied(0) == std::vector{0});
-  CHECK_FALSE(server.holds_up());
-  CHECK(applied(0).empty());
-  CHECK(server.holds_up() == 1);
-  CHECK(applied(1) == std::vector{0, 1});
-  CHECK_FALSE(server.holds_up());
 }
 
 TEST_CASE("hogwild in real time learns from all data replicas", "[async][hogwild]") {

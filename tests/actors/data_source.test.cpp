@@ -41,8 +41,10 @@ TEST_CASE("before it reads, a source lets others go on and says what it does",
     });
   const auto source =
     system.spawn(data_source, props{plan, &meter, nullptr, nullptr}, position{}, pools,
-                 first, last, coordinator_actor{},
                  sample_reader{&seen, [&order] { order.emplace_back("hand over"); }});
+  const auto everybody = std::make_shared<directory>(plan);
+  everybody->stages = {first, last};
+  post(meter, source, mail::wiring{everybody});
   for (int i = 0; i < 3; ++i) { // one more than there are
     post(meter, source, mail::demand{});
     house.settle();

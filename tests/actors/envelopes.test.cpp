@@ -8,6 +8,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -99,4 +100,55 @@ TEST_CASE("actors send the envelopes of their golden traces, and no others",
   golden << file.rdbuf();
   INFO(path);
   CHECK(sent == golden.str());
+}
+
+namespace {
+
+/// Lines of a trace that one of some actors receives, and that speak of something.
+int count_of(const std::string& trace, const std::vector<std::string>& receivers,
+             const std::string& what) {
+  std::istringstream lines{trace};
+  int result = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto arrow = line.find(" <- ");
+    if (arrow != line.npos && line.find(what, arrow) != line.npos)
+      result += static_cast<int>(std::ranges::count(receivers, line.substr(0, arrow)));
+  }
+  return result;
+}
+
+std::string golden_of(const std::string& name) {
+  std::ifstream file{std::string{TROUPE_GOLDEN "/envelopes/"} + name + ".txt"};
+  std::stringstream all;
+  all << file.rdbuf();
+  return all.str();
+}
+
+} // namespace
+
+// Who writes the golden traces anew does not see how long they have become: this test
+// does. What travels for the sum and the gather is not counted.
+TEST_CASE("an update by ZeRO 1 that waits twice takes at most twelve envelopes",
+          "[envelopes]") {
+  const auto trace = golden_of("1f1b-zero1");
+  const std::vector<std::string> actors{"stage 1", "optimizer of stage 1",
+                                        "scheduler of rank 1"};
+  for (const auto* update : {"U1 of stage 1", "U3 of stage 1"}) {
+    CHECK(count_of(trace, {"scheduler of rank 1"}, "paused " + std::string{update})
+          == 2);
+    const int updated = count_of(trace, {"stage 1"}, "updated") / 2; // two updates
+    CHECK(updated == 1);
+    CHECK(count_of(trace, actors, update) + updated <= 12);
+  }
+}
+
+TEST_CASE("a forward in the middle of a pipeline takes six envelopes", "[envelopes]") {
+  const auto trace = traced(tiny::simulation(one_f_one_b(), {3, 2, 1}));
+  for (const std::string m : {"0", "1"}) {
+    const auto forward = "F" + m + " of stage 1";
+    const int of_forward = count_of(trace, {"stage 1", "scheduler of rank 1"}, forward);
+    const int activations =
+      count_of(trace, {"stage 1", "stage 2"}, "activation microbatch " + m);
+    CHECK(of_forward + activations == 6);
+  }
 }

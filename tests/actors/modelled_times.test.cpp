@@ -33,7 +33,8 @@ cost_model random_costs(std::mt19937::result_type seed) {
 /// What a record shows: no parts that took no time.
 record shown(record ran) {
   for (auto& row : ran)
-    std::erase_if(row, [](const sample& s) { return s.part && s.start == s.end; });
+    std::erase_if(row,
+                  [](const measured_action& s) { return s.part && s.start == s.end; });
   return ran;
 }
 

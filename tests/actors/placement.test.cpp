@@ -119,7 +119,7 @@ TEST_CASE("the model of a looped run in time is what ran in virtual time",
     plan.work->batch *= 2;
     const auto ran = checked(plan).actions;
     record moved(ran.size());
-    modelled_times model{plan, [&](int rank, const sample& s) {
+    modelled_times model{plan, [&](int rank, const measured_action& s) {
                            moved[static_cast<std::size_t>(rank)].push_back(s);
                          }};
     for (std::size_t rank = ran.size(); rank-- > 0;)

@@ -1,6 +1,6 @@
 // Where stages and optimizer shards stand in lists of all.
 
-#include "actors/run/places.hpp"
+#include "actors/plan/places.hpp"
 
 #include "tests/actors/tiny.hpp"
 

@@ -56,39 +56,41 @@ TEST_CASE("a loss off by one bit is refused with its minibatch and both values",
 TEST_CASE("the formula refuses every entry of a record that is changed", "[refusal]") {
   const auto sch = GENERATE(from_range(all_kinds()));
   const auto right = run_of(small(sch));
-  const auto refused = [&](const std::function<void(std::vector<sample>&)>& change,
-                           std::size_t rank) {
-    auto result = right.result;
-    change(result.actions[rank]);
-    return !first_wrong(right.plan, *right.by, result).empty();
-  };
+  const auto refused =
+    [&](const std::function<void(std::vector<measured_action>&)>& change,
+        std::size_t rank) {
+      auto result = right.result;
+      change(result.actions[rank]);
+      return !first_wrong(right.plan, *right.by, result).empty();
+    };
   REQUIRE_FALSE(refused([](auto&) {}, 0));
   for (std::size_t rank = 0; rank < right.result.actions.size(); ++rank)
     for (std::size_t i = 0; i < right.result.actions[rank].size(); ++i) {
       const auto a = right.result.actions[rank][i].what;
       INFO(sch.name << ": " << to_string(a, true));
       const auto changed = [&](const auto& change) {
-        return refused([&](std::vector<sample>& row) { change(row[i]); }, rank);
+        return refused([&](std::vector<measured_action>& row) { change(row[i]); },
+                       rank);
       };
       for (const int by : {-1, 1}) {
-        CHECK(changed([&](sample& s) { s.version += by; }));
-        CHECK(changed([&](sample& s) { s.versions_alive += by; }));
-        CHECK(changed([&](sample& s) { s.what.microbatch += by; }));
-        CHECK(changed([&](sample& s) { s.what.stage += by; }));
+        CHECK(changed([&](measured_action& s) { s.version += by; }));
+        CHECK(changed([&](measured_action& s) { s.versions_alive += by; }));
+        CHECK(changed([&](measured_action& s) { s.what.microbatch += by; }));
+        CHECK(changed([&](measured_action& s) { s.what.stage += by; }));
         if (a.what == op::update) {
-          CHECK(changed([&](sample& s) { s.gradients += by; }));
-          CHECK(changed([&](sample& s) { s.stalest += by; }));
-          CHECK(changed([&](sample& s) { s.staleness += by; }));
+          CHECK(changed([&](measured_action& s) { s.gradients += by; }));
+          CHECK(changed([&](measured_action& s) { s.stalest += by; }));
+          CHECK(changed([&](measured_action& s) { s.staleness += by; }));
         }
         if (sch.local_rule()) {
-          CHECK(changed([&](sample& s) { s.start += by; }));
-          CHECK(changed([&](sample& s) { s.end += by; }));
+          CHECK(changed([&](measured_action& s) { s.start += by; }));
+          CHECK(changed([&](measured_action& s) { s.end += by; }));
         }
       }
-      CHECK(changed([](sample& s) {
+      CHECK(changed([](measured_action& s) {
         s.what.what = s.what.what == op::forward ? op::backward : op::forward;
       }));
-      CHECK(changed([](sample& s) { s.part = true; }));
+      CHECK(changed([](measured_action& s) { s.part = true; }));
       CHECK(refused([&](auto& row) { row.erase(row.begin() + static_cast<int>(i)); },
                     rank));
       CHECK(refused(
@@ -107,8 +109,8 @@ TEST_CASE("the formula refuses every entry of a record that is changed", "[refus
 TEST_CASE("the formula says what is wrong with an entry", "[refusal]") {
   auto run = run_of(small(pipedream()));
   auto& row = run.result.actions[0];
-  const auto at = [&](op what, int microbatch) -> sample& {
-    return *std::ranges::find_if(row, [&](const sample& s) {
+  const auto at = [&](op what, int microbatch) -> measured_action& {
+    return *std::ranges::find_if(row, [&](const measured_action& s) {
       return s.what.what == what && s.what.microbatch == microbatch;
     });
   };
@@ -129,7 +131,7 @@ TEST_CASE("the formula says what is wrong with an entry", "[refusal]") {
                                                  "where that of microbatch 1"));
   }
   SECTION("an update twice") {
-    row.insert(std::ranges::find(row, at(op::update, 3).start, &sample::start),
+    row.insert(std::ranges::find(row, at(op::update, 3).start, &measured_action::start),
                at(op::update, 3));
     CHECK_THAT(run.refusals(), ContainsSubstring("formula: ")
                                  && ContainsSubstring("replay: U3 of stage 0"));
@@ -155,8 +157,8 @@ TEST_CASE("a replay refuses a record that cannot have happened", "[refusal]") {
   auto run = run_of(small(GENERATE(one_f_one_b(), pipedream())));
   const auto erase_first = [&](std::size_t rank, op what) {
     auto& row = run.result.actions[rank];
-    row.erase(
-      std::ranges::find_if(row, [&](const sample& s) { return s.what.what == what; }));
+    row.erase(std::ranges::find_if(
+      row, [&](const measured_action& s) { return s.what.what == what; }));
   };
   SECTION("without a forward") {
     erase_first(0, op::forward);

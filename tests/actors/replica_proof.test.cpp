@@ -75,7 +75,7 @@ TEST_CASE("an answer one update early is refused", "[refusal]") {
   }
   SECTION("by the ranks' clocks") {
     auto& row = run.result.actions[0];
-    std::ranges::find(row, op::update, [](const sample& s) {
+    std::ranges::find(row, op::update, [](const measured_action& s) {
       return s.what.what;
     })->end = 1;
     CHECK_THAT(run.refusals(), ContainsSubstring("before the slowest could push"));

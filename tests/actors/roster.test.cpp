@@ -48,11 +48,11 @@ run_plan by(const std::string& exchange) {
 } // namespace
 
 // Besides a recorder and a coordinator: schedulers, stages, optimizer shards, a data
-// source for each pipeline, then servers or experts.
+// source for each pipeline, then servers, each with a scheduler, or experts.
 TEST_CASE("a run has the actors of its table, and all of them go when told",
           "[roster]") {
   CHECK(actors_of(by("ring")) == 2 + 6 + 6 + 6 + 2);
-  CHECK(actors_of(by("server:async")) == 2 + 6 + 6 + 6 + 2 + 6);
+  CHECK(actors_of(by("server:async")) == 2 + 6 + 6 + 6 + 2 + 2 * 6);
   CHECK(actors_of(tiny::training_on({.tensor = 2}, one_f_one_b(), {3, 4, 1},
                                     clock_kind::virtual_time))
         == 2 + 6 + 6 + 6 + 2);

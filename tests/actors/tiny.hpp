@@ -2,6 +2,7 @@
 
 #include "actors/plan/costs.hpp"
 #include "actors/run/company.hpp"
+#include "models/data/open_data.hpp"
 #include "models/network.hpp"
 #include "schedules/catalog/catalog.hpp"
 

@@ -1,0 +1,158 @@
+// What a performer says of an action, and in which order. Its meetings are the test's
+// own.
+
+#include "actors/rank/conversation.hpp"
+
+#include "tests/actors/fake_meeting.hpp"
+#include "tests/actors/written_port.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using lines = std::vector<std::string>;
+
+namespace {
+
+constexpr appointment sum(int occasion) {
+  return {meeting_kind::sums, occasion};
+}
+
+/// A conversation whose meetings are sums. What it measures is of version 4.
+struct spoken {
+  meeting_list list() {
+    meeting_list result;
+    result[meeting_kind::sums] = &sums;
+    return result;
+  }
+
+  void begin(std::vector<piece> pieces, appointments begins = {}) {
+    talk.begin(what, 1, {std::move(begins), std::move(pieces)});
+  }
+
+  lines begun;
+  tiny::fake_meeting sums{"sum", begun};
+  tiny::written_port port;
+  action what{op::backward, 0, 1, 3};
+  conversation talk{port, list(),
+                    [this] { return measured_action{.what = what, .version = 4}; }};
+};
+
+} // namespace
+
+TEST_CASE("an action that meets nobody computes, and has ended", "[conversation]") {
+  spoken s;
+  CHECK_FALSE(s.talk.under_way());
+  s.begin({{}});
+  CHECK(s.port.news().empty()); // before it is granted
+  s.talk.go_on();
+  CHECK(s.port.news() == lines{"computes B3"});
+  CHECK(s.talk.ended(1, 2));
+  CHECK(s.port.news().empty()); // its performer says so
+  CHECK_FALSE(s.talk.under_way());
+}
+
+TEST_CASE("letters leave before the device is given its work", "[conversation]") {
+  spoken s;
+  s.begin({{.begins = {sum(7)}}}, {sum(6)});
+  CHECK(s.port.news() == lines{"writes pulled from server 6"});
+  s.talk.go_on();
+  CHECK(s.port.news() == lines{"writes pulled from server 7", "computes B3"});
+}
+
+TEST_CASE("an action that has to wait before it starts pauses, and took no time",
+          "[conversation]") {
+  spoken s;
+  s.begin({{.needs = {sum(0)}}}, {sum(0)});
+  s.port.news();
+  s.talk.go_on();
+  CHECK(s.port.news() == lines{"paused B3"});
+  REQUIRE(s.port.measured.size() == 1);
+  CHECK(s.port.measured[0].part);
+  CHECK(s.port.measured[0].start == 0);
+  CHECK(s.port.measured[0].end == 0);
+  CHECK(s.port.measured[0].ends_in == nothing);
+  s.talk.look_again();
+  CHECK(s.port.news().empty());
+  s.sums.end(0);
+  s.talk.look_again();
+  s.talk.look_again();
+  CHECK(s.port.news() == lines{"arrived B3"}); // once
+  s.talk.go_on();
+  CHECK(s.port.news() == lines{"computes B3"});
+}
+
+TEST_CASE("between two pieces an action writes, pauses, arrives and goes on",
+          "[conversation]") {
+  spoken s;
+  s.begin({{.share = 0.5, .ends_in = {sum(0)}, .end = shards_meet},
+           {.share = 0.5, .needs = {sum(0)}}});
+  s.talk.go_on();
+  s.port.news();
+  CHECK_FALSE(s.talk.ended(10, 25));
+  CHECK(s.port.news() == lines{"writes pulled from server 0", "paused B3"});
+  const auto& part = s.port.measured.back();
+  CHECK(part.what == s.what);
+  CHECK(part.version == 4);
+  CHECK(part.part);
+  CHECK(part.start == 10);
+  CHECK(part.end == 25);
+  CHECK(part.ends_in == shards_meet);
+  s.sums.end(0);
+  s.talk.look_again();
+  CHECK(s.port.news() == lines{"arrived B3"});
+  s.talk.go_on();
+  CHECK(s.talk.ended(30, 40));
+  CHECK(s.port.news() == lines{"computes B3"});
+}
+
+TEST_CASE("an action that need not wait pauses all the same, and arrives at once",
+          "[conversation]") {
+  spoken s;
+  s.begin({{.share = 0.5, .end = layer_ends}, {.share = 0.5}});
+  s.talk.go_on();
+  s.port.news();
+  CHECK_FALSE(s.talk.ended(1, 2));
+  CHECK(s.port.news() == lines{"paused B3", "arrived B3"});
+}
+
+TEST_CASE("a piece that yields pauses once, and goes on when it is granted again",
+          "[conversation]") {
+  spoken s;
+  s.begin({{.yields = true}});
+  s.talk.go_on();
+  CHECK(s.port.news() == lines{"paused B3"});
+  s.talk.look_again();
+  CHECK(s.port.news() == lines{"arrived B3"});
+  s.talk.go_on();
+  CHECK(s.port.news() == lines{"computes B3"});
+}
+
+TEST_CASE("a letter that comes while the device computes changes nothing",
+          "[conversation]") {
+  spoken s;
+  s.begin({{.share = 0.5, .end = layer_ends}, {.share = 0.5}});
+  s.talk.look_again(); // and not before it is granted either
+  s.talk.go_on();
+  s.talk.look_again();
+  CHECK(s.port.news() == lines{"computes B3"});
+  CHECK_FALSE(s.talk.explain("stage 1"));
+}
+
+TEST_CASE("who pauses explains what it waits for, and for whom", "[conversation]") {
+  spoken s;
+  CHECK_FALSE(s.talk.explain("stage 1"));
+  s.begin({{.needs = {sum(0)}}}, {sum(0)});
+  s.talk.go_on();
+  const auto waits = s.talk.explain("stage 1");
+  REQUIRE(waits);
+  CHECK(waits->who == "stage 1");
+  CHECK(waits->what == "sum 0 of B3");
+  CHECK(waits->on == "the others");
+  s.sums.end(0);
+  const auto leave = s.talk.explain("stage 1");
+  REQUIRE(leave);
+  CHECK(leave->what == "leave to go on with B3");
+  CHECK(leave->on.empty());
+  s.talk.look_again(); // now it is the scheduler's turn
+  CHECK_FALSE(s.talk.explain("stage 1"));
+}

@@ -1,0 +1,110 @@
+// How the directions of a schedule meet at one optimizer shard.
+
+#include "actors/meetings/direction_meeting.hpp"
+
+#include "tests/actors/tiny.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <utility>
+
+using namespace troupe;
+using m = direction_meeting;
+
+namespace {
+
+constexpr position where{0, 0, 1};
+
+run_plan plan_of(const schedule& sch) {
+  auto plan = tiny::simulation(sch, {4, 4});
+  plan.sizes.buckets = 2;
+  plan.sizes.gradient = 48; // six values a bucket
+  return plan;
+}
+
+mail::letter letter(mail::letter::content what) {
+  return {{role::optimizer_shard, where}, meeting_kind::directions, std::move(what)};
+}
+
+mail::letter request_of(int direction, std::int64_t samples) {
+  return letter(mail::update_request{.what = {.what = {op::update, direction, 1, 3}},
+                                     .samples = samples,
+                                     .gradients = {},
+                                     .from = {},
+                                     .to = {}});
+}
+
+} // namespace
+
+TEST_CASE("one direction meets nobody: its gradients are all",
+          "[meetings][directions]") {
+  const auto plan = plan_of(one_f_one_b());
+  m meets{plan, where, {}};
+  CHECK(meets.count() == 1);
+  CHECK_FALSE(meets.over(m::all_gradients));
+  REQUIRE(meets.waits_for());
+  CHECK(meets.waits_for()->what == "the gradients of direction 0");
+  CHECK(meets.waits_for()->whom == "stage 1");
+  CHECK(meets.take(request_of(0, 7)).empty());
+  CHECK(meets.over(m::all_gradients));
+  CHECK_FALSE(meets.waits_for());
+  CHECK(meets.of(0).samples == 7);
+  CHECK(meets.begin(m::version).empty());
+  meets.next_update();
+  CHECK_FALSE(meets.over(m::all_gradients));
+}
+
+TEST_CASE("an update has all gradients when all directions have asked for it and "
+          "completed every bucket",
+          "[meetings][directions]") {
+  const auto plan = plan_of(chimera());
+  memory_account memory;
+  pool buffers{"a test's gradients", 2, 6, memory};
+  const auto up = buffers.acquire(), down = buffers.acquire();
+  std::vector<std::pair<int, std::vector<const float*>>> told;
+  m meets{plan, where, [&](int bucket, const std::vector<buffer>& all) {
+            told.emplace_back(bucket, std::vector<const float*>{});
+            for (const auto& one : all)
+              told.back().second.push_back(one.data());
+            return letters{letter(mail::pulled{bucket})};
+          }};
+  CHECK(meets.count() == 2);
+  CHECK(meets.take(letter(mail::bucket_ready{1, 0, down})).empty());
+  meets.take(request_of(1, 3));
+  CHECK(meets.waits_for()->what == "the gradients of direction 0");
+  meets.take(request_of(0, 4));
+  REQUIRE(meets.waits_for());
+  CHECK(meets.waits_for()->what == "the gradients of direction 0 to arrive");
+  CHECK(told.empty());
+  const auto written = meets.take(letter(mail::bucket_ready{0, 0, up}));
+  REQUIRE(told.size() == 1); // in the order of directions, not of letters
+  CHECK(told[0] == std::pair{0, std::vector<const float*>{up.data(), down.data()}});
+  REQUIRE(written.size() == 1);
+  CHECK(std::get<mail::pulled>(written[0].what).server == 0);
+  CHECK_FALSE(meets.over(m::all_gradients)); // bucket 1
+  meets.take(letter(mail::bucket_ready{0, 1, up}));
+  REQUIRE(meets.waits_for());
+  CHECK(meets.waits_for()->what == "the gradients of direction 1 to arrive");
+  CHECK(meets.waits_for()->whom == plan.name_of({0, 1, 1}));
+  meets.take(letter(mail::bucket_ready{1, 1, down}));
+  CHECK(meets.over(m::all_gradients));
+  CHECK_FALSE(meets.waits_for());
+  CHECK(std::as_const(meets).of(1).samples == 3);
+}
+
+TEST_CASE("the version travels to the other direction, and is there when it arrives",
+          "[meetings][directions]") {
+  const auto plan = plan_of(chimera());
+  m meets{plan, where, {}};
+  auto out = meets.begin(m::version);
+  REQUIRE(out.size() == 1);
+  CHECK(out[0].to == performer{role::optimizer_shard, {0, 1, 1}});
+  CHECK(out[0].about == meeting_kind::directions);
+  CHECK(out[0].kind == traffic::parameters);
+  CHECK(out[0].bytes == 48);
+  CHECK_FALSE(meets.over(m::version_at(1)));
+  meets.take(std::move(out[0]));
+  CHECK(meets.over(m::version_at(1)));
+  meets.next_update();
+  CHECK_FALSE(meets.over(m::version_at(1)));
+}

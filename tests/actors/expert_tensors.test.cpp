@@ -1,0 +1,171 @@
+// What an expert makes of the rows of several data replicas, against its layer on all
+// rows at once.
+
+#include "actors/experts/expert_tensors.hpp"
+
+#include "tests/actors/meshes.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <random>
+
+using namespace troupe;
+using array = std::vector<float>;
+
+namespace {
+
+constexpr position host{0, 0, 0};
+
+run_plan spread_experts() {
+  return tiny::training_on({.data = 2, .expert = 2, .experts = true}, one_f_one_b(),
+                           {1, 2}, clock_kind::virtual_time);
+}
+
+array random_array(std::mt19937& chance, std::int64_t values) {
+  std::normal_distribution<float> normal;
+  array result;
+  for (std::int64_t i = 0; i < values; ++i)
+    result.push_back(normal(chance));
+  return result;
+}
+
+array behind(array first, const array& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+/// Expert 0, with parameters that stand beside it.
+struct computing_expert {
+  computing_expert() {
+    const auto values = random_array(chance, expert.bucket());
+    std::ranges::copy(values, parameters.data());
+  }
+
+  /// Computes rows of both data replicas; returns what each is answered.
+  std::vector<array> compute(op what, int microbatch, const array& a, const array& c,
+                             bool begins_sum = false) {
+    rows_by_source rows;
+    for (const auto* one : {&a, &c}) {
+      mail::rows_to_expert part{{what, 0, 0, microbatch},
+                                static_cast<int>(rows.size()),
+                                static_cast<std::int64_t>(one->size()) / width,
+                                {},
+                                {}};
+      if (!one->empty()) {
+        part.payload = payloads.acquire();
+        std::ranges::copy(*one, part.payload.data());
+      }
+      if (rows.empty())
+        part.loan = mail::expert_loan{parameters, gradients, 0, begins_sum};
+      rows.push_back(std::move(part));
+    }
+    work.compute(rows);
+    std::vector<array> result;
+    const auto made = work.results(rows);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      CHECK(!!made[i] == (rows[i].rows > 0));
+      result.emplace_back();
+      if (made[i])
+        result.back().assign(made[i].data(), made[i].data() + rows[i].rows * width);
+    }
+    return result;
+  }
+
+  /// What the layer makes of rows: its outputs, and with gradients of these the
+  /// gradients of its inputs and of its parameters.
+  struct defined {
+    array y, dx, dw;
+  };
+  defined by_definition(const array& x, const array& dy) {
+    const auto rows = static_cast<std::int64_t>(x.size()) / width;
+    const auto sizes = expert.sizes(rows, 1);
+    const auto space = [](std::int64_t values) {
+      return array(static_cast<std::size_t>(values));
+    };
+    defined d{space(rows * width), space(rows * width), space(expert.bucket())};
+    auto saved = space(sizes.saved), kept = space(sizes.kept),
+         scratch = space(sizes.scratch);
+    frame<float> f;
+    f.samples = rows;
+    f.x = x.data();
+    f.saved = saved.data();
+    f.y = d.y.data();
+    f.dy = dy.data();
+    f.dx = d.dx.data();
+    f.kept = kept.data();
+    f.parameters = parameters.data();
+    f.gradients = d.dw.data();
+    f.scratch = scratch.data();
+    f.threads = &threads;
+    expert.forward(f);
+    expert.input_gradient(f);
+    expert.weight_gradient(f);
+    return d;
+  }
+
+  array summed() const {
+    return {gradients.data(), gradients.data() + expert.bucket()};
+  }
+
+  run_plan plan = spread_experts();
+  const layer<float>& expert = *plan.work->whole.experts[0].what;
+  std::int64_t width = expert.input();
+  std::mt19937 chance{7};
+  rank_memory memory;
+  memory_account other;
+  team threads{1};
+  expert_tensors work{plan, host, 0, 2, memory, threads};
+  pool payloads{"a test's rows", 2, 3 * width, other},
+    buckets{"a test's buckets", 2, expert.bucket(), other};
+  buffer parameters = buckets.acquire(), gradients = buckets.acquire();
+};
+
+} // namespace
+
+TEST_CASE("an expert computes the rows of all data replicas behind one another",
+          "[expert]") {
+  computing_expert e;
+  const auto reserved = e.memory.all().reserved();
+  const auto a = random_array(e.chance, 2 * e.width),
+             c = random_array(e.chance, 3 * e.width),
+             da = random_array(e.chance, 2 * e.width),
+             dc = random_array(e.chance, 3 * e.width),
+             alone = random_array(e.chance, e.width),
+             dalone = random_array(e.chance, e.width);
+  const auto d = e.by_definition(behind(a, c), behind(da, dc));
+  const auto y = e.compute(op::forward, 0, a, c);
+  CHECK(behind(y[0], y[1]) == d.y);
+  CHECK(y[1].size() == c.size());
+  // Another microbatch comes between, from one data replica alone.
+  const auto d_alone = e.by_definition(alone, dalone);
+  const auto y_alone = e.compute(op::forward, 1, {}, alone);
+  CHECK(y_alone[0].empty());
+  CHECK(y_alone[1] == d_alone.y);
+  const auto dx = e.compute(op::backward, 0, da, dc, true);
+  CHECK(behind(dx[0], dx[1]) == d.dx);
+  CHECK(e.summed() == d.dw); // sets them
+  e.compute(op::backward, 1, {}, dalone);
+  auto sum = d.dw;
+  for (std::size_t i = 0; i < sum.size(); ++i)
+    sum[i] += d_alone.dw[i];
+  const auto both = e.summed();
+  for (std::size_t i = 0; i < sum.size(); ++i)
+    CHECK(std::abs(both[i] - sum[i]) <= 1e-5F * (1 + std::abs(sum[i])));
+  CHECK(e.memory.all().reserved() == reserved);
+}
+
+TEST_CASE("an update to which no rows came begins with gradients of 0", "[expert]") {
+  computing_expert e;
+  std::fill_n(e.gradients.data(), e.expert.bucket(), 3.F);
+  const auto none = e.compute(op::backward, 0, {}, {}, true);
+  CHECK((none[0].empty() && none[1].empty()));
+  CHECK(std::ranges::count(e.summed(), 0.F) == e.expert.bucket());
+}
+
+TEST_CASE("rows cost their share of the stage's forward", "[expert]") {
+  computing_expert e;
+  const auto stage = e.work.operations_of_stage();
+  CHECK(stage == e.plan.operations_of(0));
+  CHECK(e.work.share_of(6, 3) == e.expert.operations() * 6 / (stage * 3));
+}

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "actors/meetings/meeting.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tiny {
+
+using namespace troupe;
+
+/// A meeting of a test's own: writes down what begins, writes a letter of that number
+/// to parameter server 0, and is over when the test says so.
+class fake_meeting : public meeting {
+public:
+  /// \param name,log for what it writes down; the log outlives it
+  fake_meeting(std::string name, std::vector<std::string>& log)
+    : name_(std::move(name)), log_(&log) {
+    // nop
+  }
+
+  letters begin(int occasion) override {
+    log_->push_back(name_ + " " + std::to_string(occasion));
+    open_[occasion] = true;
+    return {
+      {{role::parameter_server, {}}, meeting_kind::servers, mail::pulled{occasion}}};
+  }
+  letters take(mail::letter) override { return {}; }
+  bool over(int occasion) const override {
+    const auto found = open_.find(occasion);
+    return found == open_.end() || !found->second;
+  }
+  std::optional<absence> waits_for() const override {
+    for (const auto& [occasion, open] : open_)
+      if (open)
+        return absence{name_ + " " + std::to_string(occasion), "the others"};
+    return {};
+  }
+
+  void end(int occasion) { open_[occasion] = false; }
+
+private:
+  std::string name_;
+  std::vector<std::string>* log_;
+  std::map<int, bool> open_;
+};
+
+/// The numbers of the letters of such meetings.
+inline std::vector<int> numbers_of(const letters& all) {
+  std::vector<int> result;
+  for (const auto& one : all)
+    result.push_back(std::get<mail::pulled>(one.what).server);
+  return result;
+}
+
+} // namespace tiny

@@ -1,0 +1,113 @@
+#pragma once
+
+#include "actors/meetings/meeting.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <deque>
+#include <functional>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace tiny {
+
+using namespace troupe;
+
+/// Members of meetings in one thread, and the letters between them. A member does its
+/// steps one after another, each when it may. Chance chooses whose step is next and
+/// which letter arrives, so letters overtake one another and come before they are
+/// expected.
+class meeting_office {
+public:
+  struct step {
+    std::function<bool()> may; ///< Empty: at once.
+    std::function<letters()> go;
+  };
+
+  /// \param at outlives the office
+  void join(performer who, meeting_kind about, meeting& at, std::vector<step> steps) {
+    members_.push_back({who, about, &at, std::move(steps)});
+  }
+
+  /// \param seed 0: without chance, every step as soon as it may, and letters in the
+  /// order in which they were written
+  void run(unsigned seed) {
+    std::mt19937 chance{seed};
+    for (;;) {
+      const auto ready = ready_members();
+      const auto choices = ready.size() + under_way_.size();
+      if (choices == 0)
+        break;
+      const auto choice = seed == 0 ? 0 : chance() % choices;
+      if (choice < ready.size())
+        send(ready[choice]->steps[ready[choice]->next++].go());
+      else
+        deliver(choice - ready.size());
+    }
+    for (const auto& m : members_)
+      CHECK(m.next == m.steps.size());
+  }
+
+private:
+  struct member {
+    performer who;
+    meeting_kind about;
+    meeting* at;
+    std::vector<step> steps;
+    std::size_t next = 0;
+  };
+
+  std::vector<member*> ready_members() {
+    std::vector<member*> result;
+    for (auto& m : members_)
+      if (m.next < m.steps.size() && (!m.steps[m.next].may || m.steps[m.next].may()))
+        result.push_back(&m);
+    return result;
+  }
+
+  void send(letters all) {
+    for (auto& one : all)
+      under_way_.push_back(std::move(one));
+  }
+
+  void deliver(std::size_t index) {
+    auto letter = std::move(under_way_[index]);
+    under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(index));
+    for (auto& m : members_)
+      if (m.who == letter.to && m.about == letter.about)
+        return send(m.at->take(std::move(letter)));
+    FAIL("a letter to nobody");
+  }
+
+  std::vector<member> members_;
+  std::deque<mail::letter> under_way_;
+};
+
+/// Whole numbers as chance makes them: their sums are the same in any order.
+inline std::vector<float> random_numbers(std::mt19937& chance, std::int64_t count) {
+  std::vector<float> result;
+  for (std::int64_t i = 0; i < count; ++i)
+    result.push_back(static_cast<float>(static_cast<int>(chance() % 199) - 99));
+  return result;
+}
+
+/// Values [count * i / n, count * (i + 1) / n) of an array.
+inline std::vector<float> part_of(const std::vector<float>& all, std::size_t i,
+                                  std::size_t n) {
+  const auto at = [&](std::size_t k) {
+    return all.begin() + static_cast<std::ptrdiff_t>(all.size() * k / n);
+  };
+  return {at(i), at(i + 1)};
+}
+
+/// The sum of arrays, value by value.
+inline std::vector<float> sum_of(const std::vector<std::vector<float>>& all) {
+  auto result = all.front();
+  for (std::size_t a = 1; a < all.size(); ++a)
+    for (std::size_t i = 0; i < result.size(); ++i)
+      result[i] += all[a][i];
+  return result;
+}
+
+} // namespace tiny

@@ -1,0 +1,254 @@
+// How an action is walked through: what becomes one work, what begins when, and when it
+// waits. Its meetings are the test's own.
+
+#include "actors/rank/piece_walk.hpp"
+
+#include "tests/actors/fake_meeting.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+using Catch::Approx;
+using lines = std::vector<std::string>;
+using numbers = std::vector<int>;
+
+namespace {
+
+constexpr appointment sum(int occasion) {
+  return {meeting_kind::sums, occasion};
+}
+constexpr appointment norm(int occasion) {
+  return {meeting_kind::norm, occasion};
+}
+
+/// A walk with two kinds of meetings.
+struct walked {
+  meeting_list list() {
+    meeting_list result;
+    result[meeting_kind::sums] = &sums;
+    result[meeting_kind::norm] = &norms;
+    return result;
+  }
+
+  numbers begin(std::vector<piece> pieces, appointments begins = {},
+                piece_walk::tell_bucket tell = {}) {
+    return tiny::numbers_of(
+      walk.begin(what, 100, {std::move(begins), std::move(pieces)}, std::move(tell)));
+  }
+
+  work next() {
+    letters out;
+    auto result = walk.next_work(out);
+    written = tiny::numbers_of(out);
+    return result;
+  }
+
+  lines log; ///< What began.
+  tiny::fake_meeting sums{"sum", log}, norms{"norm", log};
+  piece_walk walk{list()};
+  action what{op::backward, 0, 2, 5};
+  numbers written; ///< With the last work.
+};
+
+/// Runs the parts of a work; returns their numbers.
+numbers run(const work& what, numbers& ran) {
+  ran.clear();
+  for (const auto& part : what.parts) {
+    part.run();
+    if (part.over)
+      part.over();
+  }
+  return ran;
+}
+
+} // namespace
+
+TEST_CASE("an action without meetings is one work", "[piece_walk]") {
+  walked w;
+  int ran = 0;
+  CHECK(w.begin({{.run = [&] { ++ran; }}}).empty());
+  REQUIRE(w.walk.under_way());
+  REQUIRE(w.walk.can_go_on());
+  const auto all = w.next();
+  CHECK(all.kind == static_cast<int>(op::backward));
+  CHECK(all.stage == 2);
+  CHECK(all.microbatch == 5);
+  CHECK(all.operations == 100);
+  CHECK(all.parts.empty());
+  CHECK(all.done() == 1);
+  all.run();
+  CHECK(ran == 1);
+  CHECK(w.walk.end_work().empty());
+  CHECK_FALSE(w.walk.under_way());
+  CHECK(w.log.empty());
+}
+
+TEST_CASE("pieces are one work up to the next meeting", "[piece_walk]") {
+  walked w;
+  numbers ran;
+  std::vector<piece> pieces(7);
+  for (int i = 0; i < 7; ++i) {
+    pieces[static_cast<std::size_t>(i)].share = (i + 1) / 28.0;
+    pieces[static_cast<std::size_t>(i)].run = [&ran, i] { ran.push_back(i); };
+  }
+  pieces[1].ends_in = {sum(0)}; // 0 1 | 2 3 | 4 | 5 | 6
+  pieces[4].needs = {sum(0)};
+  pieces[4].end = layer_ends;
+  pieces[6].begins = {norm(1)};
+  w.begin(std::move(pieces));
+  const auto first = w.next();
+  CHECK(run(first, ran) == numbers{0, 1});
+  CHECK(first.begun == 0);
+  CHECK(first.done() == Approx(3 / 28.0));
+  CHECK(w.log.empty()); // before it has ended
+  CHECK(tiny::numbers_of(w.walk.end_work()) == numbers{0});
+  CHECK(w.log == lines{"sum 0"});
+  CHECK(w.walk.can_go_on()); // the next piece does not need it
+  const auto second = w.next();
+  CHECK(run(second, ran) == numbers{2, 3});
+  CHECK(second.begun == Approx(3 / 28.0));
+  CHECK(second.done() == Approx(10 / 28.0));
+  w.walk.end_work();
+  CHECK_FALSE(w.walk.can_go_on());
+  w.sums.end(0);
+  CHECK(w.walk.can_go_on());
+  CHECK(run(w.next(), ran) == numbers{4});
+  w.walk.end_work();
+  CHECK(run(w.next(), ran) == numbers{5});
+  w.walk.end_work();
+  CHECK(w.log == lines{"sum 0"});
+  const auto last = w.next();
+  CHECK(w.log == lines{"sum 0", "norm 1"}); // when it starts
+  CHECK(w.written == numbers{1});
+  CHECK(run(last, ran) == numbers{6});
+  CHECK(last.done() == Approx(1));
+  CHECK(w.walk.end_work().empty());
+  CHECK_FALSE(w.walk.under_way());
+}
+
+TEST_CASE("meetings begin in the order in which pieces name them", "[piece_walk]") {
+  walked w;
+  std::vector<piece> pieces(1);
+  pieces[0].needs = {sum(3), norm(1)};
+  pieces[0].begins = {norm(0), sum(4)};
+  pieces[0].ends_in = {sum(5), norm(2)};
+  CHECK(w.begin(std::move(pieces), {sum(3), norm(1)}) == numbers{3, 1});
+  CHECK_FALSE(w.walk.can_go_on());
+  w.sums.end(3);
+  CHECK_FALSE(w.walk.can_go_on()); // it needs both
+  w.norms.end(1);
+  CHECK(w.walk.can_go_on());
+  w.next();
+  CHECK(w.written == numbers{0, 4});
+  CHECK(tiny::numbers_of(w.walk.end_work()) == numbers{5, 2});
+  CHECK(w.log == lines{"sum 3", "norm 1", "norm 0", "sum 4", "sum 5", "norm 2"});
+}
+
+TEST_CASE("each bucket is told of behind the piece that completes it", "[piece_walk]") {
+  walked w;
+  numbers ran;
+  std::vector<piece> pieces(3);
+  for (auto& p : pieces) {
+    p.share = 0;
+    p.run = [&ran] { ran.push_back(-1); };
+  }
+  pieces[0].completes = {7};
+  pieces[2].completes = {4, 2};
+  const auto some = pieces;
+  w.begin(pieces, {}, [&ran](int bucket) { ran.push_back(bucket); });
+  CHECK(run(w.next(), ran) == numbers{-1, 7, -1, -1, 4, 2});
+  w.walk.end_work();
+  w.begin(some); // without anybody to tell
+  CHECK(run(w.next(), ran) == numbers{-1, -1, -1});
+}
+
+TEST_CASE("a piece that is the whole action tells of its buckets too", "[piece_walk]") {
+  walked w;
+  numbers ran;
+  w.begin({{.run = [&ran] { ran.push_back(-1); }, .completes = {3}}}, {},
+          [&ran](int bucket) { ran.push_back(bucket); });
+  const auto all = w.next();
+  CHECK(run(all, ran) == numbers{-1, 3});
+  CHECK(all.done() == 1);
+}
+
+TEST_CASE("a piece without costs takes no time where time is only counted",
+          "[piece_walk]") {
+  walked w;
+  w.begin({{.share = 0, .costs = false, .end = norm_measured}, {}});
+  auto first = w.next();
+  CHECK(first.kind == op_count);
+  CHECK(first.operations == 0);
+  w.walk.end_work();
+  CHECK(w.next().operations == 100);
+}
+
+TEST_CASE("what a piece ended in is said once, and of its own action", "[piece_walk]") {
+  walked w;
+  CHECK(w.walk.take_end() == nothing);
+  w.begin({{.share = 0.5, .end = layer_ends}, {.share = 0.5}});
+  w.next();
+  CHECK(w.walk.take_end() == nothing); // it has not ended
+  w.walk.end_work();
+  CHECK(w.walk.take_end() == layer_ends);
+  CHECK(w.walk.take_end() == nothing);
+  w.next();
+  w.walk.end_work();
+  CHECK(w.walk.take_end() == nothing);
+  w.begin({{.end = shards_meet}}); // nobody asks what it ended in
+  w.next();
+  w.walk.end_work();
+  w.begin({{}});
+  CHECK(w.walk.take_end() == nothing);
+}
+
+TEST_CASE("what waits resumes once, when all that it needs is over", "[piece_walk]") {
+  walked w;
+  w.begin({{.needs = {sum(0)}}}, {sum(0)});
+  CHECK_FALSE(w.walk.resumes()); // it was not said to wait
+  w.walk.pause();
+  CHECK(w.walk.waits());
+  CHECK_FALSE(w.walk.resumes());
+  w.sums.end(0);
+  CHECK(w.walk.resumes());
+  CHECK_FALSE(w.walk.waits());
+  CHECK_FALSE(w.walk.resumes());
+}
+
+TEST_CASE("a piece that yields waits once, though it needs nothing", "[piece_walk]") {
+  walked w;
+  w.begin({{.yields = true}});
+  CHECK_FALSE(w.walk.can_go_on());
+  CHECK_FALSE(w.walk.waits_for());
+  w.walk.pause();
+  CHECK(w.walk.resumes());
+  CHECK(w.walk.can_go_on());
+}
+
+TEST_CASE("who is missing is who the next piece needs, and nobody else",
+          "[piece_walk]") {
+  walked w;
+  CHECK_FALSE(w.walk.waits_for()); // nothing is under way
+  w.begin({{.needs = {sum(0), norm(0)}}, {}}, {norm(0), norm(1), sum(0)});
+  REQUIRE(w.walk.waits_for());
+  CHECK(w.walk.waits_for()->what == "sum 0");
+  CHECK(w.walk.waits_for()->whom == "the others");
+  w.sums.end(0);
+  REQUIRE(w.walk.waits_for());
+  CHECK(w.walk.waits_for()->what == "norm 0");
+  w.norms.end(0);
+  CHECK_FALSE(w.walk.waits_for()); // norm 1 is open, but not needed
+}
+
+TEST_CASE("an action begins anew, whatever the one before it left", "[piece_walk]") {
+  walked w;
+  w.begin({{.share = 0.5, .yields = true}, {.share = 0.5}});
+  w.walk.pause();
+  w.begin({{.share = 0.25}, {.share = 0.75}});
+  CHECK_FALSE(w.walk.waits());
+  const auto all = w.next();
+  CHECK(all.begun == 0);
+  CHECK(all.parts.size() == 2);
+  CHECK_FALSE(w.walk.under_way());
+}

@@ -1,0 +1,52 @@
+// How an optimizer shard pushes to all parameter servers of its stage.
+
+#include "actors/meetings/server_meeting.hpp"
+
+#include "tests/actors/meshes.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+
+TEST_CASE("every server gets a push of the bytes of its share, and all must answer",
+          "[meetings][servers]") {
+  const auto plan = tiny::replicas("server:async", 3, 1, 10);
+  server_meeting meets{plan, {1, 0, 0}};
+  CHECK(meets.over(server_meeting::answered));
+  CHECK_FALSE(meets.waits_for());
+  int pushes = 0;
+  meets.expect([&] {
+    ++pushes;
+    return mail::push{
+      .data = 1, .samples = 5, .factor = 0.5, .gradients = {}, .to = {}};
+  });
+  CHECK(pushes == 0); // before it goes
+  const auto out = meets.begin(server_meeting::answered);
+  CHECK(pushes == 1); // and the same to all
+  REQUIRE(out.size() == 3);
+  const std::int64_t bytes[] = {12, 12, 16}; // of 10 values
+  for (int share = 0; share < 3; ++share) {
+    const auto& one = out[static_cast<std::size_t>(share)];
+    CHECK(one.to == performer{role::parameter_server, {share, 0, 0}});
+    CHECK(one.kind == (share == 1 ? std::nullopt : std::optional{traffic::gradients}));
+    CHECK(one.bytes == bytes[share]);
+    CHECK(std::get<mail::push>(one.what).data == 1);
+    CHECK(std::get<mail::push>(one.what).factor == 0.5);
+  }
+  const auto answer = [&](int server) {
+    CHECK(meets
+            .take({{role::optimizer_shard, {1, 0, 0}},
+                   meeting_kind::servers,
+                   mail::pulled{server}})
+            .empty());
+  };
+  answer(2);
+  answer(0);
+  CHECK_FALSE(meets.over(server_meeting::answered));
+  REQUIRE(meets.waits_for());
+  CHECK(meets.waits_for()->what == "its share of the new version");
+  CHECK(meets.waits_for()->whom == "parameter server of stage 0 (share 1)");
+  answer(1);
+  CHECK(meets.over(server_meeting::answered));
+  CHECK_FALSE(meets.waits_for());
+}

@@ -1,0 +1,117 @@
+// The pieces of a stage where nothing is computed.
+
+#include "actors/pipeline/simulated_stage.hpp"
+
+#include "tests/actors/tiny.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+#include <sstream>
+
+using namespace troupe;
+using Catch::Approx;
+using kind = shard_collective<float>::kind;
+
+namespace {
+
+/// The pieces of a pass in words: "layer 1, a half, sum of 8", a line each.
+std::string pieces(const run_plan& plan, op what, bool by_layer = false) {
+  simulated_stage stage{plan, {0, 0, 1}};
+  std::ostringstream out;
+  double shares = 0;
+  for (const auto& p : stage.pieces({{what, 0, 1, 0}, {}, 0, true, true, by_layer})) {
+    out << "layer " << p.layer << ", " << p.share;
+    const char* names[] = {"", "sum", "gather", "scatter", "experts"};
+    if (p.then.what != kind::none)
+      out << ", " << names[static_cast<int>(p.then.what)] << " of " << p.then.values;
+    for (const int layer : p.completes)
+      out << ", completes " << layer;
+    out << "\n";
+    shares += p.share;
+    CHECK_FALSE(p.run);
+    CHECK(p.then.array == nullptr);
+  }
+  CHECK(shares == Approx(1));
+  return out.str();
+}
+
+run_plan plan_of(int tensor, int buckets = 2) {
+  auto plan = tiny::simulation(one_f_one_b(), {2, 4});
+  plan.tensor = tensor;
+  plan.sizes.buckets = buckets;
+  plan.sizes.sum = 32;
+  return plan;
+}
+
+} // namespace
+
+TEST_CASE("a stage without others is one piece, or one a layer if they are waited for",
+          "[simulated_stage]") {
+  const auto plan = plan_of(1);
+  CHECK(pieces(plan, op::forward) == "layer 0, 1, completes 0\n");
+  CHECK(pieces(plan, op::forward, true)
+        == "layer 0, 0.5, completes 0\n"
+           "layer 1, 0.5, completes 1\n");
+  CHECK(pieces(plan, op::backward, true)
+        == "layer 1, 0.5, completes 1\n"
+           "layer 0, 0.5, completes 0\n");
+}
+
+TEST_CASE("tensor shards sum between pieces, and behind the last one",
+          "[simulated_stage]") {
+  const auto plan = plan_of(2);
+  CHECK(pieces(plan, op::forward)
+        == "layer 0, 0.5, sum of 8\n"
+           "layer 0, 0.5, sum of 8, completes 0\n"
+           "layer 0, 0\n");
+  CHECK(pieces(plan, op::weight_gradient) == "layer 0, 1, completes 0\n");
+}
+
+TEST_CASE("by sequence shards gather before a piece, and scatter behind it",
+          "[simulated_stage]") {
+  auto plan = plan_of(2, 1);
+  plan.sequence_parallel = true;
+  plan.sizes.sums = 1;
+  CHECK(pieces(plan, op::forward)
+        == "layer 0, 0, gather of 8\n"
+           "layer 0, 1, scatter of 8, completes 0\n"
+           "layer 0, 0\n");
+  CHECK(pieces(plan, op::backward)
+        == "layer 0, 0, gather of 16\n"
+           "layer 0, 1, scatter of 8, completes 0\n"
+           "layer 0, 0\n");
+}
+
+TEST_CASE("experts are asked behind the first piece, but not for weight gradients",
+          "[simulated_stage]") {
+  auto plan = plan_of(1, 1);
+  plan.data = plan.expert = 2;
+  plan.exchange = find_exchange("ring");
+  plan.sizes.experts = 24;
+  CHECK(pieces(plan, op::backward)
+        == "layer 0, 0.5, experts of 6\n"
+           "layer 0, 0.5, completes 0\n");
+  CHECK(pieces(plan, op::weight_gradient) == "layer 0, 1, completes 0\n");
+}
+
+TEST_CASE("a message has a value for each shard, however small it is",
+          "[simulated_stage]") {
+  auto plan = plan_of(4, 1);
+  plan.sizes.sum = 0;
+  plan.sizes.sums = 1;
+  CHECK(pieces(plan, op::forward)
+        == "layer 0, 1, sum of 4, completes 0\n"
+           "layer 0, 0\n");
+}
+
+TEST_CASE("a simulated stage has empty buffers, a gradient a bucket",
+          "[simulated_stage]") {
+  const auto plan = plan_of(1, 3);
+  simulated_stage stage{plan, {0, 0, 0}};
+  CHECK(stage.gradients().size() == 3);
+  CHECK_FALSE(stage.gradients()[0]);
+  CHECK(stage.has_inputs(0));
+  CHECK_FALSE(stage.loss_of(0));
+  CHECK(stage.buckets_of({2, 0}) == std::vector{2, 0});
+}

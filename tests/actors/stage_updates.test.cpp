@@ -1,0 +1,161 @@
+// The updates of a stage, as the stage sees them.
+
+#include "actors/pipeline/stage_updates.hpp"
+
+#include "actors/pipeline/simulated_stage.hpp"
+#include "tests/actors/meshes.hpp"
+#include "tests/actors/written_port.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+
+using namespace troupe;
+using Catch::Matchers::Message;
+using lines = std::vector<std::string>;
+
+namespace {
+
+constexpr position where{0, 0, 0};
+
+/// The updates of a first stage where nothing is computed. Backwards are of
+/// microbatches 0, 1, 2 ...
+struct updated_stage {
+  explicit updated_stage(run_plan made) : plan(std::move(made)) {}
+
+  /// Whether a backward is the first of an update (f), and the last (l).
+  std::string backward() {
+    books.begin_forward(microbatch);
+    const auto at = updates.begin_backward();
+    books.end_backward(microbatch);
+    updates.end_backward(microbatch++);
+    return std::string{at.first ? "f" : ""} + (at.last ? "l" : "");
+  }
+
+  mail::update_request begin() {
+    updates.begin({op::update, 0, 0, microbatch - 1});
+    return std::get<mail::update_request>(port.mail().back().what);
+  }
+
+  run_plan plan;
+  tiny::written_port port;
+  simulated_stage work{plan, where};
+  stage_meetings meetings{plan, where, work, nullptr};
+  stage_ledger books{plan.sch, plan.dims, where.hosted()};
+  stage_updates updates{plan, where, port, work, meetings, books};
+  int microbatch = 0;
+};
+
+run_plan simulated(const std::string& name, shape dims) {
+  return tiny::simulation(*find_schedule(name), dims);
+}
+
+} // namespace
+
+TEST_CASE("an update is of a batch, or of as many backwards as its schedule says",
+          "[stage_updates]") {
+  updated_stage flush{simulated("1f1b", {2, 3, 2})},
+    streams{simulated("pipedream", {2, 3, 2})}, both{simulated("chimera", {2, 4, 2})};
+  for (int batch = 0; batch < 2; ++batch) {
+    CHECK(flush.backward() == "f");
+    CHECK(flush.backward().empty());
+    CHECK(flush.backward() == "l");
+    flush.begin();
+    flush.updates.end({});
+    CHECK(both.backward() == "f"); // half of the batch is the other direction's
+    both.microbatch = 4 * batch + 1;
+    CHECK(both.backward() == "l");
+    both.microbatch = 4 * batch + 4;
+    both.begin();
+    both.updates.end({});
+    CHECK(streams.backward() == "fl");
+    streams.begin();
+    streams.updates.end({});
+  }
+  CHECK(flush.updates.has_all_gradients());
+  CHECK(both.updates.has_all_gradients());
+  CHECK_FALSE(streams.updates.has_all_gradients());
+}
+
+TEST_CASE("an update covers the samples of all data replicas, or those of its own",
+          "[stage_updates]") {
+  updated_stage alone{tiny::replicas("ring", 3, 1, 8)},
+    by_itself{tiny::replicas("server:async", 3, 1, 8)};
+  for (auto* s : {&alone, &by_itself}) {
+    s->plan.dims.steps = 2;
+    for (int m = 0; m < 4; ++m)
+      s->backward();
+  }
+  CHECK(alone.begin().samples == 12);
+  const auto asked = by_itself.begin();
+  CHECK(asked.samples == 4);
+  CHECK(asked.what.gradients == 4);
+  CHECK(asked.what.version == 1);
+  alone.updates.end({});
+  CHECK(alone.updates.collect().samples == 12);
+}
+
+TEST_CASE("a snapshot waits for the update under way, and is reported once",
+          "[stage_updates]") {
+  auto plan = simulated("1f1b", {2, 1, 4});
+  plan.evaluate_every = 2;
+  updated_stage s{plan};
+  s.backward();
+  s.begin();
+  s.updates.end({});
+  s.backward();
+  s.begin();
+  s.port.news();
+  s.updates.report_snapshot_if_due(); // a forward begins meanwhile
+  CHECK(s.port.news().empty());
+  s.updates.end({});
+  CHECK(s.port.news() == lines{"reports a snapshot after 2"});
+  s.updates.report_snapshot_if_due();
+  CHECK(s.port.news().empty());
+}
+
+TEST_CASE("a data replica that no evaluation needs reports no snapshots",
+          "[stage_updates]") {
+  auto plan = tiny::replicas("ring", 2, 1, 8);
+  plan.evaluate_every = 1;
+  CHECK(plan.in_snapshot({0, 0, 0}));
+  simulated_stage work{plan, {1, 0, 0}};
+  stage_meetings meetings{plan, {1, 0, 0}, work, nullptr};
+  stage_ledger books{plan.sch, plan.dims, where.hosted()};
+  tiny::written_port port;
+  stage_updates updates{plan, {1, 0, 0}, port, work, meetings, books};
+  for (int m = 0; m < 4; ++m) {
+    books.begin_forward(m);
+    updates.begin_backward();
+    books.end_backward(m);
+    updates.end_backward(m);
+  }
+  updates.report_snapshot_if_due();
+  CHECK(port.news().empty());
+}
+
+TEST_CASE("each version is reported when it is there, if versions are kept",
+          "[stage_updates]") {
+  auto plan = simulated("1f1b", {2, 1, 4});
+  plan.keep_versions = true;
+  plan.sizes.buckets = 0; // there is nothing to copy
+  updated_stage s{plan};
+  for (int version = 1; version <= 2; ++version) {
+    s.backward();
+    s.begin();
+    CHECK(s.port.news().size() == 1);
+    s.updates.end({});
+    CHECK(s.port.news() == lines{"reports version " + std::to_string(version)});
+  }
+}
+
+TEST_CASE("nothing is handed over while an update is not made", "[stage_updates]") {
+  updated_stage s{simulated("1f1b", {2, 1, 4})};
+  s.backward();
+  CHECK_FALSE(s.updates.under_way());
+  s.begin();
+  CHECK(s.updates.under_way());
+  CHECK_THROWS_MATCHES(s.updates.collect(), std::logic_error,
+                       Message("its update 1 was not made"));
+  s.updates.end({});
+  CHECK(s.updates.collect().updates == 1);
+}

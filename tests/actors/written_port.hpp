@@ -1,0 +1,92 @@
+#pragma once
+
+#include "actors/mail/envelope_text.hpp"
+#include "actors/pipeline/stage_core.hpp"
+#include "messaging/mail/turns.hpp"
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tiny {
+
+using namespace troupe;
+
+/// A port that writes down what a core asks for, a line each, and keeps its work and
+/// its letters: cores are tested with it in place of an actor system.
+class written_port : public stage_port {
+public:
+  std::vector<std::string> lines;
+  std::deque<std::pair<work, action>> works;
+  std::vector<mail::letter> letters;
+  std::vector<measured_action> measured; ///< Of `paused` and `done`.
+
+  /// What has been written since the last call.
+  std::vector<std::string> news() { return std::exchange(lines, {}); }
+  std::vector<mail::letter> mail() { return std::exchange(letters, {}); }
+
+  /// Runs the first work and tells the core that it has ended.
+  template <class Core>
+  void run_work(Core& core, nanoseconds start = 1, nanoseconds end = 2) {
+    auto [what, a] = std::move(works.front());
+    works.pop_front();
+    if (what.run)
+      what.run();
+    for (auto& part : what.parts) {
+      if (part.run)
+        part.run();
+      if (part.over)
+        part.over();
+    }
+    core.ended(mail::ended{a, start, end});
+  }
+
+  void arrived(const action& a) override { lines.push_back("arrived " + to_string(a)); }
+  void paused(const measured_action& so_far) override {
+    lines.push_back("paused " + to_string(so_far.what));
+    measured.push_back(so_far);
+  }
+  void done(const measured_action& all) override {
+    lines.push_back("done " + to_string(all.what));
+    measured.push_back(all);
+  }
+  void compute(work what, const action& a) override {
+    lines.push_back("computes " + to_string(a));
+    works.emplace_back(std::move(what), a);
+  }
+  void send(mail::letter what) override {
+    lines.push_back("writes " + text_of(what.what));
+    letters.push_back(std::move(what));
+  }
+
+  void demand() override { lines.push_back("demands"); }
+  void send_on(activation what) override {
+    lines.push_back("sends on " + std::to_string(what.header.microbatch));
+  }
+  void send_back(gradient what) override {
+    lines.push_back("sends back " + std::to_string(what.header.microbatch));
+  }
+  bucket_teller teller() override {
+    return [this](const mail::bucket_ready& bucket) {
+      lines.push_back("tells of bucket " + std::to_string(bucket.bucket));
+    };
+  }
+  void report(const mail::microbatch_loss& loss) override {
+    lines.push_back("reports the loss of " + std::to_string(loss.microbatch));
+  }
+  void report(mail::expert_load) override { lines.push_back("reports loads"); }
+  void report(mail::version_made v) override {
+    lines.push_back("reports version " + std::to_string(v.version));
+  }
+  void report(mail::snapshot s) override {
+    lines.push_back("reports a snapshot after " + std::to_string(s.batches));
+  }
+
+private:
+  static std::string text_of(const mail::letter::content& what) {
+    return std::visit([](const auto& w) { return envelope_text(w); }, what);
+  }
+};
+
+} // namespace tiny
