@@ -46,6 +46,7 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
   const words moe{"--model", "moe"}, sgd{"--optimizer", "sgd"},
     in_virtual_time{"--clock", "virtual"};
   return {
+    {"--tied", {{}, {}}},
     {"--model", {{"mlp"}, {}}},
     {"--layers", {{"3"}, {}}},
     {"--d-model", {{"64"}, {}}},
