@@ -65,8 +65,7 @@ run_plan simulated(const std::string& schedule_name = "1f1b", int stages = 2) {
 
 } // namespace
 
-TEST_CASE("an update without others computes, and tells its stage",
-          "[optimizer]") {
+TEST_CASE("an update without others computes, and tells its stage", "[optimizer]") {
   counted_shard s{simulated(), first};
   s.core.take(request());
   CHECK(s.port.news() == lines{"computes U1"});
