@@ -47,13 +47,17 @@ void server_core::ended(const mail::ended& e) {
   ++applied_[static_cast<std::size_t>(pushes_.front().data)];
   pulls_.push_back(std::move(pushes_.front()));
   pushes_.pop_front();
+  std::vector<int> answered;
   std::erase_if(pulls_, [&](const mail::push& p) {
     if (!may_answer(p.data))
       return false;
     memory_.parameters->read(p.data, p.to);
-    answer(p.data);
+    answered.push_back(p.data);
     return true;
   });
+  // Who is answered may need the buffers at once, so they go back before.
+  for (const int data : answered)
+    answer(data);
   port_->done({.what = e.what, .start = e.start, .end = e.end});
   arrive_if_free();
 }

@@ -73,6 +73,28 @@ TEST_CASE("a server applies pushes one by one, in the order in which they come",
   CHECK(s.port.news().back() == "done U0"); // and nothing arrives any more
 }
 
+TEST_CASE("a server has given a version's buffers back when it answers", "[server]") {
+  memory_account account;
+  pool versions{"versions", 1, 16, account};
+  const auto plan = with_servers("server:async", 2);
+  tiny::pool_watching_port port{versions};
+  server_core core{
+    plan,
+    place,
+    port,
+    {std::make_shared<shared_parameters>(*plan, place, nullptr), nullptr}};
+  core.take({{role::parameter_server, place},
+             meeting_kind::servers,
+             mail::push{.data = 1,
+                        .samples = 1,
+                        .factor = 1,
+                        .gradients = {},
+                        .to = {versions.acquire()}}});
+  core.go({op::update, 0, 0, 0});
+  port.run_work(core);
+  CHECK(port.mail().size() == 1);
+}
+
 TEST_CASE("servers let wait until the slowest comes, and say for whom", "[server]") {
   served s{"server:staleness=1"};
   s.push(0);

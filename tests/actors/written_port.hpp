@@ -4,6 +4,8 @@
 #include "actors/pipeline/stage_core.hpp"
 #include "messaging/mail/turns.hpp"
 
+#include <catch2/catch_test_macros.hpp>
+
 #include <deque>
 #include <string>
 #include <utility>
@@ -87,6 +89,21 @@ private:
   static std::string text_of(const mail::letter::content& what) {
     return std::visit([](const auto& w) { return envelope_text(w); }, what);
   }
+};
+
+/// A port that finds the only buffer of a pool free whenever a letter goes: who gets
+/// the letter may need the buffer at once.
+class pool_watching_port : public written_port {
+public:
+  explicit pool_watching_port(pool& of) : of_(of) {}
+
+  void send(mail::letter what) override {
+    CHECK_NOTHROW(of_.acquire());
+    written_port::send(std::move(what));
+  }
+
+private:
+  pool& of_;
 };
 
 } // namespace tiny
