@@ -13,11 +13,13 @@ namespace tiny {
 template <class Handle, class... Handlers>
 Handle stand_in(caf::actor_system& system, troupe::mail_meter& meter,
                 Handlers... handlers) {
-  return caf::actor_cast<Handle>(
-    system.spawn([&meter, handlers...](caf::event_based_actor* self) -> caf::behavior {
+  return caf::actor_cast<Handle>(system.spawn(
+    [handlers...](caf::event_based_actor* self,
+                  troupe::mail_meter* counts) -> caf::behavior {
       self->set_default_handler(caf::drop);
-      return {troupe::hear(self, meter, handlers)...};
-    }));
+      return {troupe::hear(self, *counts, handlers)...};
+    },
+    &meter)); // CAF reads the null pointer of an actor's arguments if there are none
 }
 
 } // namespace tiny
