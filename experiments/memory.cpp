@@ -29,7 +29,8 @@ zero_bytes book_of(const run_plan& plan, int rank) {
                       state_of(plan), plan.data, plan.exchange->shares);
 }
 
-/// The ranks whose rows are told: those of the first data replica; others are alike.
+/// Ranks of the first data replica, whose rows are printed; the other replicas' rows
+/// are equal.
 int ranks_told(const run_plan& plan) {
   return plan.ranks() / plan.data;
 }

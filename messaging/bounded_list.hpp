@@ -6,8 +6,9 @@
 
 namespace troupe {
 
-/// Entries of a run of any length: all of them up to `most`, then pairs of neighbours
-/// merged again and again, so that there are from half of that to all of it.
+/// Entries of a run of any length: all of them up to `most`. From then on neighbours
+/// are merged in pairs whenever the list is full, so that it holds `most` / 2 to
+/// `most`.
 template <class Entry>
 class bounded_list {
 public:

@@ -42,9 +42,9 @@ struct payload_bound {
 payload_bound payloads_of(const collective_part& part);
 
 /// Runs one rank's part in a collective, message by message. The arrays belong to it
-/// from begin() until done(), and must not change meanwhile; what is sent is a copy in
-/// a buffer of the pool, so that the arrays are the caller's own again at once, whether
-/// or not the others have heard. Messages may arrive in any order, even before begin():
+/// from begin() until done(), and must not change meanwhile. A message is a copy in a
+/// buffer of the pool, so with done() the arrays are the caller's own again, even while
+/// messages are under way. Messages may arrive in any order, even before begin():
 /// they are used in the order of the steps, so the bits of sums do not depend on it. An
 /// empty range is not sent, and not waited for. For one thread.
 class collective {

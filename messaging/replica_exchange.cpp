@@ -36,15 +36,16 @@ std::span<const replica_exchange> exchange_catalog() {
       .sum = ring_reduce_scatter(),
       .gather = ring_all_gather()},
     replica_exchange{.name = "zero2",
-                     .idea = "so, and of the gradients too each holds its share alone",
+                     .idea = "like zero1, and each replica keeps only its share of the "
+                             "gradients",
                      .shares = shared_out::gradients,
                      .sum = ring_reduce_scatter(),
                      .gather = ring_all_gather()},
     replica_exchange{
       .name = "zero3",
       .idea =
-        "so, and of the parameters too: those of a layer are gathered just before "
-        "their use",
+        "like zero2, and each replica keeps only its share of the parameters: those of "
+        "a layer are gathered just before their use",
       .shares = shared_out::parameters,
       .sum = ring_reduce_scatter(),
       .gather = ring_all_gather()},
@@ -53,8 +54,8 @@ std::span<const replica_exchange> exchange_catalog() {
                              "as they come, and answer with what they hold then",
                      .updates = update_by::servers},
     replica_exchange{.name = "server:staleness=1",
-                     .idea = "so, but answer nobody who is more than 1 (or any number "
-                             "of) updates ahead of the slowest",
+                     .idea = "like server:async, but a replica more than 1 (or any "
+                             "number of) updates ahead of the slowest waits for it",
                      .updates = update_by::servers,
                      .staleness = 1},
     replica_exchange{.name = "hogwild",

@@ -24,12 +24,11 @@ struct layer_memory {
   pool* sums = nullptr;    ///< and those of gradients.
 };
 
-/// Data replicas that hold no more than a share of gradients (ZeRO 2), or of parameters
-/// too (ZeRO 3), layer by layer: they gather a layer's parameters just before its use,
-/// and sum its gradients as soon as they have them (Rajbhandari et al., "ZeRO", 2020,
-/// sections 5.2, 5.3). Layers take two places in turn; what weave.hpp puts between the
-/// pieces of an action waits until a place is free. Occasions: gather_of(layer),
-/// sum_of(layer).
+/// Data replicas that hold only a share of gradients (ZeRO 2), or of parameters too
+/// (ZeRO 3; Rajbhandari et al., "ZeRO", 2020, sections 5.2, 5.3). They gather a layer's
+/// parameters just before its use, and sum its gradients as soon as they have them.
+/// Layers take two places in turn; what weave.hpp puts between the pieces of an action
+/// waits until a place is free. Occasions: gather_of(layer), sum_of(layer).
 class layer_meeting : public meeting {
 public:
   static int gather_of(int layer) { return 2 * layer; }

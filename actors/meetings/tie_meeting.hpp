@@ -16,12 +16,12 @@ namespace troupe {
 /// values.
 enum class tied_end : std::uint8_t { embedding, head };
 
-/// Optimizer shards that hold the two copies of a tied matrix: each end gives the other
+/// Optimizer shards that hold the two copies of a tied matrix (Press and Wolf, "Using
+/// the Output Embedding to Improve Language Models", 2017). Each end gives the other
 /// its summed gradient, and both add them, so that both copies take the same step
-/// (Press and Wolf, "Using the Output Embedding to Improve Language Models", 2017; the
-/// sum of both ends as in Shoeybi et al., "Megatron-LM", 2019). Where data replicas
-/// share an update out, each gives the values of its own share to those whose shares
-/// have them at the other end. There is one occasion an update.
+/// (Shoeybi et al., "Megatron-LM", 2019). Where data replicas share an update out, each
+/// sends the values of its share to the replicas whose shares hold them at the other
+/// end. There is one occasion an update.
 class tie_meeting : public meeting {
 public:
   static constexpr int gradients_added = 0;

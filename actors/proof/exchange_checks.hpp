@@ -10,9 +10,9 @@ namespace troupe {
 // What can be said of updates that are of one data replica each, without doing them
 // again. Each says where a run leaves the exchange's rule, in words; empty: nowhere.
 
-/// Whether every share was updated and read once an update of each data replica, and
-/// nobody was answered further ahead of the slowest than the bound, by what servers say
-/// of themselves.
+/// Whether every share was updated and read once by each update of each data replica.
+/// Servers' own records also say that nobody was answered further ahead of the slowest
+/// replica than the bound.
 std::string first_wrong_access(const run_plan& plan, const run_result& result);
 
 /// Whether an answer came before the slowest data replica was near enough, by the

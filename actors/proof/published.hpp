@@ -91,8 +91,8 @@ struct batch_time {
   bool operator==(const batch_time&) const = default;
 };
 
-/// Absent where no paper says: for schedules that do not flush, and for Chimera unless
-/// M is a multiple of S and a backward takes as long as a forward or twice as long.
+/// Absent where no paper has a formula: for schedules that do not flush. Chimera has
+/// one where M is a multiple of S, and a backward takes as long as a forward, or twice.
 std::optional<batch_time> time_of_batch(const rule& by, const shape& dims,
                                         std::int64_t forward, std::int64_t backward);
 

@@ -18,8 +18,8 @@ bool sums_elsewhere(const run_plan& plan);
 /// run's, and what it makes of the run's gradients must be the run's next version.
 ///
 /// Near: a tensor's difference is at most `tolerance` of its norm, or of a hundredth of
-/// the stage's, as some gradients are nothing but rounding (of a key's bias, which
-/// softmax ignores). Dropping or doubling any part of a sum is far more. Of the run's
+/// the stage's norm. Some gradients are only rounding: softmax ignores a key's bias.
+/// Dropping or doubling any part of a sum is far more. Of the run's
 /// gradients the optimizer makes the same bits, except that norms of clipping are
 /// summed in another order.
 class step_judge : public update_witness {

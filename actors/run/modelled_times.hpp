@@ -12,13 +12,14 @@
 
 namespace troupe {
 
-/// The times that a run would have taken with one device a rank: what its parts of
-/// actions took, laid out by what they waited for: messages between stages, collectives
-/// of tensor shards, layers that data replicas share out, and updates, to which all
-/// gradients must have come and, where they are clipped or gathered, more. Latencies
-/// count as nothing.
+/// The times that a run would have taken with one device a rank: the parts of its
+/// actions, laid out by what they waited for. A part waits for messages between stages,
+/// collectives of tensor shards, and layers that data replicas share out. An update
+/// waits for all gradients, and where it clips or gathers for others. Latencies count
+/// as nothing.
 ///
-/// Samples are given as they become known, and forgotten when they have their times.
+/// Measured actions are given as they become known, and forgotten when they have their
+/// times.
 class modelled_times {
 public:
   /// Told of each sample with its times, for each rank in order.

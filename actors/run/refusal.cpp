@@ -152,8 +152,8 @@ std::string refusal_of_exchange(const run_plan& plan) {
              "schedules";
   if (plan.tensor > 1 && by.updates != update_by::all)
     return by.name
-           + " may update tensor shards of a stage in different orders, so what they "
-             "have alike would differ: give it tensor=1, or another exchange";
+           + " may update tensor shards of a stage in different orders, so parameters "
+             "that all shards hold would differ: give it tensor=1, or another exchange";
   return {};
 }
 

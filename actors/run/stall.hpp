@@ -27,10 +27,10 @@ struct watched {
 };
 
 /// Tells a run that has stalled from one that only takes long. A run stalls when no
-/// task has ended for as long as the timeout, and nobody is at one, or everybody who is
-/// has been for longer than a task ever should: than the timeout, twenty times the
-/// longest so far of its kind, and while few of its kind have ended than its operations
-/// would take a very slow machine.
+/// task has ended for as long as the timeout, and no task under way may still take
+/// longer. A task may take the timeout, and twenty times the longest so far of its
+/// kind. While few of its kind have ended, it may take what its operations would take a
+/// very slow machine.
 class stall_rule {
 public:
   stall_rule(std::vector<watched> all, std::chrono::milliseconds timeout);

@@ -35,8 +35,8 @@ bool same(const parameter& p, const std::vector<float>& a,
          == 0;
 }
 
-/// Keeps the parameters of one bucket: the first of its like gives them, what the
-/// others have must be equal to that.
+/// Keeps the parameters of one bucket: the first copy gives them, and the other copies
+/// must be equal to it.
 void keep_parameters(const run_plan& plan, position where, const layer_bucket& bucket,
                      const float* held, kept_version& result, std::string& odd_stage) {
   const auto& whole = *plan.work->whole.layers[bucket.of_layer];

@@ -20,12 +20,13 @@ struct server_memory {
 };
 
 /// A parameter server without its mailbox. It applies data replicas' pushes one by one,
-/// in the order in which they come, and answers each with what it holds then: at once
-/// (Dean et al., "Large Scale Distributed Deep Networks", 2012), or when the slowest
-/// replica is at most `staleness` pushes behind (Ho et al., "More Effective Distributed
-/// ML via a Stale Synchronous Parallel Parameter Server", 2013). So who is answered
-/// after n pushes sees all pushes of everyone up to their (n - staleness)th, and with a
-/// bound of 0 all get the same version.
+/// in the order in which they come, and answers each with the parameters of that
+/// moment. It answers at once (Dean et al., "Large Scale Distributed Deep Networks",
+/// 2012). With a bound, it answers when the slowest replica is at most `staleness`
+/// pushes behind (Ho et al., "More Effective Distributed ML via a Stale Synchronous
+/// Parallel Parameter Server", 2013). The answer to a replica's nth push holds
+/// everyone's first n - `staleness` pushes; with a bound of 0 all replicas get the same
+/// version.
 class server_core {
 public:
   /// \param port outlives it

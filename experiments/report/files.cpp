@@ -22,8 +22,8 @@ std::string name_of(const run_request& request) {
   return name;
 }
 
-/// The files that the options read. The weights that one run begins with may be those
-/// that it saves; several runs would not begin alike.
+/// The files that the options read. One run may save its weights over those that it
+/// begins with; of several runs, the second would then begin with others.
 std::vector<named_file> read_files(const options& o, std::size_t runs) {
   std::vector<named_file> result;
   const auto add = [&](const char* option, const std::string& file) {
