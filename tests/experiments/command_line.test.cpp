@@ -148,6 +148,9 @@ TEST_CASE("a mistake in a file is named with its line", "[command_line]") {
   refused("data = \"a\" b\n", "line 1: there is more behind the value");
   refused("data = \"a\nsteps = 3\n", "line 1: a text begins here and does not end");
   refused("schedules = [\"a\",\n\"b\"\nsteps = 3\n", "line 3: a list begins here");
+  refused("lr = 1\nmesh = []\n", "line 2: 'mesh' has an empty list");
+  refused("steps = []\n", "line 1: 'steps' has an empty list");
+  refused("quiet = [true, false]\n", "line 1: 'quiet' is given a list");
   refused(std::string{"\x00\x01", 2}, "this is no text");
   const auto file = folder.write("o.toml", "steps = 010\n").string();
   check_refused({"--config", file}, "'010' is not a whole number in plain decimal");
