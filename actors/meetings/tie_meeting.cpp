@@ -141,7 +141,7 @@ letters tie_meeting::begin(int) {
          meeting_kind::tie,
          mail::tied_part{updates_, where_, other(here.which) == tied_end::head, e.first,
                          e.last - e.first, std::move(payload)},
-         is_here ? std::nullopt : std::optional{traffic::gradients},
+         is_here ? std::nullopt : std::optional{traffic::tied},
          (e.last - e.first) * std::int64_t{sizeof(float)}});
     }
   std::erase_if(early_, [this](const mail::tied_part& part) {

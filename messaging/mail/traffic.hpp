@@ -11,8 +11,9 @@ enum class traffic : std::uint8_t {
   parameters, ///< Gathered among data replicas, or copied to the other direction.
   tensor,     ///< What tensor shards of a stage sum and gather.
   experts,    ///< Rows to experts of other ranks, and back.
+  tied,       ///< Gradients of a tied matrix, between its two ends.
 };
 
-inline constexpr int traffic_kinds = 5;
+inline constexpr int traffic_kinds = 6;
 
 } // namespace troupe

@@ -207,7 +207,7 @@ TEST_CASE("an end waits for the other one", "[meetings][tie]") {
   auto out = embedding.begin(g.before[0]);
   REQUIRE(out.size() == 1);
   CHECK(out[0].to == performer{role::optimizer_shard, {0, 0, 1}});
-  CHECK(out[0].kind == traffic::gradients);
+  CHECK(out[0].kind == traffic::tied);
   CHECK(out[0].bytes == 4 * values);
   REQUIRE(embedding.meets->waits_for());
   CHECK(embedding.meets->waits_for()->what

@@ -62,8 +62,9 @@ TEST_CASE("data replicas send what ZeRO's analysis says", "[zero]") {
   const auto* const exchange = GENERATE("ring", "halving", "zero1", "zero2", "zero3");
   const auto* const name = GENERATE("gpipe", "chimera", "pipedream");
   const int data = GENERATE(2, 4);
-  const auto plan =
-    plan_of({"gpt", 4, 64, 4, 2, 64}, {2, 4, 2}, data, 1, exchange, name);
+  model_options model{"gpt", 4, 64, 4, 2, 64};
+  model.tied = std::string{name} != "pipedream"; // its two ends send each other more
+  const auto plan = plan_of(model, {2, 4, 2}, data, 1, exchange, name);
   const auto result = perform(plan);
   REQUIRE(result.how == ending::finished);
   const auto book = zero_traffic_of(plan);
