@@ -7,9 +7,10 @@
 namespace troupe {
 
 std::vector<parameter_part> parts_of(const layer_list<float>& layers,
-                                     bucket_share share) {
+                                     const bucket_shares& shares) {
   std::vector<parameter_part> result;
   for (std::size_t b = 0; b < layers.size(); ++b) {
+    const auto share = shares.empty() ? bucket_share{} : shares[b];
     const auto first = share.begin(layers[b]->bucket()),
                last = share.end(layers[b]->bucket());
     for (const auto& p : layers[b]->parameters()) {

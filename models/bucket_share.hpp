@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-/// One of `count` equal shares of every bucket, each contiguous: what an optimizer
-/// shard updates (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training
-/// Trillion Parameter Models", 2020). Where nothing is shared out, all of them.
+/// One of `count` equal shares of a bucket, each contiguous: what an optimizer shard
+/// updates (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
+/// Parameter Models", 2020). Where the bucket is not shared out, all of it.
 struct bucket_share {
   int index = 0;
   int count = 1;
@@ -17,7 +17,11 @@ struct bucket_share {
   // In a bucket of so many values.
   std::int64_t begin(std::int64_t values) const { return values * index / count; }
   std::int64_t end(std::int64_t values) const { return values * (index + 1) / count; }
+  std::int64_t held(std::int64_t values) const { return end(values) - begin(values); }
 };
+
+/// A share of each bucket; empty: all of every bucket.
+using bucket_shares = std::vector<bucket_share>;
 
 /// What arrays a bucket's values are given in.
 enum class bucket_extent : std::uint8_t {
@@ -44,9 +48,9 @@ struct parameter_part {
   }
 };
 
-/// The parameters in a share of some layers' buckets, in the model's order.
+/// The parameters in shares of some layers' buckets, in the model's order.
 std::vector<parameter_part> parts_of(const layer_list<float>& layers,
-                                     bucket_share share = {});
+                                     const bucket_shares& shares = {});
 
 /// Sums of squares, a part each but those of copies: a tied matrix counts once.
 /// \param shards_only leaves out parameters that all tensor shards hold whole

@@ -1,7 +1,5 @@
 #include "models/gradient_buckets.hpp"
 
-#include "models/bucket_share.hpp"
-
 #include <deque>
 #include <utility>
 
@@ -19,7 +17,7 @@ std::vector<float> taken(const layer<float>& whole, const layer<float>& part,
 } // namespace
 
 gradient_buckets::gradient_buckets(layer_list<float> layers,
-                                   std::vector<layer_list<float>> made_of)
+                                   std::vector<std::vector<gradient_bucket>> made_of)
   : layers_(std::move(layers)), made_of_(std::move(made_of)) {
   // nop
 }
@@ -33,7 +31,7 @@ void gradient_buckets::sum(std::size_t layer, const std::vector<float*>& arrays,
   const auto& whole = *layers_[layer];
   if (is_whole(layer))
     return how(arrays, whole.bucket());
-  for (const auto& part : made_of_[layer]) {
+  for (const auto& [part, measured] : made_of_[layer]) {
     std::vector<std::vector<float>> parts;
     for (const auto* const array : arrays)
       parts.push_back(taken(whole, *part, array));
@@ -43,22 +41,24 @@ void gradient_buckets::sum(std::size_t layer, const std::vector<float*>& arrays,
 }
 
 std::vector<double>
-gradient_buckets::squares(const std::vector<const float*>& gradients,
-                          int shares) const {
-  layer_list<float> buckets;
+gradient_buckets::squares(const std::vector<const float*>& gradients) const {
+  std::vector<gradient_bucket> buckets;
   std::vector<const float*> values;
   std::deque<std::vector<float>> copies;
   for (std::size_t l = 0; l < layers_.size(); ++l)
     for (const auto& part : made_of_[l]) {
       if (!is_whole(l))
-        copies.push_back(taken(*layers_[l], *part, gradients[l]));
+        copies.push_back(taken(*layers_[l], *part.what, gradients[l]));
       buckets.push_back(part);
       values.push_back(is_whole(l) ? gradients[l] : copies.back().data());
     }
   std::vector<double> result;
-  for (int i = 0; i < shares; ++i)
-    for (const double sum : squares_of(parts_of(buckets, {i, shares}), values))
-      result.push_back(sum);
+  for (std::size_t i = 0; i < buckets.front().measured.size(); ++i)
+    for (std::size_t b = 0; b < buckets.size(); ++b)
+      if (const auto share = buckets[b].measured[i])
+        for (const double sum :
+             squares_of(parts_of({buckets[b].what}, {*share}), {values[b]}))
+          result.push_back(sum);
   return result;
 }
 

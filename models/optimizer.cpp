@@ -79,25 +79,26 @@ int optimizer::state_size(const optimizer_options& options) {
 
 std::int64_t optimizer::state_values(const optimizer_options& options,
                                      const layer_list<float>& layers,
-                                     bucket_share share) {
+                                     const bucket_shares& shares) {
   std::int64_t values = 0;
-  for (const auto& part : parts_of(layers, share))
+  for (const auto& part : parts_of(layers, shares))
     values += padded(part.values());
   return state_size(options) * values;
 }
 
 optimizer::optimizer(const optimizer_options& options, const layer_list<float>& layers,
                      std::int64_t total_samples, memory_account& account,
-                     bucket_share share, bucket_extent gradients,
+                     const bucket_shares& shares, bucket_extent gradients,
                      bucket_extent parameters)
   : options_(options),
-    parts_(parts_of(layers, share)),
+    parts_(parts_of(layers, shares)),
     gradients_(gradients),
     parameters_(parameters),
     total_samples_(total_samples) {
   const int copies = state_size(options);
   for (int i = 0; i < copies; ++i) {
-    moments_[i] = tensor_memory{state_values(options, layers, share) / copies, account};
+    moments_[i] =
+      tensor_memory{state_values(options, layers, shares) / copies, account};
     account.use(moments_[i].bytes());
   }
 }

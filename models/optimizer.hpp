@@ -49,16 +49,17 @@ struct optimizer_options {
 /// clip_grad_norm_.
 double clip_factor(double clip, double norm);
 
-/// The state of an optimizer for a share of some layers' parameters, and its update.
+/// The state of an optimizer for shares of some layers' parameters, and its update.
 class optimizer {
 public:
   /// \param total_samples of the run, for the rate schedule
   optimizer(const optimizer_options& options, const layer_list<float>& layers,
             std::int64_t total_samples, memory_account& account,
-            bucket_share share = {}, bucket_extent gradients = bucket_extent::whole,
+            const bucket_shares& shares = {},
+            bucket_extent gradients = bucket_extent::whole,
             bucket_extent parameters = bucket_extent::whole);
 
-  /// One update: in the share, `to` becomes what `from` and the gradient, summed over
+  /// One update: in the shares, `to` becomes what `from` and the gradient, summed over
   /// `samples` samples, make of it. `to` may be `from`. All have the extents
   /// that the optimizer was made for.
   /// \param factor of clipping
@@ -79,10 +80,10 @@ public:
   /// Values of state for each parameter value: 0 to 2.
   static int state_size(const optimizer_options& options);
 
-  /// Values of state for a share of some layers.
+  /// Values of state for shares of some layers.
   static std::int64_t state_values(const optimizer_options& options,
                                    const layer_list<float>& layers,
-                                   bucket_share share = {});
+                                   const bucket_shares& shares = {});
 
 private:
   /// The same for all parts of an update.

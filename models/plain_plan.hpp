@@ -37,15 +37,13 @@ struct plain_plan {
   int update_every = 0;
   /// Sums n values of all replicas' arrays into the first; empty: in order.
   gradient_buckets::sum_function sum;
-  /// What a layer of the network is made up of, a bucket each, where sums and norms go
-  /// by such buckets; empty: each layer has one.
-  std::function<layer_list<float>(std::size_t layer)> made_of;
+  /// What a layer of the network is made up of, where sums and norms go by such
+  /// buckets; empty: each layer has one.
+  std::function<std::vector<gradient_bucket>(std::size_t layer)> made_of;
   /// The version that the k-th microbatch of a replica reads on a stage; empty: the
   /// newest.
   std::function<int(int stage, int k)> reads;
   optimizer_options optimizer;
-  /// Equal shares of every bucket whose squares are summed apart for a norm.
-  int norm_shares = 1;
   /// If there is one, gradients are summed over data replicas microbatch by microbatch:
   /// replicas r, r + directions, ... have theirs of one microbatch each in n values of
   /// arrays, and it leaves the sum in the first. Those of several microbatches are

@@ -7,13 +7,13 @@ namespace troupe {
 
 namespace {
 
-std::vector<layer_list<float>> made_of(const plain_plan& plan,
-                                       const layer_list<float>& layers,
-                                       std::size_t first_layer) {
-  std::vector<layer_list<float>> result;
+std::vector<std::vector<gradient_bucket>> made_of(const plain_plan& plan,
+                                                  const layer_list<float>& layers,
+                                                  std::size_t first_layer) {
+  std::vector<std::vector<gradient_bucket>> result;
   for (std::size_t i = 0; i < layers.size(); ++i)
     result.push_back(plan.made_of ? plan.made_of(first_layer + i)
-                                  : layer_list<float>{layers[i]});
+                                  : std::vector<gradient_bucket>{{layers[i]}});
   return result;
 }
 
@@ -99,7 +99,7 @@ void plain_stage::add_replicas() {
 }
 
 std::vector<double> plain_stage::squares() const {
-  return gradients_.squares(readable(sums_[0]), plan_.norm_shares);
+  return gradients_.squares(readable(sums_[0]));
 }
 
 void plain_stage::update(std::int64_t samples, double factor, int oldest_needed) {

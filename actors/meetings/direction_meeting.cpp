@@ -13,9 +13,8 @@ direction_meeting::direction_meeting(const run_plan& plan, position where,
     parts_(static_cast<std::size_t>(plan.directions())),
     has_version_(parts_.size()),
     ready_(plan.tells_buckets() ? plan.buckets_of(where).size() : 0) {
-  for (const auto values : plan.buckets_of(where))
-    version_bytes_ +=
-      plan.held_of(shared_out::parameters, where, values) * std::int64_t{sizeof(float)};
+  for (const auto values : plan.held_of(shared_out::parameters, where))
+    version_bytes_ += values * std::int64_t{sizeof(float)};
 }
 
 letters direction_meeting::begin(int) {

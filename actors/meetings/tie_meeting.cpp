@@ -34,7 +34,7 @@ tied_place place_of(const run_plan& plan, position where, tied_end which) {
 std::pair<std::int64_t, std::int64_t> range_of(const run_plan& plan, position where,
                                                const tied_place& place,
                                                std::int64_t values) {
-  const auto share = plan.share_of(where);
+  const auto share = plan.shares_of(where)[place.bucket];
   const auto first = std::max(share.begin(place.size) - place.offset, std::int64_t{0});
   return {first,
           std::max(first, std::min(share.end(place.size) - place.offset, values))};
@@ -64,7 +64,7 @@ std::vector<tie_meeting::end_here> tie_meeting::ends_of(const run_plan& plan,
     if (here.stage != where.stage)
       continue;
     const auto [first, last] = range_of(plan, where, here, values);
-    const auto share = plan.share_of(where).begin(here.size);
+    const auto share = plan.shares_of(where)[here.bucket].begin(here.size);
     auto& end = result.emplace_back();
     end = {which,
            here.bucket,
@@ -72,7 +72,7 @@ std::vector<tie_meeting::end_here> tie_meeting::ends_of(const run_plan& plan,
            last,
            here.offset + first - (extent == bucket_extent::share ? share : 0),
            {}};
-    const bool shared = plan.share_of(where).count > 1;
+    const bool shared = plan.shares_out(shared_out::optimizer_state);
     position with{where.data, 0, there.stage, where.tensor};
     for (int d = 0; d < plan.data; ++d) {
       if (shared)

@@ -47,9 +47,8 @@ stage_port::bucket_teller stage_actor_port::teller() {
       post(*meter, to, note(bucket));
     };
   std::vector<std::int64_t> bytes;
-  for (const auto values : shared_.plan->buckets_of(from))
-    bytes.push_back(shared_.plan->held_of(shared_out::gradients, from, values)
-                    * std::int64_t{sizeof(float)});
+  for (const auto values : shared_.plan->held_of(shared_out::gradients, from))
+    bytes.push_back(values * std::int64_t{sizeof(float)});
   return [shared = shared_, to, from, home, note,
           bytes = std::move(bytes)](const mail::bucket_ready& bucket) {
     ship(

@@ -65,14 +65,12 @@ stage_pools pools_of(const run_plan& plan, position where) {
   const auto bounds = plan.bounds_of(where.hosted());
   const auto sizes = layers.sizes(plan.batches().largest());
   stage_pools result;
-  for (const auto values : plan.buckets_of(where)) {
-    result.buckets.push_back(plan.held_of(shared_out::parameters, where, values));
-    result.gradients.push_back(plan.held_of(shared_out::gradients, where, values));
-  }
+  result.buckets = plan.held_of(shared_out::parameters, where);
+  result.gradients = plan.held_of(shared_out::gradients, where);
   result.versions = bounds.versions;
   if (where.direction == 0)
     result.optimizer = optimizer::state_values(work.optimizer, plan.layers_of(where),
-                                               plan.state_share_of(where));
+                                               plan.state_shares_of(where));
   if (where.direction == 0 && shared_parameters::are_at(plan, where))
     result.shared = plan.state_values_of(where);
   add_sharing(plan, where, result);

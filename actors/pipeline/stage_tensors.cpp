@@ -64,7 +64,7 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
                        sizes.gathers.buffers, sizes.gathers.values,
                        memory.of(memory_use::passing)),
     scratch_(sizes.scratch, memory.of(memory_use::passing)),
-    share_(plan.share_of(where)),
+    shares_(plan.shares_of(where)),
     has_parameters_(plan.extent_of(shared_out::parameters)),
     has_gradients_(plan.extent_of(shared_out::gradients)),
     buckets_(pools_a_layer("weight versions of " + plan.name_of(where), sizes.versions,
@@ -118,7 +118,7 @@ void stage_tensors::fill_initial(const run_plan& plan) {
     std::vector<float> some(static_cast<std::size_t>(shard.bucket()));
     take_shard(whole, shard, all.data(), some.data());
     const auto begin =
-      has_parameters_ == bucket_extent::share ? share_.begin(shard.bucket()) : 0;
+      has_parameters_ == bucket_extent::share ? shares_[i].begin(shard.bucket()) : 0;
     std::copy_n(some.data() + begin, values_of(i), initial[i].data());
   }
 }
@@ -208,7 +208,7 @@ float* stage_tensors::place_to_gather(int layer, int version) {
   const auto i = static_cast<std::size_t>(layer);
   auto* const place = gathered_[i % 2].data();
   std::copy_n(versions_.at(version)[i].data(), values_of(i),
-              place + share_.begin(layers_.layers()[i]->bucket()));
+              place + shares_[i].begin(layers_.layers()[i]->bucket()));
   return place;
 }
 
@@ -216,8 +216,9 @@ float* stage_tensors::place_to_gather(int layer, int version) {
 void stage_tensors::add_share(int layer, bool first) {
   const auto i = static_cast<std::size_t>(layer);
   const auto bucket = layers_.layers()[i]->bucket();
-  const auto count = share_.end(bucket) - share_.begin(bucket);
-  const auto* const from = whole_gradients_[layer % 2].data() + share_.begin(bucket);
+  const auto count = shares_[i].held(bucket);
+  const auto* const from =
+    whole_gradients_[layer % 2].data() + shares_[i].begin(bucket);
   auto* const to = gradients_[i].data();
   for (std::int64_t v = 0; v < count; ++v)
     to[v] = first ? from[v] : to[v] + from[v];
@@ -226,9 +227,8 @@ void stage_tensors::add_share(int layer, bool first) {
 /// Values of a bucket's parameters that the stage holds.
 std::int64_t stage_tensors::values_of(std::size_t bucket) const {
   const auto values = held_buckets_[bucket].what->bucket();
-  return has_parameters_ == bucket_extent::whole
-           ? values
-           : share_.end(values) - share_.begin(values);
+  return has_parameters_ == bucket_extent::whole ? values
+                                                 : shares_[bucket].held(values);
 }
 
 buffer stage_tensors::end_forward(int microbatch) {

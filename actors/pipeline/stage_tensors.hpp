@@ -82,7 +82,7 @@ private:
   std::shared_ptr<pool> below_, above_;
   pool stashes_, kept_, to_shards_, sums_under_way_, gathers_under_way_;
   tensor_memory scratch_;
-  bucket_share share_;
+  bucket_shares shares_;
   bucket_extent has_parameters_, has_gradients_;
   tensor_memory gathered_[2], whole_gradients_[2]; // of layers by turns
   // A pool a bucket:

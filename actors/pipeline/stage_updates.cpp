@@ -97,13 +97,12 @@ mail::collected stage_updates::collect() const {
 }
 
 mail::version_made stage_updates::last_version() const {
-  const auto buckets = plan_.buckets_of(where_);
   mail::version_made result{where_, books_.newest(), {}, {}};
   const auto copy = [&](shared_out what, const std::vector<buffer>& from,
                         std::vector<std::vector<float>>& to) {
+    const auto held = plan_.held_of(what, where_);
     for (std::size_t b = 0; b < from.size(); ++b)
-      to.emplace_back(from[b].data(),
-                      from[b].data() + plan_.held_of(what, where_, buckets[b]));
+      to.emplace_back(from[b].data(), from[b].data() + held[b]);
   };
   copy(shared_out::parameters, work_.parameters(result.version), result.parameters);
   copy(shared_out::gradients, work_.gradients(), result.gradients);

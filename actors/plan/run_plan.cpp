@@ -31,9 +31,9 @@ std::string run_plan::source_of(position p) const {
 
 std::vector<position> run_plan::norm_group(position p) const {
   const bool all_stages = work->optimizer.scope == clip_scope::network;
-  const int shares = share_of(p).count;
-  const int first = shares > 1 ? 0 : p.data / expert * expert,
-            last = first + (shares > 1 ? shares : expert);
+  const bool shared = shares_out(shared_out::optimizer_state);
+  const int first = shared ? 0 : p.data / expert * expert,
+            last = first + (shared ? data : expert);
   std::vector<position> result;
   for (int s = all_stages ? 0 : p.stage; s < (all_stages ? dims.stages : p.stage + 1);
        ++s)
@@ -140,12 +140,34 @@ std::vector<std::int64_t> run_plan::buckets_of(position p) const {
   return result;
 }
 
+bucket_shares run_plan::state_shares_of(position p) const {
+  bucket_shares result;
+  for (const auto& group : groups_of(p))
+    result.push_back(state_shares() > 1 ? bucket_share{group.index, group.count}
+                                        : bucket_share{});
+  return result;
+}
+
 std::int64_t run_plan::state_values_of(position p) const {
-  const auto share = state_share_of(p);
+  const auto shares = state_shares_of(p);
+  const auto buckets = buckets_of(p);
   std::int64_t sum = 0;
-  for (const auto values : buckets_of(p))
-    sum += share.end(values) - share.begin(values);
+  for (std::size_t b = 0; b < buckets.size(); ++b)
+    sum += shares[b].held(buckets[b]);
   return sum;
+}
+
+bucket_shares run_plan::shares_of(position p) const {
+  return shares_out(shared_out::optimizer_state) ? state_shares_of(p)
+                                                 : bucket_shares(buckets_of(p).size());
+}
+
+std::vector<std::int64_t> run_plan::held_of(shared_out what, position p) const {
+  auto result = buckets_of(p);
+  const auto shares = shares_of(p);
+  for (std::size_t b = 0; b < result.size() && shares_out(what); ++b)
+    result[b] = shares[b].held(result[b]);
+  return result;
 }
 
 int run_plan::rank_of(position p) const {

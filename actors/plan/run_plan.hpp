@@ -107,21 +107,24 @@ struct run_plan {
     return updates_are_by(update_by::all) || exchange->staleness == 0;
   }
 
-  /// The share of every bucket whose optimizer state is at `p`: with the stage's
-  /// optimizer shard, or with a parameter server.
-  bucket_share state_share_of(position p) const {
-    return updates_are_by(update_by::servers) ? bucket_share{p.data, data}
-                                              : share_of(p);
+  /// Data replicas or parameter servers that share a stage's optimizer state out; 1 if
+  /// none do.
+  int state_shares() const {
+    return updates_are_by(update_by::servers) || shares_out(shared_out::optimizer_state)
+             ? data
+             : 1;
   }
 
-  /// Values of that share, over all buckets of a stage.
+  /// The share of each bucket whose optimizer state is at `p`: with the stage's
+  /// optimizer shard, or with a parameter server.
+  bucket_shares state_shares_of(position p) const;
+
+  /// Values of those shares, over all buckets of a stage.
   std::int64_t state_values_of(position p) const;
 
-  /// The share of every bucket that the stage's optimizer shard updates.
-  bucket_share share_of(position p) const {
-    return shares_out(shared_out::optimizer_state) ? bucket_share{p.data, data}
-                                                   : bucket_share{};
-  }
+  /// The share of each bucket that the stage's optimizer shard updates: the data
+  /// replicas that sum a bucket share it out.
+  bucket_shares shares_of(position p) const;
 
   /// Data replicas sum their gradients once an update; else every backward sums its
   /// own.
@@ -153,11 +156,8 @@ struct run_plan {
     return shares_out(what) ? bucket_extent::share : bucket_extent::whole;
   }
 
-  /// Values that a stage holds of a bucket of `values`: all, or its share.
-  std::int64_t held_of(shared_out what, position p, std::int64_t values) const {
-    const auto share = share_of(p);
-    return shares_out(what) ? share.end(values) - share.begin(values) : values;
-  }
+  /// Values that a stage holds of each bucket: all, or its share.
+  std::vector<std::int64_t> held_of(shared_out what, position p) const;
 
   /// Optimizer shards whose gradients one norm covers, in the order in which their
   /// squares are summed. The first one sums them. \pre work, and clipping
@@ -188,7 +188,7 @@ struct run_plan {
   /// Values of each bucket; in a simulation by `sizes`.
   std::vector<std::int64_t> buckets_of(position p) const;
 
-  /// The data replicas that sum each bucket.
+  /// The data replicas that sum each bucket: for an expert's those that host it.
   std::vector<bucket_group> groups_of(position p) const;
 
   // A rank's data replica, its place in its pipeline (programs are made for that), and

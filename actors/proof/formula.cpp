@@ -20,9 +20,8 @@ plain_plan plain_of(const run_plan& plan) {
     .update_every = plan.dims.microbatches / directions,
     .sum = [&plan](const std::vector<float*>& arrays,
                    std::int64_t n) { sum_replicas(plan, arrays, n); },
-    .made_of = [&plan](std::size_t layer) { return summed_layers(plan, layer); },
+    .made_of = [&plan](std::size_t layer) { return summed_buckets(plan, layer); },
     .optimizer = work.optimizer,
-    .norm_shares = plan.share_of({}).count,
     .directions = directions,
     .weights = work.weights};
   if (plan.shares_out(shared_out::gradients))

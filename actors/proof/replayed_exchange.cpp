@@ -17,7 +17,7 @@ replayed_exchange::replayed_exchange(const run_plan& plan,
     const int states = plan.updates_are_by(update_by::itself) ? plan.data : 1;
     for (int s = 0; s < states; ++s)
       one.optimizers.emplace_back(work.optimizer, layers, work.batch * plan.dims.steps,
-                                  account_, one.which);
+                                  account_, bucket_shares(layers.size(), one.which));
   }
 }
 

@@ -42,7 +42,7 @@ private:
   };
 
   struct share {
-    bucket_share which;
+    bucket_share which; // of every bucket
     std::vector<shared_access> history;
     std::size_t next = 0;
     std::int64_t samples = 0;

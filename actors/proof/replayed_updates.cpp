@@ -32,7 +32,7 @@ replayed_updates::replayed_updates(const run_plan& plan,
   : plan_(plan), stages_(stages), witness_(witness) {
   const auto& work = *plan.work;
   const auto count = static_cast<std::size_t>(plan.dims.stages);
-  const auto shares = static_cast<std::size_t>(plan.state_share_of({}).count);
+  const auto shares = static_cast<std::size_t>(plan.state_shares());
   if (const auto tied = work.whole.tied())
     for (const auto& [layer, offset] : {tied->head, tied->embedding})
       for (std::size_t s = 0; s < count; ++s)
@@ -102,8 +102,7 @@ void replayed_updates::add_tied() {
 void replayed_updates::add_squares(const replayed_stage& stage, double& to) const {
   const auto s = static_cast<std::size_t>(stage.where.stage);
   if (plan_.work->optimizer.clip > 0)
-    for (const double part :
-         buckets_[s].squares(readable(stage.sum), plan_.share_of({}).count))
+    for (const double part : buckets_[s].squares(readable(stage.sum)))
       to += part;
 }
 

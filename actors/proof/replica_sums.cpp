@@ -30,24 +30,39 @@ void sum_data_replicas(const run_plan& plan, const std::vector<float*>& arrays,
   std::ranges::copy(sum, arrays.front());
 }
 
-layer_list<float> summed_layers(const run_plan& plan, std::size_t layer) {
-  layer_list<float> result;
-  for (const auto& expert : plan.work->whole.experts)
-    if (expert.of_layer == layer)
-      result.push_back(expert.what);
-  result.insert(result.begin(), result.empty() ? plan.work->whole.layers[layer]
-                                               : plan.network_of({}).layers[layer]);
+std::vector<gradient_bucket> summed_buckets(const run_plan& plan, std::size_t layer) {
+  const bool shared = plan.shares_out(shared_out::optimizer_state);
+  const int replicas = shared ? plan.data : plan.expert;
+  gradient_bucket own{plan.work->whole.layers[layer], {}};
+  for (int d = 0; d < replicas; ++d)
+    own.measured.push_back(shared   ? std::optional{bucket_share{d, plan.data}}
+                           : d == 0 ? std::optional{bucket_share{}}
+                                    : std::nullopt);
+  std::vector<gradient_bucket> result{std::move(own)};
+  const auto& experts = plan.work->whole.experts;
+  for (std::size_t e = 0; e < experts.size(); ++e) {
+    if (experts[e].of_layer != layer)
+      continue;
+    result.front().what = plan.network_of({}).layers[layer];
+    auto& one = result.emplace_back(gradient_bucket{experts[e].what, {}});
+    for (int d = 0; d < replicas; ++d)
+      if (plan.host_of(static_cast<int>(e), {d, 0, 0}).data == d)
+        one.measured.emplace_back(
+          bucket_share{d / plan.expert, replicas / plan.expert});
+      else
+        one.measured.emplace_back();
+  }
   return result;
 }
 
 gradient_buckets gradient_buckets_of(const run_plan& plan, int stage) {
   const auto s = static_cast<std::size_t>(stage);
   layer_list<float> layers;
-  std::vector<layer_list<float>> made_of;
+  std::vector<std::vector<gradient_bucket>> made_of;
   for (int i = plan.work->first_layers[s]; i < plan.work->first_layers[s + 1]; ++i) {
     const auto layer = static_cast<std::size_t>(i);
     layers.push_back(plan.work->whole.layers[layer]);
-    made_of.push_back(summed_layers(plan, layer));
+    made_of.push_back(summed_buckets(plan, layer));
   }
   return {std::move(layers), std::move(made_of)};
 }

@@ -17,9 +17,10 @@ void sum_replicas(const run_plan& plan, const std::vector<float*>& arrays,
 void sum_data_replicas(const run_plan& plan, const std::vector<float*>& arrays,
                        std::int64_t n);
 
-/// The layers whose buckets a run sums a layer's gradients in: itself, or where it has
-/// experts the layer without them and each expert. \pre plan.work
-layer_list<float> summed_layers(const run_plan& plan, std::size_t layer);
+/// The buckets that a run sums a layer's gradients in: its own, or where it has experts
+/// that of the layer without them and one of each expert. For a norm, data replica
+/// after data replica measures what no other one has measured. \pre plan.work
+std::vector<gradient_bucket> summed_buckets(const run_plan& plan, std::size_t layer);
 
 /// The same of the layers of a stage. \pre plan.work
 gradient_buckets gradient_buckets_of(const run_plan& plan, int stage);

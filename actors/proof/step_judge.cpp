@@ -142,14 +142,15 @@ void step_judge::made(int stage, int version, const std::vector<float*>& paramet
 void step_judge::judge_parameters(int version, std::size_t layer, const parameter& p,
                                   const float* run, const float* loop,
                                   const float* before) {
-  // A norm's last bits scale the step, and what it makes is rounded.
+  // The last bits of a norm that tensor shards sum scale the step, and what it makes is
+  // rounded.
   constexpr double of_step = 1e-6, of_value = 1.2e-7;
   const apart difference{run, loop, p.values()};
   if (difference.norm == 0)
     return;
   const double step = apart{run, before, p.values()}.norm,
                value = norm_of({run, static_cast<std::size_t>(p.values())});
-  if (plan_.work->optimizer.clip > 0
+  if (plan_.tensor > 1 && plan_.work->optimizer.clip > 0
       && difference.norm <= of_step * step + of_value * value)
     return;
   const auto i = difference.where;

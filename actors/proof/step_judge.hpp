@@ -19,9 +19,9 @@ bool sums_elsewhere(const run_plan& plan);
 ///
 /// Near: a tensor's difference is at most `tolerance` of its norm, or of a hundredth of
 /// the stage's norm. Some gradients are only rounding: softmax ignores a key's bias.
-/// Dropping or doubling any part of a sum is far more. Of the run's
-/// gradients the optimizer makes the same bits, except that norms of clipping are
-/// summed in another order.
+/// Dropping or doubling any part of a sum is far more. Of the run's gradients the
+/// optimizer makes the same bits, except that tensor shards sum norms of clipping in
+/// another order.
 class step_judge : public update_witness {
 public:
   static constexpr double tolerance = 2e-5;

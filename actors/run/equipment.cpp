@@ -120,7 +120,7 @@ void equipment::equip_optimizer(position where) {
   }
   memory.state = std::make_shared<optimizer>(
     work.optimizer, plan_.layers_of(where), work.batch * plan_.dims.steps,
-    uses.of(memory_use::optimizer), plan_.state_share_of(where),
+    uses.of(memory_use::optimizer), plan_.state_shares_of(where),
     plan_.extent_of(shared_out::gradients),
     has_servers() ? bucket_extent::share : plan_.extent_of(shared_out::parameters));
   if (plan_.sums_at_update())

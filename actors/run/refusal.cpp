@@ -101,11 +101,13 @@ std::string refusal_of_experts(const run_plan& plan) {
            + " data replicas: each has as many as the others";
   if (plan.tensor > 1)
     return "a network with experts cannot be cut into tensor shards: give it tensor=1";
-  if (plan.shares_out(shared_out::gradients)
-      || (plan.expert > 1 && plan.shares_out(shared_out::optimizer_state)))
-    return "the exchange " + std::string{plan.exchange->name}
-           + " shares out what experts need whole: name one that only sums, as ring"
-           + (plan.expert == 1 ? ", or zero1" : "");
+  if (plan.shares_out(shared_out::gradients))
+    return plan.exchange->name + " leaves a stage shares of its gradients"
+           + (plan.shares_out(shared_out::parameters) ? " and parameters" : "")
+           + ", but an expert reads whole parameters and makes whole gradients that "
+             "its "
+             "stage lends it: name an exchange that only sums, as ring, or one that "
+             "shares out optimizer state alone: zero1 or server";
   if (plan.data > 1 && plan.exchange->updates != update_by::all)
     return plan.exchange->name
            + " updates data replicas one by one, but experts serve several of them: "

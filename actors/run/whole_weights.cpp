@@ -10,20 +10,33 @@ namespace troupe {
 
 namespace {
 
+/// A bucket that a stage holds, and the share of it that the stage updates.
+struct held_bucket {
+  layer_bucket is;
+  bucket_share share;
+};
+
+std::vector<held_bucket> held_by(const run_plan& plan, position where) {
+  std::vector<held_bucket> result;
+  const auto shares = plan.shares_of(where);
+  for (auto& bucket : plan.layer_buckets(where))
+    result.push_back({std::move(bucket), shares[result.size()]});
+  return result;
+}
+
 /// Copies what a stage holds of a layer to its place among all of it.
-void put_together(const run_plan& plan, position where, shared_out what,
-                  const layer_bucket& bucket, const float* held, float* all) {
-  const auto& whole = *plan.work->whole.layers[bucket.of_layer];
-  const auto& shard = *bucket.what;
+void put_together(const run_plan& plan, shared_out what, const held_bucket& bucket,
+                  const float* held, float* all) {
+  const auto& whole = *plan.work->whole.layers[bucket.is.of_layer];
+  const auto& shard = *bucket.is.what;
   const auto values = shard.bucket();
-  const auto share = plan.share_of(where);
+  const auto& share = bucket.share;
   if (share.count == 1 || (what == shared_out::parameters && !plan.shares_out(what)))
     return put_shard(whole, shard, held, all);
   std::vector<float> merged(static_cast<std::size_t>(values));
   take_shard(whole, shard, all, merged.data());
   const bool only_share = plan.shares_out(what);
-  std::copy_n(held + (only_share ? 0 : share.begin(values)),
-              share.end(values) - share.begin(values),
+  std::copy_n(held + (only_share ? 0 : share.begin(values)), share.held(values),
               merged.begin() + share.begin(values));
   put_shard(whole, shard, merged.data(), all);
 }
@@ -37,19 +50,18 @@ bool same(const parameter& p, const std::vector<float>& a,
 
 /// Keeps the parameters of one bucket: the first copy gives them, and the other copies
 /// must be equal to it.
-void keep_parameters(const run_plan& plan, position where, const layer_bucket& bucket,
+void keep_parameters(const run_plan& plan, position where, const held_bucket& bucket,
                      const float* held, kept_version& result, std::string& odd_stage) {
-  const auto& whole = *plan.work->whole.layers[bucket.of_layer];
-  auto& parameters = result.parameters[bucket.of_layer];
+  const auto& whole = *plan.work->whole.layers[bucket.is.of_layer];
+  auto& parameters = result.parameters[bucket.is.of_layer];
   parameters.resize(static_cast<std::size_t>(whole.bucket()));
   const bool first = plan.in_snapshot(where);
   const bool only_share = plan.shares_out(shared_out::parameters);
   if (first && where.tensor == 0 && (where.data == 0 || only_share))
-    return put_together(plan, where, shared_out::parameters, bucket, held,
-                        parameters.data());
+    return put_together(plan, shared_out::parameters, bucket, held, parameters.data());
   auto others = parameters;
-  put_together(plan, where, shared_out::parameters, bucket, held, others.data());
-  for (const auto& part : bucket.what->parameters()) {
+  put_together(plan, shared_out::parameters, bucket, held, others.data());
+  for (const auto& part : bucket.is.what->parameters()) {
     const bool is_copy = !first || !part.cut;
     if (is_copy && !same(whole.parameter_called(part.name), parameters, others)
         && odd_stage.empty())
@@ -59,16 +71,16 @@ void keep_parameters(const run_plan& plan, position where, const layer_bucket& b
     parameters = std::move(others);
 }
 
-void keep_gradients(const run_plan& plan, position where, const layer_bucket& bucket,
+void keep_gradients(const run_plan& plan, position where, const held_bucket& bucket,
                     const float* held, kept_version& result) {
-  const bool has_some = where.direction == 0
-                        && (where.data < plan.expert || plan.share_of(where).count > 1);
+  const bool has_some =
+    where.direction == 0 && (where.data < plan.expert || bucket.share.count > 1);
   if (!has_some)
     return;
-  auto& gradients = result.gradients[bucket.of_layer];
+  auto& gradients = result.gradients[bucket.is.of_layer];
   gradients.resize(
-    static_cast<std::size_t>(plan.work->whole.layers[bucket.of_layer]->bucket()));
-  put_together(plan, where, shared_out::gradients, bucket, held, gradients.data());
+    static_cast<std::size_t>(plan.work->whole.layers[bucket.is.of_layer]->bucket()));
+  put_together(plan, shared_out::gradients, bucket, held, gradients.data());
 }
 
 /// Whole network from the parts of all stages. \param odd_stage names the first whose
@@ -85,7 +97,7 @@ kept_version put_together(const run_plan& plan, std::vector<Part> all,
     return std::tuple{plan.replica_at(part.where), part.where.tensor, part.where.stage};
   });
   for (const auto& part : all) {
-    const auto held_there = plan.layer_buckets(part.where);
+    const auto held_there = held_by(plan, part.where);
     for (std::size_t b = 0; b < part.parameters.size(); ++b) {
       const auto& bucket = held_there[b];
       if (part.where.data > 0 && !plan.replicas_agree())
@@ -108,9 +120,9 @@ whole_weights::whole_weights(const run_plan& plan,
   const bool in_parts =
     !plan.work->shards.empty() || plan.shares_out(shared_out::parameters);
   for (const auto& part : parts) {
-    const auto held_there = plan.layer_buckets(part.where);
+    const auto held_there = held_by(plan, part.where);
     for (std::size_t b = 0; b < part.parameters.size(); ++b) {
-      const auto layer = held_there[b].of_layer;
+      const auto layer = held_there[b].is.of_layer;
       const auto* const held = part.parameters[b].data();
       if (!in_parts) {
         buckets_[layer] = held;
@@ -118,8 +130,7 @@ whole_weights::whole_weights(const run_plan& plan,
       }
       auto& whole = put_together_[layer];
       whole.resize(static_cast<std::size_t>(plan.work->whole.layers[layer]->bucket()));
-      put_together(plan, part.where, shared_out::parameters, held_there[b], held,
-                   whole.data());
+      put_together(plan, shared_out::parameters, held_there[b], held, whole.data());
       buckets_[layer] = whole.data();
     }
   }

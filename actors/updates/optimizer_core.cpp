@@ -45,14 +45,14 @@ optimizer_core::optimizer_core(std::shared_ptr<const run_plan> plan, position wh
     talks_.emplace_back(*port_, list(), [this, d] { return directions_.of(d).what; });
   if (!plan_->work)
     return;
-  const auto share = plan_->share_of(where);
+  const auto shares = plan_->shares_of(where);
   if (plan_->work->optimizer.clip > 0)
-    clipped_ = parts_of(plan_->layers_of(where), share);
-  for (const auto values : plan_->buckets_of(where)) {
-    gradients_.push_back(plan_->held_of(shared_out::gradients, where, values));
-    parameters_.push_back(plan_->held_of(shared_out::parameters, where, values));
-    operations_ += update_operations(share.end(values) - share.begin(values));
-  }
+    clipped_ = parts_of(plan_->layers_of(where), shares);
+  gradients_ = plan_->held_of(shared_out::gradients, where);
+  parameters_ = plan_->held_of(shared_out::parameters, where);
+  const auto buckets = plan_->buckets_of(where);
+  for (std::size_t b = 0; b < buckets.size(); ++b)
+    operations_ += update_operations(shares[b].held(buckets[b]));
 }
 
 meeting_list optimizer_core::list() {
@@ -141,13 +141,15 @@ std::vector<double> optimizer_core::squares(bool shards_only) const {
                     plan_->extent_of(shared_out::gradients));
 }
 
-/// Parameters that several tensor shards or data replicas hold whole are measured by
+/// Parameters that several tensor shards or data replicas update whole are measured by
 /// the first of them.
 void optimizer_core::measure() {
   add_directions();
+  const bool is_copy = where_.tensor > 0
+                       || (where_.data % plan_->expert > 0
+                           && !plan_->shares_out(shared_out::optimizer_state));
   if (norm_)
-    norm_->expect({where_, directions_.of(0).samples,
-                   squares(where_.tensor > 0 || where_.data % plan_->expert > 0)});
+    norm_->expect({where_, directions_.of(0).samples, squares(is_copy)});
   if (servers_)
     servers_->expect([this] {
       const auto& sum = directions_.of(0);

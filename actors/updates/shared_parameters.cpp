@@ -6,8 +6,7 @@ namespace troupe {
 
 shared_parameters::shared_parameters(const run_plan& plan, position where,
                                      memory_account* account)
-  : share_(plan.state_share_of(where)),
-    read_at_(static_cast<std::size_t>(plan.data)),
+  : read_at_(static_cast<std::size_t>(plan.data)),
     staleness_(static_cast<std::size_t>(plan.data)),
     keeps_history_(plan.keep_record
                    && (plan.clock == clock_kind::virtual_time
@@ -15,12 +14,13 @@ shared_parameters::shared_parameters(const run_plan& plan, position where,
   if (account == nullptr)
     return;
   sizes_ = plan.buckets_of(where);
+  shares_ = plan.state_shares_of(where);
   first_layer_ = static_cast<std::size_t>(
     plan.work->first_layers[static_cast<std::size_t>(where.stage)]);
   for (std::size_t b = 0; b < sizes_.size(); ++b) {
     std::vector<float> whole(static_cast<std::size_t>(sizes_[b]));
     plan.work->weights(first_layer_ + b, whole.data());
-    const auto begin = share_.begin(sizes_[b]), end = share_.end(sizes_[b]);
+    const auto begin = shares_[b].begin(sizes_[b]), end = shares_[b].end(sizes_[b]);
     auto& held = buckets_.emplace_back(end - begin, *account);
     account->use(held.bytes());
     std::copy(whole.begin() + begin, whole.begin() + end, held.data());
@@ -61,8 +61,8 @@ void shared_parameters::read(int data, const std::vector<buffer>& to) {
   read_at_[static_cast<std::size_t>(data)] = updates_.load(std::memory_order_relaxed);
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     auto* const from = buckets_[b].data();
-    auto* const out = to[b].data() + share_.begin(sizes_[b]);
-    const auto values = share_.end(sizes_[b]) - share_.begin(sizes_[b]);
+    auto* const out = to[b].data() + shares_[b].begin(sizes_[b]);
+    const auto values = shares_[b].held(sizes_[b]);
     for (std::int64_t i = 0; i < values; ++i)
       out[i] = std::atomic_ref{from[i]}.load(std::memory_order_relaxed);
   }
@@ -70,8 +70,8 @@ void shared_parameters::read(int data, const std::vector<buffer>& to) {
 
 void shared_parameters::put_into(std::vector<std::vector<float>>& network) const {
   for (std::size_t b = 0; b < buckets_.size(); ++b)
-    std::copy_n(buckets_[b].data(), share_.end(sizes_[b]) - share_.begin(sizes_[b]),
-                network[first_layer_ + b].begin() + share_.begin(sizes_[b]));
+    std::copy_n(buckets_[b].data(), shares_[b].held(sizes_[b]),
+                network[first_layer_ + b].begin() + shares_[b].begin(sizes_[b]));
 }
 
 shared_history history_of(const all_shared_parameters& all) {

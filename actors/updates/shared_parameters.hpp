@@ -60,9 +60,9 @@ private:
   void note(int data, bool update);
 
   std::size_t first_layer_ = 0;
-  bucket_share share_;
   std::vector<std::int64_t> sizes_;    // of whole buckets
-  std::vector<tensor_memory> buckets_; // of the share; none in a simulation
+  bucket_shares shares_;               // of each
+  std::vector<tensor_memory> buckets_; // of the shares; none in a simulation
   std::atomic<std::int64_t> updates_ = 0;
   std::atomic<std::int64_t> samples_ = 0; // of those
   std::vector<std::int64_t> read_at_;     // a data replica each: updates_ then

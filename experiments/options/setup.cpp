@@ -39,9 +39,9 @@ run_plan common_plan(const options& o) {
   plan.machines = o.machines.model;
   plan.sizes = o.cost.sizes;
   plan.slowdowns = o.cost.slowdowns;
-  plan.cost = counts_operations(o) ? costs_by_operations()
-                                   : costs_from(o.cost.actions, plan.tensor,
-                                                plan.state_share_of({}).count);
+  plan.cost = counts_operations(o)
+                ? costs_by_operations()
+                : costs_from(o.cost.actions, plan.tensor, plan.state_shares());
   return plan;
 }
 

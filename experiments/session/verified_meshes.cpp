@@ -93,8 +93,7 @@ void add_sequence_meshes(std::vector<typed_options>& to, const typed_options& us
 }
 
 void add_expert_meshes(std::vector<typed_options>& to, const typed_options& usual) {
-  const std::array exchanges{"zero1", "ring",   "zero1",  "ring",
-                             "tree",  "server", "halving"};
+  const std::array exchanges{"zero1", "ring", "server", "tree", "halving"};
   std::size_t turn = 0;
   for (const char* clock : {"virtual", "real"})
     for (const char* gate : {"switch", "gshard"})
@@ -118,7 +117,7 @@ void add_expert_meshes(std::vector<typed_options>& to, const typed_options& usua
           if (pipe == 2)
             o.schedules.names.emplace_back("chimera");
           o.mesh.axes = axes(data, pipe, "expert", expert);
-          o.mesh.exchange = expert == 1 ? exchanges[turn++ % exchanges.size()] : "ring";
+          o.mesh.exchange = exchanges[turn++ % exchanges.size()];
           set_sizes(o, data, 10);
           o.run.clock = clock;
           to.push_back(std::move(o));

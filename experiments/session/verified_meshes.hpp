@@ -20,7 +20,7 @@ void add_tensor_meshes(std::vector<typed_options>& to, const typed_options& usua
 /// runs.
 void add_sequence_meshes(std::vector<typed_options>& to, const typed_options& usual);
 
-/// Adds experts on 1, 2 and 4 ranks, by both gates.
+/// Adds experts on 1, 2 and 4 ranks, by both gates, each under one exchange by turns.
 void add_expert_meshes(std::vector<typed_options>& to, const typed_options& usual);
 
 } // namespace troupe

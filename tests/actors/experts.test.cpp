@@ -4,8 +4,10 @@
 #include "actors/meetings/bucket_meeting.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "actors/proof/proof.hpp"
+#include "actors/proof/replica_sums.hpp"
 #include "tests/actors/tiny.hpp"
 #include "tests/actors/written_port.hpp"
+#include "tests/dice.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -16,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
@@ -116,13 +119,109 @@ TEST_CASE("experts at home are summed in buckets of their own, by any exchange",
 
 TEST_CASE("experts count in the one norm by which gradients are clipped", "[experts]") {
   const auto scope = GENERATE(clip_scope::network, clip_scope::stage);
-  const auto [expert, exchange] =
-    GENERATE(std::pair{1, "tree"}, std::pair{1, "zero1"}, std::pair{2, "ring"});
+  const auto [expert, exchange] = GENERATE(std::pair{1, "tree"}, std::pair{1, "zero1"},
+                                           std::pair{2, "ring"}, std::pair{2, "zero1"});
   auto plan = with_experts(*find_schedule("1f1b"), {2, 4, 3}, clock_kind::virtual_time,
                            {.count = 4}, 2, expert, exchange);
   plan.work->optimizer.clip = 0.05;
   plan.work->optimizer.scope = scope;
   check_proofs(plan);
+}
+
+TEST_CASE("experts on several ranks go with exchanges that share out optimizer state",
+          "[experts]") {
+  const auto* const name = GENERATE("gpipe", "1f1b", "chimera", "2bw", "pipedream");
+  const std::string exchange = GENERATE("zero1", "server");
+#ifdef TROUPE_SANITIZED
+  const auto [data, expert] = std::pair{4, 2};
+#else
+  const auto [data, expert] =
+    GENERATE(std::pair{2, 2}, std::pair{4, 2}, std::pair{6, 2});
+#endif
+  const auto sch = *find_schedule(name);
+  auto plan =
+    with_experts(sch, {2, 4, 3}, GENERATE(from_range(tiny::clocks())),
+                 {.count = 4, .chosen = 2, .shared = true}, data, expert, exchange);
+  if (GENERATE(false, true))
+    plan.work->optimizer = {.rate = 0.01, .weight_decay = 0.1};
+  else
+    plan.work->optimizer.momentum = 0.9;
+  plan.work->optimizer.clip = GENERATE(0.0, 0.05);
+  if (sch.asynchronous() && sch.name != "2bw")
+    plan.work->optimizer.scope = clip_scope::stage;
+  const auto result = check_proofs(plan);
+  CHECK(result.late_allocations == 0);
+}
+
+TEST_CASE("to share out the optimizer state of spread experts changes no bit",
+          "[experts]") {
+  const auto [whole, shared] =
+    GENERATE(std::pair{"ring", "zero1"}, std::pair{"naive", "server"});
+  const auto parameters_by = [](const std::string& exchange) {
+    auto plan =
+      with_experts(*find_schedule("1f1b"), {2, 4, 3}, clock_kind::virtual_time,
+                   {.count = 4, .chosen = 2}, 6, 2, exchange);
+    plan.work->optimizer.momentum = 0.9;
+    return perform(plan).parameters;
+  };
+  CHECK((parameters_by(whole) == parameters_by(shared)));
+}
+
+TEST_CASE("a norm goes through data replicas and their buckets as a plain loop does",
+          "[experts]") {
+  const auto [data, expert, exchange] = GENERATE(
+    std::tuple{2, 1, "zero1"}, std::tuple{2, 2, "ring"}, std::tuple{4, 2, "zero1"});
+  auto plan = with_experts(*find_schedule("gpipe"), {1, 4, 1}, clock_kind::virtual_time,
+                           {.count = 4}, data, expert, exchange);
+  plan.work->optimizer.clip = 1;
+  dice d{5};
+  const auto& layers = plan.work->whole.layers;
+  std::vector<std::vector<float>> gradients;
+  for (const auto& l : layers)
+    for (auto& x : gradients.emplace_back(static_cast<std::size_t>(l->bucket())))
+      x = d.normal();
+  std::vector<double> expected;
+  for (const auto& where : plan.norm_group({})) {
+    std::vector<std::vector<float>> held;
+    for (const auto& bucket : plan.layer_buckets(where)) {
+      auto& values = held.emplace_back(static_cast<std::size_t>(bucket.what->bucket()));
+      take_shard(*layers[bucket.of_layer], *bucket.what,
+                 gradients[bucket.of_layer].data(), values.data());
+    }
+    const bool is_copy = where.data > 0 && plan.exchange->name == "ring";
+    for (const double part :
+         squares_of(parts_of(plan.layers_of(where), plan.shares_of(where)),
+                    readable(held), is_copy))
+      expected.push_back(part);
+  }
+  CHECK(gradient_buckets_of(plan, 0).squares(readable(gradients)) == expected);
+}
+
+TEST_CASE("the data replicas that sum a bucket share it out, and others have nothing "
+          "of it",
+          "[experts]") {
+  // Experts 0 and 1 stand with the even data replicas, 2 and 3 with the odd ones.
+  const auto plan = with_experts(*find_schedule("gpipe"), {1, 4, 1},
+                                 clock_kind::virtual_time, {.count = 4}, 6, 2, "zero1");
+  std::vector<std::vector<int>> owners(plan.work->whole.experts.size());
+  for (int d = 0; d < plan.data; ++d) {
+    const auto buckets = plan.layer_buckets({d, 0, 0});
+    const auto shares = plan.shares_of({d, 0, 0});
+    REQUIRE(shares.size() == buckets.size());
+    std::int64_t held = 0;
+    for (std::size_t b = 0; b < buckets.size(); ++b) {
+      const bool is_expert = buckets[b].expert >= 0;
+      CHECK(shares[b].index == (is_expert ? d / 2 : d));
+      CHECK(shares[b].count == (is_expert ? 3 : 6));
+      held += shares[b].held(buckets[b].what->bucket());
+      if (is_expert)
+        owners[static_cast<std::size_t>(buckets[b].expert)].push_back(d);
+    }
+    CHECK(plan.state_values_of({d, 0, 0}) == held);
+  }
+  const std::vector<int> even{0, 2, 4}, odd{1, 3, 5};
+  for (std::size_t e = 0; e < owners.size(); ++e)
+    CHECK(owners[e] == (e % 4 < 2 ? even : odd));
 }
 
 TEST_CASE("every choice of an expert is counted, taken or dropped", "[experts]") {
@@ -241,8 +340,13 @@ TEST_CASE("experts that cannot be placed are refused with the reason", "[experts
   };
   CHECK_THAT(refusal_of(2, 4, 4, "ring"), ContainsSubstring("does not divide data=2"));
   CHECK_THAT(refusal_of(4, 4, 6, "ring"), ContainsSubstring("cannot be spread over 4"));
-  CHECK_THAT(refusal_of(2, 1, 4, "zero3"), ContainsSubstring("or zero1"));
-  CHECK_THAT(refusal_of(2, 2, 4, "zero1"), ContainsSubstring("only sums"));
+  CHECK_THAT(refusal_of(2, 1, 4, "zero2"), ContainsSubstring("shares of its gradients,")
+                                             && ContainsSubstring("zero1 or server"));
+  CHECK_THAT(refusal_of(2, 2, 4, "zero3"),
+             ContainsSubstring("shares of its gradients and parameters"));
+  CHECK_THAT(refusal_of(2, 2, 4, "server:async"), ContainsSubstring("one by one"));
+  CHECK(refusal_of(4, 2, 4, "zero1").empty());
+  CHECK(refusal_of(4, 4, 4, "server").empty());
   auto plan = tiny::training_of(*find_schedule("gpipe"), {2, 4, 1}, clock_kind::real);
   plan.data = plan.expert = 2;
   CHECK_THAT(refusal(plan), ContainsSubstring("only the model moe"));

@@ -84,7 +84,7 @@ public:
 
   letters begin(const stage_gradients& summed) {
     for (std::size_t b = 0; b < summed.size(); ++b) {
-      const auto held = held_of(summed[b]);
+      const auto held = held_of(b, summed[b]);
       std::fill_n(gradients_[b].data(), summed[b].size(), -1000.F);
       std::ranges::copy(held, place_of(b, summed[b]));
     }
@@ -94,7 +94,7 @@ public:
 
   void check(const stage_gradients& expected) {
     for (std::size_t b = 0; b < expected.size(); ++b) {
-      const auto held = held_of(expected[b]);
+      const auto held = held_of(b, expected[b]);
       const auto* const mine = place_of(b, expected[b]);
       CHECK(array(mine, mine + held.size()) == held);
       CHECK(std::count(gradients_[b].data(), gradients_[b].data() + expected[b].size(),
@@ -105,17 +105,17 @@ public:
   }
 
 private:
-  std::int64_t begin_of(const array& bucket) const {
-    return plan_.share_of(where).begin(static_cast<std::int64_t>(bucket.size()));
+  std::int64_t begin_of(std::size_t b, const array& bucket) const {
+    return plan_.shares_of(where)[b].begin(static_cast<std::int64_t>(bucket.size()));
   }
-  array held_of(const array& bucket) const {
-    const auto share = plan_.share_of(where);
-    return {bucket.begin() + begin_of(bucket),
+  array held_of(std::size_t b, const array& bucket) const {
+    const auto share = plan_.shares_of(where)[b];
+    return {bucket.begin() + begin_of(b, bucket),
             bucket.begin() + share.end(static_cast<std::int64_t>(bucket.size()))};
   }
   float* place_of(std::size_t b, const array& bucket) const {
     const bool whole = plan_.extent_of(shared_out::gradients) == bucket_extent::whole;
-    return gradients_[b].data() + (whole ? begin_of(bucket) : 0);
+    return gradients_[b].data() + (whole ? begin_of(b, bucket) : 0);
   }
 
   const run_plan& plan_;

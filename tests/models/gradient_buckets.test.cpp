@@ -27,11 +27,21 @@ std::size_t layer_with_experts() {
   return whole.experts.front().of_layer;
 }
 
-layer_list<float> parts() {
-  layer_list<float> result{bare.layers[layer_with_experts()]};
+std::vector<gradient_bucket> parts() {
+  std::vector<gradient_bucket> result{{bare.layers[layer_with_experts()]}};
   for (const auto& expert : whole.experts)
-    result.push_back(expert.what);
+    result.push_back({expert.what});
   return result;
+}
+
+/// Buckets of which each of so many measures a share.
+std::vector<gradient_bucket> shared_out(std::vector<gradient_bucket> all, int shares) {
+  for (auto& one : all) {
+    one.measured.clear();
+    for (int i = 0; i < shares; ++i)
+      one.measured.emplace_back(bucket_share{i, shares});
+  }
+  return all;
 }
 
 } // namespace
@@ -52,7 +62,7 @@ TEST_CASE("a layer with experts is summed bucket by bucket, each from its own st
               });
   std::vector<std::int64_t> expected;
   std::vector<std::int64_t> begins;
-  for (const auto& part : parts()) {
+  for (const auto& [part, measured] : parts()) {
     expected.push_back(part->bucket());
     begins.push_back(layer->parameter_called(part->parameters().front().name).offset);
   }
@@ -65,7 +75,9 @@ TEST_CASE("a layer with experts is summed bucket by bucket, each from its own st
 
 TEST_CASE("norms go share by share of every bucket", "[gradient_buckets]") {
   const auto layer = whole.layers[layer_with_experts()];
-  const gradient_buckets apart{{layer}, {parts()}}, together{{layer}, {{layer}}};
+  const gradient_buckets whole_parts{{layer}, {parts()}},
+    apart{{layer}, {shared_out(parts(), 3)}},
+    together{{layer}, {shared_out({{layer}}, 3)}};
   std::vector<float> values(static_cast<std::size_t>(layer->bucket()));
   double sum = 0;
   for (std::int64_t i = 0; i < layer->bucket(); ++i)
@@ -79,9 +91,9 @@ TEST_CASE("norms go share by share of every bucket", "[gradient_buckets]") {
       result += s;
     return result;
   };
-  CHECK(total(apart.squares({values.data()}, 1)) == sum);
-  CHECK(total(apart.squares({values.data()}, 3)) == sum);
-  CHECK(total(together.squares({values.data()}, 3)) == sum);
+  CHECK(total(whole_parts.squares({values.data()})) == sum);
+  CHECK(total(apart.squares({values.data()})) == sum);
+  CHECK(total(together.squares({values.data()})) == sum);
   // The first value of the first expert is in the first share of its own bucket, and in
   // a later one of the layer's.
   std::ranges::fill(values, 0.0F);
@@ -92,6 +104,31 @@ TEST_CASE("norms go share by share of every bucket", "[gradient_buckets]") {
   const auto place = [&](const std::vector<double>& squares) {
     return std::ranges::find(squares, 1.0) - squares.begin();
   };
-  CHECK(place(apart.squares({values.data()}, 3))
-        < place(together.squares({values.data()}, 3)));
+  CHECK(place(apart.squares({values.data()}))
+        < place(together.squares({values.data()})));
+}
+
+TEST_CASE("a norm goes measurer by measurer, each through its own buckets",
+          "[gradient_buckets]") {
+  // Two layers, of experts e0 e1 e2: the first measurer has the layers' own halves and
+  // the e0s, the second the other halves, and the e1s and e2s.
+  const auto layer = whole.layers[layer_with_experts()];
+  auto made_of = parts();
+  made_of[0].measured = {bucket_share{0, 2}, bucket_share{1, 2}};
+  made_of[1].measured = {bucket_share{}, std::nullopt};
+  made_of[2].measured = made_of[3].measured = {std::nullopt, bucket_share{}};
+  const gradient_buckets buckets{{layer, layer}, {made_of, made_of}};
+  std::vector<float> first(static_cast<std::size_t>(layer->bucket())),
+    second(first.size());
+  // The first bias of each expert's second product: 1, 2, 3 and then 4, 5, 6.
+  for (int e = 0; e < 3; ++e) {
+    const auto& last = whole.experts[static_cast<std::size_t>(e)].what->parameters();
+    const auto at =
+      static_cast<std::size_t>(layer->parameter_called(last.back().name).offset);
+    first[at] = static_cast<float>(e + 1);
+    second[at] = static_cast<float>(e + 4);
+  }
+  auto squares = buckets.squares({first.data(), second.data()});
+  std::erase(squares, 0.0);
+  CHECK(squares == std::vector<double>{1, 16, 4, 9, 25, 36});
 }

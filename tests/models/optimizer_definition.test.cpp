@@ -47,23 +47,26 @@ buckets random_buckets(const layer_list<float>& layers, dice& d) {
   return result;
 }
 
-/// What someone who has a share of some buckets is given of them.
-buckets share_of(const buckets& all, bucket_share share, bucket_extent extent) {
+/// What someone who has shares of some buckets is given of them.
+buckets shares_of(const buckets& all, const bucket_shares& shares,
+                  bucket_extent extent) {
   if (extent == bucket_extent::whole)
     return all;
   buckets result;
-  for (const auto& b : all) {
-    const auto values = static_cast<std::int64_t>(b.size());
-    result.emplace_back(b.begin() + share.begin(values), b.begin() + share.end(values));
+  for (std::size_t b = 0; b < all.size(); ++b) {
+    const auto values = static_cast<std::int64_t>(all[b].size());
+    result.emplace_back(all[b].begin() + shares[b].begin(values),
+                        all[b].begin() + shares[b].end(values));
   }
   return result;
 }
 
-/// Puts back what the owner of a share has made of its part.
-void put_back(const buckets& some, bucket_share share, bucket_extent extent,
+/// Puts back what the owner of shares has made of its parts.
+void put_back(const buckets& some, const bucket_shares& shares, bucket_extent extent,
               buckets& all) {
   for (std::size_t b = 0; b < all.size(); ++b) {
     const auto values = static_cast<std::int64_t>(all[b].size());
+    const auto share = shares[b];
     const auto from = extent == bucket_extent::whole ? share.begin(values) : 0;
     std::copy_n(some[b].begin() + from, share.end(values) - share.begin(values),
                 all[b].begin() + share.begin(values));
@@ -125,7 +128,14 @@ TEST_CASE("updates are the papers', of any share in any arrays", "[optimizer]") 
   dice d{static_cast<unsigned>(GENERATE(range(0, 60)))};
   const auto options = some_options(d);
   const auto layers = several_tensors();
-  const int shares = d.number(1, 4);
+  const int owned_by = d.number(1, 4);
+  // Of each bucket another one than of the bucket before.
+  const auto shares_of_owner = [&](int owner) {
+    bucket_shares result;
+    for (std::size_t b = 0; b < layers.size(); ++b)
+      result.push_back({(owner + static_cast<int>(b)) % owned_by, owned_by});
+    return result;
+  };
   const auto pick = [&] {
     return d.coin() ? bucket_extent::whole : bucket_extent::share;
   };
@@ -133,8 +143,8 @@ TEST_CASE("updates are the papers', of any share in any arrays", "[optimizer]") 
   constexpr int total = 100;
   memory_account account;
   std::vector<optimizer> owners;
-  for (int i = 0; i < shares; ++i)
-    owners.emplace_back(options, layers, total, account, bucket_share{i, shares},
+  for (int i = 0; i < owned_by; ++i)
+    owners.emplace_back(options, layers, total, account, shares_of_owner(i),
                         of_gradients, of_parameters);
   auto parameters = random_buckets(layers, d);
   definition exact{layers, parameters};
@@ -143,14 +153,14 @@ TEST_CASE("updates are the papers', of any share in any arrays", "[optimizer]") 
     const double factor = d.coin() ? 1 : d.real(0.1, 1);
     const auto gradients = random_buckets(layers, d);
     const bool in_place = d.coin();
-    for (int i = 0; i < shares; ++i) {
-      const bucket_share share{i, shares};
-      const auto given = share_of(gradients, share, of_gradients);
-      auto from = share_of(parameters, share, of_parameters), other = from;
+    for (int i = 0; i < owned_by; ++i) {
+      const auto shares = shares_of_owner(i);
+      const auto given = shares_of(gradients, shares, of_gradients);
+      auto from = shares_of(parameters, shares, of_parameters), other = from;
       auto& to = in_place ? from : other;
       owners[static_cast<std::size_t>(i)].update(samples, factor, readable(given),
                                                  readable(from), writable(to));
-      put_back(to, share, of_parameters, parameters);
+      put_back(to, shares, of_parameters, parameters);
     }
     exact.update(options,
                  plain::rate_of(options, samples_seen, samples_seen + samples, total),

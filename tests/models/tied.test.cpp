@@ -124,8 +124,9 @@ TEST_CASE("a norm counts a tied matrix once, in any shares", "[tied]") {
     for (const int shares : {1, 5}) {
       double sum = 0;
       for (int i = 0; i < shares; ++i)
-        for (const double squares :
-             squares_of(parts_of(whole.layers, {i, shares}), readable(ones)))
+        for (const double squares : squares_of(
+               parts_of(whole.layers, bucket_shares(whole.layers.size(), {i, shares})),
+               readable(ones)))
           sum += squares;
       CHECK(sum == (tied ? once : once + head));
     }

@@ -116,10 +116,9 @@ private:
   /// Exchanges that go with the mesh; rules that choose by what has arrived have no
   /// common updates.
   void choose_exchange(bool local_rule) {
-    std::vector<std::string> all{"naive", "tree", "ring", "ring", "halving"};
+    std::vector<std::string> all{"naive",   "tree",  "ring",  "ring",
+                                 "halving", "zero1", "zero1", "server"};
     const std::vector<std::string> apart{"server:async", "hogwild"};
-    if (expert_ == 1 || careless_)
-      all.insert(all.end(), {"zero1", "zero1", "server"});
     if (model_ != "moe" || careless_)
       all.insert(all.end(), {"zero2", "zero3"});
     if (careless_ || (model_ != "moe" && tensor_ == 1)) {
