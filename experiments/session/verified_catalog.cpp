@@ -101,6 +101,7 @@ std::vector<options> verified_catalog(const options& asked) {
   add_tensor_meshes(all, usual);
   add_sequence_meshes(all, usual);
   add_expert_meshes(all, usual);
+  add_tied_meshes(all, usual);
   of.add("lenet", all_schedules(), 4, 4, 8);
   of.add("mlp", all_schedules(), 4, 4, 8);
   std::vector<options> result;

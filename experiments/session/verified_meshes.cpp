@@ -124,4 +124,54 @@ void add_expert_meshes(std::vector<typed_options>& to, const typed_options& usua
         }
 }
 
+void add_tied_meshes(std::vector<typed_options>& to, const typed_options& usual) {
+  struct tied_mesh {
+    int data, pipe, tensor, expert; // no experts: gpt
+  };
+  const std::array exchanges{"zero1", "ring", "zero2", "server", "zero3", "tree"};
+  const std::array of_experts{"zero1", "ring", "server"};
+  std::size_t turn = 0;
+  for (const std::string clock : {"virtual", "real"})
+    for (const auto& [data, pipe, tensor, expert] : {tied_mesh{1, 1, 1, 0},
+                                                     {1, 2, 1, 0},
+                                                     {1, 4, 1, 0},
+                                                     {2, 1, 1, 0},
+                                                     {2, 2, 1, 0},
+                                                     {3, 2, 1, 0},
+                                                     {4, 2, 1, 0},
+                                                     {2, 3, 1, 0},
+                                                     {4, 1, 1, 0},
+                                                     {1, 2, 2, 0},
+                                                     {2, 2, 2, 0},
+                                                     {3, 1, 3, 0},
+                                                     {2, 4, 2, 0},
+                                                     {1, 2, 1, 1},
+                                                     {2, 2, 1, 1},
+                                                     {2, 2, 1, 2},
+                                                     {4, 2, 1, 2},
+                                                     {4, 1, 1, 4},
+                                                     {6, 2, 1, 2}}) {
+      auto o = usual;
+      o.model = {.name = expert > 0 ? "moe" : "gpt",
+                 .layers = 4,
+                 .width = 24,
+                 .heads = 6,
+                 .length = 6,
+                 .words = 19,
+                 .tied = true,
+                 .experts = 4};
+      o.schedules.names = {"naive", "gpipe", "1f1b", "2bw"};
+      if (pipe % 2 == 0)
+        o.schedules.names.emplace_back("chimera");
+      o.mesh.axes = expert > 0 ? axes(data, pipe, "expert", expert)
+                               : axes(data, pipe, "tensor", tensor);
+      o.mesh.exchange = expert > 0 ? of_experts[turn++ % of_experts.size()]
+                                   : exchanges[turn++ % exchanges.size()];
+      set_sizes(o, data, 4);
+      o.run.clock = clock;
+      o.cost = clock == "virtual" && expert == 0 ? costs : "";
+      to.push_back(std::move(o));
+    }
+}
+
 } // namespace troupe

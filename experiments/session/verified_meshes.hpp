@@ -23,4 +23,8 @@ void add_sequence_meshes(std::vector<typed_options>& to, const typed_options& us
 /// Adds experts on 1, 2 and 4 ranks, by both gates, each under one exchange by turns.
 void add_expert_meshes(std::vector<typed_options>& to, const typed_options& usual);
 
+/// Adds tied embeddings of gpt and moe, wherever their two ends stand, each mesh under
+/// one exchange by turns.
+void add_tied_meshes(std::vector<typed_options>& to, const typed_options& usual);
+
 } // namespace troupe

@@ -11,7 +11,8 @@ namespace {
 /// How a run learns.
 struct way_to_learn {
   typed_optimizer optimizer;
-  bool clips_by_stage = false; ///< Also where updates see the network's norm.
+  /// Also where updates see the network's norm. A tied matrix is clipped by that alone.
+  bool clips_by_stage = false;
   bool warms_up = false;
   const char* floor = ""; ///< Of a cosine; empty: the rate is constant.
 };
@@ -60,7 +61,7 @@ void learn(typed_options& run, std::size_t number) {
   run.optimizer = how.optimizer;
   if (how.optimizer.clip != "0")
     for (auto& name : run.schedules.names)
-      if (how.clips_by_stage || has_norm_of_stage_alone(name))
+      if ((how.clips_by_stage && !run.model.tied) || has_norm_of_stage_alone(name))
         name += name.find(':') == std::string::npos ? ":clip=stage" : ",clip=stage";
   const std::string floor = how.floor;
   auto& rates = run.optimizer.rate_schedule;

@@ -106,6 +106,7 @@ TEST_CASE("with --all every schedule learns in every way that it can",
     for (const auto& request : shared->runs) {
       const auto& how = request.plan.work->optimizer;
       const auto& name = request.plan.sch.name;
+      const auto& model = request.plan.work->whole;
       const auto note = [&](bool has, const std::string& what) {
         if (has)
           seen.insert(name + " " + what);
@@ -118,6 +119,9 @@ TEST_CASE("with --all every schedule learns in every way that it can",
       note(how.schedule.warmup > 0, "warmup");
       note(how.clip > 0 && how.scope == clip_scope::stage, "clip=stage");
       note(how.clip > 0 && how.scope == clip_scope::network, "clip");
+      note(model.tied().has_value(), model.experts.empty() ? "tied" : "tied moe");
+      note(request.plan.expert > 1 && request.plan.exchange->name == "zero1",
+           "spread experts by zero1");
     }
   }
   for (const auto& entry : catalog()) {
@@ -127,6 +131,9 @@ TEST_CASE("with --all every schedule learns in every way that it can",
     for (const char* what :
          {"adamw", "momentum", "decay", "matrices", "cosine", "warmup", "clip=stage"})
       CHECK(seen.contains(name + " " + what));
-    CHECK((seen.contains(name + " clip") || name == "pipedream" || name == "ampnet"));
+    const bool apart = name == "pipedream" || name == "ampnet";
+    for (const char* what : {"clip", "tied", "tied moe"})
+      CHECK((seen.contains(name + " " + what) || apart));
+    CHECK((seen.contains(name + " spread experts by zero1") || name == "ampnet"));
   }
 }

@@ -21,6 +21,7 @@ public:
     choose_schedule();
     choose_sizes();
     choose_optimizer();
+    choose_tie();
     choose_clock();
     say("--seed", below(1000));
     say("--quiet");
@@ -214,6 +215,16 @@ private:
     if (cosine && one_in(2))
       text += ",floor=" + name_of({"0.1", "0.5"});
     say("--lr-schedule", text);
+  }
+
+  /// Where both ends of the matrix make common updates of all gradients.
+  void choose_tie() {
+    const bool has_words = model_ == "gpt" || model_ == "moe";
+    const bool together = schedule_ != "pipedream" && schedule_ != "ampnet"
+                          && !exchange_.starts_with("server:") && exchange_ != "hogwild"
+                          && own_.empty();
+    if (has_words && (together || careless_) && one_in(3))
+      say("--tied");
   }
 
   void choose_clock() {
