@@ -32,7 +32,8 @@ public:
         wrong("'" + item.name + "' is given a second time: give each option once");
       item.inputs = values();
       if (item.inputs.empty())
-        wrong("'" + item.name + "' has an empty list: give it a value, or leave it out");
+        wrong("'" + item.name
+              + "' has an empty list: give it a value, or leave it out");
       if (option->get_expected_max() == 0 && item.inputs.size() > 1)
         wrong("'" + item.name + "' is given a list: it is true or false");
       skip_space(false);

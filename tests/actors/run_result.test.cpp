@@ -44,7 +44,8 @@ TEST_CASE("envelopes and what they moved are counted by kind", "[result]") {
   });
   CHECK(result.envelopes == 3);
   CHECK(result.most_envelopes == 2);
-  CHECK(result.bytes_moved == std::array<std::int64_t, traffic_kinds>{0, 0, 0, 120, 3, 0});
+  CHECK(result.bytes_moved
+        == std::array<std::int64_t, traffic_kinds>{0, 0, 0, 120, 3, 0});
 }
 
 TEST_CASE("a result has the memory of every rank and use, none of a simulation",
