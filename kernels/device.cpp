@@ -1,21 +1,11 @@
 #include "kernels/device.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
-void cpu_device::enqueue(work what, on_end ended) {
-  const bool computes = what.run || (!what.parts.empty() && what.parts.front().run);
-  if (computes && before_work_)
-    before_work_();
-  occupied now{seen_, {what.kind, what.stage, what.microbatch, what.operations}};
-  if (what.run)
-    what.run();
-  for (const auto& part : what.parts) {
-    if (part.run)
-      part.run();
-    if (part.over)
-      part.over();
-  }
-  ended(now.start(), now.end());
+bool work::computes() const {
+  return run || std::ranges::any_of(parts, [](const auto& part) { return !!part.run; });
 }
 
 } // namespace troupe

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "kernels/occupation.hpp"
-#include "kernels/team.hpp"
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <vector>
 
@@ -28,6 +28,9 @@ struct work {
   std::vector<work_part> parts = {}; ///< In place of `run`: one after another.
   double begun = 0; ///< The share of the action that works before this one were.
 
+  /// Whether there is arithmetic.
+  bool computes() const;
+
   /// The share of the action that has been done with this work.
   double done() const {
     double result = parts.empty() ? 1 : begun;
@@ -37,35 +40,32 @@ struct work {
   }
 };
 
+/// How a work has ended.
+struct work_end {
+  nanoseconds start = 0;
+  nanoseconds end = 0;
+  std::exception_ptr failure = nullptr; ///< What its arithmetic threw, if it did.
+};
+
 /// Where a rank computes. Work runs in the order in which it was enqueued.
 class device {
 public:
-  /// Told when an action began and ended. CUDA calls it on a thread of its own and
-  /// virtual time between actors, so it may only send a message.
-  using on_end = std::function<void(nanoseconds start, nanoseconds end)>;
+  /// Told once of each work when it began and ended. A CPU's and CUDA's devices call it
+  /// on a thread of their own, virtual time between actors: it may only send a message.
+  using on_end = std::function<void(const work_end&)>;
 
   virtual ~device() = default;
 
   virtual void enqueue(work what, on_end ended) = 0;
 
+  /// Forgets work that has not begun, and takes no more.
+  virtual void stop() = 0;
+
+  /// Whether no arithmetic is under way, or waits to be.
+  virtual bool idle() const = 0;
+
   /// How many actions a scheduler may have granted and not yet seen done.
   virtual int depth() const { return 1; }
-};
-
-/// Runs work at once, on the caller's thread and with the help of its team.
-class cpu_device : public device {
-public:
-  /// \param before_work called on the thread that is about to compute for long
-  explicit cpu_device(occupation& seen, std::function<void()> before_work = {})
-    : seen_(seen), before_work_(std::move(before_work)) {
-    // nop
-  }
-
-  void enqueue(work what, on_end ended) override;
-
-private:
-  occupation& seen_;
-  std::function<void()> before_work_;
 };
 
 } // namespace troupe

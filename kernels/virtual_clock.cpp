@@ -44,8 +44,16 @@ void virtual_clock::clear() {
 }
 
 void virtual_device::enqueue(work what, on_end ended) {
-  if (what.run)
-    what.run();
+  work_end result;
+  const auto compute = [&](const std::function<void()>& run) {
+    try {
+      if (run && !result.failure)
+        run();
+    } catch (...) {
+      result.failure = std::current_exception();
+    }
+  };
+  compute(what.run);
   const auto start = std::max(clock_.now(), free_at_);
   const auto whole = cost_(what);
   const auto cost_of = [&](double share) {
@@ -57,14 +65,15 @@ void virtual_device::enqueue(work what, on_end ended) {
   free_at_ = start + cost_of(what.done()) - before;
   double share = what.begun;
   for (auto& part : what.parts) {
-    if (part.run)
-      part.run();
+    compute(part.run);
     share += part.share;
-    if (part.over)
+    if (part.over && !result.failure)
       clock_.at(start + cost_of(share) - before, std::move(part.over));
   }
+  result.start = start;
+  result.end = free_at_;
   clock_.at(free_at_,
-            [ended = std::move(ended), start, end = free_at_] { ended(start, end); });
+            [ended = std::move(ended), result = std::move(result)] { ended(result); });
 }
 
 } // namespace troupe

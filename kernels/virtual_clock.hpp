@@ -61,6 +61,8 @@ public:
   }
 
   void enqueue(work what, on_end ended) override;
+  void stop() override {} // its clock is cleared
+  bool idle() const override { return true; }
 
 private:
   virtual_clock& clock_;

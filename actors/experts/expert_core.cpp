@@ -28,8 +28,8 @@ position expert_core::source(int number) const {
   return result;
 }
 
-void expert_core::take(const mail::letter& what) {
-  const auto& rows = std::get<mail::rows_to_expert>(what.what);
+void expert_core::take(mail::letter what) {
+  auto& rows = std::get<mail::rows_to_expert>(what.what);
   auto& place = inbox_[static_cast<std::size_t>(rows.source)];
   if (place)
     throw std::logic_error("got rows of " + to_string(rows.what, true) + " before "

@@ -2,6 +2,7 @@
 
 #include "actors/experts/expert_work.hpp"
 #include "actors/plan/run_plan.hpp"
+#include "actors/rank/performer_core.hpp"
 #include "actors/rank/performer_port.hpp"
 #include "messaging/mail/control.hpp"
 #include "messaging/mail/turns.hpp"
@@ -15,7 +16,7 @@ namespace troupe {
 
 /// An expert without its mailbox: gathers the rows of an action from all data replicas
 /// that it serves, computes when its scheduler grants that, and answers each.
-class expert_core {
+class expert_core : public performer_core {
 public:
   /// \param expert in the network's list \param port outlives it
   expert_core(std::shared_ptr<const run_plan> plan, position where, int expert,
@@ -26,12 +27,12 @@ public:
   /// Rows of one source. With the last ones the expert arrives; if there is nothing to
   /// compute, it answers at once.
   /// \throws std::logic_error if a source sends twice, or of another action than others
-  void take(const mail::letter& what);
+  void take(mail::letter what) override;
 
-  void go(const action& a);
-  void ended(const mail::ended& e);
+  void go(const action& a) override;
+  void ended(const mail::ended& e) override;
 
-  mail::waiting_for explain() const;
+  mail::waiting_for explain() const override;
 
 private:
   position source(int number) const;

@@ -84,13 +84,14 @@ stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self
   const auto plan = shared.plan;
   state.port = std::make_unique<stage_actor_port>(
     self, std::move(shared), performer{role::stage, where}, std::vector{computer});
-  state.core = std::make_unique<stage_core>(plan, where, *state.port, std::move(work),
+  state.core = std::make_shared<stage_core>(plan, where, *state.port, std::move(work),
                                             std::move(meetings));
+  state.port->keep(state.core);
   state.name = state.core->name();
   return {
     // The most frequent first: CAF looks through them in order.
     hear(self, meter, [self](const mail::run& r) { self->state.core->go(r.what); }),
-    hear(self, meter, [self](const mail::ended& e) { self->state.core->ended(e); }),
+    hear(self, meter, [self](const mail::ended& e) { hear_end(*self->state.core, e); }),
     hear(self, meter, [self](const mail::letter& l) { self->state.core->take(l); }),
     hear(self, meter,
          [self](const mail::explain&) {

@@ -34,7 +34,7 @@ private:
 struct stage_state {
   std::string name = "stage";
   std::unique_ptr<stage_actor_port> port;
-  std::unique_ptr<stage_core> core;
+  std::shared_ptr<stage_core> core;
 };
 
 /// One direction and tensor shard of one stage: holds its parameters and activations,

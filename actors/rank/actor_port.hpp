@@ -29,6 +29,9 @@ public:
   }
 
   void wire(const mail::wiring& w) { everybody_ = w.everybody; }
+
+  /// What work under way may use: it outlives that work, even if the actor does not.
+  void keep(std::shared_ptr<const void> core) { core_ = std::move(core); }
   const directory& everybody() const { return *everybody_; }
   const props& shared() const { return shared_; }
 
@@ -57,8 +60,8 @@ public:
       computers_.size() == 1 ? 0 : static_cast<std::size_t>(a.direction);
     computers_[place]->enqueue(
       std::move(what),
-      [meter = shared_.meter, me = Handle{self_}, a](nanoseconds from, nanoseconds to) {
-        post(*meter, me, mail::ended{a, from, to});
+      [meter = shared_.meter, me = Handle{self_}, core = core_, a](const work_end& e) {
+        post(*meter, me, mail::ended{a, e.start, e.end, e.failure});
       });
   }
 
@@ -84,24 +87,15 @@ protected:
   performer me_;
   std::vector<device*> computers_;
   std::shared_ptr<const directory> everybody_;
+  std::shared_ptr<const void> core_;
 };
 
-/// What performers hear that nobody but performers writes to. The state of `self` has a
-/// `port`, and a `core` with go, ended, take and explain.
-template <class Self>
-performer_actor::behavior_type performer_behavior(Self* self) {
-  auto& meter = *self->state.port->shared().meter;
-  return {
-    hear(self, meter, [self](const mail::run& r) { self->state.core->go(r.what); }),
-    hear(self, meter, [self](const mail::ended& e) { self->state.core->ended(e); }),
-    hear(self, meter, [self](const mail::letter& l) { self->state.core->take(l); }),
-    hear(self, meter,
-         [self](const mail::explain&) {
-           auto& port = *self->state.port;
-           port.tell(port.everybody().coordinator, self->state.core->explain());
-         }),
-    hear(self, meter, [self](const mail::wiring& w) { self->state.port->wire(w); }),
-  };
+/// Tells a core of the end of its work. \throws what the work threw
+template <class Core>
+void hear_end(Core& core, const mail::ended& e) {
+  if (e.failure)
+    std::rethrow_exception(e.failure);
+  core.ended(e);
 }
 
 } // namespace troupe

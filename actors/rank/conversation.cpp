@@ -18,10 +18,12 @@ void conversation::go_on() {
   letters out;
   auto next = walk_.next_work(out);
   port_->send_all(std::move(out));
+  computes_ = true;
   port_->compute(std::move(next), walk_.what());
 }
 
 bool conversation::ended(nanoseconds start, nanoseconds end) {
+  computes_ = false;
   port_->send_all(walk_.end_work());
   if (!walk_.under_way())
     return true;
@@ -36,6 +38,8 @@ void conversation::look_again() {
 }
 
 std::optional<mail::waiting_for> conversation::explain(const std::string& who) const {
+  if (computes_)
+    return mail::waiting_for{who, to_string(walk_.what()) + " to end on its device", ""};
   if (!walk_.under_way() || !walk_.waits())
     return {};
   const auto missing = walk_.waits_for();

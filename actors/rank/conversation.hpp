@@ -41,7 +41,7 @@ public:
   /// A meeting may be over: arrives if it waits for nothing any more.
   void look_again();
 
-  /// What it waits for; nothing if it does not wait. \param who says so
+  /// What it waits for; nothing if no action is under way. \param who says so
   std::optional<mail::waiting_for> explain(const std::string& who) const;
 
 private:
@@ -50,6 +50,7 @@ private:
   performer_port* port_;
   piece_walk walk_;
   measure so_far_;
+  bool computes_ = false; // work of it is with the device
 };
 
 } // namespace troupe

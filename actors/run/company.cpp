@@ -98,7 +98,7 @@ void company::play() {
 /// Whether somebody who has been told to end never will.
 bool company::is_lost(int looks) {
   constexpr int stuck = 100, lost = 4000; // looks of milliseconds
-  return house_.broken() || looks >= lost
+  return house_.broken() || watch_.broken() || looks >= lost
          || (looks >= stuck && watch_.somebody_is_stuck());
 }
 
@@ -107,8 +107,10 @@ void company::come_home() {
   constexpr int often = 64; // so often memory for a message may have run out
   virtual_clock_.clear();   // messages on their way hold buffers of pools
   interconnect_.clear();
+  equipment_.stop();
   const run_watch::waiting counted{watch_};
-  for (int looks = 0; house_.actors() > 0 && !at_work_; ++looks) {
+  const auto at_home = [&] { return house_.actors() == 0 && equipment_.idle(); };
+  for (int looks = 0; !at_home() && !at_work_; ++looks) {
     try {
       if (looks % often == 0)
         roster_.dismiss();
@@ -116,7 +118,7 @@ void company::come_home() {
     } catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch)
     }
     at_work_ = is_lost(looks);
-    if (house_.actors() > 0)
+    if (!at_home())
       std::this_thread::sleep_for(std::min(looks * 50us, 5000us));
   }
   if (at_work_)

@@ -5,6 +5,7 @@
 #include "actors/pipeline/stage_tensors.hpp"
 #include "actors/run/actor_pool.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -19,6 +20,9 @@ std::vector<int> all_ranks(const run_plan& plan) {
 equipment::equipment(const run_plan& plan, virtual_clock& clock, run_watch& watch,
                      const std::vector<int>& here)
   : places(plan), plan_(plan), clock_(clock), watch_(watch) {
+  if (real() && plan.work)
+    sharing_ = std::make_shared<cpu_sharing>(std::max(plan.threads, 1),
+                                             [this] { watch_.break_down(); });
   ranks_.resize(static_cast<std::size_t>(plan.ranks()));
   for (const int rank : here)
     equip_rank(rank);
@@ -29,8 +33,31 @@ equipment::equipment(const run_plan& plan, virtual_clock& clock, run_watch& watc
   at_start_ = allocations();
 }
 
-std::unique_ptr<device> equipment::server_device(position where) {
-  return make_device(1, real() ? &watch_.device_of_server(where) : nullptr);
+equipment::~equipment() {
+  for (auto& rank : ranks_)
+    if (rank)
+      rank->computer.reset();
+  server_devices_.clear();
+}
+
+std::vector<device*> equipment::devices() const {
+  std::vector<device*> result;
+  for (const auto& rank : ranks_)
+    if (rank)
+      result.push_back(rank->computer.get());
+  for (const auto& own : server_devices_)
+    if (own)
+      result.push_back(own.get());
+  return result;
+}
+
+void equipment::stop() {
+  for (auto* const one : devices())
+    one->stop();
+}
+
+bool equipment::idle() const {
+  return std::ranges::all_of(devices(), [](const auto* one) { return one->idle(); });
 }
 
 sample_reader equipment::reader_of(position first) {
@@ -51,14 +78,16 @@ void equipment::equip_rank(int rank) {
   auto& made = ranks_[static_cast<std::size_t>(rank)];
   made = std::make_unique<rank_resources>(plan_, rank);
   const auto of_data = static_cast<std::size_t>(plan_.data_of(rank));
-  made->computer = make_device(plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data],
-                               real() ? &watch_.device_of(rank) : nullptr);
+  made->computer =
+    make_device(plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data],
+                real() ? &watch_.device_of(rank) : nullptr, made->threads.size());
 }
 
 /// \param seen null in virtual time
-std::unique_ptr<device> equipment::make_device(double slowdown, occupation* seen) {
+std::unique_ptr<device> equipment::make_device(double slowdown, occupation* seen,
+                                               int threads) {
   if (seen != nullptr)
-    return std::make_unique<cpu_device>(*seen, actor_pool::hand_over);
+    return std::make_unique<cpu_device>(*seen, sharing_, threads);
   if (slowdown == 1)
     return std::make_unique<virtual_device>(clock_, plan_.cost);
   return std::make_unique<virtual_device>(
@@ -74,6 +103,7 @@ void equipment::equip_stages() {
   meetings_.resize(work_.size());
   optimizers_.resize(shards());
   shared_.resize(shards());
+  server_devices_.resize(shards());
   for (int pipeline = 0; pipeline < pipelines(); ++pipeline)
     if (plan_.work)
       equip_pipeline(pipeline);
@@ -168,7 +198,10 @@ void equipment::equip_exchange(position where) {
     shared_[shard_index(where)] = std::make_shared<shared_parameters>(
       plan_, where,
       plan_.work ? &rank_of_stage(where).memory.of(memory_use::parameters) : nullptr);
-  if (!has_servers())
+  if (has_servers())
+    server_devices_[shard_index(where)] =
+      make_device(1, real() ? &watch_.device_of_server(where) : nullptr, 1);
+  else
     optimizers_[shard_index(where)].parameters =
       shared_[shard_index({0, 0, where.stage, where.tensor})];
 }

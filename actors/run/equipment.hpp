@@ -9,6 +9,7 @@
 #include "actors/rank/rank_memory.hpp"
 #include "actors/run/run_watch.hpp"
 #include "actors/updates/optimizer_core.hpp"
+#include "kernels/cpu_device.hpp"
 #include "kernels/virtual_clock.hpp"
 
 #include <cstdint>
@@ -52,6 +53,11 @@ public:
   equipment(const run_plan& plan, virtual_clock& clock, run_watch& watch,
             const std::vector<int>& here);
 
+  /// Waits for the work under way.
+  ~equipment();
+  equipment(const equipment&) = delete;
+  equipment& operator=(const equipment&) = delete;
+
   /// By their numbers; null where a rank is elsewhere.
   const std::vector<std::unique_ptr<rank_resources>>& ranks() const { return ranks_; }
 
@@ -86,11 +92,19 @@ public:
   /// Rank by rank.
   const std::vector<expert_place>& experts() const { return experts_; }
 
-  /// A new device of a parameter server's own.
-  std::unique_ptr<device> server_device(position where);
+  /// The device of a parameter server's own. \pre there are servers
+  device& server_device(position where) const {
+    return *server_devices_[shard_index(where)];
+  }
 
   /// What a pipeline's data source reads with.
   sample_reader reader_of(position first);
+
+  /// Devices forget work that has not begun, and take no more.
+  void stop();
+
+  /// Whether no device is at work.
+  bool idle() const;
 
   /// How often tensor memory was taken since the equipment was made.
   std::int64_t late_allocations() const { return allocations() - at_start_; }
@@ -111,13 +125,16 @@ private:
   void equip_optimizer(position where);
   void equip_experts();
   void equip_exchange(position where);
-  std::unique_ptr<device> make_device(double slowdown, occupation* seen);
+  std::vector<device*> devices() const;
+  std::unique_ptr<device> make_device(double slowdown, occupation* seen, int threads);
   std::int64_t allocations() const;
 
   const run_plan& plan_;
   virtual_clock& clock_;
   run_watch& watch_;
+  std::shared_ptr<cpu_sharing> sharing_; // null where no thread computes
   std::vector<std::unique_ptr<rank_resources>> ranks_;
+  std::vector<std::unique_ptr<device>> server_devices_;   // by shard_index()
   std::vector<std::shared_ptr<data_pools>> data_;         // a pipeline each
   std::vector<std::shared_ptr<stage_work>> work_;         // by index()
   std::vector<std::shared_ptr<stage_meetings>> meetings_; // likewise

@@ -1,15 +1,17 @@
 #include "actors/run/roster.hpp"
 
-#include "actors/experts/expert.hpp"
+#include "actors/experts/expert_core.hpp"
 #include "actors/mail/mail.hpp"
 #include "actors/pipeline/data_source.hpp"
 #include "actors/pipeline/stage.hpp"
 #include "actors/rank/scheduler.hpp"
 #include "actors/run/coordinator.hpp"
-#include "actors/updates/optimizer_shard.hpp"
-#include "actors/updates/parameter_server.hpp"
+#include "actors/updates/optimizer_core.hpp"
+#include "actors/updates/server_core.hpp"
 
 #include <caf/exit_reason.hpp>
+
+#include <utility>
 
 namespace troupe {
 
@@ -23,14 +25,24 @@ void roster::spawn(caf::actor_system& system) {
       equipped_.ranks()[static_cast<std::size_t>(rank)]->computer->depth()));
   spawn_stages(system);
   for (const auto& e : equipped_.experts())
-    all.experts[{index(e.host), e.number}] =
-      system.spawn(expert, shared_, equipped_.rank_of_stage(e.host).computer.get(),
-                   e.host, e.number, e.work);
+    all.experts[{index(e.host), e.number}] = spawn(
+      system, {role::expert, e.host, e.number}, plan_->name_of_expert(e.number, e.host),
+      {equipped_.rank_of_stage(e.host).computer.get()},
+      [plan = plan_, e](performer_port& port) {
+        return std::make_shared<expert_core>(plan, e.host, e.number, port, e.work);
+      });
   for_each_shard([&](position where) { spawn_shard(system, where); });
   for (int r = 0; r < pipelines(); ++r)
     all.data.push_back(system.spawn(data_source, shared_, at(r, 0),
                                     equipped_.data_of(at(r, 0)),
                                     equipped_.reader_of(at(r, 0))));
+}
+
+performer_actor roster::spawn(caf::actor_system& system, performer who,
+                              const std::string& name,
+                              const std::vector<device*>& computers,
+                              const core_maker& make) {
+  return system.spawn(performer_behavior, shared_, who, name, computers, make);
 }
 
 void roster::spawn_stages(caf::actor_system& system) {
@@ -52,15 +64,22 @@ void roster::spawn_shard(caf::actor_system& system, position where) {
         .computer.get());
   auto memory = equipped_.optimizer_of(where);
   if (plan_->updates_are_by(update_by::servers)) {
-    std::shared_ptr<device> own = equipped_.server_device(where);
+    auto& own = equipped_.server_device(where);
     everybody_->server_schedulers.push_back(
-      system.spawn(scheduler, shared_, std::optional<int>{}, own->depth()));
+      system.spawn(scheduler, shared_, std::optional<int>{}, own.depth()));
+    const server_memory of_server{equipped_.shared_of(where),
+                                  std::exchange(memory.state, {})};
     everybody_->servers.push_back(
-      system.spawn(parameter_server, shared_, where, std::move(own),
-                   server_memory{equipped_.shared_of(where), std::move(memory.state)}));
+      spawn(system, {role::parameter_server, where}, plan_->server_of(where), {&own},
+            [plan = plan_, where, of_server](performer_port& port) {
+              return std::make_shared<server_core>(plan, where, port, of_server);
+            }));
   }
   everybody_->optimizers.push_back(
-    system.spawn(optimizer_shard, shared_, where, computers, std::move(memory)));
+    spawn(system, {role::optimizer_shard, where}, plan_->optimizer_of(where), computers,
+          [plan = plan_, where, memory](performer_port& port) {
+            return std::make_shared<optimizer_core>(plan, where, port, memory);
+          }));
 }
 
 // The coordinator first: it must hear of whoever fails. First stages last: they begin.

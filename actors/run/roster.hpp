@@ -2,6 +2,7 @@
 
 #include "actors/mail/directory.hpp"
 #include "actors/mail/props.hpp"
+#include "actors/rank/performer_actor.hpp"
 #include "actors/run/equipment.hpp"
 #include "actors/run/notice_board.hpp"
 #include "actors/run/recorder.hpp"
@@ -9,7 +10,9 @@
 #include <caf/actor_system.hpp>
 
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -45,6 +48,9 @@ public:
   const coordinator_actor& coordinator() const { return everybody_->coordinator; }
 
 private:
+  performer_actor spawn(caf::actor_system& system, performer who,
+                        const std::string& name, const std::vector<device*>& computers,
+                        const core_maker& make);
   void spawn_stages(caf::actor_system& system);
   void spawn_shard(caf::actor_system& system, position where);
 

@@ -3,6 +3,7 @@
 #include "actors/plan/run_plan.hpp"
 #include "actors/run/stall.hpp"
 
+#include <atomic>
 #include <functional>
 #include <list>
 #include <memory>
@@ -29,6 +30,10 @@ public:
              std::function<void()> help);
   void end() { watcher_.reset(); }
 
+  /// Memory ran out for a message, so an actor may never end. From any thread.
+  void break_down() { broken_ = true; }
+  bool broken() const { return broken_; }
+
   /// Time counts as waited while one of these lives: else the run may wait for the
   /// caller.
   class waiting {
@@ -54,6 +59,7 @@ private:
   const run_plan& plan_;
   const wall_clock& clock_;
   wall_clock waited_;
+  std::atomic<bool> broken_ = false;
   std::list<occupation> occupations_;
   std::vector<watched> all_;
   std::optional<stall_rule> rule_;

@@ -6,6 +6,7 @@
 #include "actors/meetings/server_meeting.hpp"
 #include "actors/meetings/tie_meeting.hpp"
 #include "actors/rank/conversation.hpp"
+#include "actors/rank/performer_core.hpp"
 #include "actors/updates/shared_parameters.hpp"
 #include "actors/updates/update_pieces.hpp"
 #include "models/optimizer.hpp"
@@ -32,7 +33,7 @@ struct optimizer_memory {
 /// (update_pieces.hpp). The first direction, on whose rank it stands, makes the
 /// version: by its optimizer, by parameter servers, or in memory that data replicas
 /// share.
-class optimizer_core {
+class optimizer_core : public performer_core {
 public:
   /// \param where any direction of the stage \param port outlives it
   optimizer_core(std::shared_ptr<const run_plan> plan, position where,
@@ -40,15 +41,15 @@ public:
 
   /// A letter of a meeting. With a direction's part of an update, that update begins:
   /// its scheduler has granted it.
-  void take(mail::letter what);
+  void take(mail::letter what) override;
 
   /// A scheduler has granted the update of its direction again.
-  void go(const action& a) { talks_[direction_of(a)].go_on(); }
+  void go(const action& a) override { talks_[direction_of(a)].go_on(); }
 
   /// Work has ended.
-  void ended(const mail::ended& e);
+  void ended(const mail::ended& e) override;
 
-  mail::waiting_for explain() const;
+  mail::waiting_for explain() const override;
 
 private:
   static std::size_t direction_of(const action& a) {

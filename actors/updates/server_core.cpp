@@ -19,8 +19,8 @@ server_core::server_core(std::shared_ptr<const run_plan> plan, position where,
   // nop
 }
 
-void server_core::take(const mail::letter& what) {
-  pushes_.push_back(std::get<mail::push>(what.what));
+void server_core::take(mail::letter what) {
+  pushes_.push_back(std::get<mail::push>(std::move(what.what)));
   arrive_if_free();
 }
 
@@ -34,8 +34,7 @@ void server_core::go(const action& a) {
                   .stage = where_.stage,
                   .operations = update_operations(values_),
                   .run =
-                    [this] {
-                      const auto& p = pushes_.front();
+                    [this, &p = pushes_.front()] { // others are added behind it
                       memory_.parameters->update(p.data, p.samples, p.factor,
                                                  p.gradients, memory_.state.get());
                     }},

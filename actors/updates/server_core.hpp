@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/rank/performer_core.hpp"
 #include "actors/rank/performer_port.hpp"
 #include "actors/updates/shared_parameters.hpp"
 #include "messaging/mail/control.hpp"
@@ -27,19 +28,19 @@ struct server_memory {
 /// Parallel Parameter Server", 2013). The answer to a replica's nth push holds
 /// everyone's first n - `staleness` pushes; with a bound of 0 all replicas get the same
 /// version.
-class server_core {
+class server_core : public performer_core {
 public:
   /// \param port outlives it
   server_core(std::shared_ptr<const run_plan> plan, position where,
               performer_port& port, server_memory memory);
 
   /// A data replica pushes.
-  void take(const mail::letter& what);
+  void take(mail::letter what) override;
 
-  void go(const action& a);
-  void ended(const mail::ended& e);
+  void go(const action& a) override;
+  void ended(const mail::ended& e) override;
 
-  mail::waiting_for explain() const;
+  mail::waiting_for explain() const override;
 
 private:
   void arrive_if_free();

@@ -4,6 +4,8 @@
 #include "messaging/record.hpp"
 #include "schedules/action.hpp"
 
+#include <exception>
+
 namespace troupe::mail {
 
 // The conversation between a scheduler and those who compute on its device:
@@ -39,6 +41,7 @@ struct ended {
   action what;
   nanoseconds start;
   nanoseconds end;
+  std::exception_ptr failure = nullptr; ///< What the work threw, if it did.
 };
 
 /// Virtual clock to scheduler: all messages of this instant have been heard.

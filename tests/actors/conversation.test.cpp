@@ -135,6 +135,10 @@ TEST_CASE("a letter that comes while the device computes changes nothing",
   s.talk.go_on();
   s.talk.look_again();
   CHECK(s.port.news() == lines{"computes B3"});
+  const auto device = s.talk.explain("stage 1");
+  REQUIRE(device);
+  CHECK(device->what == "B3 to end on its device");
+  s.talk.ended(0, 1);
   CHECK_FALSE(s.talk.explain("stage 1"));
 }
 

@@ -111,7 +111,7 @@ TEST_CASE("a slow data replica's devices take as many times as long", "[equipmen
   std::vector<nanoseconds> ends;
   for (const auto& rank : all.all.ranks())
     rank->computer->enqueue({.kind = static_cast<int>(op::forward)},
-                            [&](nanoseconds, nanoseconds end) { ends.push_back(end); });
+                            [&](const work_end& e) { ends.push_back(e.end); });
   while (all.clock.step())
     continue;
   CHECK(ends == std::vector<nanoseconds>{1'000'000, 1'000'000, 2'500'000, 2'500'000});

@@ -167,7 +167,7 @@ TEST_CASE("a cycle is found among those who wait, and nobody is forgotten", "[st
 TEST_CASE("a layer that never ends is named, with what the others wait for",
           "[stall]") {
   const bool interrupts = GENERATE(false, true);
-  const int threads = interrupts ? 2 : 1; // of one nobody is left to answer
+  const int threads = interrupts ? 2 : 1; // the only one that may compute never ends
   const auto stuck = std::make_shared<gate>();
   auto plan = tiny::training_of(one_f_one_b(), {3, 4, 1000}, clock_kind::real,
                                 tiny::gpt(), 0, threads);
@@ -187,9 +187,13 @@ TEST_CASE("a layer that never ends is named, with what the others wait for",
              ContainsSubstring("the run has stalled: no action has ended for 1000 ms\n"
                                "  rank 1 has been running F"));
   CHECK_THAT(result.failure, ContainsSubstring(" of stage 1 for "));
-  CHECK_THAT(result.failure, ContainsSubstring("stage 0 waits for the gradient of "));
-  CHECK_THAT(result.failure, ContainsSubstring("stage 2 waits for an activation"));
-  CHECK_THAT(result.failure, ContainsSubstring("  no answer from stage 1\n"));
+  if (threads == 2)
+    CHECK_THAT(result.failure,
+               ContainsSubstring("stage 0 waits for the gradient of ")
+                 && ContainsSubstring("stage 2 waits for an activation"));
+  CHECK_THAT(result.failure, ContainsSubstring("  stage 1 waits for F")
+                               && ContainsSubstring(" to end on its device\n"));
+  CHECK_THAT(result.failure, !ContainsSubstring("no answer"));
   stuck->open();
 }
 

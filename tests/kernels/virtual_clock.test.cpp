@@ -75,15 +75,14 @@ TEST_CASE("a virtual device computes at the start and ends when the cost has pas
   virtual_device device{clock, [](const work& w) { return w.kind == 1 ? 30 : 10; }};
   std::vector<nanoseconds> ends;
   bool ran = false;
-  device.enqueue({.kind = 1, .run = [&] { ran = true; }},
-                 [&](nanoseconds start, nanoseconds end) {
-                   CHECK(start == 0);
-                   ends.push_back(end);
-                 });
+  device.enqueue({.kind = 1, .run = [&] { ran = true; }}, [&](const work_end& e) {
+    CHECK(e.start == 0);
+    ends.push_back(e.end);
+  });
   CHECK(ran);
-  device.enqueue({}, [&](nanoseconds start, nanoseconds end) {
-    CHECK(start == 30); // a device does one thing at a time
-    ends.push_back(end);
+  device.enqueue({}, [&](const work_end& e) {
+    CHECK(e.start == 30); // a device does one thing at a time
+    ends.push_back(e.end);
   });
   CHECK(ends.empty());
   while (clock.step())

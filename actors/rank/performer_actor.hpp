@@ -1,0 +1,34 @@
+#pragma once
+
+#include "actors/mail/handles.hpp"
+#include "actors/rank/actor_port.hpp"
+#include "actors/rank/performer_core.hpp"
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct performer_state {
+  std::string name = "performer";
+  std::unique_ptr<actor_port<performer_actor>> port;
+  std::shared_ptr<performer_core> core;
+};
+
+/// Makes the core of a performer. \param port outlives the core's use of it
+using core_maker = std::function<std::shared_ptr<performer_core>(performer_port& port)>;
+
+/// Who computes and is no stage: an optimizer shard, an expert, a parameter server.
+/// \param name as reports and errors say it \param computers of its rank; of an
+/// optimizer shard those of all directions' ranks
+performer_actor::behavior_type
+performer_behavior(performer_actor::stateful_pointer<performer_state> self,
+                   props shared, performer me, std::string name,
+                   std::vector<device*> computers, const core_maker& make);
+
+} // namespace troupe

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "messaging/mail/control.hpp"
+#include "messaging/mail/letters.hpp"
+#include "messaging/mail/turns.hpp"
+
+namespace troupe {
+
+/// An optimizer shard, an expert or a parameter server without its mailbox. It asks for
+/// what it needs through a performer_port.
+class performer_core {
+public:
+  virtual ~performer_core() = default;
+
+  /// A letter of another performer.
+  virtual void take(mail::letter what) = 0;
+
+  /// The scheduler has granted an action, for the first time or again.
+  virtual void go(const action& a) = 0;
+
+  /// The work that it gave its device has ended.
+  virtual void ended(const mail::ended& e) = 0;
+
+  virtual mail::waiting_for explain() const = 0;
+};
+
+} // namespace troupe

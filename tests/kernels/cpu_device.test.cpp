@@ -1,0 +1,207 @@
+#include "kernels/cpu_device.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <latch>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace troupe;
+
+namespace {
+
+/// Devices of one run, and where their ends are waited for.
+struct some_devices {
+  explicit some_devices(int permits, int count = 1, int team = 1) {
+    for (int i = 0; i < count; ++i) {
+      seen.push_back(std::make_unique<occupation>(clock));
+      all.push_back(std::make_unique<cpu_device>(
+        *seen.back(), permits > 0 ? std::make_shared<cpu_sharing>(permits) : nullptr,
+        team));
+    }
+  }
+
+  wall_clock clock;
+  std::vector<std::unique_ptr<occupation>> seen;
+  std::vector<std::unique_ptr<cpu_device>> all;
+};
+
+} // namespace
+
+TEST_CASE("a device computes on its own thread, and says what it is at", "[device]") {
+  some_devices one{1};
+  auto& seen = *one.seen.front();
+  std::latch may_go{1}, over{1};
+  std::thread::id computed_on;
+  one.all.front()->enqueue({.kind = 1,
+                            .stage = 2,
+                            .microbatch = 3,
+                            .run =
+                              [&] {
+                                computed_on = std::this_thread::get_id();
+                                may_go.wait(); // who enqueues goes on before
+                              }},
+                           [&](const work_end& e) {
+                             CHECK(e.start <= e.end);
+                             CHECK_FALSE(e.failure);
+                             over.count_down();
+                           });
+  CHECK_FALSE(one.all.front()->idle());
+  while (!seen.now())
+    std::this_thread::yield();
+  CHECK(seen.now()->what.kind == 1);
+  CHECK(seen.now()->what.stage == 2);
+  CHECK(seen.now()->what.microbatch == 3);
+  may_go.count_down();
+  over.wait();
+  CHECK(computed_on != std::this_thread::get_id());
+  CHECK_FALSE(seen.now());
+  CHECK(seen.ended() == 1);
+  CHECK(seen.longest(1) > 0);
+  CHECK(seen.longest(0) == 0);
+}
+
+TEST_CASE("parts of a work run one after another, and each is told of", "[device]") {
+  some_devices one{1};
+  std::string heard;
+  std::latch over{1};
+  const auto part = [&](char name) {
+    return work_part{0.5, [&heard, name] { heard += name; },
+                     [&heard] { heard += '.'; }};
+  };
+  one.all.front()->enqueue({.parts = {part('a'), part('b')}}, [&](const work_end&) {
+    heard += '!';
+    over.count_down();
+  });
+  over.wait();
+  CHECK(heard == "a.b.!");
+}
+
+TEST_CASE("work without arithmetic ends while it is enqueued", "[device]") {
+  const int permits = GENERATE(0, 1);
+  some_devices one{permits};
+  bool ended = false;
+  one.all.front()->enqueue({}, [&](const work_end&) { ended = true; });
+  CHECK(ended);
+}
+
+TEST_CASE("work without arithmetic waits for the work before it", "[device]") {
+  some_devices one{1};
+  std::latch may_go{1}, over{2};
+  std::string heard;
+  one.all.front()->enqueue({.run = [&] { may_go.wait(); }}, [&](const work_end&) {
+    heard += 'a';
+    over.count_down();
+  });
+  one.all.front()->enqueue({}, [&](const work_end&) {
+    heard += 'b';
+    over.count_down();
+  });
+  may_go.count_down();
+  over.wait();
+  CHECK(heard == "ab");
+}
+
+TEST_CASE("what work throws is told at its end, and the next work runs", "[device]") {
+  some_devices one{1};
+  std::latch over{2};
+  std::exception_ptr first, second;
+  const auto told = [&](std::exception_ptr& where) {
+    return [&](const work_end& e) {
+      where = e.failure;
+      over.count_down();
+    };
+  };
+  one.all.front()->enqueue({.run = [] { throw std::runtime_error("no"); }},
+                           told(first));
+  one.all.front()->enqueue({.run = [] {}}, told(second));
+  over.wait();
+  REQUIRE(first);
+  CHECK_THROWS_AS(std::rethrow_exception(first), std::runtime_error);
+  CHECK_FALSE(second);
+  CHECK_FALSE(one.seen.front()->now());
+}
+
+TEST_CASE("a device that is stopped forgets what has not begun", "[device]") {
+  some_devices one{1};
+  auto& device = *one.all.front();
+  std::latch begun{1}, may_go{1}, over{1};
+  std::atomic<int> ran = 0;
+  device.enqueue({.run =
+                    [&] {
+                      begun.count_down();
+                      may_go.wait();
+                      ++ran;
+                    }},
+                 [&](const work_end&) { over.count_down(); });
+  device.enqueue({.run = [&] { ++ran; }}, [](const work_end&) {});
+  begun.wait();
+  device.stop();
+  device.enqueue({.run = [&] { ++ran; }}, [](const work_end&) {});
+  may_go.count_down();
+  over.wait();
+  while (!device.idle())
+    std::this_thread::yield();
+  one.all.clear(); // joins
+  CHECK(ran == 1);
+}
+
+TEST_CASE("no more threads compute at once than there are permits", "[device]") {
+  const int team = GENERATE(1, 2);
+  constexpr int devices = 5, works = 40, threads = 2;
+  wall_clock clock;
+  const auto shared = std::make_shared<cpu_sharing>(threads);
+  std::atomic<int> now = 0, too_many = 0;
+  std::latch over{devices * works};
+  std::vector<std::unique_ptr<occupation>> seen;
+  std::vector<std::unique_ptr<cpu_device>> all;
+  for (int i = 0; i < devices; ++i) {
+    seen.push_back(std::make_unique<occupation>(clock));
+    all.push_back(std::make_unique<cpu_device>(*seen.back(), shared, team));
+  }
+  for (int i = 0; i < works; ++i)
+    for (auto& one : all)
+      one->enqueue({.run =
+                      [&] {
+                        too_many += (now += team) > threads;
+                        std::this_thread::yield();
+                        now -= team;
+                      }},
+                   [&](const work_end&) { over.count_down(); });
+  over.wait();
+  CHECK(too_many == 0);
+}
+
+TEST_CASE("the wall clock stands still while paused", "[device]") {
+  wall_clock clock;
+  clock.pause();
+  const auto before = clock.now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  CHECK(clock.now() == before);
+  clock.resume();
+  CHECK(clock.now() >= before);
+  CHECK(clock.now() - before < 2'000'000);
+}
+
+TEST_CASE("a clock that is paused stands still, and goes on from there", "[device]") {
+  using namespace std::chrono_literals;
+  wall_clock clock;
+  std::this_thread::sleep_for(1ms);
+  clock.pause();
+  const auto then = clock.now();
+  CHECK(then >= 1'000'000);
+  std::this_thread::sleep_for(2ms);
+  CHECK(clock.now() == then);
+  clock.resume();
+  CHECK(clock.now() >= then);
+  clock.pause();
+  CHECK(clock.now() < then + 1'000'000'000);
+  clock.restart();
+  CHECK(clock.now() < 1'000'000'000);
+}
