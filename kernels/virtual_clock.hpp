@@ -61,8 +61,8 @@ public:
   }
 
   void enqueue(work what, on_end ended) override;
-  void stop() override {} // its clock is cleared
-  bool idle() const override { return true; }
+  void stop() override { free_at_ = clock_.now(); }
+  bool idle() const override { return free_at_ <= clock_.now(); }
 
 private:
   virtual_clock& clock_;

@@ -50,6 +50,16 @@ public:
     return bytes_[static_cast<std::size_t>(what)];
   }
 
+  /// A message of a sum among data replicas was handled. \param at_work while the
+  /// rank's own device computed
+  void summed(bool at_work) {
+    sums_.fetch_add(1, std::memory_order_relaxed);
+    if (at_work)
+      sums_at_work_.fetch_add(1, std::memory_order_relaxed);
+  }
+  std::int64_t sums() const { return sums_; }
+  std::int64_t sums_at_work() const { return sums_at_work_; }
+
   std::int64_t total() const { return sent_; }
   std::int64_t most_at_once() const { return most_; }
 
@@ -64,6 +74,8 @@ private:
   std::atomic<std::int64_t> under_way_ = 0;
   std::atomic<std::int64_t> most_ = 0;
   std::array<std::atomic<std::int64_t>, traffic_kinds> bytes_{};
+  std::atomic<std::int64_t> sums_ = 0;
+  std::atomic<std::int64_t> sums_at_work_ = 0;
   listener told_;
 };
 

@@ -65,6 +65,9 @@ public:
       });
   }
 
+  /// Whether the device of its rank computes just now.
+  bool at_work() const { return !computers_.front()->idle(); }
+
   void send(mail::letter what) override {
     everybody_->to(what.to, [&](const auto& to) {
       if (!what.kind)

@@ -21,7 +21,13 @@ performer_behavior(performer_actor::stateful_pointer<performer_state> self,
   return {
     hear(self, meter, [self](const mail::run& r) { self->state.core->go(r.what); }),
     hear(self, meter, [self](const mail::ended& e) { hear_end(*self->state.core, e); }),
-    hear(self, meter, [self](const mail::letter& l) { self->state.core->take(l); }),
+    hear(self, meter,
+         [self](const mail::letter& l) {
+           const auto& port = *self->state.port;
+           if (l.about == meeting_kind::sums)
+             port.shared().meter->summed(port.at_work());
+           self->state.core->take(l);
+         }),
     hear(self, meter,
          [self](const mail::explain&) {
            auto& port = *self->state.port;

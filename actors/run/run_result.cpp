@@ -52,6 +52,8 @@ run_result measured(const run_plan& plan, run_log& log, const equipment& equippe
   add_memory(plan, equipped, result);
   result.envelopes = meter.total();
   result.most_envelopes = meter.most_at_once();
+  result.summed = meter.sums();
+  result.summed_at_work = meter.sums_at_work();
   for (int kind = 0; kind < traffic_kinds; ++kind)
     result.bytes_moved[static_cast<std::size_t>(kind)] =
       meter.bytes(static_cast<traffic>(kind));

@@ -58,6 +58,10 @@ struct run_result {
   std::int64_t most_envelopes = 0;   ///< Under way at once.
   std::int64_t late_allocations = 0; ///< Of tensor memory, after wiring.
   std::array<std::int64_t, traffic_kinds> bytes_moved{}; ///< Of tensors in them.
+
+  /// Messages in which data replicas summed gradients, and how many of them a rank
+  /// handled while its own device computed.
+  std::int64_t summed = 0, summed_at_work = 0;
 };
 
 /// What was measured of a run whose actors have all ended: everything but its weights,

@@ -51,18 +51,24 @@ void check_proofs(const run_plan& plan) {
   CHECK(result.reserved_bytes == bytes_needed(plan));
 }
 
-/// The makespan of a simulated batch on two data replicas of one stage, F 1 ms and B
-/// 2 ms a microbatch, whose gradients take `exchange_ms` to send once.
-double makespan_ms(double exchange_ms, int buckets, int data = 2,
-                   const char* exchange = "ring") {
+/// A simulated batch on two data replicas of one stage, F 10 ms and B 20 ms, whose
+/// gradients take `exchange_ms` to send once.
+run_result batch_of(double exchange_ms, int buckets, int data = 2,
+                    const char* exchange = "ring") {
   auto plan =
     replicated(tiny::simulation(*find_schedule("gpipe"), {1, 1, 1}, 10, 20), data);
   plan.exchange = find_exchange(exchange);
   plan.machines.inside.bytes_per_second = 1e9;
   plan.sizes.gradient = exchange_ms * 1e6;
   plan.sizes.buckets = buckets;
-  const auto result = perform(plan);
+  auto result = perform(plan);
   REQUIRE(result.how == ending::finished);
+  return result;
+}
+
+double makespan_ms(double exchange_ms, int buckets, int data = 2,
+                   const char* exchange = "ring") {
+  const auto result = batch_of(exchange_ms, buckets, data, exchange);
   return static_cast<double>(result.sums.makespan) * 1e-6;
 }
 
@@ -127,6 +133,18 @@ TEST_CASE("an exchange by buckets hides behind the backward", "[replicas]") {
   // Of 20 buckets each is on its way when its twentieth of the backward is over.
   const double hidden = 30 + 12 - makespan_ms(12, 20);
   CHECK(hidden >= 0.6 * 12);
+}
+
+TEST_CASE("messages of sums that a rank handles while it computes are counted",
+          "[replicas]") {
+  // Each replica hears a chunk to add and one that is summed, of every bucket. Only
+  // those of the buckets that are complete at the end come when the backward is over.
+  const auto hidden = batch_of(12, 20);
+  CHECK(hidden.summed == 2 * 2 * 20);
+  CHECK(hidden.summed_at_work >= 2 * 2 * 18);
+  const auto whole = batch_of(12, 1);
+  CHECK(whole.summed == 2 * 2);
+  CHECK(whole.summed_at_work == 0);
 }
 
 TEST_CASE("an exchange that is longer than the backward hides the backward",

@@ -86,6 +86,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "peak_activations",
                                     "peak_bytes",
                                     "bytes_moved",
+                                    "sums",
                                     "weight_versions",
                                     "staleness",
                                     "exchange_staleness",
