@@ -47,18 +47,18 @@ void cpu_device::enqueue(work what, on_end ended) {
     const std::lock_guard guard{lock_};
     if (stopped_)
       return;
-    if (shared_ && (next.what.computes() || !jobs_.empty())) {
+    if (shared_ && (next.what.computes() || busy_ || !jobs_.empty())) {
       jobs_.push_back(std::move(next));
-      if (jobs_.size() == 1)
+      wanted_ = true;
+      if (!busy_)
         news_.notify_one();
       return;
     }
   }
-  run(next);
+  next.ended(compute(next.what));
 }
 
-void cpu_device::run(job& next) {
-  const auto& what = next.what;
+work_end cpu_device::compute(const work& what) {
   const bool computes = shared_ && what.computes();
   if (computes)
     shared_->permits.take(threads_);
@@ -82,7 +82,14 @@ void cpu_device::run(job& next) {
   }
   if (computes)
     shared_->permits.give_back(threads_);
-  next.ended(result);
+  return result;
+}
+
+void cpu_device::tell(const job& done, const work_end& how) {
+  if (shared_->visit)
+    shared_->visit([&] { done.ended(how); }, [this] { return wanted_.load(); });
+  else
+    done.ended(how);
 }
 
 void cpu_device::serve() {
@@ -91,30 +98,34 @@ void cpu_device::serve() {
     news_.wait(guard, [this] { return ending_ || !jobs_.empty(); });
     if (ending_)
       return;
-    auto& next = jobs_.front(); // stays where it is: others are added behind it
-    guard.unlock();
-    try {
-      run(next);
-    } catch (...) {
-      if (shared_->broken)
-        shared_->broken();
-    }
-    next = {}; // what it holds goes before the device is idle
+    {
+      auto next = std::move(jobs_.front());
+      jobs_.pop_front();
+      wanted_ = !jobs_.empty();
+      busy_ = true;
+      guard.unlock();
+      try {
+        tell(next, compute(next.what));
+      } catch (...) {
+        if (shared_->broken)
+          shared_->broken();
+      }
+    } // what the work held goes before the device is idle
     guard.lock();
-    jobs_.pop_front();
+    busy_ = false;
   }
 }
 
 void cpu_device::stop() {
   const std::lock_guard guard{lock_};
   stopped_ = true;
-  if (jobs_.size() > 1)
-    jobs_.resize(1);
+  jobs_.clear();
+  wanted_ = false;
 }
 
 bool cpu_device::idle() const {
   const std::lock_guard guard{lock_};
-  return jobs_.empty();
+  return jobs_.empty() && !busy_;
 }
 
 } // namespace troupe

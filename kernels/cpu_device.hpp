@@ -2,6 +2,7 @@
 
 #include "kernels/device.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -41,6 +42,13 @@ struct cpu_sharing {
 
   compute_permits permits;
 
+  /// Called on a device's thread in place of `tell`, which says that a work has ended:
+  /// calls it, and may then go on with what follows from it until the device is
+  /// `wanted`. Empty: only `tell` is called. Set before the first work.
+  std::function<void(const std::function<void()>& tell,
+                     const std::function<bool()>& wanted)>
+    visit = {};
+
   /// Called on a device's thread if memory ran out for the message that a work has
   /// ended: its actor will never hear of it.
   std::function<void()> broken;
@@ -69,7 +77,8 @@ private:
     on_end ended;
   };
 
-  void run(job& next);
+  work_end compute(const work& what);
+  void tell(const job& done, const work_end& how);
   void serve();
 
   occupation& seen_;
@@ -77,7 +86,9 @@ private:
   int threads_;
   mutable std::mutex lock_;
   std::condition_variable news_;
-  std::deque<job> jobs_; ///< The first may be under way.
+  std::deque<job> jobs_;
+  std::atomic<bool> wanted_ = false; ///< There are some.
+  bool busy_ = false;                ///< With one that was the first.
   bool stopped_ = false;
   bool ending_ = false;
   std::thread thread_;

@@ -69,16 +69,39 @@ public:
 
   void exec_later(caf::resumable* job) override {
     if (auto* const before = std::exchange(kept_, job))
-      pool_.enqueue(before);
+      pool_.add(before);
   }
+
+  /// Runs the actors that this thread has kept, on the caller's thread.
+  void visit(const std::function<void()>& speak, const std::function<bool()>& wanted) {
+    here = this;
+    visits_ = true;
+    try {
+      speak();
+      for (int i = 0; kept_ != nullptr && i < most_in_a_row && !wanted(); ++i)
+        resume(std::exchange(kept_, nullptr));
+    } catch (const std::exception&) {
+      leave();
+      throw;
+    }
+    leave();
+  }
+
+  bool visits() const { return visits_; }
 
   void hand_over() {
     if (kept_ != nullptr)
-      pool_.enqueue(std::exchange(kept_, nullptr));
+      pool_.add(std::exchange(kept_, nullptr));
   }
 
 private:
   static constexpr int most_in_a_row = 64; // then those in the queue have their turn
+
+  void leave() {
+    visits_ = false;
+    hand_over();
+    here = nullptr;
+  }
 
   /// Null when the pool stops.
   caf::resumable* next() {
@@ -99,14 +122,18 @@ private:
     return job;
   }
 
+  void resume(caf::resumable* job) {
+    if (job->resume(this, pool_.max_throughput()) == caf::resumable::resume_later)
+      pool_.add(job);
+    else
+      caf::intrusive_ptr_release(job);
+  }
+
   void run() {
     here = this;
     while (auto* const job = next())
       try {
-        if (job->resume(this, pool_.max_throughput()) == caf::resumable::resume_later)
-          pool_.enqueue(job);
-        else
-          caf::intrusive_ptr_release(job);
+        resume(job);
       } catch (const std::exception&) { // handlers' own do not come as far
         broken_();
       }
@@ -116,6 +143,7 @@ private:
   std::function<void()> broken_;
   caf::resumable* kept_ = nullptr;
   int in_a_row_ = 0; // of kept ones
+  bool visits_ = false;
   std::thread thread_;
 };
 
@@ -161,12 +189,24 @@ void actor_pool::settle() {
   }
 }
 
+void actor_pool::visit(const std::function<void()>& speak,
+                       const std::function<bool()>& wanted) {
+  worker{*this, {}}.visit(speak, wanted);
+}
+
 void actor_pool::hand_over() {
   if (here != nullptr)
     here->hand_over();
 }
 
 void actor_pool::enqueue(caf::resumable* job) {
+  if (here != nullptr && here->visits()) // who speaks there has no actor of its own
+    return here->exec_later(job);
+  add(job);
+}
+
+/// Puts an actor into the queue of all threads.
+void actor_pool::add(caf::resumable* job) {
   bool wake = false;
   {
     const std::lock_guard guard{lock_};

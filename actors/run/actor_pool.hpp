@@ -41,6 +41,11 @@ public:
   /// Runs the actors that are ready on the caller's thread, if the pool has none.
   void settle();
 
+  /// For a thread that is not of the pool: calls `speak`, and then runs what follows
+  /// from the messages that were sent there, as a thread of the pool does, until
+  /// `wanted` says so. What is left goes to the others.
+  void visit(const std::function<void()>& speak, const std::function<bool()>& wanted);
+
   /// Gives the actor that this thread has kept to the others: for a thread that is
   /// about to compute or to read for long.
   static void hand_over();
@@ -54,6 +59,8 @@ protected:
 
 private:
   class worker;
+
+  void add(caf::resumable* job);
 
   static thread_local worker* here;
 
