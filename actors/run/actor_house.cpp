@@ -21,14 +21,20 @@ void actor_house::start_threads(int count) {
   actor_pool::of(*system_).start_threads(count, [this] { broken_ = true; });
 }
 
-void actor_house::settle() {
+void actor_house::visit(const std::function<void()>& speak,
+                        const std::function<bool()>& wanted) {
+  actor_pool::of(*system_).visit(speak, wanted);
+}
+
+std::size_t actor_house::settle(std::size_t most) {
   // CAF notes the actor at work for its log, which nobody reads: a tenth of an event.
   // Spawning made it ready for that on this thread.
   caf::logger::set_current_actor_system(nullptr);
-  if (real_)
-    actor_pool::of(*system_).settle();
-  else
-    dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler()).run();
+  if (!real_)
+    return dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler())
+      .run(most);
+  actor_pool::of(*system_).settle();
+  return 0;
 }
 
 } // namespace troupe

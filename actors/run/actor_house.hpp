@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
+#include <limits>
 #include <memory>
 
 namespace troupe {
@@ -25,9 +27,12 @@ public:
   /// In real time: starts threads, or some more. \throws no_thread
   void start_threads(int count);
 
+  /// In real time: as actor_pool::visit.
+  void visit(const std::function<void()>& speak, const std::function<bool()>& wanted);
+
   /// Where no threads have been started, as in virtual time: lets all messages under
-  /// way be heard.
-  void settle();
+  /// way be heard, or `most` handlers run. Returns how many ran, in virtual time.
+  std::size_t settle(std::size_t most = std::numeric_limits<std::size_t>::max());
 
   /// How many actors have not ended.
   std::size_t actors() const { return system_->registry().running(); }

@@ -59,7 +59,8 @@ private:
   virtual_clock virtual_clock_;
   interconnect interconnect_;
   run_watch watch_{*plan_, wall_clock_};
-  equipment equipment_{*plan_, virtual_clock_, watch_, all_ranks(*plan_)};
+  equipment equipment_{*plan_, virtual_clock_, watch_, all_ranks(*plan_),
+                       callbacks_.disorder.make_device};
   bool interrupted_ = false;
   bool at_work_ = false;
   double seconds_ = 0;
@@ -82,6 +83,8 @@ std::unique_ptr<stage_manager> company::manager() {
 
 /// From the first message to the last.
 void company::play() {
+  equipment_.set_visit(
+    [this](const auto& speak, const auto& wanted) { house_.visit(speak, wanted); });
   wall_clock_.restart();
   roster_.spawn(house_.system());
   roster_.wire();

@@ -18,8 +18,12 @@ std::vector<int> all_ranks(const run_plan& plan) {
 }
 
 equipment::equipment(const run_plan& plan, virtual_clock& clock, run_watch& watch,
-                     const std::vector<int>& here)
-  : places(plan), plan_(plan), clock_(clock), watch_(watch) {
+                     const std::vector<int>& here, const device_maker& make_virtual)
+  : places(plan),
+    plan_(plan),
+    clock_(clock),
+    watch_(watch),
+    make_virtual_(make_virtual) {
   if (real() && plan.work)
     sharing_ = std::make_shared<cpu_sharing>(std::max(plan.threads, 1),
                                              [this] { watch_.break_down(); });
@@ -88,6 +92,8 @@ std::unique_ptr<device> equipment::make_device(double slowdown, occupation* seen
                                                int threads) {
   if (seen != nullptr)
     return std::make_unique<cpu_device>(*seen, sharing_, threads);
+  if (make_virtual_)
+    return make_virtual_(clock_);
   if (slowdown == 1)
     return std::make_unique<virtual_device>(clock_, plan_.cost);
   return std::make_unique<virtual_device>(

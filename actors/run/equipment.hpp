@@ -36,6 +36,9 @@ struct expert_place {
   std::shared_ptr<expert_work> work;
 };
 
+/// Makes a device in place of a virtual one.
+using device_maker = std::function<std::unique_ptr<device>(virtual_clock&)>;
+
 /// Every rank of a run, in order.
 std::vector<int> all_ranks(const run_plan& plan);
 
@@ -48,10 +51,10 @@ std::vector<int> all_ranks(const run_plan& plan);
 class equipment : private places {
 public:
   /// \param plan,clock,watch outlive it; the clock is for virtual time, the watch for
-  /// real time
-  /// \throws std::bad_alloc
+  /// real time \param make_virtual makes devices in virtual time; may be empty
+  /// \throws std::bad_alloc, no_thread
   equipment(const run_plan& plan, virtual_clock& clock, run_watch& watch,
-            const std::vector<int>& here);
+            const std::vector<int>& here, const device_maker& make_virtual = {});
 
   /// Waits for the work under way.
   ~equipment();
@@ -100,6 +103,12 @@ public:
   /// What a pipeline's data source reads with.
   sample_reader reader_of(position first);
 
+  /// What threads of devices do when a work has ended. \pre none has begun
+  void set_visit(decltype(cpu_sharing::visit) visit) {
+    if (sharing_)
+      sharing_->visit = std::move(visit);
+  }
+
   /// Devices forget work that has not begun, and take no more.
   void stop();
 
@@ -132,6 +141,7 @@ private:
   const run_plan& plan_;
   virtual_clock& clock_;
   run_watch& watch_;
+  device_maker make_virtual_;
   std::shared_ptr<cpu_sharing> sharing_; // null where no thread computes
   std::vector<std::unique_ptr<rank_resources>> ranks_;
   std::vector<std::unique_ptr<device>> server_devices_;   // by shard_index()

@@ -1,8 +1,12 @@
 #pragma once
 
+#include "kernels/device.hpp"
+#include "kernels/virtual_clock.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +20,16 @@ struct progress {
   std::optional<double> loss;
   std::string waits_for =
     {}; ///< Lines about those at work, if none has ended for long.
+};
+
+/// What may happen in another order in virtual time than the clock says: what real
+/// devices and threads do, but repeatable. Functions may be empty.
+struct virtual_disorder {
+  /// Makes a device in place of the one that takes what its actions cost.
+  std::function<std::unique_ptr<device>(virtual_clock&)> make_device = {};
+
+  /// How many handlers run before the clock's next event; empty: all that can.
+  std::function<std::size_t()> handlers = {};
 };
 
 /// What a run tells its caller, and how the caller ends it early. Functions may be
@@ -32,6 +46,9 @@ struct run_callbacks {
   /// Told of every envelope in virtual time, on the receiver's thread: who opens it,
   /// and what it is.
   std::function<void(const char* receiver, const std::string& what)> listener = {};
+
+  /// Other devices and another order of events in virtual time, for tests.
+  virtual_disorder disorder = {};
 
   /// Set from outside to end the run early: where stages update together, all do after
   /// the first update that none of them has passed; else when all microbatches that

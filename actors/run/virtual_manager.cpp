@@ -7,7 +7,7 @@ namespace troupe {
 void virtual_manager::wait() {
   for (;;) {
     stop_if_interrupted();
-    run_.house.settle();
+    hear();
     if (run_.board.take_news()) {
       if (run_.board.failure())
         return;
@@ -17,7 +17,7 @@ void virtual_manager::wait() {
     report_now_and_then();
     if (run_.board.finished())
       return;
-    if (go_on())
+    if (go_on() || run_.house.settle() > 0)
       continue;
     post(run_.meter, run_.coordinator, mail::explain{});
     run_.house.settle();
@@ -31,6 +31,14 @@ void virtual_manager::wait() {
 /// Lets the next event happen.
 bool virtual_manager::go_on() {
   return clock_.step();
+}
+
+/// Lets all messages be heard, or as many as the caller wants before the next event.
+void virtual_manager::hear() {
+  if (const auto& handlers = run_.callbacks.disorder.handlers)
+    run_.house.settle(handlers());
+  else
+    run_.house.settle();
 }
 
 } // namespace troupe

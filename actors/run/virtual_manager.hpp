@@ -20,6 +20,7 @@ public:
 private:
   bool rest() override { return true; } // the clock stands still by itself
   bool go_on() override;
+  void hear();
 
   virtual_clock& clock_;
 };

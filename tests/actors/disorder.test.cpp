@@ -1,0 +1,97 @@
+// Runs whose devices compute some time after they were asked to, and whose ends are
+// heard late: bits must not depend on that.
+
+#include "tests/actors/meshes.hpp"
+#include "tests/actors/proved_run.hpp"
+#include "tests/actors/seeded_devices.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <cstdlib>
+#include <string>
+
+using namespace troupe;
+
+namespace {
+
+/// So many seeds for each run; more where somebody asks for them.
+std::uint64_t seeds() {
+  const char* const asked = std::getenv("TROUPE_SEEDS");
+  return asked != nullptr ? std::stoull(asked) : 2;
+}
+
+/// What proofs refuse of a run in disorder, or how it failed.
+std::string refusals(run_plan plan, std::uint64_t seed) {
+  keep_for_proofs(plan);
+  auto result = perform(plan, {.disorder = tiny::disorder_of(seed)});
+  if (result.how != ending::finished)
+    return result.failure;
+  const auto by = rule_of(plan.sch);
+  plan.clock = clock_kind::real; // its times are no formula's
+  return tiny::proved_run{std::move(plan), std::move(result), by}.refusals();
+}
+
+void check(const run_plan& plan, const std::string& of) {
+  for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+    INFO(of << ", seed " << seed);
+    CHECK(refusals(plan, seed) == "");
+  }
+}
+
+const std::vector<tiny::mesh_of_ranks> meshes{
+  {},
+  {.data = 2, .exchange = "ring"},
+  {.data = 3, .exchange = "tree", .clips = true},
+  {.data = 2, .exchange = "zero1"},
+  {.data = 2, .exchange = "zero2", .clips = true},
+  {.data = 3, .exchange = "zero3"},
+  {.tensor = 2},
+  {.data = 2, .tensor = 2, .exchange = "zero3", .by_sequence = true},
+  {.data = 2, .expert = 2, .experts = true},
+  {.data = 2, .exchange = "server:async"},
+  {.data = 2, .exchange = "server:staleness=1"}};
+
+} // namespace
+
+TEST_CASE("devices that take their time change no bit", "[disorder]") {
+  const auto& mesh = GENERATE(from_range(meshes));
+  const auto& sch = GENERATE(from_range(tiny::all_kinds()));
+  const auto plan = tiny::training_on(mesh, sch, {4, 4, 3}, clock_kind::virtual_time);
+  if (!refusal(plan).empty())
+    return;
+  check(plan, mesh.text() + " under " + sch.name);
+}
+
+TEST_CASE("a run whose devices take their time evaluates what an orderly one does",
+          "[disorder]") {
+  auto plan = tiny::training_on({}, one_f_one_b(), {4, 4, 3}, clock_kind::virtual_time);
+  plan.evaluate_every = 1;
+  const auto evaluated = [&](virtual_disorder disorder) {
+    std::vector<float> all;
+    const auto see = [&](int, const std::vector<const float*>& parameters) {
+      for (std::size_t l = 0; l < parameters.size(); ++l)
+        all.insert(all.end(), parameters[l],
+                   parameters[l] + plan.work->whole.layers[l]->bucket());
+    };
+    CHECK(perform(plan, {.evaluate = see, .disorder = std::move(disorder)}).how
+          == ending::finished);
+    return all;
+  };
+  const auto right = evaluated({});
+  for (std::uint64_t seed = 1; seed <= seeds(); ++seed)
+    CHECK(evaluated(tiny::disorder_of(seed)) == right);
+}
+
+TEST_CASE("one seed gives one run", "[disorder]") {
+  auto plan = tiny::training_on({.data = 2, .exchange = "server:async"}, pipedream(),
+                                {4, 4, 3}, clock_kind::virtual_time);
+  const auto run = [&](std::uint64_t seed) {
+    return perform(plan, {.disorder = tiny::disorder_of(seed)});
+  };
+  const auto a = run(1), b = run(1), c = run(2);
+  CHECK(a.parameters == b.parameters);
+  CHECK(a.seconds >= 0);
+  CHECK(a.parameters != c.parameters); // the servers heard others first
+}
