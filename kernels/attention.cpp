@@ -104,10 +104,9 @@ std::int64_t attention<Scalar>::scratch(const attention_shape& dims) {
 
 template <class Scalar>
 void attention<Scalar>::forward(const attention_shape& dims, const Scalar* qkv,
-                                Scalar* y, Scalar* log_sum, Scalar* space,
-                                team& threads) {
+                                Scalar* y, Scalar* log_sum, Scalar* space, stream& on) {
   const auto heads = static_cast<int>(dims.sequences * dims.heads);
-  threads.run(heads, [&](int slice, int worker) {
+  on.cpu().run(heads, [&](int slice, int worker) {
     const auto sequence = slice / dims.heads, number = slice % dims.heads;
     const head<const Scalar> in{dims, qkv, sequence, number};
     const auto out = columns_of(dims, y, dims.width, sequence, number);
@@ -137,9 +136,9 @@ template <class Scalar>
 void attention<Scalar>::backward(const attention_shape& dims, const Scalar* qkv,
                                  const Scalar* y, const Scalar* log_sum,
                                  const Scalar* dy, Scalar* dqkv, Scalar* space,
-                                 team& threads) {
+                                 stream& on) {
   const auto heads = static_cast<int>(dims.sequences * dims.heads);
-  threads.run(heads, [&](int slice, int worker) {
+  on.cpu().run(heads, [&](int slice, int worker) {
     const auto sequence = slice / dims.heads, number = slice % dims.heads;
     const head<const Scalar> in{dims, qkv, sequence, number};
     const head<Scalar> gradient{dims, dqkv, sequence, number};

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/team.hpp"
+#include "kernels/stream.hpp"
 
 #include <cstdint>
 
@@ -30,12 +30,12 @@ struct attention {
 
   /// Fills y, and log_sum for the backward. \param space scratch() values a thread
   static void forward(const attention_shape& dims, const Scalar* qkv, Scalar* y,
-                      Scalar* log_sum, Scalar* space, team& threads);
+                      Scalar* log_sum, Scalar* space, stream& on);
 
   /// Fills dqkv. \param y what the forward made
   static void backward(const attention_shape& dims, const Scalar* qkv, const Scalar* y,
                        const Scalar* log_sum, const Scalar* dy, Scalar* dqkv,
-                       Scalar* space, team& threads);
+                       Scalar* space, stream& on);
 };
 
 } // namespace troupe

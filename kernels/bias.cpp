@@ -5,28 +5,26 @@
 namespace troupe {
 
 template <class Scalar>
-void bias<Scalar>::add(matrix<Scalar> y, const Scalar* bias) {
-  for (std::int64_t r = 0; r < y.rows; ++r) {
-    auto* row = y.row(r);
-    for (std::int64_t c = 0; c < y.columns; ++c)
-      row[c] += bias[c];
-  }
-}
-
-template <class Scalar>
-void bias<Scalar>::add_with_residual(matrix<Scalar> y, const Scalar* bias,
-                                     matrix<const Scalar> x) {
-  for (std::int64_t r = 0; r < y.rows; ++r) {
-    const auto* from = x.row(r);
-    auto* row = y.row(r);
-    for (std::int64_t c = 0; c < y.columns; ++c)
-      row[c] += bias[c] + from[c];
-  }
+void bias<Scalar>::add_with_residual(matrix<const Scalar> product, const Scalar* bias,
+                                     matrix<const Scalar> x, matrix<Scalar> y,
+                                     stream& on) {
+  constexpr std::int64_t rows_a_slice = 16;
+  const auto add_rows = [&](std::int64_t first, std::int64_t last, int) {
+    for (auto r = first; r < last; ++r) {
+      const auto *sums = product.row(r), *from = x.row(r);
+      auto* row = y.row(r);
+      for (std::int64_t c = 0; c < y.columns; ++c)
+        row[c] = sums[c] + bias[c];
+      for (std::int64_t c = 0; c < y.columns; ++c) // or the compiler chooses the order
+        row[c] += from[c];
+    }
+  };
+  on.cpu().run_ranges(y.rows, rows_a_slice, add_rows);
 }
 
 template <class Scalar>
 void bias<Scalar>::gradient(matrix<const Scalar> dy, Scalar beta, Scalar* dbias,
-                            team& threads) {
+                            stream& on) {
   constexpr std::int64_t columns_a_slice = 256; // a slice adds whole columns, in order
   const auto sum_columns = [&](std::int64_t first, std::int64_t last, int) {
     if (beta == 0)
@@ -37,7 +35,7 @@ void bias<Scalar>::gradient(matrix<const Scalar> dy, Scalar beta, Scalar* dbias,
         dbias[c] += row[c];
     }
   };
-  threads.run_ranges(dy.columns, columns_a_slice, sum_columns);
+  on.cpu().run_ranges(dy.columns, columns_a_slice, sum_columns);
 }
 
 template struct bias<float>;

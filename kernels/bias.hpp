@@ -1,23 +1,21 @@
 #pragma once
 
 #include "kernels/matrix.hpp"
-#include "kernels/team.hpp"
+#include "kernels/stream.hpp"
 
 namespace troupe {
 
-/// What follows a linear layer's product; y and x are (R, C), the bias is (C).
+/// What a linear layer's bias takes outside of a product; inside it is an epilogue. All
+/// matrices are (R, C) and not transposed, the bias is (C).
 template <class Scalar>
 struct bias {
-  /// y += bias, row by row.
-  static void add(matrix<Scalar> y, const Scalar* bias);
+  /// y = (product + bias) + x: the end of a residual branch whose product was summed
+  /// over tensor shards. y may be the product.
+  static void add_with_residual(matrix<const Scalar> product, const Scalar* bias,
+                                matrix<const Scalar> x, matrix<Scalar> y, stream& on);
 
-  /// y += bias + x: the end of a residual branch.
-  static void add_with_residual(matrix<Scalar> y, const Scalar* bias,
-                                matrix<const Scalar> x);
-
-  /// dbias = beta dbias + the sum of dy's rows; beta is 0 or 1.
-  static void gradient(matrix<const Scalar> dy, Scalar beta, Scalar* dbias,
-                       team& threads);
+  /// dbias = beta dbias + the sum of dy's rows, in their order; beta is 0 or 1.
+  static void gradient(matrix<const Scalar> dy, Scalar beta, Scalar* dbias, stream& on);
 };
 
 } // namespace troupe

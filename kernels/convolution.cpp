@@ -48,9 +48,9 @@ std::int64_t convolution<Scalar>::scratch(const convolution_shape& dims, int thr
 template <class Scalar>
 void convolution<Scalar>::forward(const convolution_shape& dims, const Scalar* x,
                                   const Scalar* w, const Scalar* bias, Scalar* y,
-                                  Scalar* space, team& threads) {
+                                  Scalar* space, stream& on) {
   const auto weights = dense(w, dims.filters, dims.patch());
-  threads.run_ranges(
+  on.cpu().run_ranges(
     dims.images, 1, [&](std::int64_t first, std::int64_t last, int worker) {
       auto* patches = space + worker * dims.patch() * dims.places();
       for (auto n = first; n < last; ++n) {
@@ -67,9 +67,9 @@ void convolution<Scalar>::forward(const convolution_shape& dims, const Scalar* x
 template <class Scalar>
 void convolution<Scalar>::input_gradient(const convolution_shape& dims, const Scalar* w,
                                          const Scalar* dy, Scalar* dx, Scalar* space,
-                                         team& threads) {
+                                         stream& on) {
   const auto weights = dense(w, dims.filters, dims.patch());
-  threads.run_ranges(
+  on.cpu().run_ranges(
     dims.images, 1, [&](std::int64_t first, std::int64_t last, int worker) {
       auto* patches = space + worker * dims.patch() * dims.places();
       for (auto n = first; n < last; ++n) {
@@ -85,10 +85,10 @@ template <class Scalar>
 void convolution<Scalar>::weight_gradient(const convolution_shape& dims,
                                           const Scalar* x, const Scalar* dy,
                                           Scalar beta, Scalar* dw, Scalar* dbias,
-                                          Scalar* space, team& threads) {
+                                          Scalar* space, stream& on) {
   const auto weights = dims.filters * dims.patch();
-  auto* const sums = space + threads.size() * dims.patch() * dims.places();
-  threads.run(groups, [&](int group, int worker) {
+  auto* const sums = space + on.threads() * dims.patch() * dims.places();
+  on.cpu().run(groups, [&](int group, int worker) {
     auto* patches = space + worker * dims.patch() * dims.places();
     auto* sum_w = sums + group * (weights + dims.filters);
     auto* sum_bias = sum_w + weights;

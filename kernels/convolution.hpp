@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/team.hpp"
+#include "kernels/stream.hpp"
 
 #include <cstdint>
 
@@ -33,16 +33,15 @@ struct convolution {
   static std::int64_t scratch(const convolution_shape& dims, int threads);
 
   static void forward(const convolution_shape& dims, const Scalar* x, const Scalar* w,
-                      const Scalar* bias, Scalar* y, Scalar* space, team& threads);
+                      const Scalar* bias, Scalar* y, Scalar* space, stream& on);
 
   static void input_gradient(const convolution_shape& dims, const Scalar* w,
-                             const Scalar* dy, Scalar* dx, Scalar* space,
-                             team& threads);
+                             const Scalar* dy, Scalar* dx, Scalar* space, stream& on);
 
   /// dw = beta dw + gradient, dbias likewise; beta is 0 or 1.
   static void weight_gradient(const convolution_shape& dims, const Scalar* x,
                               const Scalar* dy, Scalar beta, Scalar* dw, Scalar* dbias,
-                              Scalar* space, team& threads);
+                              Scalar* space, stream& on);
 };
 
 } // namespace troupe

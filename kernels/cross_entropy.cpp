@@ -26,41 +26,40 @@ loss_sum sum_of_rows(const Scalar* row_losses, std::int64_t rows,
 template <class Scalar>
 loss_sum cross_entropy<Scalar>::forward(matrix<Scalar> logits,
                                         const std::int32_t* labels, Scalar scale,
-                                        Scalar* row_losses, team& threads) {
+                                        Scalar* row_losses, stream& on) {
   std::atomic<std::int64_t> correct = 0;
-  threads.run_ranges(logits.rows, rows_a_slice,
-                     [&](std::int64_t first, std::int64_t last, int) {
-                       std::int64_t hits = 0;
-                       for (auto r = first; r < last; ++r) {
-                         auto* row = logits.row(r);
-                         const auto label = labels[r];
-                         const Scalar own = row[label];
-                         const Scalar most = largest(row, logits.columns);
-                         Scalar sum = 0;
-                         for (std::int64_t v = 0; v < logits.columns; ++v) {
-                           row[v] = fast_exp(row[v] - most);
-                           sum += row[v];
-                         }
-                         const Scalar factor = scale / sum;
-                         for (std::int64_t v = 0; v < logits.columns; ++v)
-                           row[v] *= factor;
-                         row[label] -= scale;
-                         row_losses[r] = most + std::log(sum) - own;
-                         hits += own >= most;
-                       }
-                       correct += hits;
-                     });
+  on.cpu().run_ranges(logits.rows, rows_a_slice,
+                      [&](std::int64_t first, std::int64_t last, int) {
+                        std::int64_t hits = 0;
+                        for (auto r = first; r < last; ++r) {
+                          auto* row = logits.row(r);
+                          const auto label = labels[r];
+                          const Scalar own = row[label];
+                          const Scalar most = largest(row, logits.columns);
+                          Scalar sum = 0;
+                          for (std::int64_t v = 0; v < logits.columns; ++v) {
+                            row[v] = fast_exp(row[v] - most);
+                            sum += row[v];
+                          }
+                          const Scalar factor = scale / sum;
+                          for (std::int64_t v = 0; v < logits.columns; ++v)
+                            row[v] *= factor;
+                          row[label] -= scale;
+                          row_losses[r] = most + std::log(sum) - own;
+                          hits += own >= most;
+                        }
+                        correct += hits;
+                      });
   return sum_of_rows(row_losses, logits.rows, correct);
 }
 
 template <class Scalar>
 void cross_entropy<Scalar>::tell(matrix<Scalar> logits, std::int64_t first,
-                                 const std::int32_t* labels, Scalar* own,
-                                 team& threads) {
+                                 const std::int32_t* labels, Scalar* own, stream& on) {
   auto* const largest_of = own;
   auto* const sum_of = own + logits.rows;
   auto* const labelled = own + 2 * logits.rows;
-  threads.run_ranges(
+  on.cpu().run_ranges(
     logits.rows, rows_a_slice, [&](std::int64_t begin, std::int64_t end, int) {
       for (auto r = begin; r < end; ++r) {
         auto* row = logits.row(r);
@@ -81,13 +80,13 @@ template <class Scalar>
 loss_sum cross_entropy<Scalar>::finish(matrix<Scalar> exponentials, std::int64_t first,
                                        const std::int32_t* labels, const Scalar* all,
                                        int shards, int own, Scalar scale,
-                                       Scalar* row_losses, team& threads) {
+                                       Scalar* row_losses, stream& on) {
   const auto rows = exponentials.rows;
   const auto fact = [&](int shard, int which, std::int64_t row) {
     return all[shard * facts(rows) + which * rows + row];
   };
   std::atomic<std::int64_t> correct = 0;
-  threads.run_ranges(
+  on.cpu().run_ranges(
     rows, rows_a_slice, [&](std::int64_t begin, std::int64_t end, int) {
       std::int64_t hits = 0;
       for (auto r = begin; r < end; ++r) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/matrix.hpp"
-#include "kernels/team.hpp"
+#include "kernels/stream.hpp"
 
 #include <cstdint>
 
@@ -20,7 +20,7 @@ struct cross_entropy {
   /// loss. \param labels (R), each in [0, V) \param row_losses (R), filled, so that the
   /// sum is in row order
   static loss_sum forward(matrix<Scalar> logits, const std::int32_t* labels,
-                          Scalar scale, Scalar* row_losses, team& threads);
+                          Scalar scale, Scalar* row_losses, stream& on);
 
   // The same over tensor shards, each with the logits of some classes, from `first` on:
   // what one must know of the others' is gathered, and the logits are not (Shoeybi et
@@ -32,13 +32,13 @@ struct cross_entropy {
   /// Turns logits into exponentials. \param own its facts: the largest logit (R), the
   /// sum of exponentials below it (R), and the label's logit or 0 (R)
   static void tell(matrix<Scalar> logits, std::int64_t first,
-                   const std::int32_t* labels, Scalar* own, team& threads);
+                   const std::int32_t* labels, Scalar* own, stream& on);
 
   /// What forward() does, from those. \param all the facts of all shards, in order
   /// \param own the shard's index
   static loss_sum finish(matrix<Scalar> exponentials, std::int64_t first,
                          const std::int32_t* labels, const Scalar* all, int shards,
-                         int own, Scalar scale, Scalar* row_losses, team& threads);
+                         int own, Scalar scale, Scalar* row_losses, stream& on);
 };
 
 } // namespace troupe

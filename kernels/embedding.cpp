@@ -20,9 +20,9 @@ Scalar* row_of(std::int32_t token, Scalar* words,
 template <class Scalar>
 void embedding<Scalar>::forward(const shape& dims, const std::int32_t* tokens,
                                 const Scalar* words, const Scalar* places, Scalar* y,
-                                team& threads) {
+                                stream& on) {
   const auto rows = dims.sequences * dims.length;
-  threads.run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
+  on.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
     for (auto r = first; r < last; ++r) {
       const auto* word = row_of(tokens[r], words, dims);
       const auto* place =
@@ -42,7 +42,7 @@ void embedding<Scalar>::forward(const shape& dims, const std::int32_t* tokens,
 template <class Scalar>
 void embedding<Scalar>::gradient(const shape& dims, const std::int32_t* tokens,
                                  const Scalar* dy, Scalar beta, Scalar* dwords,
-                                 Scalar* dplaces, team& threads) {
+                                 Scalar* dplaces, stream& on) {
   constexpr std::int64_t columns_a_slice = 64; // a slice adds whole columns, in order
   const auto width = dims.width;
   const auto add_columns = [&](std::int64_t first, std::int64_t last, int) {
@@ -64,7 +64,7 @@ void embedding<Scalar>::gradient(const shape& dims, const std::int32_t* tokens,
         word[c] += upper[c];
     }
   };
-  threads.run_ranges(width, columns_a_slice, add_columns);
+  on.cpu().run_ranges(width, columns_a_slice, add_columns);
 }
 
 template struct embedding<float>;

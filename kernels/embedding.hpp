@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/team.hpp"
+#include "kernels/stream.hpp"
 
 #include <cstdint>
 
@@ -25,12 +25,11 @@ struct embedding {
   };
 
   static void forward(const shape& dims, const std::int32_t* tokens,
-                      const Scalar* words, const Scalar* places, Scalar* y,
-                      team& threads);
+                      const Scalar* words, const Scalar* places, Scalar* y, stream& on);
 
   /// dwords = beta dwords + sums of dy, dplaces likewise; beta is 0 or 1.
   static void gradient(const shape& dims, const std::int32_t* tokens, const Scalar* dy,
-                       Scalar beta, Scalar* dwords, Scalar* dplaces, team& threads);
+                       Scalar beta, Scalar* dwords, Scalar* dplaces, stream& on);
 };
 
 } // namespace troupe

@@ -14,9 +14,9 @@ constexpr std::int64_t rows_a_slice = 16;
 template <class Scalar>
 void layer_norm<Scalar>::forward(matrix<const Scalar> x, const Scalar* gain,
                                  const Scalar* bias, matrix<Scalar> y, Scalar* mean,
-                                 Scalar* rstd, team& threads) {
+                                 Scalar* rstd, stream& on) {
   const auto width = x.columns;
-  threads.run_ranges(
+  on.cpu().run_ranges(
     x.rows, rows_a_slice, [&](std::int64_t first, std::int64_t last, int) {
       for (auto r = first; r < last; ++r) {
         const auto* in = x.row(r);
@@ -43,9 +43,9 @@ void layer_norm<Scalar>::input_gradient(matrix<const Scalar> x, const Scalar* ga
                                         const Scalar* mean, const Scalar* rstd,
                                         matrix<const Scalar> dy,
                                         matrix<const Scalar> dresidual,
-                                        matrix<Scalar> dx, team& threads) {
+                                        matrix<Scalar> dx, stream& on) {
   const auto width = x.columns;
-  threads.run_ranges(
+  on.cpu().run_ranges(
     x.rows, rows_a_slice, [&](std::int64_t first, std::int64_t last, int) {
       for (auto r = first; r < last; ++r) {
         const auto* in = x.row(r);
@@ -74,24 +74,24 @@ template <class Scalar>
 void layer_norm<Scalar>::weight_gradient(matrix<const Scalar> x, const Scalar* mean,
                                          const Scalar* rstd, matrix<const Scalar> dy,
                                          Scalar beta, Scalar* dgain, Scalar* dbias,
-                                         team& threads) {
+                                         stream& on) {
   constexpr std::int64_t columns_a_slice = 256; // a slice adds whole columns, in order
-  threads.run_ranges(x.columns, columns_a_slice,
-                     [&](std::int64_t first, std::int64_t last, int) {
-                       if (beta == 0) {
-                         std::fill(dgain + first, dgain + last, Scalar{0});
-                         std::fill(dbias + first, dbias + last, Scalar{0});
-                       }
-                       for (std::int64_t r = 0; r < x.rows; ++r) {
-                         const auto* in = x.row(r);
-                         const auto* upper = dy.row(r);
-                         const Scalar m = mean[r], s = rstd[r];
-                         for (auto c = first; c < last; ++c) {
-                           dgain[c] += upper[c] * (in[c] - m) * s;
-                           dbias[c] += upper[c];
-                         }
-                       }
-                     });
+  on.cpu().run_ranges(x.columns, columns_a_slice,
+                      [&](std::int64_t first, std::int64_t last, int) {
+                        if (beta == 0) {
+                          std::fill(dgain + first, dgain + last, Scalar{0});
+                          std::fill(dbias + first, dbias + last, Scalar{0});
+                        }
+                        for (std::int64_t r = 0; r < x.rows; ++r) {
+                          const auto* in = x.row(r);
+                          const auto* upper = dy.row(r);
+                          const Scalar m = mean[r], s = rstd[r];
+                          for (auto c = first; c < last; ++c) {
+                            dgain[c] += upper[c] * (in[c] - m) * s;
+                            dbias[c] += upper[c];
+                          }
+                        }
+                      });
 }
 
 template struct layer_norm<float>;

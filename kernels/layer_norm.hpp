@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/matrix.hpp"
-#include "kernels/team.hpp"
+#include "kernels/stream.hpp"
 
 namespace troupe {
 
@@ -12,20 +12,20 @@ template <class Scalar>
 struct layer_norm {
   /// Fills y, and mean and rstd for the backward.
   static void forward(matrix<const Scalar> x, const Scalar* gain, const Scalar* bias,
-                      matrix<Scalar> y, Scalar* mean, Scalar* rstd, team& threads);
+                      matrix<Scalar> y, Scalar* mean, Scalar* rstd, stream& on);
 
   /// dx = the gradient through the norm, plus dresidual unless its data is null. dx may
   /// be dy or dresidual.
   static void input_gradient(matrix<const Scalar> x, const Scalar* gain,
                              const Scalar* mean, const Scalar* rstd,
                              matrix<const Scalar> dy, matrix<const Scalar> dresidual,
-                             matrix<Scalar> dx, team& threads);
+                             matrix<Scalar> dx, stream& on);
 
   /// dgain = beta dgain + the sum over rows of dy * (x - mean) * rstd; dbias likewise,
   /// of dy. beta is 0 or 1.
   static void weight_gradient(matrix<const Scalar> x, const Scalar* mean,
                               const Scalar* rstd, matrix<const Scalar> dy, Scalar beta,
-                              Scalar* dgain, Scalar* dbias, team& threads);
+                              Scalar* dgain, Scalar* dbias, stream& on);
 };
 
 } // namespace troupe

@@ -1,9 +1,14 @@
 #include "kernels/matmul.hpp"
 
+#include "kernels/memory.hpp"
+#include "kernels/sgemm.hpp"
+
+#include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
-namespace troupe::detail {
+namespace troupe {
 
 namespace {
 
@@ -22,8 +27,6 @@ const Scalar& element(const matrix<const Scalar>& m, std::int64_t r, std::int64_
   return m.transposed ? m.data[c * m.stride + r] : m.data[r * m.stride + c];
 }
 
-} // namespace
-
 template <class Scalar>
 void check_product(matrix<const Scalar> a, matrix<const Scalar> b, matrix<Scalar> c) {
   if (read_rows(a) != c.rows || read_columns(b) != c.columns
@@ -35,6 +38,7 @@ void check_product(matrix<const Scalar> a, matrix<const Scalar> b, matrix<Scalar
       + ", " + std::to_string(c.columns) + ")");
 }
 
+/// The plain three loops.
 template <class Scalar>
 void multiply_plainly(matrix<const Scalar> a, matrix<const Scalar> b, Scalar alpha,
                       Scalar beta, matrix<Scalar> c) {
@@ -48,6 +52,13 @@ void multiply_plainly(matrix<const Scalar> a, matrix<const Scalar> b, Scalar alp
       result = alpha * sum + (beta == 0 ? Scalar{0} : beta * result);
     }
 }
+
+/// How many slices a product is cut into, and whether by columns: slices that are worth
+/// handing out, some for each thread.
+struct product_slices {
+  int count;
+  bool by_columns;
+};
 
 product_slices slices_of(std::int64_t rows, std::int64_t columns, std::int64_t depth,
                          int threads) {
@@ -63,11 +74,79 @@ product_slices slices_of(std::int64_t rows, std::int64_t columns, std::int64_t d
   return {static_cast<int>(std::clamp<std::int64_t>(most, 1, slices)), by_columns};
 }
 
-template void check_product<float>(matrix<const float>, matrix<const float>,
-                                   matrix<float>);
-template void check_product<double>(matrix<const double>, matrix<const double>,
-                                    matrix<double>);
-template void multiply_plainly<double>(matrix<const double>, matrix<const double>,
-                                       double, double, matrix<double>);
+} // namespace
 
-} // namespace troupe::detail
+template <class Scalar>
+void multiply(matrix<const Scalar> a, matrix<const Scalar> b, Scalar alpha, Scalar beta,
+              matrix<Scalar> c, const epilogue<Scalar>& end) {
+  check_product<Scalar>(a, b, c);
+  if constexpr (std::is_same_v<Scalar, float>) {
+    sgemm(a, b, alpha, beta, c, end);
+  } else {
+    multiply_plainly<Scalar>(a, b, alpha, beta, c);
+    end.finish(c);
+  }
+}
+
+template <class Scalar>
+void matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
+            matrix<Scalar> c, stream& on, const epilogue<Scalar>& end) {
+  const auto [count, by_columns] =
+    slices_of(c.rows, c.columns, read_columns(a), on.threads());
+  const auto length = by_columns ? c.columns : c.rows;
+  on.cpu().run(count, [&, count = count, by_columns = by_columns](int slice, int) {
+    const auto first = length * slice / count;
+    const auto size = length * (slice + 1) / count - first;
+    const auto rows_read = by_columns     ? a
+                           : a.transposed ? a.column_range(first, size)
+                                          : a.row_range(first, size);
+    const auto columns_read = !by_columns    ? b
+                              : b.transposed ? b.row_range(first, size)
+                                             : b.column_range(first, size);
+    const auto made =
+      by_columns ? c.column_range(first, size) : c.row_range(first, size);
+    multiply<Scalar>(rows_read, columns_read, Scalar{1}, beta, made,
+                     by_columns ? end.from(0, first) : end.from(first, 0));
+  });
+}
+
+template <class Scalar>
+std::int64_t right_side<Scalar>::room(std::int64_t depth, std::int64_t columns) {
+  if constexpr (std::is_same_v<Scalar, float>)
+    return padded(packed_size(depth, columns));
+  else
+    return 0;
+}
+
+template <class Scalar>
+right_side<Scalar>::right_side(matrix<const Scalar> b, Scalar* space)
+  : b_(b), packed_(space) {
+  if constexpr (std::is_same_v<Scalar, float>)
+    pack_right(b, space);
+}
+
+template <class Scalar>
+void right_side<Scalar>::multiply(matrix<const Scalar> a, Scalar alpha, Scalar beta,
+                                  matrix<Scalar> c) const {
+  if constexpr (std::is_same_v<Scalar, float>)
+    sgemm_packed(a, packed_, read_rows(b_), alpha, beta, c);
+  else
+    troupe::multiply<Scalar>(a,
+                             b_.transposed
+                               ? b_.row_range(0, c.columns).column_range(0, a.columns)
+                               : b_.row_range(0, a.columns).column_range(0, c.columns),
+                             alpha, beta, c);
+}
+
+template void matmul<float>(matrix<const float>, matrix<const float>, float,
+                            matrix<float>, stream&, const epilogue<float>&);
+template void matmul<double>(matrix<const double>, matrix<const double>, double,
+                             matrix<double>, stream&, const epilogue<double>&);
+template void multiply<float>(matrix<const float>, matrix<const float>, float, float,
+                              matrix<float>, const epilogue<float>&);
+template void multiply<double>(matrix<const double>, matrix<const double>, double,
+                               double, matrix<double>, const epilogue<double>&);
+template class right_side<float>;
+template class right_side<double>;
+
+} // namespace troupe

@@ -5,27 +5,20 @@
 namespace troupe {
 
 template <class Scalar>
-void relu<Scalar>::forward(matrix<Scalar> y, matrix<std::uint8_t> mask) {
-  for (std::int64_t r = 0; r < y.rows; ++r) {
-    auto* row = y.row(r);
-    auto* passes = mask.row(r);
-    for (std::int64_t c = 0; c < y.columns; ++c) {
-      passes[c] = row[c] > 0;
-      row[c] = std::max(row[c], Scalar{0});
-    }
-  }
-}
-
-template <class Scalar>
 void relu<Scalar>::backward(matrix<const Scalar> dy, matrix<const std::uint8_t> mask,
-                            matrix<Scalar> dx) {
-  for (std::int64_t r = 0; r < dy.rows; ++r) {
-    const auto* upper = dy.row(r);
-    const auto* passes = mask.row(r);
-    auto* row = dx.row(r);
-    for (std::int64_t c = 0; c < dy.columns; ++c)
-      row[c] = passes[c] != 0 ? upper[c] : Scalar{0};
-  }
+                            matrix<Scalar> dx, stream& on) {
+  constexpr std::int64_t values_a_slice = 1 << 16;
+  const auto rows = [&](std::int64_t first, std::int64_t last, int) {
+    for (auto r = first; r < last; ++r) {
+      const auto* upper = dy.row(r);
+      const auto* passes = mask.row(r);
+      auto* row = dx.row(r);
+      for (std::int64_t c = 0; c < dy.columns; ++c)
+        row[c] = passes[c] != 0 ? upper[c] : Scalar{0};
+    }
+  };
+  on.cpu().run_ranges(dy.rows, values_a_slice / std::max<std::int64_t>(dy.columns, 1),
+                      rows);
 }
 
 template struct relu<float>;

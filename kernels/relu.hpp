@@ -1,18 +1,17 @@
 #pragma once
 
 #include "kernels/matrix.hpp"
+#include "kernels/stream.hpp"
 
 namespace troupe {
 
-/// Rectified linear units.
+/// The gradient of rectified linear units; their forward is an epilogue.
 template <class Scalar>
 struct relu {
-  /// y = max(y, 0) in place, mask = (y > 0).
-  static void forward(matrix<Scalar> y, matrix<std::uint8_t> mask);
-
-  /// dx = dy where the mask is set, else 0. dx may be dy.
+  /// dx = dy where the mask is set, else 0. All are (R, C) and not transposed; dx may
+  /// be dy.
   static void backward(matrix<const Scalar> dy, matrix<const std::uint8_t> mask,
-                       matrix<Scalar> dx);
+                       matrix<Scalar> dx, stream& on);
 };
 
 } // namespace troupe

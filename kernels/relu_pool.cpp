@@ -6,9 +6,9 @@ namespace troupe {
 
 template <class Scalar>
 void relu_pool<Scalar>::forward(const shape& dims, const Scalar* x, Scalar* y,
-                                std::uint8_t* choice, team& threads) {
+                                std::uint8_t* choice, stream& on) {
   const auto rows = dims.planes * (dims.height / 2), columns = dims.width / 2;
-  threads.run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
+  on.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
     for (auto r = first; r < last; ++r) {
       const auto* top = x + 2 * r * dims.width;
       const auto* bottom = top + dims.width;
@@ -31,10 +31,9 @@ void relu_pool<Scalar>::forward(const shape& dims, const Scalar* x, Scalar* y,
 
 template <class Scalar>
 void relu_pool<Scalar>::backward(const shape& dims, const Scalar* dy,
-                                 const std::uint8_t* choice, Scalar* dx,
-                                 team& threads) {
+                                 const std::uint8_t* choice, Scalar* dx, stream& on) {
   const auto rows = dims.planes * (dims.height / 2), columns = dims.width / 2;
-  threads.run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
+  on.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
     for (auto r = first; r < last; ++r) {
       auto* top = dx + 2 * r * dims.width;
       auto* bottom = top + dims.width;

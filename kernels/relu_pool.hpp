@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/team.hpp"
+#include "kernels/stream.hpp"
 
 #include <cstdint>
 
@@ -17,11 +17,11 @@ struct relu_pool {
   /// Fills y, and in `choice` which pixel of a square it is: 0..3, or 4 for none above
   /// 0.
   static void forward(const shape& dims, const Scalar* x, Scalar* y,
-                      std::uint8_t* choice, team& threads);
+                      std::uint8_t* choice, stream& on);
 
   /// Fills dx.
   static void backward(const shape& dims, const Scalar* dy, const std::uint8_t* choice,
-                       Scalar* dx, team& threads);
+                       Scalar* dx, stream& on);
 };
 
 } // namespace troupe

@@ -195,7 +195,7 @@ struct depth_blocks {
 } // namespace
 
 void sgemm(matrix<const float> a, matrix<const float> b, float alpha, float beta,
-           matrix<float> c, part_call finish) {
+           matrix<float> c, const epilogue<float>& end) {
   const depth_blocks blocks{a.transposed ? a.rows : a.columns};
   auto& packed = space();
   for (std::int64_t column = 0; column < c.columns; column += most_columns) {
@@ -211,8 +211,8 @@ void sgemm(matrix<const float> a, matrix<const float> b, float alpha, float beta
             column + j, std::min(columns_a_part, columns - j));
           make_tiles(depth, packed.a, packed.b + j * depth, depth * columns_a_tile,
                      alpha, block == 0 ? beta : 1.0F, part);
-          if (finish.call != nullptr && block + 1 == blocks.count)
-            finish.call(finish.context, row, column + j, part);
+          if (end.what != epilogue_kind::none && block + 1 == blocks.count)
+            end.from(row, column + j).finish(part);
         }
       }
     }

@@ -29,6 +29,25 @@ inline double fast_exp(double x) {
   return std::exp(x);
 }
 
+/// GPT-2's GELU: x (1 + tanh(u)) / 2 = x / (1 + e^(-2u)) where u = sqrt(2/pi) (x +
+/// 0.044715 x^3). Its derivative follows.
+template <class Scalar>
+Scalar gelu_of(Scalar x) {
+  constexpr Scalar twice_root(1.5957691216057308), cubic(0.044715); // 2 sqrt(2/pi)
+  const Scalar twice_u = twice_root * x * (1 + cubic * (x * x));
+  return x * (1 / (1 + fast_exp(-twice_u)));
+}
+
+template <class Scalar>
+Scalar gelu_slope(Scalar x) {
+  constexpr Scalar twice_root(1.5957691216057308), cubic(0.044715),
+    thrice_cubic(3 * 0.044715);
+  const Scalar twice_u = twice_root * (x + cubic * x * (x * x));
+  const Scalar gate = 1 / (1 + fast_exp(-twice_u));
+  const Scalar inner = x * (1 + thrice_cubic * (x * x));
+  return gate * (1 + inner * (twice_root * (1 - gate)));
+}
+
 /// The largest of n values; in 16 lanes, so that it becomes vector instructions.
 template <class Scalar>
 Scalar largest(const Scalar* x, std::int64_t n) {

@@ -44,7 +44,7 @@ evaluator::evaluator(const network<float>& whole, const data_set& data,
     rows_(whole.rows),
     samples_(std::min(most, data.evaluation_size())),
     batch_(samples_a_forward(whole, batch)),
-    threads_(threads) {
+    on_(threads) {
   const auto sizes = largest_of(layers_, batch_);
   input_ = {sizes.input, account_};
   labels_ = {sizes.labels, account_};
@@ -82,7 +82,7 @@ std::optional<score> evaluator::evaluate(const std::vector<const float*>& parame
     p.labels = labels;
     p.stash = stash_.data();
     p.scratch = scratch_.data();
-    p.threads = &threads_;
+    p.on = &on_;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       p.parameters = {parameters[l]};
       p.output = between_[l % 2].data();

@@ -43,7 +43,7 @@ private:
   std::int64_t rows_;
   std::int64_t samples_;
   std::int64_t batch_;
-  team threads_;
+  stream on_;
   memory_account account_;
   tensor_memory input_, labels_, stash_, scratch_;
   tensor_memory between_[2]; ///< Two layers' activations.

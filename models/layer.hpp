@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/team.hpp"
+#include "kernels/stream.hpp"
 #include "models/parameter.hpp"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct frame {
   Scalar* gradients = nullptr;        ///< Laid out like the bucket.
   Scalar beta = 0; ///< 0 sets the gradients, 1 adds to what they hold.
   Scalar* scratch = nullptr;
-  team* threads = nullptr;
+  stream* on = nullptr;
 };
 
 /// What a layer needs from others before it can go on: what all its tensor shards do

@@ -16,7 +16,7 @@ class loop {
 public:
   explicit loop(const plain_plan& plan)
     : plan_(plan),
-      threads_(plan.threads),
+      on_(plan.threads),
       share_(plan.batches.microbatches / plan.replicas),
       total_(share_ * plan.steps),
       update_size_(plan.update_every > 0 ? plan.update_every : share_),
@@ -97,7 +97,7 @@ private:
         version_of(s, k), replica, replica_begins_[static_cast<std::size_t>(replica)]));
       p.samples = plan_.batches.samples_of(n);
       p.first = plan_.batches.first_of(n);
-      p.threads = &threads_;
+      p.on = &on_;
       p.labels = labels();
       p.tokens = tokens();
       p.input = s == 0 ? input_.data() : stages_[s - 1].output();
@@ -175,7 +175,7 @@ private:
   }
 
   const plain_plan& plan_;
-  team threads_;
+  stream on_;
   memory_account account_;
   int share_; // microbatches of a batch that each replica has
   int total_; // microbatches of each replica

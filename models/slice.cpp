@@ -122,7 +122,7 @@ frame<Scalar> slice<Scalar>::frame_of(const pass<Scalar>& p, std::size_t i,
     .gradients = p.gradients.empty() ? nullptr : p.gradients[i],
     .beta = p.beta,
     .scratch = p.scratch,
-    .threads = p.threads,
+    .on = p.on,
   };
 }
 
@@ -143,8 +143,7 @@ loss_sum slice<Scalar>::loss_of(const pass<Scalar>& p,
   auto* const logits = p.stash + at.back().output;
   return cross_entropy<Scalar>::forward(dense(logits, predictions, classes_), p.labels,
                                         Scalar{1} / static_cast<Scalar>(rows_),
-                                        logits + padded(predictions * classes_),
-                                        *p.threads);
+                                        logits + padded(predictions * classes_), *p.on);
 }
 
 template <class Scalar>

@@ -40,7 +40,7 @@ struct pass {
   Scalar beta = 0;                         ///< 0 sets the gradients, 1 adds to them.
   bool completes = false; ///< Whether it makes the last gradients that are added.
   Scalar* scratch = nullptr;
-  team* threads = nullptr;
+  stream* on = nullptr;
 };
 
 /// A part of a pass after which others have to hear something: the other tensor shards,
@@ -64,7 +64,8 @@ using pass_pieces = std::vector<pass_piece<Scalar>>;
 template <class Scalar>
 class slice {
 public:
-  /// Layers [first, last) of `whole`. \param threads size of the teams it will be given
+  /// Layers [first, last) of `whole`. \param threads of the streams that it will be
+  /// given
   slice(const network<Scalar>& whole, int first, int last, int threads);
 
   /// Layers of `whole` as `cut` has cut it, stage by stage.

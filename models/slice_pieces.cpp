@@ -82,7 +82,7 @@ void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
   tell.layer = top;
   tell.share = 0;
   tell.run = [p, logits, first, own = facts + shard_.index * count] {
-    cross_entropy<Scalar>::tell(logits, first, p->labels, own, *p->threads);
+    cross_entropy<Scalar>::tell(logits, first, p->labels, own, *p->on);
   };
   tell.then = {shard_collective<Scalar>::kind::gather, facts, shard_.count * count};
   auto& finish = to.emplace_back();
@@ -91,7 +91,7 @@ void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
   finish.run = [p, logits, first, facts, row_losses, &loss, this] {
     loss = cross_entropy<Scalar>::finish(
       logits, first, p->labels, facts, shard_.count, shard_.index,
-      Scalar{1} / static_cast<Scalar>(rows_), row_losses, *p->threads);
+      Scalar{1} / static_cast<Scalar>(rows_), row_losses, *p->on);
   };
 }
 

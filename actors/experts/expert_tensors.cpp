@@ -5,11 +5,11 @@
 namespace troupe {
 
 expert_tensors::expert_tensors(const run_plan& plan, position where, int expert,
-                               int stashes, rank_memory& memory, team& threads)
+                               int stashes, rank_memory& memory, stream& on)
   : network_(plan.work->whole.experts[static_cast<std::size_t>(expert)].what),
     operations_of_stage_(plan.operations_of(where.stage)),
     sizes_(sizes_of_expert(plan, expert)),
-    threads_(threads),
+    on_(on),
     stashes_("stashes of " + plan.name_of_expert(expert, where), stashes, sizes_.stash,
              memory.of(memory_use::activations)),
     answers_("answers of " + plan.name_of_expert(expert, where), 2 * sizes_.sources,
@@ -52,7 +52,7 @@ void expert_tensors::compute(const rows_by_source& by_source) {
   f.dx = lower;
   f.kept = lower + padded(most);
   f.parameters = loan.parameters.data();
-  f.threads = &threads_;
+  f.on = &on_;
   if (a.what == op::forward) {
     f.samples = gather(by_source, stash.data());
     network_->forward(f);

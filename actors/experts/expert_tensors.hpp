@@ -17,7 +17,7 @@ class expert_tensors : public expert_work {
 public:
   /// \param expert in the network's list
   expert_tensors(const run_plan& plan, position where, int expert, int stashes,
-                 rank_memory& memory, team& threads);
+                 rank_memory& memory, stream& on);
 
   double operations_of_stage() const override { return operations_of_stage_; }
   double share_of(std::int64_t rows, std::int64_t samples) const override {
@@ -33,7 +33,7 @@ private:
   std::shared_ptr<const layer<float>> network_;
   double operations_of_stage_;
   expert_sizes sizes_;
-  team& threads_;
+  stream& on_;
   pool stashes_, answers_;
   tensor_memory scratch_;
   std::unordered_map<int, buffer> held_; // stashes by microbatch

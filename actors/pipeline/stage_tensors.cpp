@@ -36,20 +36,19 @@ std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
 }
 
 stage_tensors::stage_tensors(const run_plan& plan, position where, rank_memory& memory,
-                             team& threads, std::shared_ptr<pool> below,
+                             stream& on, std::shared_ptr<pool> below,
                              std::shared_ptr<pool> above)
-  : stage_tensors(plan, where, pools_of(plan, where), memory, threads, std::move(below),
+  : stage_tensors(plan, where, pools_of(plan, where), memory, on, std::move(below),
                   std::move(above)) {
   // nop
 }
 
 stage_tensors::stage_tensors(const run_plan& plan, position where,
-                             const stage_pools& sizes, rank_memory& memory,
-                             team& threads, std::shared_ptr<pool> below,
-                             std::shared_ptr<pool> above)
-  : layers_(plan.slice_of(where, threads.size())),
+                             const stage_pools& sizes, rank_memory& memory, stream& on,
+                             std::shared_ptr<pool> below, std::shared_ptr<pool> above)
+  : layers_(plan.slice_of(where, on.threads())),
     held_buckets_(plan.layer_buckets(where)),
-    threads_(threads),
+    on_(on),
     below_(std::move(below)),
     above_(std::move(above)),
     stashes_("stashes of " + plan.name_of(where), sizes.stashes, sizes.stash,
@@ -166,7 +165,7 @@ pass<float> stage_tensors::pass_on(const held& h, const pass_request& request) {
                                           : whole_gradients_[i % 2].data());
   }
   p.scratch = scratch_.data();
-  p.threads = &threads_;
+  p.on = &on_;
   return p;
 }
 

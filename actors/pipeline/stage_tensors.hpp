@@ -26,9 +26,8 @@ class stage_tensors : public stage_work {
 public:
   /// \param below,above boundary pools to the previous and the next stage; null at the
   /// ends
-  stage_tensors(const run_plan& plan, position where, rank_memory& memory,
-                team& threads, std::shared_ptr<pool> below,
-                std::shared_ptr<pool> above);
+  stage_tensors(const run_plan& plan, position where, rank_memory& memory, stream& on,
+                std::shared_ptr<pool> below, std::shared_ptr<pool> above);
 
   double operations(std::int64_t samples) const override;
   void put_input(int microbatch, buffer input) override;
@@ -55,7 +54,7 @@ public:
 
 private:
   stage_tensors(const run_plan& plan, position where, const stage_pools& sizes,
-                rank_memory& memory, team& threads, std::shared_ptr<pool> below,
+                rank_memory& memory, stream& on, std::shared_ptr<pool> below,
                 std::shared_ptr<pool> above);
 
   /// What is kept of one microbatch.
@@ -78,7 +77,7 @@ private:
   std::vector<std::size_t> own_; // the bucket of each layer, not of its experts
   std::vector<std::vector<int>> completed_by_; // buckets, by layer of the stage
   std::int64_t values_above_ = 0, values_below_ = 0;
-  team& threads_;
+  stream& on_;
   std::shared_ptr<pool> below_, above_;
   pool stashes_, kept_, to_shards_, sums_under_way_, gathers_under_way_;
   tensor_memory scratch_;

@@ -146,7 +146,7 @@ private:
     p.gradients = writable(apart && sums ? stage.by_microbatch.back() : stage.sum);
     p.beta = stage.summed == 0 || apart ? 0.0F : 1.0F;
     p.scratch = scratch.data();
-    p.threads = &threads_;
+    p.on = &on_;
     if (a.what == op::forward) {
       const auto loss = stage.layers.forward(p);
       k.forwarded = true;
@@ -174,7 +174,7 @@ private:
   const run_plan& plan_;
   const training& work_;
   loss_log log_;
-  team threads_;
+  stream on_;
   std::vector<replayed_stage> stages_; // of pipeline 0, then of 1
   replayed_updates updates_;
   std::map<std::pair<int, int>, kept> kept_; // by stage and microbatch of all

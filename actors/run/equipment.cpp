@@ -82,9 +82,9 @@ void equipment::equip_rank(int rank) {
   auto& made = ranks_[static_cast<std::size_t>(rank)];
   made = std::make_unique<rank_resources>(plan_, rank);
   const auto of_data = static_cast<std::size_t>(plan_.data_of(rank));
-  made->computer =
-    make_device(plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data],
-                real() ? &watch_.device_of(rank) : nullptr, made->threads.size());
+  made->computer = make_device(plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data],
+                               real() ? &watch_.device_of(rank) : nullptr,
+                               made->main_stream.threads());
 }
 
 /// \param seen null in virtual time
@@ -136,8 +136,8 @@ void equipment::equip_pipeline(int pipeline) {
       auto& rank = rank_of_stage(where);
       if (s + 1 < stages())
         above = boundary_pool(plan_, where, rank.memory);
-      work_[index(where)] = std::make_shared<stage_tensors>(plan_, where, rank.memory,
-                                                            rank.threads, below, above);
+      work_[index(where)] = std::make_shared<stage_tensors>(
+        plan_, where, rank.memory, rank.main_stream, below, above);
     }
     below = above;
   }
@@ -189,7 +189,7 @@ void equipment::equip_experts() {
         if (plan_.work)
           place.work = std::make_shared<expert_tensors>(
             plan_, where, expert, pools_of(plan_, where).stashes, resources.memory,
-            resources.threads);
+            resources.main_stream);
         else
           place.work = std::make_shared<simulated_expert>();
       }

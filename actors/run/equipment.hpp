@@ -20,12 +20,12 @@ namespace troupe {
 
 /// One device and what it computes with.
 struct rank_resources {
-  rank_resources(const run_plan& plan, int rank) : threads(team_size(plan, rank)) {
+  rank_resources(const run_plan& plan, int rank) : main_stream(team_size(plan, rank)) {
     // nop
   }
 
   rank_memory memory;
-  team threads;
+  stream main_stream; ///< Of what its stages and experts compute.
   std::unique_ptr<device> computer;
 };
 

@@ -72,7 +72,7 @@ void measure_linear(bench& run, const std::string& name, std::int64_t rows,
                     std::int64_t in, std::int64_t out) {
   auto x = random_values(rows * in), w = random_values(in * out),
        y = random_values(rows * out);
-  team alone;
+  stream alone;
   const double operations = 2.0 * static_cast<double>(rows) * static_cast<double>(in)
                             * static_cast<double>(out);
   const auto mx = dense(x.data(), rows, in), mw = dense(w.data(), in, out),
@@ -91,7 +91,7 @@ void measure_attention(bench& run, const attention_shape& dims) {
        y = random_values(rows * dims.width), dy = y,
        log_sum = random_values(rows * dims.heads),
        space = random_values(attention<float>::scratch(dims));
-  team alone;
+  stream alone;
   // Half of the scores: two products forward, five backward, of T / 2 keys a query.
   const double product = static_cast<double>(rows * dims.length * dims.width);
   run.arithmetic("attention, forward", 2 * product, [&] {
@@ -111,15 +111,16 @@ void measure_rowwise(bench& run, std::int64_t rows, std::int64_t width,
   const double all = static_cast<double>(rows * width) * bytes;
   auto x = random_values(rows * wide), y = x, dy = x, gain = random_values(wide),
        shift = gain, mean = random_values(rows), rstd = mean;
-  team alone;
+  stream alone;
   const auto mx = dense(x.data(), rows, width), my = dense(y.data(), rows, width),
              mdy = dense(dy.data(), rows, width);
   run.memory("gelu, forward", 8 * all, [&] {
-    gelu<float>::forward(dense(x.data(), rows, wide), dense(y.data(), rows, wide));
+    gelu<float>::forward(dense(x.data(), rows, wide), dense(y.data(), rows, wide),
+                         alone);
   });
   run.memory("gelu, gradient", 12 * all, [&] {
     gelu<float>::backward(dense(x.data(), rows, wide), dense(dy.data(), rows, wide),
-                          dense(y.data(), rows, wide));
+                          dense(y.data(), rows, wide), alone);
   });
   run.memory("layer norm, forward", 2 * all, [&] {
     layer_norm<float>::forward(mx, gain.data(), shift.data(), my, mean.data(),
@@ -134,7 +135,7 @@ void measure_rowwise(bench& run, std::int64_t rows, std::int64_t width,
                                        gain.data(), shift.data(), alone);
   });
   run.memory("bias and residual", 3 * all,
-             [&] { bias<float>::add_with_residual(my, gain.data(), mx); });
+             [&] { bias<float>::add_with_residual(my, gain.data(), mx, my, alone); });
   run.memory("bias, gradient", all,
              [&] { bias<float>::gradient(mdy, 1, gain.data(), alone); });
   auto logits = random_values(rows * words), losses = random_values(rows);
@@ -154,7 +155,7 @@ void measure_embedding(bench& run, const embedding<float>::shape& dims) {
   std::vector<std::int32_t> tokens;
   for (std::int64_t i = 0; i < rows; ++i)
     tokens.push_back(static_cast<std::int32_t>(i * 7 % dims.words));
-  team alone;
+  stream alone;
   const double bytes = 3.0 * static_cast<double>(rows * dims.width) * sizeof(float);
   run.memory("embedding, forward", bytes, [&] {
     embedding<float>::forward(dims, tokens.data(), words.data(), places.data(),
@@ -173,7 +174,7 @@ void measure_convolution(bench& run, const std::string& name,
        shift = random_values(dims.filters),
        y = random_values(dims.images * dims.out_values()),
        space = random_values(convolution<float>::scratch(dims, 1));
-  team alone;
+  stream alone;
   const double operations =
     2.0 * static_cast<double>(dims.images * dims.out_values() * dims.patch());
   run.arithmetic(name + ", forward", operations, [&] {

@@ -1,6 +1,5 @@
 #include "kernels/attention.hpp"
 
-#include "kernels/bias.hpp"
 #include "kernels/matmul.hpp"
 #include "models/layers/half_block.hpp"
 
@@ -82,21 +81,20 @@ private:
 
   void inner_forward(const frame<Scalar>& f, matrix<const Scalar> normed,
                      const inner_arrays& to) const override {
-    matmul<Scalar>(normed, this->up_weight(f), 0, to.wide, *f.threads,
-                   [&](std::int64_t, std::int64_t column, matrix<Scalar> part) {
-                     bias<Scalar>::add(part, this->weight(f, half::up_bias) + column);
-                   });
+    matmul<Scalar>(
+      normed, this->up_weight(f), 0, to.wide, *f.on,
+      {.what = epilogue_kind::bias, .bias = this->weight(f, half::up_bias)});
     attention<Scalar>::forward(shape_of(f.samples), to.wide.data, to.narrow.data,
-                               to.extra, to.space, *f.threads);
+                               to.extra, to.space, *f.on);
   }
 
   void inner_backward(const frame<Scalar>& f, matrix<const Scalar> dy,
                       const inner_arrays& of, matrix<Scalar> dwide) const override {
     const auto dnarrow = dense(of.space, of.narrow.rows, inner_);
-    matmul<Scalar>(dy, this->down_weight(f).t(), 0, dnarrow, *f.threads);
+    matmul<Scalar>(dy, this->down_weight(f).t(), 0, dnarrow, *f.on);
     attention<Scalar>::backward(shape_of(f.samples), of.wide.data, of.narrow.data,
                                 of.extra, dnarrow.data, dwide.data,
-                                of.space + padded(of.narrow.rows * inner_), *f.threads);
+                                of.space + padded(of.narrow.rows * inner_), *f.on);
   }
 
   std::int64_t heads_; // of the shard

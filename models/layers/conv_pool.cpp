@@ -34,21 +34,21 @@ public:
   void forward(const frame<Scalar>& f, int) const override {
     auto* const convolved = f.scratch;
     convolution<Scalar>::forward(images(f), f.x, this->weight(f, 0), this->weight(f, 1),
-                                 convolved, space(f), *f.threads);
-    relu_pool<Scalar>::forward(planes(f), convolved, f.y, choice(f), *f.threads);
+                                 convolved, space(f), *f.on);
+    relu_pool<Scalar>::forward(planes(f), convolved, f.y, choice(f), *f.on);
   }
 
   void input_gradient(const frame<Scalar>& f, int) const override {
-    relu_pool<Scalar>::backward(planes(f), f.dy, choice(f), f.kept, *f.threads);
+    relu_pool<Scalar>::backward(planes(f), f.dy, choice(f), f.kept, *f.on);
     if (f.dx != nullptr)
       convolution<Scalar>::input_gradient(images(f), this->weight(f, 0), f.kept, f.dx,
-                                          space(f), *f.threads);
+                                          space(f), *f.on);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
     convolution<Scalar>::weight_gradient(images(f), f.x, f.kept, f.beta,
                                          this->gradient(f, 0), this->gradient(f, 1),
-                                         space(f), *f.threads);
+                                         space(f), *f.on);
   }
 
 private:

@@ -55,7 +55,7 @@ public:
       copy_rows<Scalar>(dims_.own(all(f, f.scratch)), own(f, f.y));
     else
       embedding<Scalar>::forward(shape_of(f), f.tokens, this->weight(f, 0), places,
-                                 dims_.shard.by_sequence ? f.scratch : f.y, *f.threads);
+                                 dims_.shard.by_sequence ? f.scratch : f.y, *f.on);
   }
 
   /// Tokens have none; by sequence the weights' takes everyone's dy.
@@ -67,7 +67,7 @@ public:
   void weight_gradient(const frame<Scalar>& f) const override {
     embedding<Scalar>::gradient(shape_of(f), f.tokens,
                                 dims_.shard.by_sequence ? f.kept : f.dy, f.beta,
-                                this->gradient(f, 0), this->gradient(f, 1), *f.threads);
+                                this->gradient(f, 0), this->gradient(f, 1), *f.on);
   }
 
 private:

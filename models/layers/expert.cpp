@@ -1,7 +1,6 @@
 #include "models/layers/expert.hpp"
 
 #include "kernels/bias.hpp"
-#include "kernels/gelu.hpp"
 #include "kernels/matmul.hpp"
 
 #include <algorithm>
@@ -33,16 +32,12 @@ public:
     if (f.samples == 0)
       return;
     const auto wide = dense(f.saved, f.samples, hidden_), activated = activated_of(f);
-    matmul<Scalar>(dense(f.x, f.samples, width_), up_weight(f), 0, wide, *f.threads,
-                   [&](std::int64_t row, std::int64_t column, matrix<Scalar> part) {
-                     bias<Scalar>::add(part, this->weight(f, up_bias) + column);
-                     gelu<Scalar>::forward(part, activated.part(row, column, part));
-                   });
-    matmul<Scalar>(activated, down_weight(f), 0, dense(f.y, f.samples, width_),
-                   *f.threads,
-                   [&](std::int64_t, std::int64_t column, matrix<Scalar> part) {
-                     bias<Scalar>::add(part, this->weight(f, down_bias) + column);
-                   });
+    matmul<Scalar>(dense(f.x, f.samples, width_), up_weight(f), 0, wide, *f.on,
+                   {.what = epilogue_kind::bias_gelu,
+                    .bias = this->weight(f, up_bias),
+                    .y = activated});
+    matmul<Scalar>(activated, down_weight(f), 0, dense(f.y, f.samples, width_), *f.on,
+                   {.what = epilogue_kind::bias, .bias = this->weight(f, down_bias)});
   }
 
   void input_gradient(const frame<Scalar>& f, int) const override {
@@ -50,13 +45,9 @@ public:
       return;
     const auto wide = dense<const Scalar>(f.saved, f.samples, hidden_);
     const auto dwide = dense(f.kept, f.samples, hidden_);
-    matmul<Scalar>(dense(f.dy, f.samples, width_), down_weight(f).t(), 0, dwide,
-                   *f.threads,
-                   [&](std::int64_t row, std::int64_t column, matrix<Scalar> part) {
-                     gelu<Scalar>::backward(wide.part(row, column, part), part, part);
-                   });
-    matmul<Scalar>(dwide, up_weight(f).t(), 0, dense(f.dx, f.samples, width_),
-                   *f.threads);
+    matmul<Scalar>(dense(f.dy, f.samples, width_), down_weight(f).t(), 0, dwide, *f.on,
+                   {.what = epilogue_kind::gelu_gradient, .x = wide});
+    matmul<Scalar>(dwide, up_weight(f).t(), 0, dense(f.dx, f.samples, width_), *f.on);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
@@ -68,11 +59,11 @@ public:
     const auto dy = dense(f.dy, f.samples, width_);
     const auto dwide = dense<const Scalar>(f.kept, f.samples, hidden_);
     matmul<Scalar>(activated_of(f).t(), dy, f.beta,
-                   dense(this->gradient(f, down), hidden_, width_), *f.threads);
-    bias<Scalar>::gradient(dy, f.beta, this->gradient(f, down_bias), *f.threads);
+                   dense(this->gradient(f, down), hidden_, width_), *f.on);
+    bias<Scalar>::gradient(dy, f.beta, this->gradient(f, down_bias), *f.on);
     matmul<Scalar>(dense(f.x, f.samples, width_).t(), dwide, f.beta,
-                   dense(this->gradient(f, up), width_, hidden_), *f.threads);
-    bias<Scalar>::gradient(dwide, f.beta, this->gradient(f, up_bias), *f.threads);
+                   dense(this->gradient(f, up), width_, hidden_), *f.on);
+    bias<Scalar>::gradient(dwide, f.beta, this->gradient(f, up_bias), *f.on);
   }
 
 private:

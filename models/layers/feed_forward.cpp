@@ -1,5 +1,3 @@
-#include "kernels/bias.hpp"
-#include "kernels/gelu.hpp"
 #include "kernels/matmul.hpp"
 #include "models/layers/half_block.hpp"
 
@@ -58,20 +56,16 @@ private:
 
   void inner_forward(const frame<Scalar>& f, matrix<const Scalar> normed,
                      const inner_arrays& to) const override {
-    matmul<Scalar>(normed, this->up_weight(f), 0, to.wide, *f.threads,
-                   [&](std::int64_t row, std::int64_t column, matrix<Scalar> part) {
-                     bias<Scalar>::add(part, this->weight(f, half::up_bias) + column);
-                     gelu<Scalar>::forward(part, to.narrow.part(row, column, part));
-                   });
+    matmul<Scalar>(normed, this->up_weight(f), 0, to.wide, *f.on,
+                   {.what = epilogue_kind::bias_gelu,
+                    .bias = this->weight(f, half::up_bias),
+                    .y = to.narrow});
   }
 
   void inner_backward(const frame<Scalar>& f, matrix<const Scalar> dy,
                       const inner_arrays& of, matrix<Scalar> dwide) const override {
-    const matrix<const Scalar> wide = of.wide;
-    matmul<Scalar>(dy, this->down_weight(f).t(), 0, dwide, *f.threads,
-                   [&](std::int64_t row, std::int64_t column, matrix<Scalar> part) {
-                     gelu<Scalar>::backward(wide.part(row, column, part), part, part);
-                   });
+    matmul<Scalar>(dy, this->down_weight(f).t(), 0, dwide, *f.on,
+                   {.what = epilogue_kind::gelu_gradient, .x = of.wide});
   }
 };
 

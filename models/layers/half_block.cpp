@@ -110,7 +110,7 @@ void half_block<Scalar>::forward(const frame<Scalar>& f, int piece) const {
   const auto a = arrays_of(f);
   if (piece == 0)
     layer_norm<Scalar>::forward(a.x, this->weight(f, ln_gain), this->weight(f, ln_bias),
-                                a.normed, a.mean, a.rstd, *f.threads);
+                                a.normed, a.mean, a.rstd, *f.on);
   if (piece < this->middle())
     copy_rows<Scalar>(a.normed, dims_.own(a.branch));
   if (piece == this->middle())
@@ -122,27 +122,19 @@ void half_block<Scalar>::forward(const frame<Scalar>& f, int piece) const {
 template <class Scalar>
 void half_block<Scalar>::up_and_down(const frame<Scalar>& f, const arrays& a) const {
   inner_forward(f, by_sequence() ? a.branch : a.normed, a.inner);
-  if (pieces() > 1)
-    return matmul<Scalar>(a.inner.narrow, down_weight(f), 0, a.branch, *f.threads);
-  matmul<Scalar>(a.inner.narrow, down_weight(f), 0, a.branch, *f.threads,
-                 [&](std::int64_t row, std::int64_t column, matrix<Scalar> part) {
-                   bias<Scalar>::add_with_residual(part,
-                                                   this->weight(f, down_bias) + column,
-                                                   a.x.part(row, column, part));
-                 });
+  epilogue<Scalar> end;
+  if (pieces() == 1)
+    end = {.what = epilogue_kind::bias_residual,
+           .bias = this->weight(f, down_bias),
+           .x = a.x};
+  matmul<Scalar>(a.inner.narrow, down_weight(f), 0, a.branch, *f.on, end);
 }
 
 template <class Scalar>
 void half_block<Scalar>::end_branch(const frame<Scalar>& f, const arrays& a) const {
-  const auto rows = dims_.own_rows(f.samples);
-  const auto y = dense(f.y, rows, dims_.width), sums = dims_.own(a.branch);
-  f.threads->run_ranges(rows, 16, [&](std::int64_t first, std::int64_t last, int) {
-    const auto part = y.row_range(first, last - first);
-    if (by_sequence())
-      copy_rows<Scalar>(sums.row_range(first, last - first), part);
-    bias<Scalar>::add_with_residual(part, this->weight(f, down_bias),
-                                    a.x.row_range(first, last - first));
-  });
+  bias<Scalar>::add_with_residual(dims_.own(a.branch), this->weight(f, down_bias), a.x,
+                                  dense(f.y, dims_.own_rows(f.samples), dims_.width),
+                                  *f.on);
 }
 
 template <class Scalar>
@@ -155,26 +147,26 @@ void half_block<Scalar>::input_gradient(const frame<Scalar>& f, int piece) const
   }
   if (piece == this->middle()) {
     inner_backward(f, a.all_dy, a.inner, a.dwide);
-    matmul<Scalar>(a.dwide, up_weight(f).t(), 0, a.dnormed, *f.threads);
+    matmul<Scalar>(a.dwide, up_weight(f).t(), 0, a.dnormed, *f.on);
   }
   if (piece + 1 == pieces())
     layer_norm<Scalar>::input_gradient(
       a.x, this->weight(f, ln_gain), a.mean, a.rstd, dims_.own(a.dnormed), a.dy,
-      dense(f.dx, dims_.own_rows(f.samples), dims_.width), *f.threads);
+      dense(f.dx, dims_.own_rows(f.samples), dims_.width), *f.on);
 }
 
 template <class Scalar>
 void half_block<Scalar>::weight_gradient(const frame<Scalar>& f) const {
   const auto a = arrays_of(f);
   matmul<Scalar>(a.inner.narrow.t(), a.all_dy, f.beta,
-                 dense(this->gradient(f, down), down_, dims_.width), *f.threads);
-  bias<Scalar>::gradient(a.all_dy, f.beta, this->gradient(f, down_bias), *f.threads);
+                 dense(this->gradient(f, down), down_, dims_.width), *f.on);
+  bias<Scalar>::gradient(a.all_dy, f.beta, this->gradient(f, down_bias), *f.on);
   matmul<Scalar>(a.all_normed.t(), a.dwide, f.beta,
-                 dense(this->gradient(f, up), dims_.width, up_), *f.threads);
-  bias<Scalar>::gradient(a.dwide, f.beta, this->gradient(f, up_bias), *f.threads);
+                 dense(this->gradient(f, up), dims_.width, up_), *f.on);
+  bias<Scalar>::gradient(a.dwide, f.beta, this->gradient(f, up_bias), *f.on);
   layer_norm<Scalar>::weight_gradient(a.x, a.mean, a.rstd, dims_.own(a.dnormed), f.beta,
                                       this->gradient(f, ln_gain),
-                                      this->gradient(f, ln_bias), *f.threads);
+                                      this->gradient(f, ln_bias), *f.on);
 }
 
 template class half_block<float>;

@@ -58,32 +58,32 @@ public:
   void forward(const frame<Scalar>& f, int piece) const override {
     if (piece == 0)
       layer_norm<Scalar>::forward(x(f), this->weight(f, gain), this->weight(f, shift),
-                                  normed(f), mean(f), rstd(f), *f.threads);
+                                  normed(f), mean(f), rstd(f), *f.on);
     if (piece < this->middle())
       hand_out_normed(layer_pass::forward, f);
     if (piece == this->middle())
       matmul<Scalar>(all_normed(layer_pass::forward, f), words(f).t(), 0,
-                     dense(f.y, dims_.rows(f.samples), words_), *f.threads);
+                     dense(f.y, dims_.rows(f.samples), words_), *f.on);
   }
 
   void input_gradient(const frame<Scalar>& f, int piece) const override {
     if (piece < this->middle())
       hand_out_normed(layer_pass::input_gradient, f);
     if (piece == this->middle())
-      matmul<Scalar>(dlogits(f), words(f), 0, dnormed(f), *f.threads);
+      matmul<Scalar>(dlogits(f), words(f), 0, dnormed(f), *f.on);
     if (f.dx != nullptr && piece + 1 == pieces())
       layer_norm<Scalar>::input_gradient(
         x(f), this->weight(f, gain), mean(f), rstd(f), dims_.own(dnormed(f)),
         dense<const Scalar>(nullptr, x(f).rows, dims_.width),
-        dense(f.dx, x(f).rows, dims_.width), *f.threads);
+        dense(f.dx, x(f).rows, dims_.width), *f.on);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
     matmul<Scalar>(dlogits(f).t(), all_normed(layer_pass::weight_gradient, f), f.beta,
-                   dense(this->gradient(f, word), words_, dims_.width), *f.threads);
+                   dense(this->gradient(f, word), words_, dims_.width), *f.on);
     layer_norm<Scalar>::weight_gradient(x(f), mean(f), rstd(f), dims_.own(dnormed(f)),
                                         f.beta, this->gradient(f, gain),
-                                        this->gradient(f, shift), *f.threads);
+                                        this->gradient(f, shift), *f.on);
   }
 
 private:

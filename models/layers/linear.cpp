@@ -31,28 +31,27 @@ public:
   void forward(const frame<Scalar>& f, int) const override {
     const auto x = dense(f.x, f.samples, this->input());
     const auto y = dense(f.y, f.samples, this->output());
-    matmul<Scalar>(x, weights(f).t(), 0, y, *f.threads,
-                   [&](std::int64_t row, std::int64_t column, matrix<Scalar> part) {
-                     bias<Scalar>::add(part, this->weight(f, 1) + column);
-                     if (rectified_)
-                       relu<Scalar>::forward(part, mask(f).part(row, column, part));
-                   });
+    epilogue<Scalar> end{.what = epilogue_kind::bias, .bias = this->weight(f, 1)};
+    if (rectified_) {
+      end.what = epilogue_kind::bias_relu;
+      end.mask = mask(f);
+    }
+    matmul<Scalar>(x, weights(f).t(), 0, y, *f.on, end);
   }
 
   void input_gradient(const frame<Scalar>& f, int) const override {
     if (rectified_)
       relu<Scalar>::backward(dense(f.dy, f.samples, this->output()), mask(f),
-                             dense(f.kept, f.samples, this->output()));
+                             dense(f.kept, f.samples, this->output()), *f.on);
     if (f.dx != nullptr)
       matmul<Scalar>(upper(f), weights(f), 0, dense(f.dx, f.samples, this->input()),
-                     *f.threads);
+                     *f.on);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
     matmul<Scalar>(upper(f).t(), dense(f.x, f.samples, this->input()), f.beta,
-                   dense(this->gradient(f, 0), this->output(), this->input()),
-                   *f.threads);
-    bias<Scalar>::gradient(upper(f), f.beta, this->gradient(f, 1), *f.threads);
+                   dense(this->gradient(f, 0), this->output(), this->input()), *f.on);
+    bias<Scalar>::gradient(upper(f), f.beta, this->gradient(f, 1), *f.on);
   }
 
 private:

@@ -94,11 +94,11 @@ public:
     matmul<Scalar>(dense(f.saved + s.normed, rows(f), width_).t(),
                    dense<const Scalar>(f.kept + k.dlogits, rows(f), options_.count),
                    f.beta, dense(this->gradient(f, router), width_, options_.count),
-                   *f.threads);
+                   *f.on);
     layer_norm<Scalar>::weight_gradient(
       dense(f.x, rows(f), width_), f.saved + s.mean, f.saved + s.rstd,
       dense<const Scalar>(f.kept + k.dnormed, rows(f), width_), f.beta,
-      this->gradient(f, ln_gain), this->gradient(f, ln_bias), *f.threads);
+      this->gradient(f, ln_gain), this->gradient(f, ln_bias), *f.on);
   }
 
 private:
@@ -239,7 +239,7 @@ private:
     result.parameters = this->weight(f, i);
     result.gradients = f.gradients == nullptr ? nullptr : this->gradient(f, i);
     result.beta = f.beta;
-    result.threads = f.threads;
+    result.on = f.on;
     return result;
   }
 
@@ -249,9 +249,9 @@ private:
     const auto normed = dense(f.saved + s.normed, rows(f), width_);
     layer_norm<Scalar>::forward(dense(f.x, rows(f), width_), this->weight(f, ln_gain),
                                 this->weight(f, ln_bias), normed, f.saved + s.mean,
-                                f.saved + s.rstd, *f.threads);
+                                f.saved + s.rstd, *f.on);
     matmul<Scalar>(normed, router_weight(f), 0,
-                   dense(by.probabilities, rows(f), options_.count), *f.threads);
+                   dense(by.probabilities, rows(f), options_.count), *f.on);
     if (options_.noise > 0 && f.first >= 0) {
       const auto begin = static_cast<std::uint64_t>(f.first * length_ * options_.count);
       for (std::int64_t i = 0; i < rows(f) * options_.count; ++i)
@@ -282,7 +282,7 @@ private:
                                  static_cast<Scalar>(options_.balance)
                                    * static_cast<Scalar>(f.samples),
                                  dlogits.data);
-    matmul<Scalar>(dlogits, router_weight(f).t(), 0, dnormed, *f.threads);
+    matmul<Scalar>(dlogits, router_weight(f).t(), 0, dnormed, *f.on);
     dispatch<Scalar>::send_gradient(by, f.kept + (at_home_ ? k.dinputs : k.drows),
                                     dnormed);
     if (shared_) {
@@ -292,7 +292,7 @@ private:
     layer_norm<Scalar>::input_gradient(
       dense(f.x, rows(f), width_), this->weight(f, ln_gain), f.saved + s.mean,
       f.saved + s.rstd, dnormed, dense(f.dy, rows(f), width_),
-      dense(f.dx, rows(f), width_), *f.threads);
+      dense(f.dx, rows(f), width_), *f.on);
   }
 
   static void add(const Scalar* from, Scalar* to, std::int64_t n) {

@@ -97,7 +97,7 @@ struct computing_expert {
     f.parameters = parameters.data();
     f.gradients = d.dw.data();
     f.scratch = scratch.data();
-    f.threads = &threads;
+    f.on = &on;
     expert.forward(f);
     expert.input_gradient(f);
     expert.weight_gradient(f);
@@ -114,8 +114,8 @@ struct computing_expert {
   std::mt19937 chance{7};
   rank_memory memory;
   memory_account other;
-  team threads{1};
-  expert_tensors work{plan, host, 0, 2, memory, threads};
+  stream on{1};
+  expert_tensors work{plan, host, 0, 2, memory, on};
   pool payloads{"a test's rows", 2, 3 * width, other},
     buckets{"a test's buckets", 2, expert.bucket(), other};
   buffer parameters = buckets.acquire(), gradients = buckets.acquire();

@@ -131,7 +131,7 @@ private:
       work_.data->training(first + i, {.tokens = tokens.data() + i * length,
                                        .labels = labels.data() + i * rows});
     std::vector<double> stash(room(sizes.stash)), scratch(room(sizes.scratch));
-    troupe::team alone;
+    troupe::stream alone;
     troupe::pass<double> p;
     p.samples = samples;
     p.first = first;
@@ -140,7 +140,7 @@ private:
     p.stash = stash.data();
     p.scratch = scratch.data();
     p.beta = 1;
-    p.threads = &alone;
+    p.on = &alone;
     for (std::size_t l = 0; l < sum.size(); ++l) {
       const auto version = static_cast<std::size_t>(rule_.reads(stage_of(l), k));
       p.parameters.push_back(versions.at(version)[l].data());

@@ -14,7 +14,7 @@ template <class Scalar>
 struct attended {
   attended(attention_shape d, int threads = 1)
     : dims(d),
-      helpers(threads),
+      on(threads),
       qkv(random_values<Scalar>(values() * 3, 1)),
       dy(random_values<Scalar>(values(), 2)),
       y(dy.size()),
@@ -28,17 +28,17 @@ struct attended {
 
   double forward() {
     attention<Scalar>::forward(dims, qkv.data(), y.data(), log_sum.data(), space.data(),
-                               helpers);
+                               on);
     return dot(y, dy);
   }
 
   void backward() {
     attention<Scalar>::backward(dims, qkv.data(), y.data(), log_sum.data(), dy.data(),
-                                dqkv.data(), space.data(), helpers);
+                                dqkv.data(), space.data(), on);
   }
 
   attention_shape dims;
-  team helpers;
+  stream on;
   std::vector<Scalar> qkv, dy, y, log_sum, dqkv, space;
 };
 

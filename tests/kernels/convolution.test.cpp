@@ -16,25 +16,25 @@ constexpr convolution_shape dims{5, 2, 8, 7, 3, 3};
 template <class Scalar>
 struct convolved {
   explicit convolved(int threads = 1)
-    : helpers(threads),
+    : on(threads),
       space(static_cast<std::size_t>(convolution<Scalar>::scratch(dims, threads))) {
     // nop
   }
 
   double forward() {
     convolution<Scalar>::forward(dims, x.data(), w.data(), bias.data(), y.data(),
-                                 space.data(), helpers);
+                                 space.data(), on);
     return dot(y, dy);
   }
 
   void backward(Scalar beta = 0) {
     convolution<Scalar>::input_gradient(dims, w.data(), dy.data(), dx.data(),
-                                        space.data(), helpers);
+                                        space.data(), on);
     convolution<Scalar>::weight_gradient(dims, x.data(), dy.data(), beta, dw.data(),
-                                         dbias.data(), space.data(), helpers);
+                                         dbias.data(), space.data(), on);
   }
 
-  team helpers;
+  stream on;
   std::vector<Scalar> space;
   std::vector<Scalar> x = random_values<Scalar>(dims.images * dims.in_values(), 1),
                       w = random_values<Scalar>(dims.filters * dims.patch(), 2),
@@ -115,11 +115,11 @@ TEST_CASE("pooling takes the largest of four, if it is above zero", "[relu_pool]
                               4,  -1,  1,  7};
   std::vector<double> y(4), dx(16, 99);
   std::vector<std::uint8_t> choice(4);
-  team threads;
-  relu_pool<double>::forward({1, 4, 4}, x.data(), y.data(), choice.data(), threads);
+  stream on;
+  relu_pool<double>::forward({1, 4, 4}, x.data(), y.data(), choice.data(), on);
   CHECK(y == std::vector<double>{2, 0, 9, 7});
   const std::vector<double> dy{10, 20, 30, 40};
-  relu_pool<double>::backward({1, 4, 4}, dy.data(), choice.data(), dx.data(), threads);
+  relu_pool<double>::backward({1, 4, 4}, dy.data(), choice.data(), dx.data(), on);
   CHECK(dx == std::vector<double>{0, 10, 0, 0, 0, 0, 0, 0, 30, 0, 0, 0, 0, 0, 0, 40});
 }
 
@@ -129,10 +129,10 @@ TEST_CASE("of equal pixels the first is pooled, as PyTorch's max_pool2d does",
                               2,  2, 5, 5};
   std::vector<double> y(2), dx(8);
   std::vector<std::uint8_t> choice(2);
-  team threads;
-  relu_pool<double>::forward({1, 2, 4}, x.data(), y.data(), choice.data(), threads);
+  stream on;
+  relu_pool<double>::forward({1, 2, 4}, x.data(), y.data(), choice.data(), on);
   CHECK(y == std::vector<double>{2, 5});
   const std::vector<double> dy{10, 20};
-  relu_pool<double>::backward({1, 2, 4}, dy.data(), choice.data(), dx.data(), threads);
+  relu_pool<double>::backward({1, 2, 4}, dy.data(), choice.data(), dx.data(), on);
   CHECK(dx == std::vector<double>{0, 10, 20, 0, 0, 0, 0, 0});
 }

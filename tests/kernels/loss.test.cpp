@@ -15,9 +15,9 @@ template <class Scalar>
 loss_sum loss_of(std::vector<Scalar>& logits, Scalar scale, int threads = 1) {
   const auto labels = random_labels(R, V, 5);
   std::vector<Scalar> losses(R);
-  team helpers{threads};
+  stream on{threads};
   return cross_entropy<Scalar>::forward(dense(logits.data(), R, V), labels.data(),
-                                        scale, losses.data(), helpers);
+                                        scale, losses.data(), on);
 }
 
 } // namespace

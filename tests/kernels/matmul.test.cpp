@@ -19,8 +19,8 @@ std::vector<Scalar> product(std::int64_t m, std::int64_t n, std::int64_t k, bool
   auto c = random_values<Scalar>(m * n, 3);
   const auto left = ta ? dense(a.data(), k, m).t() : dense(a.data(), m, k);
   const auto right = tb ? dense(b.data(), n, k).t() : dense(b.data(), k, n);
-  team helpers{threads};
-  matmul<Scalar>(left, right, beta, dense(c.data(), m, n), helpers);
+  stream on{threads};
+  matmul<Scalar>(left, right, beta, dense(c.data(), m, n), on);
   return c;
 }
 
@@ -67,23 +67,4 @@ TEST_CASE("sizes that do not fit are a broken invariant", "[matmul]") {
                                   dense<const float>(values.data(), 2, 3), 1, 0,
                                   dense(values.data(), 2, 3)),
                   std::logic_error);
-}
-
-TEST_CASE("each element is finished once, wherever the product is cut", "[matmul]") {
-  constexpr std::int64_t rows = 300, in = 64, out = 600;
-  const auto x = random_values<float>(rows * in, 1),
-             w = random_values<float>(in * out, 2);
-  std::vector<float> y(rows * out);
-  const int workers = GENERATE(1, 2, 4);
-  std::vector<int> finished(rows * out);
-  team threads{workers};
-  matmul<float>(
-    dense(x.data(), rows, in), dense(w.data(), in, out), 0, dense(y.data(), rows, out),
-    threads, [&](std::int64_t row, std::int64_t column, matrix<float> part) {
-      CHECK(part.data == y.data() + row * out + column);
-      for (std::int64_t r = 0; r < part.rows; ++r)
-        for (std::int64_t c = 0; c < part.columns; ++c)
-          ++finished[static_cast<std::size_t>((row + r) * out + column + c)];
-    });
-  CHECK((finished == std::vector<int>(rows * out, 1)));
 }

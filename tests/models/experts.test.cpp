@@ -32,14 +32,14 @@ TEST_CASE("one expert that takes all is a feed-forward half", "[experts]") {
     const auto sizes = l.sizes(samples, 1);
     std::vector<double> y(x.size()), saved(static_cast<std::size_t>(sizes.saved)),
       scratch(static_cast<std::size_t>(sizes.scratch));
-    team threads;
+    stream on;
     l.forward({.samples = samples,
                .x = x.data(),
                .y = y.data(),
                .saved = saved.data(),
                .parameters = parameters.data(),
                .scratch = scratch.data(),
-               .threads = &threads});
+               .on = &on});
     return y;
   };
   CHECK(relative_difference(run(*moe, bucket), run(*dense, values)) < 1e-12);

@@ -47,7 +47,7 @@ struct layer_run {
             .gradients = gradients.data(),
             .beta = beta,
             .scratch = scratch.data(),
-            .threads = &threads};
+            .on = &on};
   }
 
   double loss() {
@@ -65,7 +65,7 @@ struct layer_run {
   std::vector<std::int32_t> tokens =
     random_labels(samples * tiny.length, tiny.words, 4);
   std::vector<double> x, parameters, dy, y, dx, gradients, saved, kept, scratch;
-  team threads;
+  stream on;
 };
 
 std::vector<std::shared_ptr<const layer<double>>> all_layers() {

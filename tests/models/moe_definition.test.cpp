@@ -73,7 +73,7 @@ struct layer_run {
     std::vector<double> saved(static_cast<std::size_t>(sizes.saved)),
       kept(static_cast<std::size_t>(sizes.kept)),
       scratch(static_cast<std::size_t>(sizes.scratch));
-    team threads;
+    stream on;
     const frame<double> f{.samples = of.samples,
                           .first = first,
                           .x = of.x.data(),
@@ -85,7 +85,7 @@ struct layer_run {
                           .parameters = of.bucket.data(),
                           .gradients = gradients.data(),
                           .scratch = scratch.data(),
-                          .threads = &threads};
+                          .on = &on};
     of.what->forward(f);
     of.what->input_gradient(f);
     of.what->weight_gradient(f);

@@ -50,7 +50,7 @@ struct network_run {
       p.input_gradient = s.is_first() ? nullptr : memory(sizes.input);
       p.kept = memory(sizes.kept);
       p.scratch = memory(sizes.scratch);
-      p.threads = &threads;
+      p.on = &on;
       for (std::size_t i = 0; i < s.layers().size(); ++i, ++layer) {
         p.parameters.push_back(parameters[layer].data());
         p.gradients.push_back(gradients[layer].data());
@@ -78,7 +78,7 @@ struct network_run {
   std::vector<std::vector<double>> parameters, gradients;
   std::vector<std::int32_t> tokens, labels;
   std::vector<double> pixels;
-  team threads;
+  stream on;
 };
 
 } // namespace troupe

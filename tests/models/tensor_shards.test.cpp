@@ -22,7 +22,7 @@ constexpr std::int64_t samples = 3;
 
 /// One stage of one shard, with memory of its own.
 struct member {
-  member(const network<float>& whole, int first, int last, team& threads)
+  member(const network<float>& whole, int first, int last, stream& on)
     : layers(whole, first, last, 1) {
     const auto s = layers.sizes(samples);
     stash.resize(static_cast<std::size_t>(s.stash));
@@ -36,7 +36,7 @@ struct member {
     p->stash = stash.data();
     p->scratch = scratch.data();
     p->kept = kept.data();
-    p->threads = &threads;
+    p->on = &on;
     p->parameters = readable(parameters);
     p->gradients = writable(gradients);
   }
@@ -103,7 +103,7 @@ struct outcome {
 /// Forwards and backwards of the network by so many shards, in two stages, of the same
 /// microbatch twice: it is to count twice.
 outcome train(int shards, bool split_backward, bool by_sequence = false) {
-  team threads{1};
+  stream on{1};
   const auto whole = *make_network<float>(sizes);
   const auto parts =
     shards == 1 ? std::vector{whole} : *make_shards<float>(sizes, shards, by_sequence);
@@ -116,8 +116,8 @@ outcome train(int shards, bool split_backward, bool by_sequence = false) {
     down(up);
   std::vector<member> low, high;
   for (std::size_t t = 0; t < parts.size(); ++t) {
-    auto& a = low.emplace_back(parts[t], 0, middle, threads);
-    auto& b = high.emplace_back(parts[t], middle, layers, threads);
+    auto& a = low.emplace_back(parts[t], 0, middle, on);
+    auto& b = high.emplace_back(parts[t], middle, layers, on);
     for (int l = 0; l < layers; ++l) {
       std::vector<float> bucket(
         static_cast<std::size_t>(whole.layers[static_cast<std::size_t>(l)]->bucket()));
