@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace troupe {
 
@@ -13,7 +14,30 @@ namespace {
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
+class host_space : public memory_space {
+public:
+  void* take(std::int64_t count) override {
+    const auto bytes = static_cast<std::size_t>(count);
+    const auto alignment = bytes >= 2 * huge_page ? huge_page : cache_line;
+    void* memory = nullptr;
+    if (posix_memalign(&memory, alignment, bytes) != 0)
+      throw std::bad_alloc{};
+    if (alignment == huge_page)
+      madvise(memory, bytes / huge_page * huge_page,
+              MADV_HUGEPAGE); // fewer TLB misses; only a wish, and only for whole pages
+    std::memset(memory, 0, bytes);
+    return memory;
+  }
+
+  void give_back(void* memory, std::int64_t) noexcept override { std::free(memory); }
+};
+
 } // namespace
+
+memory_space& host_memory() {
+  static host_space only; // has no state
+  return only;
+}
 
 void memory_account::allocated(std::int64_t bytes) {
   ++allocations_;
@@ -37,25 +61,34 @@ void memory_account::release(std::int64_t bytes) {
     whole_->release(bytes);
 }
 
-void tensor_memory::free_memory::operator()(float* memory) const {
-  std::free(memory);
-}
-
-tensor_memory::tensor_memory(std::int64_t values, memory_account& account)
-  : values_(values) {
+tensor_memory::tensor_memory(std::int64_t values, memory_account& account, element what)
+  : what_(what), values_(values) {
   if (values == 0)
     return;
-  const auto bytes = static_cast<std::size_t>(values) * sizeof(float);
-  const auto alignment = bytes >= 2 * huge_page ? huge_page : cache_line;
-  void* memory = nullptr;
-  if (posix_memalign(&memory, alignment, bytes) != 0)
-    throw std::bad_alloc{};
-  if (alignment == huge_page)
-    madvise(memory, bytes / huge_page * huge_page,
-            MADV_HUGEPAGE); // fewer TLB misses; only a wish, and only for whole pages
-  std::memset(memory, 0, bytes);
-  data_.reset(static_cast<float*>(memory));
-  account.allocated(static_cast<std::int64_t>(bytes));
+  memory_ = account.where().take(bytes());
+  where_ = &account.where();
+  account.allocated(bytes());
+}
+
+tensor_memory::tensor_memory(tensor_memory&& other) noexcept
+  : memory_(std::exchange(other.memory_, nullptr)),
+    where_(std::exchange(other.where_, nullptr)),
+    what_(other.what_),
+    values_(std::exchange(other.values_, 0)) {
+  // nop
+}
+
+tensor_memory& tensor_memory::operator=(tensor_memory other) noexcept {
+  std::swap(memory_, other.memory_);
+  std::swap(where_, other.where_);
+  std::swap(what_, other.what_);
+  std::swap(values_, other.values_);
+  return *this;
+}
+
+tensor_memory::~tensor_memory() {
+  if (memory_ != nullptr)
+    where_->give_back(memory_, bytes());
 }
 
 } // namespace troupe

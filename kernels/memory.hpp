@@ -2,24 +2,62 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 
 namespace troupe {
 
-/// Counts the tensor memory of one rank, or what of it serves one use. Safe to use from
-/// several threads.
+/// What the values of a tensor are.
+enum class element : std::uint8_t {
+  fp32,
+  int32, ///< Tokens and labels.
+};
+
+constexpr std::int64_t bytes_of(element what) {
+  switch (what) {
+  case element::fp32:
+    return sizeof(float);
+  case element::int32:
+    return sizeof(std::int32_t);
+  }
+  return 0;
+}
+
+/// A place that memory of tensors is taken from: the machine's, or a device's. Safe to
+/// use from several threads. Outlives what is taken from it.
+class memory_space {
+public:
+  virtual ~memory_space() = default;
+
+  /// Zeroed, and aligned to a cache line. \throws std::bad_alloc
+  virtual void* take(std::int64_t bytes) = 0;
+
+  /// \pre taken here, of this size
+  virtual void give_back(void* memory, std::int64_t bytes) noexcept = 0;
+};
+
+/// This machine's memory, in huge pages where they fit.
+memory_space& host_memory();
+
+/// Counts the tensor memory of one rank, or what of it serves one use, and knows where
+/// that is. Safe to use from several threads.
 class memory_account {
 public:
-  /// \param whole counts it too; may be null
-  explicit memory_account(memory_account* whole = nullptr) : whole_(whole) {
+  explicit memory_account(memory_space& where = host_memory()) : where_(&where) {
     // nop
   }
+
+  /// Of a part of another account's memory: what is counted here is counted there too.
+  explicit memory_account(memory_account* whole)
+    : whole_(whole), where_(whole->where_) {
+    // nop
+  }
+
+  memory_space& where() const { return *where_; }
 
   void allocated(std::int64_t bytes);
   void use(std::int64_t bytes);
   void release(std::int64_t bytes);
 
-  /// How often memory was taken from the system, and how much.
+  /// How often memory was taken from its space, and how much.
   std::int64_t allocations() const { return allocations_; }
   std::int64_t reserved() const { return reserved_; }
 
@@ -27,31 +65,49 @@ public:
   std::int64_t peak() const { return peak_; }
 
 private:
-  memory_account* whole_;
+  memory_account* whole_ = nullptr;
+  memory_space* where_;
   std::atomic<std::int64_t> allocations_ = 0;
   std::atomic<std::int64_t> reserved_ = 0;
   std::atomic<std::int64_t> in_use_ = 0;
   std::atomic<std::int64_t> peak_ = 0;
 };
 
-/// Memory of one tensor or of many: zeroed, aligned to a cache line, owned.
+/// Memory of one tensor or of many: zeroed, aligned to a cache line, owned. Holds one
+/// kind of value for life.
 class tensor_memory {
 public:
   tensor_memory() = default;
 
-  /// \throws std::bad_alloc
-  tensor_memory(std::int64_t values, memory_account& account);
+  /// From the account's space. \throws std::bad_alloc
+  tensor_memory(std::int64_t values, memory_account& account,
+                element what = element::fp32);
+  tensor_memory(tensor_memory&& other) noexcept;
+  tensor_memory& operator=(tensor_memory other) noexcept;
+  ~tensor_memory();
 
-  float* data() const { return data_.get(); }
+  /// The values; null if there are none, or they are not fp32.
+  float* data() const { return as<float>(element::fp32); }
+
+  /// The values; null if there are none, or they are not int32.
+  std::int32_t* integers() const { return as<std::int32_t>(element::int32); }
+
+  element what() const { return what_; }
   std::int64_t values() const { return values_; }
-  std::int64_t bytes() const { return values_ * std::int64_t{sizeof(float)}; }
+  std::int64_t bytes() const { return values_ * bytes_of(what_); }
+
+  /// Where it is; null if there is none.
+  const memory_space* where() const { return where_; }
 
 private:
-  struct free_memory {
-    void operator()(float* memory) const;
-  };
+  template <class Value>
+  Value* as(element asked) const {
+    return what_ == asked ? static_cast<Value*>(memory_) : nullptr;
+  }
 
-  std::unique_ptr<float, free_memory> data_;
+  void* memory_ = nullptr;
+  memory_space* where_ = nullptr;
+  element what_ = element::fp32;
   std::int64_t values_ = 0;
 };
 

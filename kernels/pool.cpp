@@ -6,7 +6,7 @@
 namespace troupe {
 
 struct buffer::block {
-  float* data;
+  std::int64_t first; // of its values in the pool's memory
   pool* owner;
   std::atomic<int> handles;
 };
@@ -27,21 +27,28 @@ buffer::~buffer() {
 }
 
 float* buffer::data() const {
-  return block_ != nullptr ? block_->data : nullptr;
+  auto* const all = block_ != nullptr ? block_->owner->memory_.data() : nullptr;
+  return all != nullptr ? all + block_->first : nullptr;
 }
 
 std::int32_t* buffer::integers() const {
-  return reinterpret_cast<std::int32_t*>(data());
+  auto* const all = block_ != nullptr ? block_->owner->memory_.integers() : nullptr;
+  return all != nullptr ? all + block_->first : nullptr;
 }
 
-pool::pool(std::string what, int count, std::int64_t values, memory_account& account)
+const memory_space* buffer::where() const {
+  return block_ != nullptr ? block_->owner->memory_.where() : nullptr;
+}
+
+pool::pool(std::string what, int count, std::int64_t values, memory_account& account,
+           element kind)
   : what_(std::move(what)),
-    bytes_each_(values * std::int64_t{sizeof(float)}),
+    bytes_each_(values * bytes_of(kind)),
     account_(account),
-    memory_(padded(values) * count, account) {
+    memory_(padded(values) * count, account, kind) {
   for (int i = 0; i < count; ++i) {
     blocks_.push_back(std::make_unique<buffer::block>());
-    blocks_.back()->data = memory_.data() + padded(values) * i;
+    blocks_.back()->first = padded(values) * i;
     blocks_.back()->owner = this;
   }
   // The lowest address first, and again as soon as it is free: it may still be cached.

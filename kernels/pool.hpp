@@ -25,11 +25,14 @@ public:
 
   explicit operator bool() const { return block_ != nullptr; }
 
-  /// The memory; null for an empty handle.
+  /// The values; null for an empty handle, and where they are not fp32.
   float* data() const;
 
-  /// The same memory for tokens and labels. A buffer holds one kind of value for life.
+  /// The values; null for an empty handle, and where they are not int32.
   std::int32_t* integers() const;
+
+  /// Where they are; null for an empty handle.
+  const memory_space* where() const;
 
 private:
   friend class pool;
@@ -42,11 +45,13 @@ private:
   block* block_ = nullptr;
 };
 
-/// A fixed number of buffers of one size, all allocated at once. Thread-safe.
+/// A fixed number of buffers of one size and kind of value, all taken at once from the
+/// space of an account. Thread-safe.
 class pool {
 public:
   /// \param what names the pool in errors: "activations of stage 2"
-  pool(std::string what, int count, std::int64_t values, memory_account& account);
+  pool(std::string what, int count, std::int64_t values, memory_account& account,
+       element kind = element::fp32);
   ~pool();
 
   /// A buffer nobody holds.

@@ -46,8 +46,8 @@ evaluator::evaluator(const network<float>& whole, const data_set& data,
     batch_(samples_a_forward(whole, batch)),
     on_(threads) {
   const auto sizes = largest_of(layers_, batch_);
-  input_ = {sizes.input, account_};
-  labels_ = {sizes.labels, account_};
+  input_ = {sizes.input, account_, whole.element_of_input()};
+  labels_ = {sizes.labels, account_, element::int32};
   stash_ = {sizes.stash, account_};
   scratch_ = {sizes.scratch, account_};
   for (auto& activations : between_)
@@ -64,8 +64,7 @@ std::int64_t evaluator::bytes(const network<float>& whole, std::int64_t batch,
 
 std::optional<score> evaluator::evaluate(const std::vector<const float*>& parameters,
                                          const std::atomic<bool>* stopped) {
-  auto* const tokens = reinterpret_cast<std::int32_t*>(input_.data());
-  auto* const labels = reinterpret_cast<std::int32_t*>(labels_.data());
+  const sample_view samples{input_.integers(), input_.data(), labels_.integers()};
   const auto input = layers_.front().layers().front()->input();
   loss_sum sum;
   for (std::int64_t first = 0; first < samples_; first += batch_) {
@@ -73,13 +72,12 @@ std::optional<score> evaluator::evaluate(const std::vector<const float*>& parame
       return {};
     const auto count = std::min(batch_, samples_ - first);
     for (std::int64_t i = 0; i < count; ++i)
-      data_.evaluation(
-        first + i, {tokens + i * input, input_.data() + i * input, labels + i * rows_});
+      data_.evaluation(first + i, samples.behind(i, input, rows_));
     pass<float> p;
     p.samples = count;
-    p.tokens = tokens;
-    p.input = input_.data();
-    p.labels = labels;
+    p.tokens = samples.tokens;
+    p.input = samples.pixels;
+    p.labels = samples.labels;
     p.stash = stash_.data();
     p.scratch = scratch_.data();
     p.on = &on_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/memory.hpp"
 #include "models/layer.hpp"
 #include "models/layers/moe.hpp"
 
@@ -62,6 +63,11 @@ struct network {
   std::vector<network_expert<Scalar>> experts = {};
 
   int units() const { return unit_of_layer.back() + 1; }
+
+  /// What samples are.
+  element element_of_input() const {
+    return reads_tokens ? element::int32 : element::fp32;
+  }
 
   /// Values of all parameters; those of a tied matrix count once.
   std::int64_t values() const;

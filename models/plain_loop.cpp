@@ -27,8 +27,9 @@ public:
       stages_.emplace_back(plan, std::move(slices[s]),
                            static_cast<std::size_t>(plan.first_layers[s]), account_);
     const auto largest = plan.batches.largest();
-    input_ = {stages_.front().layers().sizes(largest).input, account_};
-    labels_ = {stages_.back().layers().sizes(largest).labels, account_};
+    input_ = {stages_.front().layers().sizes(largest).input, account_,
+              plan.whole.element_of_input()};
+    labels_ = {stages_.back().layers().sizes(largest).labels, account_, element::int32};
   }
 
   trained run() {
@@ -48,20 +49,13 @@ public:
   }
 
 private:
-  std::int32_t* tokens() const {
-    return reinterpret_cast<std::int32_t*>(input_.data());
-  }
-  std::int32_t* labels() const {
-    return reinterpret_cast<std::int32_t*>(labels_.data());
-  }
-
   void read_samples(int microbatch) {
     const auto& first = stages_.front().layers();
     const auto input = first.layers().front()->input();
+    const sample_view samples{input_.integers(), input_.data(), labels_.integers()};
     for (std::int64_t i = 0; i < plan_.batches.samples_of(microbatch); ++i)
       plan_.data.training(plan_.batches.first_of(microbatch) + i,
-                          {tokens() + i * input, input_.data() + i * input,
-                           labels() + i * plan_.whole.rows});
+                          samples.behind(i, input, plan_.whole.rows));
   }
 
   int version_of(std::size_t stage, int k) const {
@@ -98,8 +92,8 @@ private:
       p.samples = plan_.batches.samples_of(n);
       p.first = plan_.batches.first_of(n);
       p.on = &on_;
-      p.labels = labels();
-      p.tokens = tokens();
+      p.labels = labels_.integers();
+      p.tokens = input_.integers();
       p.input = s == 0 ? input_.data() : stages_[s - 1].output();
       loss_ += stages_[s].layers().forward(p).loss;
     }

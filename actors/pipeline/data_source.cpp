@@ -11,9 +11,9 @@ namespace troupe {
 
 data_pools::data_pools(const run_plan& plan, position first, memory_account& account)
   : inputs("samples", pools_of(plan, first).input_slots, pools_of(plan, first).input,
-           account),
+           account, plan.work->whole.element_of_input()),
     labels("labels", pools_of(plan, first).input_slots, pools_of(plan, first).labels,
-           account) {
+           account, element::int32) {
   // nop
 }
 
@@ -51,10 +51,9 @@ void read_and_send(self_pointer self, tensor_header header) {
   if (state.reader.seen != nullptr)
     now.emplace(*state.reader.seen,
                 task{.kind = reading, .microbatch = header.microbatch});
+  const sample_view samples{input.integers(), input.data(), answers.integers()};
   for (std::int64_t i = 0; i < header.samples; ++i)
-    work.data->training(first_sample + i,
-                        {input.integers() + i * values, input.data() + i * values,
-                         answers.integers() + i * work.whole.rows});
+    work.data->training(first_sample + i, samples.behind(i, values, work.whole.rows));
   if (plan.sequence_parallel)
     for (auto* const of_positions : {input.integers(), answers.integers()})
       order_by_position(of_positions, header.samples, values);

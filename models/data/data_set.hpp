@@ -15,6 +15,13 @@ struct sample_view {
   std::int32_t* tokens = nullptr; ///< (T)
   float* pixels = nullptr;        ///< (28 * 28), from 0 to 1
   std::int32_t* labels = nullptr; ///< (T) for text, (1) for images
+
+  /// The i-th behind this one in the same arrays. \param input,answers values a sample
+  sample_view behind(std::int64_t i, std::int64_t input, std::int64_t answers) const {
+    return {tokens == nullptr ? nullptr : tokens + i * input,
+            pixels == nullptr ? nullptr : pixels + i * input,
+            labels == nullptr ? nullptr : labels + i * answers};
+  }
 };
 
 /// Samples to train and to evaluate on. A sample depends on the seed and its index

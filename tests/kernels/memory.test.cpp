@@ -4,8 +4,10 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 
 #include <cstdint>
+#include <new>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 using namespace troupe;
 
@@ -20,6 +22,70 @@ TEST_CASE("tensor memory is zeroed, aligned and counted", "[memory]") {
     for (std::int64_t i = 0; i < memory->values(); i += 7)
       REQUIRE(memory->data()[i] == 0);
   }
+}
+
+namespace {
+
+/// Memory of a device that keeps its own books.
+class counted_space : public memory_space {
+public:
+  void* take(std::int64_t bytes) override {
+    if (held + bytes > most)
+      throw std::bad_alloc{};
+    held += bytes;
+    ++taken;
+    return host_memory().take(bytes);
+  }
+
+  void give_back(void* memory, std::int64_t bytes) noexcept override {
+    held -= bytes;
+    host_memory().give_back(memory, bytes);
+  }
+
+  std::int64_t held = 0, taken = 0, most = 1 << 20;
+};
+
+} // namespace
+
+TEST_CASE("tensors and pools live in the space of their account", "[memory]") {
+  counted_space device;
+  memory_account rank{device};
+  memory_account part{&rank};
+  {
+    tensor_memory one{10, part};
+    pool two{"tests", 2, 100, part, element::int32};
+    CHECK(one.where() == &device);
+    CHECK(two.acquire().where() == &device);
+    CHECK(device.held == 4 * (10 + 2 * 112));
+    CHECK(device.taken == 2);
+    CHECK(rank.allocations() == 2);
+    CHECK(rank.reserved() == device.held);
+    auto moved = std::move(one);
+    moved = tensor_memory{20, part}; // gives the first back
+    CHECK(device.held == 4 * (20 + 2 * 112));
+  }
+  CHECK(device.held == 0);
+  device.most = 8;
+  CHECK_THROWS_AS((tensor_memory{10, part}), std::bad_alloc);
+  CHECK(rank.allocations() == 3); // what was refused is not counted
+  memory_account elsewhere;
+  CHECK(tensor_memory(1, elsewhere).where() == &host_memory());
+  CHECK(device.taken == 3);
+}
+
+TEST_CASE("memory holds one kind of value, and says nothing as another", "[memory]") {
+  memory_account account;
+  const tensor_memory values{4, account}, numbers{4, account, element::int32};
+  CHECK(values.data() != nullptr);
+  CHECK(values.integers() == nullptr);
+  CHECK(numbers.data() == nullptr);
+  CHECK(numbers.integers() != nullptr);
+  pool tokens{"tokens", 2, 3, account, element::int32};
+  const auto first = tokens.acquire(), second = tokens.acquire();
+  CHECK(first.data() == nullptr);
+  CHECK(second.integers() == first.integers() + padded(3));
+  CHECK(buffer{}.integers() == nullptr);
+  CHECK(buffer{}.where() == nullptr);
 }
 
 TEST_CASE("a buffer returns to its pool with the last handle", "[pool]") {
