@@ -20,7 +20,7 @@ void for_each_sent(const gate_table<Scalar>& table, const Use& use) {
 
 template <class Scalar>
 void dispatch<Scalar>::send(const gate_table<Scalar>& by, matrix<const Scalar> x,
-                            Scalar* rows) {
+                            Scalar* rows, stream&) {
   for_each_sent(by, [&](std::int64_t r, std::int64_t, std::int64_t place) {
     std::copy_n(x.row(r), x.columns, rows + place * x.columns);
   });
@@ -28,7 +28,7 @@ void dispatch<Scalar>::send(const gate_table<Scalar>& by, matrix<const Scalar> x
 
 template <class Scalar>
 void dispatch<Scalar>::combine(const gate_table<Scalar>& by, const Scalar* rows,
-                               matrix<Scalar> y) {
+                               matrix<Scalar> y, stream&) {
   for_each_sent(by, [&](std::int64_t r, std::int64_t choice, std::int64_t place) {
     const auto* const in = rows + place * y.columns;
     const Scalar weight = by.weights[choice];
@@ -41,7 +41,7 @@ void dispatch<Scalar>::combine(const gate_table<Scalar>& by, const Scalar* rows,
 template <class Scalar>
 void dispatch<Scalar>::combine_gradient(const gate_table<Scalar>& by,
                                         const Scalar* rows, matrix<const Scalar> dy,
-                                        Scalar* drows, Scalar* dweights) {
+                                        Scalar* drows, Scalar* dweights, stream&) {
   std::fill_n(dweights, by.rows * by.rule.chosen, Scalar{0});
   for_each_sent(by, [&](std::int64_t r, std::int64_t choice, std::int64_t place) {
     const auto *const upper = dy.row(r), *const output = rows + place * dy.columns;
@@ -58,7 +58,7 @@ void dispatch<Scalar>::combine_gradient(const gate_table<Scalar>& by,
 
 template <class Scalar>
 void dispatch<Scalar>::send_gradient(const gate_table<Scalar>& by, const Scalar* drows,
-                                     matrix<Scalar> dx) {
+                                     matrix<Scalar> dx, stream&) {
   for_each_sent(by, [&](std::int64_t r, std::int64_t, std::int64_t place) {
     const auto* const in = drows + place * dx.columns;
     auto* const out = dx.row(r);

@@ -9,20 +9,21 @@ namespace troupe {
 template <class Scalar>
 struct dispatch {
   /// Copies rows of x to their places.
-  static void send(const gate_table<Scalar>& by, matrix<const Scalar> x, Scalar* rows);
+  static void send(const gate_table<Scalar>& by, matrix<const Scalar> x, Scalar* rows,
+                   stream& on);
 
   /// y += the weighted outputs of the experts.
   static void combine(const gate_table<Scalar>& by, const Scalar* rows,
-                      matrix<Scalar> y);
+                      matrix<Scalar> y, stream& on);
 
   /// Gradients of the outputs, and of the weights (R, k).
   static void combine_gradient(const gate_table<Scalar>& by, const Scalar* rows,
-                               matrix<const Scalar> dy, Scalar* drows,
-                               Scalar* dweights);
+                               matrix<const Scalar> dy, Scalar* drows, Scalar* dweights,
+                               stream& on);
 
   /// dx += the gradients that come back from the experts.
   static void send_gradient(const gate_table<Scalar>& by, const Scalar* drows,
-                            matrix<Scalar> dx);
+                            matrix<Scalar> dx, stream& on);
 };
 
 } // namespace troupe

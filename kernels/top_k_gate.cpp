@@ -76,7 +76,7 @@ gate_table<Scalar>::gate_table(Scalar* array, std::int64_t r, const gate_rule& b
 }
 
 template <class Scalar>
-void top_k_gate<Scalar>::forward(const gate_table<Scalar>& to) {
+void top_k_gate<Scalar>::forward(const gate_table<Scalar>& to, stream&) {
   const int n = to.rule.experts, k = to.rule.chosen;
   std::vector<std::int32_t> order(static_cast<std::size_t>(n));
   std::fill_n(to.counts, n, 0);
@@ -115,7 +115,7 @@ double top_k_gate<Scalar>::imbalance(const gate_table<Scalar>& of) {
 
 template <class Scalar>
 void top_k_gate<Scalar>::backward(const gate_table<Scalar>& of, const Scalar* dweights,
-                                  Scalar balance, Scalar* dlogits) {
+                                  Scalar balance, Scalar* dlogits, stream&) {
   const int n = of.rule.experts, k = of.rule.chosen;
   const auto rows = static_cast<Scalar>(of.rows);
   for (std::int64_t r = 0; r < of.rows; ++r) {

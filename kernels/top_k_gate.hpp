@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/matrix.hpp"
+#include "kernels/stream.hpp"
 
 #include <cstdint>
 
@@ -41,7 +42,7 @@ struct gate_table {
 template <class Scalar>
 struct top_k_gate {
   /// Fills the table. \pre its probabilities hold the logits
-  static void forward(const gate_table<Scalar>& to);
+  static void forward(const gate_table<Scalar>& to, stream& on);
 
   /// The load-balancing loss n * sum over experts of f_e P_e, where f_e is the share of
   /// rows whose first choice e is, and P_e its mean probability (Switch, equation 4): 1
@@ -51,7 +52,7 @@ struct top_k_gate {
   /// dlogits (R, n) of weights whose gradients are dweights (R, k), plus `balance`
   /// times the gradient of imbalance(). What was dropped has no gradient.
   static void backward(const gate_table<Scalar>& of, const Scalar* dweights,
-                       Scalar balance, Scalar* dlogits);
+                       Scalar balance, Scalar* dlogits, stream& on);
 };
 
 } // namespace troupe

@@ -1,5 +1,7 @@
 #include "messaging/collective.hpp"
 
+#include "kernels/arrays.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -167,8 +169,10 @@ buffer collective::copy_of(chunk_range range) {
   last_ = {};
   auto copy = memory_.payloads->acquire();
   float* to = copy.data();
-  for (const auto& part : part_.source.places(range))
-    to = std::copy(memory_.source + part.begin, memory_.source + part.end, to);
+  for (const auto& part : part_.source.places(range)) {
+    arrays<float>::copy(memory_.source + part.begin, part.size(), to);
+    to += part.size();
+  }
   last_ = copy;
   last_range_ = range;
   return copy;
@@ -182,8 +186,10 @@ void collective::put(const collective_message& message, chunk_range range,
   const float* from = message.payload.data();
   for (const auto& part : part_.target.places(range)) {
     float* const to = memory_.target + part.begin;
-    for (std::int64_t i = 0; i < part.size(); ++i)
-      to[i] = use == reception::add ? to[i] + from[i] : from[i];
+    if (use == reception::add)
+      arrays<float>::add(from, part.size(), to);
+    else
+      arrays<float>::copy(from, part.size(), to);
     from += part.size();
   }
 }

@@ -1,5 +1,7 @@
 #include "actors/experts/expert_tensors.hpp"
 
+#include "kernels/arrays.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -22,8 +24,8 @@ std::int64_t expert_tensors::gather(const rows_by_source& by_source, float* to) 
   std::int64_t rows = 0;
   for (const auto& part : by_source) {
     if (part.rows > 0)
-      std::copy_n(part.payload.data(), part.rows * sizes_.width,
-                  to + rows * sizes_.width);
+      arrays<float>::copy(part.payload.data(), part.rows * sizes_.width,
+                          to + rows * sizes_.width, on_);
     rows += part.rows;
   }
   return rows;
@@ -38,6 +40,7 @@ void expert_tensors::compute(const rows_by_source& by_source) {
   if (count_of(by_source) == 0) { // only to set the gradients to 0
     frame<float> f;
     f.gradients = loan.gradients.data();
+    f.on = &on_;
     return network_->weight_gradient(f);
   }
   auto& stash = held_[a.microbatch];
@@ -77,7 +80,7 @@ std::vector<buffer> expert_tensors::results(const rows_by_source& by_source) {
       continue;
     answer = answers_.acquire();
     const auto values = part.rows * sizes_.width;
-    std::copy_n(from, values, answer.data());
+    arrays<float>::copy(from, values, answer.data());
     from += values;
   }
   return result;

@@ -1,5 +1,7 @@
 #include "actors/meetings/expert_meeting.hpp"
 
+#include "kernels/arrays.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -65,7 +67,7 @@ mail::letter expert_meeting::letter_to(int number, std::int64_t rows,
     message.loan->begins_sum = begins_sum;
   if (rows > 0 && payloads_) {
     message.payload = payloads_->acquire();
-    std::copy_n(array_ + place, rows * width_, message.payload.data());
+    arrays<float>::copy(array_ + place, rows * width_, message.payload.data());
   }
   const int expert = experts_[static_cast<std::size_t>(number)];
   const bool is_here = message.loan.has_value();
@@ -109,7 +111,7 @@ letters expert_meeting::take(mail::letter what) {
   const auto& answer = std::get<mail::rows_from_expert>(what.what);
   const auto [place, values] = places_[static_cast<std::size_t>(answer.expert)];
   if (answer.payload)
-    std::copy_n(answer.payload.data(), values, array_ + place);
+    arrays<float>::copy(answer.payload.data(), values, array_ + place);
   std::erase(missing_, answer.expert);
   return {};
 }

@@ -1,5 +1,7 @@
 #include "actors/meetings/tie_meeting.hpp"
 
+#include "kernels/arrays.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -134,7 +136,7 @@ letters tie_meeting::begin(int) {
       auto payload = copies_->acquire();
       const auto* const from =
         gradients_[here.bucket].data() + here.place_of_first + (e.first - here.first);
-      std::copy_n(from, e.last - e.first, payload.data());
+      arrays<float>::copy(from, e.last - e.first, payload.data());
       const bool is_here = e.with == where_;
       all.push_back(
         {{role::optimizer_shard, e.with},
@@ -166,9 +168,7 @@ void tie_meeting::add(const mail::tied_part& part) {
   const auto& here = end(part.to_head ? tied_end::head : tied_end::embedding);
   auto* const to =
     gradients_[here.bucket].data() + here.place_of_first + (part.first - here.first);
-  const auto* const from = part.payload.data();
-  for (std::int64_t i = 0; i < part.values; ++i)
-    to[i] += from[i];
+  arrays<float>::add(part.payload.data(), part.values, to);
   missing_.erase(std::ranges::find(missing_, part.of));
 }
 

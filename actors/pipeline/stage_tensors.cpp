@@ -1,6 +1,7 @@
 #include "actors/pipeline/stage_tensors.hpp"
 
-#include <cstring>
+#include "kernels/arrays.hpp"
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -118,7 +119,7 @@ void stage_tensors::fill_initial(const run_plan& plan) {
     take_shard(whole, shard, all.data(), some.data());
     const auto begin =
       has_parameters_ == bucket_extent::share ? shares_[i].begin(shard.bucket()) : 0;
-    std::copy_n(some.data() + begin, values_of(i), initial[i].data());
+    arrays<float>::copy(some.data() + begin, values_of(i), initial[i].data());
   }
 }
 
@@ -206,8 +207,8 @@ std::vector<int> stage_tensors::buckets_of(const std::vector<int>& layers) const
 float* stage_tensors::place_to_gather(int layer, int version) {
   const auto i = static_cast<std::size_t>(layer);
   auto* const place = gathered_[i % 2].data();
-  std::copy_n(versions_.at(version)[i].data(), values_of(i),
-              place + shares_[i].begin(layers_.layers()[i]->bucket()));
+  arrays<float>::copy(versions_.at(version)[i].data(), values_of(i),
+                      place + shares_[i].begin(layers_.layers()[i]->bucket()));
   return place;
 }
 
@@ -219,8 +220,10 @@ void stage_tensors::add_share(int layer, bool first) {
   const auto* const from =
     whole_gradients_[layer % 2].data() + shares_[i].begin(bucket);
   auto* const to = gradients_[i].data();
-  for (std::int64_t v = 0; v < count; ++v)
-    to[v] = first ? from[v] : to[v] + from[v];
+  if (first)
+    arrays<float>::copy(from, count, to);
+  else
+    arrays<float>::add(from, count, to);
 }
 
 /// Values of a bucket's parameters that the stage holds.
@@ -289,8 +292,7 @@ std::vector<buffer> stage_tensors::copy(int version) {
   auto result = acquire(snapshots_);
   const auto& from = versions_.at(version);
   for (std::size_t i = 0; i < result.size(); ++i)
-    std::memcpy(result[i].data(), from[i].data(),
-                static_cast<std::size_t>(values_of(i)) * sizeof(float));
+    arrays<float>::copy(from[i].data(), values_of(i), result[i].data());
   return result;
 }
 

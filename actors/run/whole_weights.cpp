@@ -1,5 +1,7 @@
 #include "actors/run/whole_weights.hpp"
 
+#include "kernels/arrays.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -36,8 +38,8 @@ void put_together(const run_plan& plan, shared_out what, const held_bucket& buck
   std::vector<float> merged(static_cast<std::size_t>(values));
   take_shard(whole, shard, all, merged.data());
   const bool only_share = plan.shares_out(what);
-  std::copy_n(held + (only_share ? 0 : share.begin(values)), share.held(values),
-              merged.begin() + share.begin(values));
+  arrays<float>::copy(held + (only_share ? 0 : share.begin(values)), share.held(values),
+                      merged.data() + share.begin(values));
   put_shard(whole, shard, merged.data(), all);
 }
 

@@ -1,25 +1,13 @@
 #include "actors/updates/optimizer_core.hpp"
 
 #include "actors/plan/costs.hpp"
+#include "kernels/arrays.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
 namespace troupe {
-
-namespace {
-
-/// Adds the first `values` of one buffer to another's.
-void add(const buffer& from, std::int64_t values, const buffer& to) {
-  const auto* in = from.data();
-  auto* out = to.data();
-  for (std::int64_t i = 0; i < values; ++i)
-    out[i] += in[i];
-}
-
-} // namespace
 
 optimizer_core::optimizer_core(std::shared_ptr<const run_plan> plan, position where,
                                performer_port& port, optimizer_memory memory)
@@ -90,7 +78,8 @@ letters optimizer_core::add_bucket(int bucket,
     return {};
   const auto& sum = of_directions.front();
   for (std::size_t d = 1; d < of_directions.size() && memory_.state; ++d)
-    add(of_directions[d], gradients_[static_cast<std::size_t>(bucket)], sum);
+    arrays<float>::add(of_directions[d].data(),
+                       gradients_[static_cast<std::size_t>(bucket)], sum.data());
   sum_->expect(bucket, memory_.state ? sum.data() : nullptr);
   return sum_->begin(bucket);
 }
@@ -132,7 +121,8 @@ void optimizer_core::add_directions() {
     const auto& other = directions_.of(d);
     sum.samples += other.samples;
     for (std::size_t b = 0; b < gradients_.size() && !sum_; ++b)
-      add(other.gradients[b], gradients_[b], sum.gradients[b]);
+      arrays<float>::add(other.gradients[b].data(), gradients_[b],
+                         sum.gradients[b].data());
   }
 }
 
@@ -184,7 +174,7 @@ void optimizer_core::apply() {
 void optimizer_core::copy(int direction) {
   const auto &made = directions_.of(0), &part = directions_.of(direction);
   for (std::size_t b = 0; b < parameters_.size(); ++b)
-    std::copy_n(made.to[b].data(), parameters_[b], part.to[b].data());
+    arrays<float>::copy(made.to[b].data(), parameters_[b], part.to[b].data());
 }
 
 void optimizer_core::ended(const mail::ended& e) {

@@ -1,5 +1,7 @@
 #include "actors/updates/shared_parameters.hpp"
 
+#include "kernels/arrays.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -23,7 +25,7 @@ shared_parameters::shared_parameters(const run_plan& plan, position where,
     const auto begin = shares_[b].begin(sizes_[b]), end = shares_[b].end(sizes_[b]);
     auto& held = buckets_.emplace_back(end - begin, *account);
     account->use(held.bytes());
-    std::copy(whole.begin() + begin, whole.begin() + end, held.data());
+    arrays<float>::copy(whole.data() + begin, end - begin, held.data());
   }
 }
 
@@ -70,8 +72,8 @@ void shared_parameters::read(int data, const std::vector<buffer>& to) {
 
 void shared_parameters::put_into(std::vector<std::vector<float>>& network) const {
   for (std::size_t b = 0; b < buckets_.size(); ++b)
-    std::copy_n(buckets_[b].data(), shares_[b].held(sizes_[b]),
-                network[first_layer_ + b].begin() + shares_[b].begin(sizes_[b]));
+    arrays<float>::copy(buckets_[b].data(), shares_[b].held(sizes_[b]),
+                        network[first_layer_ + b].data() + shares_[b].begin(sizes_[b]));
 }
 
 shared_history history_of(const all_shared_parameters& all) {

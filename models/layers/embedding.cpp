@@ -1,5 +1,6 @@
 #include "kernels/embedding.hpp"
 
+#include "kernels/arrays.hpp"
 #include "models/layers/gpt.hpp"
 
 namespace troupe {
@@ -52,7 +53,7 @@ public:
   void forward(const frame<Scalar>& f, int piece) const override {
     const auto* places = dims_.shard.index == 0 ? this->weight(f, 1) : nullptr;
     if (piece > 0)
-      copy_rows<Scalar>(dims_.own(all(f, f.scratch)), own(f, f.y));
+      arrays<Scalar>::copy(dims_.own(all(f, f.scratch)), own(f, f.y), *f.on);
     else
       embedding<Scalar>::forward(shape_of(f), f.tokens, this->weight(f, 0), places,
                                  dims_.shard.by_sequence ? f.scratch : f.y, *f.on);
@@ -61,7 +62,7 @@ public:
   /// Tokens have none; by sequence the weights' takes everyone's dy.
   void input_gradient(const frame<Scalar>& f, int piece) const override {
     if (dims_.shard.by_sequence && piece == 0)
-      copy_rows<Scalar>(own(f, f.dy), dims_.own(all(f, f.kept)));
+      arrays<Scalar>::copy(own(f, f.dy), dims_.own(all(f, f.kept)), *f.on);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {

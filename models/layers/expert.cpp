@@ -1,9 +1,8 @@
 #include "models/layers/expert.hpp"
 
+#include "kernels/arrays.hpp"
 #include "kernels/bias.hpp"
 #include "kernels/matmul.hpp"
-
-#include <algorithm>
 
 namespace troupe {
 
@@ -53,7 +52,7 @@ public:
   void weight_gradient(const frame<Scalar>& f) const override {
     if (f.samples == 0) {
       if (f.beta == 0)
-        std::fill_n(f.gradients, this->bucket(), Scalar{0});
+        arrays<Scalar>::clear(this->bucket(), f.gradients, *f.on);
       return;
     }
     const auto dy = dense(f.dy, f.samples, width_);

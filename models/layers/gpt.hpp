@@ -3,7 +3,6 @@
 #include "kernels/matrix.hpp"
 #include "models/layer.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace troupe {
@@ -87,12 +86,6 @@ shard_collective<Scalar> sum_of_norm(const layer<Scalar>& of, std::size_t gain,
   const auto &first = of.parameters()[gain], &last = of.parameters()[bias];
   return {shard_collective<Scalar>::kind::sum, f.gradients + first.offset,
           last.offset + last.values() - first.offset};
-}
-
-template <class Scalar>
-void copy_rows(matrix<const Scalar> from, matrix<Scalar> to) {
-  for (std::int64_t r = 0; r < from.rows; ++r)
-    std::copy_n(from.row(r), from.columns, to.row(r));
 }
 
 } // namespace troupe

@@ -1,5 +1,6 @@
 #include "models/layers/half_block.hpp"
 
+#include "kernels/arrays.hpp"
 #include "kernels/bias.hpp"
 #include "kernels/layer_norm.hpp"
 #include "kernels/matmul.hpp"
@@ -20,7 +21,7 @@ half_block<Scalar>::half_block(const gpt_shape& dims, std::vector<parameter> par
 
 /// Where everything lies in a frame: own rows Ro of what goes in and out, R else.
 template <class Scalar>
-struct half_block<Scalar>::arrays {
+struct half_block<Scalar>::frame_arrays {
   matrix<const Scalar> x, dy; // (Ro, C)
   // saved
   matrix<Scalar> normed; // the norm's output (Ro, C)
@@ -39,7 +40,7 @@ struct half_block<Scalar>::arrays {
 };
 
 template <class Scalar>
-typename half_block<Scalar>::arrays
+typename half_block<Scalar>::frame_arrays
 half_block<Scalar>::arrays_of(const frame<Scalar>& f) const {
   const auto rows = dims_.rows(f.samples), own = dims_.own_rows(f.samples);
   const auto width = dims_.width, all = padded(rows * width);
@@ -48,20 +49,20 @@ half_block<Scalar>::arrays_of(const frame<Scalar>& f) const {
   auto* const wide = rstd + padded(own);
   auto* const narrow = wide + padded(rows * up_);
   auto* const dnormed = f.kept + padded(rows * up_);
-  arrays a{.x = dense(f.x, own, width),
-           .dy = dense(f.dy, own, width),
-           .normed = dense(f.saved, own, width),
-           .mean = mean,
-           .rstd = rstd,
-           .inner = {dense(wide, rows, up_), dense(narrow, rows, down_),
-                     narrow + padded(rows * down_),
-                     f.scratch + (by_sequence() ? all : 0)},
-           .branch = dense(by_sequence() ? f.scratch : f.y, rows, width),
-           .dwide = dense(f.kept, rows, up_),
-           .dnormed = dense(dnormed, rows, width),
-           .gathered = dense(dnormed + all, rows, 2 * width),
-           .all_dy = dense(f.dy, own, width),
-           .all_normed = dense(f.saved, own, width)};
+  frame_arrays a{.x = dense(f.x, own, width),
+                 .dy = dense(f.dy, own, width),
+                 .normed = dense(f.saved, own, width),
+                 .mean = mean,
+                 .rstd = rstd,
+                 .inner = {dense(wide, rows, up_), dense(narrow, rows, down_),
+                           narrow + padded(rows * down_),
+                           f.scratch + (by_sequence() ? all : 0)},
+                 .branch = dense(by_sequence() ? f.scratch : f.y, rows, width),
+                 .dwide = dense(f.kept, rows, up_),
+                 .dnormed = dense(dnormed, rows, width),
+                 .gathered = dense(dnormed + all, rows, 2 * width),
+                 .all_dy = dense(f.dy, own, width),
+                 .all_normed = dense(f.saved, own, width)};
   if (by_sequence()) {
     a.all_dy = a.gathered.column_range(0, width);
     a.all_normed = a.gathered.column_range(width, width);
@@ -112,7 +113,7 @@ void half_block<Scalar>::forward(const frame<Scalar>& f, int piece) const {
     layer_norm<Scalar>::forward(a.x, this->weight(f, ln_gain), this->weight(f, ln_bias),
                                 a.normed, a.mean, a.rstd, *f.on);
   if (piece < this->middle())
-    copy_rows<Scalar>(a.normed, dims_.own(a.branch));
+    arrays<Scalar>::copy(a.normed, dims_.own(a.branch), *f.on);
   if (piece == this->middle())
     up_and_down(f, a);
   if (piece > this->middle())
@@ -120,7 +121,8 @@ void half_block<Scalar>::forward(const frame<Scalar>& f, int piece) const {
 }
 
 template <class Scalar>
-void half_block<Scalar>::up_and_down(const frame<Scalar>& f, const arrays& a) const {
+void half_block<Scalar>::up_and_down(const frame<Scalar>& f,
+                                     const frame_arrays& a) const {
   inner_forward(f, by_sequence() ? a.branch : a.normed, a.inner);
   epilogue<Scalar> end;
   if (pieces() == 1)
@@ -131,7 +133,8 @@ void half_block<Scalar>::up_and_down(const frame<Scalar>& f, const arrays& a) co
 }
 
 template <class Scalar>
-void half_block<Scalar>::end_branch(const frame<Scalar>& f, const arrays& a) const {
+void half_block<Scalar>::end_branch(const frame<Scalar>& f,
+                                    const frame_arrays& a) const {
   bias<Scalar>::add_with_residual(dims_.own(a.branch), this->weight(f, down_bias), a.x,
                                   dense(f.y, dims_.own_rows(f.samples), dims_.width),
                                   *f.on);
@@ -142,8 +145,8 @@ void half_block<Scalar>::input_gradient(const frame<Scalar>& f, int piece) const
   const auto a = arrays_of(f);
   if (piece < this->middle()) {
     const auto own = dims_.own(a.gathered);
-    copy_rows<Scalar>(a.dy, own.column_range(0, dims_.width));
-    copy_rows<Scalar>(a.normed, own.column_range(dims_.width, dims_.width));
+    arrays<Scalar>::copy(a.dy, own.column_range(0, dims_.width), *f.on);
+    arrays<Scalar>::copy(a.normed, own.column_range(dims_.width, dims_.width), *f.on);
   }
   if (piece == this->middle()) {
     inner_backward(f, a.all_dy, a.inner, a.dwide);

@@ -64,10 +64,10 @@ private:
   virtual void inner_backward(const frame<Scalar>& f, matrix<const Scalar> dy,
                               const inner_arrays& of, matrix<Scalar> dwide) const = 0;
 
-  struct arrays;
-  arrays arrays_of(const frame<Scalar>& f) const;
-  void up_and_down(const frame<Scalar>& f, const arrays& a) const;
-  void end_branch(const frame<Scalar>& f, const arrays& a) const;
+  struct frame_arrays;
+  frame_arrays arrays_of(const frame<Scalar>& f) const;
+  void up_and_down(const frame<Scalar>& f, const frame_arrays& a) const;
+  void end_branch(const frame<Scalar>& f, const frame_arrays& a) const;
   bool by_sequence() const { return dims_.shard.by_sequence; }
 
   gpt_shape dims_;

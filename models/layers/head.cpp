@@ -1,3 +1,4 @@
+#include "kernels/arrays.hpp"
 #include "kernels/layer_norm.hpp"
 #include "kernels/matmul.hpp"
 #include "models/layers/gpt.hpp"
@@ -126,7 +127,7 @@ private:
   }
 
   void hand_out_normed(layer_pass pass, const frame<Scalar>& f) const {
-    copy_rows<Scalar>(normed(f), dims_.own(all_normed(pass, f)));
+    arrays<Scalar>::copy(normed(f), dims_.own(all_normed(pass, f)), *f.on);
   }
 
   matrix<const Scalar> words(const frame<Scalar>& f) const {

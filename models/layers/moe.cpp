@@ -1,5 +1,6 @@
 #include "models/layers/moe.hpp"
 
+#include "kernels/arrays.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/layer_norm.hpp"
 #include "kernels/matmul.hpp"
@@ -8,7 +9,6 @@
 #include "models/layers/home_experts.hpp"
 #include "models/random.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -77,7 +77,7 @@ public:
     if (piece == 0)
       dispatch<Scalar>::combine_gradient(table(f), f.saved + s.rows,
                                          dense(f.dy, rows(f), width_), f.kept + k.drows,
-                                         f.kept + k.dweights);
+                                         f.kept + k.dweights, *f.on);
     if (at_home_)
       experts_.input_gradient(home_frame(f), table(f).counts);
     if (piece + 1 == pieces())
@@ -258,18 +258,19 @@ private:
         by.probabilities[i] += static_cast<Scalar>(
           options_.noise * noise_.normal(begin + static_cast<std::uint64_t>(i)));
     }
-    top_k_gate<Scalar>::forward(by);
-    dispatch<Scalar>::send(by, normed, f.saved + (at_home_ ? s.inputs : s.rows));
+    top_k_gate<Scalar>::forward(by, *f.on);
+    dispatch<Scalar>::send(by, normed, f.saved + (at_home_ ? s.inputs : s.rows), *f.on);
   }
 
   void combine(const frame<Scalar>& f) const {
     const saved_parts s{*this, f.samples};
-    std::copy_n(f.x, rows(f) * width_, f.y);
-    dispatch<Scalar>::combine(table(f), f.saved + s.rows, dense(f.y, rows(f), width_));
+    arrays<Scalar>::copy(f.x, rows(f) * width_, f.y, *f.on);
+    dispatch<Scalar>::combine(table(f), f.saved + s.rows, dense(f.y, rows(f), width_),
+                              *f.on);
     if (!shared_)
       return;
     shared_->forward(shared_frame(f));
-    add(f.scratch, f.y, rows(f) * width_);
+    arrays<Scalar>::add(f.scratch, rows(f) * width_, f.y, *f.on);
   }
 
   void gather_gradients(const frame<Scalar>& f) const {
@@ -281,23 +282,18 @@ private:
     top_k_gate<Scalar>::backward(by, f.kept + k.dweights,
                                  static_cast<Scalar>(options_.balance)
                                    * static_cast<Scalar>(f.samples),
-                                 dlogits.data);
+                                 dlogits.data, *f.on);
     matmul<Scalar>(dlogits, router_weight(f).t(), 0, dnormed, *f.on);
     dispatch<Scalar>::send_gradient(by, f.kept + (at_home_ ? k.dinputs : k.drows),
-                                    dnormed);
+                                    dnormed, *f.on);
     if (shared_) {
       shared_->input_gradient(shared_frame(f));
-      add(f.scratch, dnormed.data, rows(f) * width_);
+      arrays<Scalar>::add(f.scratch, rows(f) * width_, dnormed.data, *f.on);
     }
     layer_norm<Scalar>::input_gradient(
       dense(f.x, rows(f), width_), this->weight(f, ln_gain), f.saved + s.mean,
       f.saved + s.rstd, dnormed, dense(f.dy, rows(f), width_),
       dense(f.dx, rows(f), width_), *f.on);
-  }
-
-  static void add(const Scalar* from, Scalar* to, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i)
-      to[i] += from[i];
   }
 
   matrix<const Scalar> router_weight(const frame<Scalar>& f) const {

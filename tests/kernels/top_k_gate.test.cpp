@@ -21,7 +21,8 @@ struct gate_run {
         gate_table<double>::values(rows, rule.experts, rule.chosen))),
       table(memory.data(), rows, rule) {
     std::ranges::copy(logits, table.probabilities);
-    top_k_gate<double>::forward(table);
+    stream on;
+    top_k_gate<double>::forward(table, on);
   }
 
   std::vector<int> places() const {
@@ -85,7 +86,8 @@ TEST_CASE("a gate's gradient is that of finite differences", "[gate]") {
   };
   const gate_run run{logits, rule};
   std::vector<double> dlogits(logits.size());
-  top_k_gate<double>::backward(run.table, dweights.data(), balance, dlogits.data());
+  stream on;
+  top_k_gate<double>::backward(run.table, dweights.data(), balance, dlogits.data(), on);
   CHECK(relative_difference(dlogits, finite_differences(loss, logits)) < 1e-7);
 }
 
@@ -94,9 +96,10 @@ TEST_CASE("rows go to experts and come back weighted", "[gate]") {
                      {.experts = 2, .chosen = 1, .capacity = 1}};
   const std::vector<double> x{1, 2, 3, 4, 5, 6};
   std::vector<double> rows(4), y(6);
-  dispatch<double>::send(run.table, dense(x.data(), 3, 2), rows.data());
+  stream on;
+  dispatch<double>::send(run.table, dense(x.data(), 3, 2), rows.data(), on);
   CHECK(rows == std::vector<double>{1, 2, 3, 4}); // the third finds its expert full
-  dispatch<double>::combine(run.table, rows.data(), dense(y.data(), 3, 2));
+  dispatch<double>::combine(run.table, rows.data(), dense(y.data(), 3, 2), on);
   const double weight = 1 / (1 + std::exp(-1));
   const std::vector<double> expected{weight, 2 * weight, 3 * weight, 4 * weight, 0, 0};
   CHECK(relative_difference(y, expected) < 1e-12);

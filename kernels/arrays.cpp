@@ -1,0 +1,61 @@
+#include "kernels/arrays.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::int64_t values_a_slice = 1 << 16;
+
+} // namespace
+
+template <class Scalar>
+void arrays<Scalar>::copy(const Scalar* from, std::int64_t n, Scalar* to) {
+  std::copy_n(from, n, to);
+}
+
+template <class Scalar>
+void arrays<Scalar>::add(const Scalar* from, std::int64_t n, Scalar* to) {
+  for (std::int64_t i = 0; i < n; ++i)
+    to[i] += from[i];
+}
+
+template <class Scalar>
+void arrays<Scalar>::copy(const Scalar* from, std::int64_t n, Scalar* to, stream& on) {
+  on.cpu().run_ranges(n, values_a_slice,
+                      [&](std::int64_t first, std::int64_t last, int) {
+                        copy(from + first, last - first, to + first);
+                      });
+}
+
+template <class Scalar>
+void arrays<Scalar>::copy(matrix<const Scalar> from, matrix<Scalar> to, stream& on) {
+  const auto rows = [&](std::int64_t first, std::int64_t last, int) {
+    for (auto r = first; r < last; ++r)
+      copy(from.row(r), from.columns, to.row(r));
+  };
+  on.cpu().run_ranges(from.rows,
+                      values_a_slice / std::max<std::int64_t>(from.columns, 1), rows);
+}
+
+template <class Scalar>
+void arrays<Scalar>::add(const Scalar* from, std::int64_t n, Scalar* to, stream& on) {
+  on.cpu().run_ranges(n, values_a_slice,
+                      [&](std::int64_t first, std::int64_t last, int) {
+                        add(from + first, last - first, to + first);
+                      });
+}
+
+template <class Scalar>
+void arrays<Scalar>::clear(std::int64_t n, Scalar* to, stream& on) {
+  on.cpu().run_ranges(n, values_a_slice,
+                      [&](std::int64_t first, std::int64_t last, int) {
+                        std::fill(to + first, to + last, Scalar{0});
+                      });
+}
+
+template struct arrays<float>;
+template struct arrays<double>;
+
+} // namespace troupe
