@@ -52,6 +52,11 @@ std::int64_t packed_room(const attention_shape& dims) {
                   right_side<Scalar>::room(dims.length, size));
 }
 
+template <class Scalar>
+std::int64_t scratch_a_thread(const attention_shape& dims) {
+  return 2 * (2 * block * dims.length) + block + packed_room<Scalar>(dims) * 3;
+}
+
 /// Turns the scores of queries first.. into e^(score - row maximum), 0 for later keys;
 /// `sums` are the sums of the rows and `log_sum` the logarithms of the whole sums.
 template <class Scalar>
@@ -98,8 +103,8 @@ void score_gradient(matrix<Scalar> p, matrix<Scalar> dp, std::int64_t first,
 } // namespace
 
 template <class Scalar>
-std::int64_t attention<Scalar>::scratch(const attention_shape& dims) {
-  return 2 * (2 * block * dims.length) + block + packed_room<Scalar>(dims) * 3;
+std::int64_t attention<Scalar>::scratch(const attention_shape& dims, int threads) {
+  return scratch_a_thread<Scalar>(dims) * threads;
 }
 
 template <class Scalar>
@@ -110,7 +115,7 @@ void attention<Scalar>::forward(const attention_shape& dims, const Scalar* qkv,
     const auto sequence = slice / dims.heads, number = slice % dims.heads;
     const head<const Scalar> in{dims, qkv, sequence, number};
     const auto out = columns_of(dims, y, dims.width, sequence, number);
-    auto* const packed = space + worker * scratch(dims);
+    auto* const packed = space + worker * scratch_a_thread<Scalar>(dims);
     auto* const scores_space = packed + 2 * packed_room<Scalar>(dims);
     auto* const sums = scores_space + block * dims.length;
     const right_side<Scalar> keys_t{in.k.t(), packed};
@@ -146,7 +151,7 @@ void attention<Scalar>::backward(const attention_shape& dims, const Scalar* qkv,
     const auto upper = columns_of(dims, dy, dims.width, sequence, number);
     const auto scale = scale_of<Scalar>(dims);
     const auto room = packed_room<Scalar>(dims);
-    auto* const packed = space + worker * scratch(dims);
+    auto* const packed = space + worker * scratch_a_thread<Scalar>(dims);
     auto* const scores_space = packed + 3 * room;
     const right_side<Scalar> keys_t{in.k.t(), packed},
       values_t{in.v.t(), packed + room}, keys{in.k, packed + 2 * room};

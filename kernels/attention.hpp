@@ -25,10 +25,10 @@ struct attention_shape {
 /// never (B, H, T, T). The backward makes them again from log_sum: (B, H, T).
 template <class Scalar>
 struct attention {
-  /// Values of scratch for one thread of a team, each pass.
-  static std::int64_t scratch(const attention_shape& dims);
+  /// Values of scratch for a pass on a stream of so many threads.
+  static std::int64_t scratch(const attention_shape& dims, int threads);
 
-  /// Fills y, and log_sum for the backward. \param space scratch() values a thread
+  /// Fills y, and log_sum for the backward. \param space scratch() values
   static void forward(const attention_shape& dims, const Scalar* qkv, Scalar* y,
                       Scalar* log_sum, Scalar* space, stream& on);
 

@@ -29,7 +29,7 @@ struct convolution_shape {
 /// W-K+1).
 template <class Scalar>
 struct convolution {
-  /// Values of scratch for a pass by a team.
+  /// Values of scratch for a pass on a stream of so many threads.
   static std::int64_t scratch(const convolution_shape& dims, int threads);
 
   static void forward(const convolution_shape& dims, const Scalar* x, const Scalar* w,
@@ -38,7 +38,8 @@ struct convolution {
   static void input_gradient(const convolution_shape& dims, const Scalar* w,
                              const Scalar* dy, Scalar* dx, Scalar* space, stream& on);
 
-  /// dw = beta dw + gradient, dbias likewise; beta is 0 or 1.
+  /// dw = beta dw + gradient, dbias likewise; beta is 0 or 1. Images are summed in 4
+  /// groups, then the groups in order.
   static void weight_gradient(const convolution_shape& dims, const Scalar* x,
                               const Scalar* dy, Scalar beta, Scalar* dw, Scalar* dbias,
                               Scalar* space, stream& on);

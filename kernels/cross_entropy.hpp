@@ -17,8 +17,8 @@ struct loss_sum {
 template <class Scalar>
 struct cross_entropy {
   /// Turns logits (R, V) into scale * d loss / d logits, in place, and returns the
-  /// loss. \param labels (R), each in [0, V) \param row_losses (R), filled, so that the
-  /// sum is in row order
+  /// loss when it is there. \param labels (R), each in [0, V) \param row_losses (R),
+  /// filled, so that the sum is in row order, in double
   static loss_sum forward(matrix<Scalar> logits, const std::int32_t* labels,
                           Scalar scale, Scalar* row_losses, stream& on);
 

@@ -12,7 +12,7 @@ struct dispatch {
   static void send(const gate_table<Scalar>& by, matrix<const Scalar> x, Scalar* rows,
                    stream& on);
 
-  /// y += the weighted outputs of the experts.
+  /// y += the weighted outputs of the experts, in the order of a row's choices.
   static void combine(const gate_table<Scalar>& by, const Scalar* rows,
                       matrix<Scalar> y, stream& on);
 
@@ -21,7 +21,7 @@ struct dispatch {
                                matrix<const Scalar> dy, Scalar* drows, Scalar* dweights,
                                stream& on);
 
-  /// dx += the gradients that come back from the experts.
+  /// dx += the gradients that come back from the experts, in that order.
   static void send_gradient(const gate_table<Scalar>& by, const Scalar* drows,
                             matrix<Scalar> dx, stream& on);
 };

@@ -27,7 +27,8 @@ struct embedding {
   static void forward(const shape& dims, const std::int32_t* tokens,
                       const Scalar* words, const Scalar* places, Scalar* y, stream& on);
 
-  /// dwords = beta dwords + sums of dy, dplaces likewise; beta is 0 or 1.
+  /// dwords = beta dwords + sums of dy in the order of rows, dplaces likewise; beta is
+  /// 0 or 1.
   static void gradient(const shape& dims, const std::int32_t* tokens, const Scalar* dy,
                        Scalar beta, Scalar* dwords, Scalar* dplaces, stream& on);
 };

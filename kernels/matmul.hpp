@@ -15,7 +15,7 @@ template <class Scalar>
 void matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
             matrix<Scalar> c, stream& on, const epilogue<Scalar>& end = {});
 
-// What the CPU's kernels make of products within their own slices.
+// What the CPU's kernels do within their own slices:
 
 /// The same of alpha a b + beta c, on this thread. float: sgemm. double: the plain
 /// three loops, which tests judge float by.

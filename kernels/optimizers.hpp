@@ -6,7 +6,7 @@ namespace troupe {
 
 /// One update of n parameters: `to` becomes what `from` and the gradient make of it;
 /// `to` may be `from`. `scale` turns the summed gradient into the one to apply: 1 /
-/// samples, times the factor of clipping.
+/// samples, times the factor of clipping. All run on the caller's thread.
 
 /// PyTorch's AdamW. Loshchilov & Hutter, "Decoupled Weight Decay Regularization", 2019.
 struct adamw_step {

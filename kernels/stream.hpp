@@ -7,6 +7,18 @@ namespace troupe {
 /// Where the kernels of a rank run, one after another in the order of their calls. On
 /// the CPU a kernel runs on its caller's thread with the help of a team, and has ended
 /// when the call returns. For one thread at a time; ranks do not share one.
+///
+/// Every kernel of a layer takes the stream that it runs on. What holds for all of
+/// them, for every type of element and every device:
+///
+/// Matrices are row-major, `stride` values from row to row; sizes count values. What is
+/// written overlaps nothing else that is read or written, unless that is said. Arrays
+/// are in memory that the stream's device reads, and stay as they are until the kernel
+/// has ended.
+///
+/// Bits depend on inputs and sizes alone: not on the threads of a stream, nor on what
+/// else runs. Devices and instruction sets may differ from each other. Infinities and
+/// NaNs go on. Sizes and indices that do not fit are a broken invariant of the caller.
 class stream {
 public:
   /// \param threads of the CPU, the caller's among them \throws no_thread

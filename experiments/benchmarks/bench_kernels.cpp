@@ -90,7 +90,7 @@ void measure_attention(bench& run, const attention_shape& dims) {
   auto qkv = random_values(rows * 3 * dims.width), dqkv = qkv,
        y = random_values(rows * dims.width), dy = y,
        log_sum = random_values(rows * dims.heads),
-       space = random_values(attention<float>::scratch(dims));
+       space = random_values(attention<float>::scratch(dims, 1));
   stream alone;
   // Half of the scores: two products forward, five backward, of T / 2 keys a query.
   const double product = static_cast<double>(rows * dims.length * dims.width);

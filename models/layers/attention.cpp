@@ -76,7 +76,7 @@ private:
   /// The gradient of `narrow`, and what attention needs.
   std::int64_t space(std::int64_t samples, int threads) const override {
     return padded(this->dims().rows(samples) * inner_)
-           + attention<Scalar>::scratch(shape_of(samples)) * std::int64_t{threads};
+           + attention<Scalar>::scratch(shape_of(samples), threads);
   }
 
   void inner_forward(const frame<Scalar>& f, matrix<const Scalar> normed,
