@@ -1,41 +1,11 @@
 #pragma once
 
+#include "kernels/memory_space.hpp"
+
 #include <atomic>
 #include <cstdint>
 
 namespace troupe {
-
-/// What the values of a tensor are.
-enum class element : std::uint8_t {
-  fp32,
-  int32, ///< Tokens and labels.
-};
-
-constexpr std::int64_t bytes_of(element what) {
-  switch (what) {
-  case element::fp32:
-    return sizeof(float);
-  case element::int32:
-    return sizeof(std::int32_t);
-  }
-  return 0;
-}
-
-/// A place that memory of tensors is taken from: the machine's, or a device's. Safe to
-/// use from several threads. Outlives what is taken from it.
-class memory_space {
-public:
-  virtual ~memory_space() = default;
-
-  /// Zeroed, and aligned to a cache line. \throws std::bad_alloc
-  virtual void* take(std::int64_t bytes) = 0;
-
-  /// \pre taken here, of this size
-  virtual void give_back(void* memory, std::int64_t bytes) noexcept = 0;
-};
-
-/// This machine's memory, in huge pages where they fit.
-memory_space& host_memory();
 
 /// Counts the tensor memory of one rank, or what of it serves one use, and knows where
 /// that is. Safe to use from several threads.
