@@ -33,15 +33,17 @@ inline double fast_exp(double x) {
 /// 0.044715 x^3). Its derivative follows.
 template <class Scalar>
 Scalar gelu_of(Scalar x) {
-  constexpr Scalar twice_root(1.5957691216057308), cubic(0.044715); // 2 sqrt(2/pi)
+  constexpr auto twice_root = static_cast<Scalar>(1.5957691216057308); // 2 sqrt(2/pi)
+  constexpr auto cubic = static_cast<Scalar>(0.044715);
   const Scalar twice_u = twice_root * x * (1 + cubic * (x * x));
   return x * (1 / (1 + fast_exp(-twice_u)));
 }
 
 template <class Scalar>
 Scalar gelu_slope(Scalar x) {
-  constexpr Scalar twice_root(1.5957691216057308), cubic(0.044715),
-    thrice_cubic(3 * 0.044715);
+  constexpr auto twice_root = static_cast<Scalar>(1.5957691216057308);
+  constexpr auto cubic = static_cast<Scalar>(0.044715);
+  constexpr auto thrice_cubic = static_cast<Scalar>(3 * 0.044715);
   const Scalar twice_u = twice_root * (x + cubic * x * (x * x));
   const Scalar gate = 1 / (1 + fast_exp(-twice_u));
   const Scalar inner = x * (1 + thrice_cubic * (x * x));

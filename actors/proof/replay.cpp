@@ -27,7 +27,6 @@ public:
     : plan_(plan),
       work_(*plan.work),
       log_(plan),
-      threads_(1),
       stages_(stages_of(plan, ran)),
       updates_(plan, stages_, accesses, witness) {
     // nop

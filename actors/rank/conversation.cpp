@@ -39,7 +39,8 @@ void conversation::look_again() {
 
 std::optional<mail::waiting_for> conversation::explain(const std::string& who) const {
   if (computes_)
-    return mail::waiting_for{who, to_string(walk_.what()) + " to end on its device", ""};
+    return mail::waiting_for{who, to_string(walk_.what()) + " to end on its device",
+                             ""};
   if (!walk_.under_way() || !walk_.waits())
     return {};
   const auto missing = walk_.waits_for();
