@@ -14,9 +14,7 @@ void bias<Scalar>::add_with_residual(matrix<const Scalar> product, const Scalar*
       const auto *sums = product.row(r), *from = x.row(r);
       auto* row = y.row(r);
       for (std::int64_t c = 0; c < y.columns; ++c)
-        row[c] = sums[c] + bias[c];
-      for (std::int64_t c = 0; c < y.columns; ++c) // or the compiler chooses the order
-        row[c] += from[c];
+        row[c] = sums[c] + bias[c] + from[c];
     }
   };
   on.cpu().run_ranges(y.rows, rows_a_slice, add_rows);

@@ -60,29 +60,31 @@ epilogue<Scalar> epilogue<Scalar>::from(std::int64_t row, std::int64_t column) c
 }
 
 template <class Scalar>
-void epilogue<Scalar>::finish(matrix<Scalar> part) const {
+void epilogue<Scalar>::finish(matrix<Scalar> part, std::int64_t row,
+                              std::int64_t column) const {
   const auto n = part.columns;
+  const auto* const own_bias = bias == nullptr ? nullptr : bias + column;
   for (std::int64_t r = 0; r < part.rows; ++r) {
-    auto* const row = part.row(r);
+    auto* const values = part.row(r);
     switch (what) {
     case epilogue_kind::none:
       return;
     case epilogue_kind::bias:
-      add(bias, row, n);
+      add(own_bias, values, n);
       break;
     case epilogue_kind::bias_gelu:
-      add(bias, row, n);
-      apply_gelu(row, y.row(r), n);
+      add(own_bias, values, n);
+      apply_gelu(values, y.row(row + r) + column, n);
       break;
     case epilogue_kind::bias_relu:
-      add(bias, row, n);
-      apply_relu(row, mask.row(r), n);
+      add(own_bias, values, n);
+      apply_relu(values, mask.row(row + r) + column, n);
       break;
     case epilogue_kind::bias_residual:
-      add_both(bias, x.row(r), row, n);
+      add_both(own_bias, x.row(row + r) + column, values, n);
       break;
     case epilogue_kind::gelu_gradient:
-      apply_gelu_slope(x.row(r), row, n);
+      apply_gelu_slope(x.row(row + r) + column, values, n);
       break;
     }
   }

@@ -39,8 +39,8 @@ struct epilogue {
   /// The same for a part of c whose first element is c's at (row, column).
   epilogue from(std::int64_t row, std::int64_t column) const;
 
-  /// On this thread: turns s into c, of which `part` is all.
-  void finish(matrix<Scalar> part) const;
+  /// On this thread: turns s into c in the part of c that begins at (row, column).
+  void finish(matrix<Scalar> part, std::int64_t row, std::int64_t column) const;
 };
 
 } // namespace troupe

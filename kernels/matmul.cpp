@@ -84,7 +84,7 @@ void multiply(matrix<const Scalar> a, matrix<const Scalar> b, Scalar alpha, Scal
     sgemm(a, b, alpha, beta, c, end);
   } else {
     multiply_plainly<Scalar>(a, b, alpha, beta, c);
-    end.finish(c);
+    end.finish(c, 0, 0);
   }
 }
 
@@ -93,6 +93,8 @@ void matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
             matrix<Scalar> c, stream& on, const epilogue<Scalar>& end) {
   const auto [count, by_columns] =
     slices_of(c.rows, c.columns, read_columns(a), on.threads());
+  if (count == 1)
+    return multiply<Scalar>(a, b, Scalar{1}, beta, c, end);
   const auto length = by_columns ? c.columns : c.rows;
   on.cpu().run(count, [&, count = count, by_columns = by_columns](int slice, int) {
     const auto first = length * slice / count;

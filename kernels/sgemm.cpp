@@ -212,7 +212,7 @@ void sgemm(matrix<const float> a, matrix<const float> b, float alpha, float beta
           make_tiles(depth, packed.a, packed.b + j * depth, depth * columns_a_tile,
                      alpha, block == 0 ? beta : 1.0F, part);
           if (end.what != epilogue_kind::none && block + 1 == blocks.count)
-            end.from(row, column + j).finish(part);
+            end.finish(part, row, column + j);
         }
       }
     }
