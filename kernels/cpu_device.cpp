@@ -2,56 +2,142 @@
 
 #include "kernels/threads.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe {
 
-void compute_permits::take(int threads) {
-  std::unique_lock guard{lock_};
-  const auto mine = asked_++;
-  news_.wait(guard, [&] { return served_ == mine && free_ >= threads; });
-  ++served_;
-  free_ -= threads;
-  guard.unlock();
-  news_.notify_all(); // there may be some for the next
-}
-
-void compute_permits::give_back(int threads) {
-  {
-    const std::lock_guard guard{lock_};
-    free_ += threads;
+compute_threads::compute_threads(int count, int at_once) : free_(at_once) {
+  threads_.reserve(static_cast<std::size_t>(count));
+  try {
+    for (int i = 0; i < count; ++i)
+      threads_.push_back(start_thread(count, [this] { serve(); }));
+  } catch (const no_thread&) {
+    end();
+    throw;
   }
-  news_.notify_all();
 }
 
-cpu_device::cpu_device(occupation& seen, std::shared_ptr<cpu_sharing> shared,
-                       int threads)
-  : seen_(seen), shared_(std::move(shared)), threads_(threads) {
-  if (shared_)
-    thread_ = start_thread(1, [this] { serve(); });
+compute_threads::~compute_threads() {
+  end();
 }
 
-cpu_device::~cpu_device() {
+void compute_threads::end() {
   {
     const std::lock_guard guard{lock_};
     ending_ = true;
   }
   news_.notify_all();
-  if (thread_.joinable())
-    thread_.join();
+  for (auto& thread : threads_)
+    thread.join();
+}
+
+/// Whether the first that is ready may compute now. \pre the lock is held
+bool compute_threads::fits() const {
+  return !ready_.empty() && ready_.front()->team_ <= free_;
+}
+
+/// A device has work, and is at none. A thread that tells of an end looks here before
+/// it sleeps, so it need not be woken. \pre the lock is held
+void compute_threads::add(cpu_device& ready) {
+  ready_.push_back(&ready);
+  wanted_ = fits();
+  if (wanted_ && ready_.size() > telling_)
+    news_.notify_one();
+}
+
+/// A device is at no work any more. \pre the lock is held
+void compute_threads::rest(cpu_device& over) {
+  over.busy_ = false;
+  if (over.jobs_.empty())
+    rest_.notify_all();
+  else
+    add(over);
+}
+
+bool compute_threads::quiet() {
+  const std::lock_guard guard{lock_};
+  return at_work_ == 0;
+}
+
+void compute_threads::serve() {
+  std::unique_lock guard{lock_};
+  while (true) {
+    news_.wait(guard, [this] { return ending_ || fits(); });
+    if (ending_)
+      return;
+    auto& on = *ready_.front();
+    ready_.pop_front();
+    free_ -= on.team_;
+    on.busy_ = true;
+    ++at_work_;
+    wanted_ = fits();
+    auto next = std::move(on.jobs_.front());
+    on.jobs_.pop_front();
+    guard.unlock();
+    const auto how = on.compute(next.what);
+    guard.lock();
+    free_ += on.team_;
+    ++telling_;
+    wanted_ = fits();
+    guard.unlock();
+    tell(on, std::move(next), how);
+    guard.lock();
+    --telling_;
+    --at_work_;
+  }
+}
+
+/// Says that a work has ended, lets its device go, and goes on with what follows.
+void compute_threads::tell(cpu_device& on, device_job done, const work_end& how) {
+  bool at_rest = false;
+  const auto say = [&] {
+    done.ended(how);
+    done = {}; // what the work held goes before the device is idle
+    at_rest = true;
+    const std::lock_guard guard{lock_};
+    rest(on);
+  };
+  try {
+    if (visit)
+      visit(say, [this] { return wanted_.load(); });
+    else
+      say();
+  } catch (...) {
+    if (broken)
+      broken();
+  }
+  if (at_rest)
+    return;
+  done = {};
+  const std::lock_guard guard{lock_};
+  rest(on);
+}
+
+cpu_device::cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared,
+                       int team)
+  : seen_(seen), shared_(std::move(shared)), team_(team) {
+  // nop
+}
+
+cpu_device::~cpu_device() {
+  stop();
+  if (!shared_)
+    return;
+  std::unique_lock guard{shared_->lock_};
+  shared_->rest_.wait(guard, [this] { return !busy_; });
 }
 
 void cpu_device::enqueue(work what, on_end ended) {
-  job next{std::move(what), std::move(ended)};
-  {
-    const std::lock_guard guard{lock_};
+  device_job next{std::move(what), std::move(ended)};
+  if (shared_) {
+    const std::lock_guard guard{shared_->lock_};
     if (stopped_)
       return;
-    if (shared_ && (next.what.computes() || busy_ || !jobs_.empty())) {
+    if (next.what.computes() || busy_ || !jobs_.empty()) {
       jobs_.push_back(std::move(next));
-      wanted_ = true;
-      if (!busy_)
-        news_.notify_one();
+      if (!busy_ && jobs_.size() == 1)
+        shared_->add(*this);
       return;
     }
   }
@@ -59,72 +145,38 @@ void cpu_device::enqueue(work what, on_end ended) {
 }
 
 work_end cpu_device::compute(const work& what) {
-  const bool computes = shared_ && what.computes();
-  if (computes)
-    shared_->permits.take(threads_);
-  work_end result;
-  {
-    occupied now{seen_, {what.kind, what.stage, what.microbatch, what.operations}};
-    result.start = now.start();
-    try {
-      if (what.run)
-        what.run();
-      for (const auto& part : what.parts) {
-        if (part.run)
-          part.run();
-        if (part.over)
-          part.over();
-      }
-    } catch (...) {
-      result.failure = std::current_exception();
+  occupied now{seen_, {what.kind, what.stage, what.microbatch, what.operations}};
+  work_end result{.start = now.start()};
+  try {
+    if (what.run)
+      what.run();
+    for (const auto& part : what.parts) {
+      if (part.run)
+        part.run();
+      if (part.over)
+        part.over();
     }
-    result.end = now.end();
+  } catch (...) {
+    result.failure = std::current_exception();
   }
-  if (computes)
-    shared_->permits.give_back(threads_);
+  result.end = now.end();
   return result;
 }
 
-void cpu_device::tell(const job& done, const work_end& how) {
-  if (shared_->visit)
-    shared_->visit([&] { done.ended(how); }, [this] { return wanted_.load(); });
-  else
-    done.ended(how);
-}
-
-void cpu_device::serve() {
-  std::unique_lock guard{lock_};
-  while (true) {
-    news_.wait(guard, [this] { return ending_ || !jobs_.empty(); });
-    if (ending_)
-      return;
-    {
-      auto next = std::move(jobs_.front());
-      jobs_.pop_front();
-      wanted_ = !jobs_.empty();
-      busy_ = true;
-      guard.unlock();
-      try {
-        tell(next, compute(next.what));
-      } catch (...) {
-        if (shared_->broken)
-          shared_->broken();
-      }
-    } // what the work held goes before the device is idle
-    guard.lock();
-    busy_ = false;
-  }
-}
-
 void cpu_device::stop() {
-  const std::lock_guard guard{lock_};
+  if (!shared_)
+    return;
+  const std::lock_guard guard{shared_->lock_};
   stopped_ = true;
   jobs_.clear();
-  wanted_ = false;
+  std::erase(shared_->ready_, this);
+  shared_->wanted_ = shared_->fits();
 }
 
 bool cpu_device::idle() const {
-  const std::lock_guard guard{lock_};
+  if (!shared_)
+    return true;
+  const std::lock_guard guard{shared_->lock_};
   return jobs_.empty() && !busy_;
 }
 

@@ -4,94 +4,103 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <utility>
+#include <vector>
 
 namespace troupe {
 
-/// How many threads may compute at once. Devices ask for those of their team before
-/// each work, and get them in the order in which they asked.
-class compute_permits {
-public:
-  explicit compute_permits(int threads) : free_(threads) {
-    // nop
-  }
+class cpu_device;
 
-  /// Waits until so many are free. \pre no more than there are in all
-  void take(int threads);
-  void give_back(int threads);
-
-private:
-  std::mutex lock_;
-  std::condition_variable news_;
-  int free_;
-  std::uint64_t asked_ = 0, served_ = 0;
+/// Work of a device, and who is told of its end.
+struct device_job {
+  work what;
+  device::on_end ended;
 };
 
-/// What the devices of a run share.
-struct cpu_sharing {
-  explicit cpu_sharing(int threads, std::function<void()> when_broken = {})
-    : permits(threads), broken(std::move(when_broken)) {
-    // nop
-  }
+/// The threads that compute for the devices of a run. Each takes the next work of the
+/// device that has waited longest, so that more devices than threads take turns by
+/// works and no thread waits for another to hand it on.
+class compute_threads {
+public:
+  /// \param count to start \param at_once threads that may compute at once, those of
+  /// teams among them \throws no_thread
+  compute_threads(int count, int at_once);
 
-  compute_permits permits;
+  /// \pre no device is left
+  ~compute_threads();
 
-  /// Called on a device's thread in place of `tell`, which says that a work has ended:
-  /// calls it, and may then go on with what follows from it until the device is
+  compute_threads(const compute_threads&) = delete;
+  compute_threads& operator=(const compute_threads&) = delete;
+
+  /// Called on such a thread in place of `tell`, which says that a work has ended:
+  /// calls it, and may then go on with what follows from it until the thread is
   /// `wanted`. Empty: only `tell` is called. Set before the first work.
   std::function<void(const std::function<void()>& tell,
                      const std::function<bool()>& wanted)>
     visit = {};
 
-  /// Called on a device's thread if memory ran out for the message that a work has
-  /// ended: its actor will never hear of it.
-  std::function<void()> broken;
+  /// Called if memory ran out for the message that a work has ended: its actor will
+  /// never hear of it. Set before the first work.
+  std::function<void()> broken = {};
+
+  /// Whether no thread computes, or goes on from the end of a work.
+  bool quiet();
+
+private:
+  friend class cpu_device;
+
+  void end();
+  void add(cpu_device& ready);
+  void rest(cpu_device& over);
+  bool fits() const;
+  void serve();
+  void tell(cpu_device& on, device_job done, const work_end& how);
+
+  std::mutex lock_;
+  std::condition_variable news_; // for the threads
+  std::condition_variable rest_; // for devices that wait to be idle
+  std::deque<cpu_device*> ready_;
+  std::atomic<bool> wanted_ = false; // somebody is ready, and may compute
+  int free_;
+  std::size_t telling_ = 0; // threads that tell of an end, or go on from there
+  int at_work_ = 0;         // threads that compute or tell
+  bool ending_ = false;
+  std::vector<std::thread> threads_;
 };
 
-/// Computes on a thread of its own, with the help of its team. Whoever enqueues work
-/// goes on at once. Work without arithmetic needs no thread: it ends while it is
-/// enqueued, if nothing is before it.
+/// Computes on threads that it shares with the other devices of a run, with the help of
+/// its team; one work at a time, in the order in which they were enqueued. Whoever
+/// enqueues work goes on at once. Work without arithmetic needs no thread: it ends
+/// while it is enqueued, if nothing is before it.
 class cpu_device : public device {
 public:
-  /// \param seen what it is at \param shared null: it computes nothing, and has no
-  /// thread \param threads of its team \throws no_thread
-  cpu_device(occupation& seen, std::shared_ptr<cpu_sharing> shared, int threads);
+  /// \param seen what it is at \param shared null: it computes nothing
+  /// \param team how many threads it computes with, itself among them
+  cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared, int team);
 
   /// Waits for the work under way.
   ~cpu_device() override;
 
   void enqueue(work what, on_end ended) override;
-
   void stop() override;
   bool idle() const override;
 
 private:
-  struct job {
-    work what;
-    on_end ended;
-  };
+  friend class compute_threads;
 
   work_end compute(const work& what);
-  void tell(const job& done, const work_end& how);
-  void serve();
 
   occupation& seen_;
-  std::shared_ptr<cpu_sharing> shared_;
-  int threads_;
-  mutable std::mutex lock_;
-  std::condition_variable news_;
-  std::deque<job> jobs_;
-  std::atomic<bool> wanted_ = false; ///< There are some.
-  bool busy_ = false;                ///< With one that was the first.
+  std::shared_ptr<compute_threads> shared_;
+  int team_;
+  // under the lock of all
+  std::deque<device_job> jobs_;
+  bool busy_ = false; ///< With one that was the first.
   bool stopped_ = false;
-  bool ending_ = false;
-  std::thread thread_;
 };
 
 } // namespace troupe

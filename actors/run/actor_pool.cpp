@@ -78,8 +78,11 @@ public:
     visits_ = true;
     try {
       speak();
-      for (int i = 0; kept_ != nullptr && i < most_in_a_row && !wanted(); ++i)
+      for (int i = 0; kept_ != nullptr && i < most_in_a_row; ++i) {
+        if (i >= least_in_a_row && wanted())
+          break;
         resume(std::exchange(kept_, nullptr));
+      }
     } catch (const std::exception&) {
       leave();
       throw;
@@ -96,6 +99,7 @@ public:
 
 private:
   static constexpr int most_in_a_row = 64; // then those in the queue have their turn
+  static constexpr int least_in_a_row = 4; // from the end of a work to the next grant
 
   void leave() {
     visits_ = false;

@@ -25,8 +25,10 @@ equipment::equipment(const run_plan& plan, virtual_clock& clock, run_watch& watc
     watch_(watch),
     make_virtual_(make_virtual) {
   if (real() && plan.work)
-    sharing_ = std::make_shared<cpu_sharing>(std::max(plan.threads, 1),
-                                             [this] { watch_.break_down(); });
+    threads_ = std::make_shared<compute_threads>(
+      std::clamp(plan.threads, 1, plan.devices()), std::max(plan.threads, 1));
+  if (threads_)
+    threads_->broken = [this] { watch_.break_down(); };
   ranks_.resize(static_cast<std::size_t>(plan.ranks()));
   for (const int rank : here)
     equip_rank(rank);
@@ -42,6 +44,7 @@ equipment::~equipment() {
     if (rank)
       rank->computer.reset();
   server_devices_.clear();
+  threads_.reset();
 }
 
 std::vector<device*> equipment::devices() const {
@@ -61,7 +64,8 @@ void equipment::stop() {
 }
 
 bool equipment::idle() const {
-  return std::ranges::all_of(devices(), [](const auto* one) { return one->idle(); });
+  return std::ranges::all_of(devices(), [](const auto* one) { return one->idle(); })
+         && (!threads_ || threads_->quiet());
 }
 
 sample_reader equipment::reader_of(position first) {
@@ -91,7 +95,7 @@ void equipment::equip_rank(int rank) {
 std::unique_ptr<device> equipment::make_device(double slowdown, occupation* seen,
                                                int threads) {
   if (seen != nullptr)
-    return std::make_unique<cpu_device>(*seen, sharing_, threads);
+    return std::make_unique<cpu_device>(*seen, threads_, threads);
   if (make_virtual_)
     return make_virtual_(clock_);
   if (slowdown == 1)

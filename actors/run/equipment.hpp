@@ -104,9 +104,9 @@ public:
   sample_reader reader_of(position first);
 
   /// What threads of devices do when a work has ended. \pre none has begun
-  void set_visit(decltype(cpu_sharing::visit) visit) {
-    if (sharing_)
-      sharing_->visit = std::move(visit);
+  void set_visit(decltype(compute_threads::visit) visit) {
+    if (threads_)
+      threads_->visit = std::move(visit);
   }
 
   /// Devices forget work that has not begun, and take no more.
@@ -142,7 +142,7 @@ private:
   virtual_clock& clock_;
   run_watch& watch_;
   device_maker make_virtual_;
-  std::shared_ptr<cpu_sharing> sharing_; // null where no thread computes
+  std::shared_ptr<compute_threads> threads_; // null where nothing is computed
   std::vector<std::unique_ptr<rank_resources>> ranks_;
   std::vector<std::unique_ptr<device>> server_devices_;   // by shard_index()
   std::vector<std::shared_ptr<data_pools>> data_;         // a pipeline each

@@ -18,11 +18,12 @@ namespace {
 
 /// Devices of one run, and where their ends are waited for.
 struct some_devices {
-  explicit some_devices(int permits, int count = 1, int team = 1) {
+  explicit some_devices(int threads, int count = 1, int team = 1) {
     for (int i = 0; i < count; ++i) {
       seen.push_back(std::make_unique<occupation>(clock));
       all.push_back(std::make_unique<cpu_device>(
-        *seen.back(), permits > 0 ? std::make_shared<cpu_sharing>(permits) : nullptr,
+        *seen.back(),
+        threads > 0 ? std::make_shared<compute_threads>(threads, threads) : nullptr,
         team));
     }
   }
@@ -34,7 +35,7 @@ struct some_devices {
 
 } // namespace
 
-TEST_CASE("a device computes on its own thread, and says what it is at", "[device]") {
+TEST_CASE("a device computes on another thread, and says what it is at", "[device]") {
   some_devices one{1};
   auto& seen = *one.seen.front();
   std::latch may_go{1}, over{1};
@@ -84,8 +85,8 @@ TEST_CASE("parts of a work run one after another, and each is told of", "[device
 }
 
 TEST_CASE("work without arithmetic ends while it is enqueued", "[device]") {
-  const int permits = GENERATE(0, 1);
-  some_devices one{permits};
+  const int threads = GENERATE(0, 1);
+  some_devices one{threads};
   bool ended = false;
   one.all.front()->enqueue({}, [&](const work_end&) { ended = true; });
   CHECK(ended);
@@ -152,11 +153,11 @@ TEST_CASE("a device that is stopped forgets what has not begun", "[device]") {
   CHECK(ran == 1);
 }
 
-TEST_CASE("no more threads compute at once than there are permits", "[device]") {
+TEST_CASE("no more threads compute at once than a run has", "[device]") {
   const int team = GENERATE(1, 2);
   constexpr int devices = 5, works = 40, threads = 2;
   wall_clock clock;
-  const auto shared = std::make_shared<cpu_sharing>(threads);
+  const auto shared = std::make_shared<compute_threads>(threads, threads);
   std::atomic<int> now = 0, too_many = 0;
   std::latch over{devices * works};
   std::vector<std::unique_ptr<occupation>> seen;
