@@ -197,33 +197,6 @@ TEST_CASE("a norm goes through data replicas and their buckets as a plain loop d
   CHECK(gradient_buckets_of(plan, 0).squares(readable(gradients)) == expected);
 }
 
-TEST_CASE("the data replicas that sum a bucket share it out, and others have nothing "
-          "of it",
-          "[experts]") {
-  // Experts 0 and 1 stand with the even data replicas, 2 and 3 with the odd ones.
-  const auto plan = with_experts(*find_schedule("gpipe"), {1, 4, 1},
-                                 clock_kind::virtual_time, {.count = 4}, 6, 2, "zero1");
-  std::vector<std::vector<int>> owners(plan.work->whole.experts.size());
-  for (int d = 0; d < plan.data; ++d) {
-    const auto buckets = plan.layer_buckets({d, 0, 0});
-    const auto shares = plan.shares_of({d, 0, 0});
-    REQUIRE(shares.size() == buckets.size());
-    std::int64_t held = 0;
-    for (std::size_t b = 0; b < buckets.size(); ++b) {
-      const bool is_expert = buckets[b].expert >= 0;
-      CHECK(shares[b].index == (is_expert ? d / 2 : d));
-      CHECK(shares[b].count == (is_expert ? 3 : 6));
-      held += shares[b].held(buckets[b].what->bucket());
-      if (is_expert)
-        owners[static_cast<std::size_t>(buckets[b].expert)].push_back(d);
-    }
-    CHECK(plan.state_values_of({d, 0, 0}) == held);
-  }
-  const std::vector<int> even{0, 2, 4}, odd{1, 3, 5};
-  for (std::size_t e = 0; e < owners.size(); ++e)
-    CHECK(owners[e] == (e % 4 < 2 ? even : odd));
-}
-
 TEST_CASE("every choice of an expert is counted, taken or dropped", "[experts]") {
   const int data = GENERATE(1, 2);
   const auto result = check_proofs(
