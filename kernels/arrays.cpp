@@ -8,6 +8,14 @@ namespace {
 
 constexpr std::int64_t values_a_slice = 1 << 16;
 
+/// Calls work(first, count) for ranges of n values.
+template <class Work>
+void by_ranges(std::int64_t n, stream& on, const Work& work) {
+  on.cpu().run_ranges(
+    n, values_a_slice,
+    [&](std::int64_t first, std::int64_t last, int) { work(first, last - first); });
+}
+
 } // namespace
 
 template <class Scalar>
@@ -23,10 +31,7 @@ void arrays<Scalar>::add(const Scalar* from, std::int64_t n, Scalar* to) {
 
 template <class Scalar>
 void arrays<Scalar>::copy(const Scalar* from, std::int64_t n, Scalar* to, stream& on) {
-  on.cpu().run_ranges(n, values_a_slice,
-                      [&](std::int64_t first, std::int64_t last, int) {
-                        copy(from + first, last - first, to + first);
-                      });
+  by_ranges(n, on, [&](auto i, auto count) { copy(from + i, count, to + i); });
 }
 
 template <class Scalar>
@@ -41,18 +46,12 @@ void arrays<Scalar>::copy(matrix<const Scalar> from, matrix<Scalar> to, stream& 
 
 template <class Scalar>
 void arrays<Scalar>::add(const Scalar* from, std::int64_t n, Scalar* to, stream& on) {
-  on.cpu().run_ranges(n, values_a_slice,
-                      [&](std::int64_t first, std::int64_t last, int) {
-                        add(from + first, last - first, to + first);
-                      });
+  by_ranges(n, on, [&](auto i, auto count) { add(from + i, count, to + i); });
 }
 
 template <class Scalar>
 void arrays<Scalar>::clear(std::int64_t n, Scalar* to, stream& on) {
-  on.cpu().run_ranges(n, values_a_slice,
-                      [&](std::int64_t first, std::int64_t last, int) {
-                        std::fill(to + first, to + last, Scalar{0});
-                      });
+  by_ranges(n, on, [&](auto i, auto count) { std::fill_n(to + i, count, Scalar{0}); });
 }
 
 template struct arrays<float>;

@@ -81,16 +81,17 @@ void compute_threads::serve() {
     ++telling_;
     wanted_ = fits();
     guard.unlock();
-    tell(on, std::move(next), how);
+    const bool was_away = tell(on, std::move(next), how);
     guard.lock();
-    --telling_;
+    telling_ -= was_away ? 0 : 1;
     --at_work_;
   }
 }
 
 /// Says that a work has ended, lets its device go, and goes on with what follows.
-void compute_threads::tell(cpu_device& on, device_job done, const work_end& how) {
-  bool at_rest = false;
+/// Returns whether that took long, and others were told not to count on this thread.
+bool compute_threads::tell(cpu_device& on, device_job done, const work_end& how) {
+  bool at_rest = false, is_away = false;
   const auto say = [&] {
     done.ended(how);
     done = {}; // what the work held goes before the device is idle
@@ -100,7 +101,15 @@ void compute_threads::tell(cpu_device& on, device_job done, const work_end& how)
   };
   try {
     if (visit)
-      visit(say, [this] { return wanted_.load(); });
+      visit(say, {.wanted = [this] { return wanted_.load(); },
+                  .away =
+                    [&] {
+                      const std::lock_guard guard{lock_};
+                      telling_ -= is_away ? 0 : 1;
+                      is_away = true;
+                      if (fits())
+                        news_.notify_one();
+                    }});
     else
       say();
   } catch (...) {
@@ -108,10 +117,11 @@ void compute_threads::tell(cpu_device& on, device_job done, const work_end& how)
       broken();
   }
   if (at_rest)
-    return;
+    return is_away;
   done = {};
   const std::lock_guard guard{lock_};
   rest(on);
+  return is_away;
 }
 
 cpu_device::cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared,

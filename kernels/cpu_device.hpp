@@ -36,12 +36,17 @@ public:
   compute_threads(const compute_threads&) = delete;
   compute_threads& operator=(const compute_threads&) = delete;
 
+  /// What a thread can be asked, and told, between two works.
+  struct between {
+    std::function<bool()> wanted; ///< Whether it should come back to work.
+    std::function<void()> away;   ///< It will not come back for long: a file is read.
+  };
+
   /// Called on such a thread in place of `tell`, which says that a work has ended:
   /// calls it, and may then go on with what follows from it until the thread is
-  /// `wanted`. Empty: only `tell` is called. Set before the first work.
-  std::function<void(const std::function<void()>& tell,
-                     const std::function<bool()>& wanted)>
-    visit = {};
+  /// wanted. Empty: only `tell` is called. Set before the first work.
+  std::function<void(const std::function<void()>& tell, const between& works)> visit =
+    {};
 
   /// Called if memory ran out for the message that a work has ended: its actor will
   /// never hear of it. Set before the first work.
@@ -58,7 +63,7 @@ private:
   void rest(cpu_device& over);
   bool fits() const;
   void serve();
-  void tell(cpu_device& on, device_job done, const work_end& how);
+  bool tell(cpu_device& on, device_job done, const work_end& how);
 
   std::mutex lock_;
   std::condition_variable news_; // for the threads
@@ -66,8 +71,9 @@ private:
   std::deque<cpu_device*> ready_;
   std::atomic<bool> wanted_ = false; // somebody is ready, and may compute
   int free_;
-  std::size_t telling_ = 0; // threads that tell of an end, or go on from there
-  int at_work_ = 0;         // threads that compute or tell
+  std::size_t telling_ =
+    0;              // threads that tell of an end, or go on from there for short
+  int at_work_ = 0; // threads that compute or tell
   bool ending_ = false;
   std::vector<std::thread> threads_;
 };

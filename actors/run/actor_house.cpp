@@ -22,8 +22,8 @@ void actor_house::start_threads(int count) {
 }
 
 void actor_house::visit(const std::function<void()>& speak,
-                        const std::function<bool()>& wanted) {
-  actor_pool::of(*system_).visit(speak, wanted);
+                        const compute_threads::between& works) {
+  actor_pool::of(*system_).visit(speak, works);
 }
 
 std::size_t actor_house::settle(std::size_t most) {

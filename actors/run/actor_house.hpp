@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/plan/run_plan.hpp"
+#include "kernels/cpu_device.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -28,7 +29,7 @@ public:
   void start_threads(int count);
 
   /// In real time: as actor_pool::visit.
-  void visit(const std::function<void()>& speak, const std::function<bool()>& wanted);
+  void visit(const std::function<void()>& speak, const compute_threads::between& works);
 
   /// Where no threads have been started, as in virtual time: lets all messages under
   /// way be heard, or `most` handlers run. Returns how many ran, in virtual time.

@@ -73,13 +73,14 @@ public:
   }
 
   /// Runs the actors that this thread has kept, on the caller's thread.
-  void visit(const std::function<void()>& speak, const std::function<bool()>& wanted) {
+  void visit(const std::function<void()>& speak,
+             const compute_threads::between& works) {
     here = this;
-    visits_ = true;
+    visits_ = &works;
     try {
       speak();
       for (int i = 0; kept_ != nullptr && i < most_in_a_row; ++i) {
-        if (i >= least_in_a_row && wanted())
+        if (i >= least_in_a_row && works.wanted())
           break;
         resume(std::exchange(kept_, nullptr));
       }
@@ -90,7 +91,14 @@ public:
     leave();
   }
 
-  bool visits() const { return visits_; }
+  bool visits() const { return visits_ != nullptr; }
+
+  /// It will be at something for long.
+  void stay_away() {
+    hand_over();
+    if (visits())
+      visits_->away();
+  }
 
   void hand_over() {
     if (kept_ != nullptr)
@@ -102,7 +110,7 @@ private:
   static constexpr int least_in_a_row = 4; // from the end of a work to the next grant
 
   void leave() {
-    visits_ = false;
+    visits_ = nullptr;
     hand_over();
     here = nullptr;
   }
@@ -147,7 +155,7 @@ private:
   std::function<void()> broken_;
   caf::resumable* kept_ = nullptr;
   int in_a_row_ = 0; // of kept ones
-  bool visits_ = false;
+  const compute_threads::between* visits_ = nullptr;
   std::thread thread_;
 };
 
@@ -194,13 +202,13 @@ void actor_pool::settle() {
 }
 
 void actor_pool::visit(const std::function<void()>& speak,
-                       const std::function<bool()>& wanted) {
-  worker{*this, {}}.visit(speak, wanted);
+                       const compute_threads::between& works) {
+  worker{*this, {}}.visit(speak, works);
 }
 
 void actor_pool::hand_over() {
   if (here != nullptr)
-    here->hand_over();
+    here->stay_away();
 }
 
 void actor_pool::enqueue(caf::resumable* job) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "kernels/cpu_device.hpp"
+
 #include <caf/actor_clock.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 
@@ -43,8 +45,8 @@ public:
 
   /// For a thread that is not of the pool: calls `speak`, and then runs what follows
   /// from the messages that were sent there, as a thread of the pool does, until
-  /// `wanted` says so. What is left goes to the others.
-  void visit(const std::function<void()>& speak, const std::function<bool()>& wanted);
+  /// it is wanted at its work. What is left goes to the others.
+  void visit(const std::function<void()>& speak, const compute_threads::between& works);
 
   /// Gives the actor that this thread has kept to the others: for a thread that is
   /// about to compute or to read for long.

@@ -84,7 +84,7 @@ std::unique_ptr<stage_manager> company::manager() {
 /// From the first message to the last.
 void company::play() {
   equipment_.set_visit(
-    [this](const auto& speak, const auto& wanted) { house_.visit(speak, wanted); });
+    [this](const auto& speak, const auto& works) { house_.visit(speak, works); });
   wall_clock_.restart();
   roster_.spawn(house_.system());
   roster_.wire();

@@ -106,8 +106,7 @@ std::string refusal_of_experts(const run_plan& plan) {
            + (plan.shares_out(shared_out::parameters) ? " and parameters" : "")
            + ", but an expert reads whole parameters and makes whole gradients that "
              "its stage lends it: name an exchange that only sums, as ring, or one "
-             "that "
-             "shares out optimizer state alone: zero1 or server";
+             "that shares out optimizer state alone: zero1 or server";
   if (plan.data > 1 && plan.exchange->updates != update_by::all)
     return plan.exchange->name
            + " updates data replicas one by one, but experts serve several of them: "

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace troupe;
@@ -177,6 +178,30 @@ TEST_CASE("no more threads compute at once than a run has", "[device]") {
                    [&](const work_end&) { over.count_down(); });
   over.wait();
   CHECK(too_many == 0);
+}
+
+TEST_CASE("work does not wait for a thread that has said it will be away", "[device]") {
+  wall_clock clock;
+  occupation seen_a{clock}, seen_b{clock};
+  const auto shared = std::make_shared<compute_threads>(2, 2);
+  std::latch is_away{1}, ran{1}, may_return{1};
+  bool first = true; // only the first work's thread leaves
+  shared->visit = [&](const auto& tell, const compute_threads::between& works) {
+    const bool leaves = std::exchange(first, false);
+    tell();
+    if (!leaves)
+      return;
+    works.away();
+    is_away.count_down();
+    may_return.wait();
+  };
+  cpu_device a{seen_a, shared, 1}, b{seen_b, shared, 1};
+  a.enqueue({.run = [] {}}, [](const work_end&) {});
+  is_away.wait();
+  b.enqueue({.run = [&] { ran.count_down(); }}, [](const work_end&) {});
+  ran.wait(); // on the other thread
+  CHECK_FALSE(shared->quiet());
+  may_return.count_down();
 }
 
 TEST_CASE("the wall clock stands still while paused", "[device]") {
