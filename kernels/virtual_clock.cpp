@@ -44,6 +44,8 @@ void virtual_clock::clear() {
 }
 
 void virtual_device::enqueue(work what, on_end ended) {
+  if (stopped_)
+    return;
   work_end result;
   const auto compute = [&](const std::function<void()>& run) {
     try {

@@ -61,13 +61,17 @@ public:
   }
 
   void enqueue(work what, on_end ended) override;
-  void stop() override { free_at_ = clock_.now(); }
+  void stop() override {
+    stopped_ = true;
+    free_at_ = clock_.now();
+  }
   bool idle() const override { return free_at_ <= clock_.now(); }
 
 private:
   virtual_clock& clock_;
   cost_model cost_;
   nanoseconds free_at_ = 0;
+  bool stopped_ = false;
 };
 
 } // namespace troupe

@@ -89,3 +89,20 @@ TEST_CASE("a virtual device computes at the start and ends when the cost has pas
     continue;
   CHECK(ends == std::vector<nanoseconds>{30, 40});
 }
+
+TEST_CASE("a virtual device that is stopped takes no more, and is idle",
+          "[virtual_clock]") {
+  virtual_clock clock;
+  virtual_device device{clock, [](const work&) { return nanoseconds{5}; }};
+  int computed = 0;
+  const auto enqueue = [&] {
+    device.enqueue({.run = [&] { ++computed; }}, [](const work_end&) {});
+  };
+  enqueue();
+  CHECK_FALSE(device.idle());
+  device.stop();
+  CHECK(device.idle());
+  enqueue();
+  CHECK(device.idle());
+  CHECK(computed == 1);
+}
