@@ -72,8 +72,7 @@ void compute_threads::serve() {
     on.busy_ = true;
     ++at_work_;
     wanted_ = fits();
-    auto next = std::move(on.jobs_.front());
-    on.jobs_.pop_front();
+    auto next = on.jobs_.next();
     guard.unlock();
     const auto how = on.compute(next.what);
     guard.lock();
@@ -144,9 +143,10 @@ void cpu_device::enqueue(work what, on_end ended) {
     const std::lock_guard guard{shared_->lock_};
     if (stopped_)
       return;
-    if (next.what.computes() || busy_ || !jobs_.empty()) {
-      jobs_.push_back(std::move(next));
-      if (!busy_ && jobs_.size() == 1)
+    if (next.what.computes() || next.what.turn != no_turn || busy_ || !jobs_.idle()) {
+      const bool at_rest = !busy_ && jobs_.empty();
+      jobs_.add(std::move(next));
+      if (at_rest && !jobs_.empty())
         shared_->add(*this);
       return;
     }
@@ -187,7 +187,7 @@ bool cpu_device::idle() const {
   if (!shared_)
     return true;
   const std::lock_guard guard{shared_->lock_};
-  return jobs_.empty() && !busy_;
+  return jobs_.idle() && !busy_;
 }
 
 } // namespace troupe

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/device.hpp"
+#include "kernels/job_line.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -14,12 +14,6 @@
 namespace troupe {
 
 class cpu_device;
-
-/// Work of a device, and who is told of its end.
-struct device_job {
-  work what;
-  device::on_end ended;
-};
 
 /// The threads that compute for the devices of a run. Each takes the next work of the
 /// device that has waited longest, so that more devices than threads take turns by
@@ -104,7 +98,7 @@ private:
   std::shared_ptr<compute_threads> shared_;
   int team_;
   // under the lock of all
-  std::deque<device_job> jobs_;
+  job_line jobs_;
   bool busy_ = false; ///< With one that was the first.
   bool stopped_ = false;
 };

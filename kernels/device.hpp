@@ -17,6 +17,9 @@ struct work_part {
                               ///< send a message.
 };
 
+/// Of works that start in the order in which they are enqueued.
+inline constexpr std::int64_t no_turn = -1;
+
 /// An action's arithmetic, or some of it, and what the whole action costs where time is
 /// only counted.
 struct work {
@@ -27,6 +30,8 @@ struct work {
   std::function<void()> run;         ///< Empty: no arithmetic.
   std::vector<work_part> parts = {}; ///< In place of `run`: one after another.
   double begun = 0; ///< The share of the action that works before this one were.
+  /// Works with turns start in the order of these: 0, 1 and so on of each device.
+  std::int64_t turn = no_turn;
 
   /// Whether there is arithmetic.
   bool computes() const;
@@ -47,7 +52,8 @@ struct work_end {
   std::exception_ptr failure = nullptr; ///< What its arithmetic threw, if it did.
 };
 
-/// Where a rank computes. Work runs in the order in which it was enqueued.
+/// Where a rank computes. One work after another, in the order in which they were
+/// enqueued, or of their turns (job_line.hpp).
 class device {
 public:
   /// Told once of each work when it began and ended. A CPU's and CUDA's devices call it
@@ -64,7 +70,8 @@ public:
   /// Whether no arithmetic is under way, or waits to be.
   virtual bool idle() const = 0;
 
-  /// How many actions a scheduler may have granted and not yet seen done.
+  /// How many actions a scheduler may have granted and not yet seen done. More than
+  /// one: works may come before their turn.
   virtual int depth() const { return 1; }
 };
 

@@ -110,6 +110,23 @@ TEST_CASE("work without arithmetic waits for the work before it", "[device]") {
   CHECK(heard == "ab");
 }
 
+TEST_CASE("works start in their turns, whoever enqueues first", "[device]") {
+  some_devices one{1};
+  std::latch over{3};
+  std::string begun;
+  const auto enqueue = [&](std::int64_t turn) {
+    one.all.front()->enqueue(
+      {.run = [&begun, turn] { begun += std::to_string(turn); }, .turn = turn},
+      [&](const work_end&) { over.count_down(); });
+  };
+  enqueue(2);
+  enqueue(1);
+  CHECK_FALSE(one.all.front()->idle());
+  enqueue(0);
+  over.wait();
+  CHECK(begun == "012");
+}
+
 TEST_CASE("what work throws is told at its end, and the next work runs", "[device]") {
   some_devices one{1};
   std::latch over{2};
