@@ -88,6 +88,7 @@ public:
   void enqueue(work what, on_end ended) override;
   void stop() override;
   bool idle() const override;
+  int depth() const override { return shared_ ? 2 : 1; }
 
 private:
   friend class compute_threads;

@@ -12,6 +12,11 @@ namespace {
 
 constexpr int no_limit = std::numeric_limits<int>::max();
 
+bool is(const action& a, may_begin what) {
+  return what == may_begin::anything
+         || (what == may_begin::updates) == (a.what == op::update);
+}
+
 /// Follows a program. An update that has to wait for others comes back as an arrival
 /// and goes before the program, but for updates: others may wait for this rank's part
 /// in them. Forwards behind it need not wait for it, unless they read what it makes;
@@ -24,16 +29,17 @@ public:
       stages_.push_back({where});
   }
 
-  std::optional<action> next(waiting& arrived, bool only_updates) override {
+  std::optional<action> next(waiting& arrived, may_begin what) override {
     const auto* front = program_.front();
     const bool updates = front != nullptr && front->what == op::update
                          && !at_stop(*front) && ready(*front, arrived);
-    if (const auto resumed = arrived.lowest(op::update); resumed && !updates) {
+    if (const auto resumed = arrived.lowest(op::update);
+        resumed && !updates && what != may_begin::passes) {
       arrived.take(*resumed);
       return resumed;
     }
-    if (front == nullptr || at_stop(*front)
-        || (only_updates && front->what != op::update) || !ready(*front, arrived))
+    if (front == nullptr || at_stop(*front) || !is(*front, what)
+        || !ready(*front, arrived))
       return {};
     const auto result = *front;
     program_.pop();
@@ -135,14 +141,14 @@ public:
       stages_.push_back({where.stage, total_});
   }
 
-  std::optional<action> next(waiting& arrived, bool only_updates) override {
+  std::optional<action> next(waiting& arrived, may_begin what) override {
     if (running_)
       return {};
-    auto choice = update_due();
-    if (!choice && !only_updates)
+    auto choice = what != may_begin::passes ? update_due() : std::nullopt;
+    if (!choice && what != may_begin::updates)
       choice = arrived.lowest(op::backward);
     const bool may_enter = in_flight_ < keys_ && entered_ < may_enter_;
-    if (!choice && !only_updates)
+    if (!choice && what != may_begin::updates)
       choice = arrived.lowest(op::forward, may_enter ? 0 : 1);
     if (!choice)
       return {};

@@ -3,10 +3,18 @@
 #include "schedules/schedule.hpp"
 #include "schedules/waiting.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
 namespace troupe {
+
+/// What may begin now.
+enum class may_begin : std::uint8_t {
+  anything,
+  updates, ///< Nothing else.
+  passes,  ///< No update.
+};
 
 /// What a rank runs next: a cursor in its program, or a local rule.
 class order {
@@ -14,8 +22,8 @@ public:
   virtual ~order() = default;
 
   /// Takes the action to grant now out of `arrived`; absent if none may run yet.
-  /// \param only_updates nothing else may begin now
-  virtual std::optional<action> next(waiting& arrived, bool only_updates = false) = 0;
+  virtual std::optional<action> next(waiting& arrived,
+                                     may_begin what = may_begin::anything) = 0;
 
   /// Hears that a granted action has ended.
   virtual void ended(const action& a) = 0;

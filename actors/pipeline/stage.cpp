@@ -90,7 +90,8 @@ stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self
   state.name = state.core->name();
   return {
     // The most frequent first: CAF looks through them in order.
-    hear(self, meter, [self](const mail::run& r) { self->state.core->go(r.what); }),
+    hear(self, meter,
+         [self](const mail::run& r) { self->state.core->go(r.what, r.turn); }),
     hear(self, meter, [self](const mail::ended& e) { hear_end(*self->state.core, e); }),
     hear(self, meter, [self](const mail::letter& l) { self->state.core->take(l); }),
     hear(self, meter,

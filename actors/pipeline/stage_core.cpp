@@ -3,6 +3,8 @@
 #include "actors/pipeline/loss_report.hpp"
 #include "actors/pipeline/tensor_headers.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace troupe {
@@ -17,7 +19,6 @@ stage_core::stage_core(std::shared_ptr<const run_plan> plan, position where,
     books_(plan_->sch, plan_->dims, where.hosted()),
     work_(std::move(work)),
     meetings_(std::move(meetings)),
-    talk_(port, meetings_->list(), [this] { return measured(under_way_); }),
     updates_(*plan_, where, port, *work_, *meetings_, books_) {
   // nop
 }
@@ -50,27 +51,69 @@ void stage_core::take(mail::letter what) {
   if (const auto* last = std::get_if<mail::updated>(&what.what))
     return end_update(*last);
   port_->send_all(meetings_->take(std::move(what)));
-  talk_.look_again();
+  for (auto& pass : passes_)
+    pass.talk.look_again();
 }
 
-void stage_core::go(const action& a) {
-  if (a.what == op::update)
-    return updates_.begin(a);
-  if (!talk_.under_way()) {
+void stage_core::go(const action& a, std::int64_t turn) {
+  if (a.what == op::update) {
+    updates_.begin(a);
+    return note_versions();
+  }
+  auto* pass = find(a);
+  if (pass == nullptr) {
     updates_.report_snapshot_if_due();
     if (a.what == op::forward && is_first())
-      port_->demand();
-    begin(a);
+      demand();
+    pass = &begin(a, turn);
   }
-  talk_.go_on();
+  pass->talk.go_on(turn);
 }
 
-void stage_core::begin(const action& a) {
+/// A pass that is under way; null if it is not.
+stage_core::granted_pass* stage_core::find(const action& a) {
+  const auto found = std::ranges::find_if(passes_, [&](const granted_pass& p) {
+    return p.talk.under_way() && p.talk.what() == a;
+  });
+  return found != passes_.end() ? &*found : nullptr;
+}
+
+bool stage_core::runs_a_pass() const {
+  return std::ranges::any_of(passes_,
+                             [](const granted_pass& p) { return p.talk.under_way(); });
+}
+
+/// A free place among those under way.
+stage_core::granted_pass& stage_core::free_place() {
+  auto place = std::ranges::find_if(
+    passes_, [](const granted_pass& p) { return !p.talk.under_way(); });
+  if (place == passes_.end()) {
+    const auto i = passes_.size();
+    passes_.push_back({{}, no_turn, {*port_, meetings_->list(), [this, i] {
+                                       return passes_[i].facts;
+                                     }}});
+    place = std::prev(passes_.end());
+  }
+  return *place;
+}
+
+// The sample that a backward under way reads is in a buffer of those that the data
+// source fills.
+void stage_core::demand() {
+  if (runs_a_pass())
+    ++demands_;
+  else
+    port_->demand();
+}
+
+stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn) {
   const bool sums = a.what == op::backward || a.what == op::weight_gradient;
   const auto in_sum = sums ? updates_.begin_backward() : stage_updates::place_in_sum{};
   const bool tells = plan_->tells_at_once() && in_sum.last;
   const int version = a.what == op::forward ? books_.begin_forward(a.microbatch)
                                             : books_.version_for_backward(a.microbatch);
+  if (sums)
+    books_.end_backward(a.microbatch); // for who is granted behind it
   auto pass = work_->pieces(
     {a, plan_->batches().range_of(plan_->microbatch_of_all(where_.data, a.microbatch)),
      version, in_sum.first, in_sum.last, tells || meetings_->by_layer(a.what)});
@@ -85,31 +128,39 @@ void stage_core::begin(const action& a) {
             direction = where_.direction](int bucket) {
       tell_optimizer({direction, bucket, gradients[static_cast<std::size_t>(bucket)]});
     };
-  under_way_ = a;
-  talk_.begin(a, operations,
-              meetings_->weave(a, version, in_sum.first, std::move(pass)),
-              std::move(tell));
+  auto& place = free_place();
+  place.facts = {
+    .what = a, .version = version, .versions_alive = books_.versions_alive()};
+  place.turn = turn;
+  place.talk.begin(a, operations,
+                   meetings_->weave(a, version, in_sum.first, std::move(pass)),
+                   std::move(tell));
+  return place;
 }
 
 void stage_core::ended(const mail::ended& e) {
   const auto& a = e.what;
-  if (!talk_.ended(e.start, e.end))
+  auto& pass = *find(a);
+  if (!pass.talk.ended(e.start, e.end))
     return;
-  auto all = measured(a); // before the books forget the microbatch
+  auto all = pass.facts;
   if (a.what == op::forward)
     end_forward(a, all.version);
   else
     end_backward(a, all.version);
-  all.versions_alive = books_.versions_alive();
   all.start = e.start;
   all.end = e.end;
+  for (; demands_ > 0; --demands_)
+    port_->demand();
+  if (runs_a_pass()) // which began before a snapshot was due
+    updates_.report_snapshot_if_due();
   port_->done(all);
 }
 
-measured_action stage_core::measured(const action& a) const {
-  return {.what = a,
-          .version = books_.version_for_backward(a.microbatch),
-          .versions_alive = books_.versions_alive()};
+/// While a pass waits at a meeting its stage may update.
+void stage_core::note_versions() {
+  for (auto& pass : passes_)
+    pass.facts.versions_alive = books_.versions_alive();
 }
 
 void stage_core::end_forward(const action& a, int version) {
@@ -124,8 +175,6 @@ void stage_core::end_forward(const action& a, int version) {
                     std::move(payload)});
   for (auto& load : loads)
     port_->report(std::move(load));
-  if (is_last())
-    port_->arrived(action_of(op::backward, a.microbatch));
 }
 
 void stage_core::end_backward(const action& a, int version) {
@@ -134,16 +183,15 @@ void stage_core::end_backward(const action& a, int version) {
     port_->send_back({header_of(*plan_, where_, a.stage - 1, a.microbatch,
                                 work_->values_below(), version),
                       std::move(payload)});
-  if (a.what == op::input_gradient)
-    return;
-  books_.end_backward(a.microbatch);
-  updates_.end_backward(a.microbatch);
+  if (a.what != op::input_gradient)
+    updates_.end_backward(a.microbatch);
 }
 
 // The forwards that waited for the version arrive before the scheduler hears of its
 // end.
 void stage_core::end_update(const mail::updated& last) {
   const auto update = updates_.end(last);
+  note_versions();
   std::erase_if(unversioned_, [&](int microbatch) {
     if (!books_.can_forward(microbatch))
       return false;
@@ -157,8 +205,12 @@ mail::waiting_for stage_core::explain() const {
   const auto neighbour = [&](int stage) {
     return plan_->name_of({where_.data, where_.direction, stage, where_.tensor});
   };
-  if (const auto meets = talk_.explain(name_))
-    return *meets;
+  const auto first = std::ranges::min_element(passes_, {}, [](const granted_pass& p) {
+    return std::pair{!p.talk.under_way(), p.turn};
+  });
+  if (first != passes_.end())
+    if (const auto waits = first->talk.explain(name_))
+      return *waits;
   if (updates_.under_way())
     return {name_, "its update to be made", plan_->optimizer_of(where_)};
   if (books_.held() > 0 && !is_last())

@@ -6,6 +6,8 @@
 #include "actors/pipeline/stage_work.hpp"
 #include "actors/rank/conversation.hpp"
 
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,8 +36,10 @@ public:
   /// A letter of a meeting, or from the optimizer shard: the version is there.
   void take(mail::letter what);
 
-  /// The scheduler has granted an action, for the first time or again.
-  void go(const action& a);
+  /// The scheduler has granted an action, for the first time or again. A pass may be
+  /// granted while another is under way: the books advance in the order of grants.
+  /// \param turn of the pass on its device
+  void go(const action& a, std::int64_t turn = no_turn);
 
   /// The work that it gave its device has ended.
   /// \throws std::runtime_error if a loss is not finite
@@ -46,14 +50,25 @@ public:
   mail::waiting_for explain() const;
 
 private:
+  /// A pass that the scheduler has granted.
+  struct granted_pass {
+    measured_action facts; ///< As it was granted, without its times.
+    std::int64_t turn;     ///< On its device.
+    conversation talk;
+  };
+
   bool is_first() const { return where_.stage == 0; }
   bool is_last() const { return where_.stage == plan_->dims.stages - 1; }
   action action_of(op what, int microbatch) const {
     return {what, where_.direction, where_.stage, microbatch};
   }
   void arrive_if_possible(int microbatch);
-  measured_action measured(const action& a) const;
-  void begin(const action& a);
+  granted_pass* find(const action& a);
+  granted_pass& free_place();
+  bool runs_a_pass() const;
+  void note_versions();
+  void demand();
+  granted_pass& begin(const action& a, std::int64_t turn);
   void end_forward(const action& a, int version);
   void end_backward(const action& a, int version);
   void end_update(const mail::updated& last);
@@ -65,10 +80,10 @@ private:
   stage_ledger books_;
   std::shared_ptr<stage_work> work_;
   std::shared_ptr<stage_meetings> meetings_;
-  conversation talk_;
+  std::deque<granted_pass> passes_; // no more than the device takes at once
   stage_updates updates_;
-  action under_way_{};           // other than an update
   std::vector<int> unversioned_; // forwards whose weights are not made yet
+  int demands_ = 0;              // to be made when what is under way has ended
 };
 
 } // namespace troupe

@@ -154,7 +154,8 @@ pass<float> stage_tensors::pass_on(const held& h, const pass_request& request) {
   p.output = h.output.data();
   p.stash = h.stash.data();
   p.output_gradient = h.from_above.data();
-  p.input_gradient = h.input_gradient.data();
+  if (request.what.what != op::weight_gradient)
+    p.input_gradient = h.input_gradient.data();
   p.kept = h.kept.data();
   const bool whole_parameters = has_parameters_ == bucket_extent::whole,
              whole_gradients = has_gradients_ == bucket_extent::whole;
@@ -174,7 +175,7 @@ pass_pieces<float> stage_tensors::forward(const pass_request& request) {
   auto& h = held_.at(request.what.microbatch);
   h.stash = stashes_.acquire();
   if (!is_last())
-    h.output = above_->acquire();
+    h.output = room_in(*above_, &held::from_above);
   return layers_.forward_pieces(
     std::make_shared<const pass<float>>(pass_on(h, request)), h.loss, request.by_layer);
 }
@@ -243,16 +244,33 @@ std::optional<loss_sum> stage_tensors::loss_of(int microbatch) const {
   return is_last() ? std::optional{held_.at(microbatch).loss} : std::nullopt;
 }
 
+/// A buffer of a pool between stages for what a pass makes. If the pass before it is
+/// under way and gives one of that pool back, it is that one: the device is through
+/// with it when this pass begins, and no more are held than if that pass had ended.
+buffer stage_tensors::room_in(pool& of, buffer held::*given_back) {
+  return leaves_ ? held_.at(*leaves_).*given_back : of.acquire();
+}
+
 pass_pieces<float> stage_tensors::pieces(const pass_request& request) {
+  return request.what.what == op::forward ? forward(request) : backward(request);
+}
+
+// What only passes of this device use is free for who is enqueued behind the last that
+// needs it.
+pass_pieces<float> stage_tensors::backward(const pass_request& request) {
   const op what = request.what.what;
-  if (what == op::forward)
-    return forward(request);
-  auto& h = held_.at(request.what.microbatch);
+  const int microbatch = request.what.microbatch;
+  auto& h = held_.at(microbatch);
   if (what != op::weight_gradient && !is_first())
-    h.input_gradient = below_->acquire();
+    h.input_gradient = room_in(*below_, &held::input);
   if (what == op::input_gradient)
     h.kept = kept_.acquire();
   const auto p = std::make_shared<pass<float>>(pass_on(h, request));
+  if (what != op::input_gradient) {
+    h.stash = {};
+    h.kept = {};
+    leaves_ = microbatch;
+  }
   // A share is added to by itself, when all of the microbatch's gradient is there.
   const bool by_itself = has_gradients_ == bucket_extent::share;
   p->beta = request.begins_sum || by_itself ? 0.0F : 1.0F;
@@ -270,8 +288,11 @@ pass_pieces<float> stage_tensors::pieces(const pass_request& request) {
 buffer stage_tensors::end_backward(op what, int microbatch) {
   auto& h = held_.at(microbatch);
   auto down = std::exchange(h.input_gradient, {});
-  if (what != op::input_gradient)
-    held_.erase(microbatch);
+  if (what == op::input_gradient)
+    return down;
+  held_.erase(microbatch);
+  if (leaves_ == microbatch)
+    leaves_.reset();
   return down;
 }
 

@@ -67,6 +67,8 @@ private:
   bool is_last() const { return layers_.is_last(); }
   pass<float> pass_on(const held& h, const pass_request& request);
   pass_pieces<float> forward(const pass_request& request);
+  pass_pieces<float> backward(const pass_request& request);
+  buffer room_in(pool& of, buffer held::*given_back);
   float* place_to_gather(int layer, int version);
   void add_share(int layer, bool first);
   std::int64_t values_of(std::size_t bucket) const;
@@ -91,6 +93,7 @@ private:
   std::map<int, std::vector<buffer>> versions_;
   std::vector<buffer> gradients_;
   std::unordered_map<int, held> held_;
+  std::optional<int> leaves_; // with the backward that is under way
 };
 
 } // namespace troupe

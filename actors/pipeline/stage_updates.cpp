@@ -19,8 +19,9 @@ stage_updates::stage_updates(const run_plan& plan, position where, stage_port& p
 stage_updates::place_in_sum stage_updates::begin_backward() {
   const bool first = sums_begun_++ == 0;
   const int size = update_size(plan_.sch, plan_.dims) / plan_.directions();
-  const int left = microbatches_of_direction(plan_.sch, plan_.dims) - backwards_ended_;
-  return {first, sums_begun_ == size || left == 1};
+  const bool is_last =
+    ++backwards_begun_ == microbatches_of_direction(plan_.sch, plan_.dims);
+  return {first, sums_begun_ == size || is_last};
 }
 
 void stage_updates::end_backward(int microbatch) {

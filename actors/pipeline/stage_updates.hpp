@@ -56,7 +56,8 @@ private:
   stage_work& work_;
   stage_meetings& meetings_;
   stage_ledger& books_;
-  int sums_begun_ = 0;               // backwards, since the last update
+  int sums_begun_ = 0; // backwards, since the last update
+  int backwards_begun_ = 0;
   std::int64_t samples_summed_ = 0;  // likewise
   std::int64_t samples_updated_ = 0; // in all updates
   int backwards_ended_ = 0;

@@ -176,6 +176,13 @@ struct run_plan {
   /// replicas.
   std::vector<int> experts_of(int stage) const;
 
+  /// Whether passes of a stage meet others between their pieces: tensor shards, data
+  /// replicas that share its layers out, experts.
+  bool passes_meet(int stage) const {
+    return tensor > 1 || shares_out(shared_out::gradients)
+           || !experts_of(stage).empty();
+  }
+
   /// The stage that an expert stands with, of those that the stage at `p` asks.
   position host_of(int expert, position p) const;
   std::string name_of_expert(int expert, position host) const;

@@ -12,11 +12,12 @@ void conversation::pause(nanoseconds start, nanoseconds end) {
   port_->paused(measured);
 }
 
-void conversation::go_on() {
+void conversation::go_on(std::int64_t turn) {
   if (!walk_.can_go_on())
     return pause(0, 0);
   letters out;
   auto next = walk_.next_work(out);
+  next.turn = turn;
   port_->send_all(std::move(out));
   computes_ = true;
   port_->compute(std::move(next), walk_.what());

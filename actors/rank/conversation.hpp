@@ -5,6 +5,7 @@
 #include "messaging/mail/control.hpp"
 #include "messaging/mail/turns.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -29,10 +30,15 @@ public:
     port_->send_all(walk_.begin(a, operations, std::move(what), std::move(tell)));
   }
 
-  bool under_way() const { return walk_.under_way(); }
+  /// Whether its work is with the device, or comes to it.
+  bool under_way() const { return computes_ || walk_.under_way(); }
+
+  /// The action under way, or the last.
+  const action& what() const { return walk_.what(); }
 
   /// The scheduler has granted it, for the first time or again: computes, or pauses.
-  void go_on();
+  /// \param turn of the work, if it is all of the action's
+  void go_on(std::int64_t turn = no_turn);
 
   /// Its work has ended. Returns whether all of it has: then the performer says `done`.
   /// Else it pauses, and arrives again if it need not wait.

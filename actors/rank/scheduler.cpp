@@ -2,6 +2,7 @@
 
 #include "actors/mail/failure.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe {
@@ -61,7 +62,7 @@ void grant(self_pointer self) {
   auto& state = self->state;
   while (const auto next = state.core->grant())
     state.everybody->to(next->who, [&](const auto& performer) {
-      send(self, performer, mail::run{next->what});
+      send(self, performer, mail::run{next->what, next->turn});
     });
   if (!state.said_finished && state.core->finished()) {
     state.said_finished = true;
@@ -83,6 +84,23 @@ void consider(self_pointer self) {
       post(*meter, me, mail::decide{});
     },
     end_of_instant::decisions);
+}
+
+/// An action has ended, and with it what was said to have ended before its turn.
+void end(self_pointer self, const mail::done& d) {
+  auto& core = *self->state.core;
+  auto& early = self->state.early;
+  if (!core.is_in_turn(d))
+    return early.push_back(d);
+  note(self, d.what);
+  core.hear(d);
+  const auto next = std::ranges::find_if(
+    early, [&](const mail::done& other) { return core.is_in_turn(other); });
+  if (next == early.end())
+    return;
+  const auto that = std::move(*next);
+  early.erase(next);
+  end(self, that);
 }
 
 void say_if_at_rest(self_pointer self) {
@@ -113,8 +131,7 @@ scheduler_actor::behavior_type scheduler(self_pointer self, props shared,
          }),
     hear(self, meter,
          [self](const mail::done& d) {
-           note(self, d.what);
-           self->state.core->hear(d);
+           end(self, d);
            say_if_at_rest(self);
            consider(self);
          }),

@@ -23,6 +23,7 @@ struct scheduler_state {
   rank_sums sums;
   std::vector<measured_action> samples; ///< Kept, and not yet sent to the recorder.
   std::int64_t noted = 0;               ///< Of those, and of those sent.
+  std::vector<mail::done> early;        ///< Ends before their turn.
   bool asked_to_decide = false;
   bool said_finished = false;
 };

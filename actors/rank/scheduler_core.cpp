@@ -12,6 +12,8 @@ scheduler_core::scheduler_core(std::shared_ptr<const run_plan> plan,
     return;
   hosted_ = plan_->hosted_by(*rank_);
   order_ = make_order(plan_->sch, plan_->dims, plan_->pipe_rank(*rank_));
+  passes_meet_ = std::ranges::any_of(
+    hosted_, [this](const position& p) { return plan_->passes_meet(p.stage); });
   const auto& front = hosted_.front();
   if (plan_->evaluate_every == 0 || front.data > 0)
     return;
@@ -30,15 +32,18 @@ void scheduler_core::hear(const mail::arrived& a) {
     waiting_.add(a.what);
 }
 
+bool scheduler_core::is_in_turn(const mail::done& d) const {
+  const auto place = std::ranges::find(in_turn_, d.what.what);
+  return place == in_turn_.begin() || place == in_turn_.end();
+}
+
 void scheduler_core::hear(const mail::done& d) {
   --running_;
+  if (!in_turn_.empty() && in_turn_.front() == d.what.what)
+    in_turn_.pop_front();
   if (d.who.what == role::expert || d.who.what == role::parameter_server)
     return;
-  const auto& a = d.what.what;
-  order_->ended(a);
-  if (a.direction == 0 && a.stage == evaluated_stage_
-      && (a.what == op::backward || a.what == op::weight_gradient))
-    ++backwards_;
+  order_->ended(d.what.what);
 }
 
 void scheduler_core::hear(const mail::proceed& p) {
@@ -59,6 +64,23 @@ void scheduler_core::hear(const mail::paused& p) {
     paused_ = p.what.what;
 }
 
+// An update reads what the passes before it have made, and one that waits goes before
+// the program; a pass that meets others may pause. These are granted alone. So is all
+// that a local rule chooses, by what has arrived and ended.
+bool scheduler_core::has_room() const {
+  return running_ == 0
+         || (running_ < depth_ && running_ == std::ssize(in_turn_) && !has_choice());
+}
+
+/// An action of the order is granted for the first time.
+void scheduler_core::begin(const action& a) {
+  if (a.what == op::forward && a.stage == plan_->dims.stages - 1)
+    waiting_.add({op::backward, a.direction, a.stage, a.microbatch}); // its own
+  if (a.direction == 0 && a.stage == evaluated_stage_
+      && (a.what == op::backward || a.what == op::weight_gradient))
+    ++backwards_;
+}
+
 // A local rule does nothing else while a stage updates; what others wait for may be
 // behind an action that waits.
 std::optional<action> scheduler_core::next_by_order() {
@@ -66,8 +88,17 @@ std::optional<action> scheduler_core::next_by_order() {
     paused_ || (plan_->sch.local_rule() && !paused_updates_.empty());
   if (paused_ && waiting_.take(*paused_))
     return std::exchange(paused_, {});
-  if (!only_updates)
-    return order_->next(waiting_, ahead_of_evaluations());
+  if (!only_updates) {
+    if (running_ > 0 && ahead_of_evaluations())
+      return {};
+    const auto next =
+      order_->next(waiting_, running_ > 0             ? may_begin::passes
+                             : ahead_of_evaluations() ? may_begin::updates
+                                                      : may_begin::anything);
+    if (next)
+      begin(*next);
+    return next;
+  }
   const auto update = waiting_.lowest(op::update);
   if (update)
     waiting_.take(*update);
@@ -75,7 +106,7 @@ std::optional<action> scheduler_core::next_by_order() {
 }
 
 std::optional<scheduler_core::granted> scheduler_core::grant() {
-  if (held_ || running_ >= depth_)
+  if (held_ || !has_room())
     return {};
   if (!guests_.empty()) {
     const auto next = guests_.front();
@@ -87,7 +118,11 @@ std::optional<scheduler_core::granted> scheduler_core::grant() {
   if (!next)
     return {};
   ++running_;
-  const granted result{*next, performer_of(*next)};
+  granted result{*next, performer_of(*next)};
+  if (next->what != op::update && !passes_meet_) {
+    result.turn = turns_++;
+    in_turn_.push_back(*next);
+  }
   std::erase_if(paused_updates_, [&](const granted& u) { return u.what == *next; });
   return result;
 }

@@ -18,18 +18,26 @@ namespace troupe {
 class scheduler_core {
 public:
   /// \param rank absent: of a device that follows no program and grants what arrives,
-  /// as a parameter server's \param depth actions that the device takes at once
+  /// as a parameter server's \param depth actions that the device takes at once, if one
+  /// may be granted behind the other (room())
   scheduler_core(std::shared_ptr<const run_plan> plan, std::optional<int> rank,
                  int depth);
 
   void hear(const mail::arrived& a);
+
+  /// \pre is_in_turn(d)
   void hear(const mail::done& d);
+
+  /// Whether all passes that were granted before it have been heard to end. Two stages
+  /// may tell of theirs in any order; the record keeps the device's.
+  bool is_in_turn(const mail::done& d) const;
   void hear(const mail::paused& p);
 
-  /// An action, and who is to run it.
+  /// An action, who is to run it, and the turn in which the device starts it.
   struct granted {
     action what;
     performer who;
+    std::int64_t turn = no_turn;
   };
 
   /// What to grant now, if there is anything and the device has room. Experts go first:
@@ -61,8 +69,10 @@ public:
   mail::waiting_for explain();
 
 private:
+  bool has_room() const;
   bool ahead_of_evaluations() const;
   std::optional<action> next_by_order();
+  void begin(const action& a);
   performer performer_of(const action& a) const;
   position position_of(const action& a) const;
 
@@ -72,8 +82,11 @@ private:
   std::vector<position> hosted_;
   std::unique_ptr<order> order_;
   waiting waiting_;
+  bool passes_meet_ = false;
   std::deque<granted> guests_; ///< Who compute when they can, in no order: experts.
   int running_ = 0;
+  std::deque<action> in_turn_; ///< Of what runs: with turns, in their order.
+  std::int64_t turns_ = 0;     ///< Granted.
   /// Of a stage, other than an update. Nothing else of a stage begins before it goes
   /// on, so that a rank holds what its program says.
   std::optional<action> paused_;
@@ -83,7 +96,7 @@ private:
   int evaluated_stage_ = -1; ///< Of those here the one that is furthest.
   std::int64_t backwards_to_evaluation_ = 0; ///< Of that stage; 0: none is evaluated.
   int copies_ = 0;
-  int backwards_ = 0;
+  int backwards_ = 0; ///< Granted.
   int evaluated_ = 0;
 };
 

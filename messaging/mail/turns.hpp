@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/device.hpp"
 #include "messaging/mail/performers.hpp"
 #include "messaging/record.hpp"
 #include "schedules/action.hpp"
@@ -19,9 +20,12 @@ struct arrived {
   performer who;
 };
 
-/// Scheduler to performer: do it now.
+/// Scheduler to performer: do it now, or in its turn.
 struct run {
   action what;
+  /// The rank-wide number of a pass that may be granted while another is under way: the
+  /// device starts them in this order, whoever of its stages hears first.
+  std::int64_t turn = no_turn;
 };
 
 /// Performer to scheduler: an action waits at a meeting; it will arrive again.

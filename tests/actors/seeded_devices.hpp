@@ -1,12 +1,13 @@
 #pragma once
 
 #include "actors/run/run_callbacks.hpp"
-#include "kernels/device.hpp"
+#include "kernels/job_line.hpp"
 #include "kernels/virtual_clock.hpp"
 
+#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <memory>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -23,7 +24,8 @@ inline std::uint64_t up_to(seeded& dice, std::uint64_t most) {
 
 /// A device as a thread or a stream is one, but repeatable: whoever enqueues work goes
 /// on, the arithmetic of each part happens some time later, and its end is heard later
-/// still. One work after another.
+/// still. One work after another, in the order of their turns; their ends likewise. It
+/// takes two actions at once.
 class seeded_device : public device {
 public:
   seeded_device(virtual_clock& clock, std::shared_ptr<seeded> dice)
@@ -32,21 +34,34 @@ public:
   }
 
   void enqueue(work what, on_end ended) override {
-    jobs_.push_back({std::move(what), std::move(ended), {}, 0});
-    if (jobs_.size() == 1)
-      later([this] { start(); });
+    if (stopped_)
+      return;
+    line_.add({std::move(what), std::move(ended)});
+    start_next();
   }
 
-  void stop() override { jobs_.clear(); }
-  bool idle() const override { return jobs_.empty(); }
+  void stop() override {
+    stopped_ = true;
+    line_.clear();
+    now_.reset();
+  }
+  bool idle() const override { return line_.idle() && !now_; }
+  int depth() const override { return 2; }
 
 private:
+  /// The work under way.
   struct job {
-    work what;
-    on_end ended;
+    device_job what;
     work_end end;
-    std::size_t next_part;
+    std::size_t next_part = 0;
   };
+
+  void start_next() {
+    if (now_ || line_.empty())
+      return;
+    now_ = job{line_.next(), {}};
+    later([this] { start(); });
+  }
 
   template <class What>
   void later(What what) {
@@ -54,26 +69,32 @@ private:
   }
 
   void start() {
-    auto& now = jobs_.front();
-    now.end.start = clock_.now();
-    compute(now.what.run);
+    if (!now_)
+      return; // it was stopped
+    now_->end.start = clock_.now();
+    compute(now_->what.what.run);
     later([this] { go_on(); });
   }
 
   void go_on() {
-    auto& now = jobs_.front();
-    if (now.next_part < now.what.parts.size() && !now.end.failure) {
-      const auto& part = now.what.parts[now.next_part++];
+    if (!now_)
+      return;
+    auto& now = *now_;
+    const auto& parts = now.what.what.parts;
+    if (now.next_part < parts.size() && !now.end.failure) {
+      const auto& part = parts[now.next_part++];
       compute(part.run);
       if (part.over && !now.end.failure)
         part.over();
       return later([this] { go_on(); });
     }
     now.end.end = clock_.now();
-    later([ended = std::move(now.ended), end = now.end] { ended(end); });
-    jobs_.pop_front();
-    if (!jobs_.empty())
-      later([this] { start(); });
+    last_heard_ =
+      std::max(last_heard_, clock_.now() + static_cast<nanoseconds>(up_to(*dice_, 3)));
+    clock_.at(last_heard_,
+              [ended = std::move(now.what.ended), end = now.end] { ended(end); });
+    now_.reset();
+    start_next();
   }
 
   void compute(const std::function<void()>& run) {
@@ -81,13 +102,16 @@ private:
       if (run)
         run();
     } catch (...) {
-      jobs_.front().end.failure = std::current_exception();
+      now_->end.failure = std::current_exception();
     }
   }
 
   virtual_clock& clock_;
   std::shared_ptr<seeded> dice_;
-  std::deque<job> jobs_;
+  job_line line_;
+  std::optional<job> now_;
+  nanoseconds last_heard_ = 0;
+  bool stopped_ = false;
 };
 
 /// Such devices, and handlers that run between their works in any number.

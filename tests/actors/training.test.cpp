@@ -2,7 +2,7 @@
 
 #include "actors/proof/proof.hpp"
 #include "actors/proof/replay.hpp"
-#include "schedules/program.hpp"
+#include "tests/actors/split_schedules.hpp"
 #include "tests/actors/tiny.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -97,31 +97,16 @@ TEST_CASE("clipping uses the one global norm, or each stage's own", "[proof]") {
 TEST_CASE("a schedule that splits its backwards gives the bits of one that does not",
           "[proof]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
-  // All forwards; then input gradients one ahead of weight gradients.
-  const schedule split{.name = "split",
-                       .order = batch_by_batch([](int rank, const shape& dims) {
-                         std::vector<action> result;
-                         const int m = dims.microbatches;
-                         for (int i = 0; i < m; ++i)
-                           result.push_back({op::forward, 0, rank, i});
-                         for (int i = 0; i <= m; ++i) {
-                           if (i < m)
-                             result.push_back({op::input_gradient, 0, rank, i});
-                           if (i > 0)
-                             result.push_back({op::weight_gradient, 0, rank, i - 1});
-                         }
-                         result.push_back({op::update, 0, rank, m - 1});
-                         return result;
-                       })};
-  for (const char* model : {"gpt", "lenet"}) {
-    auto options = tiny::gpt();
-    options.model = model;
-    check_proofs(tiny::training_of(split, {4, 4, 2}, clock, options));
-    const auto a = checked(tiny::training_of(split, {4, 4, 2}, clock, options));
-    const auto b = checked(tiny::training_of(gpipe(), {4, 4, 2}, clock, options));
-    CHECK(a.loss == b.loss);
-    CHECK((a.parameters == b.parameters));
-  }
+  for (const auto& split : {tiny::split_ahead(), tiny::split_at_once()})
+    for (const char* model : {"gpt", "lenet"}) {
+      auto options = tiny::gpt();
+      options.model = model;
+      check_proofs(tiny::training_of(split, {4, 4, 2}, clock, options));
+      const auto a = checked(tiny::training_of(split, {4, 4, 2}, clock, options));
+      const auto b = checked(tiny::training_of(gpipe(), {4, 4, 2}, clock, options));
+      CHECK(a.loss == b.loss);
+      CHECK((a.parameters == b.parameters));
+    }
 }
 
 TEST_CASE("flush schedules all train the same network", "[training]") {
