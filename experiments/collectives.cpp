@@ -19,13 +19,16 @@ namespace {
 using json = nlohmann::ordered_json;
 
 void print_heading(std::FILE* out, const collective_options& asked, int ranks) {
+  char sums[48] = "";
+  if (asked.sum_rate > 0)
+    std::snprintf(sums, sizeof sums, ", sums %g bytes/s", asked.sum_rate);
   std::fprintf(
     out,
     "%d %s, arrays of n = %lld bytes, latency %g ms, bandwidth %g "
-    "bytes/s\n\n%-14s  %-8s  %6s  %8s  %14s  %14s  %11s  %11s  %-7s  %s\n",
+    "bytes/s%s\n\n%-14s  %-8s  %6s  %8s  %14s  %14s  %11s  %11s  %-7s  %s\n",
     ranks, ranks == 1 ? "rank" : "ranks", static_cast<long long>(4 * asked.values),
     static_cast<double>(asked.machines.model.inside.latency) / 1e6,
-    asked.machines.model.inside.bytes_per_second, "operation", "by", "rounds",
+    asked.machines.model.inside.bytes_per_second, sums, "operation", "by", "rounds",
     "messages", "bytes in all", "peak", "time ms", "by the book", "result", "grows as");
 }
 
@@ -55,14 +58,17 @@ void print(std::FILE* out, int ranks, const std::optional<crossover>& c) {
                  ranks, c->measured, c->book);
 }
 
-void print_legend(std::FILE* out, std::int64_t checked) {
+void print_legend(std::FILE* out, const collective_options& asked,
+                  std::int64_t checked) {
   std::fprintf(
     out,
     "\npeak: the most bytes that a rank sends in a round; by the book: rounds * "
     "latency "
-    "+ the bytes sent one after\nanother / bandwidth, which ranks that are no power of "
+    "+ the bytes sent one after\nanother / bandwidth%s, which ranks that are no power "
+    "of "
     "two may beat; result: equal to a plain loop's to the bit,\nfor arrays of %lld "
     "values; grows as: with K ranks, in rounds of a whole array (n) or a chunk (n/K)\n",
+    asked.sum_rate > 0 ? " + those that a rank adds / the rate of sums" : "",
     static_cast<long long>(checked));
 }
 
@@ -134,22 +140,25 @@ int collectives(const options& o) {
     }
     if (compares_ring_and_tree(asked) && !interruption()
         && asked.machines.model.machine_of(ranks - 1) == 0) {
-      const auto c = ring_beats_tree(ranks, asked.machines.model.inside);
+      const auto c =
+        ring_beats_tree(ranks, asked.machines.model.inside, asked.sum_rate);
       crossovers.push_back(to_json(ranks, c));
       if (!o.output.quiet)
         print(out, ranks, c);
     }
     if (!o.output.quiet) {
-      print_legend(out, checked);
+      print_legend(out, asked, checked);
       std::fprintf(out, ranks == asked.ranks.back() ? "" : "\n");
     }
   }
-  const json results{
+  json results{
     {"command", o.output.command},
     {"latency", static_cast<double>(asked.machines.model.inside.latency) / 1e9},
     {"bandwidth", asked.machines.model.inside.bytes_per_second},
     {"runs", runs},
     {"ring_beats_tree", crossovers}};
+  if (asked.sum_rate > 0)
+    results["sum"] = asked.sum_rate;
   const auto text = results.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   if (const auto failed = files.end_results(text); !failed.empty()) {
     std::cerr << "collectives: " << failed << '\n';

@@ -41,6 +41,18 @@ bool receives(const collective_part& part, const collective_step& step) {
   return step.from != nobody && part.target.size(step.received) > 0;
 }
 
+/// Puts values where they belong in an array, or adds them to what is there.
+void write(const float* from, const std::array<value_range, 2>& places, float* array,
+           reception use) {
+  for (const auto& part : places) {
+    if (use == reception::add)
+      arrays<float>::add(from, part.size(), array + part.begin);
+    else
+      arrays<float>::copy(from, part.size(), array + part.begin);
+    from += part.size();
+  }
+}
+
 [[noreturn]] void complain(const collective_part& part, const std::string& what) {
   throw std::logic_error("rank " + std::to_string(part.rank) + " of collective "
                          + std::to_string(part.instance) + " " + what);
@@ -73,8 +85,11 @@ payload_bound payloads_of(const collective_part& part) {
   return result;
 }
 
-collective::collective(collective_part part, collective_memory memory)
-  : part_(std::move(part)), memory_(memory), steps_(part_.order.steps(part_.ranks)) {
+collective::collective(collective_part part, collective_memory memory, sums_by adder)
+  : part_(std::move(part)),
+    memory_(memory),
+    adder_(adder),
+    steps_(part_.order.steps(part_.ranks)) {
   const int count = part_.order.chunks(part_.ranks);
   if (part_.source.count() != count || part_.target.count() != count)
     complain(part_,
@@ -102,14 +117,27 @@ std::vector<collective_message> collective::take(collective_message message) {
   return out;
 }
 
+std::vector<collective_message> collective::end_sum() {
+  if (!std::exchange(sums_, false))
+    complain(part_, "is told of the end of a sum that it does not wait for");
+  const auto step = step_of(part_, next_++);
+  inbox_.erase(key_of(step.round, step.from));
+  sent_ = false;
+  std::vector<collective_message> out;
+  advance(out);
+  return out;
+}
+
 std::optional<collective::missing> collective::waits_for() const {
-  if (!begun_ || done())
+  if (!begun_ || sums_ || done())
     return {};
   const auto step = step_of(part_, next_);
   return missing{step.from, step.round};
 }
 
 void collective::advance(std::vector<collective_message>& out) {
+  if (sums_)
+    return;
   for (; next_ < steps_; ++next_) {
     const auto step = step_of(part_, next_);
     if (!std::exchange(sent_, true))
@@ -155,6 +183,10 @@ bool collective::receive(const collective_step& step) {
     complain(part_, "expected " + std::to_string(part_.target.size(step.received))
                       + " values from rank " + std::to_string(step.from) + ", not "
                       + std::to_string(found->second.values));
+  if (step.use == reception::add && adder_ == sums_by::caller) {
+    yield(found->second, step.received);
+    return false;
+  }
   put(found->second, step.received, step.use);
   inbox_.erase(found);
   return true;
@@ -181,17 +213,20 @@ buffer collective::copy_of(chunk_range range) {
 void collective::put(const collective_message& message, chunk_range range,
                      reception use) {
   last_ = {};
-  if (memory_.payloads == nullptr)
-    return;
-  const float* from = message.payload.data();
-  for (const auto& part : part_.target.places(range)) {
-    float* const to = memory_.target + part.begin;
-    if (use == reception::add)
-      arrays<float>::add(from, part.size(), to);
-    else
-      arrays<float>::copy(from, part.size(), to);
-    from += part.size();
-  }
+  if (memory_.payloads != nullptr)
+    write(message.payload.data(), part_.target.places(range), memory_.target, use);
+}
+
+/// The message stays where it is until its sum is over.
+void collective::yield(const collective_message& message, chunk_range range) {
+  last_ = {};
+  sums_ = true;
+  yielded_ = collective_sum{message.values, {}};
+  if (memory_.payloads != nullptr)
+    yielded_->run = [from = message.payload.data(), places = part_.target.places(range),
+                     array = memory_.target] {
+      write(from, places, array, reception::add);
+    };
 }
 
 } // namespace troupe

@@ -54,12 +54,20 @@ struct collective_cost {
   /// Messages of ranks that are rounds ahead, at most: a receiving port may take them
   /// before the one that its rank waits for. 0 where ranks are a power of two.
   double ahead_bytes = 0;
+  double summed_bytes = 0; ///< That a rank adds, one after another: of the slowest.
 
-  /// No run takes longer, and where ranks are a power of two none is faster.
-  double seconds(double latency, double bytes_per_second) const {
-    return rounds * latency
-           + (bytes_per_second > 0 ? (serial_bytes + ahead_bytes) / bytes_per_second
-                                   : 0);
+  /// The model of alpha (latency), beta (1 / bandwidth) and gamma (1 / sum_rate), as
+  /// Thakur, Rabenseifner and Gropp, 2005, use it. A rate of 0: such bytes take no time.
+  ///
+  /// No run takes longer, and where ranks are a power of two none is faster. Only an
+  /// all_reduce by halving over other numbers of ranks may take longer with sums: pairs
+  /// are ahead by sums too then, and more of their messages come early.
+  double seconds(double latency, double bytes_per_second, double sum_rate = 0) const {
+    const auto at = [](double count, double rate) {
+      return rate > 0 ? count / rate : 0;
+    };
+    return rounds * latency + at(serial_bytes + ahead_bytes, bytes_per_second)
+           + at(summed_bytes, sum_rate);
   }
 };
 

@@ -1,19 +1,20 @@
 #include "messaging/collectives_under_way.hpp"
 
-#include <utility>
+#include <algorithm>
 
 namespace troupe {
 
 std::vector<collective_message>
 collectives_under_way::begin(const collective_part& part, collective_memory memory) {
   const int instance = part.instance;
-  auto& c = running_.emplace(instance, collective{part, memory}).first->second;
+  const auto adder = ask_ ? sums_by::caller : sums_by::itself;
+  auto& c = running_.emplace(instance, collective{part, memory, adder}).first->second;
   auto out = c.begin();
   if (auto early = early_.extract(instance))
     for (auto& message : early.mapped())
       for (auto& answer : c.take(std::move(message)))
         out.push_back(std::move(answer));
-  end_if_done(instance);
+  look_at(instance);
   return out;
 }
 
@@ -26,13 +27,27 @@ collectives_under_way::take(collective_message message) {
     return {};
   }
   auto out = found->second.take(std::move(message));
-  end_if_done(instance);
+  look_at(instance);
   return out;
 }
 
-void collectives_under_way::end_if_done(int instance) {
-  if (const auto c = running_.find(instance); c->second.done())
+std::vector<collective_message> collectives_under_way::end_sum(int instance) {
+  auto out = running_.at(instance).end_sum();
+  look_at(instance);
+  return out;
+}
+
+/// It has sent or received something: it may have come to a sum, or be done.
+void collectives_under_way::look_at(int instance) {
+  const auto c = running_.find(instance);
+  if (auto sum = c->second.take_sum())
+    ask_(instance, std::move(*sum));
+  if (c->second.done())
     running_.erase(c);
+}
+
+bool collectives_under_way::sums() const {
+  return std::ranges::any_of(running_, [](const auto& c) { return c.second.sums(); });
 }
 
 std::optional<collectives_under_way::missing> collectives_under_way::waits_for() const {

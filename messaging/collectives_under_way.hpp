@@ -2,8 +2,10 @@
 
 #include "messaging/collective.hpp"
 
+#include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -13,6 +15,14 @@ namespace troupe {
 /// have sent for one that has not begun here is kept.
 class collectives_under_way {
 public:
+  /// Somebody who does sums: told of each that a collective comes to. Calls end_sum()
+  /// when it is over, not before this returns.
+  using sum_asker = std::function<void(int instance, collective_sum what)>;
+
+  /// Sums are work of somebody else from now on. Without this each is done at once.
+  /// \pre none()
+  void yield_sums(sum_asker ask) { ask_ = std::move(ask); }
+
   /// Begins a collective over an array of so many values, cut evenly. Returns what is
   /// to be sent now, as take() does. \param memory empty where nothing is computed
   std::vector<collective_message> begin(const collective_part& part,
@@ -20,11 +30,17 @@ public:
 
   std::vector<collective_message> take(collective_message message);
 
+  /// A collective's sum is over. Returns what is to be sent now.
+  std::vector<collective_message> end_sum(int instance);
+
   bool is_under_way(int instance) const { return running_.contains(instance); }
   bool none() const { return running_.empty(); }
 
-  /// A collective that waits, and the member without whose message it cannot go on;
-  /// absent if none waits.
+  /// Whether a collective waits for a sum.
+  bool sums() const;
+
+  /// A collective that waits for a message, and the member without whose message it
+  /// cannot go on; absent if none waits.
   struct missing {
     int instance;
     int from;
@@ -32,8 +48,9 @@ public:
   std::optional<missing> waits_for() const;
 
 private:
-  void end_if_done(int instance);
+  void look_at(int instance);
 
+  sum_asker ask_;
   std::map<int, collective> running_; // by instance
   std::map<int, std::vector<collective_message>> early_;
 };

@@ -10,6 +10,16 @@ namespace {
 
 using self_pointer = collective_member_actor::stateful_pointer<collective_member_state>;
 
+/// Gives the sum that the member has come to to whoever does its sums.
+void ask_for_sum(self_pointer self) {
+  auto& state = self->state;
+  if (auto sum = state.core->take_sum())
+    state.sums->enqueue(
+      {.operations = static_cast<double>(sum->values), .run = std::move(sum->run)},
+      [meter = state.shared.meter, me = collective_member_actor{self}](
+        const work_end&) { post(*meter, me, mail::sum_over{}); });
+}
+
 /// Sends to other members, over the network where there is one.
 void send_all(self_pointer self, std::vector<collective_message> all) {
   auto& state = self->state;
@@ -22,6 +32,7 @@ void send_all(self_pointer self, std::vector<collective_message> all) {
       shared.links->send(what.from, what.to, static_cast<double>(what.bytes()),
                          [meter = shared.meter, to, what] { post(*meter, to, what); });
   }
+  ask_for_sum(self);
   if (state.core->done())
     tell(self, *shared.meter, state.peers.listener,
          mail::member_done{state.core->rank(),
@@ -31,12 +42,13 @@ void send_all(self_pointer self, std::vector<collective_message> all) {
 
 } // namespace
 
-collective_member_actor::behavior_type collective_member(self_pointer self,
-                                                         props shared,
-                                                         collective_part part,
-                                                         collective_memory memory) {
+collective_member_actor::behavior_type
+collective_member(self_pointer self, props shared, collective_part part,
+                  collective_memory memory, device* sums) {
   auto& state = self->state;
-  state.core = std::make_unique<member_core>(std::move(part), memory);
+  state.core = std::make_unique<member_core>(
+    std::move(part), memory, sums != nullptr ? sums_by::caller : sums_by::itself);
+  state.sums = sums;
   state.name = state.core->name();
   state.shared = std::move(shared);
   report_failures(self);
@@ -51,6 +63,9 @@ collective_member_actor::behavior_type collective_member(self_pointer self,
            self->state.peers = peers;
            send_all(self, self->state.core->begin());
          }),
+    hear(
+      self, meter,
+      [self](const mail::sum_over&) { send_all(self, self->state.core->end_sum()); }),
     hear(self, meter,
          [self](const mail::explain&) {
            tell(self, *self->state.shared.meter, self->state.peers.listener,

@@ -26,7 +26,7 @@ struct member_done {
 using collective_member_actor =
   caf::typed_actor<caf::reacts_to<collective_message>,
                    caf::reacts_to<struct collective_peers>,
-                   caf::reacts_to<mail::explain>>;
+                   caf::reacts_to<mail::sum_over>, caf::reacts_to<mail::explain>>;
 
 /// Who hears of the ends of members, and what they wait for.
 using collective_listener_actor =
@@ -43,17 +43,19 @@ struct collective_peers {
 struct collective_member_state {
   std::string name = "member";
   props shared;
+  device* sums = nullptr;
   std::unique_ptr<member_core> core;
   collective_peers peers;
 };
 
-/// One rank in a collective.
+/// One rank in a collective. \param sums does its sums; null: it does them at once
 collective_member_actor::behavior_type collective_member(
   collective_member_actor::stateful_pointer<collective_member_state> self, props shared,
-  collective_part part, collective_memory memory);
+  collective_part part, collective_memory memory, device* sums);
 
 } // namespace troupe
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::collective_peers)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::collective_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::member_done)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::sum_over)

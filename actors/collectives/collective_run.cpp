@@ -2,6 +2,7 @@
 
 #include "actors/collectives/collective_member.hpp"
 #include "actors/mail/failure.hpp"
+#include "actors/plan/costs.hpp"
 #include "actors/run/stall.hpp"
 
 #include <caf/actor_system.hpp>
@@ -11,6 +12,7 @@
 #include <caf/scheduler/test_coordinator.hpp>
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -137,12 +139,19 @@ private:
     return {m.source.data(), m.target().data(), &m.payloads};
   }
 
+  /// Who does a rank's sums; null if the rank does.
+  device* adder_of_one() {
+    if (trial_.sum_rate == 0)
+      return nullptr;
+    return &adders_.emplace_back(clock_, costs_of_sums(trial_.sum_rate));
+  }
+
   collective_peers spawn(caf::actor_system& system) {
     std::vector<collective_member_actor> members;
     for (int r = 0; r < trial_.ranks; ++r)
       members.push_back(system.spawn(collective_member,
                                      props{nullptr, &meter_, &clock_, &interconnect_},
-                                     part_of(r), memory_of(r)));
+                                     part_of(r), memory_of(r), adder_of_one()));
     return {
       std::make_shared<const std::vector<collective_member_actor>>(std::move(members)),
       system.spawn(listener, &meter_, log_)};
@@ -161,6 +170,7 @@ private:
   mail_meter meter_;
   std::vector<std::unique_ptr<rank_memory>> memory_; // a rank each, or none
   virtual_clock clock_; // its events may hold buffers, so it goes before them
+  std::deque<virtual_device> adders_; // a rank each, or none
   interconnect interconnect_;
   std::shared_ptr<collective_log> log_ = std::make_shared<collective_log>();
 };

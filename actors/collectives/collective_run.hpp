@@ -15,6 +15,7 @@ struct collective_trial {
   std::int64_t values; ///< Of each rank's array.
   machine_model machines;
   int root = 0;
+  double sum_rate = 0; ///< Bytes that a rank adds a second; 0: sums take no time.
   /// One a rank. Empty: nothing is computed.
   std::vector<std::vector<float>> arrays = {};
 };

@@ -20,8 +20,8 @@ void collective_traffic::add(const collective_traffic& other) {
   peak_bytes = std::max(peak_bytes, other.peak_bytes);
 }
 
-member_core::member_core(collective_part part, collective_memory memory)
-  : part_(std::move(part), memory), name_(name_of(rank())) {
+member_core::member_core(collective_part part, collective_memory memory, sums_by adder)
+  : part_(std::move(part), memory, adder), name_(name_of(rank())) {
   // nop
 }
 
@@ -33,7 +33,13 @@ std::vector<collective_message> member_core::take(const collective_message& mess
   return counted(part_.take(message));
 }
 
+std::vector<collective_message> member_core::end_sum() {
+  return counted(part_.end_sum());
+}
+
 mail::waiting_for member_core::explain() const {
+  if (part_.sums())
+    return {name_, "its sum to be done", ""};
   const auto missing = part_.waits_for();
   if (!missing)
     return {name_, "", ""};

@@ -4,6 +4,7 @@
 #include "messaging/collective.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,16 @@ struct collective_traffic {
 /// sends.
 class member_core {
 public:
-  member_core(collective_part part, collective_memory memory);
+  member_core(collective_part part, collective_memory memory,
+              sums_by adder = sums_by::itself);
 
   /// These return what is sent now.
   std::vector<collective_message> begin();
   std::vector<collective_message> take(const collective_message& message);
+  std::vector<collective_message> end_sum();
+
+  /// The sum that its part has come to, as of `collective`.
+  std::optional<collective_sum> take_sum() { return part_.take_sum(); }
 
   bool done() const { return part_.done(); }
   int rank() const { return part_.part().rank; }

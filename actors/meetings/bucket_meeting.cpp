@@ -75,7 +75,18 @@ letters bucket_meeting::begin_bucket(int bucket) {
   return sent(instance, std::move(out));
 }
 
+void bucket_meeting::yield_sums(const sum_asker& ask) {
+  under_way_.yield_sums([this, ask](int instance, collective_sum what) {
+    ask({kind(), instance, std::move(what)});
+  });
+}
+
 letters bucket_meeting::take(mail::letter what) {
+  if (const auto* sum = std::get_if<mail::sum_over>(&what.what)) {
+    auto out = under_way_.end_sum(sum->number);
+    done_ += !under_way_.is_under_way(sum->number);
+    return sent(sum->number, std::move(out));
+  }
   auto message = std::get<collective_message>(std::move(what.what));
   const int instance = message.instance;
   if (!under_way_.is_under_way(instance))
@@ -93,7 +104,7 @@ letters bucket_meeting::sent(int instance, std::vector<collective_message> out) 
     to.data = replica_of(instance, message.to);
     const auto bytes = message.bytes();
     result.push_back({{role::optimizer_shard, to},
-                      sum ? meeting_kind::sums : meeting_kind::gathers,
+                      kind(),
                       std::move(message),
                       sum ? traffic::gradients : traffic::parameters,
                       bytes});
@@ -114,6 +125,8 @@ void bucket_meeting::next_update() {
 }
 
 std::optional<absence> bucket_meeting::waits_for() const {
+  if (under_way_.sums())
+    return own_sum();
   const auto missing = under_way_.waits_for();
   if (!missing)
     return {};

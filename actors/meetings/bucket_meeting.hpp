@@ -57,8 +57,12 @@ public:
   void next_update();
 
   std::optional<absence> waits_for() const override;
+  void yield_sums(const sum_asker& ask) override;
 
 private:
+  meeting_kind kind() const {
+    return step_ == exchange_step::sum ? meeting_kind::sums : meeting_kind::gathers;
+  }
   letters begin_bucket(int bucket);
   letters sent(int instance, std::vector<collective_message> out) const;
   int replica_of(int instance, int member) const;

@@ -35,7 +35,15 @@ letters layer_meeting::begin(int occasion) {
   return settled(step, under_way_.begin(part, memory));
 }
 
+void layer_meeting::yield_sums(const sum_asker& ask) {
+  under_way_.yield_sums([ask](int instance, collective_sum what) {
+    ask({meeting_kind::layers, instance, std::move(what)});
+  });
+}
+
 letters layer_meeting::take(mail::letter what) {
+  if (const auto* sum = std::get_if<mail::sum_over>(&what.what))
+    return settled(exchange_step::sum, under_way_.end_sum(sum->number));
   auto message = std::get<collective_message>(std::move(what.what));
   const auto step =
     message.instance % 2 == 0 ? exchange_step::sum : exchange_step::gather;
@@ -68,6 +76,8 @@ letters layer_meeting::settled(exchange_step step,
 }
 
 std::optional<absence> layer_meeting::waits_for() const {
+  if (under_way_.sums())
+    return own_sum();
   const auto missing = under_way_.waits_for();
   if (!missing)
     return {};

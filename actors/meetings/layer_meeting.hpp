@@ -51,6 +51,7 @@ public:
   bool over(int occasion) const override;
 
   std::optional<absence> waits_for() const override;
+  void yield_sums(const sum_asker& ask) override;
 
 private:
   /// What one of the two places is used for.

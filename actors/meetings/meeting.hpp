@@ -1,8 +1,10 @@
 #pragma once
 
+#include "messaging/collective.hpp"
 #include "messaging/mail/letters.hpp"
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -13,6 +15,21 @@ struct absence {
   std::string what; ///< That is waited for.
   std::string whom; ///< The name of another actor; empty if there is none to blame.
 };
+
+/// A sum that a member of a meeting has come to: work for whoever does the member's
+/// sums. When it is over, the meeting gets a letter (mail::sum_over) with its number.
+struct asked_sum {
+  meeting_kind about;
+  int number;
+  collective_sum what;
+};
+
+using sum_asker = std::function<void(asked_sum what)>;
+
+/// What a member waits for whose own sum is not over.
+inline absence own_sum() {
+  return {"its sum to be done", ""};
+}
 
 /// What an action does with others before it can go on: tensor shards sum, data
 /// replicas share a layer out, experts take rows, a norm is found. Each member of a
@@ -38,6 +55,10 @@ public:
 
   /// Who is missing; absent if nobody is.
   virtual std::optional<absence> waits_for() const = 0;
+
+  /// Sums are somebody else's work from now on; else a meeting does them at once.
+  /// Meetings that sum nothing never ask. \pre nothing has begun
+  virtual void yield_sums(const sum_asker&) {}
 };
 
 /// The meetings of one performer, by kind; null where it has none. Not owned.
@@ -47,6 +68,12 @@ public:
     return of_[static_cast<std::size_t>(kind)];
   }
   meeting& at(meeting_kind kind) const { return *of_[static_cast<std::size_t>(kind)]; }
+
+  void yield_sums(const sum_asker& ask) const {
+    for (auto* const one : of_)
+      if (one != nullptr)
+        one->yield_sums(ask);
+  }
 
 private:
   std::array<meeting*, meeting_kinds> of_{};

@@ -42,7 +42,15 @@ letters tensor_meeting::begin(int occasion) {
     under_way_.begin(part_of(where_.tensor, plan_->tensor, what, instance), memory));
 }
 
+void tensor_meeting::yield_sums(const sum_asker& ask) {
+  under_way_.yield_sums([ask](int instance, collective_sum what) {
+    ask({meeting_kind::shards, instance, std::move(what)});
+  });
+}
+
 letters tensor_meeting::take(mail::letter what) {
+  if (const auto* sum = std::get_if<mail::sum_over>(&what.what))
+    return sent(under_way_.end_sum(sum->number));
   return sent(under_way_.take(std::get<collective_message>(std::move(what.what))));
 }
 
@@ -62,6 +70,8 @@ letters tensor_meeting::sent(std::vector<collective_message> all) const {
 }
 
 std::optional<absence> tensor_meeting::waits_for() const {
+  if (under_way_.sums())
+    return own_sum();
   const auto missing = under_way_.waits_for();
   if (!missing)
     return {};

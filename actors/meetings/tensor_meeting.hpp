@@ -26,6 +26,7 @@ public:
   letters take(mail::letter what) override;
   bool over(int) const override { return under_way_.none(); }
   std::optional<absence> waits_for() const override;
+  void yield_sums(const sum_asker& ask) override;
 
   /// What copies under way need for such collectives.
   static payload_bound copies_of(const run_plan& plan, position where,

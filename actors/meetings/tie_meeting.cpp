@@ -146,35 +146,53 @@ letters tie_meeting::begin(int) {
          is_here ? std::nullopt : std::optional{traffic::tied},
          (e.last - e.first) * std::int64_t{sizeof(float)}});
     }
-  std::erase_if(early_, [this](const mail::tied_part& part) {
+  std::erase_if(early_, [this](mail::tied_part& part) {
     if (part.update > updates_)
       return false;
-    add(part);
+    add(std::move(part));
     return true;
   });
   return all;
 }
 
 letters tie_meeting::take(mail::letter what) {
+  if (const auto* sum = std::get_if<mail::sum_over>(&what.what)) {
+    end_sum(sum->number);
+    return {};
+  }
   auto& part = std::get<mail::tied_part>(what.what);
   if (part.update == updates_)
-    add(part);
+    add(std::move(part));
   else
     early_.push_back(std::move(part));
   return {};
 }
 
-void tie_meeting::add(const mail::tied_part& part) {
+/// No value is in two parts, so the order of sums does not matter.
+void tie_meeting::add(mail::tied_part part) {
   const auto& here = end(part.to_head ? tied_end::head : tied_end::embedding);
   auto* const to =
     gradients_[here.bucket].data() + here.place_of_first + (part.first - here.first);
-  arrays<float>::add(part.payload.data(), part.values, to);
-  missing_.erase(std::ranges::find(missing_, part.of));
+  collective_sum sum{part.values, [from = part.payload.data(), values = part.values,
+                                   to] { arrays<float>::add(from, values, to); }};
+  const int number = asked_++;
+  sums_.emplace(number, std::move(part));
+  if (ask_)
+    return ask_({meeting_kind::tie, number, std::move(sum)});
+  sum.run();
+  end_sum(number);
+}
+
+void tie_meeting::end_sum(int number) {
+  const auto over = sums_.extract(number);
+  missing_.erase(std::ranges::find(missing_, over.mapped().of));
 }
 
 std::optional<absence> tie_meeting::waits_for() const {
   if (missing_.empty())
     return {};
+  if (!sums_.empty())
+    return own_sum();
   return absence{"the other end's gradient of the tied matrix",
                  plan_->optimizer_of(missing_.front())};
 }

@@ -7,6 +7,7 @@
 #include "models/network.hpp"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -46,6 +47,7 @@ public:
   letters take(mail::letter what) override;
   bool over(int) const override { return begun_ && missing_.empty(); }
   std::optional<absence> waits_for() const override;
+  void yield_sums(const sum_asker& ask) override { ask_ = ask; }
 
   /// The next begin() belongs to the next update.
   void next_update() { begun_ = false; }
@@ -67,15 +69,19 @@ private:
 
   static std::vector<end_here> ends_of(const run_plan& plan, position where);
   const end_here& end(tied_end which) const;
-  void add(const mail::tied_part& part);
+  void add(mail::tied_part part);
+  void end_sum(int number);
 
   const run_plan* plan_;
   position where_;
   std::vector<end_here> ends_;
   std::shared_ptr<pool> copies_;
   std::vector<buffer> gradients_;
-  std::vector<mail::tied_part> early_; // of updates that have not begun here
-  int updates_ = 0;                    // begun
+  std::vector<mail::tied_part> early_;  // of updates that have not begun here
+  sum_asker ask_;                       // empty: parts are added at once
+  std::map<int, mail::tied_part> sums_; // that are being added, by number
+  int asked_ = 0;                       // sums
+  int updates_ = 0;                     // begun
   bool begun_ = false;
   std::vector<position>
     missing_; // who has not given for this update; twice, if both ends

@@ -75,15 +75,15 @@ void stage_actor_port::report(mail::snapshot copy) {
 }
 
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
-                                 props shared, device* computer, position where,
-                                 std::shared_ptr<stage_work> work,
+                                 props shared, performer_devices devices,
+                                 position where, std::shared_ptr<stage_work> work,
                                  std::shared_ptr<stage_meetings> meetings) {
   report_failures(self);
   auto& state = self->state;
   auto& meter = *shared.meter;
   const auto plan = shared.plan;
   state.port = std::make_unique<stage_actor_port>(
-    self, std::move(shared), performer{role::stage, where}, std::vector{computer});
+    self, std::move(shared), performer{role::stage, where}, std::move(devices));
   state.core = std::make_shared<stage_core>(plan, where, *state.port, std::move(work),
                                             std::move(meetings));
   state.port->keep(state.core);

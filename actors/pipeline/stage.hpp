@@ -40,8 +40,8 @@ struct stage_state {
 /// One direction and tensor shard of one stage: holds its parameters and activations,
 /// computes when its scheduler says so, and sends what comes out to its neighbours.
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
-                                 props shared, device* computer, position where,
-                                 std::shared_ptr<stage_work> work,
+                                 props shared, performer_devices devices,
+                                 position where, std::shared_ptr<stage_work> work,
                                  std::shared_ptr<stage_meetings> meetings);
 
 } // namespace troupe

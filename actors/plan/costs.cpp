@@ -1,5 +1,7 @@
 #include "actors/plan/costs.hpp"
 
+#include "messaging/interconnect.hpp"
+
 #include <cmath>
 #include <utility>
 
@@ -19,6 +21,12 @@ cost_model costs_from(cost_table table, int tensor, int update_shares) {
     const auto kind = static_cast<op>(what.kind);
     const int parts = kind == op::update ? tensor * update_shares : tensor;
     return table.at(kind, what.stage) / parts;
+  };
+}
+
+cost_model costs_of_sums(double bytes_per_second) {
+  return [rate = link_cost{.bytes_per_second = bytes_per_second}](const work& what) {
+    return rate.occupied(what.operations * sizeof(float));
   };
 }
 

@@ -20,6 +20,10 @@ struct cost_table {
 /// where they share them out. Work that is no op costs nothing.
 cost_model costs_from(cost_table table, int tensor = 1, int update_shares = 1);
 
+/// What additions of values take, an operation each, where so many bytes of them are
+/// added a second.
+cost_model costs_of_sums(double bytes_per_second);
+
 /// Floating-point operations of an update of so many values.
 double update_operations(std::int64_t values);
 

@@ -42,7 +42,10 @@ struct run_plan {
   cost_model cost;        ///< Of actions in virtual time.
   machine_model machines; ///< What messages take in virtual time.
   simulated_sizes sizes;  ///< Of messages where nothing is computed.
-  int threads = 1;        ///< In real time.
+  /// Bytes of messages that a rank adds a second in virtual time, in collectives and
+  /// where a matrix is tied; 0: sums take no time.
+  double sum_rate = 0;
+  int threads = 1; ///< In real time.
 
   /// Factors of `cost`, one per data replica, in virtual time. Empty: all are 1.
   std::vector<double> slowdowns;
@@ -56,6 +59,12 @@ struct run_plan {
   bool model_times = false;    ///< As if each rank had a device of its own.
   int evaluate_every = 0;      ///< Batches between two evaluations; 0: none.
   std::chrono::milliseconds stall_timeout{10'000}; ///< In real time.
+
+  /// Sums are work of their rank, beside what its device computes; else whoever comes
+  /// to one does it at once.
+  bool sums_take_time() const {
+    return clock == clock_kind::virtual_time && sum_rate > 0;
+  }
 
   /// Pipelines: those of all data replicas, in each direction of the schedule.
   int replicas() const { return data * directions_of(sch.where); }

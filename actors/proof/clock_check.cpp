@@ -134,7 +134,7 @@ std::string first_wrong_time(const run_plan& plan, const published::rule& by,
                         && (!plan.work || plan.work->whole.experts.empty());
   const bool links_take_time = plan.machines.slowest() != link_cost{};
   if (plan.clock == clock_kind::real || !in_whole || links_take_time
-      || !plan.updates_are_by(update_by::all))
+      || plan.sums_take_time() || !plan.updates_are_by(update_by::all))
     return {};
   const auto forward = common_cost(plan, op::forward),
              backward = common_cost(plan, op::backward),

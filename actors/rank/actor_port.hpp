@@ -18,13 +18,12 @@ class actor_port : public Port {
 public:
   using self_pointer = typename Handle::pointer;
 
-  /// \param computers of its rank; of an optimizer shard those of all directions' ranks
-  actor_port(self_pointer self, props shared, performer me,
-             std::vector<device*> computers)
+  actor_port(self_pointer self, props shared, performer me, performer_devices devices)
     : self_(self),
       shared_(std::move(shared)),
       me_(me),
-      computers_(std::move(computers)) {
+      computers_(std::move(devices.computers)),
+      sums_(devices.sums) {
     // nop
   }
 
@@ -65,6 +64,17 @@ public:
       });
   }
 
+  // An addition throws nothing.
+  void sum(asked_sum what) override {
+    sums_->enqueue({.kind = op_count,
+                    .stage = me_.where.stage,
+                    .operations = static_cast<double>(what.what.values),
+                    .run = std::move(what.what.run)},
+                   [meter = shared_.meter, me = Handle{self_}, core = core_,
+                    over = mail::letter{me_, what.about, mail::sum_over{what.number}}](
+                     const work_end&) { post(*meter, me, mail::letter{over}); });
+  }
+
   /// Whether the device of its rank computes just now.
   bool at_work() const { return !computers_.front()->idle(); }
 
@@ -89,6 +99,7 @@ protected:
   props shared_;
   performer me_;
   std::vector<device*> computers_;
+  device* sums_;
   std::shared_ptr<const directory> everybody_;
   std::shared_ptr<const void> core_;
 };

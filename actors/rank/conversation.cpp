@@ -47,7 +47,8 @@ std::optional<mail::waiting_for> conversation::explain(const std::string& who) c
   const auto missing = walk_.waits_for();
   if (!missing)
     return mail::waiting_for{who, "leave to go on with " + to_string(walk_.what()), ""};
-  return mail::waiting_for{who, missing->what + " of " + to_string(walk_.what()),
+  const auto* const link = missing->whom.empty() ? " for " : " of ";
+  return mail::waiting_for{who, missing->what + link + to_string(walk_.what()),
                            missing->whom};
 }
 

@@ -9,13 +9,13 @@ namespace troupe {
 performer_actor::behavior_type
 performer_behavior(performer_actor::stateful_pointer<performer_state> self,
                    props shared, performer me, std::string name,
-                   std::vector<device*> computers, const core_maker& make) {
+                   performer_devices devices, const core_maker& make) {
   report_failures(self);
   auto& state = self->state;
   auto& meter = *shared.meter;
   state.name = std::move(name);
   state.port = std::make_unique<actor_port<performer_actor>>(self, std::move(shared),
-                                                             me, std::move(computers));
+                                                             me, std::move(devices));
   state.core = make(*state.port);
   state.port->keep(state.core);
   return {
@@ -24,7 +24,8 @@ performer_behavior(performer_actor::stateful_pointer<performer_state> self,
     hear(self, meter,
          [self](const mail::letter& l) {
            const auto& port = *self->state.port;
-           if (l.about == meeting_kind::sums)
+           if (l.about == meeting_kind::sums
+               && std::holds_alternative<collective_message>(l.what))
              port.shared().meter->summed(port.at_work());
            self->state.core->take(l);
          }),

@@ -24,11 +24,10 @@ struct performer_state {
 using core_maker = std::function<std::shared_ptr<performer_core>(performer_port& port)>;
 
 /// Who computes and is no stage: an optimizer shard, an expert, a parameter server.
-/// \param name as reports and errors say it \param computers of its rank; of an
-/// optimizer shard those of all directions' ranks
+/// \param name as reports and errors say it
 performer_actor::behavior_type
 performer_behavior(performer_actor::stateful_pointer<performer_state> self,
                    props shared, performer me, std::string name,
-                   std::vector<device*> computers, const core_maker& make);
+                   performer_devices devices, const core_maker& make);
 
 } // namespace troupe

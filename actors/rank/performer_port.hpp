@@ -1,10 +1,20 @@
 #pragma once
 
+#include "actors/meetings/meeting.hpp"
 #include "kernels/device.hpp"
 #include "messaging/mail/letters.hpp"
 #include "messaging/record.hpp"
 
+#include <vector>
+
 namespace troupe {
+
+/// Who works for a performer.
+struct performer_devices {
+  /// Of its rank; of an optimizer shard those of all directions' ranks.
+  std::vector<device*> computers;
+  device* sums = nullptr; ///< Of its rank; null: meetings do sums themselves.
+};
 
 /// What the core of a performer can ask for: its actor sends it, a test writes it down.
 /// Actions say on whose rank: that of their direction.
@@ -19,6 +29,10 @@ public:
 
   /// To the device: the performer hears `ended` with this action when it has.
   virtual void compute(work what, const action& a) = 0;
+
+  /// To whoever does its rank's sums: the performer gets a letter when this one is
+  /// over.
+  virtual void sum(asked_sum what) = 0;
 
   /// To another performer.
   virtual void send(mail::letter what) = 0;

@@ -3,11 +3,13 @@
 #include "actors/experts/expert_tensors.hpp"
 #include "actors/pipeline/simulated_stage.hpp"
 #include "actors/pipeline/stage_tensors.hpp"
+#include "actors/plan/costs.hpp"
 #include "actors/run/actor_pool.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace troupe {
 
@@ -50,8 +52,11 @@ equipment::~equipment() {
 std::vector<device*> equipment::devices() const {
   std::vector<device*> result;
   for (const auto& rank : ranks_)
-    if (rank)
+    if (rank) {
       result.push_back(rank->computer.get());
+      if (rank->sums)
+        result.push_back(rank->sums.get());
+    }
   for (const auto& own : server_devices_)
     if (own)
       result.push_back(own.get());
@@ -86,9 +91,11 @@ void equipment::equip_rank(int rank) {
   auto& made = ranks_[static_cast<std::size_t>(rank)];
   made = std::make_unique<rank_resources>(plan_, rank);
   const auto of_data = static_cast<std::size_t>(plan_.data_of(rank));
-  made->computer = make_device(plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data],
-                               real() ? &watch_.device_of(rank) : nullptr,
+  const double slowdown = plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data];
+  made->computer = make_device(slowdown, real() ? &watch_.device_of(rank) : nullptr,
                                made->main_stream.threads());
+  if (plan_.sums_take_time())
+    made->sums = make_virtual_device(costs_of_sums(plan_.sum_rate), slowdown);
 }
 
 /// \param seen null in virtual time
@@ -96,12 +103,17 @@ std::unique_ptr<device> equipment::make_device(double slowdown, occupation* seen
                                                int threads) {
   if (seen != nullptr)
     return std::make_unique<cpu_device>(*seen, threads_, threads);
+  return make_virtual_device(plan_.cost, slowdown);
+}
+
+std::unique_ptr<device> equipment::make_virtual_device(cost_model cost,
+                                                       double slowdown) {
   if (make_virtual_)
     return make_virtual_(clock_);
   if (slowdown == 1)
-    return std::make_unique<virtual_device>(clock_, plan_.cost);
+    return std::make_unique<virtual_device>(clock_, std::move(cost));
   return std::make_unique<virtual_device>(
-    clock_, [cost = plan_.cost, slowdown](const work& what) {
+    clock_, [cost = std::move(cost), slowdown](const work& what) {
       return static_cast<nanoseconds>(
         std::llround(static_cast<double>(cost(what)) * slowdown));
     });

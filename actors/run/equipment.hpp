@@ -6,6 +6,7 @@
 #include "actors/pipeline/stage_pools.hpp"
 #include "actors/pipeline/stage_work.hpp"
 #include "actors/plan/places.hpp"
+#include "actors/rank/performer_port.hpp"
 #include "actors/rank/rank_memory.hpp"
 #include "actors/run/run_watch.hpp"
 #include "actors/updates/optimizer_core.hpp"
@@ -27,6 +28,9 @@ struct rank_resources {
   rank_memory memory;
   stream main_stream; ///< Of what its stages and experts compute.
   std::unique_ptr<device> computer;
+  std::unique_ptr<device> sums; ///< Does its performers' sums; null if they do.
+
+  performer_devices devices() const { return {{computer.get()}, sums.get()}; }
 };
 
 /// An expert and where it stands.
@@ -136,6 +140,7 @@ private:
   void equip_exchange(position where);
   std::vector<device*> devices() const;
   std::unique_ptr<device> make_device(double slowdown, occupation* seen, int threads);
+  std::unique_ptr<device> make_virtual_device(cost_model cost, double slowdown);
   std::int64_t allocations() const;
 
   const run_plan& plan_;

@@ -27,7 +27,7 @@ void roster::spawn(caf::actor_system& system) {
   for (const auto& e : equipped_.experts())
     all.experts[{index(e.host), e.number}] = spawn(
       system, {role::expert, e.host, e.number}, plan_->name_of_expert(e.number, e.host),
-      {equipped_.rank_of_stage(e.host).computer.get()},
+      equipped_.rank_of_stage(e.host).devices(),
       [plan = plan_, e](performer_port& port) {
         return std::make_shared<expert_core>(plan, e.host, e.number, port, e.work);
       });
@@ -39,10 +39,9 @@ void roster::spawn(caf::actor_system& system) {
 }
 
 performer_actor roster::spawn(caf::actor_system& system, performer who,
-                              const std::string& name,
-                              const std::vector<device*>& computers,
+                              const std::string& name, const performer_devices& devices,
                               const core_maker& make) {
-  return system.spawn(performer_behavior, shared_, who, name, computers, make);
+  return system.spawn(performer_behavior, shared_, who, name, devices, make);
 }
 
 void roster::spawn_stages(caf::actor_system& system) {
@@ -50,16 +49,16 @@ void roster::spawn_stages(caf::actor_system& system) {
     for (int s = 0; s < stages(); ++s) {
       const auto where = at(r, s);
       everybody_->stages.push_back(
-        system.spawn(stage, shared_, equipped_.rank_of_stage(where).computer.get(),
-                     where, equipped_.work_of(where), equipped_.meetings_of(where)));
+        system.spawn(stage, shared_, equipped_.rank_of_stage(where).devices(), where,
+                     equipped_.work_of(where), equipped_.meetings_of(where)));
     }
 }
 
 /// The optimizer shard of a stage, and where there are some its parameter server.
 void roster::spawn_shard(caf::actor_system& system, position where) {
-  std::vector<device*> computers;
+  performer_devices devices{{}, equipped_.rank_of_stage(where).sums.get()};
   for (int d = 0; d < directions(); ++d)
-    computers.push_back(
+    devices.computers.push_back(
       equipped_.rank_of_stage({where.data, d, where.stage, where.tensor})
         .computer.get());
   auto memory = equipped_.optimizer_of(where);
@@ -70,13 +69,13 @@ void roster::spawn_shard(caf::actor_system& system, position where) {
     const server_memory of_server{equipped_.shared_of(where),
                                   std::exchange(memory.state, {})};
     everybody_->servers.push_back(
-      spawn(system, {role::parameter_server, where}, plan_->server_of(where), {&own},
+      spawn(system, {role::parameter_server, where}, plan_->server_of(where), {{&own}},
             [plan = plan_, where, of_server](performer_port& port) {
               return std::make_shared<server_core>(plan, where, port, of_server);
             }));
   }
   everybody_->optimizers.push_back(
-    spawn(system, {role::optimizer_shard, where}, plan_->optimizer_of(where), computers,
+    spawn(system, {role::optimizer_shard, where}, plan_->optimizer_of(where), devices,
           [plan = plan_, where, memory](performer_port& port) {
             return std::make_shared<optimizer_core>(plan, where, port, memory);
           }));

@@ -49,7 +49,7 @@ public:
 
 private:
   performer_actor spawn(caf::actor_system& system, performer who,
-                        const std::string& name, const std::vector<device*>& computers,
+                        const std::string& name, const performer_devices& devices,
                         const core_maker& make);
   void spawn_stages(caf::actor_system& system);
   void spawn_shard(caf::actor_system& system, position where);

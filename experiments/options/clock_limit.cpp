@@ -24,21 +24,25 @@ std::string outlasts_clock(const cost_options& given, const run_plan& plan) {
   }
   // A message may wait at each of five ports and links for those of all ranks that
   // share it.
+  double slowdown = 1;
+  for (const double of_replica : given.slowdowns)
+    slowdown = std::max(slowdown, of_replica);
   const auto link = plan.machines.slowest();
   const double in_line = 5.0 * std::clamp(plan.machines.ranks_each, 1, plan.ranks());
-  const auto travels = [&](double bytes) {
-    const double ns =
-      link.bytes_per_second > 0 ? bytes / link.bytes_per_second * 1e9 : 0;
-    return in_line * ns + static_cast<double>(link.latency);
+  const auto at = [](double bytes, double rate) {
+    return rate > 0 ? bytes / rate * 1e9 : 0;
+  };
+  const auto travels = [&](double bytes) { // and is added
+    return in_line * at(bytes, link.bytes_per_second)
+           + static_cast<double>(link.latency) + slowdown * at(bytes, given.sum_rate);
   };
   double slowest = travels(message);
   if (plan.tensor > 1) // no sum has more rounds than that
     slowest += 4.0 * plan.tensor * sums * travels(sum);
-  double slowdown = 1;
-  for (const double of_replica : given.slowdowns)
-    slowdown = std::max(slowdown, of_replica);
   if (plan.expert > 1) // rows go there and come back
     slowest += 2 * travels(sizes.experts + sum) * buckets;
+  if (plan.work && plan.work->whole.tied()) // each end gets the other's gradient
+    slowest += 2 * travels(gradient);
   for (const auto& values : given.actions.of)
     for (const auto value : values)
       slowest += static_cast<double>(value) * slowdown;

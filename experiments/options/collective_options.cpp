@@ -54,13 +54,15 @@ orders_of(const typed_collectives& typed) {
 
 /// Whether a collective could last longer than the virtual clock, which counts
 /// nanoseconds in 63 bits.
-bool outlasts_clock(const machine_model& machines, std::int64_t values) {
+bool outlasts_clock(const machine_model& machines, double sum_rate,
+                    std::int64_t values) {
   const auto slowest = machines.slowest();
   // Between machines a message may wait for those of all other ranks.
   const double waits = machines.ranks_each > 0 ? most_ranks : 1;
-  const double round =
-    static_cast<double>(slowest.latency)
-    + waits * static_cast<double>(slowest.occupied(4 * static_cast<double>(values)));
+  const double bytes = 4 * static_cast<double>(values);
+  const double round = static_cast<double>(slowest.latency)
+                       + waits * static_cast<double>(slowest.occupied(bytes))
+                       + (sum_rate > 0 ? bytes / sum_rate * 1e9 : 0);
   return round * 2 * most_ranks > 9e18;
 }
 
@@ -85,6 +87,8 @@ void add_collectives(option_list& to, typed_collectives& place) {
   to.add_option("--bandwidth", place.bandwidth,
                 "Bandwidth of each rank's port, in bytes a second. Value 0: bytes take "
                 "no time.");
+  to.add_option("--sum", place.sum,
+                "Bytes that a rank adds a second. Value 0: sums take no time.");
   add_machines(to, place.machines);
 }
 
@@ -104,17 +108,19 @@ tl::expected<collective_options, std::string> parse(const typed_collectives& typ
   if (!(typed.bandwidth == 0 || (typed.bandwidth >= 1 && typed.bandwidth <= 1e15)))
     return problem{"--bandwidth is from 1 to 1e15 bytes a second, or 0: bytes take no "
                    "time"};
+  if (!(typed.sum == 0 || (typed.sum >= 1 && typed.sum <= 1e15)))
+    return problem{"--sum is from 1 to 1e15 bytes a second, or 0: sums take no time"};
   const link_cost inside{.latency =
                            static_cast<nanoseconds>(std::llround(typed.latency * 1e6)),
                          .bytes_per_second = typed.bandwidth};
   auto machines = parse_machines(typed.machines, inside, std::ranges::max(typed.ranks));
   if (!machines)
     return problem{machines.error()};
-  if (outlasts_clock(machines->model, *values))
-    return problem{"at this bandwidth arrays of this size may take longer than the "
+  if (outlasts_clock(machines->model, typed.sum, *values))
+    return problem{"at these rates arrays of this size may take longer than the "
                    "virtual clock's 292 years; choose smaller ones"};
   return collective_options{std::move(*orders), typed.ranks, *values,
-                            std::move(*machines)};
+                            std::move(*machines), typed.sum};
 }
 
 } // namespace troupe

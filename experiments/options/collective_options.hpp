@@ -23,6 +23,7 @@ struct typed_collectives {
   std::vector<std::string> algorithms; ///< Empty: all.
   double latency = 0.01;               ///< milliseconds
   double bandwidth = 1e10;             ///< bytes a second; 0: bytes take no time
+  double sum = 0;                      ///< bytes a second; 0: sums take no time
   std::string machines;
 };
 
@@ -32,6 +33,7 @@ struct collective_options {
   std::vector<int> ranks;
   std::int64_t values = 0; ///< Of each rank's array.
   machine_options machines;
+  double sum_rate = 0; ///< Bytes that a rank adds a second; 0: sums take no time.
 };
 
 void add_collectives(option_list& to, typed_collectives& place);

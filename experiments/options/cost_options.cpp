@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array known{"F",       "B",         "I",       "W",        "U",
                            "latency", "bytes",     "tensor",  "gradient", "sums",
-                           "experts", "bandwidth", "buckets", "replica"};
+                           "experts", "bandwidth", "buckets", "replica",  "sum"};
 
 /// Values by their keys.
 using given_costs = std::map<std::string, std::vector<double>>;
@@ -23,7 +23,7 @@ tl::expected<given_costs, std::string> values_of(const std::string& text, int st
   const auto wrong = [](const std::string& part) {
     return problem{"--cost '" + part
                    + "': write F=1,B=2 in milliseconds, one value or one a stage as "
-                     "F=1/2/1/1; also I, W, U, latency, bandwidth, bytes, "
+                     "F=1/2/1/1; also I, W, U, latency, bandwidth, sum, bytes, "
                      "gradient, buckets, tensor, sums, experts and replica"};
   };
   for (const auto& part : split(text, ',')) {
@@ -61,6 +61,10 @@ std::string out_of_range(const given_costs& given, int data) {
     }
   if (product > 10'000)
     return "--cost: buckets times sums is from 1 to 10,000";
+  if (const auto found = given.find("sum");
+      found != given.end() && found->second[0] < 1)
+    return "--cost sum: a rank adds 1 to 1e12 bytes a second; leave it out, and sums "
+           "take no time";
   if (const auto found = given.find("replica");
       found != given.end() && (std::ssize(found->second) != data || data == 1))
     return "--cost replica: give one value for each of several data replicas, as "
@@ -114,6 +118,8 @@ void add_cost(option_list& to, std::string& place) {
     "Costs in virtual time, as F=1,B=2 in milliseconds, or F=1/2/1/1 with a value for "
     "each stage. Keys of actions: F, B, I and W (B/2 each), U. Keys of messages: "
     "latency (milliseconds), bandwidth (bytes a second), bytes (of an activation). "
+    "Key of sums in collectives: sum (bytes that a rank adds a second, beside its "
+    "actions; not given: sums take no time). "
     "Keys "
     "of data replicas: gradient (bytes of a stage's), buckets (messages that carry "
     "it). "
@@ -139,6 +145,7 @@ tl::expected<cost_options, std::string> parse_costs(const std::string& text,
                       .actions = actions_of(*given),
                       .link = {.latency = from_ms(single("latency")),
                                .bytes_per_second = single("bandwidth")},
+                      .sum_rate = single("sum"),
                       .sizes = {.message = single("bytes"),
                                 .gradient = single("gradient"),
                                 .buckets = static_cast<int>(single("buckets", 1)),

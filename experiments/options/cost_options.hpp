@@ -18,6 +18,7 @@ struct cost_options {
   std::string text; ///< As typed; empty: operations are counted instead.
   cost_table actions;
   link_cost link;                ///< Between ranks.
+  double sum_rate = 0;           ///< Bytes that a rank adds a second; 0: in no time.
   simulated_sizes sizes;         ///< Of messages where nothing is computed.
   std::vector<double> slowdowns; ///< Of data replicas; empty: all are as fast.
 };

@@ -69,11 +69,13 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(link_cost, latency, bytes_per_second)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_table, of)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(simulated_sizes, message, gradient, buckets, sum,
                                    sums, experts)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_options, text, actions, link, sizes, slowdowns)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_options, text, actions, link, sum_rate, sizes,
+                                   slowdowns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(machine_model, ranks_each, inside, between, pairs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(machine_options, model, links)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(evaluation_options, every, samples)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(collective_options, orders, ranks, values, machines)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(collective_options, orders, ranks, values, machines,
+                                   sum_rate)
 
 namespace {
 

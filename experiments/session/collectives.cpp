@@ -53,9 +53,10 @@ std::pair<collective_result, bool> run_checked(collective_trial trial) {
   return {std::move(result), right};
 }
 
-double book_seconds(const collective_cost& book, const link_cost& link) {
+double book_seconds(const collective_cost& book, const collective_options& asked) {
+  const auto& link = asked.machines.model.inside;
   return book.seconds(static_cast<double>(link.latency) / nanoseconds_a_second,
-                      link.bytes_per_second);
+                      link.bytes_per_second, asked.sum_rate);
 }
 
 } // namespace
@@ -63,40 +64,48 @@ double book_seconds(const collective_cost& book, const link_cost& link) {
 collective_measurement measure(const collective_options& asked,
                                const collective_order& order, int ranks) {
   const auto checked = values_to_check(ranks, asked.values);
-  auto [result, right] = run_checked({order, ranks, checked, asked.machines.model});
-  if (checked < asked.values)
-    result = perform({order, ranks, asked.values, asked.machines.model});
+  collective_trial trial{order, ranks,         checked, asked.machines.model,
+                         0,     asked.sum_rate};
+  auto [result, right] = run_checked(trial);
+  if (checked < asked.values) {
+    trial.values = asked.values;
+    result = perform(trial);
+  }
   const auto book = order.cost(ranks, 4.0 * static_cast<double>(asked.values));
   return {.order = order,
           .ranks = ranks,
           .sent = result.sent,
           .seconds = static_cast<double>(result.makespan) / nanoseconds_a_second,
           .book = book,
-          .book_seconds =
-            asked.machines.model.machine_of(ranks - 1) > 0
-              ? std::nullopt
-              : std::optional{book_seconds(book, asked.machines.model.inside)},
+          .book_seconds = asked.machines.model.machine_of(ranks - 1) > 0
+                            ? std::nullopt
+                            : std::optional{book_seconds(book, asked)},
           .checked_values = checked,
           .right = right};
 }
 
-std::optional<crossover> ring_beats_tree(int ranks, const link_cost& link) {
+std::optional<crossover> ring_beats_tree(int ranks, const link_cost& link,
+                                         double sum_rate) {
   const auto ring = ring_all_reduce(), tree = tree_all_reduce();
   const auto ring_cost = ring.cost(ranks, 1), tree_cost = tree.cost(ranks, 1);
   const double more_rounds = ring_cost.rounds - tree_cost.rounds;
   if (more_rounds <= 0 || link.latency == 0 || link.bytes_per_second <= 0)
     return {};
   const double latency = static_cast<double>(link.latency) / nanoseconds_a_second;
-  const double book = more_rounds * latency * link.bytes_per_second
-                      / (tree_cost.serial_bytes - ring_cost.serial_bytes);
+  const double sums = tree_cost.summed_bytes - ring_cost.summed_bytes;
+  const double book =
+    more_rounds * latency * link.bytes_per_second
+    / (tree_cost.serial_bytes - ring_cost.serial_bytes
+       + (sum_rate > 0 ? sums * link.bytes_per_second / sum_rate : 0));
 
   // Times are all but linear in the size, so a secant meets the crossover at once;
   // sizes are those that the ring cuts evenly.
   const auto ring_behind_by = [&](std::int64_t chunk) {
     const auto values = chunk * ranks;
-    return static_cast<double>(
-      perform({ring, ranks, values, {.inside = link}}).makespan
-      - perform({tree, ranks, values, {.inside = link}}).makespan);
+    const auto takes = [&](const collective_order& order) {
+      return perform({order, ranks, values, {.inside = link}, 0, sum_rate}).makespan;
+    };
+    return static_cast<double>(takes(ring) - takes(tree));
   };
   constexpr std::int64_t largest_chunk = std::int64_t{1} << 40;
   std::int64_t before = 1, chunk = 1 << 20;

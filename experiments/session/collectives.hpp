@@ -27,11 +27,14 @@ collective_measurement measure(const collective_options& asked,
 /// The size of an array, in bytes, above which a ring's all_reduce beats a tree's.
 struct crossover {
   double measured;
-  double book; ///< (K - 1 - L) latency bandwidth / (L - (K - 1) / K), L = ceil(log2 K)
+  /// 2 (K - 1 - L) latency / ((L - (K - 1) / K) (2 / bandwidth + 1 / sum_rate)), where
+  /// L = ceil(log2 K), and sums that take no time have no term.
+  double book;
 };
 
 /// Absent where the ring is never slower: up to three ranks, or without latency; and
-/// where bytes take no time, so that it is never faster.
-std::optional<crossover> ring_beats_tree(int ranks, const link_cost& link);
+/// where bytes take no time.
+std::optional<crossover> ring_beats_tree(int ranks, const link_cost& link,
+                                         double sum_rate = 0);
 
 } // namespace troupe

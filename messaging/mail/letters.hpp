@@ -30,11 +30,16 @@ inline constexpr int meeting_kinds = 9;
 
 namespace mail {
 
+/// Whoever does a performer's sums to that performer: one of a meeting's is over.
+struct sum_over {
+  int number; ///< As the meeting asked for it.
+};
+
 /// What performers write each other for a meeting.
 struct letter {
   using content = std::variant<collective_message, rows_to_expert, rows_from_expert,
                                bucket_ready, update_request, updated, version_there,
-                               norm_part, clip_by, tied_part, push, pulled>;
+                               norm_part, clip_by, tied_part, push, pulled, sum_over>;
 
   performer to;
   meeting_kind about;

@@ -157,11 +157,24 @@ void add_fold(collective_cost& cost, const acting_ranks& all, double bytes) {
   cost.serial_bytes += bytes;
 }
 
+/// What ranks add that fold in, and then what those that act do.
+double summed(const acting_ranks& all, double bytes, double of_levels) {
+  return (all.folded > 0 ? bytes : 0) + of_levels;
+}
+
 collective_cost cost_of_half(int ranks, double n) {
   const acting_ranks all{ranks};
   auto cost = cost_of_levels(all, cut::by_ranks, n);
   add_fold(cost, all, n);
   add_fold(cost, all, n / ranks);
+  return cost;
+}
+
+collective_cost cost_of_scatter(int ranks, double n) {
+  auto cost = cost_of_half(ranks, n);
+  const acting_ranks all{ranks};
+  cost.summed_bytes =
+    summed(all, n, cost_of_levels(all, cut::by_ranks, n).serial_bytes);
   return cost;
 }
 
@@ -171,6 +184,7 @@ collective_cost cost_of_both(int ranks, double n) {
   cost.rounds *= 2;
   cost.messages *= 2;
   cost.bytes *= 2;
+  cost.summed_bytes = summed(all, n, cost.serial_bytes);
   cost.serial_bytes *= 2;
   // Pairs that nobody folds into are ahead in the last rounds of halving: their blocks
   // of n/8, n/16, ... may come before the one of n/2 from a pair that was late.
@@ -236,8 +250,12 @@ collective_step doubling_step(int rank, int ranks, int index) {
 collective_cost cost_of_doubling(int ranks, double n) {
   const acting_ranks all{ranks};
   const double levels = all.levels();
-  collective_cost cost{levels, levels * all.count, levels * all.count * n,
-                       levels > 0 ? n : 0, levels * n};
+  collective_cost cost{.rounds = levels,
+                       .messages = levels * all.count,
+                       .bytes = levels * all.count * n,
+                       .peak_bytes = levels > 0 ? n : 0,
+                       .serial_bytes = levels * n,
+                       .summed_bytes = summed(all, n, levels * n)};
   add_fold(cost, all, n);
   add_fold(cost, all, n);
   return cost;
@@ -263,7 +281,7 @@ collective_order halving_reduce_scatter() {
           .chunks = one_a_rank,
           .steps = steps_of_half,
           .step = reduce_scatter_step,
-          .cost = cost_of_half,
+          .cost = cost_of_scatter,
           .growth = "time log K + n, total K n, peak n/2"};
 }
 

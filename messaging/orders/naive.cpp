@@ -52,6 +52,13 @@ collective_cost to_all_others(int ranks, double n) {
           others * n / ranks};
 }
 
+/// Everyone's chunk is added to the first, when all are there.
+collective_cost of_sums(int ranks, double n) {
+  auto result = to_all_others(ranks, n);
+  result.summed_bytes = result.serial_bytes;
+  return result;
+}
+
 int one_a_rank(int ranks) {
   return ranks;
 }
@@ -65,7 +72,7 @@ collective_order naive_reduce_scatter() {
           .chunks = one_a_rank,
           .steps = [](int ranks) { return ranks > 1 ? 2 * ranks : 0; },
           .step = naive_chunk_step,
-          .cost = to_all_others,
+          .cost = of_sums,
           .growth = "time K, total K n, peak n/K"};
 }
 
@@ -97,8 +104,12 @@ collective_order naive_all_reduce() {
           .step = naive_step,
           .cost = [](int ranks, double n) -> collective_cost {
             const double others = ranks - 1;
-            return {others, ranks * others, ranks * others * n, others > 0 ? n : 0,
-                    others * n};
+            return {.rounds = others,
+                    .messages = ranks * others,
+                    .bytes = ranks * others * n,
+                    .peak_bytes = others > 0 ? n : 0,
+                    .serial_bytes = others * n,
+                    .summed_bytes = others * n};
           },
           .growth = "time K, total K^2 n, peak n"};
 }

@@ -49,6 +49,13 @@ collective_cost once_around(int ranks, double n) {
   return around(ranks, n, 1);
 }
 
+/// Times around, in the first of which each rank adds a chunk a round.
+collective_cost with_sums(int ranks, double n, int times) {
+  auto result = around(ranks, n, times);
+  result.summed_bytes = (ranks - 1) * n / ranks;
+  return result;
+}
+
 int one_a_rank(int ranks) {
   return ranks;
 }
@@ -66,7 +73,7 @@ collective_order ring_reduce_scatter() {
           .chunks = one_a_rank,
           .steps = to_all_others,
           .step = summing,
-          .cost = once_around,
+          .cost = [](int ranks, double n) { return with_sums(ranks, n, 1); },
           .growth = "time K, total K n, peak n/K"};
 }
 
@@ -96,7 +103,7 @@ collective_order ring_all_reduce() {
               step.round = index;
               return step;
             },
-          .cost = [](int ranks, double n) { return around(ranks, n, 2); },
+          .cost = [](int ranks, double n) { return with_sums(ranks, n, 2); },
           .growth = "time K, total K n, peak n/K"};
 }
 

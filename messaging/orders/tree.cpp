@@ -81,6 +81,13 @@ collective_cost once(int ranks, double n) {
   return cost_of_arrays(ranks, n, 1);
 }
 
+/// Times a tree, up the first of which the root adds an array a round.
+collective_cost with_sums(int ranks, double n, int times) {
+  auto result = cost_of_arrays(ranks, n, times);
+  result.summed_bytes = rounds(ranks) * n;
+  return result;
+}
+
 int one(int) {
   return 1;
 }
@@ -99,7 +106,7 @@ collective_order tree_reduce() {
           .steps = rounds,
           .step = [](int rank, int ranks,
                      int index) { return upward(rank, ranks, index, true); },
-          .cost = once,
+          .cost = [](int ranks, double n) { return with_sums(ranks, n, 1); },
           .growth = "time log K, total K n, peak n"};
 }
 
@@ -153,7 +160,7 @@ collective_order tree_all_reduce() {
               step.round = index;
               return step;
             },
-          .cost = [](int ranks, double n) { return cost_of_arrays(ranks, n, 2); },
+          .cost = [](int ranks, double n) { return with_sums(ranks, n, 2); },
           .growth = "time log K, total K n, peak n"};
 }
 

@@ -62,7 +62,7 @@ struct bucket_member {
 struct exchanged_buckets {
   exchanged_buckets(const run_plan& plan, exchange_step step, unsigned seed) {
     std::mt19937 chance{seed};
-    meeting_office office;
+    meeting_office office{seed % 2 == 1};
     for (int d = 0; d < plan.data; ++d) {
       const position where{d, 0, 0};
       std::vector<std::vector<array>> all(3);
@@ -78,6 +78,7 @@ struct exchanged_buckets {
                   members.back()->meets, members.back()->steps());
     }
     office.run(seed);
+    CHECK((office.sums > 0) == (seed % 2 == 1 && step == exchange_step::sum));
   }
 
   /// A bucket of an update in each of some data replicas, before.
@@ -177,6 +178,32 @@ TEST_CASE("an update's buckets are over together, and it says whose are missing"
   CHECK(first.waits_for()->whom == "optimizer of stage 0 (data replica 1)");
   CHECK_FALSE(second.over(bucket_meeting::all)); // bucket 0 has not begun
   CHECK_FALSE(second.waits_for());
+}
+
+TEST_CASE("an update's buckets are not over before the last sum is",
+          "[meetings][buckets]") {
+  const auto plan = tiny::replicas("tree", 2, 2, 4);
+  bucket_meeting root{plan, {0, 0, 0}, exchange_step::sum, nullptr},
+    leaf{plan, {1, 0, 0}, exchange_step::sum, nullptr};
+  std::vector<asked_sum> asked;
+  root.yield_sums([&](asked_sum s) { asked.push_back(std::move(s)); });
+  for (const int b : {1, 0}) {
+    root.begin(b);
+    for (auto& letter : leaf.begin(b))
+      CHECK(root.take(std::move(letter)).empty());
+  }
+  REQUIRE(asked.size() == 2);
+  CHECK((asked[0].about == meeting_kind::sums && asked[0].what.values == 4));
+  CHECK(root.waits_for()->what == "its sum to be done");
+  CHECK(root.waits_for()->whom.empty());
+  const auto end = [&](const asked_sum& s) {
+    return root.take({{}, s.about, mail::sum_over{s.number}});
+  };
+  CHECK(end(asked[0]).size() == 1); // the sum, down the tree
+  CHECK_FALSE(root.over(0));
+  CHECK(end(asked[1]).size() == 1);
+  CHECK(root.over(0));
+  CHECK_FALSE(root.waits_for());
 }
 
 TEST_CASE("sums travel as gradients to optimizer shards, versions as parameters",

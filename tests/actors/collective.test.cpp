@@ -60,8 +60,30 @@ TEST_CASE("actors send what the book says, and are never slower", "[collective]"
   }
 }
 
+TEST_CASE("with sums actors take what the book says", "[collective]") {
+  const auto& order = GENERATE(from_range(collective_catalog()));
+  constexpr double adds = 4e8; // a value takes 10 ns
+  for (const int ranks : {1, 2, 3, 4, 6, 8, 9, 13, 16, 17, 32}) {
+    INFO(name_of(order.what) << " by " << order.name << ", " << ranks << " ranks");
+    const std::int64_t values = std::int64_t{ranks} * order.chunks(ranks);
+    const auto result = perform({.order = order,
+                                 .ranks = ranks,
+                                 .values = values,
+                                 .machines = slow,
+                                 .sum_rate = adds});
+    const auto book = order.cost(ranks, 4.0 * static_cast<double>(values));
+    const auto by_the_book = std::llround(1e9 * book.seconds(700e-9, 1e9, adds));
+    if ((ranks & (ranks - 1)) == 0)
+      CHECK(result.makespan == by_the_book);
+    else if (order.name != "halving")
+      CHECK(result.makespan <= by_the_book);
+    CHECK(result.sent.messages == static_cast<std::int64_t>(book.messages));
+  }
+}
+
 TEST_CASE("actors leave the bits of a plain loop", "[collective]") {
   const auto& order = GENERATE(from_range(collective_catalog()));
+  const double sum_rate = GENERATE(0.0, 1e9);
   for (const int ranks : {1, 2, 5, 8})
     for (const std::int64_t values : {0, 3, 97}) {
       const auto arrays = arrays_of(ranks, values);
@@ -74,6 +96,7 @@ TEST_CASE("actors leave the bits of a plain loop", "[collective]") {
                                    .ranks = ranks,
                                    .values = values,
                                    .machines = slow,
+                                   .sum_rate = sum_rate,
                                    .arrays = arrays});
       INFO(name_of(order.what) << " by " << order.name << ", " << ranks << " ranks");
       for (std::size_t r = 0; r < expected.size(); ++r)

@@ -34,8 +34,10 @@ std::string refusals(run_plan plan, std::uint64_t seed) {
   return tiny::proved_run{std::move(plan), std::move(result), by}.refusals();
 }
 
-void check(const run_plan& plan, const std::string& of) {
+/// By every other seed sums too are work of such devices.
+void check(run_plan plan, const std::string& of) {
   for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+    plan.sum_rate = seed % 2 == 1 ? 1e9 : 0;
     INFO(of << ", seed " << seed);
     CHECK(refusals(plan, seed) == "");
   }

@@ -17,9 +17,13 @@ using namespace troupe;
 /// Members of meetings in one thread, and the letters between them. A member does its
 /// steps one after another, each when it may. Chance chooses whose step is next and
 /// which letter arrives, so letters overtake one another and come before they are
-/// expected.
+/// expected. Where meetings yield their sums, chance chooses when each is done.
 class meeting_office {
 public:
+  explicit meeting_office(bool yields_sums = false) : yields_sums_(yields_sums) {
+    // nop
+  }
+
   struct step {
     std::function<bool()> may; ///< Empty: at once.
     std::function<letters()> go;
@@ -28,6 +32,12 @@ public:
   /// \param at outlives the office
   void join(performer who, meeting_kind about, meeting& at, std::vector<step> steps) {
     members_.push_back({who, about, &at, std::move(steps)});
+    if (yields_sums_)
+      at.yield_sums([this, who](asked_sum s) {
+        CHECK(s.what.values > 0);
+        ++sums;
+        sums_.emplace_back(who, std::move(s));
+      });
   }
 
   /// \param seed 0: without chance, every step as soon as it may, and letters in the
@@ -36,18 +46,23 @@ public:
     std::mt19937 chance{seed};
     for (;;) {
       const auto ready = ready_members();
-      const auto choices = ready.size() + under_way_.size();
+      const auto letters = ready.size() + under_way_.size();
+      const auto choices = letters + sums_.size();
       if (choices == 0)
         break;
       const auto choice = seed == 0 ? 0 : chance() % choices;
       if (choice < ready.size())
         send(ready[choice]->steps[ready[choice]->next++].go());
-      else
+      else if (choice < letters)
         deliver(choice - ready.size());
+      else
+        do_sum(choice - letters);
     }
     for (const auto& m : members_)
       CHECK(m.next == m.steps.size());
   }
+
+  int sums = 0; ///< That meetings have asked for.
 
 private:
   struct member {
@@ -80,8 +95,19 @@ private:
     FAIL("a letter to nobody");
   }
 
+  /// Its end is a letter.
+  void do_sum(std::size_t index) {
+    const auto [who, sum] = std::move(sums_[index]);
+    sums_.erase(sums_.begin() + static_cast<std::ptrdiff_t>(index));
+    if (sum.what.run)
+      sum.what.run();
+    under_way_.push_back({who, sum.about, mail::sum_over{sum.number}});
+  }
+
+  bool yields_sums_;
   std::vector<member> members_;
   std::deque<mail::letter> under_way_;
+  std::deque<std::pair<performer, asked_sum>> sums_;
 };
 
 /// Whole numbers as chance makes them: their sums are the same in any order.

@@ -69,6 +69,18 @@ TEST_CASE("the traffic of all members is a sum, and its peak that of the busiest
   CHECK(sum.peak_bytes == 20);
 }
 
+TEST_CASE("a member waits for its sum", "[collective]") {
+  member_core root{even_part(tree_reduce(), 0, 2, 8), {}, sums_by::caller};
+  root.begin();
+  root.take({0, 0, 1, 0, {0, 1}, 8, {}});
+  CHECK(root.explain().what == "its sum to be done");
+  CHECK(root.explain().on.empty());
+  REQUIRE(root.take_sum());
+  root.end_sum();
+  CHECK(root.explain().what.empty());
+  CHECK(root.done());
+}
+
 TEST_CASE("a member waits for the message of a round", "[collective]") {
   member_core first{even_part(ring_all_reduce(), 0, 3, 9), {}};
   CHECK(first.name() == "member 0");

@@ -80,6 +80,29 @@ TEST_CASE("an update without others computes, and tells its stage", "[optimizer]
   CHECK(s.port.news() == lines{"computes U1"});
 }
 
+TEST_CASE("an update waits for sums that take time, and copies take none",
+          "[optimizer]") {
+  auto plan = simulated();
+  plan.data = 2;
+  plan.exchange = find_exchange("ring");
+  plan.sizes.gradient = 40;
+  plan.sum_rate = 1e9;
+  counted_shard a{plan, first}, c{plan, {1, 0, 0}};
+  for (auto* shard : {&a, &c}) {
+    shard->core.take(to_shard(mail::bucket_ready{0, 0, {}}));
+    shard->core.take(request());
+    shard->port.news();
+  }
+  exchange({&a, &c});
+  CHECK(a.port.news() == lines{"asks for a sum of 5"}); // half of ten
+  CHECK(a.core.explain().what == "its sum to be done for U1");
+  a.port.do_sum(a.core);
+  c.port.do_sum(c.core);
+  CHECK(a.port.news() == lines{"writes collective_message 0 round 1 from 0 to 1"});
+  exchange({&a, &c});
+  CHECK(a.port.news() == lines{"arrived U1"});
+}
+
 TEST_CASE("by ZeRO 1 an update waits for the sum, and ends when all is gathered",
           "[optimizer]") {
   auto plan = simulated();

@@ -285,6 +285,28 @@ TEST_CASE("shards meet between the pieces of a forward", "[stage]") {
   CHECK(s.run(f, 0) == lines{"computes F0", "sends on 0", "done F0"});
 }
 
+TEST_CASE("a stage whose sums take time goes on when its sum is over", "[stage]") {
+  auto plan = three_stages();
+  plan.tensor = 2;
+  plan.sizes.sums = 1;
+  plan.sizes.sum = 20;
+  plan.sum_rate = 1e9;
+  staged<> s{plan, middle};
+  s.give(0);
+  s.core.go(s.of(f, 0));
+  s.port.run_work(s.core);
+  auto message = std::get<collective_message>(s.port.mail()[0].what);
+  s.port.news();
+  std::swap(message.from, message.to);
+  s.core.take(mail::letter{{role::stage, middle}, meeting_kind::shards, message});
+  CHECK(s.port.news() == lines{"asks for a sum of 5"});
+  CHECK(s.core.explain().what == "its sum to be done for F0");
+  CHECK(s.core.explain().on.empty());
+  s.port.do_sum(s.core);
+  CHECK(s.port.news() == lines{"arrived F0"});
+  CHECK(s.run(f, 0) == lines{"computes F0", "sends on 0", "done F0"});
+}
+
 TEST_CASE("a backward tells of each bucket that it completes, the last of an update",
           "[stage]") {
   auto plan = three_stages();

@@ -21,6 +21,7 @@ class written_port : public stage_port {
 public:
   std::vector<std::string> lines;
   std::deque<std::pair<work, action>> works;
+  std::deque<asked_sum> sums;
   std::vector<mail::letter> letters;
   std::vector<measured_action> measured; ///< Of `paused` and `done`.
 
@@ -44,6 +45,16 @@ public:
     core.ended(mail::ended{a, start, end});
   }
 
+  /// Does the first sum that was asked for, and tells the core that it is over.
+  template <class Core>
+  void do_sum(Core& core) {
+    const auto first = std::move(sums.front());
+    sums.pop_front();
+    if (first.what.run)
+      first.what.run();
+    core.take(mail::letter{{}, first.about, mail::sum_over{first.number}});
+  }
+
   void arrived(const action& a) override { lines.push_back("arrived " + to_string(a)); }
   void paused(const measured_action& so_far) override {
     lines.push_back("paused " + to_string(so_far.what));
@@ -56,6 +67,10 @@ public:
   void compute(work what, const action& a) override {
     lines.push_back("computes " + to_string(a));
     works.emplace_back(std::move(what), a);
+  }
+  void sum(asked_sum what) override {
+    lines.push_back("asks for a sum of " + std::to_string(what.what.values));
+    sums.push_back(std::move(what));
   }
   void send(mail::letter what) override {
     lines.push_back("writes " + text_of(what.what));

@@ -25,14 +25,27 @@ bool same_bits(const std::vector<float>& array, const collective_outcome& expect
               == 0;
 }
 
+/// The values of messages that the steps of all ranks add, by the order alone.
+std::int64_t values_to_add(const collective_order& order,
+                           const std::vector<collective_part>& parts) {
+  const int count = static_cast<int>(parts.size());
+  std::int64_t result = 0;
+  for (const auto& part : parts)
+    for (int i = 0; i < order.steps(count); ++i)
+      if (const auto step = order.step(part.rank, count, i);
+          step.from != nobody && step.use == reception::add)
+        result += part.target.size(step.received);
+  return result;
+}
+
 /// Runs a collective with messages that arrive by chance, and compares all ranks.
 void check(const collective_order& order, const std::vector<collective_part>& parts,
-           unsigned seed) {
+           unsigned seed, sums_by adder = sums_by::itself) {
   const auto arrays =
     random_arrays(static_cast<int>(parts.size()), parts[0].source.values(), seed);
   const auto views = views_of(arrays);
   const auto expected = plain_collective(order, views, parts[0].source, parts[0].root);
-  ranks all{parts, arrays};
+  ranks all{parts, arrays, adder};
   all.run(seed);
   INFO(name_of(order.what) << " by " << order.name << ", " << parts.size()
                            << " ranks, root " << parts[0].root << ", "
@@ -44,6 +57,11 @@ void check(const collective_order& order, const std::vector<collective_part>& pa
   CHECK(same);
   if (parts.size() == 1)
     CHECK(all.messages == 0);
+  if (adder == sums_by::itself)
+    return;
+  CHECK(all.values_added == values_to_add(order, parts));
+  for (const auto& m : all.members)
+    CHECK(m->never_done_early);
 }
 
 } // namespace
@@ -55,6 +73,51 @@ TEST_CASE("a collective gives the bits of a plain loop, however its messages arr
     for (const std::int64_t values : {0, 1, 3, 37, 203})
       for (unsigned seed = 0; seed < 3; ++seed)
         check(order, even_parts(order, count, values), seed);
+}
+
+TEST_CASE("sums that a caller does, however late, leave the bits of a plain loop",
+          "[collective]") {
+  const auto& order = GENERATE(from_range(collective_catalog()));
+  for (const int count : {1, 2, 3, 4, 5, 7, 8, 9})
+    for (const std::int64_t values : {0, 3, 37, 203})
+      for (unsigned seed = 0; seed < 3; ++seed)
+        check(order, even_parts(order, count, values), seed, sums_by::caller);
+}
+
+TEST_CASE("a rank is done when its last sum is over", "[collective]") {
+  collective root{even_part(tree_reduce(), 0, 2, 8), {}, sums_by::caller};
+  root.begin();
+  CHECK_FALSE(root.take_sum());
+  CHECK_FALSE(root.sums());
+  CHECK_THROWS_AS(root.end_sum(), std::logic_error);
+  CHECK(root.take({0, 0, 1, 0, {0, 1}, 8, {}}).empty());
+  CHECK_FALSE(root.done());
+  CHECK(root.sums());
+  CHECK_FALSE(root.waits_for()); // for nobody's message
+  const auto sum = root.take_sum();
+  REQUIRE(sum);
+  CHECK(sum->values == 8);
+  CHECK_FALSE(sum->run); // there are no arrays
+  CHECK_FALSE(root.take_sum());
+  CHECK_FALSE(root.done());
+  CHECK(root.end_sum().empty());
+  CHECK(root.done());
+}
+
+TEST_CASE("a rank of a ring sends a sum on when it is over", "[collective]") {
+  collective part{even_part(ring_all_reduce(), 0, 3, 6), {}, sums_by::caller};
+  CHECK(part.begin().size() == 1);
+  CHECK(part.take({0, 0, 2, 0, {1, 1}, 2, {}}).empty());
+  CHECK(part.take({0, 1, 2, 0, {0, 1}, 2, {}}).empty()); // kept
+  const auto second = part.end_sum();
+  REQUIRE(second.size() == 1);
+  CHECK(second[0].round == 1);
+  CHECK(part.sums()); // the message that came early
+  CHECK(part.end_sum().size() == 1);
+  CHECK_FALSE(part.sums());
+  CHECK(part.waits_for()->round == 2);
+  CHECK(part.take({0, 2, 2, 0, {2, 1}, 2, {}}).size() == 1); // a copy
+  CHECK_FALSE(part.sums());
 }
 
 TEST_CASE("any rank can be the root", "[collective]") {

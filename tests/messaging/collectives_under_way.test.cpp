@@ -64,6 +64,39 @@ TEST_CASE("what comes for a collective that has not begun here is kept",
   CHECK(b.arrays[0] == a.arrays[0]);
 }
 
+TEST_CASE("a collective is under way until its sum is over; others go on",
+          "[collective]") {
+  member a, b;
+  a.arrays[0] = {1, 2, 3, 4};
+  a.arrays[1] = {0, 0, 1, 1};
+  b.arrays[0] = {10, 20, 30, 40};
+  b.arrays[1] = {5, 6, 7, 8};
+  std::vector<std::pair<int, collective_sum>> asked;
+  a.all.yield_sums([&](int instance, collective_sum what) {
+    asked.emplace_back(instance, std::move(what));
+  });
+  for (const int instance : {0, 1})
+    for (auto& message : b.begin(1, instance))
+      CHECK(a.all.take(std::move(message)).empty());
+  a.begin(0, 0);
+  a.begin(0, 1);
+  REQUIRE(asked.size() == 2);
+  CHECK((asked[0].first == 0 && asked[1].first == 1));
+  CHECK(asked[0].second.values == 4);
+  CHECK(a.arrays[0] == std::vector<float>{1, 2, 3, 4}); // nothing is done at once
+  CHECK((a.all.is_under_way(0) && a.all.sums()));
+  CHECK_FALSE(a.all.waits_for());
+  asked[1].second.run();
+  CHECK(a.all.end_sum(1).empty());
+  CHECK_FALSE(a.all.is_under_way(1));
+  CHECK((a.all.is_under_way(0) && a.all.sums()));
+  CHECK(a.arrays[1] == std::vector<float>{5, 6, 8, 9});
+  asked[0].second.run();
+  a.all.end_sum(0);
+  CHECK((a.all.none() && !a.all.sums()));
+  CHECK(a.arrays[0] == std::vector<float>{11, 22, 33, 44});
+}
+
 TEST_CASE("who is missing is named with the collective that waits", "[collective]") {
   collectives_under_way all;
   CHECK_FALSE(all.waits_for());

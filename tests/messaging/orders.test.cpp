@@ -13,7 +13,7 @@ using namespace troupe;
 
 namespace {
 
-/// What the steps of all ranks send.
+/// What the steps of all ranks send, and the most that a rank adds.
 collective_cost sent_by_steps(const collective_order& order, int ranks,
                               std::int64_t values) {
   collective_cost result{};
@@ -33,6 +33,14 @@ collective_cost sent_by_steps(const collective_order& order, int ranks,
       result.peak_bytes = std::max(result.peak_bytes, sum);
       largest[step.round] = std::max(largest[step.round], bytes);
     }
+  for (int r = 0; r < ranks; ++r) {
+    double added = 0;
+    for (int i = 0; i < order.steps(ranks); ++i)
+      if (const auto step = order.step(r, ranks, i);
+          step.from != nobody && step.use == reception::add)
+        added += static_cast<double>(cut.size(step.received)) * sizeof(float);
+    result.summed_bytes = std::max(result.summed_bytes, added);
+  }
   result.rounds = static_cast<double>(largest.size());
   for (const auto& [round, bytes] : largest)
     result.serial_bytes += bytes;
@@ -41,7 +49,8 @@ collective_cost sent_by_steps(const collective_order& order, int ranks,
 
 } // namespace
 
-TEST_CASE("orders send what the book says, for any number of ranks", "[orders]") {
+TEST_CASE("orders send and add what the book says, for any number of ranks",
+          "[orders]") {
   const auto& order = GENERATE(from_range(collective_catalog()));
   for (int ranks = 1; ranks <= 33; ++ranks) {
     const std::int64_t values = std::int64_t{ranks} * order.chunks(ranks);
@@ -53,6 +62,7 @@ TEST_CASE("orders send what the book says, for any number of ranks", "[orders]")
     CHECK(std::abs(sent.bytes - book.bytes) < 0.5);
     CHECK(std::abs(sent.peak_bytes - book.peak_bytes) < 0.5);
     CHECK(std::abs(sent.serial_bytes - book.serial_bytes) < 0.5);
+    CHECK(std::abs(sent.summed_bytes - book.summed_bytes) < 0.5);
   }
 }
 
@@ -101,6 +111,26 @@ TEST_CASE("the costs of all_reduce are those in print", "[orders]") {
   CHECK(halving_all_reduce().cost(8, n).bytes == 2 * 7 * n);
   CHECK(tree_all_reduce().cost(8, n).bytes == 2 * 7 * n);
   CHECK(ring_all_reduce().cost(8, n).peak_bytes == n / 8);
+}
+
+TEST_CASE("the costs of sums are those in print", "[orders]") {
+  // Thakur, Rabenseifner and Gropp, 2005, sections 4.4 and 4.5; the ring by Patarasuk
+  // and Yuan, 2009.
+  constexpr double n = 1024, alpha = 3, beta = 0.5, gamma = 0.25, p = 8, lg_p = 3;
+  const auto seconds = [&](const collective_order& order) {
+    return order.cost(8, n).seconds(alpha, 1 / beta, 1 / gamma);
+  };
+  CHECK(seconds(ring_all_reduce())
+        == 2 * (p - 1) * alpha + 2 * (p - 1) / p * n * beta + (p - 1) / p * n * gamma);
+  CHECK(seconds(doubling_all_reduce())
+        == lg_p * alpha + n * lg_p * beta + n * lg_p * gamma);
+  CHECK(seconds(halving_all_reduce())
+        == 2 * lg_p * alpha + 2 * (p - 1) / p * n * beta + (p - 1) / p * n * gamma);
+  CHECK(seconds(halving_reduce_scatter())
+        == lg_p * alpha + (p - 1) / p * n * beta + (p - 1) / p * n * gamma);
+  CHECK(seconds(tree_reduce()) == lg_p * (alpha + n * beta + n * gamma));
+  CHECK(seconds(tree_broadcast()) == lg_p * (alpha + n * beta));
+  CHECK(seconds(ring_all_gather()) == (p - 1) * alpha + (p - 1) / p * n * beta);
 }
 
 TEST_CASE("every order of the catalog is found by its operation and name", "[orders]") {

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 /// Collectives without actors: their ranks, and the messages between them.
@@ -36,12 +38,12 @@ inline std::vector<const float*> views_of(const std::vector<std::vector<float>>&
 
 /// A rank with as many buffers as its bound says, and no more.
 struct member {
-  member(const collective_part& p, std::vector<float> array)
+  member(const collective_part& p, std::vector<float> array, sums_by adder)
     : source(std::move(array)),
       second(static_cast<std::size_t>(p.order.in_place ? 0 : p.target.values())),
       bound(payloads_of(p)),
       payloads("a test's payloads", bound.buffers, bound.values, memory),
-      part(p, {source.data(), target().data(), &payloads}) {
+      part(p, {source.data(), target().data(), &payloads}, adder) {
     // nop
   }
 
@@ -53,16 +55,21 @@ struct member {
   payload_bound bound;
   pool payloads;
   collective part;
+  std::optional<collective_sum> sum; ///< That it waits for,
+  bool summed = false;               ///< and whether that has been done.
+  bool never_done_early = true;      ///< Before a sum of its was over.
 };
 
 /// Ranks that run one collective; messages arrive in an order that chance chooses, but
-/// those between two ranks in the order they were sent in.
+/// those between two ranks in the order they were sent in. Where callers do the sums,
+/// chance chooses when each is done, and when that is told.
 class ranks {
 public:
   ranks(const std::vector<collective_part>& parts,
-        const std::vector<std::vector<float>>& arrays) {
+        const std::vector<std::vector<float>>& arrays,
+        sums_by adder = sums_by::itself) {
     for (std::size_t r = 0; r < parts.size(); ++r)
-      members.push_back(std::make_unique<member>(parts[r], arrays[r]));
+      members.push_back(std::make_unique<member>(parts[r], arrays[r], adder));
   }
 
   void run(unsigned seed) {
@@ -71,10 +78,16 @@ public:
     for (std::size_t r = 0; r < members.size(); ++r)
       asleep.push_back(r);
     std::ranges::shuffle(asleep, random);
-    while (!asleep.empty() || !under_way.empty()) {
-      const auto choice = random() % (asleep.size() + under_way.size());
-      if (choice < asleep.size()) {
-        send(members[asleep.back()]->part.begin());
+    for (;;) {
+      const auto adding = members_that_add();
+      const auto events = asleep.size() + under_way.size();
+      if (events + adding.size() == 0)
+        return;
+      const auto choice = random() % (events + adding.size());
+      if (choice >= events) {
+        go_on_with_sum(*adding[choice - events]);
+      } else if (choice < asleep.size()) {
+        send(*members[asleep.back()], members[asleep.back()]->part.begin());
         asleep.pop_back();
       } else {
         deliver(choice - asleep.size());
@@ -89,13 +102,36 @@ public:
   std::vector<std::unique_ptr<member>> members;
   std::deque<collective_message> under_way;
   std::int64_t messages = 0;
+  std::int64_t values_added = 0; ///< By callers.
 
 private:
-  void send(std::vector<collective_message> out) {
+  void send(member& from, std::vector<collective_message> out) {
     for (auto& message : out) {
       under_way.push_back(std::move(message));
       ++messages;
     }
+    if (from.sum)
+      return;
+    from.sum = from.part.take_sum();
+    if (from.sum)
+      values_added += from.sum->values;
+  }
+
+  std::vector<member*> members_that_add() {
+    std::vector<member*> result;
+    for (auto& m : members)
+      if (m->sum)
+        result.push_back(m.get());
+    return result;
+  }
+
+  void go_on_with_sum(member& m) {
+    m.never_done_early = m.never_done_early && !m.part.done();
+    if (!std::exchange(m.summed, true))
+      return m.sum->run();
+    m.summed = false;
+    m.sum.reset();
+    send(m, m.part.end_sum());
   }
 
   void deliver(std::size_t index) {
@@ -105,8 +141,8 @@ private:
     });
     auto message = std::move(*first);
     under_way.erase(first);
-    const auto to = static_cast<std::size_t>(message.to);
-    send(members[to]->part.take(std::move(message)));
+    auto& to = *members[static_cast<std::size_t>(message.to)];
+    send(to, to.part.take(std::move(message)));
   }
 };
 
