@@ -60,16 +60,16 @@ void print(std::FILE* out, int ranks, const std::optional<crossover>& c) {
 
 void print_legend(std::FILE* out, const collective_options& asked,
                   std::int64_t checked) {
+  const bool adds = asked.sum_rate > 0;
   std::fprintf(
     out,
     "\npeak: the most bytes that a rank sends in a round; by the book: rounds * "
     "latency "
-    "+ the bytes sent one after\nanother / bandwidth%s, which ranks that are no power "
-    "of "
-    "two may beat; result: equal to a plain loop's to the bit,\nfor arrays of %lld "
+    "+ the bytes sent one after\nanother / bandwidth%s ranks that are no power of "
+    "two may %s; result: equal to a plain loop's to the bit,\nfor arrays of %lld "
     "values; grows as: with K ranks, in rounds of a whole array (n) or a chunk (n/K)\n",
-    asked.sum_rate > 0 ? " + those that a rank adds / the rate of sums" : "",
-    static_cast<long long>(checked));
+    adds ? " + those that a rank adds / the rate of sums,\nwhich" : ", which",
+    adds ? "beat or miss" : "beat", static_cast<long long>(checked));
 }
 
 json to_json(const collective_measurement& m, std::int64_t values) {

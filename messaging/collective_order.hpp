@@ -56,8 +56,8 @@ struct collective_cost {
   double ahead_bytes = 0;
   double summed_bytes = 0; ///< That a rank adds, one after another: of the slowest.
 
-  /// The model of alpha (latency), beta (1 / bandwidth) and gamma (1 / sum_rate), as
-  /// Thakur, Rabenseifner and Gropp, 2005, use it. A rate of 0: such bytes take no time.
+  /// The model of alpha (latency), beta (1 / bandwidth) and gamma (1 / sum_rate) of
+  /// Thakur, Rabenseifner and Gropp, 2005. A rate of 0: such bytes take no time.
   ///
   /// No run takes longer, and where ranks are a power of two none is faster. Only an
   /// all_reduce by halving over other numbers of ranks may take longer with sums: pairs

@@ -47,6 +47,21 @@ TEST_CASE("a ring beats a tree from the size that the book says", "[collectives]
   }
 }
 
+TEST_CASE("where sums take time a ring beats a tree earlier", "[collectives]") {
+  const int ranks = GENERATE(4, 8, 64);
+  constexpr double adds = 1e10;
+  const auto found = ring_beats_tree(ranks, usual, adds);
+  REQUIRE(found);
+  CHECK(std::abs(found->measured - found->book) < 0.01 * found->book);
+  const auto levels = std::log2(ranks);
+  // The tree sends twice, and adds once, what takes the ring (K - 1) / K of an array.
+  CHECK(
+    std::abs(found->book
+             - 2 * (ranks - 1 - levels) * 1e5 / (3 * (levels - (ranks - 1.0) / ranks)))
+    < 1e-6 * found->book);
+  CHECK(found->book < ring_beats_tree(ranks, usual)->book);
+}
+
 TEST_CASE("without latency, or with few ranks, a ring is never slower",
           "[collectives]") {
   CHECK_FALSE(ring_beats_tree(2, usual));
@@ -66,6 +81,12 @@ TEST_CASE("a measurement says how much of it was checked", "[collectives]") {
   CHECK(m.checked_values == 1 << 21); // eight arrays of 8 MiB
   CHECK(m.sent.bytes == 2 * 7 * std::int64_t{4 << 22});
   CHECK(std::abs(m.seconds - m.book_seconds.value()) < 1e-6);
+  o.sum = 1e9;
+  const auto with_sums = measure(*parse(o), ring_all_reduce(), 8);
+  CHECK(with_sums.right);
+  const double adds = 7.0 / 8 * (4 << 22) / 1e9;
+  CHECK(std::abs(with_sums.seconds - m.seconds - adds) < 1e-6);
+  CHECK(std::abs(with_sums.seconds - with_sums.book_seconds.value()) < 1e-6);
 }
 
 TEST_CASE("what a collective cannot be is refused with what it can", "[collectives]") {
@@ -88,4 +109,11 @@ TEST_CASE("what a collective cannot be is refused with what it can", "[collectiv
              ContainsSubstring("--latency is from 0"));
   CHECK_THAT(refusal_of([](typed_collectives& o) { o.bandwidth = 0.5; }),
              ContainsSubstring("--bandwidth is from 1"));
+  CHECK_THAT(refusal_of([](typed_collectives& o) { o.sum = 0.5; }),
+             ContainsSubstring("--sum is from 1"));
+  CHECK_THAT(refusal_of([](typed_collectives& o) {
+               o.values = 1'000'000'000'000;
+               o.sum = 1;
+             }),
+             ContainsSubstring("292 years"));
 }

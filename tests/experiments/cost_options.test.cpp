@@ -38,6 +38,16 @@ TEST_CASE("costs are milliseconds; what is not given follows from what is",
     *parse_costs("latency=0.5,bandwidth=1e9,bytes=1e6", four_stages);
   CHECK(messages.link.latency == 500'000);
   CHECK(messages.link.occupied(messages.sizes.message) == 1'000'000);
+  CHECK(messages.sum_rate == 0);
+}
+
+TEST_CASE("a rank adds so many bytes a second beside its actions", "[cost_options]") {
+  const auto given = *parse_costs("sums=3,sum=4e8", four_stages);
+  CHECK(given.sum_rate == 4e8);
+  CHECK(given.sizes.sums == 3);
+  const auto cost = costs_of_sums(given.sum_rate);
+  CHECK(cost({.operations = 5}) == 50); // values of four bytes
+  CHECK(cost({.operations = 0}) == 0);
 }
 
 TEST_CASE("costs that make no sense are refused with what does", "[cost_options]") {
@@ -48,4 +58,7 @@ TEST_CASE("costs that make no sense are refused with what does", "[cost_options]
     CHECK_THAT(cost_refusal(text), ContainsSubstring("from 1 to 10,000"));
   CHECK_THAT(cost_refusal("F=1/2"), ContainsSubstring("one for each of the 4 stages"));
   CHECK_THAT(cost_refusal("latency=1/2/1/1"), ContainsSubstring("one value"));
+  for (const char* text : {"sum=0", "sum=0.5"})
+    CHECK_THAT(cost_refusal(text), ContainsSubstring("a rank adds 1 to 1e12 bytes"));
+  CHECK_THAT(cost_refusal("sum=1e9/1e9/1e9/1e9"), ContainsSubstring("one value"));
 }

@@ -93,7 +93,7 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
     {"--stall-timeout", {{"0.25"}, {}}},
     {"--cost",
      {{"F=1/2/1/1,B=0.3,U=3,latency=0.1,bandwidth=3e9,bytes=5,gradient=7,buckets=3,"
-       "tensor=9,sums=4,experts=11"},
+       "tensor=9,sums=4,experts=11,sum=2e9"},
       in_virtual_time}},
     {"--machines",
      {{"ranks=2,latency=0.5,bandwidth=1e9,links=" + links}, in_virtual_time}},
@@ -106,6 +106,7 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
     {"--algorithm", {{"ring,tree"}, {}}},
     {"--latency", {{"0.3"}, {}}},
     {"--bandwidth", {{"3e9"}, {}}},
+    {"--sum", {{"2e9"}, {}}},
   };
 }
 
@@ -166,13 +167,14 @@ TEST_CASE("costs and machines travel key by key", "[options_text]") {
     read(simulation,
          {"--mesh", "data=2", "--cost",
           "F=1/2/1/1,I=3,W=4,U=5,latency=6,bandwidth=7,bytes=8,gradient=9,buckets=10,"
-          "tensor=11,sums=12,experts=13,replica=1/14",
+          "tensor=11,sums=12,experts=13,replica=1/14,sum=15",
           "--machines", "ranks=2,latency=0.5,bandwidth=1e9,links=" + links});
   const auto there = sent(here);
   const auto &of = here.cost, &cost = there.cost;
   CHECK(cost.text == of.text);
   CHECK(cost.actions.of == of.actions.of);
   CHECK(cost.link == link_cost{6'000'000, 7});
+  CHECK(cost.sum_rate == 15);
   CHECK(cost.sizes.message == 8);
   CHECK(cost.sizes.gradient == 9);
   CHECK(cost.sizes.buckets == 10);
@@ -209,7 +211,7 @@ TEST_CASE("the same runs come out of sent options", "[options_text]") {
           "--clip", "0.1", "--optimizer", "sgd", "--momentum", "0.5"},
          {"--schedule", "1f1b", "--mesh", "data=2,pipe=2,tensor=2", "--exchange",
           "zero2", "--sequence-parallel", "--cost",
-          "F=1,B=3,U=0.5,latency=0.1,bandwidth=1e6"},
+          "F=1,B=3,U=0.5,latency=0.1,bandwidth=1e6,sum=1e6"},
          {"--schedule", "gpipe", "--mesh", "data=2,pipe=2", "--exchange",
           "server:staleness=1", "--cost", "F=1,replica=1/2.5", "--machines",
           "ranks=2,latency=1"},
