@@ -1,11 +1,27 @@
 #include "kernels/optimizers.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace troupe {
 
+namespace {
+
+/// Calls update(first, last) for ranges of n values. They are cut where a vector ends,
+/// so that each value is computed as if there were one range.
+template <class Update>
+void by_ranges(std::int64_t n, stream& on, const Update& update) {
+  constexpr std::int64_t together = 64, blocks_a_range = 256;
+  on.cpu().run_ranges((n + together - 1) / together, blocks_a_range,
+                      [&](std::int64_t first, std::int64_t last, int) {
+                        update(first * together, std::min(n, last * together));
+                      });
+}
+
+} // namespace
+
 void adamw(const adamw_step& how, float scale, const float* gradient, const float* from,
-           float* to, float* mean, float* square, std::int64_t n) {
+           float* to, float* mean, float* square, std::int64_t n, stream& on) {
   const auto t = static_cast<double>(how.number);
   const auto beta1 = static_cast<float>(how.beta1),
              rest1 = static_cast<float>(1 - how.beta1);
@@ -15,33 +31,37 @@ void adamw(const adamw_step& how, float scale, const float* gradient, const floa
   const auto step = static_cast<float>(how.rate / (1 - std::pow(how.beta1, t)));
   const auto root = static_cast<float>(1 / std::sqrt(1 - std::pow(how.beta2, t)));
   const auto epsilon = static_cast<float>(how.epsilon);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float g = gradient[i] * scale;
-    const float m = beta1 * mean[i] + rest1 * g;
-    const float v = beta2 * square[i] + rest2 * g * g;
-    mean[i] = m;
-    square[i] = v;
-    to[i] = from[i] * decay - step * m / (std::sqrt(v) * root + epsilon);
-  }
+  by_ranges(n, on, [=](std::int64_t first, std::int64_t last) {
+    for (auto i = first; i < last; ++i) {
+      const float g = gradient[i] * scale;
+      const float m = beta1 * mean[i] + rest1 * g;
+      const float v = beta2 * square[i] + rest2 * g * g;
+      mean[i] = m;
+      square[i] = v;
+      to[i] = from[i] * decay - step * m / (std::sqrt(v) * root + epsilon);
+    }
+  });
 }
 
 void sgd(const sgd_step& how, float scale, const float* gradient, const float* from,
-         float* to, float* velocity, std::int64_t n) {
+         float* to, float* velocity, std::int64_t n, stream& on) {
   const auto rate = static_cast<float>(how.rate);
   const auto momentum = static_cast<float>(how.momentum);
   const auto decay = static_cast<float>(how.weight_decay);
-  if (momentum == 0) {
-    for (std::int64_t i = 0; i < n; ++i)
-      to[i] = from[i] - rate * (gradient[i] * scale + decay * from[i]);
-    return;
-  }
-  for (std::int64_t i = 0; i < n; ++i) {
-    velocity[i] = momentum * velocity[i] + (gradient[i] * scale + decay * from[i]);
-    to[i] = from[i] - rate * velocity[i];
-  }
+  if (momentum == 0)
+    return by_ranges(n, on, [=](std::int64_t first, std::int64_t last) {
+      for (auto i = first; i < last; ++i)
+        to[i] = from[i] - rate * (gradient[i] * scale + decay * from[i]);
+    });
+  by_ranges(n, on, [=](std::int64_t first, std::int64_t last) {
+    for (auto i = first; i < last; ++i) {
+      velocity[i] = momentum * velocity[i] + (gradient[i] * scale + decay * from[i]);
+      to[i] = from[i] - rate * velocity[i];
+    }
+  });
 }
 
-double sum_of_squares(const float* x, std::int64_t n) {
+double sum_of_squares(const float* x, std::int64_t n, stream&) {
   double sum = 0;
   for (std::int64_t i = 0; i < n; ++i)
     sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);

@@ -1,12 +1,14 @@
 #pragma once
 
+#include "kernels/stream.hpp"
+
 #include <cstdint>
 
 namespace troupe {
 
 /// One update of n parameters: `to` becomes what `from` and the gradient make of it;
 /// `to` may be `from`. `scale` turns the summed gradient into the one to apply: 1 /
-/// samples, times the factor of clipping. All run on the caller's thread.
+/// samples, times the factor of clipping.
 
 /// PyTorch's AdamW. Loshchilov & Hutter, "Decoupled Weight Decay Regularization", 2019.
 struct adamw_step {
@@ -20,7 +22,7 @@ struct adamw_step {
 
 /// \param mean,square the moments: (n) each, updated in place; zero before the first
 void adamw(const adamw_step& how, float scale, const float* gradient, const float* from,
-           float* to, float* mean, float* square, std::int64_t n);
+           float* to, float* mean, float* square, std::int64_t n, stream& on);
 
 /// PyTorch's SGD with momentum: the velocity is momentum * velocity + gradient.
 struct sgd_step {
@@ -32,9 +34,9 @@ struct sgd_step {
 /// \param velocity (n), updated in place, zero before the first; not used, and may be
 ///        null, without momentum
 void sgd(const sgd_step& how, float scale, const float* gradient, const float* from,
-         float* to, float* velocity, std::int64_t n);
+         float* to, float* velocity, std::int64_t n, stream& on);
 
-/// The sum of n squares, in double.
-double sum_of_squares(const float* x, std::int64_t n);
+/// The sum of n squares, in double, one after another.
+double sum_of_squares(const float* x, std::int64_t n, stream& on);
 
 } // namespace troupe

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/stream.hpp"
 #include "models/layer.hpp"
 
 #include <cstdint>
@@ -55,7 +56,7 @@ std::vector<parameter_part> parts_of(const layer_list<float>& layers,
 /// Sums of squares, a part each but those of copies: a tied matrix counts once.
 /// \param shards_only leaves out parameters that all tensor shards hold whole
 std::vector<double> squares_of(const std::vector<parameter_part>& parts,
-                               const std::vector<const float*>& buckets,
+                               const std::vector<const float*>& buckets, stream& on,
                                bool shards_only = false,
                                bucket_extent extent = bucket_extent::whole);
 

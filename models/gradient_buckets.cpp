@@ -52,12 +52,13 @@ gradient_buckets::squares(const std::vector<const float*>& gradients) const {
       buckets.push_back(part);
       values.push_back(is_whole(l) ? gradients[l] : copies.back().data());
     }
+  stream on;
   std::vector<double> result;
   for (std::size_t i = 0; i < buckets.front().measured.size(); ++i)
     for (std::size_t b = 0; b < buckets.size(); ++b)
       if (const auto share = buckets[b].measured[i])
         for (const double sum :
-             squares_of(parts_of({buckets[b].what}, {*share}), {values[b]}))
+             squares_of(parts_of({buckets[b].what}, {*share}), {values[b]}, on))
           result.push_back(sum);
   return result;
 }

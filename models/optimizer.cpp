@@ -115,35 +115,35 @@ optimizer::step optimizer::next_step(std::int64_t samples, double factor) {
 /// Some values of a part, whose state begins there.
 void optimizer::apply(const step& how, const parameter_part& part, std::int64_t state,
                       const float* gradient, const float* from, float* to,
-                      std::int64_t n) {
+                      std::int64_t n, stream& on) {
   const bool decays = part.of_matrix || !options_.decay_only_matrices;
   const double decay = decays ? options_.weight_decay : 0;
   if (options_.kind == optimizer_kind::adamw)
     adamw({how.rate, options_.beta1, options_.beta2, options_.epsilon, decay, updates_},
           how.scale, gradient, from, to, moments_[0].data() + state,
-          moments_[1].data() + state, n);
+          moments_[1].data() + state, n, on);
   else
     sgd({how.rate, options_.momentum, decay}, how.scale, gradient, from, to,
-        options_.momentum != 0 ? moments_[0].data() + state : nullptr, n);
+        options_.momentum != 0 ? moments_[0].data() + state : nullptr, n, on);
 }
 
 void optimizer::update(std::int64_t samples, double factor,
                        const std::vector<const float*>& gradients,
                        const std::vector<const float*>& from,
-                       const std::vector<float*>& to) {
+                       const std::vector<float*>& to, stream& on) {
   const auto how = next_step(samples, factor);
   std::int64_t state = 0;
   for (const auto& p : parts_) {
     apply(how, p, state, gradients[p.bucket] + p.place(gradients_),
           from[p.bucket] + p.place(parameters_), to[p.bucket] + p.place(parameters_),
-          p.values());
+          p.values(), on);
     state += padded(p.values());
   }
 }
 
 void optimizer::update_shared(std::int64_t first, std::int64_t samples, double factor,
                               const std::vector<const float*>& gradients,
-                              const std::vector<float*>& parameters) {
+                              const std::vector<float*>& parameters, stream& on) {
   constexpr std::int64_t at_once = 64; // few, as others' updates of them are lost
   samples_ = first;
   const auto how = next_step(samples, factor);
@@ -156,7 +156,7 @@ void optimizer::update_shared(std::int64_t first, std::int64_t samples, double f
       const auto n = std::min(at_once, p.values() - i);
       for (std::int64_t k = 0; k < n; ++k)
         here[k] = std::atomic_ref{there[i + k]}.load(std::memory_order_relaxed);
-      apply(how, p, state + i, gradient + i, here, here, n);
+      apply(how, p, state + i, gradient + i, here, here, n, on);
       for (std::int64_t k = 0; k < n; ++k)
         std::atomic_ref{there[i + k]}.store(here[k], std::memory_order_relaxed);
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/memory.hpp"
+#include "kernels/stream.hpp"
 #include "models/bucket_share.hpp"
 
 #include <tl/expected.hpp>
@@ -65,14 +66,15 @@ public:
   /// \param factor of clipping
   void update(std::int64_t samples, double factor,
               const std::vector<const float*>& gradients,
-              const std::vector<const float*>& from, const std::vector<float*>& to);
+              const std::vector<const float*>& from, const std::vector<float*>& to,
+              stream& on);
 
   /// The same of parameters that others update meanwhile, without locks: they are read
   /// and written by relaxed atomics, a few values at a time.
   /// \param first samples that all their updates have covered before this one
   void update_shared(std::int64_t first, std::int64_t samples, double factor,
                      const std::vector<const float*>& gradients,
-                     const std::vector<float*>& parameters);
+                     const std::vector<float*>& parameters, stream& on);
 
   /// Samples that all updates have covered up to its own last one.
   std::int64_t samples() const { return samples_; }
@@ -93,7 +95,8 @@ private:
   };
   step next_step(std::int64_t samples, double factor);
   void apply(const step& how, const parameter_part& part, std::int64_t state,
-             const float* gradient, const float* from, float* to, std::int64_t n);
+             const float* gradient, const float* from, float* to, std::int64_t n,
+             stream& on);
 
   optimizer_options options_;
   std::vector<parameter_part> parts_;

@@ -104,14 +104,15 @@ std::vector<double> plain_stage::squares() const {
 
 void plain_stage::update(std::int64_t samples, double factor, int oldest_needed) {
   const int from = newest();
+  stream on;
   if (from >= oldest_needed) {
     versions_[from + 1] = new_buckets();
     optimizer_.update(samples, factor, readable(sums_[0]), readable(versions_[from]),
-                      writable(versions_[from + 1]));
+                      writable(versions_[from + 1]), on);
   } else {
     auto in_place = versions_.extract(from);
     optimizer_.update(samples, factor, readable(sums_[0]), readable(in_place.mapped()),
-                      writable(in_place.mapped()));
+                      writable(in_place.mapped()), on);
     in_place.key() = from + 1;
     versions_.insert(std::move(in_place));
   }

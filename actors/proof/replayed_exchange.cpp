@@ -39,8 +39,9 @@ bool replayed_exchange::step(std::size_t which) {
   if (updates) {
     auto& states = here.optimizers;
     auto& state = states[states.size() == 1 ? 0 : static_cast<std::size_t>(data)];
+    stream on;
     state.update_shared(here.samples, what->samples, what->factor,
-                        readable(what->gradients), writable(parameters_));
+                        readable(what->gradients), writable(parameters_), on);
     here.samples += what->samples;
   } else {
     for (std::size_t b = 0; b < parameters_.size(); ++b) {

@@ -146,8 +146,9 @@ void replayed_updates::make_version(int s, int version, std::int64_t samples,
   auto& first = at(0, s);
   const auto& from = first.versions.at(version - 1);
   auto next = from;
+  stream on;
   optimizers_[static_cast<std::size_t>(s)].update(samples, factor, readable(first.sum),
-                                                  readable(from), writable(next));
+                                                  readable(from), writable(next), on);
   if (witness_ != nullptr)
     witness_->made(s, version, writable(next));
   for (int r = 0; r < plan_.replicas(); ++r)

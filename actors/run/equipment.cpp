@@ -170,6 +170,9 @@ void equipment::equip_optimizer(position where) {
       std::make_shared<pool>("gradients of a tied matrix of " + plan_.name_of(where),
                              copies.buffers, copies.values, passing);
   }
+  for (int d = 0; d < directions(); ++d)
+    memory.streams.push_back(
+      &rank_of_stage({where.data, d, where.stage, where.tensor}).main_stream);
   memory.state = std::make_shared<optimizer>(
     work.optimizer, plan_.layers_of(where), work.batch * plan_.dims.steps,
     uses.of(memory_use::optimizer), plan_.state_shares_of(where),

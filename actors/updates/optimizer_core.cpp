@@ -124,12 +124,14 @@ void optimizer_core::add_directions() {
     sum.samples += other.samples;
     for (std::size_t b = 0; b < gradients_.size() && !sum_; ++b)
       arrays<float>::add(other.gradients[b].data(), gradients_[b],
-                         sum.gradients[b].data());
+                         sum.gradients[b].data(), on(0));
   }
 }
 
 std::vector<double> optimizer_core::squares(bool shards_only) const {
-  return squares_of(clipped_, readable(directions_.of(0).gradients), shards_only,
+  if (clipped_.empty())
+    return {};
+  return squares_of(clipped_, readable(directions_.of(0).gradients), on(0), shards_only,
                     plan_->extent_of(shared_out::gradients));
 }
 
@@ -166,17 +168,18 @@ void optimizer_core::apply() {
                                            : clip_factor_of_own();
   if (memory_.parameters) {
     memory_.parameters->update(where_.data, sum.samples, factor, sum.gradients,
-                               memory_.state.get());
+                               memory_.state.get(), memory_.state ? &on(0) : nullptr);
     return memory_.parameters->read(where_.data, sum.to);
   }
   memory_.state->update(sum.samples, factor, readable(sum.gradients),
-                        readable(sum.from), writable(sum.to));
+                        readable(sum.from), writable(sum.to), on(0));
 }
 
 void optimizer_core::copy(int direction) {
   const auto &made = directions_.of(0), &part = directions_.of(direction);
   for (std::size_t b = 0; b < parameters_.size(); ++b)
-    arrays<float>::copy(made.to[b].data(), parameters_[b], part.to[b].data());
+    arrays<float>::copy(made.to[b].data(), parameters_[b], part.to[b].data(),
+                        on(direction));
 }
 
 void optimizer_core::ended(const mail::ended& e) {

@@ -21,6 +21,7 @@ namespace troupe {
 /// What an optimizer shard computes with; all are null where it does not, and pools
 /// where no such copies travel.
 struct optimizer_memory {
+  std::vector<stream*> streams;     ///< Of the ranks of all directions.
   std::shared_ptr<optimizer> state; ///< Null too where parameter servers have it.
   /// Of all data replicas, where each updates them by itself.
   std::shared_ptr<shared_parameters> parameters = {};
@@ -63,6 +64,9 @@ private:
   void measure();
   void apply();
   void copy(int direction);
+  stream& on(int direction) const {
+    return *memory_.streams[static_cast<std::size_t>(direction)];
+  }
   std::vector<double> squares(bool shards_only) const;
   double clip_factor_of_own() const;
 

@@ -36,7 +36,8 @@ void server_core::go(const action& a) {
                   .run =
                     [this, &p = pushes_.front()] { // others are added behind it
                       memory_.parameters->update(p.data, p.samples, p.factor,
-                                                 p.gradients, memory_.state.get());
+                                                 p.gradients, memory_.state.get(),
+                                                 &on_);
                     }},
                  a);
 }

@@ -53,6 +53,7 @@ private:
   performer_port* port_;
   std::optional<int> staleness_;
   server_memory memory_;
+  stream on_;
   std::int64_t values_;
   std::deque<mail::push> pushes_; // the first may be under way
   bool busy_ = false;

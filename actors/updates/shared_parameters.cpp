@@ -40,7 +40,8 @@ void shared_parameters::note(int data, bool update) {
 }
 
 void shared_parameters::update(int data, std::int64_t samples, double factor,
-                               const std::vector<buffer>& gradients, optimizer* state) {
+                               const std::vector<buffer>& gradients, optimizer* state,
+                               stream* on) {
   note(data, true);
   const auto before = updates_.fetch_add(1, std::memory_order_relaxed);
   const auto first = samples_.fetch_add(samples, std::memory_order_relaxed);
@@ -55,7 +56,7 @@ void shared_parameters::update(int data, std::int64_t samples, double factor,
   std::vector<float*> parameters;
   for (const auto& bucket : buckets_)
     parameters.push_back(bucket.data());
-  state->update_shared(first, samples, factor, readable(gradients), parameters);
+  state->update_shared(first, samples, factor, readable(gradients), parameters, *on);
 }
 
 void shared_parameters::read(int data, const std::vector<buffer>& to) {

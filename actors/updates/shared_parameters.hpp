@@ -40,9 +40,10 @@ public:
   /// Whether a stage has some: every server, or the first data replica for all.
   static bool are_at(const run_plan& plan, position where);
 
-  /// Applies a data replica's gradients. \param state null where nothing is computed
+  /// Applies a data replica's gradients.
+  /// \param state,on null where nothing is computed
   void update(int data, std::int64_t samples, double factor,
-              const std::vector<buffer>& gradients, optimizer* state);
+              const std::vector<buffer>& gradients, optimizer* state, stream* on);
 
   /// Copies what is there to its place in a data replica's next version: when its own
   /// update has been applied, so all forwards of that version read the same.

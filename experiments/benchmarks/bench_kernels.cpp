@@ -195,13 +195,14 @@ void measure_updates(bench& run, std::int64_t parameters) {
   auto gradient = random_values(parameters), from = gradient, mean = gradient,
        square = values(gradient.size(), 1.0F);
   const double array = static_cast<double>(parameters) * sizeof(float);
+  stream alone;
   run.memory("adamw", 7 * array, [&] {
     adamw({1e-3, 0.9, 0.999, 1e-8, 0.01, 10}, 1, gradient.data(), from.data(),
-          from.data(), mean.data(), square.data(), parameters);
+          from.data(), mean.data(), square.data(), parameters, alone);
   });
   run.memory("sgd with momentum", 5 * array, [&] {
     sgd({1e-3, 0.9, 0}, 1, gradient.data(), from.data(), from.data(), mean.data(),
-        parameters);
+        parameters, alone);
   });
 }
 

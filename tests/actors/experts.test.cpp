@@ -188,10 +188,11 @@ TEST_CASE("a norm goes through data replicas and their buckets as a plain loop d
       take_shard(*layers[bucket.of_layer], *bucket.what,
                  gradients[bucket.of_layer].data(), values.data());
     }
+    stream on;
     const bool is_copy = where.data > 0 && plan.exchange->name == "ring";
     for (const double part :
          squares_of(parts_of(plan.layers_of(where), plan.shares_of(where)),
-                    readable(held), is_copy))
+                    readable(held), on, is_copy))
       expected.push_back(part);
   }
   CHECK(gradient_buckets_of(plan, 0).squares(readable(gradients)) == expected);

@@ -198,7 +198,8 @@ struct training_shard {
   training_shard(run_plan made, double clip, clip_scope scope)
     : plan(with(std::move(made), clip, scope)),
       core(plan, first, port,
-           {.state = std::make_shared<optimizer>(
+           {.streams = {&on, &on},
+            .state = std::make_shared<optimizer>(
               plan->work->optimizer, plan->layers_of(first), 100, memory)}) {
     const auto sizes = plan->buckets_of(first);
     for (int d = 0; d < plan->directions(); ++d) {
@@ -230,6 +231,7 @@ struct training_shard {
   }
 
   std::shared_ptr<const run_plan> plan;
+  stream on;
   memory_account memory;
   std::vector<std::unique_ptr<pool>> pools;
   tiny::written_port port;

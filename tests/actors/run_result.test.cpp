@@ -92,7 +92,7 @@ TEST_CASE("only where replicas update one by one are their accesses told", "[res
   const auto happens = [](auto&, const equipment& equipped, auto&) {
     if (const auto& first = equipped.shared_of({0, 0, 0}))
       for (const int data : {1, 0})
-        first->update(data, 1, 1, {}, nullptr);
+        first->update(data, 1, 1, {}, nullptr, nullptr);
   };
   auto plan = tiny::simulation(one_f_one_b(), {2, 2});
   plan.data = 2;

@@ -8,6 +8,8 @@ using namespace troupe;
 
 namespace {
 
+stream on;
+
 bool close(const std::vector<float>& a, const std::vector<double>& b) {
   return relative_difference(a, b) < 1e-6;
 }
@@ -21,7 +23,7 @@ TEST_CASE("AdamW is PyTorch's", "[optimizers]") {
   std::vector<double> exact{1, -2, 3}, em(3), ev(3);
   for (int t = 1; t <= 3; ++t) {
     adamw({0.1, 0.9, 0.999, 1e-8, 0.01, t}, 0.5F, g.data(), p.data(), p.data(),
-          m.data(), v.data(), 3);
+          m.data(), v.data(), 3, on);
     for (std::size_t i = 0; i < 3; ++i) {
       const double gradient = 0.5 * static_cast<double>(g[i]);
       exact[i] -= 0.1 * 0.01 * exact[i];
@@ -42,7 +44,7 @@ TEST_CASE("SGD is PyTorch's, with and without momentum", "[optimizers]") {
     std::vector<double> exact{1, -2, 3}, buffer(3);
     for (int t = 0; t < 3; ++t) {
       sgd({0.1, momentum, 0.01}, 0.25F, g.data(), p.data(), p.data(),
-          momentum > 0 ? velocity.data() : nullptr, 3);
+          momentum > 0 ? velocity.data() : nullptr, 3, on);
       for (std::size_t i = 0; i < 3; ++i) {
         buffer[i] =
           momentum * buffer[i] + 0.25 * static_cast<double>(g[i]) + 0.01 * exact[i];
@@ -59,13 +61,35 @@ TEST_CASE("an update elsewhere leaves its source alone, and has the same bits",
   auto in_place = from, elsewhere = std::vector<float>(100);
   std::vector<float> m1(100), v1(100), m2(100), v2(100);
   const adamw_step how{0.1, 0.9, 0.999, 1e-8, 0.01, 1};
-  adamw(how, 1, g.data(), in_place.data(), in_place.data(), m1.data(), v1.data(), 100);
-  adamw(how, 1, g.data(), from.data(), elsewhere.data(), m2.data(), v2.data(), 100);
+  adamw(how, 1, g.data(), in_place.data(), in_place.data(), m1.data(), v1.data(), 100,
+        on);
+  adamw(how, 1, g.data(), from.data(), elsewhere.data(), m2.data(), v2.data(), 100, on);
   CHECK(in_place == elsewhere);
   CHECK(from == random_values<float>(100, 2));
 }
 
+TEST_CASE("an update has the same bits on any number of threads", "[optimizers]") {
+  constexpr std::int64_t n = 1'000'003;
+  const auto count = static_cast<std::size_t>(n);
+  const auto g = random_values<float>(count, 1), from = random_values<float>(count, 2),
+             before = random_values<float>(count, 3);
+  stream three{3};
+  const auto updated = [&](stream& by, bool adam) {
+    auto to = from, mean = before, square = std::vector<float>(count, 0.5F);
+    if (adam)
+      adamw({0.1, 0.9, 0.999, 1e-8, 0.01, 7}, 0.5F, g.data(), from.data(), to.data(),
+            mean.data(), square.data(), n, by);
+    else
+      sgd({0.1, 0.9, 0.01}, 0.5F, g.data(), from.data(), to.data(), mean.data(), n, by);
+    for (const auto& state : {mean, square})
+      to.insert(to.end(), state.begin(), state.end());
+    return to;
+  };
+  for (const bool adam : {true, false})
+    CHECK((updated(on, adam) == updated(three, adam)));
+}
+
 TEST_CASE("squares are summed in double", "[optimizers]") {
   const std::vector<float> x(1'000'000, 0.1F);
-  CHECK(std::abs(sum_of_squares(x.data(), 1'000'000) - 1e6 * 0.1F * 0.1F) < 1e-3);
+  CHECK(std::abs(sum_of_squares(x.data(), 1'000'000, on) - 1e6 * 0.1F * 0.1F) < 1e-3);
 }

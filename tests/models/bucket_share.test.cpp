@@ -36,10 +36,12 @@ TEST_CASE("shares hold every parameter value once, whatever lies between paramet
 TEST_CASE("squares are summed a part each", "[optimizer]") {
   const layer_list<float> layers{linear_layer<float>("a", 3, 2, true)};
   const std::vector<float> ones(static_cast<std::size_t>(layers[0]->bucket()), 1);
-  CHECK(squares_of(parts_of(layers), {ones.data()}) == std::vector<double>{6, 2});
+  stream on;
+  CHECK(squares_of(parts_of(layers), {ones.data()}, on) == std::vector<double>{6, 2});
   double sum = 0;
   for (int i = 0; i < 5; ++i)
-    for (const double squares : squares_of(parts_of(layers, {{i, 5}}), {ones.data()}))
+    for (const double squares :
+         squares_of(parts_of(layers, {{i, 5}}), {ones.data()}, on))
       sum += squares;
   CHECK(sum == 8);
 }

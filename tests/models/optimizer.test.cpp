@@ -20,12 +20,13 @@ layer_list<float> two_parameters() {
 std::vector<float> after(const optimizer_options& options, int updates) {
   memory_account account;
   const auto layers = two_parameters();
+  stream on;
   optimizer o{options, layers, 1000, account};
   const auto values = static_cast<std::size_t>(layers.front()->bucket());
   std::vector<float> p(values, 1);
   const std::vector<float> sum(values, 10);
   for (int i = 0; i < updates; ++i)
-    o.update(10, 1, {sum.data()}, {p.data()}, {p.data()});
+    o.update(10, 1, {sum.data()}, {p.data()}, {p.data()}, on);
   CHECK(o.samples() == 10 * updates);
   return {p[0], p[16]};
 }
@@ -101,9 +102,10 @@ TEST_CASE("an update of shared parameters is an update, to the bit", "[optimizer
                                     .momentum = 0.9,
                                     .weight_decay = 0.1};
     optimizer a{options, layers, 100, account}, b{options, layers, 100, account};
+    stream on;
     for (std::int64_t first = 0; first < 30; first += 10) {
-      a.update(10, 0.5, {gradient.data()}, {alone.data()}, {alone.data()});
-      b.update_shared(first, 10, 0.5, {gradient.data()}, {shared.data()});
+      a.update(10, 0.5, {gradient.data()}, {alone.data()}, {alone.data()}, on);
+      b.update_shared(first, 10, 0.5, {gradient.data()}, {shared.data()}, on);
     }
     CHECK(alone == shared);
     CHECK(b.samples() == 30);

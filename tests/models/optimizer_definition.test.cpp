@@ -148,6 +148,7 @@ TEST_CASE("updates are the papers', of any share in any arrays", "[optimizer]") 
                         of_gradients, of_parameters);
   auto parameters = random_buckets(layers, d);
   definition exact{layers, parameters};
+  stream on;
   for (int samples_seen = 0; samples_seen < total;) {
     const int samples = std::min(d.number(1, 30), total - samples_seen);
     const double factor = d.coin() ? 1 : d.real(0.1, 1);
@@ -159,7 +160,7 @@ TEST_CASE("updates are the papers', of any share in any arrays", "[optimizer]") 
       auto from = shares_of(parameters, shares, of_parameters), other = from;
       auto& to = in_place ? from : other;
       owners[static_cast<std::size_t>(i)].update(samples, factor, readable(given),
-                                                 readable(from), writable(to));
+                                                 readable(from), writable(to), on);
       put_back(to, shares, of_parameters, parameters);
     }
     exact.update(options,
@@ -183,12 +184,13 @@ TEST_CASE("updates of shared parameters are the papers', at the rate of all samp
   for (int i = 0; i < others; ++i)
     all.emplace_back(options, layers, total, account);
   std::vector<definition> exact(others, {layers, parameters});
+  stream on;
   for (int samples_seen = 0; samples_seen < total;) {
     const int samples = std::min(d.number(1, 20), total - samples_seen);
     const auto who = static_cast<std::size_t>(d.number(0, others - 1));
     const auto gradients = random_buckets(layers, d);
     all[who].update_shared(samples_seen, samples, 1, readable(gradients),
-                           writable(parameters));
+                           writable(parameters), on);
     exact[who].update(
       options, plain::rate_of(options, samples_seen, samples_seen + samples, total),
       gradients, samples, 1);
