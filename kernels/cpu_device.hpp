@@ -88,6 +88,7 @@ public:
   void enqueue(work what, on_end ended) override;
   void stop() override;
   bool idle() const override;
+  bool computes() const override { return seen_.now().has_value(); }
   int depth() const override { return shared_ ? 2 : 1; }
 
 private:

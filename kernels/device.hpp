@@ -70,8 +70,11 @@ public:
   /// Whether no arithmetic is under way, or waits to be.
   virtual bool idle() const = 0;
 
-  /// How many actions a scheduler may have granted and not yet seen done. More than
-  /// one: works may come before their turn.
+  /// Whether arithmetic is under way just now.
+  virtual bool computes() const { return !idle(); }
+
+  /// How many actions a scheduler may have granted and not yet seen done. A device that
+  /// takes more than one heeds the turns of works.
   virtual int depth() const { return 1; }
 };
 

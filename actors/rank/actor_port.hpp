@@ -76,7 +76,7 @@ public:
   }
 
   /// Whether the device of its rank computes just now.
-  bool at_work() const { return !computers_.front()->idle(); }
+  bool at_work() const { return computers_.front()->computes(); }
 
   void send(mail::letter what) override {
     everybody_->to(what.to, [&](const auto& to) {
