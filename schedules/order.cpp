@@ -12,7 +12,7 @@ namespace {
 
 constexpr int no_limit = std::numeric_limits<int>::max();
 
-bool is(const action& a, may_begin what) {
+bool may(may_begin what, const action& a) {
   return what == may_begin::anything
          || (what == may_begin::updates) == (a.what == op::update);
 }
@@ -38,7 +38,7 @@ public:
       arrived.take(*resumed);
       return resumed;
     }
-    if (front == nullptr || at_stop(*front) || !is(*front, what)
+    if (front == nullptr || at_stop(*front) || !may(what, *front)
         || !ready(*front, arrived))
       return {};
     const auto result = *front;

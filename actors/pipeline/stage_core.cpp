@@ -65,7 +65,7 @@ void stage_core::go(const action& a, std::int64_t turn) {
   if (pass == nullptr) {
     updates_.report_snapshot_if_due();
     if (a.what == op::forward && is_first())
-      demand();
+      port_->demand();
     pass = &begin(a, turn);
   }
   pass->talk.go_on(turn);
@@ -96,15 +96,6 @@ stage_core::granted_pass& stage_core::free_place() {
     place = std::prev(passes_.end());
   }
   return *place;
-}
-
-// The sample that a backward under way reads is in a buffer of those that the data
-// source fills.
-void stage_core::demand() {
-  if (runs_a_pass())
-    ++demands_;
-  else
-    port_->demand();
 }
 
 stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn) {
@@ -151,8 +142,6 @@ void stage_core::ended(const mail::ended& e) {
     end_backward(a, all.version);
   all.start = e.start;
   all.end = e.end;
-  for (; demands_ > 0; --demands_)
-    port_->demand();
   if (runs_a_pass()) // which began before a snapshot was due
     updates_.report_snapshot_if_due();
   port_->done(all);

@@ -67,7 +67,6 @@ private:
   granted_pass& free_place();
   bool runs_a_pass() const;
   void note_versions();
-  void demand();
   granted_pass& begin(const action& a, std::int64_t turn);
   void end_forward(const action& a, int version);
   void end_backward(const action& a, int version);
@@ -83,7 +82,6 @@ private:
   std::deque<granted_pass> passes_; // no more than the device takes at once
   stage_updates updates_;
   std::vector<int> unversioned_; // forwards whose weights are not made yet
-  int demands_ = 0;              // to be made when what is under way has ended
 };
 
 } // namespace troupe

@@ -99,7 +99,7 @@ stage_pools pools_of(const run_plan& plan, position where) {
   }
   result.snapshots = plan.snapshots_of(where);
   if (layers.is_first()) {
-    // Held, one ahead, and the one that the last stage has not begun yet.
+    // Held, one ahead, and one that a backward under way still reads.
     result.input_slots = plan.bounds_of({where.direction, 0}).stashes + 2;
     result.input = sizes.input;
     const auto last =

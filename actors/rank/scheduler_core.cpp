@@ -119,7 +119,7 @@ std::optional<scheduler_core::granted> scheduler_core::grant() {
     return {};
   ++running_;
   granted result{*next, performer_of(*next)};
-  if (next->what != op::update && !passes_meet_) {
+  if (depth_ > 1 && next->what != op::update && !passes_meet_) {
     result.turn = turns_++;
     in_turn_.push_back(*next);
   }

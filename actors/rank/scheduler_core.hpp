@@ -19,7 +19,7 @@ class scheduler_core {
 public:
   /// \param rank absent: of a device that follows no program and grants what arrives,
   /// as a parameter server's \param depth actions that the device takes at once, if one
-  /// may be granted behind the other (room())
+  /// may be granted behind the other (has_room())
   scheduler_core(std::shared_ptr<const run_plan> plan, std::optional<int> rank,
                  int depth);
 

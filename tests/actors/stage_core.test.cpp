@@ -1,11 +1,8 @@
 // What a stage asks for, and in which order: over sizes and costs alone, and over work
 // of the test's own.
 
-#include "actors/pipeline/stage_core.hpp"
-
-#include "actors/pipeline/simulated_stage.hpp"
 #include "tests/actors/meshes.hpp"
-#include "tests/actors/written_port.hpp"
+#include "tests/actors/staged.hpp"
 
 #include <catch2/catch_message.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -17,6 +14,7 @@
 
 using namespace troupe;
 using Catch::Matchers::Message;
+using tiny::staged;
 using lines = std::vector<std::string>;
 
 namespace {
@@ -36,51 +34,6 @@ public:
 
   std::set<int> inputs, labels;
   double loss = 1;
-};
-
-/// A stage, its port, and all that the port was asked for.
-template <class Work = simulated_stage>
-struct staged {
-  staged(const run_plan& made, position at)
-    : plan(std::make_shared<const run_plan>(made)),
-      where(at),
-      work(std::make_shared<Work>(*plan, where)),
-      core(plan, where, port, work,
-           std::make_shared<stage_meetings>(*plan, where, *work, nullptr)) {
-    // nop
-  }
-
-  action of(op what, int microbatch) const {
-    return {what, where.direction, where.stage, microbatch};
-  }
-  tensor_header header(int microbatch) const {
-    return {.step = 0,
-            .microbatch = microbatch,
-            .pipeline = 0,
-            .stage = where.stage,
-            .samples = 1,
-            .values = 0,
-            .version = 0};
-  }
-  void give(int microbatch) { core.take(activation{header(microbatch), {}}); }
-  void give_gradient(int microbatch) { core.take(gradient{header(microbatch), {}}); }
-  void give_updated() {
-    core.take(
-      mail::letter{{role::stage, where}, meeting_kind::directions, mail::updated{}});
-  }
-
-  /// Grants an action without meetings, and runs it; returns all that it asked for.
-  lines run(op what, int microbatch) {
-    core.go(of(what, microbatch));
-    port.run_work(core);
-    return port.news();
-  }
-
-  std::shared_ptr<const run_plan> plan;
-  position where;
-  tiny::written_port port;
-  std::shared_ptr<Work> work;
-  stage_core core;
 };
 
 run_plan three_stages(int microbatches = 2) {
@@ -194,72 +147,6 @@ TEST_CASE("what an action took is of its own version", "[stage]") {
   CHECK(asked.what.gradients == 1);
   CHECK(asked.what.versions_alive == 2); // microbatch 1 reads the older one
   s.give_updated();
-}
-
-TEST_CASE("a pass granted behind another begins with what that one will leave",
-          "[stage]") {
-  staged<> s{tiny::simulation(one_f_one_b(), {2, 4, 2}), first};
-  for (const int m : {0, 1}) {
-    s.give(m);
-    s.run(f, m);
-  }
-  s.give_gradient(0);
-  s.give(2);
-  s.port.news();
-  s.core.go(s.of(b, 0), 7);
-  s.core.go(s.of(f, 2), 8);
-  CHECK(s.port.news() == lines{"computes B0", "computes F2"});
-  REQUIRE(s.port.works.size() == 2);
-  CHECK(s.port.works[0].first.turn == 7);
-  CHECK(s.port.works[1].first.turn == 8);
-  CHECK(s.core.explain().what == "B0 to end on its device");
-  s.port.run_work(s.core); // the sample that it read makes room for another
-  CHECK(s.port.news() == lines{"demands", "done B0"});
-  CHECK(s.core.explain().what == "F2 to end on its device");
-  s.port.run_work(s.core);
-  CHECK(s.port.news() == lines{"sends on 2", "done F2"});
-}
-
-TEST_CASE("what a pass left alive does not count what was granted behind it",
-          "[stage]") {
-  staged<> s{tiny::simulation(*find_schedule("pipedream"), {2, 4, 2}), first};
-  for (const int m : {0, 1}) {
-    s.give(m);
-    s.run(f, m);
-  }
-  s.give_gradient(0);
-  s.run(b, 0);
-  s.core.go(s.of(u, 0));
-  s.give_updated();
-  s.give(2);
-  s.give_gradient(1);
-  s.core.go(s.of(f, 2), 0);
-  s.core.go(s.of(b, 1), 1); // lets version 0 go
-  s.port.run_work(s.core);
-  CHECK(s.port.measured.back().versions_alive == 2);
-  s.port.run_work(s.core);
-  CHECK(s.port.measured.back().versions_alive == 1);
-}
-
-TEST_CASE(
-  "a snapshot is of the parameters that a pass under way reads, not of later ones",
-  "[stage]") {
-  auto plan = tiny::simulation(pipedream(3), {2, 1, 9});
-  plan.evaluate_every = 1;
-  staged<> s{plan, first};
-  for (const int m : {0, 1}) {
-    s.give(m);
-    s.run(f, m);
-  }
-  s.give_gradient(0);
-  s.give(2);
-  s.port.news();
-  s.core.go(s.of(b, 0), 0);
-  s.core.go(s.of(f, 2), 1);
-  s.port.run_work(s.core);
-  CHECK(s.port.news()
-        == lines{"computes B0", "computes F2", "demands", "reports a snapshot after 1",
-                 "done B0"});
 }
 
 TEST_CASE("shards meet between the pieces of a forward", "[stage]") {

@@ -1,0 +1,80 @@
+#pragma once
+
+#include "actors/rank/scheduler_core.hpp"
+#include "tests/actors/tiny.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tiny {
+
+/// A scheduler of a rank that hosts one stage.
+struct scheduled {
+  explicit scheduled(const run_plan& made, int rank = 0, int depth = 1)
+    : plan(std::make_shared<const run_plan>(made)),
+      where(plan->hosted_by(rank).front()),
+      core(plan, rank, depth) {
+    // nop
+  }
+
+  action of(op what, int microbatch) const {
+    return {what, where.direction, where.stage, microbatch};
+  }
+  void arrive(op what, int microbatch) {
+    core.hear(mail::arrived{of(what, microbatch), {role::stage, where}});
+  }
+  void done(op what, int microbatch) {
+    core.hear(mail::done{{.what = of(what, microbatch)}, {role::stage, where}});
+  }
+  void pause(op what, int microbatch) {
+    const auto who = what == op::update ? role::optimizer_shard : role::stage;
+    core.hear(mail::paused{{.what = of(what, microbatch)}, {who, where}});
+  }
+
+  /// What it grants now, and to whom if not to the stage; "" if nothing.
+  std::string grant() {
+    const auto g = core.grant();
+    if (!g)
+      return "";
+    CHECK(g->who.where == where);
+    const char* names[] = {"", " by the optimizer", " by an expert", " by a server"};
+    return to_string(g->what) + names[static_cast<int>(g->who.what)];
+  }
+
+  /// Grants all that it may, and ends the first of that, as long as there is any.
+  std::vector<std::string> run_ahead() {
+    std::vector<std::string> result;
+    std::deque<scheduler_core::granted> under_way;
+    do {
+      while (const auto g = core.grant()) {
+        result.push_back(to_string(g->what, true));
+        under_way.push_back(*g);
+      }
+      if (under_way.empty())
+        break;
+      core.hear(mail::done{{.what = under_way.front().what}, under_way.front().who});
+      under_way.pop_front();
+    } while (true);
+    return result;
+  }
+
+  /// Grants and ends, as long as something is granted.
+  std::vector<std::string> run() {
+    std::vector<std::string> result;
+    for (auto g = core.grant(); g; g = core.grant()) {
+      result.push_back(to_string(g->what));
+      core.hear(mail::done{{.what = g->what}, g->who});
+    }
+    return result;
+  }
+
+  std::shared_ptr<const run_plan> plan;
+  position where;
+  scheduler_core core;
+};
+
+} // namespace tiny

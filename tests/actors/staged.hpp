@@ -1,0 +1,59 @@
+#pragma once
+
+#include "actors/pipeline/simulated_stage.hpp"
+#include "actors/pipeline/stage_core.hpp"
+#include "tests/actors/tiny.hpp"
+#include "tests/actors/written_port.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tiny {
+
+/// A stage, its port, and all that the port was asked for.
+template <class Work = simulated_stage>
+struct staged {
+  staged(const run_plan& made, position at)
+    : plan(std::make_shared<const run_plan>(made)),
+      where(at),
+      work(std::make_shared<Work>(*plan, where)),
+      core(plan, where, port, work,
+           std::make_shared<stage_meetings>(*plan, where, *work, nullptr)) {
+    // nop
+  }
+
+  action of(op what, int microbatch) const {
+    return {what, where.direction, where.stage, microbatch};
+  }
+  tensor_header header(int microbatch) const {
+    return {.step = 0,
+            .microbatch = microbatch,
+            .pipeline = 0,
+            .stage = where.stage,
+            .samples = 1,
+            .values = 0,
+            .version = 0};
+  }
+  void give(int microbatch) { core.take(activation{header(microbatch), {}}); }
+  void give_gradient(int microbatch) { core.take(gradient{header(microbatch), {}}); }
+  void give_updated() {
+    core.take(
+      mail::letter{{role::stage, where}, meeting_kind::directions, mail::updated{}});
+  }
+
+  /// Grants an action without meetings, and runs it; returns all that it asked for.
+  std::vector<std::string> run(op what, int microbatch) {
+    core.go(of(what, microbatch));
+    port.run_work(core);
+    return port.news();
+  }
+
+  std::shared_ptr<const run_plan> plan;
+  position where;
+  written_port port;
+  std::shared_ptr<Work> work;
+  stage_core core;
+};
+
+} // namespace tiny
