@@ -1,6 +1,7 @@
 // Runs whose devices compute some time after they were asked to, and whose ends are
 // heard late: bits must not depend on that.
 
+#include "tests/actors/brittle_layer.hpp"
 #include "tests/actors/meshes.hpp"
 #include "tests/actors/proved_run.hpp"
 #include "tests/actors/seeded_devices.hpp"
@@ -11,6 +12,8 @@
 #include <catch2/generators/catch_generators_range.hpp>
 
 #include <cstdlib>
+#include <memory>
+#include <stdexcept>
 #include <string>
 
 using namespace troupe;
@@ -47,6 +50,8 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {},
   {.data = 2, .exchange = "ring"},
   {.data = 3, .exchange = "tree", .clips = true},
+  {.data = 2, .exchange = "halving"},
+  {.data = 2, .exchange = "server"},
   {.data = 2, .exchange = "zero1"},
   {.data = 2, .exchange = "zero2", .clips = true},
   {.data = 3, .exchange = "zero3"},
@@ -68,10 +73,28 @@ std::vector<schedule> all_kinds() {
 TEST_CASE("devices that take their time change no bit", "[disorder]") {
   const auto& mesh = GENERATE(from_range(meshes));
   const auto& sch = GENERATE(from_range(all_kinds()));
-  const auto plan = tiny::training_on(mesh, sch, {4, 4, 3}, clock_kind::virtual_time);
+  const int stages = GENERATE(1, 2, 4);
+  const auto plan =
+    tiny::training_on(mesh, sch, {stages, 4, 3}, clock_kind::virtual_time);
   if (!refusal(plan).empty())
     return;
   check(plan, mesh.text() + " under " + sch.name);
+}
+
+TEST_CASE("a pass that fails with another in line behind it ends the run",
+          "[disorder]") {
+  for (const bool split : {false, true}) {
+    auto plan = tiny::training_on({}, split ? tiny::split_at_once() : one_f_one_b(),
+                                  {2, 4, 3}, clock_kind::virtual_time);
+    auto& layers = plan.work->whole.layers;
+    layers.back() = std::make_shared<tiny::brittle_layer>(
+      layers.back(), 13, [] { throw std::runtime_error{"the layer broke"}; });
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+      const auto result = perform(plan, {.disorder = tiny::disorder_of(seed)});
+      CHECK(result.how == ending::failed);
+      CHECK(result.failure == "stage 1: the layer broke");
+    }
+  }
 }
 
 TEST_CASE("a run whose devices take their time evaluates what an orderly one does",

@@ -3,6 +3,7 @@
 #include "actors/proof/replay.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/meshes.hpp"
+#include "tests/actors/seeded_devices.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -37,6 +38,23 @@ run_result interrupted_after(run_plan plan, int works) {
     return cost(w);
   };
   auto result = perform(plan, {.interrupted = &interrupted});
+  INFO(result.failure);
+  REQUIRE(result.how == ending::interrupted);
+  return result;
+}
+
+/// Runs it on devices that take their time, and interrupts it after so many rounds of
+/// handlers: with two passes under way, or one in line.
+run_result interrupted_in_disorder(run_plan plan, int rounds) {
+  std::atomic<bool> interrupted = false;
+  auto disorder = tiny::disorder_of(static_cast<std::uint64_t>(rounds));
+  disorder.handlers = [&interrupted, rounds, handlers = disorder.handlers,
+                       begun = 0]() mutable {
+    interrupted = interrupted || ++begun >= rounds;
+    return handlers();
+  };
+  auto result =
+    perform(plan, {.disorder = std::move(disorder), .interrupted = &interrupted});
   INFO(result.failure);
   REQUIRE(result.how == ending::interrupted);
   return result;
@@ -122,8 +140,9 @@ TEST_CASE("an interrupted run whose stages update together leaves the network of
   std::mt19937 random{7};
   for (int i = 0; i < moments; ++i) {
     const int works = std::uniform_int_distribution{1, 150}(random);
-    INFO(name << " " << mesh.text() << ", interrupted at work " << works);
-    const auto result = interrupted_after(plan, works);
+    INFO(name << " " << mesh.text() << ", interrupted at work or round " << works);
+    const auto result = i % 2 == 0 ? interrupted_after(plan, works)
+                                   : interrupted_in_disorder(plan, works);
     CHECK(std::ranges::count(result.updates, result.updates.front()) == 2);
     CHECK(result.updated_samples == result.updates.front() * plan.work->batch);
     CHECK((result.parameters == after(plan, result.updates.front())));
@@ -139,8 +158,9 @@ TEST_CASE("an interrupted pipedream leaves what its record says, after one updat
   const auto plan =
     tiny::training_on({.data = alone ? 1 : 2, .exchange = alone ? "ring" : exchange},
                       pipedream(every), {4, 4, 50}, clock_kind::virtual_time);
-  for (int works = 1; works < 200; works += 200 / moments) {
-    const auto result = interrupted_after(plan, works);
+  for (int works = 1, i = 0; works < 200; works += 200 / moments, ++i) {
+    const auto result = i % 2 == 0 ? interrupted_after(plan, works)
+                                   : interrupted_in_disorder(plan, works);
     const auto updates = result.updates.front();
     CHECK(std::ranges::count(result.updates, updates) == 4);
     CHECK((result.parameters == replay(plan, what_counts(result.actions)).parameters));
