@@ -57,10 +57,8 @@ void stage_core::take(mail::letter what) {
 }
 
 void stage_core::go(const action& a, std::int64_t turn) {
-  if (a.what == op::update) {
-    updates_.begin(a);
-    return note_versions();
-  }
+  if (a.what == op::update)
+    return updates_.begin(a);
   auto* pass = find(a);
   if (pass == nullptr) {
     updates_.report_snapshot_if_due();
@@ -147,12 +145,6 @@ void stage_core::ended(const mail::ended& e) {
   port_->done(all);
 }
 
-/// While a pass waits at a meeting its stage may update.
-void stage_core::note_versions() {
-  for (auto& pass : passes_)
-    pass.facts.versions_alive = books_.versions_alive();
-}
-
 void stage_core::end_forward(const action& a, int version) {
   auto loads = meetings_->take_loads();
   auto payload = work_->end_forward(a.microbatch);
@@ -181,7 +173,6 @@ void stage_core::end_backward(const action& a, int version) {
 // end.
 void stage_core::end_update(const mail::updated& last) {
   const auto update = updates_.end(last);
-  note_versions();
   std::erase_if(unversioned_, [&](int microbatch) {
     if (!books_.can_forward(microbatch))
       return false;

@@ -66,7 +66,6 @@ private:
   granted_pass* find(const action& a);
   granted_pass& free_place();
   bool runs_a_pass() const;
-  void note_versions();
   granted_pass& begin(const action& a, std::int64_t turn);
   void end_forward(const action& a, int version);
   void end_backward(const action& a, int version);

@@ -93,7 +93,7 @@ private:
   std::map<int, std::vector<buffer>> versions_;
   std::vector<buffer> gradients_;
   std::unordered_map<int, held> held_;
-  std::optional<int> leaves_; // with the backward that is under way
+  std::optional<int> leaves_; // the microbatch that a backward under way forgets
 };
 
 } // namespace troupe

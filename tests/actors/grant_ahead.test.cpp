@@ -177,10 +177,8 @@ TEST_CASE("a rank's order does not depend on its device's depth", "[scheduler]")
 TEST_CASE("a pass granted behind another begins with what that one will leave",
           "[stage]") {
   staged<> s{tiny::simulation(one_f_one_b(), {2, 4, 2}), first};
-  for (const int m : {0, 1}) {
-    s.give(m);
-    s.run(f, m);
-  }
+  s.forward(0);
+  s.forward(1);
   s.give_gradient(0);
   s.give(2);
   s.port.news();
@@ -201,10 +199,8 @@ TEST_CASE("a pass granted behind another begins with what that one will leave",
 TEST_CASE("what a pass left alive does not count what was granted behind it",
           "[stage]") {
   staged<> s{tiny::simulation(*find_schedule("pipedream"), {2, 4, 2}), first};
-  for (const int m : {0, 1}) {
-    s.give(m);
-    s.run(f, m);
-  }
+  s.forward(0);
+  s.forward(1);
   s.give_gradient(0);
   s.run(b, 0);
   s.core.go(s.of(u, 0));
@@ -225,10 +221,8 @@ TEST_CASE(
   auto plan = tiny::simulation(pipedream(3), {2, 1, 9});
   plan.evaluate_every = 1;
   staged<> s{plan, first};
-  for (const int m : {0, 1}) {
-    s.give(m);
-    s.run(f, m);
-  }
+  s.forward(0);
+  s.forward(1);
   s.give_gradient(0);
   s.give(2);
   s.port.news();

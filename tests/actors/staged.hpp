@@ -42,6 +42,12 @@ struct staged {
       mail::letter{{role::stage, where}, meeting_kind::directions, mail::updated{}});
   }
 
+  /// Gives it an input, and runs its forward.
+  void forward(int microbatch) {
+    give(microbatch);
+    run(op::forward, microbatch);
+  }
+
   /// Grants an action without meetings, and runs it; returns all that it asked for.
   std::vector<std::string> run(op what, int microbatch) {
     core.go(of(what, microbatch));
