@@ -170,9 +170,10 @@ void equipment::equip_optimizer(position where) {
       std::make_shared<pool>("gradients of a tied matrix of " + plan_.name_of(where),
                              copies.buffers, copies.values, passing);
   }
-  for (int d = 0; d < directions(); ++d)
-    memory.streams.push_back(
-      &rank_of_stage({where.data, d, where.stage, where.tensor}).main_stream);
+  for (int d = 0; d < directions(); ++d) {
+    const position of{where.data, d, where.stage, where.tensor};
+    memory.streams.push_back(is_here(of) ? &rank_of_stage(of).main_stream : nullptr);
+  }
   memory.state = std::make_shared<optimizer>(
     work.optimizer, plan_.layers_of(where), work.batch * plan_.dims.steps,
     uses.of(memory_use::optimizer), plan_.state_shares_of(where),

@@ -69,7 +69,7 @@ public:
   const std::vector<std::unique_ptr<rank_resources>>& ranks() const { return ranks_; }
 
   /// \pre the stage's rank is here
-  rank_resources& rank_of_stage(position where) {
+  rank_resources& rank_of_stage(position where) const {
     return *ranks_[static_cast<std::size_t>(plan_.rank_of(where))];
   }
 

@@ -21,7 +21,7 @@ namespace troupe {
 /// What an optimizer shard computes with; all are null where it does not, and pools
 /// where no such copies travel.
 struct optimizer_memory {
-  std::vector<stream*> streams;     ///< Of the ranks of all directions.
+  std::vector<stream*> streams; ///< Of each direction's rank; null if it is elsewhere.
   std::shared_ptr<optimizer> state; ///< Null too where parameter servers have it.
   /// Of all data replicas, where each updates them by itself.
   std::shared_ptr<shared_parameters> parameters = {};

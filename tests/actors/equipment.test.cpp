@@ -71,8 +71,13 @@ TEST_CASE("half of the ranks have their own memory, and both halves what a run n
       REQUIRE((some.all.ranks()[r] != nullptr) == is_here);
       if (is_here)
         CHECK(some.all.ranks()[r]->memory.all().reserved() == needed[r]);
-      for (const auto& where : plan.hosted_by(rank))
+      for (const auto& where : plan.hosted_by(rank)) {
         CHECK((some.all.work_of(where) != nullptr) == is_here);
+        const auto& streams = some.all.optimizer_of(where).streams;
+        if (!streams.empty())
+          CHECK(streams[static_cast<std::size_t>(where.direction)]
+                == (is_here ? &some.all.rank_of_stage(where).main_stream : nullptr));
+      }
     }
     CHECK(some.all.late_allocations() == 0);
     reserved += some.reserved();
