@@ -74,8 +74,14 @@ void virtual_device::enqueue(work what, on_end ended) {
   }
   result.start = start;
   result.end = free_at_;
-  clock_.at(free_at_,
-            [ended = std::move(ended), result = std::move(result)] { ended(result); });
+  under_way_.push_back({std::move(ended), std::move(result)});
+  clock_.at(free_at_, [this] { end_first(); });
+}
+
+void virtual_device::end_first() {
+  const auto first = std::move(under_way_.front());
+  under_way_.erase(under_way_.begin());
+  first.ended(first.result);
 }
 
 } // namespace troupe

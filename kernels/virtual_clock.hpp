@@ -68,10 +68,18 @@ public:
   bool idle() const override { return free_at_ <= clock_.now(); }
 
 private:
+  struct told_work {
+    on_end ended;
+    work_end result;
+  };
+
+  void end_first();
+
   virtual_clock& clock_;
   cost_model cost_;
   nanoseconds free_at_ = 0;
   bool stopped_ = false;
+  std::vector<told_work> under_way_; // in their order; seldom more than one
 };
 
 } // namespace troupe

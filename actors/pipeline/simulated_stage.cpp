@@ -45,7 +45,7 @@ pass_pieces<float> simulated_stage::pieces(const pass_request& pass) {
       piece.then = {by_sequence ? kind::scatter : kind::sum, nullptr, values};
     if (asks_experts && i == 0)
       piece.then = {kind::experts, nullptr, rows};
-    if ((i + 1) % sums == 0)
+    if (pass.by_layer && (i + 1) % sums == 0)
       piece.completes = {layer};
   }
   if (result.back().then.what != kind::none) {

@@ -93,7 +93,10 @@ stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self
     hear(self, meter,
          [self](const mail::run& r) { self->state.core->go(r.what, r.turn); }),
     hear(self, meter, [self](const mail::ended& e) { hear_end(*self->state.core, e); }),
+    hear(self, meter, [self](const activation& x) { self->state.core->take(x); }),
+    hear(self, meter, [self](const gradient& x) { self->state.core->take(x); }),
     hear(self, meter, [self](const mail::letter& l) { self->state.core->take(l); }),
+    hear(self, meter, [self](const labels& x) { self->state.core->take(x); }),
     hear(self, meter,
          [self](const mail::explain&) {
            self->state.port->tell(self->state.port->everybody().coordinator,
@@ -104,9 +107,6 @@ stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self
            self->state.port->wire(w);
            self->state.core->start();
          }),
-    hear(self, meter, [self](const activation& x) { self->state.core->take(x); }),
-    hear(self, meter, [self](const labels& x) { self->state.core->take(x); }),
-    hear(self, meter, [self](const gradient& x) { self->state.core->take(x); }),
     hear(self, meter,
          [self](const mail::collect&) {
            self->state.port->tell(self->state.port->everybody().coordinator,

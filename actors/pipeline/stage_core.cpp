@@ -88,9 +88,10 @@ stage_core::granted_pass& stage_core::free_place() {
     passes_, [](const granted_pass& p) { return !p.talk.under_way(); });
   if (place == passes_.end()) {
     const auto i = passes_.size();
-    passes_.push_back({{}, no_turn, {*port_, meetings_->list(), [this, i] {
-                                       return passes_[i].facts;
-                                     }}});
+    passes_.push_back(
+      {{*port_, meetings_->list(), [this, i] { return passes_[i].facts; }},
+       no_turn,
+       {}});
     place = std::prev(passes_.end());
   }
   return *place;
@@ -107,8 +108,9 @@ stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn) 
   auto pass = work_->pieces(
     {a, plan_->batches().range_of(plan_->microbatch_of_all(where_.data, a.microbatch)),
      version, in_sum.first, in_sum.last, tells || meetings_->by_layer(a.what)});
-  for (auto& piece : pass)
-    piece.completes = work_->buckets_of(piece.completes);
+  if (tells)
+    for (auto& piece : pass)
+      piece.completes = work_->buckets_of(piece.completes);
   const auto samples = plan_->samples_of(where_.data, a.microbatch);
   const double operations = work_->operations(samples)
                             * (a.what == op::backward ? 2 : 1) / meetings_->own_share();

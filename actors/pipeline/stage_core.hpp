@@ -7,7 +7,6 @@
 #include "actors/rank/conversation.hpp"
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,9 +51,9 @@ public:
 private:
   /// A pass that the scheduler has granted.
   struct granted_pass {
-    measured_action facts; ///< As it was granted, without its times.
-    std::int64_t turn;     ///< On its device.
     conversation talk;
+    std::int64_t turn;     ///< On its device.
+    measured_action facts; ///< As it was granted, without its times.
   };
 
   bool is_first() const { return where_.stage == 0; }
@@ -78,7 +77,7 @@ private:
   stage_ledger books_;
   std::shared_ptr<stage_work> work_;
   std::shared_ptr<stage_meetings> meetings_;
-  std::deque<granted_pass> passes_; // no more than the device takes at once
+  std::vector<granted_pass> passes_; // no more than the device takes at once
   stage_updates updates_;
   std::vector<int> unversioned_; // forwards whose weights are not made yet
 };

@@ -6,7 +6,8 @@ namespace troupe {
 
 stage_meetings::stage_meetings(const run_plan& plan, position where, stage_work& work,
                                memory_account* account)
-  : sums_layers_(plan.shares_out(shared_out::gradients)),
+  : alone_(true),
+    sums_layers_(plan.shares_out(shared_out::gradients)),
     gathers_layers_(plan.shares_out(shared_out::parameters)),
     first_layer_(plan.work ? static_cast<std::size_t>(
                    plan.work->first_layers[static_cast<std::size_t>(where.stage)])
@@ -17,6 +18,7 @@ stage_meetings::stage_meetings(const run_plan& plan, position where, stage_work&
     layers_.emplace(plan, where, work.memory_of_layers());
   if (!plan.experts_of(where.stage).empty())
     experts_.emplace(plan, where, work.lender(), account);
+  alone_ = !shards_ && !layers_ && !experts_;
 }
 
 meeting_list stage_meetings::list() {
@@ -56,6 +58,8 @@ void stage_meetings::expect(const action& a, int version, bool begins_sum,
 
 woven_action stage_meetings::weave(const action& a, int version, bool begins_sum,
                                    pass_pieces<float> pass) {
+  if (alone_)
+    return troupe::weave(std::move(pass), {});
   expect(a, version, begins_sum, pass);
   for (auto& piece : pass)
     piece.share *= own_share();
@@ -63,7 +67,8 @@ woven_action stage_meetings::weave(const action& a, int version, bool begins_sum
 }
 
 std::vector<mail::expert_load> stage_meetings::take_loads() {
-  return experts_ ? experts_->take_loads() : std::vector<mail::expert_load>{};
+  return alone_ || !experts_ ? std::vector<mail::expert_load>{}
+                             : experts_->take_loads();
 }
 
 void stage_meetings::begin_update() {

@@ -36,7 +36,7 @@ public:
   }
 
   /// The share of an action's work that the stage does itself, and not its experts.
-  double own_share() const { return experts_ ? 1 - experts_->share() : 1; }
+  double own_share() const { return alone_ || !experts_ ? 1 : 1 - experts_->share(); }
 
   /// How rows fell to experts since it was asked last.
   std::vector<mail::expert_load> take_loads();
@@ -49,6 +49,7 @@ private:
   void expect(const action& a, int version, bool begins_sum,
               const pass_pieces<float>& pass);
 
+  bool alone_; // no meetings: nothing below is looked at
   bool sums_layers_, gathers_layers_;
   std::size_t first_layer_; // of the stage, in the network
   std::optional<tensor_meeting> shards_;

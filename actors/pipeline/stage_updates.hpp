@@ -62,8 +62,8 @@ private:
   std::int64_t samples_updated_ = 0; // in all updates
   int backwards_ended_ = 0;
   bool under_way_ = false;
-  measured_action update_{}; // that is under way, without its times
   int snapshot_due_ = 0;     // batches; 0: none is due
+  measured_action update_{}; // that is under way, without its times
 };
 
 } // namespace troupe

@@ -3,6 +3,7 @@
 #include "messaging/interconnect.hpp"
 
 #include <cmath>
+#include <memory>
 #include <utility>
 
 namespace troupe {
@@ -15,12 +16,14 @@ nanoseconds cost_table::at(op what, int stage) const {
 }
 
 cost_model costs_from(cost_table table, int tensor, int update_shares) {
-  return [table = std::move(table), tensor, update_shares](const work& what) {
+  // Each device has a copy of this: of one table.
+  auto shared = std::make_shared<const cost_table>(std::move(table));
+  return [table = std::move(shared), tensor, update_shares](const work& what) {
     if (what.kind >= op_count)
       return nanoseconds{0};
     const auto kind = static_cast<op>(what.kind);
     const int parts = kind == op::update ? tensor * update_shares : tensor;
-    return table.at(kind, what.stage) / parts;
+    return table->at(kind, what.stage) / parts;
   };
 }
 

@@ -19,12 +19,10 @@ void conversation::go_on(std::int64_t turn) {
   auto next = walk_.next_work(out);
   next.turn = turn;
   port_->send_all(std::move(out));
-  computes_ = true;
   port_->compute(std::move(next), walk_.what());
 }
 
 bool conversation::ended(nanoseconds start, nanoseconds end) {
-  computes_ = false;
   port_->send_all(walk_.end_work());
   if (!walk_.under_way())
     return true;
@@ -39,7 +37,7 @@ void conversation::look_again() {
 }
 
 std::optional<mail::waiting_for> conversation::explain(const std::string& who) const {
-  if (computes_)
+  if (walk_.at_work())
     return mail::waiting_for{who, to_string(walk_.what()) + " to end on its device",
                              ""};
   if (!walk_.under_way() || !walk_.waits())

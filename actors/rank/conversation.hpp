@@ -31,7 +31,7 @@ public:
   }
 
   /// Whether its work is with the device, or comes to it.
-  bool under_way() const { return computes_ || walk_.under_way(); }
+  bool under_way() const { return walk_.under_way(); }
 
   /// The action under way, or the last.
   const action& what() const { return walk_.what(); }
@@ -56,7 +56,6 @@ private:
   performer_port* port_;
   piece_walk walk_;
   measure so_far_;
-  bool computes_ = false; // work of it is with the device
 };
 
 } // namespace troupe

@@ -19,6 +19,7 @@ letters piece_walk::begin(const action& a, double operations, woven_action what,
   operations_ = operations;
   pieces_ = std::move(what.pieces);
   next_ = 0;
+  at_work_ = false;
   tell_ = std::move(tell);
   done_ = 0;
   end_ = nothing;
@@ -61,24 +62,28 @@ work piece_walk::next_work(letters& out) {
   if (whole_action(first)) {
     result.run = std::move(first.run);
     ++next_;
-    done_ = 1;
-    return result;
-  }
-  do
-    add(result, pieces_[next_++]);
-  while (next_ < pieces_.size() && !stops_before(next_));
+  } else
+    do
+      add(result, pieces_[next_++]);
+    while (has_more() && !stops_before(next_));
   done_ = result.done();
+  auto& last = pieces_[next_ - 1];
+  ending_ = last.end;
+  ends_in_ = std::move(last.ends_in);
+  at_work_ = true;
+  if (!has_more())
+    std::vector<piece>{}.swap(pieces_);
   return result;
 }
 
 letters piece_walk::end_work() {
-  const auto& last = pieces_[next_ - 1];
-  end_ = last.end;
-  return begin(last.ends_in);
+  at_work_ = false;
+  end_ = ending_;
+  return begin(std::exchange(ends_in_, {}));
 }
 
 bool piece_walk::resumes() {
-  if (!waits_ || !under_way())
+  if (!waits_ || !has_more())
     return false;
   pieces_[next_].yields = false;
   if (!can_go_on())
@@ -88,7 +93,7 @@ bool piece_walk::resumes() {
 }
 
 std::optional<absence> piece_walk::waits_for() const {
-  if (under_way())
+  if (has_more())
     for (const auto& a : pieces_[next_].needs)
       if (!is_over(a))
         return meetings_.at(a.with).waits_for();

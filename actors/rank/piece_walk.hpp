@@ -29,10 +29,15 @@ public:
   letters begin(const action& a, double operations, woven_action what,
                 tell_bucket tell = {});
 
-  bool under_way() const { return next_ < pieces_.size(); }
+  /// Until its last work has ended.
+  bool under_way() const { return at_work_ || has_more(); }
+  bool at_work() const { return at_work_; } ///< Between next_work() and end_work().
+
+  /// The action under way, or the last.
   const action& what() const { return what_; }
 
-  /// Whether the next piece needs nothing that is not over.
+  /// Whether the next piece needs nothing that is not over. \pre under_way(), and not
+  /// at_work()
   bool can_go_on() const;
 
   /// The pieces from the next on, up to one that ends in a meeting or is followed by
@@ -55,6 +60,7 @@ public:
   std::optional<absence> waits_for() const;
 
 private:
+  bool has_more() const { return next_ < pieces_.size(); }
   letters begin(const appointments& all);
   bool is_over(const appointment& a) const {
     return meetings_.at(a.with).over(a.occasion);
@@ -63,15 +69,18 @@ private:
   bool stops_before(std::size_t piece) const;
   void add(work& to, piece& p) const;
 
-  meeting_list meetings_;
   action what_{};
-  double operations_ = 0;
-  std::vector<piece> pieces_;
-  std::size_t next_ = 0;
-  tell_bucket tell_;
-  double done_ = 0; // share of its work
-  std::uint8_t end_ = nothing;
+  bool at_work_ = false;
   bool waits_ = false;
+  std::uint8_t end_ = nothing;
+  std::uint8_t ending_ = nothing; // what is at work will end in this,
+  appointments ends_in_;          // and these begin then
+  std::vector<piece> pieces_;     // empty once the last is at work
+  std::size_t next_ = 0;
+  double operations_ = 0;
+  double done_ = 0; // share of its work
+  tell_bucket tell_;
+  meeting_list meetings_;
 };
 
 } // namespace troupe

@@ -119,7 +119,7 @@ scheduler_actor::behavior_type scheduler(self_pointer self, props shared,
   auto& state = self->state;
   if (rank)
     state.name = "scheduler of rank " + std::to_string(*rank);
-  state.core = std::make_unique<scheduler_core>(shared.plan, rank, depth);
+  state.core.emplace(shared.plan, rank, depth);
   state.shared = std::move(shared);
   state.rank = rank;
   auto& meter = *state.shared.meter;

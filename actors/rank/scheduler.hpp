@@ -18,7 +18,7 @@ struct scheduler_state {
   std::string name = "scheduler";
   props shared;
   std::optional<int> rank; ///< Absent: of a parameter server's device.
-  std::unique_ptr<scheduler_core> core;
+  std::optional<scheduler_core> core;
   std::shared_ptr<const directory> everybody;
   rank_sums sums;
   std::vector<measured_action> samples; ///< Kept, and not yet sent to the recorder.

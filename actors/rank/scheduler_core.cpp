@@ -40,7 +40,7 @@ bool scheduler_core::is_in_turn(const mail::done& d) const {
 void scheduler_core::hear(const mail::done& d) {
   --running_;
   if (!in_turn_.empty() && in_turn_.front() == d.what.what)
-    in_turn_.pop_front();
+    in_turn_.erase(in_turn_.begin());
   if (d.who.what == role::expert || d.who.what == role::parameter_server)
     return;
   order_->ended(d.what.what);
@@ -110,7 +110,7 @@ std::optional<scheduler_core::granted> scheduler_core::grant() {
     return {};
   if (!guests_.empty()) {
     const auto next = guests_.front();
-    guests_.pop_front();
+    guests_.erase(guests_.begin());
     ++running_;
     return next;
   }

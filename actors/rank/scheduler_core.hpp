@@ -6,7 +6,6 @@
 #include "schedules/order.hpp"
 #include "schedules/waiting.hpp"
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -79,24 +78,24 @@ private:
   std::shared_ptr<const run_plan> plan_;
   std::optional<int> rank_;
   int depth_;
-  std::vector<position> hosted_;
-  std::unique_ptr<order> order_;
-  waiting waiting_;
-  bool passes_meet_ = false;
-  std::deque<granted> guests_; ///< Who compute when they can, in no order: experts.
   int running_ = 0;
-  std::deque<action> in_turn_; ///< Of what runs: with turns, in their order.
-  std::int64_t turns_ = 0;     ///< Granted.
-  /// Of a stage, other than an update. Nothing else of a stage begins before it goes
-  /// on, so that a rank holds what its program says.
-  std::optional<action> paused_;
-  std::vector<granted> paused_updates_;
   bool held_ = false;
+  bool passes_meet_ = false;
   // Evaluations need a copy of the parameters each; a rank waits when it has none left.
   int evaluated_stage_ = -1; ///< Of those here the one that is furthest.
   std::int64_t backwards_to_evaluation_ = 0; ///< Of that stage; 0: none is evaluated.
-  int copies_ = 0;
-  int backwards_ = 0; ///< Granted.
+  std::unique_ptr<order> order_;
+  waiting waiting_;
+  std::vector<granted> guests_; ///< Who compute when they can, in no order: experts.
+  std::vector<action> in_turn_; ///< Of what runs: with turns, in their order.
+  std::vector<granted> paused_updates_;
+  /// Of a stage, other than an update. Nothing else of a stage begins before it goes
+  /// on, so that a rank holds what its program says.
+  std::optional<action> paused_;
+  std::vector<position> hosted_;
+  std::int64_t turns_ = 0; ///< Granted.
+  int copies_ = 0;         ///< For evaluations.
+  int backwards_ = 0;      ///< Of the evaluated stage, granted.
   int evaluated_ = 0;
 };
 

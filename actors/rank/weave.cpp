@@ -88,7 +88,7 @@ void add_line(std::string& to, const char* what, const appointments& all) {
 
 woven_action weave(pass_pieces<float> pass, weaving with) {
   woven_action result;
-  result.pieces.reserve(pass.size() + 1);
+  result.pieces.reserve(pass.size() + (with.sums ? 1 : 0));
   for (auto& p : pass)
     result.pieces.push_back({.layer = p.layer,
                              .share = p.share,

@@ -79,7 +79,10 @@ TEST_CASE("an action without meetings is one work", "[piece_walk]") {
   CHECK(all.done() == 1);
   all.run();
   CHECK(ran == 1);
+  CHECK(w.walk.under_way()); // until it has ended
+  CHECK(w.walk.at_work());
   CHECK(w.walk.end_work().empty());
+  CHECK_FALSE(w.walk.at_work());
   CHECK_FALSE(w.walk.under_way());
   CHECK(w.log.empty());
 }
@@ -250,5 +253,6 @@ TEST_CASE("an action begins anew, whatever the one before it left", "[piece_walk
   const auto all = w.next();
   CHECK(all.begun == 0);
   CHECK(all.parts.size() == 2);
+  w.walk.end_work();
   CHECK_FALSE(w.walk.under_way());
 }
