@@ -32,7 +32,7 @@ public:
   std::vector<buffer> parameters(int) const override { return {}; }
   std::vector<buffer> make_room(const update_facts&) override { return {}; }
   void keep_only(const stage_ledger&) override {}
-  std::vector<buffer> copy(int) override { return {}; }
+  parameter_copy copy(int) override { return {}; }
   layer_memory memory_of_layers() override { return {}; }
   expert_meeting::lender lender() override { return {}; }
   pool* copies_to_shards() override { return nullptr; }

@@ -61,7 +61,7 @@ void stage_core::go(const action& a, std::int64_t turn) {
     return updates_.begin(a);
   auto* pass = find(a);
   if (pass == nullptr) {
-    updates_.report_snapshot_if_due();
+    updates_.copy_if_due();
     if (a.what == op::forward && is_first())
       port_->demand();
     pass = &begin(a, turn);
@@ -132,6 +132,10 @@ stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn) 
 
 void stage_core::ended(const mail::ended& e) {
   const auto& a = e.what;
+  if (a.what == op::update) {
+    updates_.end_copy();
+    return tell_if_updated();
+  }
   auto& pass = *find(a);
   if (!pass.talk.ended(e.start, e.end))
     return;
@@ -142,8 +146,8 @@ void stage_core::ended(const mail::ended& e) {
     end_backward(a, all.version);
   all.start = e.start;
   all.end = e.end;
-  if (runs_a_pass()) // which began before a snapshot was due
-    updates_.report_snapshot_if_due();
+  if (runs_a_pass()) // which began before a copy was due
+    updates_.copy_if_due();
   port_->done(all);
 }
 
@@ -174,14 +178,19 @@ void stage_core::end_backward(const action& a, int version) {
 // The forwards that waited for the version arrive before the scheduler hears of its
 // end.
 void stage_core::end_update(const mail::updated& last) {
-  const auto update = updates_.end(last);
+  updates_.end(last);
   std::erase_if(unversioned_, [&](int microbatch) {
     if (!books_.can_forward(microbatch))
       return false;
     port_->arrived(action_of(op::forward, microbatch));
     return true;
   });
-  port_->done(update);
+  tell_if_updated();
+}
+
+void stage_core::tell_if_updated() {
+  if (updates_.is_over())
+    port_->done(updates_.measured());
 }
 
 mail::waiting_for stage_core::explain() const {
@@ -194,6 +203,8 @@ mail::waiting_for stage_core::explain() const {
   if (first != passes_.end())
     if (const auto waits = first->talk.explain(name_))
       return *waits;
+  if (updates_.copies())
+    return {name_, "a copy of its parameters to be made on its device", ""};
   if (updates_.under_way())
     return {name_, "its update to be made", plan_->optimizer_of(where_)};
   if (books_.held() > 0 && !is_last())

@@ -69,6 +69,7 @@ private:
   void end_forward(const action& a, int version);
   void end_backward(const action& a, int version);
   void end_update(const mail::updated& last);
+  void tell_if_updated();
 
   std::shared_ptr<const run_plan> plan_;
   position where_;

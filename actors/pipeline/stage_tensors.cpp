@@ -309,11 +309,20 @@ void stage_tensors::keep_only(const stage_ledger& books) {
   std::erase_if(versions_, [&](const auto& v) { return !books.knows(v.first); });
 }
 
-std::vector<buffer> stage_tensors::copy(int version) {
-  auto result = acquire(snapshots_);
-  const auto& from = versions_.at(version);
-  for (std::size_t i = 0; i < result.size(); ++i)
-    arrays<float>::copy(from[i].data(), values_of(i), result[i].data());
+parameter_copy stage_tensors::copy(int version) {
+  struct of_bucket {
+    const float* from;
+    std::int64_t values;
+    float* to;
+  };
+  parameter_copy result{acquire(snapshots_), {}};
+  std::vector<of_bucket> all;
+  for (std::size_t i = 0; i < result.to.size(); ++i)
+    all.push_back({versions_.at(version)[i].data(), values_of(i), result.to[i].data()});
+  result.run = [all = std::move(all)] {
+    for (const auto& one : all)
+      arrays<float>::copy(one.from, one.values, one.to);
+  };
   return result;
 }
 

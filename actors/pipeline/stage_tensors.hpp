@@ -47,7 +47,7 @@ public:
   std::vector<buffer> gradients() const override { return gradients_; }
   std::vector<buffer> make_room(const update_facts& update) override;
   void keep_only(const stage_ledger& books) override;
-  std::vector<buffer> copy(int version) override;
+  parameter_copy copy(int version) override;
   layer_memory memory_of_layers() override;
   expert_meeting::lender lender() override;
   pool* copies_to_shards() override { return &to_shards_; }

@@ -42,6 +42,10 @@ bool stage_updates::has_all_gradients() const {
 }
 
 void stage_updates::begin(const action& a) {
+  if (!reports_.empty()) {
+    waits_ = a;
+    return;
+  }
   work_.keep_only(books_);
   const auto facts = books_.begin_update();
   under_way_ = true;
@@ -71,22 +75,43 @@ void stage_updates::tell_all_buckets(const std::vector<buffer>& gradients) {
     tell({where_.direction, static_cast<int>(b), gradients[b]});
 }
 
-measured_action stage_updates::end(const mail::updated& last) {
+void stage_updates::end(const mail::updated& last) {
   update_.versions_alive = books_.versions_alive();
   update_.start = last.start;
   update_.end = last.end;
   under_way_ = false;
+  ended_ = true;
   books_.end_update();
   if (plan_.keep_versions)
-    port_.report(last_version());
-  report_snapshot_if_due();
-  return update_;
+    copy_last_version();
+  copy_if_due();
 }
 
-void stage_updates::report_snapshot_if_due() {
-  if (snapshot_due_ > 0 && !under_way_)
-    port_.report(mail::snapshot{std::exchange(snapshot_due_, 0), where_,
-                                work_.copy(books_.newest())});
+bool stage_updates::is_over() {
+  return reports_.empty() && std::exchange(ended_, false);
+}
+
+void stage_updates::copy_if_due() {
+  if (snapshot_due_ == 0 || under_way_)
+    return;
+  auto made = work_.copy(books_.newest());
+  copy(std::move(made.run),
+       [this, part = mail::snapshot{std::exchange(snapshot_due_, 0), where_,
+                                    std::move(made.to)}] { port_.report(part); });
+}
+
+/// Behind all that the device has been given, which read the same parameters.
+void stage_updates::copy(std::function<void()> run, std::function<void()> report) {
+  reports_.push_back(std::move(report));
+  port_.compute({.kind = op_count, .stage = where_.stage, .run = std::move(run)},
+                copying());
+}
+
+void stage_updates::end_copy() {
+  reports_.front()();
+  reports_.pop_front();
+  if (waits_ && reports_.empty())
+    begin(*std::exchange(waits_, {}));
 }
 
 mail::collected stage_updates::collect() const {
@@ -97,16 +122,29 @@ mail::collected stage_updates::collect() const {
           work_.gradients()};
 }
 
-mail::version_made stage_updates::last_version() const {
-  mail::version_made result{where_, books_.newest(), {}, {}};
-  const auto copy = [&](shared_out what, const std::vector<buffer>& from,
-                        std::vector<std::vector<float>>& to) {
-    const auto held = plan_.held_of(what, where_);
-    for (std::size_t b = 0; b < from.size(); ++b)
-      to.emplace_back(from[b].data(), from[b].data() + held[b]);
-  };
-  copy(shared_out::parameters, work_.parameters(result.version), result.parameters);
-  copy(shared_out::gradients, work_.gradients(), result.gradients);
+void stage_updates::copy_last_version() {
+  const auto made = std::make_shared<mail::version_made>();
+  made->where = where_;
+  made->version = books_.newest();
+  copy(
+    [made,
+     parameters = arrays_of(shared_out::parameters, work_.parameters(made->version)),
+     gradients = arrays_of(shared_out::gradients, work_.gradients())] {
+      for (const auto& array : parameters)
+        made->parameters.emplace_back(array.begin(), array.end());
+      for (const auto& array : gradients)
+        made->gradients.emplace_back(array.begin(), array.end());
+    },
+    [this, made] { port_.report(std::move(*made)); });
+}
+
+/// What buckets of the stage hold.
+std::vector<std::span<const float>>
+stage_updates::arrays_of(shared_out what, const std::vector<buffer>& buckets) const {
+  const auto held = plan_.held_of(what, where_);
+  std::vector<std::span<const float>> result;
+  for (std::size_t b = 0; b < buckets.size(); ++b)
+    result.emplace_back(buckets[b].data(), static_cast<std::size_t>(held[b]));
   return result;
 }
 

@@ -5,8 +5,13 @@
 #include "actors/pipeline/stage_work.hpp"
 #include "messaging/mail/control.hpp"
 
+#include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -29,26 +34,43 @@ public:
   /// B or W of a microbatch has ended.
   void end_backward(int microbatch);
 
-  /// Gives the optimizer shard all that an update takes. It goes on from there.
+  /// Gives the optimizer shard all that an update takes, once no copy is made of what
+  /// it may write. It goes on from there.
   void begin(const action& a);
 
-  /// The version is there. Returns the update as it was measured.
-  measured_action end(const mail::updated& last);
+  /// The version is there. The update is over when what is wanted of it is copied.
+  void end(const mail::updated& last);
+
+  /// The work that was given to the device for `copying` has ended: reports the copy.
+  void end_copy();
+
+  /// Whether an update was ended, and is over now; says so once.
+  bool is_over();
+
+  /// The last update that was ended, as it was measured.
+  const measured_action& measured() const { return update_; }
 
   bool under_way() const { return under_way_; }
+  bool copies() const { return !reports_.empty(); }
+
+  /// Of which work the device tells when it has made a copy.
+  action copying() const { return {op::update, where_.direction, where_.stage, 0}; }
 
   /// Whether all backwards of the run have ended.
   bool has_all_gradients() const;
 
-  /// Reports a copy of the parameters if an evaluation wants those that there are now.
-  void report_snapshot_if_due();
+  /// Copies the parameters if an evaluation wants those that there are now.
+  void copy_if_due();
 
   /// What the stage has in the end. \throws std::logic_error if an update was not made
   mail::collected collect() const;
 
 private:
   void tell_all_buckets(const std::vector<buffer>& gradients);
-  mail::version_made last_version() const;
+  void copy(std::function<void()> run, std::function<void()> report);
+  void copy_last_version();
+  std::vector<std::span<const float>>
+  arrays_of(shared_out what, const std::vector<buffer>& buckets) const;
 
   const run_plan& plan_;
   position where_;
@@ -62,8 +84,11 @@ private:
   std::int64_t samples_updated_ = 0; // in all updates
   int backwards_ended_ = 0;
   bool under_way_ = false;
-  int snapshot_due_ = 0;     // batches; 0: none is due
-  measured_action update_{}; // that is under way, without its times
+  int snapshot_due_ = 0;        // batches; 0: none is due
+  measured_action update_{};    // that is under way, without its times, or the last
+  bool ended_ = false;          // and not yet said to be over
+  std::optional<action> waits_; // an update for copies to be made
+  std::deque<std::function<void()>> reports_; // of copies that the device makes
 };
 
 } // namespace troupe

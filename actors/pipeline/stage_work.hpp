@@ -7,6 +7,7 @@
 #include "models/slice.hpp"
 #include "schedules/stage_ledger.hpp"
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,12 @@ struct pass_request {
   bool begins_sum; ///< Its gradients are the first of an update,
   bool ends_sum;   ///< or the last.
   bool by_layer;   ///< Somebody waits for each layer.
+};
+
+/// A copy of a version, and the work that makes it; none where nothing is computed.
+struct parameter_copy {
+  std::vector<buffer> to;
+  std::function<void()> run;
 };
 
 /// What a stage works on: tensors (stage_tensors), or sizes and costs alone
@@ -71,8 +78,8 @@ public:
   /// Drops versions that the books no longer know.
   virtual void keep_only(const stage_ledger& books) = 0;
 
-  /// A copy of a version, for an evaluation.
-  virtual std::vector<buffer> copy(int version) = 0;
+  /// A copy of a version, for an evaluation, to be made on the stage's device.
+  virtual parameter_copy copy(int version) = 0;
 
   // What the stage's meetings read and write; empty where nothing is computed.
   virtual layer_memory memory_of_layers() = 0;

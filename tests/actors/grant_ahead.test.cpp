@@ -230,6 +230,11 @@ TEST_CASE(
   s.core.go(s.of(f, 2), 1);
   s.port.run_work(s.core);
   CHECK(s.port.news()
-        == lines{"computes B0", "demands", "computes F2", "reports a snapshot after 1",
-                 "done B0"});
+        == lines{"computes B0", "demands", "computes F2", "computes U0", "done B0"});
+  s.core.go(s.of(u, 0)); // may write what is being copied
+  s.port.run_work(s.core);
+  CHECK(s.port.news() == lines{"sends on 2", "done F2"});
+  s.port.run_work(s.core);
+  CHECK(s.port.news()
+        == lines{"reports a snapshot after 1", "writes update_request U0 of stage 0"});
 }

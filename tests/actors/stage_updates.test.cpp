@@ -105,12 +105,17 @@ TEST_CASE("a snapshot waits for the update under way, and is reported once",
   s.backward();
   s.begin();
   s.port.news();
-  s.updates.report_snapshot_if_due(); // a forward begins meanwhile
+  s.updates.copy_if_due(); // a forward begins meanwhile
   CHECK(s.port.news().empty());
   s.updates.end({});
-  CHECK(s.port.news() == lines{"reports a snapshot after 2"});
-  s.updates.report_snapshot_if_due();
+  CHECK(s.port.news() == lines{"computes U0"});
+  CHECK_FALSE(s.updates.is_over());
+  s.updates.copy_if_due();
   CHECK(s.port.news().empty());
+  s.updates.end_copy();
+  CHECK(s.port.news() == lines{"reports a snapshot after 2"});
+  CHECK(s.updates.is_over());
+  CHECK_FALSE(s.updates.is_over());
 }
 
 TEST_CASE("a data replica that no evaluation needs reports no snapshots",
@@ -129,7 +134,7 @@ TEST_CASE("a data replica that no evaluation needs reports no snapshots",
     books.end_backward(m);
     updates.end_backward(m);
   }
-  updates.report_snapshot_if_due();
+  updates.copy_if_due();
   CHECK(port.news().empty());
 }
 
@@ -144,6 +149,10 @@ TEST_CASE("each version is reported when it is there, if versions are kept",
     s.begin();
     CHECK(s.port.news().size() == 1);
     s.updates.end({});
+    CHECK(s.port.news() == lines{"computes U0"});
+    s.port.works.front().first.run();
+    s.port.works.pop_front();
+    s.updates.end_copy();
     CHECK(s.port.news() == lines{"reports version " + std::to_string(version)});
   }
 }
