@@ -90,17 +90,21 @@ void consider(self_pointer self) {
 void end(self_pointer self, const mail::done& d) {
   auto& core = *self->state.core;
   auto& early = self->state.early;
+  const auto end_one = [&](const mail::done& one) {
+    note(self, one.what);
+    core.hear(one);
+  };
   if (!core.is_in_turn(d))
     return early.push_back(d);
-  note(self, d.what);
-  core.hear(d);
-  const auto next = std::ranges::find_if(
-    early, [&](const mail::done& other) { return core.is_in_turn(other); });
-  if (next == early.end())
-    return;
-  const auto that = std::move(*next);
-  early.erase(next);
-  end(self, that);
+  end_one(d);
+  const auto next = [&] {
+    return std::ranges::find_if(
+      early, [&](const mail::done& other) { return core.is_in_turn(other); });
+  };
+  for (auto one = next(); one != early.end(); one = next()) {
+    end_one(*one);
+    early.erase(one);
+  }
 }
 
 void say_if_at_rest(self_pointer self) {

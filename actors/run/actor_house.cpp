@@ -5,11 +5,14 @@
 #include <caf/logger.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 
+#include <utility>
+
 namespace troupe {
 
-actor_house::actor_house(clock_kind clock)
+actor_house::actor_house(clock_kind clock, std::function<void()> broken)
   : config_(std::make_unique<caf::actor_system_config>()),
-    real_(clock == clock_kind::real) {
+    real_(clock == clock_kind::real),
+    broken_(broken ? std::move(broken) : [] {}) {
   if (real_)
     config_->load<actor_pool>();
   else
@@ -18,7 +21,7 @@ actor_house::actor_house(clock_kind clock)
 }
 
 void actor_house::start_threads(int count) {
-  actor_pool::of(*system_).start_threads(count, [this] { broken_ = true; });
+  actor_pool::of(*system_).start_threads(count, broken_);
 }
 
 void actor_house::visit(const std::function<void()>& speak,

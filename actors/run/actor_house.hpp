@@ -6,7 +6,6 @@
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -18,7 +17,9 @@ namespace troupe {
 /// CAF's testing coordinator in virtual time. It must not end before its actors have.
 class actor_house {
 public:
-  explicit actor_house(clock_kind clock);
+  /// \param broken called on one of its threads if memory ran out inside CAF, so that
+  /// an actor may never end; may be empty
+  explicit actor_house(clock_kind clock, std::function<void()> broken = {});
 
   caf::actor_system& system() { return *system_; }
 
@@ -38,14 +39,11 @@ public:
   /// How many actors have not ended.
   std::size_t actors() const { return system_->registry().running(); }
 
-  /// Whether memory ran out inside CAF, so that an actor may never end.
-  bool broken() const { return broken_; }
-
 private:
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> system_;
   bool real_;
-  std::atomic<bool> broken_ = false;
+  std::function<void()> broken_;
 };
 
 } // namespace troupe

@@ -69,7 +69,7 @@ private:
   // These may hold buffers, so they go before the pools do.
   std::shared_ptr<run_log> log_;
   std::shared_ptr<notice_board> board_;
-  actor_house house_{plan_->clock};
+  actor_house house_{plan_->clock, [this] { watch_.break_down(); }};
   roster roster_{shared(), equipment_, log_, board_};
 };
 
@@ -101,7 +101,7 @@ void company::play() {
 /// Whether somebody who has been told to end never will.
 bool company::is_lost(int looks) {
   constexpr int stuck = 100, lost = 4000; // looks of milliseconds
-  return house_.broken() || watch_.broken() || looks >= lost
+  return watch_.broken() || looks >= lost
          || (looks >= stuck && watch_.somebody_is_stuck());
 }
 

@@ -35,7 +35,7 @@ bool real_manager::rest() {
 bool real_manager::go_on() {
   const run_watch::waiting counted{watch_};
   run_.board.wait(20ms);
-  if (run_.house.broken() || watch_.broken())
+  if (watch_.broken())
     run_.board.post_failure("out of memory");
   return true;
 }
