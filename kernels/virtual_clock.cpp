@@ -79,6 +79,8 @@ void virtual_device::enqueue(work what, on_end ended) {
 }
 
 void virtual_device::end_first() {
+  if (under_way_.empty()) // it was stopped
+    return;
   const auto first = std::move(under_way_.front());
   under_way_.erase(under_way_.begin());
   first.ended(first.result);

@@ -55,15 +55,21 @@ using cost_model = std::function<nanoseconds(const work& what)>;
 /// passed.
 class virtual_device : public device {
 public:
+  /// \param clock outlives it; has no events of it any more when it goes
   virtual_device(virtual_clock& clock, cost_model cost)
     : clock_(clock), cost_(std::move(cost)) {
     // nop
   }
+  virtual_device(const virtual_device&) = delete;
+  virtual_device& operator=(const virtual_device&) = delete;
 
   void enqueue(work what, on_end ended) override;
+
+  /// Forgets what is under way too, and whatever its callbacks hold.
   void stop() override {
     stopped_ = true;
     free_at_ = clock_.now();
+    under_way_.clear();
   }
   bool idle() const override { return free_at_ <= clock_.now(); }
 

@@ -117,7 +117,9 @@ public:
         caf::anon_send_exit(member, caf::exit_reason::user_shutdown);
       caf::anon_send_exit(peers.listener, caf::exit_reason::user_shutdown);
       mailboxes.run();
-      clock_.clear(); // after a failure messages may still be under way
+      clock_.clear(); // after a failure messages and sums may still be under way
+      for (auto& adder : adders_)
+        adder.stop();
       interconnect_.clear();
     } // all actors have ended
     if (!log_->failure.empty())

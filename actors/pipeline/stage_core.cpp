@@ -189,7 +189,7 @@ void stage_core::end_update(const mail::updated& last) {
 }
 
 void stage_core::tell_if_updated() {
-  if (updates_.is_over())
+  if (updates_.take_over())
     port_->done(updates_.measured());
 }
 

@@ -87,7 +87,7 @@ void stage_updates::end(const mail::updated& last) {
   copy_if_due();
 }
 
-bool stage_updates::is_over() {
+bool stage_updates::take_over() {
   return reports_.empty() && std::exchange(ended_, false);
 }
 
@@ -100,7 +100,7 @@ void stage_updates::copy_if_due() {
                                     std::move(made.to)}] { port_.report(part); });
 }
 
-/// Behind all that the device has been given, which read the same parameters.
+/// Beside passes, which read the same parameters.
 void stage_updates::copy(std::function<void()> run, std::function<void()> report) {
   reports_.push_back(std::move(report));
   port_.compute({.kind = op_count, .stage = where_.stage, .run = std::move(run)},
@@ -108,9 +108,11 @@ void stage_updates::copy(std::function<void()> run, std::function<void()> report
 }
 
 void stage_updates::end_copy() {
+  if (reports_.empty())
+    throw std::logic_error("a copy has ended that nobody asked for");
   reports_.front()();
   reports_.pop_front();
-  if (waits_ && reports_.empty())
+  if (waits_)
     begin(*std::exchange(waits_, {}));
 }
 

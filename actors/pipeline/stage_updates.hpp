@@ -44,16 +44,18 @@ public:
   /// The work that was given to the device for `copying` has ended: reports the copy.
   void end_copy();
 
-  /// Whether an update was ended, and is over now; says so once.
-  bool is_over();
+  /// Whether an update was ended and all of it that is wanted is copied, once.
+  bool take_over();
 
   /// The last update that was ended, as it was measured.
   const measured_action& measured() const { return update_; }
 
   bool under_way() const { return under_way_; }
+
+  /// Whether copies are under way.
   bool copies() const { return !reports_.empty(); }
 
-  /// Of which work the device tells when it has made a copy.
+  /// The action under which the device copies: `ended` with it is a copy's.
   action copying() const { return {op::update, where_.direction, where_.stage, 0}; }
 
   /// Whether all backwards of the run have ended.
@@ -85,9 +87,9 @@ private:
   int backwards_ended_ = 0;
   bool under_way_ = false;
   int snapshot_due_ = 0;        // batches; 0: none is due
-  measured_action update_{};    // that is under way, without its times, or the last
-  bool ended_ = false;          // and not yet said to be over
-  std::optional<action> waits_; // an update for copies to be made
+  measured_action update_{};    // under way, without its times, or the last one
+  bool ended_ = false;          // the update has, and was not taken yet
+  std::optional<action> waits_; // an update that begins when copies are made
   std::deque<std::function<void()>> reports_; // of copies that the device makes
 };
 

@@ -73,8 +73,8 @@ private:
   bool at_work_ = false;
   bool waits_ = false;
   std::uint8_t end_ = nothing;
-  std::uint8_t ending_ = nothing; // what is at work will end in this,
-  appointments ends_in_;          // and these begin then
+  std::uint8_t ending_ = nothing; // of what is at work: end_ once it has ended
+  appointments ends_in_;          // likewise: begin then
   std::vector<piece> pieces_;     // empty once the last is at work
   std::size_t next_ = 0;
   double operations_ = 0;

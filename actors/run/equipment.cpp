@@ -43,8 +43,10 @@ equipment::equipment(const run_plan& plan, virtual_clock& clock, run_watch& watc
 
 equipment::~equipment() {
   for (auto& rank : ranks_)
-    if (rank)
+    if (rank) {
       rank->computer.reset();
+      rank->sums.reset();
+    }
   server_devices_.clear();
   threads_.reset();
 }

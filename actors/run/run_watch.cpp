@@ -41,7 +41,7 @@ run_watch::run_watch(const run_plan& plan, const wall_clock& clock)
 std::string run_watch::text_of(const task& what, position where) const {
   const auto of = " of " + plan_.name_of(where);
   if (what.kind == op_count)
-    return "summing what an update needs" + of;
+    return "summing or copying what an update needs or made" + of;
   const auto op = static_cast<troupe::op>(what.kind);
   return "running "
          + (op == op::update

@@ -74,6 +74,8 @@ TEST_CASE("half of the ranks have their own memory, and both halves what a run n
       for (const auto& where : plan.hosted_by(rank)) {
         CHECK((some.all.work_of(where) != nullptr) == is_here);
         const auto& streams = some.all.optimizer_of(where).streams;
+        const auto first = plan.rank_of({where.data, 0, where.stage, where.tensor});
+        REQUIRE(streams.empty() == (std::ranges::count(here, first) == 0));
         if (!streams.empty())
           CHECK(streams[static_cast<std::size_t>(where.direction)]
                 == (is_here ? &some.all.rank_of_stage(where).main_stream : nullptr));

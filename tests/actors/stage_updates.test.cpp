@@ -109,13 +109,13 @@ TEST_CASE("a snapshot waits for the update under way, and is reported once",
   CHECK(s.port.news().empty());
   s.updates.end({});
   CHECK(s.port.news() == lines{"computes U0"});
-  CHECK_FALSE(s.updates.is_over());
+  CHECK_FALSE(s.updates.take_over());
   s.updates.copy_if_due();
   CHECK(s.port.news().empty());
   s.updates.end_copy();
   CHECK(s.port.news() == lines{"reports a snapshot after 2"});
-  CHECK(s.updates.is_over());
-  CHECK_FALSE(s.updates.is_over());
+  CHECK(s.updates.take_over());
+  CHECK_FALSE(s.updates.take_over());
 }
 
 TEST_CASE("a data replica that no evaluation needs reports no snapshots",
@@ -155,6 +155,25 @@ TEST_CASE("each version is reported when it is there, if versions are kept",
     s.updates.end_copy();
     CHECK(s.port.news() == lines{"reports version " + std::to_string(version)});
   }
+}
+
+TEST_CASE("an update is over when all of it that is wanted is copied",
+          "[stage_updates]") {
+  auto plan = simulated("1f1b", {2, 1, 4});
+  plan.keep_versions = true;
+  plan.evaluate_every = 1;
+  plan.sizes.buckets = 0;
+  updated_stage s{plan};
+  s.backward();
+  s.begin();
+  s.updates.end({});
+  s.port.news();
+  s.updates.end_copy();
+  CHECK_FALSE(s.updates.take_over());
+  s.updates.end_copy();
+  CHECK(s.port.news() == lines{"reports version 1", "reports a snapshot after 1"});
+  CHECK(s.updates.take_over());
+  CHECK_THROWS_AS(s.updates.end_copy(), std::logic_error);
 }
 
 TEST_CASE("nothing is handed over while an update is not made", "[stage_updates]") {

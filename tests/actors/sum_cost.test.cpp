@@ -7,8 +7,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -143,4 +145,18 @@ TEST_CASE("in real time nobody waits for the cost of a sum", "[sum_cost]") {
   CHECK(plan.sums_take_time());
   plan.clock = clock_kind::real;
   CHECK_FALSE(plan.sums_take_time());
+}
+
+// Ends of sums hold the buffers that they answer with, longer than the actors would.
+TEST_CASE("a run may fail while sums are under way", "[sum_cost]") {
+  const auto* const exchange = GENERATE("ring", "zero1");
+  const auto rate = GENERATE(1e4, 1e5, 1e6);
+  auto plan = tiny::training_on({.data = 2, .exchange = exchange}, pipedream(1),
+                                {2, 2, 40}, clock_kind::virtual_time);
+  plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30, .momentum = 0.5};
+  plan.machines.inside = {.latency = ms, .bytes_per_second = 1e7};
+  plan.sum_rate = rate;
+  const auto result = perform(plan);
+  CHECK(result.how == ending::failed);
+  CHECK_THAT(result.failure, ContainsSubstring("is not finite"));
 }

@@ -2,7 +2,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace troupe;
@@ -105,4 +107,20 @@ TEST_CASE("a virtual device that is stopped takes no more, and is idle",
   enqueue();
   CHECK(device.idle());
   CHECK(computed == 1);
+}
+
+TEST_CASE("a virtual device that is stopped holds nothing for the ends of its works",
+          "[virtual_clock]") {
+  virtual_clock clock;
+  virtual_device device{clock, [](const work&) { return nanoseconds{5}; }};
+  int told = 0;
+  auto held = std::make_shared<int>();
+  const std::weak_ptr<int> there = held;
+  device.enqueue({}, [held = std::move(held), &told](const work_end&) { ++told; });
+  CHECK_FALSE(there.expired());
+  device.stop();
+  CHECK(there.expired());
+  while (clock.step())
+    continue;
+  CHECK(told == 0);
 }
