@@ -17,6 +17,7 @@ class stage_actor_port : public actor_port<stage_actor, stage_port> {
 public:
   using actor_port::actor_port;
 
+  bool copies_aside() const override { return computers_.front()->depth() > 1; }
   void demand() override;
   void send_on(activation what) override;
   void send_back(gradient what) override;

@@ -12,6 +12,10 @@ namespace troupe {
 /// What a stage's core can ask for besides what every performer can.
 class stage_port : public performer_port {
 public:
+  /// Whether its device makes copies beside passes; else they are made at once, and take
+  /// no time, so that no evaluation changes what virtual time does.
+  virtual bool copies_aside() const = 0;
+
   virtual void demand() = 0; ///< One more microbatch, from the data source.
   virtual void send_on(activation what) = 0; ///< To the next stage.
   virtual void send_back(gradient what) = 0; ///< To the previous one.

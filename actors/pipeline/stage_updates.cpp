@@ -102,6 +102,11 @@ void stage_updates::copy_if_due() {
 
 /// Beside passes, which read the same parameters.
 void stage_updates::copy(std::function<void()> run, std::function<void()> report) {
+  if (!port_.copies_aside()) {
+    if (run)
+      run();
+    return report();
+  }
   reports_.push_back(std::move(report));
   port_.compute({.kind = op_count, .stage = where_.stage, .run = std::move(run)},
                 copying());

@@ -176,6 +176,19 @@ TEST_CASE("an update is over when all of it that is wanted is copied",
   CHECK_THROWS_AS(s.updates.end_copy(), std::logic_error);
 }
 
+TEST_CASE("where time is only counted copies are made at once", "[stage_updates]") {
+  auto plan = simulated("1f1b", {2, 1, 4});
+  plan.evaluate_every = 1;
+  updated_stage s{plan};
+  s.port.copies_on_device = false;
+  s.backward();
+  s.begin();
+  s.port.news();
+  s.updates.end({});
+  CHECK(s.port.news() == lines{"reports a snapshot after 1"});
+  CHECK(s.updates.take_over());
+}
+
 TEST_CASE("nothing is handed over while an update is not made", "[stage_updates]") {
   updated_stage s{simulated("1f1b", {2, 1, 4})};
   s.backward();

@@ -24,6 +24,7 @@ public:
   std::deque<asked_sum> sums;
   std::vector<mail::letter> letters;
   std::vector<measured_action> measured; ///< Of `paused` and `done`.
+  bool copies_on_device = true;
 
   /// What has been written since the last call.
   std::vector<std::string> news() { return std::exchange(lines, {}); }
@@ -77,6 +78,7 @@ public:
     letters.push_back(std::move(what));
   }
 
+  bool copies_aside() const override { return copies_on_device; }
   void demand() override { lines.push_back("demands"); }
   void send_on(activation what) override {
     lines.push_back("sends on " + std::to_string(what.header.microbatch));
