@@ -2,13 +2,14 @@
 // nothing.
 
 #include "models/plain_loop.hpp"
-#include "tests/actors/tiny.hpp"
+#include "tests/actors/meshes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
 #include <map>
+#include <vector>
 
 using namespace troupe;
 
@@ -58,6 +59,22 @@ TEST_CASE("evaluations change neither bits nor virtual time", "[evaluation]") {
   observe(plan, 1, with);
   const auto without = perform(plan);
   CHECK(with.loss == without.loss);
+  CHECK((with.parameters == without.parameters));
+  CHECK(with.sums.makespan == without.sums.makespan);
+}
+
+// Who comes first of one instant decides what replicas read there.
+TEST_CASE("evaluations change no order of data replicas that update one by one",
+          "[evaluation]") {
+  const auto* const exchange =
+    GENERATE("hogwild", "server:async", "server:staleness=1");
+  const auto& sch = GENERATE(from_range(std::vector{naive(), gpipe(), pipedream(1)}));
+  auto plan = tiny::training_on({.data = 2, .exchange = exchange}, sch, {4, 3, 4},
+                                clock_kind::virtual_time);
+  run_result with;
+  observe(plan, 1, with);
+  const auto without = perform(plan);
+  INFO(exchange << " under " << sch.name);
   CHECK((with.parameters == without.parameters));
   CHECK(with.sums.makespan == without.sums.makespan);
 }
