@@ -4,17 +4,19 @@
 
 namespace troupe {
 
-/// Samples [first, first + count), counted over a run.
+/// Samples [first, first + count), counted from the first that was ever trained on.
 struct sample_range {
   std::int64_t first;
   std::int64_t count;
 };
 
 /// How a run's samples make batches and microbatches: batch t is samples t*batch up to
-/// (t+1)*batch; its microbatches differ by one sample at most, larger first.
+/// (t+1)*batch, behind those of batches before the run; its microbatches differ by one
+/// sample at most, larger first.
 struct batching {
   std::int64_t batch;
   int microbatches;
+  std::int64_t before = 0; ///< Samples of batches before the run.
 
   std::int64_t samples_of(std::int64_t microbatch) const {
     const auto k = microbatch % microbatches;
@@ -23,10 +25,10 @@ struct batching {
 
   std::int64_t largest() const { return samples_of(0); }
 
-  /// The first sample of a microbatch, counted over the run.
+  /// The first sample of a microbatch, counted with those before the run.
   std::int64_t first_of(std::int64_t microbatch) const {
     const auto k = microbatch % microbatches, rest = batch % microbatches;
-    return microbatch / microbatches * batch + k * (batch / microbatches)
+    return before + microbatch / microbatches * batch + k * (batch / microbatches)
            + (k < rest ? k : rest);
   }
 

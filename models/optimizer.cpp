@@ -103,6 +103,24 @@ optimizer::optimizer(const optimizer_options& options, const layer_list<float>& 
   }
 }
 
+void optimizer::set_moment(int moment, std::size_t bucket, const float* from) {
+  std::int64_t state = 0;
+  for (const auto& p : parts_) {
+    if (p.bucket == bucket)
+      std::copy_n(from + p.begin, p.values(), moments_[moment].data() + state);
+    state += padded(p.values());
+  }
+}
+
+void optimizer::put_moment(int moment, std::size_t bucket, float* to) const {
+  std::int64_t state = 0;
+  for (const auto& p : parts_) {
+    if (p.bucket == bucket)
+      std::copy_n(moments_[moment].data() + state, p.values(), to + p.begin);
+    state += padded(p.values());
+  }
+}
+
 optimizer::step optimizer::next_step(std::int64_t samples, double factor) {
   const double rate =
     options_.rate

@@ -60,6 +60,20 @@ public:
             bucket_extent gradients = bucket_extent::whole,
             bucket_extent parameters = bucket_extent::whole);
 
+  /// Goes on where another has ended, whose moments are still to be set.
+  /// \param samples,updates that it has covered and made
+  void go_on(std::int64_t samples, std::int64_t updates) {
+    samples_ = samples;
+    updates_ = updates;
+  }
+
+  // A moment of the shares of a bucket, from and to an array of all of that bucket.
+  void set_moment(int moment, std::size_t bucket, const float* from);
+  void put_moment(int moment, std::size_t bucket, float* to) const;
+
+  /// Moments that it has: as state_size().
+  int moments() const { return state_size(options_); }
+
   /// One update: in the shares, `to` becomes what `from` and the gradient, summed over
   /// `samples` samples, make of it. `to` may be `from`. All have the extents
   /// that the optimizer was made for.
@@ -78,6 +92,9 @@ public:
 
   /// Samples that all updates have covered up to its own last one.
   std::int64_t samples() const { return samples_; }
+
+  /// Its own updates, with those it went on from.
+  std::int64_t updates() const { return updates_; }
 
   /// Values of state for each parameter value: 0 to 2.
   static int state_size(const optimizer_options& options);

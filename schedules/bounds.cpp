@@ -65,7 +65,9 @@ shape settled(const schedule& sch, const shape& dims) {
   const auto group = update / std::gcd(update, std::int64_t{dims.microbatches});
   const auto fill = 4 * (dims.stages + update) / dims.microbatches + 3;
   const auto left_out = std::max<std::int64_t>(dims.steps - fill, 0) / group * group;
-  return {dims.stages, dims.microbatches, dims.steps - static_cast<int>(left_out)};
+  auto result = dims;
+  result.steps -= static_cast<int>(left_out);
+  return result;
 }
 
 std::vector<stage_bounds> bounds_of(const schedule& sch, const shape& dims, int rank) {

@@ -24,7 +24,9 @@ bool may(may_begin what, const action& a) {
 class program_order : public order {
 public:
   program_order(const schedule& sch, const shape& dims, int rank)
-    : program_(sch, dims, rank) {
+    : program_(sch, dims, rank),
+      batch_(dims.microbatches),
+      update_size_(update_size(sch, dims)) {
     for (const auto& where : hosted_by(sch.where, dims, rank))
       stages_.push_back({where});
   }
@@ -82,6 +84,14 @@ public:
     stops_ = true;
   }
 
+  void pause_after(int batches) override { pause_ = batches * batch_ / update_size_; }
+
+  bool paused() override {
+    return pause_ != no_limit && program_.front() != nullptr
+           && std::ranges::all_of(
+             stages_, [this](const stage_updates& s) { return s.ended >= pause_; });
+  }
+
 private:
   struct stage_updates {
     hosted_stage where;
@@ -96,11 +106,11 @@ private:
 
   /// Whether an action that has not begun is beyond the last update that may.
   bool at_stop(const action& a) {
-    return limit_ != no_limit
-           && ((a.what == op::update && updates_of(a).begun >= limit_)
-               || std::ranges::all_of(stages_, [this](const stage_updates& s) {
-                    return s.begun >= limit_;
-                  }));
+    const int most = std::min(limit_, pause_);
+    return most != no_limit
+           && ((a.what == op::update && updates_of(a).begun >= most)
+               || std::ranges::all_of(
+                 stages_, [&](const stage_updates& s) { return s.begun >= most; }));
   }
 
   bool ready(const action& a, waiting& arrived) const {
@@ -124,7 +134,9 @@ private:
   int open_ = 0;                      // granted and not yet ended
   std::vector<action> updates_;       // of those
   std::vector<stage_updates> stages_; // hosted
+  int batch_, update_size_;           // microbatches
   int limit_ = no_limit;              // updates of each stage
+  int pause_ = no_limit;              // likewise
   bool stops_ = false;                // at the limit
 };
 
@@ -135,7 +147,9 @@ public:
   backward_first_order(const schedule& sch, const shape& dims, int rank)
     : keys_(std::get<backward_first>(sch.order).max_active_keys),
       update_size_(update_size(sch, dims)),
-      total_(dims.total()),
+      batch_(dims.microbatches),
+      all_(dims.total()),
+      total_(all_),
       may_enter_(total_) {
     for (const auto& where : hosted_by(sch.where, dims, rank))
       stages_.push_back({where.stage, total_});
@@ -174,11 +188,7 @@ public:
     }
   }
 
-  bool finished() override {
-    return !running_ && std::ranges::all_of(stages_, [](const stage_sums& s) {
-      return s.left == 0 && s.summed == 0;
-    });
-  }
+  bool finished() override { return total_ == all_ && is_through(); }
 
   std::optional<action> awaited() override { return {}; }
 
@@ -191,10 +201,16 @@ public:
   }
 
   void stop_after(int microbatches) override {
-    for (auto& stage : stages_)
-      stage.left -= total_ - microbatches;
-    total_ = may_enter_ = microbatches;
+    all_ = microbatches;
+    end_after(microbatches);
   }
+
+  void pause_after(int batches) override {
+    if (may_enter_ == total_) // not frozen
+      end_after(std::min(batches * batch_, all_));
+  }
+
+  bool paused() override { return total_ < all_ && is_through(); }
 
 private:
   /// What a hosted stage has backwarded.
@@ -204,6 +220,18 @@ private:
     int summed = 0; // gradients since its last update
     int last = 0;   // the microbatch backwarded last
   };
+
+  void end_after(int microbatches) {
+    for (auto& stage : stages_)
+      stage.left += microbatches - total_;
+    total_ = may_enter_ = microbatches;
+  }
+
+  bool is_through() const {
+    return !running_ && std::ranges::all_of(stages_, [](const stage_sums& s) {
+      return s.left == 0 && s.summed == 0;
+    });
+  }
 
   std::optional<action> update_due() const {
     for (const auto& s : stages_)
@@ -215,7 +243,9 @@ private:
   std::vector<stage_sums> stages_; // hosted
   int keys_;
   int update_size_;
-  int total_;         // microbatches
+  int batch_;         // microbatches
+  int all_;           // likewise, of the run
+  int total_;         // up to where it ends, or pauses
   int may_enter_;     // microbatches, at stage 0
   int entered_ = 0;   // likewise
   int in_flight_ = 0; // likewise

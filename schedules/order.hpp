@@ -41,6 +41,14 @@ public:
   /// Makes the run end after so many updates of each stage; of a local rule, when so
   /// many microbatches have been through. \pre at least what freeze() returned
   virtual void stop_after(int count) = 0;
+
+  /// Begins nothing more once each stage has been updated with so many batches of the
+  /// run, until it is told of a later one. A local rule lets no further microbatch in.
+  /// \pre they are whole updates
+  virtual void pause_after(int batches) = 0;
+
+  /// Whether all of that has ended, and there is more behind it.
+  virtual bool paused() = 0;
 };
 
 /// The order of `rank` under `sch`.

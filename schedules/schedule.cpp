@@ -1,5 +1,7 @@
 #include "schedules/schedule.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
 int update_size(const schedule& sch, const shape& dims) {
@@ -10,7 +12,13 @@ std::optional<int> version_read(const schedule& sch, const shape& dims, int stag
                                 int microbatch) {
   if (sch.weights.reads == nullptr)
     return {};
-  return sch.weights.reads(dims, stage, microbatch, update_size(sch, dims));
+  const int all = dims.before * dims.microbatches + microbatch;
+  const int version = sch.weights.reads(dims, stage, all, update_size(sch, dims));
+  return std::max(version - versions_before(sch, dims), -dims.older);
+}
+
+int versions_before(const schedule& sch, const shape& dims) {
+  return dims.before * dims.microbatches / update_size(sch, dims);
 }
 
 int microbatches_of_direction(const schedule& sch, const shape& dims) {
@@ -28,9 +36,17 @@ int oldest_version_needed(const schedule& sch, const shape& dims, hosted_stage w
 std::string refusal(const schedule& sch, const shape& dims) {
   if (dims.stages < 1 || dims.microbatches < 1 || dims.steps < 1)
     return "stages, microbatches and steps are at least 1";
-  if (std::int64_t{dims.microbatches} * dims.steps
+  if (dims.before < 0 || dims.older < 0)
+    return "no run goes on before the first batch";
+  if (dims.microbatches * (std::int64_t{dims.before} + dims.steps)
       > std::numeric_limits<int>::max() / 2)
     return "microbatches times steps is at most 1,073,741,823";
+  if (!sch.local_rule()
+      && std::int64_t{dims.before} * dims.microbatches % update_size(sch, dims) != 0)
+    return sch.name + " updates every " + std::to_string(update_size(sch, dims))
+           + " microbatches: it cannot go on behind "
+           + std::to_string(std::int64_t{dims.before} * dims.microbatches)
+           + " of them, which end within an update";
   if (sch.local_rule() && sch.where.directions > 1)
     return sch.name + " orders stages by what has arrived, in one direction: its "
            + "placement has " + std::to_string(sch.where.directions);

@@ -61,8 +61,11 @@ struct schedule {
 /// How many microbatches an update of one stage covers.
 int update_size(const schedule& sch, const shape& dims);
 
+/// The updates of a stage before the run. \pre the batches before it are whole updates
+int versions_before(const schedule& sch, const shape& dims);
+
 /// The version that a forward reads by the schedule's formula; absent if that is
-/// whatever is newest then.
+/// whatever is newest then. Of versions that are not there any more the oldest is read.
 std::optional<int> version_read(const schedule& sch, const shape& dims, int stage,
                                 int microbatch);
 

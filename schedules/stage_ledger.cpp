@@ -8,7 +8,7 @@
 namespace troupe {
 
 stage_ledger::stage_ledger(const schedule& sch, const shape& dims, hosted_stage where)
-  : schedule_(&sch), dims_(dims), where_(where), in_flight_(4) {
+  : schedule_(&sch), dims_(dims), where_(where), versions_(dims.older), in_flight_(4) {
   versions_.need_from(oldest_version_needed(sch, dims, where, 0));
 }
 

@@ -6,8 +6,9 @@
 
 namespace troupe {
 
-version_ledger::version_ledger() : alive_{{0, 0}} {
-  // nop
+version_ledger::version_ledger(int older) : oldest_needed_(-older) {
+  for (int version = -older; version <= 0; ++version)
+    alive_.push_back({version, 0});
 }
 
 bool version_ledger::contains(int version) const {
@@ -26,6 +27,7 @@ void version_ledger::release(int version) {
 void version_ledger::need_from(int oldest) {
   oldest_needed_ = oldest;
   prune();
+  peak_ = std::max(peak_, alive());
 }
 
 bool version_ledger::advance() {

@@ -8,8 +8,9 @@ namespace troupe {
 /// microbatch in flight holds, and those that a later forward may still read.
 class version_ledger {
 public:
-  /// One version at the start: number 0.
-  version_ledger();
+  /// At the start number 0 is the newest. \param older versions before it that are
+  /// there
+  explicit version_ledger(int older = 0);
 
   int newest() const { return alive_.back().number; }
   bool contains(int version) const;
@@ -18,7 +19,8 @@ public:
   void hold(int version);
   void release(int version);
 
-  /// Forwards to come read versions of at least `oldest`.
+  /// Forwards to come read versions of at least `oldest`. What is there at the start
+  /// and nobody needs does not count for peak().
   void need_from(int oldest);
 
   /// Makes version newest() + 1; true if it takes the place of the newest, which nobody

@@ -32,8 +32,9 @@ using scheduler_actor =
   caf::typed_actor<caf::reacts_to<mail::arrived>, caf::reacts_to<mail::done>,
                    caf::reacts_to<mail::paused>, caf::reacts_to<mail::decide>,
                    caf::reacts_to<mail::hold>, caf::reacts_to<mail::proceed>,
-                   caf::reacts_to<mail::stop>, caf::reacts_to<mail::stop_after>,
-                   caf::reacts_to<mail::explain>, caf::reacts_to<mail::wiring>>;
+                   caf::reacts_to<mail::go_on>, caf::reacts_to<mail::stop>,
+                   caf::reacts_to<mail::stop_after>, caf::reacts_to<mail::explain>,
+                   caf::reacts_to<mail::wiring>>;
 
 /// Whoever computes: optimizer shards, experts, parameter servers.
 using performer_actor =
@@ -57,6 +58,7 @@ using coordinator_actor =
                    caf::reacts_to<mail::waiting_for>, caf::reacts_to<mail::hold>,
                    caf::reacts_to<mail::proceed>, caf::reacts_to<mail::stop>,
                    caf::reacts_to<mail::begun>, caf::reacts_to<mail::collect>,
+                   caf::reacts_to<mail::at_checkpoint>, caf::reacts_to<mail::go_on>,
                    caf::reacts_to<mail::explain>, caf::reacts_to<mail::wiring>>;
 
 } // namespace troupe
@@ -81,6 +83,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::finished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::hold)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::held)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::proceed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::at_checkpoint)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::go_on)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::stop)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::begun)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::stop_after)

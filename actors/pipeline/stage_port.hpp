@@ -12,8 +12,8 @@ namespace troupe {
 /// What a stage's core can ask for besides what every performer can.
 class stage_port : public performer_port {
 public:
-  /// Whether its device makes copies beside passes; else they are made at once, and take
-  /// no time, so that no evaluation changes what virtual time does.
+  /// Whether its device makes copies beside passes; else they are made at once, and
+  /// take no time, so that no evaluation changes what virtual time does.
   virtual bool copies_aside() const = 0;
 
   virtual void demand() = 0; ///< One more microbatch, from the data source.

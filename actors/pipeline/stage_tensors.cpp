@@ -1,5 +1,6 @@
 #include "actors/pipeline/stage_tensors.hpp"
 
+#include "actors/plan/layer_reader.hpp"
 #include "kernels/arrays.hpp"
 
 #include <memory>
@@ -95,31 +96,24 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
     whole_gradients_[i] = {sizes.whole_gradients, passing};
     passing.use(gathered_[i].bytes() + whole_gradients_[i].bytes());
   }
-  versions_[0] = acquire(buckets_);
-  fill_initial(plan);
+  fill(0, plan, plan.work->weights);
+  const stage_ledger books{plan.sch, plan.dims, where.hosted()};
+  for (int older = 1; older <= plan.dims.older; ++older)
+    if (books.knows(-older))
+      fill(-older, plan, plan.work->earlier.older[static_cast<std::size_t>(older) - 1]);
 }
 
-/// Each takes its part of the layer's whole bucket, and of that its share.
-void stage_tensors::fill_initial(const run_plan& plan) {
-  auto& initial = versions_[0];
-  std::vector<float> all; // of one layer
-  for (std::size_t i = 0; i < initial.size(); ++i) {
-    const auto layer = held_buckets_[i].of_layer;
-    if (plan.work->shards.empty() && has_parameters_ == bucket_extent::whole) {
-      plan.work->weights(layer, initial[i].data());
-      continue;
-    }
-    const auto &whole = *plan.work->whole.layers[layer],
-               &shard = *held_buckets_[i].what;
-    if (i == 0 || layer != held_buckets_[i - 1].of_layer) {
-      all.assign(static_cast<std::size_t>(whole.bucket()), 0);
-      plan.work->weights(layer, all.data());
-    }
-    std::vector<float> some(static_cast<std::size_t>(shard.bucket()));
-    take_shard(whole, shard, all.data(), some.data());
-    const auto begin =
-      has_parameters_ == bucket_extent::share ? shares_[i].begin(shard.bucket()) : 0;
-    arrays<float>::copy(some.data() + begin, values_of(i), initial[i].data());
+/// Each bucket takes its part of a layer, and of that its share.
+void stage_tensors::fill(int version, const run_plan& plan,
+                         const weight_source& source) {
+  auto& made = versions_[version] = acquire(buckets_);
+  layer_reader layers{plan, source};
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const auto& all = layers.values(held_buckets_[i]);
+    const auto begin = has_parameters_ == bucket_extent::share
+                         ? shares_[i].begin(static_cast<std::int64_t>(all.size()))
+                         : 0;
+    arrays<float>::copy(all.data() + begin, values_of(i), made[i].data());
   }
 }
 

@@ -72,7 +72,7 @@ private:
   float* place_to_gather(int layer, int version);
   void add_share(int layer, bool first);
   std::int64_t values_of(std::size_t bucket) const;
-  void fill_initial(const run_plan& plan);
+  void fill(int version, const run_plan& plan, const weight_source& source);
 
   slice<float> layers_;
   std::vector<layer_bucket> held_buckets_;

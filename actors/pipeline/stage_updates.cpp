@@ -32,9 +32,10 @@ void stage_updates::end_backward(int microbatch) {
   // The parameters are what an evaluation wants, or will be with the update that
   // follows.
   const int share = plan_.dims.microbatches / plan_.directions();
+  const auto all = backwards_ended_ + std::int64_t{plan_.dims.before} * share;
   if (plan_.evaluate_every > 0 && plan_.in_snapshot(where_)
-      && backwards_ended_ % (std::int64_t{plan_.evaluate_every} * share) == 0)
-    snapshot_due_ = backwards_ended_ / share;
+      && all % (std::int64_t{plan_.evaluate_every} * share) == 0)
+    snapshot_due_ = static_cast<int>(all / share);
 }
 
 bool stage_updates::has_all_gradients() const {
@@ -125,8 +126,12 @@ mail::collected stage_updates::collect() const {
   if (under_way_)
     throw std::logic_error("its update " + std::to_string(books_.newest())
                            + " was not made");
-  return {where_, books_.newest(), samples_updated_, work_.parameters(books_.newest()),
-          work_.gradients()};
+  const int newest = books_.newest();
+  mail::collected result{
+    where_, newest, samples_updated_, work_.parameters(newest), work_.gradients(), {}};
+  for (int version = newest - 1; books_.knows(version); --version)
+    result.older.push_back(work_.parameters(version));
+  return result;
 }
 
 void stage_updates::copy_last_version() {

@@ -203,7 +203,8 @@ std::vector<position> run_plan::hosted_by(int rank) const {
 
 batching run_plan::batches() const {
   const int microbatches = data * dims.microbatches;
-  return {work ? work->batch : microbatches, microbatches};
+  const auto batch = work ? work->batch : microbatches;
+  return {batch, microbatches, dims.before * batch};
 }
 
 int run_plan::microbatch_of_all(int of_data, int microbatch) const {

@@ -57,7 +57,9 @@ struct run_plan {
   bool keep_gradients = false; ///< The last gradients at the end, with keep_weights.
   bool keep_versions = false;  ///< What every update made, and of what; for proofs.
   bool model_times = false;    ///< As if each rank had a device of its own.
-  int evaluate_every = 0;      ///< Batches between two evaluations; 0: none.
+  // Batches between two of these, counted with those before the run; 0: none.
+  int evaluate_every = 0;
+  int checkpoint_every = 0;
   std::chrono::milliseconds stall_timeout{10'000}; ///< In real time.
 
   /// Sums are work of their rank, beside what its device computes; else whoever comes

@@ -21,6 +21,14 @@ struct simulated_sizes {
   double experts = 0;  ///< Bytes of the rows that a stage sends its experts.
 };
 
+/// What a run goes on from besides its first weights, if batches came before it.
+/// Sources give what they gave of a whole network, however that was shared out.
+struct earlier_training {
+  std::vector<weight_source> older;   ///< Versions: the last but one, that before it..
+  std::vector<weight_source> moments; ///< Of the optimizer, by number; empty: all 0.
+  std::vector<std::int64_t> updates;  ///< Of each layer; empty: none.
+};
+
 /// What the actors compute; absent from a simulation.
 struct training {
   network<float> whole;
@@ -33,6 +41,7 @@ struct training {
   std::int64_t batch; ///< Samples.
   optimizer_options optimizer;
   weight_source weights;
+  earlier_training earlier = {};
 };
 
 } // namespace troupe

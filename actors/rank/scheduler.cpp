@@ -69,6 +69,10 @@ void grant(self_pointer self) {
     send_all(self);
     send(self, state.everybody->coordinator, mail::finished{*state.rank});
   }
+  const auto batches = state.core->at_checkpoint();
+  if (batches && std::exchange(state.said_checkpoint, batches) != batches)
+    send(self, state.everybody->coordinator,
+         mail::at_checkpoint{*state.rank, *batches});
 }
 
 /// Who has a choice looks at all that has arrived in an instant; others need not wait.
@@ -159,6 +163,11 @@ scheduler_actor::behavior_type scheduler(self_pointer self, props shared,
     hear(self, meter,
          [self](const mail::proceed& p) {
            self->state.core->hear(p);
+           consider(self);
+         }),
+    hear(self, meter,
+         [self](const mail::go_on& g) {
+           self->state.core->hear(g);
            consider(self);
          }),
     hear(self, meter,

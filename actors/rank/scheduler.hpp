@@ -26,6 +26,7 @@ struct scheduler_state {
   std::vector<mail::done> early;        ///< Ends before their turn.
   bool asked_to_decide = false;
   bool said_finished = false;
+  std::optional<int> said_checkpoint; ///< Batches.
 };
 
 /// Decides what a device does next: hears what has arrived and what is done, and grants

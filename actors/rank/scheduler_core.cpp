@@ -14,6 +14,10 @@ scheduler_core::scheduler_core(std::shared_ptr<const run_plan> plan,
   order_ = make_order(plan_->sch, plan_->dims, plan_->pipe_rank(*rank_));
   passes_meet_ = std::ranges::any_of(
     hosted_, [this](const position& p) { return plan_->passes_meet(p.stage); });
+  if (const int every = plan_->checkpoint_every; every > 0) {
+    next_checkpoint_ = every - plan_->dims.before % every;
+    order_->pause_after(next_checkpoint_);
+  }
   const auto& front = hosted_.front();
   if (plan_->evaluate_every == 0 || front.data > 0)
     return;
@@ -23,6 +27,7 @@ scheduler_core::scheduler_core(std::shared_ptr<const run_plan> plan,
     if (where.direction == 0)
       evaluated_stage_ = where.stage;
   copies_ = plan_->snapshots_of({0, 0, evaluated_stage_, front.tensor});
+  backwards_ = plan_->dims.before % plan_->evaluate_every * share;
 }
 
 void scheduler_core::hear(const mail::arrived& a) {
@@ -49,6 +54,17 @@ void scheduler_core::hear(const mail::done& d) {
 void scheduler_core::hear(const mail::proceed& p) {
   held_ = false;
   evaluated_ = p.evaluated;
+}
+
+std::optional<int> scheduler_core::at_checkpoint() {
+  if (next_checkpoint_ == 0 || running_ > 0 || !order_->paused())
+    return {};
+  return next_checkpoint_;
+}
+
+void scheduler_core::hear(const mail::go_on&) {
+  next_checkpoint_ += plan_->checkpoint_every;
+  order_->pause_after(next_checkpoint_);
 }
 
 bool scheduler_core::ahead_of_evaluations() const {

@@ -58,6 +58,11 @@ public:
 
   void hear(const mail::proceed& p);
 
+  /// The batches of the run that its rank has been through, if it waits there for a
+  /// checkpoint to be taken.
+  std::optional<int> at_checkpoint();
+  void hear(const mail::go_on&);
+
   /// Whether it is held and nothing runs.
   bool at_rest() const { return held_ && running_ == 0; }
 
@@ -95,8 +100,9 @@ private:
   std::vector<position> hosted_;
   std::int64_t turns_ = 0; ///< Granted.
   int copies_ = 0;         ///< For evaluations.
-  int backwards_ = 0;      ///< Of the evaluated stage, granted.
+  int backwards_ = 0; ///< Of the evaluated stage, since a batch was evaluated first.
   int evaluated_ = 0;
+  int next_checkpoint_ = 0; ///< Batches of the run; 0: there is none.
 };
 
 } // namespace troupe

@@ -5,6 +5,7 @@
 #include "actors/run/real_manager.hpp"
 #include "actors/run/recorder.hpp"
 #include "actors/run/roster.hpp"
+#include "actors/run/save_training.hpp"
 #include "actors/run/virtual_manager.hpp"
 #include "actors/run/whole_weights.hpp"
 
@@ -74,8 +75,17 @@ private:
 };
 
 std::unique_ptr<stage_manager> company::manager() {
-  const managed_run run{
-    *plan_, callbacks_, *board_, house_, meter_, roster_.coordinator(), wall_clock_};
+  const managed_run run{*plan_,
+                        callbacks_,
+                        *board_,
+                        house_,
+                        meter_,
+                        roster_.coordinator(),
+                        wall_clock_,
+                        [this](int batches, const std::vector<mail::collected>& parts) {
+                          callbacks_.save(
+                            save_training(*plan_, batches, parts, equipment_));
+                        }};
   if (real())
     return std::make_unique<real_manager>(run, watch_);
   return std::make_unique<virtual_manager>(run, virtual_clock_);

@@ -122,6 +122,17 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
          }),
     hear(self, meter, [self](const mail::begun& b) { gather(self, b); }),
     hear(self, meter,
+         [self](const mail::at_checkpoint& c) {
+           if (++self->state.at_checkpoint < ranks(self))
+             return;
+           self->state.at_checkpoint = 0;
+           self->state.board->post_checkpoint(c.batches);
+         }),
+    hear(self, meter,
+         [self](const mail::go_on& g) {
+           send_to_all(self, self->state.everybody->schedulers, g);
+         }),
+    hear(self, meter,
          [self](const mail::collect& c) {
            send_to_all(self, self->state.everybody->stages, c);
          }),

@@ -21,6 +21,7 @@ struct coordinator_state {
   std::shared_ptr<const directory> everybody;
   int finished = 0;                                     ///< Ranks.
   int held = 0;                                         ///< Ranks.
+  int at_checkpoint = 0;                                ///< Ranks.
   std::vector<mail::begun> begun;                       ///< A rank each.
   std::map<int, std::vector<mail::snapshot>> snapshots; ///< By batches.
   std::vector<mail::collected> collected;

@@ -4,6 +4,7 @@
 #include "actors/pipeline/simulated_stage.hpp"
 #include "actors/pipeline/stage_tensors.hpp"
 #include "actors/plan/costs.hpp"
+#include "actors/plan/layer_reader.hpp"
 #include "actors/run/actor_pool.hpp"
 
 #include <algorithm>
@@ -177,16 +178,31 @@ void equipment::equip_optimizer(position where) {
     memory.streams.push_back(is_here(of) ? &rank_of_stage(of).main_stream : nullptr);
   }
   memory.state = std::make_shared<optimizer>(
-    work.optimizer, plan_.layers_of(where), work.batch * plan_.dims.steps,
-    uses.of(memory_use::optimizer), plan_.state_shares_of(where),
-    plan_.extent_of(shared_out::gradients),
+    work.optimizer, plan_.layers_of(where),
+    work.batch * (plan_.dims.before + plan_.dims.steps), uses.of(memory_use::optimizer),
+    plan_.state_shares_of(where), plan_.extent_of(shared_out::gradients),
     has_servers() ? bucket_extent::share : plan_.extent_of(shared_out::parameters));
+  go_on(*memory.state, where);
   if (plan_.sums_at_update())
     memory.sums =
       std::make_shared<exchange_pools>(plan_, where, exchange_step::sum, passing);
   if (plan_.gathers_at_update())
     memory.gathers =
       std::make_shared<exchange_pools>(plan_, where, exchange_step::gather, passing);
+}
+
+/// Where batches came before the run, an optimizer goes on from them.
+void equipment::go_on(optimizer& state, position where) const {
+  const auto& earlier = plan_.work->earlier;
+  if (earlier.updates.empty())
+    return;
+  const auto buckets = plan_.layer_buckets(where);
+  state.go_on(plan_.batches().before, earlier.updates[buckets.front().of_layer]);
+  for (int moment = 0; moment < static_cast<int>(earlier.moments.size()); ++moment) {
+    layer_reader layers{plan_, earlier.moments[static_cast<std::size_t>(moment)]};
+    for (std::size_t b = 0; b < buckets.size(); ++b)
+      state.set_moment(moment, b, layers.values(buckets[b]).data());
+  }
 }
 
 void equipment::equip_meetings() {

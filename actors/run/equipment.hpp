@@ -136,6 +136,7 @@ private:
   void equip_meetings();
   void equip_pipeline(int pipeline);
   void equip_optimizer(position where);
+  void go_on(optimizer& state, position where) const;
   void equip_experts();
   void equip_exchange(position where);
   std::vector<device*> devices() const;

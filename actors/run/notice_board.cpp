@@ -29,6 +29,10 @@ void notice_board::post_held() {
   change([this] { held_ = true; });
 }
 
+void notice_board::post_checkpoint(int batches) {
+  change([&] { checkpoint_ = batches; });
+}
+
 void notice_board::post_snapshot(snapshot s) {
   change([&] { snapshots_.push_back(std::move(s)); });
 }
@@ -77,6 +81,11 @@ progress notice_board::latest() const {
 bool notice_board::take_held() {
   const std::lock_guard guard{lock_};
   return std::exchange(held_, false);
+}
+
+std::optional<int> notice_board::take_checkpoint() {
+  const std::lock_guard guard{lock_};
+  return std::exchange(checkpoint_, {});
 }
 
 std::optional<notice_board::snapshot> notice_board::take_snapshot() {

@@ -23,6 +23,7 @@ public:
   void post_finished();
   void post_failure(std::string why); ///< The first one counts.
   void post_held();
+  void post_checkpoint(int batches); ///< All ranks have come to one.
   void post_snapshot(snapshot s);
   void post_collected(std::vector<mail::collected> all);
   void post_explanation(mail::waiting_for one);
@@ -41,6 +42,7 @@ public:
 
   // These take what was posted off the board.
   bool take_held();
+  std::optional<int> take_checkpoint();
   std::optional<snapshot> take_snapshot();
   std::optional<std::vector<mail::collected>> take_collected();
 
@@ -56,6 +58,7 @@ private:
   std::atomic<bool> changed_ = false;
   bool finished_ = false;
   bool held_ = false;
+  std::optional<int> checkpoint_;
   std::optional<std::string> failure_;
   std::deque<snapshot> snapshots_;
   std::optional<std::vector<mail::collected>> collected_;

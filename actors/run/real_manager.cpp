@@ -16,6 +16,7 @@ void real_manager::wait() {
     stop_if_interrupted();
     go_on();
     serve_snapshots();
+    serve_checkpoint();
     report_now_and_then();
   }
 }

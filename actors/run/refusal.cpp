@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace troupe {
 
@@ -115,6 +116,27 @@ std::string refusal_of_experts(const run_plan& plan) {
   return {};
 }
 
+/// Why a run cannot be saved between batches, or go on from there; empty if it can.
+std::string refusal_of_checkpoints(const run_plan& plan) {
+  if (plan.checkpoint_every == 0 && plan.dims.before == 0)
+    return {};
+  if (plan.data > 1 && !plan.replicas_agree())
+    return plan.exchange->name
+           + " updates data replicas one by one, so between batches they hold no one "
+             "network to save: take no checkpoints, or name an exchange that sums, as "
+             "ring, or server";
+  const int size = update_size(plan.sch, plan.dims);
+  if (!plan.sch.local_rule()
+      && std::int64_t{plan.checkpoint_every} * plan.dims.microbatches % size != 0)
+    return plan.sch.name + " updates every " + std::to_string(size)
+           + " microbatches, of which a batch has "
+           + std::to_string(plan.dims.microbatches)
+           + ": take checkpoints after batches that end with an update, as every "
+           + std::to_string(std::lcm(size, plan.dims.microbatches)
+                            / plan.dims.microbatches);
+  return {};
+}
+
 /// Why a tied matrix cannot be trained so; empty if it can, or there is none.
 std::string refusal_of_tied(const run_plan& plan) {
   if (!plan.work->whole.tied())
@@ -182,6 +204,8 @@ std::string refusal(const run_plan& plan,
   if (!plan.work)
     return too_large(bytes_of_actors(plan), 0);
   if (auto wrong = refusal_of_tied(plan); !wrong.empty())
+    return wrong;
+  if (auto wrong = refusal_of_checkpoints(plan); !wrong.empty())
     return wrong;
   const auto& work = *plan.work;
   if (const int pieces = plan.batches().microbatches; work.batch < pieces)

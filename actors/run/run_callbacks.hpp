@@ -13,6 +13,8 @@
 
 namespace troupe {
 
+struct saved_training;
+
 /// How far a run has come; what the last finished minibatch lost, if anything is
 /// computed.
 struct progress {
@@ -36,9 +38,14 @@ struct virtual_disorder {
 /// empty. Those without another word are called on the thread that waits for the run.
 struct run_callbacks {
   /// Gets the parameters (a bucket a layer) that each stage had after `batches`
-  /// batches. The run's clock stands still meanwhile. Not empty if the plan evaluates.
+  /// batches, with those before the run. The run's clock stands still meanwhile. Not
+  /// empty if the plan evaluates.
   std::function<void(int batches, const std::vector<const float*>& parameters)>
     evaluate = {};
+
+  /// Gets what a run needs to go on, at each checkpoint, while all ranks rest. Not
+  /// empty if the plan has checkpoints.
+  std::function<void(saved_training all)> save = {};
 
   /// Called now and then, at most ten times a second.
   std::function<void(const progress&)> report = {};

@@ -48,14 +48,22 @@ void stage_manager::serve_snapshots() {
   }
 }
 
+void stage_manager::serve_checkpoint() {
+  const auto batches = run_.board.take_checkpoint();
+  if (!batches)
+    return;
+  if (const auto parts = collect(); !parts.empty())
+    run_.save(*batches, parts);
+  post(run_.meter, run_.coordinator, mail::go_on{});
+}
+
 std::vector<mail::collected> stage_manager::collect() {
   post(run_.meter, run_.coordinator, mail::collect{});
   run_.house.settle();
   auto all = run_.board.take_collected();
   while (!all && !run_.board.failure()) {
     if (!go_on())
-      run_.board.post_failure(
-        "the run has ended, and not all stages give their weights");
+      run_.board.post_failure("all ranks rest, and not all stages give their weights");
     run_.house.settle();
     all = run_.board.take_collected();
   }

@@ -9,6 +9,7 @@
 #include "kernels/occupation.hpp"
 
 #include <chrono>
+#include <functional>
 #include <vector>
 
 namespace troupe {
@@ -22,6 +23,8 @@ struct managed_run {
   mail_meter& meter;
   const coordinator_actor& coordinator;
   wall_clock& clock; ///< Stands still during evaluations.
+  /// Keeps what stages have at a checkpoint, after so many batches of the run.
+  std::function<void(int batches, const std::vector<mail::collected>& parts)> save;
 };
 
 /// The stage manager waits for a run, on the thread that performs it. Meanwhile the
@@ -44,7 +47,10 @@ public:
   /// is being ended early, takes them off the board only: ranks wait for their copies.
   void serve_snapshots();
 
-  /// What stages have in the end; empty if the run fails meanwhile.
+  /// If all ranks wait at a checkpoint: saves what they have, and lets them go on.
+  void serve_checkpoint();
+
+  /// What stages have while all ranks rest; empty if the run fails meanwhile.
   std::vector<mail::collected> collect();
 
   /// Whether the caller has ended the run early.

@@ -12,6 +12,7 @@ void virtual_manager::wait() {
       if (run_.board.failure())
         return;
       serve_snapshots();
+      serve_checkpoint();
       run_.house.settle(); // ranks may wait for it, and no event be left
     }
     report_now_and_then();

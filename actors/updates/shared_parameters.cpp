@@ -15,6 +15,7 @@ shared_parameters::shared_parameters(const run_plan& plan, position where,
                        || plan.updates_are_by(update_by::servers))) {
   if (account == nullptr)
     return;
+  samples_ = plan.batches().before;
   sizes_ = plan.buckets_of(where);
   shares_ = plan.state_shares_of(where);
   first_layer_ = static_cast<std::size_t>(

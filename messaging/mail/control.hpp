@@ -28,6 +28,15 @@ struct proceed {
   int evaluated;
 };
 
+/// Scheduler: its rank has come to the next checkpoint, and waits for `go_on`.
+struct at_checkpoint {
+  int rank;
+  int batches; ///< Of the run.
+};
+
+/// Coordinator to schedulers: the checkpoint has been taken.
+struct go_on {};
+
 /// Coordinator to schedulers: begin no further update, and answer `begun`. A local rule
 /// lets no further microbatch in.
 struct stop {};
@@ -51,16 +60,18 @@ struct snapshot {
   std::vector<buffer> parameters;
 };
 
-/// Coordinator to stages: hand over what you have in the end.
+/// Coordinator to stages: hand over what you have, while all ranks rest.
 struct collect {};
 
-/// Stage: its newest parameters, and the gradients it summed last.
+/// Stage: its newest parameters, those of older versions that are still read (the last
+/// but one first), and the gradients it summed last.
 struct collected {
   position where;
   std::int64_t updates; ///< That made the parameters.
   std::int64_t samples; ///< That those cover.
   std::vector<buffer> parameters;
   std::vector<buffer> gradients;
+  std::vector<std::vector<buffer>> older;
 };
 
 /// Coordinator to everybody: what are you waiting for?
