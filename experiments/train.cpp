@@ -1,4 +1,4 @@
-// train: trains one model under one schedule; evaluates, saves and resumes from weights
+// train: trains one model under one schedule; evaluates, saves, resumes
 
 #include "experiments/session/session.hpp"
 
@@ -8,6 +8,7 @@ int main(int argc, char** argv) {
   const program_about about{
     .name = "train",
     .description = "Training of any model on any data under one schedule.",
+    .resumes = true,
     .defaults = {.schedules = {.names = {"1f1b"}}},
   };
   return run_program(about, argc, argv,

@@ -50,6 +50,7 @@ private:
 
   std::unique_ptr<stage_manager> manager();
   void play();
+  void save_end();
   void come_home();
   bool is_lost(int looks);
 
@@ -106,6 +107,21 @@ void company::play() {
   if (plan_->keep_weights && !board_->failure())
     last_ = waiting->collect();
   interrupted_ = waiting->stopping();
+  if (plan_->checkpoint_every > 0 && !last_.empty())
+    save_end();
+}
+
+/// The last checkpoint: of all batches, or of those before an interruption, if that did
+/// not come within one.
+void company::save_end() {
+  const auto& dims = plan_->dims;
+  const auto ended = last_.front().updates * update_size(plan_->sch, dims);
+  const bool whole = !plan_->sch.local_rule() && ended % dims.microbatches == 0;
+  if (!interrupted_)
+    callbacks_.save(save_training(*plan_, dims.steps, last_, equipment_));
+  else if (whole && ended > 0)
+    callbacks_.save(save_training(*plan_, static_cast<int>(ended / dims.microbatches),
+                                  last_, equipment_));
 }
 
 /// Whether somebody who has been told to end never will.

@@ -43,8 +43,8 @@ struct run_callbacks {
   std::function<void(int batches, const std::vector<const float*>& parameters)>
     evaluate = {};
 
-  /// Gets what a run needs to go on, at each checkpoint, while all ranks rest. Not
-  /// empty if the plan has checkpoints.
+  /// Gets what a run needs to go on, at each checkpoint and at the end, while all ranks
+  /// rest. Not empty if the plan has checkpoints.
   std::function<void(saved_training all)> save = {};
 
   /// Called now and then, at most ten times a second.

@@ -177,6 +177,13 @@ std::string count_updates(const run_plan& plan, const std::vector<mail::collecte
     if (where.stage == 0)
       result.updated_samples += part.samples;
   }
+  if (plan.dims.before > 0) {
+    const auto& work = *plan.work;
+    for (std::size_t s = 0; s < result.updates.size(); ++s)
+      result.updates[s] +=
+        work.earlier.updates[static_cast<std::size_t>(work.first_layers[s])];
+    result.updated_samples += plan.batches().before;
+  }
   if (plan.sch.local_rule())
     return {};
   std::map<int, const mail::collected*> first; // of those that stop together

@@ -71,6 +71,10 @@ bool evaluates(const options& o, const optimizer_options&) {
   return o.evaluation.samples != 0;
 }
 
+bool has_checkpoints(const options& o, const optimizer_options&) {
+  return !o.checkpoint.folder.empty();
+}
+
 bool prints(const options& o, const optimizer_options&) {
   return !o.output.quiet;
 }
@@ -85,6 +89,7 @@ constexpr auto length = &typed_options::schedules;
 constexpr auto mesh = &typed_options::mesh;
 constexpr auto when = &typed_options::run;
 constexpr auto judges = &typed_options::evaluation;
+constexpr auto saves = &typed_options::checkpoint;
 constexpr auto output = &typed_options::output;
 
 constexpr std::string_view of_tokens =
@@ -130,6 +135,8 @@ constexpr effect table[] = {
   {"--evaluate-every", differs<judges, &evaluation_options::every>, evaluates,
    "evaluates on no samples, as --evaluate-samples is 0: give it some, or leave it "
    "out"},
+  {"--keep", differs<saves, &checkpoint_options::keep>, has_checkpoints,
+   "is of checkpoints: say --checkpoint and --checkpoint-every too, or leave it out"},
   {"--print", differs<output, &output_options::print>, prints,
    "draws what --quiet keeps back: give one of them"},
 };

@@ -55,6 +55,8 @@ void add_runs(option_list& to, typed_options& place, const program_about& about)
   }
   if (about.trains && about.keeps)
     add_evaluation(to, place.evaluation);
+  if (about.resumes)
+    add_checkpoints(to, place.checkpoint);
 }
 
 /// The clock's side of what options say together: what is wrong, if anything.
@@ -126,6 +128,11 @@ tl::expected<options, std::string> parse(const typed_options& typed, bool trains
     return problem{machines.error()};
   if (auto wrong = refusal(typed.evaluation); !wrong.empty())
     return problem{wrong};
+  if (auto wrong = refusal(typed.checkpoint); !wrong.empty())
+    return problem{wrong};
+  if (!typed.checkpoint.resume.empty() && !typed.data.init.empty())
+    return problem{"--resume and --init both say which weights a training begins with: "
+                   "give one of them"};
   auto collectives = parse(typed.collectives);
   if (!collectives)
     return problem{collectives.error()};
@@ -139,6 +146,7 @@ tl::expected<options, std::string> parse(const typed_options& typed, bool trains
                  .cost = std::move(*cost),
                  .machines = std::move(*machines),
                  .evaluation = typed.evaluation,
+                 .checkpoint = typed.checkpoint,
                  .collectives = std::move(*collectives),
                  .output = typed.output};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "experiments/options/checkpoint_options.hpp"
 #include "experiments/options/collective_options.hpp"
 #include "experiments/options/cost_options.hpp"
 #include "experiments/options/data_options.hpp"
@@ -30,6 +31,7 @@ struct typed_options {
   std::string cost;
   std::string machines;
   evaluation_options evaluation;
+  checkpoint_options checkpoint;
   typed_collectives collectives;
   output_options output;
 };
@@ -47,6 +49,7 @@ struct options {
   cost_options cost;
   machine_options machines;
   evaluation_options evaluation;
+  checkpoint_options checkpoint;
   collective_options collectives;
   output_options output;
 };
@@ -64,6 +67,7 @@ struct program_about {
   bool tells = false;         ///< Has --json, though it keeps nothing else.
   /// Runs collectives and nothing else: has --ranks, --bytes and the like.
   bool exchanges = false;
+  bool resumes = false; ///< Has --checkpoint and --resume.
   typed_options defaults = {};
 };
 

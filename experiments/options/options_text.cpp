@@ -74,6 +74,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_options, text, actions, link, sum_rate, 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(machine_model, ranks_each, inside, between, pairs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(machine_options, model, links)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(evaluation_options, every, samples)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(checkpoint_options, folder, every, keep, resume)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(collective_options, orders, ranks, values, machines,
                                    sum_rate)
 
@@ -114,6 +115,7 @@ std::string to_text(const options& o) {
               {"cost", o.cost},
               {"machines", o.machines},
               {"evaluation", o.evaluation},
+              {"checkpoint", o.checkpoint},
               {"collectives", o.collectives}}
     .dump();
 }
@@ -131,6 +133,7 @@ tl::expected<options, std::string> options_from(const std::string& text) {
                    .cost = all.at("cost"),
                    .machines = all.at("machines"),
                    .evaluation = all.at("evaluation"),
+                   .checkpoint = all.at("checkpoint"),
                    .collectives = all.at("collectives"),
                    .output = {}};
     result.schedules =

@@ -1,5 +1,6 @@
 #include "experiments/options/setup.hpp"
 
+#include "actors/checkpoints/checkpoint_folder.hpp"
 #include "experiments/options/clock_limit.hpp"
 #include "experiments/options/parsing.hpp"
 #include "models/data/open_data.hpp"
@@ -124,12 +125,42 @@ std::string add_training(const options& o, run_plan& plan) {
   return {};
 }
 
+/// Makes a plan go on from the newest checkpoint. Returns what is wrong, if anything.
+std::string resume(const options& o, run_plan& plan, setup& to) {
+  auto found = newest_checkpoint(o.checkpoint.resume, plan.work->whole);
+  if (!found)
+    return "--resume: " + found.error();
+  to.passed_over = found->passed_over;
+  const auto folder = found->folder.string();
+  const auto [batches, samples] = std::pair{found->facts.batches, found->facts.samples};
+  if (samples != batches * plan.work->batch)
+    return "--resume: " + folder + " has been through batches of "
+           + std::to_string(samples / std::max(batches, 1)) + " samples, not of "
+           + std::to_string(plan.work->batch) + ": say --batch "
+           + std::to_string(samples / std::max(batches, 1));
+  if (plan.dims.steps <= batches)
+    return "--resume: " + folder + " has been through " + std::to_string(batches)
+           + " steps, and a run of " + std::to_string(plan.dims.steps)
+           + " has no more: say --steps " + std::to_string(batches + 1) + " or more";
+  plan.dims.steps -= batches;
+  go_on_from(std::move(found->saved), plan);
+  to.resumed = "goes on from " + folder;
+  return {};
+}
+
 /// The run of one schedule.
 tl::expected<run_request, std::string> request(const chosen_schedule& one,
                                                run_plan plan) {
   plan.sch = one.sch;
   if (plan.work)
     plan.work->optimizer = one.optimizer;
+  if (plan.dims.before > 0
+      && std::ssize(plan.work->earlier.moments) != optimizer::state_size(one.optimizer))
+    return problem{"--resume: the training was by an optimizer with "
+                   + std::to_string(plan.work->earlier.moments.size())
+                   + " values of state a parameter, this one has "
+                   + std::to_string(optimizer::state_size(one.optimizer))
+                   + ": name the optimizer and momentum that it had"};
   if (auto wrong = refusal(plan, bytes_of_evaluation); !wrong.empty())
     return problem{wrong};
   if (const auto fault = check(plan.sch, settled(plan.sch, plan.dims)))
@@ -177,6 +208,10 @@ tl::expected<setup, std::string> set_up(const options& o) {
   if (o.trains) {
     if (auto wrong = add_training(o, plan); !wrong.empty())
       return problem{wrong};
+    plan.checkpoint_every = o.checkpoint.every;
+    if (!o.checkpoint.resume.empty())
+      if (auto wrong = resume(o, plan, result); !wrong.empty())
+        return problem{wrong};
     const auto& data = *plan.work->data;
     result.model = o.model;
     result.data = data.description();

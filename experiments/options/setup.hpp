@@ -35,6 +35,8 @@ struct setup {
   bool evaluates_training_data = false; ///< As the data set says.
   std::vector<run_request> runs;
   std::vector<left_out_run> left_out; ///< Of `all`: what does not fit.
+  std::string resumed; ///< What runs go on from, for people; empty: nothing.
+  std::vector<std::string> passed_over; ///< Why newer checkpoints are not that.
   std::string rates; ///< What virtual time counts, for people; empty in real time.
 };
 

@@ -73,7 +73,8 @@ json run_json(const run_account& run) {
     {"sequence_parallel", plan.sequence_parallel},
     {"expert", plan.expert},
     {"microbatches", plan.batches().microbatches},
-    {"steps", plan.dims.steps},
+    {"steps", plan.dims.before + plan.dims.steps},
+    {"steps_before", plan.dims.before},
     {"samples", plan.work ? json(r.samples) : json(nullptr)},
     {"updates", r.updates.empty() ? json(nullptr) : json(r.updates)},
     // Wall time would differ each time, and virtual runs are to be the same byte for

@@ -3,6 +3,7 @@
 #include "experiments/report/files.hpp"
 #include "experiments/report/results.hpp"
 #include "experiments/report/timing.hpp"
+#include "experiments/session/checkpoint_saver.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/patience.hpp"
 #include "experiments/session/progress_line.hpp"
@@ -21,7 +22,7 @@ constexpr int widest_picture = 4000; // characters
 /// What is trained and how it is cut, in one line.
 std::string description(const setup& shared) {
   const auto& plan = shared.runs.front().plan;
-  const int stages = plan.dims.stages, steps = plan.dims.steps;
+  const int stages = plan.dims.stages, steps = plan.dims.before + plan.dims.steps;
   return shared.model.model + " of " + std::to_string(plan.work->whole.values())
          + " parameters on " + shared.data + "; " + std::to_string(stages)
          + (stages == 1 ? " stage, " : " stages, ")
@@ -49,6 +50,13 @@ public:
       complain(wrong);
       return 2;
     }
+    if (const auto& to = options_.checkpoint; !to.folder.empty())
+      if (auto wrong = refusal_of_folder(to, checkpoints_lock_); !wrong.empty()) {
+        complain(wrong);
+        return 2;
+      }
+    for (const auto& why : shared_.passed_over)
+      std::cerr << output_.command.front() << ": passed over: " << why << '\n';
     announce();
     if (!std::cout.flush()) // before hours of training go to waste
       return 1;
@@ -83,6 +91,8 @@ private:
     std::string text;
     if (shared_.runs.front().plan.work)
       text = description(shared_) + '\n';
+    if (!shared_.resumed.empty())
+      text += shared_.resumed + '\n';
     if (!shared_.left_out.empty())
       text += left_out_line(shared_) + '\n';
     if (!output_.quiet && !text.empty())
@@ -99,12 +109,20 @@ private:
     plan.keep_first = files_.has_report() ? actions_in_trace : 0;
     plan.model_times = account.modelled = needs_modelled_times(plan);
     std::optional<evaluator> judge;
+    std::optional<checkpoint_saver> saver;
     evaluations_kept found{most_entries};
     try {
       if (plan.work)
         watch_training(plan, told, found, judge, line);
       else
         watch_simulation(plan, told, line);
+      if (plan.checkpoint_every > 0) {
+        saver.emplace(options_.checkpoint, request.plan, [&](const std::string& wrong) {
+          line.end();
+          complain(wrong);
+        });
+        told.save = [&](saved_training all) { saver->save(std::move(all)); };
+      }
       account.result = perform(plan, told);
     } catch (const std::bad_alloc&) {
       account.result.how = ending::failed;
@@ -113,6 +131,8 @@ private:
       account.result.how = ending::failed;
       account.result.failure = wrong.what();
     }
+    if (saver)
+      saver->wait();
     account.evaluations = found.entries();
     line.end();
     const auto& result = account.result;
@@ -138,7 +158,7 @@ private:
     told.report = [&line](const progress& p) { line.show(p, false); };
     plan.keep_weights = true;
     told.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
-      if (steps == plan.dims.steps)
+      if (steps == plan.dims.before + plan.dims.steps)
         return; // what is trained is saved first
       const auto found = judge->evaluate(parameters, &interruption());
       if (!found)
@@ -179,9 +199,10 @@ private:
     account.evaluated = judge.evaluate(readable(result.parameters), &interruption());
     account.evaluated_to_end = account.evaluated.has_value();
     const auto& plan = account.request->plan;
+    const int steps = plan.dims.before + plan.dims.steps;
     if (account.evaluated && plan.evaluate_every > 0
-        && plan.dims.steps % plan.evaluate_every == 0)
-      account.evaluations.emplace_back(plan.dims.steps, *account.evaluated);
+        && steps % plan.evaluate_every == 0)
+      account.evaluations.emplace_back(steps, *account.evaluated);
     if (!account.evaluated_to_end)
       exit_code_ = ended_by_user;
   }
@@ -190,6 +211,7 @@ private:
   const output_options& output_;
   const setup& shared_;
   output_files files_;
+  folder_lock checkpoints_lock_;
   std::vector<run_account> accounts_;
   int exit_code_ = 0;
 };

@@ -78,10 +78,11 @@ TEST_CASE("a run that goes on from a checkpoint has the bits of one that never s
   const auto undisturbed = finished(plan);
   run_result with_checkpoints;
   const auto all = saved_by(plan, 2, with_checkpoints);
-  REQUIRE(all.size() == 2);
+  REQUIRE(all.size() == 3); // the last at the end
+  CHECK((all[2]->parameters == undisturbed.parameters));
   CHECK((with_checkpoints.parameters == undisturbed.parameters));
   CHECK(with_checkpoints.loss == undisturbed.loss);
-  for (const auto& one : all) {
+  for (const auto& one : {all[0], all[1]}) {
     INFO("from " << one->batches);
     const auto rest = finished(rest_of(plan, one));
     CHECK((rest.parameters == undisturbed.parameters));
@@ -100,8 +101,9 @@ TEST_CASE("what is saved is the network after that batch", "[checkpoint]") {
   INFO(mesh.text());
   run_result whole;
   const auto all = saved_by(plan, 2, whole);
-  REQUIRE(all.size() == 1);
+  REQUIRE(all.size() == 2);
   CHECK(all[0]->batches == 2);
+  CHECK(all[1]->batches == 3);
   CHECK(all[0]->older.empty());
   CHECK(all[0]->moments.size() == 2);
   plan.dims.steps = 2;
@@ -116,8 +118,8 @@ TEST_CASE("under a local rule a run goes on as one with the same checkpoints did
     tiny::training_on({}, ampnet(3, 3), {3, 4, 6}, clock_kind::virtual_time);
   run_result whole;
   const auto all = saved_by(plan, 2, whole);
-  REQUIRE(all.size() == 2);
-  for (const auto& one : all) {
+  REQUIRE(all.size() == 3);
+  for (const auto& one : {all[0], all[1]}) {
     auto rest = rest_of(plan, one);
     rest.checkpoint_every = 2;
     const auto went_on = finished(rest, {.save = [](const saved_training&) {}});

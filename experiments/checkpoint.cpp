@@ -1,0 +1,63 @@
+// checkpoint: says what is in a folder of checkpoints, and whether it is whole
+
+#include "actors/checkpoints/checkpoint_folder.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+#include <string>
+
+using namespace troupe;
+
+namespace {
+
+/// A checkpoint in one line.
+std::string line_of(const std::filesystem::path& one, const checkpoint_facts& facts) {
+  std::int64_t bytes = 0;
+  for (const auto& file : facts.files)
+    bytes += file.bytes;
+  return one.string() + ": " + std::to_string(facts.batches) + " steps, "
+         + std::to_string(facts.samples) + " samples, "
+         + std::to_string(facts.older + 1)
+         + (facts.older == 0 ? " version, " : " versions, ")
+         + std::to_string(facts.moments) + " moments, " + std::to_string(bytes / 1000)
+         + " kB, whole";
+}
+
+int check(const std::string& folder) {
+  const auto all = checkpoints_in(folder);
+  if (all.empty()) {
+    std::cerr << "checkpoint: there is no checkpoint in " << folder << '\n';
+    return 1;
+  }
+  int exit_code = 0;
+  for (const auto& one : all)
+    if (const auto facts = check_checkpoint(one)) {
+      std::cout << line_of(one, *facts) << '\n';
+    } else {
+      std::cerr << "checkpoint: " << facts.error() << '\n';
+      exit_code = 1;
+    }
+  return exit_code;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{
+    "Checkpoints of a folder, the newest first, each file checked by its sum."};
+  std::string folder;
+  app.add_option("DIR", folder, "Folder that --checkpoint named.")->required();
+  try {
+    app.parse(argc, argv);
+    return check(folder);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& wrong) {
+    std::cerr << "checkpoint: " << wrong.what() << '\n';
+    return 2;
+  } catch (const std::exception& wrong) {
+    std::cerr << "checkpoint: " << wrong.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+namespace troupe {
+
+class option_list;
+
+/// Where a training is saved so that it can go on, and where it goes on from.
+struct checkpoint_options {
+  std::string folder; ///< Empty: no checkpoints.
+  int every = 0;      ///< Steps.
+  int keep = 2;       ///< Checkpoints.
+  std::string resume; ///< Folder; empty: the training begins anew.
+};
+
+void add_checkpoints(option_list& to, checkpoint_options& place);
+
+/// What is wrong, and what is allowed; empty if nothing is.
+std::string refusal(const checkpoint_options& o);
+
+} // namespace troupe

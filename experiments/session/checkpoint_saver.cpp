@@ -1,0 +1,46 @@
+#include "experiments/session/checkpoint_saver.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace troupe {
+
+checkpoint_saver::checkpoint_saver(const checkpoint_options& o, const run_plan& plan,
+                                   std::function<void(const std::string&)> complain)
+  : options_(o), plan_(plan), complain_(std::move(complain)) {
+  // nop
+}
+
+void checkpoint_saver::save(saved_training all) {
+  wait();
+  const auto samples = all.batches * plan_.work->batch;
+  last_ = std::async(std::launch::async, [this, samples, saved = std::move(all)] {
+    return write_checkpoint(options_.folder, plan_.work->whole, saved, samples,
+                            options_.keep);
+  });
+}
+
+void checkpoint_saver::wait() {
+  if (!last_.valid())
+    return;
+  if (const auto wrong = last_.get(); !wrong.empty())
+    complain_("no checkpoint: " + wrong);
+}
+
+std::string refusal_of_folder(const checkpoint_options& o, folder_lock& lock) {
+  std::error_code failed;
+  std::filesystem::create_directories(o.folder, failed);
+  if (failed || !std::filesystem::is_directory(o.folder, failed))
+    return "--checkpoint: cannot make the folder " + o.folder
+           + (failed ? ": " + failed.message() : "") + "; name another";
+  if (!lock.take(o.folder))
+    return "--checkpoint: another program is writing into " + o.folder
+           + ": name another folder";
+  if (const auto wrong =
+        unwritable({"--checkpoint", std::filesystem::path{o.folder} / "batch-0"});
+      !wrong.empty())
+    return wrong;
+  return {};
+}
+
+} // namespace troupe

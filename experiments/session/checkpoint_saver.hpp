@@ -1,0 +1,41 @@
+#pragma once
+
+#include "actors/checkpoints/checkpoint_folder.hpp"
+#include "experiments/options/checkpoint_options.hpp"
+#include "experiments/options/output_places.hpp"
+
+#include <functional>
+#include <future>
+#include <string>
+
+namespace troupe {
+
+/// Writes a run's checkpoints on a thread of their own, while the run goes on; one
+/// waits for the one before it.
+class checkpoint_saver {
+public:
+  /// \param plan outlives it \param complain told what could not be written
+  checkpoint_saver(const checkpoint_options& o, const run_plan& plan,
+                   std::function<void(const std::string&)> complain);
+
+  /// Waits until all is written.
+  ~checkpoint_saver() { wait(); }
+
+  checkpoint_saver(const checkpoint_saver&) = delete;
+  checkpoint_saver& operator=(const checkpoint_saver&) = delete;
+
+  void save(saved_training all);
+  void wait();
+
+private:
+  const checkpoint_options& options_;
+  const run_plan& plan_;
+  std::function<void(const std::string&)> complain_;
+  std::future<std::string> last_;
+};
+
+/// Why checkpoints cannot go to a folder, which is made; empty if they can. Nobody else
+/// writes there while `lock` lives.
+std::string refusal_of_folder(const checkpoint_options& o, folder_lock& lock);
+
+} // namespace troupe

@@ -1,0 +1,172 @@
+// Checkpoints as a user has them: what goes on from one, what is broken, what is
+// killed.
+
+#include "tests/experiments/run_program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+
+using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string tiny =
+  " --d-model 8 --heads 2 --seq 4 --vocab 7 --layers 4 --batch 9 "
+  "--microbatches 4 --evaluate-samples 4 --quiet --json r.json ";
+const std::string saving = " --checkpoint c --checkpoint-every 2 --keep 9 ";
+
+/// Puts other bytes in the place of some of a file.
+void flip(const fs::path& file, std::int64_t at) {
+  std::fstream open{file, std::ios::binary | std::ios::in | std::ios::out};
+  open.seekg(at);
+  const auto old = static_cast<char>(open.get());
+  open.seekp(at);
+  open.put(static_cast<char>(old ^ 1));
+}
+
+} // namespace
+
+TEST_CASE("a training goes on from a checkpoint to the file that it would have saved",
+          "[programs]") {
+  const auto* const how = GENERATE(
+    "--schedule 1f1b --stages 2 --clip 0.5", "--schedule pipedream --stages 4",
+    "--schedule 2bw --mesh data=2,pipe=2 --exchange zero1 --microbatches 8 --batch 18",
+    "--schedule ampnet --stages 2 --clock virtual");
+  // The later --batch and --microbatches would be a second value.
+  auto common = tiny + how;
+  if (common.find("--batch 18") != std::string::npos) {
+    common.erase(common.find("--batch 9 "), 10);
+    common.erase(common.find("--microbatches 4 "), 17);
+  }
+  temporary_folder folder;
+  REQUIRE(
+    run_program_in(folder, "train --steps 6 --save whole.safetensors" + common + saving)
+      .exit_code
+    == 0);
+  fs::remove_all(folder.path() / "c/batch-6");
+  const bool pauses = common.find("ampnet") != std::string::npos; // with checkpoints
+  const auto rest =
+    run_program_in(folder, "train --steps 6 --save rest.safetensors --resume c" + common
+                             + (pauses ? saving : ""));
+  INFO(rest.err);
+  CHECK(rest.exit_code == 0);
+  CHECK((content_of(folder.path() / "rest.safetensors")
+         == content_of(folder.path() / "whole.safetensors")));
+  const auto run =
+    nlohmann::json::parse(content_of(folder.path() / "r.json"))["runs"][0];
+  CHECK(run["steps"] == 6);
+  CHECK(run["steps_before"] == 4);
+}
+
+TEST_CASE("a checkpoint that is broken is passed over, and said to be", "[programs]") {
+  temporary_folder folder;
+  const auto c = folder.path() / "c";
+  REQUIRE(run_program_in(folder, "train --steps 4 --stages 2" + tiny + saving).exit_code
+          == 0);
+  CHECK(run_program_in(folder, "checkpoint c").exit_code == 0);
+  const auto moment = c / "batch-4/moment-1.safetensors";
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(moment));
+  const auto [name, breaks] = GENERATE_COPY(
+    std::pair<std::string, int>{"cut short", 0}, std::pair<std::string, int>{"flip", 1},
+    std::pair<std::string, int>{"no file", 2},
+    std::pair<std::string, int>{"half a manifest", 3},
+    std::pair<std::string, int>{"a manifest that names other files", 4});
+  INFO(name);
+  switch (breaks) {
+  case 0:
+    fs::resize_file(moment, static_cast<std::uintmax_t>(bytes - 1));
+    break;
+  case 1:
+    flip(moment, bytes - 3);
+    break;
+  case 2:
+    fs::remove(moment);
+    break;
+  case 3:
+    fs::resize_file(c / "batch-4/manifest.json", 90);
+    break;
+  default: {
+    auto manifest = content_of(c / "batch-4/manifest.json");
+    manifest.replace(manifest.find("moment-1.safetensors"), 8, "../secre");
+    folder.write("c/batch-4/manifest.json", manifest);
+  }
+  }
+  const auto shown = run_program_in(folder, "checkpoint c");
+  CHECK(shown.exit_code == 1);
+  CHECK_THAT(shown.err, ContainsSubstring("c/batch-4/"));
+  CHECK_THAT(shown.out, ContainsSubstring("c/batch-2: 2 steps"));
+  const auto next =
+    run_program_in(folder, "train --steps 5 --stages 2 --resume c" + tiny);
+  CHECK(next.exit_code == 0);
+  CHECK_THAT(next.err, ContainsSubstring("passed over: c/batch-4/"));
+  const auto run =
+    nlohmann::json::parse(content_of(folder.path() / "r.json"))["runs"][0];
+  CHECK(run["steps_before"] == 2);
+}
+
+TEST_CASE("as many checkpoints stay as are to be kept", "[programs]") {
+  temporary_folder folder;
+  REQUIRE(run_program_in(folder, "train --steps 7 --stages 2 --checkpoint c "
+                                 "--checkpoint-every 2 --keep 2"
+                                   + tiny)
+            .exit_code
+          == 0);
+  CHECK(fs::exists(folder.path() / "c/batch-7"));
+  CHECK(fs::exists(folder.path() / "c/batch-6"));
+  CHECK_FALSE(fs::exists(folder.path() / "c/batch-4"));
+}
+
+TEST_CASE("a disk that is full costs the checkpoint alone", "[programs]") {
+  temporary_folder folder;
+  const auto ran =
+    run_program_in(folder, "train --steps 4 --stages 2" + tiny + saving, "ulimit -f 4");
+  CHECK(ran.exit_code == 1);
+  CHECK_THAT(ran.err, ContainsSubstring("no checkpoint: cannot write c/batch-2"));
+  CHECK(fs::is_empty(folder.path() / "c"));
+}
+
+TEST_CASE("a training that is killed leaves whole checkpoints", "[programs]") {
+  temporary_folder folder;
+  const auto ran = run_shell_in(
+    folder,
+    "train --steps 100000 --stages 2 --checkpoint c --checkpoint-every 1" + tiny
+      + "& while [ ! -e c/batch-30 ]; do :; done; kill -9 $!; wait; checkpoint c");
+  INFO(ran.err);
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.out, ContainsSubstring("whole"));
+}
+
+TEST_CASE("who cannot go on is told what can", "[programs]") {
+  temporary_folder folder;
+  REQUIRE(run_program_in(folder, "train --steps 4 --stages 2" + tiny + saving).exit_code
+          == 0);
+  const auto refused = [&](const std::string& typed, const std::string& why) {
+    const auto ran = run_program_in(folder, "train " + typed);
+    INFO(typed);
+    CHECK(ran.exit_code == 2);
+    CHECK_THAT(ran.err, ContainsSubstring(why));
+  };
+  refused("--steps 4 --stages 2 --resume c" + tiny, "say --steps 5 or more");
+  refused("--steps 9 --stages 2 --optimizer sgd --resume c" + tiny,
+          "with 2 values of state a parameter");
+  refused("--steps 9 --stages 2 --resume none" + tiny,
+          "there is no checkpoint in none");
+  refused("--steps 9 --stages 2 --resume c --init w" + tiny, "give one of them");
+  refused("--steps 9 --stages 2 --checkpoint c" + tiny, "give both");
+  refused("--steps 9 --mesh data=2,pipe=2 --exchange hogwild --checkpoint c "
+          "--checkpoint-every 2"
+            + tiny,
+          "hogwild updates data replicas one by one");
+  auto other = tiny;
+  other.replace(other.find("--batch 9"), 9, "--batch 8");
+  refused("--steps 9 --stages 2 --resume c" + other, "say --batch 9");
+}
