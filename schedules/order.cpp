@@ -84,7 +84,10 @@ public:
     stops_ = true;
   }
 
-  void pause_after(int batches) override { pause_ = batches * batch_ / update_size_; }
+  void pause_after(int batches) override {
+    pause_ = static_cast<int>(std::min<std::int64_t>(
+      std::int64_t{batches} * batch_ / update_size_, no_limit - 1));
+  }
 
   bool paused() override {
     return pause_ != no_limit && program_.front() != nullptr
@@ -207,7 +210,8 @@ public:
 
   void pause_after(int batches) override {
     if (may_enter_ == total_) // not frozen
-      end_after(std::min(batches * batch_, all_));
+      end_after(
+        static_cast<int>(std::min<std::int64_t>(std::int64_t{batches} * batch_, all_)));
   }
 
   bool paused() override { return total_ < all_ && is_through(); }

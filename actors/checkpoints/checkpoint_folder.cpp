@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <system_error>
@@ -71,6 +72,11 @@ void take_place(const fs::path& made, const fs::path& name) {
                                std::error_code(errno, std::generic_category()));
 }
 
+bool is_file(const fs::path& path) {
+  std::error_code failed;
+  return fs::is_regular_file(path, failed);
+}
+
 /// The batches that a folder is called after; -1: it is none of a checkpoint.
 int batches_of(const fs::path& folder) {
   const auto name = folder.filename().string();
@@ -119,42 +125,73 @@ std::string manifest_of(const checkpoint_facts& facts) {
          + '\n';
 }
 
+/// A whole number of a manifest. \throws broken
+std::int64_t number(const json& of, std::int64_t least, std::int64_t most) {
+  if (!of.is_number_integer() || (of.is_number_unsigned() && of > most) || of < least
+      || of > most)
+    throw broken("a number is " + of.dump() + ", and " + std::to_string(least) + " to "
+                 + std::to_string(most) + " are allowed");
+  return of;
+}
+
+checkpoint_facts facts_in(const json& all) {
+  constexpr std::int64_t most = std::numeric_limits<int>::max(),
+                         largest = std::int64_t{1} << 50;
+  if (all.at("troupe_checkpoint") != format)
+    throw broken("it is of another version of troupe");
+  checkpoint_facts result{
+    .batches = static_cast<int>(number(all.at("batches"), 1, most)),
+    .samples = number(all.at("samples"), 1, largest),
+    .older = static_cast<int>(number(all.at("older_versions"), 0, most)),
+    .moments = static_cast<int>(number(all.at("moments"), 0, 2)),
+    .updates = {},
+    .files = {}};
+  for (const auto& updates : all.at("updates"))
+    result.updates.push_back(number(updates, 0, most));
+  for (const auto& f : all.at("files"))
+    result.files.push_back(
+      {f.at("name"), number(f.at("bytes"), 0, largest),
+       static_cast<std::uint32_t>(number(f.at("crc32"), 0, std::int64_t{0xffffffff}))});
+  return result;
+}
+
 checkpoint_facts read_manifest(const fs::path& file) {
   std::ifstream in{file};
   try {
-    const auto all = json::parse(in);
-    if (all.at("troupe_checkpoint") != format)
-      throw broken(file.string() + " is of another version of troupe");
-    checkpoint_facts result{.batches = all.at("batches"),
-                            .samples = all.at("samples"),
-                            .older = all.at("older_versions"),
-                            .moments = all.at("moments"),
-                            .updates = all.at("updates"),
-                            .files = {}};
-    for (const auto& f : all.at("files"))
-      result.files.push_back({f.at("name"), f.at("bytes"), f.at("crc32")});
-    return result;
+    return facts_in(json::parse(in));
   } catch (const json::exception&) {
     throw broken(file.string() + " is no manifest of a checkpoint");
+  } catch (const broken& wrong) {
+    throw broken(file.string() + " is no manifest of a checkpoint: " + wrong.what());
   }
 }
 
 /// \throws broken
 checkpoint_facts checked(const fs::path& one) {
   auto result = read_manifest(one / manifest_name);
-  std::vector<std::string> needed{parameters_name};
-  for (int i = 1; i <= result.older; ++i)
-    needed.push_back(name_of_version(i));
-  for (int i = 0; i < result.moments; ++i)
-    needed.push_back(name_of_moment(i));
+  if (result.batches != batches_of(one) || result.samples % result.batches != 0)
+    throw broken((one / manifest_name).string() + " is of "
+                 + std::to_string(result.batches) + " batches of "
+                 + std::to_string(result.samples)
+                 + " samples, which is not what its folder is called");
+  std::vector<std::string> needed;
+  if (std::ssize(result.files) == 1 + std::int64_t{result.older} + result.moments) {
+    needed.emplace_back(parameters_name);
+    for (int i = 1; i <= result.older; ++i)
+      needed.push_back(name_of_version(i));
+    for (int i = 0; i < result.moments; ++i)
+      needed.push_back(name_of_moment(i));
+  }
   std::vector<std::string> named;
   for (const auto& file : result.files)
     named.push_back(file.name);
   if (named != needed)
     throw broken((one / manifest_name).string() + " does not name the files of "
-                 + std::to_string(result.older + 1) + " versions and "
+                 + std::to_string(std::int64_t{result.older} + 1) + " versions and "
                  + std::to_string(result.moments) + " moments");
   for (const auto& file : result.files) {
+    if (!is_file(one / file.name))
+      throw broken((one / file.name).string() + " is missing");
     const auto there = facts_of(one / file.name);
     if (there.bytes != file.bytes)
       throw broken((one / file.name).string() + " has " + std::to_string(there.bytes)
@@ -221,10 +258,26 @@ std::vector<fs::path> checkpoints_in(const fs::path& folder) {
   std::vector<fs::path> result;
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator{folder, failed})
-    if (batches_of(entry.path()) >= 0 && fs::exists(entry.path() / manifest_name))
+    if (batches_of(entry.path()) >= 0 && is_file(entry.path() / manifest_name))
       result.push_back(entry.path());
   std::ranges::sort(result, std::greater{}, batches_of);
   return result;
+}
+
+void sweep_checkpoints(const fs::path& folder) {
+  std::error_code failed;
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator{folder, failed}) {
+    auto name = entry.path();
+    const bool unfinished = name.extension() == ".unfinished";
+    if (unfinished)
+      name.replace_extension();
+    if (batches_of(name) >= 0 && (unfinished || !is_file(name / manifest_name)))
+      left.push_back(entry.path());
+  }
+  for (const auto& one : left)
+    if (!fs::is_symlink(one, failed))
+      fs::remove_all(one, failed);
 }
 
 std::string write_checkpoint(const fs::path& folder, const network<float>& whole,
@@ -232,10 +285,13 @@ std::string write_checkpoint(const fs::path& folder, const network<float>& whole
                              int keep) {
   try {
     write(folder, whole, all, samples);
-    const auto there = checkpoints_in(folder);
-    for (auto i = static_cast<std::size_t>(keep); i < there.size(); ++i) {
-      fs::remove(there[i] / manifest_name); // first: what is left is no checkpoint
-      fs::remove_all(there[i]);
+    int kept = 0;
+    for (const auto& one : checkpoints_in(folder)) {
+      const bool newer = batches_of(one) > all.batches; // broken, or passed over
+      if (!newer && ++kept <= keep)
+        continue;
+      fs::remove(one / manifest_name); // first: what is left is no checkpoint
+      fs::remove_all(one);
     }
     return {};
   } catch (const broken& wrong) {

@@ -38,8 +38,12 @@ struct found_checkpoint {
 // A folder of checkpoints has one folder for each, called after its batches: batch-8.
 // It appears under that name when all of it is on the disk, its manifest last.
 
-/// Writes a checkpoint, and removes all but the `keep` newest then. Empty on success,
-/// else one sentence; older ones stay in that case. \param samples of its batches
+/// Removes what a killed program has left unfinished. \pre nobody writes there
+void sweep_checkpoints(const std::filesystem::path& folder);
+
+/// Writes a checkpoint, and then removes newer ones, which were passed over, and all
+/// but the `keep` newest. Empty on success, else one sentence; older ones stay in that
+/// case. \param samples of its batches
 std::string write_checkpoint(const std::filesystem::path& folder,
                              const network<float>& whole, const saved_training& all,
                              std::int64_t samples, int keep);

@@ -129,8 +129,14 @@ mail::collected stage_updates::collect() const {
   const int newest = books_.newest();
   mail::collected result{
     where_, newest, samples_updated_, work_.parameters(newest), work_.gradients(), {}};
-  for (int version = newest - 1; books_.knows(version); --version)
-    result.older.push_back(work_.parameters(version));
+  int left = books_.versions_alive() - 1;
+  for (int version = newest - 1; left > 0; --version) {
+    auto& one = result.older.emplace_back(); // empty: nobody reads it any more
+    if (books_.knows(version)) {
+      one = work_.parameters(version);
+      --left;
+    }
+  }
   return result;
 }
 

@@ -112,16 +112,15 @@ void company::play() {
 }
 
 /// The last checkpoint: of all batches, or of those before an interruption, if that did
-/// not come within one.
+/// not come within one. Under schedules that keep versions a rank may be beyond what it
+/// ends with, and has forgotten some that are read from there on.
 void company::save_end() {
   const auto& dims = plan_->dims;
-  const auto ended = last_.front().updates * update_size(plan_->sch, dims);
-  const bool whole = !plan_->sch.local_rule() && ended % dims.microbatches == 0;
-  if (!interrupted_)
-    callbacks_.save(save_training(*plan_, dims.steps, last_, equipment_));
-  else if (whole && ended > 0)
-    callbacks_.save(save_training(*plan_, static_cast<int>(ended / dims.microbatches),
-                                  last_, equipment_));
+  const auto batches = interrupted_ ? last_.front().updates : dims.steps;
+  const bool may = !interrupted_ || (!plan_->sch.asynchronous() && batches > 0);
+  if (may)
+    callbacks_.save(
+      save_training(*plan_, static_cast<int>(batches), last_, equipment_));
 }
 
 /// Whether somebody who has been told to end never will.

@@ -126,6 +126,12 @@ std::string refusal_of_checkpoints(const run_plan& plan) {
              "network to save: take no checkpoints, or name an exchange that sums, as "
              "ring, or server";
   const int size = update_size(plan.sch, plan.dims);
+  if (plan.work->whole.tied() && plan.sch.asynchronous() && plan.sch.update_every > 0)
+    return plan.sch.name
+           + " keeps versions of a tied matrix that its two ends read at different "
+             "times, and a checkpoint has one of each: name a flush schedule or 2bw, "
+             "or "
+             "train untied";
   if (!plan.sch.local_rule()
       && std::int64_t{plan.checkpoint_every} * plan.dims.microbatches % size != 0)
     return plan.sch.name + " updates every " + std::to_string(size)

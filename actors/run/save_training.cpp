@@ -17,8 +17,8 @@ whole_buckets whole_of(const run_plan& plan, std::vector<mail::collected> parts,
   return std::move(kept.parameters);
 }
 
-/// Versions that all stages still know, with what is newest where one knows fewer: it
-/// reads no older one then.
+/// Versions that stages still know, with what is newest where one does not: it does not
+/// read that version any more.
 std::vector<whole_buckets> older_of(const run_plan& plan,
                                     const std::vector<mail::collected>& parts) {
   std::size_t most = 0;
@@ -28,7 +28,7 @@ std::vector<whole_buckets> older_of(const run_plan& plan,
   for (std::size_t i = 0; i < most; ++i) {
     auto of_version = parts;
     for (auto& part : of_version)
-      if (i < part.older.size())
+      if (i < part.older.size() && !part.older[i].empty())
         part.parameters = part.older[i];
     result.push_back(whole_of(plan, std::move(of_version), {}));
   }

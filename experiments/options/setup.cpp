@@ -208,7 +208,7 @@ tl::expected<setup, std::string> set_up(const options& o) {
   if (o.trains) {
     if (auto wrong = add_training(o, plan); !wrong.empty())
       return problem{wrong};
-    plan.checkpoint_every = o.checkpoint.every;
+    plan.checkpoint_every = std::min(o.checkpoint.every, plan.dims.steps);
     if (!o.checkpoint.resume.empty())
       if (auto wrong = resume(o, plan, result); !wrong.empty())
         return problem{wrong};

@@ -36,6 +36,12 @@ std::string refusal_of_folder(const checkpoint_options& o, folder_lock& lock) {
   if (!lock.take(o.folder))
     return "--checkpoint: another program is writing into " + o.folder
            + ": name another folder";
+  if (!checkpoints_in(o.folder).empty()
+      && !std::filesystem::equivalent(o.folder, o.resume, failed))
+    return "--checkpoint: " + o.folder
+           + " has checkpoints of another training: go on from them with --resume "
+           + o.folder + ", or name another folder";
+  sweep_checkpoints(o.folder);
   if (const auto wrong =
         unwritable({"--checkpoint", std::filesystem::path{o.folder} / "batch-0"});
       !wrong.empty())

@@ -113,6 +113,50 @@ TEST_CASE("a checkpoint that is broken is passed over, and said to be", "[progra
   CHECK(run["steps_before"] == 2);
 }
 
+TEST_CASE("a folder of another training's checkpoints is not written to",
+          "[programs]") {
+  temporary_folder folder;
+  const auto train = "train --steps 4 --stages 2" + tiny + saving;
+  REQUIRE(run_program_in(folder, train).exit_code == 0);
+  const auto again = run_program_in(folder, train);
+  CHECK(again.exit_code == 2);
+  CHECK_THAT(again.err, ContainsSubstring("c has checkpoints of another training"));
+  folder.write("c/batch-4/manifest.json", "{}");
+  fs::create_directories(folder.path() / "c/batch-9.unfinished");
+  fs::create_directories(folder.path() / "c/batch-7"); // a manifest was removed
+  const auto longer =
+    run_program_in(folder, "train --steps 3 --stages 2 --resume c" + tiny + saving);
+  INFO(longer.err);
+  CHECK(longer.exit_code == 0);
+  CHECK(fs::exists(folder.path() / "c/batch-3"));
+  CHECK_FALSE(fs::exists(folder.path() / "c/batch-4"));
+  CHECK_FALSE(fs::exists(folder.path() / "c/batch-7"));
+  CHECK_FALSE(fs::exists(folder.path() / "c/batch-9.unfinished"));
+}
+
+TEST_CASE("manifests that say what cannot be are passed over", "[programs]") {
+  temporary_folder folder;
+  REQUIRE(run_program_in(folder, "train --steps 4 --stages 2" + tiny + saving).exit_code
+          == 0);
+  const auto good =
+    nlohmann::json::parse(content_of(folder.path() / "c/batch-4/manifest.json"));
+  using other = std::pair<std::string, nlohmann::json>;
+  for (const auto& [key, value] :
+       {other{"batches", 5}, other{"batches", 4294967300}, other{"batches", 4.5},
+        other{"older_versions", 2147483647}, other{"older_versions", -1},
+        other{"moments", 2147483647}, other{"samples", 0}, other{"samples", 37},
+        other{"updates", {4, -1}}, other{"updates", {1e300}}}) {
+    auto bad = good;
+    bad[key] = value;
+    folder.write("c/batch-4/manifest.json", bad.dump());
+    const auto next =
+      run_program_in(folder, "train --steps 5 --stages 2 --resume c" + tiny);
+    INFO(key << " " << value);
+    CHECK(next.exit_code == 0);
+    CHECK_THAT(next.err, ContainsSubstring("passed over: c/batch-4/manifest.json"));
+  }
+}
+
 TEST_CASE("as many checkpoints stay as are to be kept", "[programs]") {
   temporary_folder folder;
   REQUIRE(run_program_in(folder, "train --steps 7 --stages 2 --checkpoint c "
@@ -123,6 +167,12 @@ TEST_CASE("as many checkpoints stay as are to be kept", "[programs]") {
   CHECK(fs::exists(folder.path() / "c/batch-7"));
   CHECK(fs::exists(folder.path() / "c/batch-6"));
   CHECK_FALSE(fs::exists(folder.path() / "c/batch-4"));
+  CHECK(run_program_in(folder, "train --steps 2 --stages 2 --checkpoint d "
+                               "--checkpoint-every 2147483647"
+                                 + tiny)
+          .exit_code
+        == 0);
+  CHECK(fs::exists(folder.path() / "d/batch-2"));
 }
 
 TEST_CASE("a disk that is full costs the checkpoint alone", "[programs]") {
