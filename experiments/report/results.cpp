@@ -49,6 +49,14 @@ const char* text_of(ending how) {
   }
 }
 
+/// Samples seen by each loss, with those before the run.
+std::vector<std::int64_t> seen_by(const run_result& r, const run_plan& plan) {
+  auto result = r.loss_samples;
+  for (auto& samples : result)
+    samples += plan.batches().before;
+  return result;
+}
+
 json run_json(const run_account& run) {
   const auto& plan = run.request->plan;
   const auto& r = run.result;
@@ -104,7 +112,7 @@ json run_json(const run_account& run) {
      r.exchange.max.empty() ? json(nullptr)
                             : json{{"max", r.exchange.max}, {"mean", r.exchange.mean}}},
     {"loss", plan.work ? json(r.loss) : json(nullptr)},
-    {"loss_samples", plan.work ? json(r.loss_samples) : json(nullptr)},
+    {"loss_samples", plan.work ? json(seen_by(r, plan)) : json(nullptr)},
     {"loss_every", plan.work ? json(r.loss_every) : json(nullptr)},
     {"evaluation", score_json(run.evaluated)},
     {"evaluations", std::move(evaluations)},

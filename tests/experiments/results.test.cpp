@@ -72,6 +72,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "expert",
                                     "microbatches",
                                     "steps",
+                                    "steps_before",
                                     "samples",
                                     "updates",
                                     "seconds",
