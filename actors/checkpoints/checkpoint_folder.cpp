@@ -298,6 +298,8 @@ std::string write_checkpoint(const fs::path& folder, const network<float>& whole
     return wrong.what();
   } catch (const fs::filesystem_error& wrong) {
     return "cannot write " + folder.string() + ": " + wrong.code().message();
+  } catch (const std::exception& wrong) { // no memory: the training goes on
+    return "cannot write " + folder.string() + ": " + wrong.what();
   }
 }
 

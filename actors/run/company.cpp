@@ -51,6 +51,7 @@ private:
   std::unique_ptr<stage_manager> manager();
   void play();
   void save_end();
+  void save(int batches, const std::vector<mail::collected>& parts);
   void come_home();
   bool is_lost(int looks);
 
@@ -84,8 +85,7 @@ std::unique_ptr<stage_manager> company::manager() {
                         roster_.coordinator(),
                         wall_clock_,
                         [this](int batches, const std::vector<mail::collected>& parts) {
-                          callbacks_.save(
-                            save_training(*plan_, batches, parts, equipment_));
+                          save(batches, parts);
                         }};
   if (real())
     return std::make_unique<real_manager>(run, watch_);
@@ -111,16 +111,19 @@ void company::play() {
     save_end();
 }
 
-/// The last checkpoint: of all batches, or of those before an interruption, if that did
-/// not come within one. Under schedules that keep versions a rank may be beyond what it
+/// The last checkpoint: of all batches, or of those before an interruption. Under
+/// schedules that keep versions a rank may be beyond what it
 /// ends with, and has forgotten some that are read from there on.
 void company::save_end() {
   const auto& dims = plan_->dims;
   const auto batches = interrupted_ ? last_.front().updates : dims.steps;
   const bool may = !interrupted_ || (!plan_->sch.asynchronous() && batches > 0);
   if (may)
-    callbacks_.save(
-      save_training(*plan_, static_cast<int>(batches), last_, equipment_));
+    save(static_cast<int>(batches), last_);
+}
+
+void company::save(int batches, const std::vector<mail::collected>& parts) {
+  callbacks_.save(save_training(*plan_, batches, parts, equipment_));
 }
 
 /// Whether somebody who has been told to end never will.

@@ -1,6 +1,7 @@
 #include "experiments/session/checkpoint_saver.hpp"
 
 #include <memory>
+#include <system_error>
 #include <utility>
 
 namespace troupe {
@@ -14,10 +15,17 @@ checkpoint_saver::checkpoint_saver(const checkpoint_options& o, const run_plan& 
 void checkpoint_saver::save(saved_training all) {
   wait();
   const auto samples = all.batches * plan_.work->batch;
-  last_ = std::async(std::launch::async, [this, samples, saved = std::move(all)] {
-    return write_checkpoint(options_.folder, plan_.work->whole, saved, samples,
+  const auto saved = std::make_shared<const saved_training>(std::move(all));
+  const auto write = [this, samples, saved] {
+    return write_checkpoint(options_.folder, plan_.work->whole, *saved, samples,
                             options_.keep);
-  });
+  };
+  try {
+    last_ = std::async(std::launch::async, write);
+  } catch (const std::system_error&) { // no thread: the training waits for it
+    last_ = std::async(std::launch::deferred, write);
+    wait();
+  }
 }
 
 void checkpoint_saver::wait() {
