@@ -20,7 +20,11 @@ nanoseconds wall_clock::now() const {
 }
 
 void wall_clock::restart() {
-  state_ = steady();
+  restart_at(steady());
+}
+
+void wall_clock::restart_at(nanoseconds steady_time) {
+  state_ = steady_time;
 }
 
 void wall_clock::pause() {

@@ -17,13 +17,15 @@ public:
   wall_clock();
 
   nanoseconds now() const;
-  void restart(); ///< From 0.
+  void restart();                           ///< From 0.
+  void restart_at(nanoseconds steady_time); ///< Which is 0.
   void pause();
   void resume();
 
-private:
+  /// The clock that all of this machine's processes share.
   static nanoseconds steady();
 
+private:
   std::atomic<nanoseconds> state_; // steady time at 0; while paused -now() - 1
 };
 

@@ -59,10 +59,16 @@ pool::pool(std::string what, int count, std::int64_t values, memory_account& acc
 pool::~pool() = default;
 
 buffer pool::acquire() {
+  if (auto free = acquire_if_free())
+    return free;
+  throw std::logic_error("all " + std::to_string(size()) + " buffers for " + what_
+                         + " are held");
+}
+
+buffer pool::acquire_if_free() {
   const std::lock_guard guard{lock_};
   if (free_.empty())
-    throw std::logic_error("all " + std::to_string(size()) + " buffers for " + what_
-                           + " are held");
+    return {};
   auto* b = free_.back();
   free_.pop_back();
   b->handles = 1;

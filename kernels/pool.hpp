@@ -58,6 +58,9 @@ public:
   /// \throws std::logic_error if all are held: the schedule's bound is broken
   buffer acquire();
 
+  /// The same; empty if all are held.
+  buffer acquire_if_free();
+
   int size() const { return static_cast<int>(blocks_.size()); }
 
 private:

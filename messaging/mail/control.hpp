@@ -72,6 +72,11 @@ struct collected {
   std::vector<buffer> parameters;
   std::vector<buffer> gradients;
   std::vector<std::vector<buffer>> older;
+
+  // From another process, if a checkpoint is due: what the stage's optimizer shard has
+  // of each moment, a bucket each, and the updates that it has made.
+  std::vector<std::vector<buffer>> moments = {};
+  std::int64_t state_updates = 0;
 };
 
 /// Coordinator to everybody: what are you waiting for?

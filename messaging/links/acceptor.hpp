@@ -1,0 +1,81 @@
+#pragma once
+
+#include "messaging/links/byte_stream.hpp"
+#include "messaging/links/frame.hpp"
+#include "messaging/links/node_address.hpp"
+#include "messaging/links/waker.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace troupe {
+
+/// Takes connections of anybody, and gives away those that have greeted as they should.
+/// Until then nobody gets more than a place in a list of bounded length, a few KiB and
+/// some seconds. One thread.
+class acceptor {
+public:
+  /// Makes a stream of a socket that has connected.
+  using stream_maker = std::function<std::unique_ptr<byte_stream>(socket_descriptor)>;
+  /// Gets those who have greeted, on the acceptor's thread.
+  using guest = std::function<void(const greeting&, std::unique_ptr<byte_stream>)>;
+
+  struct limits {
+    std::size_t most_waiting = 256; ///< The one who has waited longest goes first.
+    std::chrono::milliseconds patience{5000}; ///< With hands and greeting.
+  };
+
+  acceptor(listener_socket at, stream_maker make, guest welcome, limits most);
+  acceptor(listener_socket at, stream_maker make, guest welcome)
+    : acceptor(std::move(at), std::move(make), std::move(welcome), limits{}) {
+    // nop
+  }
+
+  /// Takes no more connections.
+  ~acceptor();
+  acceptor(const acceptor&) = delete;
+  acceptor& operator=(const acceptor&) = delete;
+
+  std::uint16_t port() const { return at_.port; }
+
+  /// Connections that have not greeted as they should.
+  std::int64_t strangers() const { return strangers_; }
+
+private:
+  struct waiting {
+    std::unique_ptr<byte_stream> stream;
+    std::chrono::steady_clock::time_point until;
+    bool shaken = false;
+    short events = 0;
+    greeting first = {};
+    std::size_t there = 0; // bytes of that
+  };
+
+  enum class end : std::uint8_t { none, welcome, stranger };
+
+  void work();
+  void take_new();
+  static end go_on(waiting& one);
+
+  listener_socket at_;
+  stream_maker make_;
+  guest welcome_;
+  limits most_;
+  waker stops_;
+  std::list<waiting> waiting_; // the oldest first
+  std::atomic<std::int64_t> strangers_ = 0;
+  std::thread thread_;
+};
+
+/// Connects, shakes hands and greets; blocks for as long as `patience` at most. On
+/// error says who refused, and why.
+tl::expected<std::unique_ptr<byte_stream>, std::string>
+greet(const node_address& a, const acceptor::stream_maker& make, const greeting& first,
+      std::chrono::milliseconds patience);
+
+} // namespace troupe

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+struct XXH3_state_s;
+
+namespace troupe {
+
+/// A 64-bit XXH3 sum of bytes that come piece by piece. It finds damage, not malice.
+class running_checksum {
+public:
+  /// \throws std::bad_alloc
+  running_checksum();
+
+  /// Of nothing again.
+  void restart();
+  void add(std::span<const std::byte> bytes);
+  std::uint64_t value() const;
+
+private:
+  struct release {
+    void operator()(XXH3_state_s* state) const;
+  };
+  std::unique_ptr<XXH3_state_s, release> state_;
+};
+
+} // namespace troupe

@@ -1,0 +1,208 @@
+#include "messaging/links/tensor_link.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::size_t ahead_bytes = 64 << 10;
+constexpr std::size_t most_parts = 64;        // of one write
+constexpr std::size_t most_at_once = 8 << 20; // bytes that one peer reads in its turn
+
+iovec part_of(const void* from, std::size_t bytes) {
+  return {const_cast<void*>(from), bytes}; // a write only reads
+}
+
+/// Why a stream has no more; empty if it only has nothing now.
+std::string end_of(const stream_progress& p, const byte_stream& of) {
+  using state = stream_progress::state;
+  if (p.how == state::closed)
+    return of.failure().empty() ? "it closed the connection" : of.failure();
+  return p.how == state::failed ? of.failure() : "";
+}
+
+} // namespace
+
+tensor_link::tensor_link(int peer, std::unique_ptr<byte_stream> stream, session_id of,
+                         std::uint64_t most_payload_bytes, frame_receiver& receiver)
+  : peer_(peer),
+    stream_(std::move(stream)),
+    session_(of),
+    most_payload_bytes_(most_payload_bytes),
+    receiver_(&receiver),
+    ahead_(ahead_bytes) {
+  // nop
+}
+
+void tensor_link::begin_writing() {
+  const auto& next = queue_.front();
+  header_out_ = {.what = next.what,
+                 .session = session_.session,
+                 .sequence = sent_++,
+                 .generation = session_.generation,
+                 .text_bytes = static_cast<std::uint32_t>(next.text.size())};
+  sum_out_.restart();
+  sum_out_.add(std::as_bytes(std::span{next.text}));
+  left_ = {part_of(&header_out_, sizeof header_out_)};
+  if (!next.text.empty())
+    left_.push_back(part_of(next.text.data(), next.text.size()));
+  for (const auto& part : next.payload) {
+    if (part.bytes.empty())
+      continue;
+    left_.push_back(part_of(part.bytes.data(), part.bytes.size()));
+    header_out_.payload_bytes += part.bytes.size();
+    sum_out_.add(part.bytes);
+  }
+  header_out_.checksum = sum_out_.value();
+  header_out_.own_checksum = checksum_of(header_out_);
+  writing_ = true;
+}
+
+std::string tensor_link::write() {
+  while (wants_to_write()) {
+    if (!writing_)
+      begin_writing();
+    const auto count = std::min(left_.size(), most_parts);
+    const auto moved = stream_->write({left_.data(), count});
+    if (moved.how != stream_progress::state::moved)
+      return end_of(moved, *stream_);
+    moved_ += static_cast<std::int64_t>(moved.bytes);
+    auto bytes = moved.bytes;
+    auto first = left_.begin();
+    for (; first != left_.end() && bytes >= first->iov_len; ++first)
+      bytes -= first->iov_len;
+    left_.erase(left_.begin(), first);
+    if (!left_.empty()) {
+      left_.front().iov_base = static_cast<std::byte*>(left_.front().iov_base) + bytes;
+      left_.front().iov_len -= bytes;
+      continue;
+    }
+    queue_.pop_front(); // with it go the buffers
+    writing_ = false;
+  }
+  return {};
+}
+
+/// The place that payload is read to next.
+std::span<std::byte> tensor_link::rest_of_place() {
+  while (place_ < places_.size() && places_[place_].empty())
+    ++place_;
+  return place_ < places_.size() ? places_[place_] : std::span<std::byte>{};
+}
+
+/// So many more bytes of the payload are at their place.
+void tensor_link::fill(std::size_t bytes) {
+  auto& place = places_[place_];
+  sum_in_.add(place.first(bytes));
+  place = place.subspan(bytes);
+}
+
+std::string tensor_link::read() {
+  for (std::size_t all = 0; all < most_at_once || stream_->has_more();) {
+    if (phase_ == phase::payload && rest_of_place().size() >= ahead_.size()) {
+      const auto moved = stream_->read(rest_of_place());
+      if (moved.how != stream_progress::state::moved)
+        return end_of(moved, *stream_);
+      fill(moved.bytes);
+      moved_ += static_cast<std::int64_t>(moved.bytes);
+      all += moved.bytes;
+      if (rest_of_place().empty())
+        if (auto wrong = end_payload(); !wrong.empty())
+          return wrong;
+      continue;
+    }
+    const auto moved = stream_->read(ahead_);
+    if (moved.how != stream_progress::state::moved)
+      return end_of(moved, *stream_);
+    all += moved.bytes;
+    moved_ += static_cast<std::int64_t>(moved.bytes);
+    std::span<const std::byte> bytes{ahead_.data(), moved.bytes};
+    while (!bytes.empty())
+      if (auto wrong = take(bytes); !wrong.empty())
+        return wrong;
+  }
+  return {};
+}
+
+/// Takes some of the bytes that were read ahead to where they belong.
+std::string tensor_link::take(std::span<const std::byte>& bytes) {
+  const auto next = [&](std::byte* to, std::size_t most) {
+    const auto count = std::min(most, bytes.size());
+    std::memcpy(to, bytes.data(), count);
+    bytes = bytes.subspan(count);
+    return count;
+  };
+  switch (phase_) {
+  case phase::header:
+    there_ += next(reinterpret_cast<std::byte*>(&header_in_) + there_,
+                   sizeof header_in_ - there_);
+    return there_ == sizeof header_in_ ? end_header() : "";
+  case phase::text:
+    there_ +=
+      next(reinterpret_cast<std::byte*>(text_.data()) + there_, text_.size() - there_);
+    return there_ == text_.size() ? end_text() : "";
+  default:
+    if (drops_) {
+      const auto count = std::min<std::uint64_t>(left_to_drop_, bytes.size());
+      sum_in_.add(bytes.first(count));
+      bytes = bytes.subspan(count);
+      left_to_drop_ -= count;
+      return left_to_drop_ == 0 ? end_payload() : "";
+    }
+    const auto place = rest_of_place();
+    fill(next(place.data(), place.size()));
+    return rest_of_place().empty() ? end_payload() : "";
+  }
+}
+
+std::string tensor_link::end_header() {
+  if (auto wrong = fault_of(header_in_, session_, received_, most_payload_bytes_);
+      !wrong.empty())
+    return wrong;
+  ++received_;
+  drops_ = header_in_.generation < session_.generation;
+  sum_in_.restart();
+  text_.resize(header_in_.text_bytes);
+  there_ = 0;
+  phase_ = phase::text;
+  return text_.empty() ? end_text() : "";
+}
+
+std::string tensor_link::end_text() {
+  sum_in_.add(std::as_bytes(std::span{text_}));
+  place_ = 0;
+  places_.clear();
+  phase_ = phase::payload;
+  if (drops_) {
+    left_to_drop_ = header_in_.payload_bytes;
+    return left_to_drop_ == 0 ? end_payload() : "";
+  }
+  auto places =
+    receiver_->place(peer_, header_in_.what, text_, header_in_.payload_bytes);
+  if (!places)
+    return places.error();
+  places_ = std::move(*places);
+  std::uint64_t room = 0;
+  for (const auto& one : places_)
+    room += one.size();
+  if (room != header_in_.payload_bytes)
+    return "it sent a frame of another size than what the frame says it is";
+  return room == 0 ? end_payload() : "";
+}
+
+std::string tensor_link::end_payload() {
+  phase_ = phase::header;
+  there_ = 0;
+  if (sum_in_.value() != header_in_.checksum)
+    return "a frame was damaged on the way";
+  if (!drops_)
+    return receiver_->deliver(peer_);
+  ++stale_;
+  return {};
+}
+
+} // namespace troupe

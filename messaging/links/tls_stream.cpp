@@ -1,0 +1,239 @@
+#include "messaging/links/tls_stream.hpp"
+
+#include "messaging/links/socket_bio.hpp"
+#include "messaging/links/tls_refusals.hpp"
+
+#include <openssl/err.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+
+namespace troupe {
+
+namespace {
+
+using state = stream_progress::state;
+
+constexpr const char* cut_off = "the connection was cut off";
+
+/// TLS allows no more.
+constexpr std::size_t record_bytes = 16384;
+
+/// A key of AES-GCM is good for 2^24.5 records (RFC 8446, 5.5): 380 GB, which a long
+/// training sends. A new key costs next to nothing.
+constexpr std::size_t bytes_of_a_key = std::size_t{1} << 28;
+
+class tls_byte_stream : public byte_stream {
+public:
+  tls_byte_stream(ssl_pointer tls, socket_descriptor socket, const std::string& host)
+    : socket_(std::move(socket)),
+      system_{.fd = socket_.get()},
+      host_(host),
+      tls_(std::move(tls)) {
+    auto bio = socket_bio(system_);
+    if (!bio)
+      throw std::runtime_error("OpenSSL made no BIO");
+    auto* const both = bio.release(); // the one owner is tls_
+    SSL_set_bio(tls_.get(), both, both);
+  }
+
+  tls_byte_stream(const tls_byte_stream&) = delete; // system_'s address is known
+  tls_byte_stream& operator=(const tls_byte_stream&) = delete;
+
+  ~tls_byte_stream() override {
+    ERR_clear_error();
+    if (accepted_ && failure_.empty())
+      SSL_shutdown(tls_.get()); // says goodbye if the socket takes it
+    ERR_clear_error();
+  }
+
+  stream_progress shake_hands() override {
+    if (end_)
+      return *end_;
+    ERR_clear_error();
+    if (!SSL_is_init_finished(tls_.get()))
+      if (const auto result = SSL_do_handshake(tls_.get()); result != 1)
+        return progress_of(result, end_);
+    std::size_t count = 0;
+    const auto result = SSL_is_server(tls_.get())
+                          ? SSL_write_ex(tls_.get(), "", 1, &count)
+                          : SSL_read_ex(tls_.get(), block_.data(), 1, &count);
+    if (result != 1)
+      return progress_of(result, end_);
+    accepted_ = true;
+    has_more_ = SSL_pending(tls_.get()) > 0;
+    return {state::moved};
+  }
+
+  stream_progress read(std::span<std::byte> to) override {
+    std::size_t all = 0;
+    while (all < to.size() && !end_) {
+      std::size_t count = 0;
+      ERR_clear_error();
+      const auto result =
+        SSL_read_ex(tls_.get(), to.data() + all, to.size() - all, &count);
+      all += count;
+      if (result == 1)
+        continue;
+      const auto progress = progress_of(result, end_);
+      has_more_ = all > 0 && end_; // the socket might not show the end once more
+      return all > 0 ? stream_progress{state::moved, all} : progress;
+    }
+    if (end_ && all == 0) {
+      has_more_ = false;
+      return *end_;
+    }
+    has_more_ = SSL_pending(tls_.get()) > 0;
+    return {state::moved, all};
+  }
+
+  stream_progress write(std::span<const iovec> parts) override {
+    std::size_t all = 0;
+    place at{parts};
+    if (end_ || write_end_)
+      return end_ ? *end_ : *write_end_;
+    for (auto record = next_record(at); !record.empty(); record = next_record(at)) {
+      std::size_t count = 0;
+      ERR_clear_error();
+      if (const auto result =
+            SSL_write_ex(tls_.get(), record.data(), record.size(), &count);
+          result != 1) {
+        begun_ = record.size();
+        const auto progress = progress_of(result, write_end_);
+        return all > 0 ? stream_progress{state::moved, all} : progress;
+      }
+      begun_ = 0;
+      all += count;
+      at.skip(count);
+      change_key_after(count);
+    }
+    return {state::moved, all};
+  }
+
+  bool has_more() const override { return has_more_; }
+
+  const std::string& failure() const override { return failure_; }
+
+  int socket() const override { return socket_.get(); }
+
+private:
+  /// A byte of parts.
+  struct place {
+    std::span<const iovec> parts;
+    std::size_t offset = 0; ///< In the first of them.
+
+    void skip(std::size_t count) {
+      for (offset += count; !parts.empty() && offset >= parts.front().iov_len;
+           parts = parts.subspan(1))
+        offset -= parts.front().iov_len;
+    }
+
+    std::span<const char> bytes() const {
+      return {static_cast<const char*>(parts.front().iov_base) + offset,
+              parts.front().iov_len - offset};
+    }
+  };
+
+  /// The bytes from a place on that make a record: small parts are put together, and
+  /// what OpenSSL has begun to write must come once more as it was. Empty at the end.
+  std::span<const char> next_record(place at) {
+    const auto size = begun_ > 0 ? begun_ : record_bytes;
+    at.skip(0);
+    if (at.parts.empty())
+      return {};
+    if (const auto bytes = at.bytes(); bytes.size() >= size || at.parts.size() == 1)
+      return bytes.first(checked(std::min(bytes.size(), size)));
+    std::size_t filled = 0;
+    for (; filled < size && !at.parts.empty(); at.skip(0)) {
+      const auto bytes = at.bytes();
+      const auto count = std::min(bytes.size(), size - filled);
+      std::memcpy(block_.data() + filled, bytes.data(), count);
+      filled += count;
+      at.skip(count);
+    }
+    return {block_.data(), checked(filled)};
+  }
+
+  std::size_t checked(std::size_t size) const {
+    if (begun_ > 0 && size != begun_)
+      throw std::logic_error("a write did not begin with what the last one left");
+    return size;
+  }
+
+  void change_key_after(std::size_t written) {
+    with_this_key_ += written;
+    if (with_this_key_ < bytes_of_a_key)
+      return;
+    with_this_key_ = 0;
+    SSL_key_update(tls_.get(), SSL_KEY_UPDATE_NOT_REQUESTED); // the next write does it
+  }
+
+  using ending = std::optional<stream_progress>;
+
+  /// Why a call of OpenSSL did not go through. \param end kept there, if it is one
+  stream_progress progress_of(int result, ending& end) {
+    switch (SSL_get_error(tls_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+      return {state::needs_read};
+    case SSL_ERROR_WANT_WRITE:
+      return {state::needs_write};
+    case SSL_ERROR_ZERO_RETURN:
+      end = closed("");
+      break;
+    case SSL_ERROR_SYSCALL:
+      end = system_.error != 0 ? failed(std::system_category().message(system_.error))
+                               : closed(cut_off);
+      break;
+    default:
+      end = refused(ERR_peek_last_error());
+    }
+    return *end;
+  }
+
+  stream_progress refused(unsigned long error) {
+    if (is_cut_off(error))
+      return closed(cut_off);
+    if (is_about_certificate(error))
+      return failed(certificate_refusal(SSL_get_verify_result(tls_.get()), host_));
+    return failed(handshake_refusal(error));
+  }
+
+  stream_progress closed(const std::string& why) {
+    if (!accepted_)
+      return failed("it has closed the connection during the handshake");
+    if (!why.empty())
+      failure_ = why;
+    return {state::closed};
+  }
+
+  stream_progress failed(const std::string& why) {
+    failure_ = why;
+    return {state::failed};
+  }
+
+  socket_descriptor socket_;
+  bio_socket system_;
+  std::string host_;
+  ssl_pointer tls_; // uses system_
+  std::array<char, record_bytes> block_;
+  std::size_t begun_ = 0; // of a record that OpenSSL could not write to its end
+  std::size_t with_this_key_ = 0;
+  bool accepted_ = false; // by both
+  bool has_more_ = false;
+  ending end_;
+  ending write_end_; // what the other side wrote before can still be read
+  std::string failure_;
+};
+
+} // namespace
+
+std::unique_ptr<byte_stream> tls_stream(ssl_pointer tls, socket_descriptor socket,
+                                        const std::string& host) {
+  return std::make_unique<tls_byte_stream>(std::move(tls), std::move(socket), host);
+}
+
+} // namespace troupe

@@ -1,0 +1,177 @@
+#include "messaging/wire/codec.hpp"
+
+#include "messaging/wire/fields.hpp"
+#include "messaging/wire/letters.hpp"
+#include "messaging/wire/reports.hpp"
+#include "messaging/wire/words.hpp"
+
+#include <stdexcept>
+
+namespace troupe::wire {
+
+namespace {
+
+void write(schema::Address::Builder to, const address& from) {
+  to.setKind(to_schema<schema::Address::Kind>(from.what));
+  wire::write(to.initWhere(), from.where);
+  to.setNumber(from.number);
+}
+
+address read(schema::Address::Reader from) {
+  return {.what =
+            known(from.getKind(), address::kind::data_source, "a kind of address"),
+          .where = wire::read(from.getWhere()),
+          .number = natural(from.getNumber(), "the number of an address")};
+}
+
+struct mail_writer {
+  schema::ActorMail::Builder to;
+
+  void operator()(const activation& m) { wire::write(to.initActivation(), m.header); }
+  void operator()(const labels& m) { wire::write(to.initLabels(), m.header); }
+  void operator()(const gradient& m) { wire::write(to.initGradient(), m.header); }
+  void operator()(const mail::letter& m) { wire::write(to.initLetter(), m); }
+  void operator()(const mail::explain&) { to.setExplain(); }
+  void operator()(const mail::hold&) { to.setHold(); }
+  void operator()(const mail::go_on&) { to.setGoOn(); }
+  void operator()(const mail::stop&) { to.setStop(); }
+  void operator()(const mail::collect&) { to.setCollect(); }
+  void operator()(const mail::snapshot& m) { wire::write(to.initSnapshot(), m); }
+  void operator()(const mail::collected& m) { wire::write(to.initCollected(), m); }
+  void operator()(const mail::samples& m) { wire::write(to.initSamples(), m); }
+  void operator()(const mail::sums& m) { wire::write(to.initSums(), m); }
+  void operator()(const mail::version_made& m) { wire::write(to.initVersionMade(), m); }
+  void operator()(const mail::expert_load& m) { wire::write(to.initExpertLoad(), m); }
+
+  void operator()(const mail::microbatch_loss& m) {
+    wire::write(to.initMicrobatchLoss(), m);
+  }
+
+  void operator()(const mail::proceed& m) {
+    to.initProceed().setEvaluated(m.evaluated);
+  }
+  void operator()(const mail::stop_after& m) { to.initStopAfter().setCount(m.count); }
+  void operator()(const mail::finished& m) { to.initFinished().setRank(m.rank); }
+  void operator()(const mail::held& m) { to.initHeld().setRank(m.rank); }
+
+  void operator()(const mail::begun& m) {
+    auto g = to.initBegun();
+    g.setRank(m.rank);
+    g.setCount(m.count);
+  }
+
+  void operator()(const mail::at_checkpoint& m) {
+    auto g = to.initAtCheckpoint();
+    g.setRank(m.rank);
+    g.setBatches(m.batches);
+  }
+
+  void operator()(const mail::waiting_for& m) {
+    auto g = to.initWaitingFor();
+    g.setWho(as_text(m.who));
+    g.setWhat(as_text(m.what));
+    g.setOn(as_text(m.on));
+  }
+
+  void operator()(const mail::failed& m) { to.initFailed().setWhy(as_text(m.why)); }
+};
+
+actor_mail mail_of(schema::ActorMail::Reader from, allowance& left) {
+  using is = schema::ActorMail;
+  switch (from.which()) {
+  case is::ACTIVATION:
+    return activation{.header = wire::read(from.getActivation())};
+  case is::LABELS:
+    return labels{.header = wire::read(from.getLabels())};
+  case is::GRADIENT:
+    return gradient{.header = wire::read(from.getGradient())};
+  case is::LETTER:
+    return wire::read(from.getLetter(), left);
+  case is::EXPLAIN:
+    return mail::explain{};
+  case is::HOLD:
+    return mail::hold{};
+  case is::GO_ON:
+    return mail::go_on{};
+  case is::STOP:
+    return mail::stop{};
+  case is::PROCEED:
+    return mail::proceed{natural(from.getProceed().getEvaluated(), "batches")};
+  case is::STOP_AFTER:
+    return mail::stop_after{natural(from.getStopAfter().getCount(), "updates")};
+  case is::FINISHED:
+    return mail::finished{natural(from.getFinished().getRank(), "a rank")};
+  case is::HELD:
+    return mail::held{natural(from.getHeld().getRank(), "a rank")};
+  case is::BEGUN:
+    return mail::begun{natural(from.getBegun().getRank(), "a rank"),
+                       natural(from.getBegun().getCount(), "updates")};
+  case is::AT_CHECKPOINT:
+    return mail::at_checkpoint{natural(from.getAtCheckpoint().getRank(), "a rank"),
+                               natural(from.getAtCheckpoint().getBatches(), "batches")};
+  case is::COLLECT:
+    return mail::collect{};
+  case is::SNAPSHOT:
+    return wire::read(from.getSnapshot(), left);
+  case is::COLLECTED:
+    return wire::read(from.getCollected(), left);
+  case is::WAITING_FOR: {
+    const auto m = from.getWaitingFor();
+    return mail::waiting_for{wire::read(m.getWho(), left),
+                             wire::read(m.getWhat(), left),
+                             wire::read(m.getOn(), left)};
+  }
+  case is::SAMPLES:
+    return wire::read(from.getSamples(), left);
+  case is::SUMS:
+    return wire::read(from.getSums(), left);
+  case is::MICROBATCH_LOSS:
+    return wire::read(from.getMicrobatchLoss());
+  case is::VERSION_MADE:
+    return wire::read(from.getVersionMade(), left);
+  case is::EXPERT_LOAD:
+    return wire::read(from.getExpertLoad(), left);
+  case is::FAILED:
+    return mail::failed{wire::read(from.getFailed().getWhy(), left)};
+  }
+  throw bad_bytes{"a mail is of an unknown kind"};
+}
+
+std::int64_t tensor_bytes(std::int64_t n) {
+  if (within(n, 0, most_bytes, "the bytes of a tensor") % 4 != 0)
+    throw bad_bytes{"the bytes of a tensor are " + std::to_string(n)
+                    + ", and must be a multiple of 4"};
+  return n;
+}
+
+addressed_mail addressed_mail_of(schema::ActorMail::Reader from, allowance& left) {
+  addressed_mail result{.to = read(from.getTo()),
+                        .what = mail_of(from, left),
+                        .tensors = read_list(from.getTensors(), left, tensor_bytes)};
+  if (const auto here = tensors_of(result.what); here != result.tensors.size())
+    throw bad_bytes{"a mail has " + std::to_string(here) + " tensors, and the sizes of "
+                    + std::to_string(result.tensors.size())};
+  return result;
+}
+
+} // namespace
+
+bytes encode(const addressed_mail& all) {
+  if (tensors_of(all.what) != all.tensors.size())
+    throw std::logic_error{"a mail with the sizes of "
+                           + std::to_string(all.tensors.size()) + " tensors has "
+                           + std::to_string(tensors_of(all.what))};
+  outgoing message;
+  auto root = message.root<schema::ActorMail>();
+  write(root.initTo(), all.to);
+  write_numbers(root.initTensors(length(all.tensors)), all.tensors);
+  std::visit(mail_writer{root}, all.what);
+  return message.to_bytes();
+}
+
+tl::expected<addressed_mail, std::string>
+decode_mail(std::span<const unsigned char> from) {
+  return read_message<schema::ActorMail>(from, addressed_mail_of);
+}
+
+} // namespace troupe::wire

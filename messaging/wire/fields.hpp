@@ -1,0 +1,132 @@
+#pragma once
+
+#include "messaging/mail/performers.hpp"
+#include "messaging/mail/tensors.hpp"
+#include "messaging/position.hpp"
+#include "messaging/wire/mail.capnp.h"
+#include "messaging/wire/words.hpp"
+#include "schedules/action.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe::wire {
+
+// What many mails have: a pair of functions for each, to write it into a message, and
+// to read it from one. Readers throw bad_bytes for what no sender of ours writes.
+
+/// Tensors have no more; products with the size of a value are far from overflow.
+inline constexpr std::int64_t most_bytes = std::int64_t{1} << 40;
+inline constexpr std::int64_t most_values = most_bytes / 4;
+
+/// \throws bad_bytes that names the number and its bounds
+[[noreturn]] void refuse_number(std::int64_t n, std::int64_t least, std::int64_t most,
+                                const char* name);
+
+/// The number, if it is in [least, most].
+inline std::int64_t within(std::int64_t n, std::int64_t least, std::int64_t most,
+                           const char* name) {
+  if (n < least || n > most)
+    refuse_number(n, least, most, name);
+  return n;
+}
+
+/// What a number is at most: no sum or difference of two overflows. Runs of
+/// more microbatches are refused (schedules/schedule.cpp).
+template <class Number>
+inline constexpr std::int64_t most_of = (std::int64_t{1} << (8 * sizeof(Number) - 2))
+                                        - 1;
+
+/// The number, if it is not negative.
+template <class Number>
+Number natural(Number n, const char* name) {
+  return static_cast<Number>(within(n, 0, most_of<Number>, name));
+}
+
+/// A place in a list of experts; -1: none.
+inline int expert_or_none(int n) {
+  return static_cast<int>(within(n, -1, most_of<int>, "an expert"));
+}
+
+/// A version; those before a run that goes on have negative numbers.
+inline int read_version(std::int64_t n) {
+  return static_cast<int>(within(n, -most_of<int>, most_of<int>, "a version"));
+}
+
+/// Nanoseconds, of either sign.
+inline std::int64_t moment(std::int64_t n) {
+  constexpr auto most = most_of<std::int64_t>;
+  return within(n, -most, most, "a time");
+}
+
+/// An enum's value; those of the schema have the program's order.
+template <class Enum, class OfSchema>
+Enum known(OfSchema value, Enum last, const char* name) {
+  return static_cast<Enum>(
+    within(static_cast<std::int64_t>(value), 0, static_cast<std::int64_t>(last), name));
+}
+
+template <class OfSchema, class Enum>
+OfSchema to_schema(Enum value) {
+  return static_cast<OfSchema>(value);
+}
+
+template <class Vector>
+unsigned length(const Vector& all) {
+  return static_cast<unsigned>(all.size());
+}
+
+template <class List, class Vector>
+void write_numbers(List to, const Vector& from) {
+  for (unsigned i = 0; i < to.size(); ++i)
+    to.set(i, from[i]);
+}
+
+/// A vector of what `read` makes of each element.
+template <class List, class Read>
+auto read_list(List from, allowance& left, Read read) {
+  std::vector<decltype(read(from[0]))> result;
+  left.take(from.size(), sizeof(read(from[0])));
+  result.reserve(from.size());
+  for (unsigned i = 0; i < from.size(); ++i)
+    result.push_back(read(from[i]));
+  return result;
+}
+
+template <class Number, class List>
+std::vector<Number> read_numbers(List from, allowance& left) {
+  return read_list(from, left, [](Number n) { return n; });
+}
+
+template <class Number, class List>
+std::vector<Number> read_naturals(List from, allowance& left, const char* name) {
+  return read_list(from, left, [name](Number n) { return natural(n, name); });
+}
+
+/// As many empty ones: buffers or arrays of values.
+template <class Empty>
+std::vector<Empty> read_count(std::uint32_t count, allowance& left) {
+  left.take(count, sizeof(Empty));
+  return std::vector<Empty>(count);
+}
+
+capnp::Text::Reader as_text(const std::string& from);
+std::string read(capnp::Text::Reader from, allowance& left);
+
+void write(schema::Position::Builder to, const position& from);
+position read(schema::Position::Reader from);
+
+void write(schema::Performer::Builder to, const performer& from);
+performer read(schema::Performer::Reader from);
+
+void write(schema::Action::Builder to, const action& from);
+action read(schema::Action::Reader from);
+
+void write(schema::TensorHeader::Builder to, const tensor_header& from);
+tensor_header read(schema::TensorHeader::Reader from);
+
+} // namespace troupe::wire

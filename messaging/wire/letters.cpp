@@ -1,0 +1,137 @@
+#include "messaging/wire/letters.hpp"
+
+#include <stdexcept>
+
+namespace troupe::wire {
+
+namespace {
+
+using wire_traffic = schema::Letter::Traffic;
+
+[[noreturn]] void refuse_to_send(const char* what) {
+  throw std::logic_error{std::string{what} + " never leaves its rank"};
+}
+
+struct content_writer {
+  schema::Letter::Builder to;
+
+  void operator()(const collective_message& from) {
+    auto m = to.initCollective();
+    m.setInstance(from.instance);
+    m.setRound(from.round);
+    m.setFrom(from.from);
+    m.setTo(from.to);
+    m.setFirst(from.what.first);
+    m.setCount(from.what.count);
+    m.setValues(from.values);
+  }
+
+  void operator()(const mail::rows_to_expert& from) {
+    if (from.loan)
+      refuse_to_send("rows_to_expert with a loan");
+    auto m = to.initRowsToExpert();
+    write(m.initWhat(), from.what);
+    m.setSource(from.source);
+    m.setRows(from.rows);
+  }
+
+  void operator()(const mail::rows_from_expert& from) {
+    to.initRowsFromExpert().setExpert(from.expert);
+  }
+
+  void operator()(const mail::norm_part& from) {
+    auto m = to.initNormPart();
+    write(m.initOf(), from.of);
+    m.setSamples(from.samples);
+    write_numbers(m.initSquares(length(from.squares)), from.squares);
+  }
+
+  void operator()(const mail::clip_by& from) { to.initClipBy().setFactor(from.factor); }
+
+  void operator()(const mail::tied_part& from) {
+    auto m = to.initTiedPart();
+    m.setUpdate(from.update);
+    write(m.initOf(), from.of);
+    m.setToHead(from.to_head);
+    m.setFirst(from.first);
+    m.setValues(from.values);
+  }
+
+  void operator()(const mail::bucket_ready&) { refuse_to_send("bucket_ready"); }
+  void operator()(const mail::update_request&) { refuse_to_send("update_request"); }
+  void operator()(const mail::updated&) { refuse_to_send("updated"); }
+  void operator()(const mail::version_there&) { refuse_to_send("version_there"); }
+  void operator()(const mail::push&) { refuse_to_send("push"); }
+  void operator()(const mail::pulled&) { refuse_to_send("pulled"); }
+  void operator()(const mail::sum_over&) { refuse_to_send("sum_over"); }
+};
+
+collective_message read(schema::Collective::Reader from) {
+  return {.instance = natural(from.getInstance(), "a collective"),
+          .round = natural(from.getRound(), "a round"),
+          .from = natural(from.getFrom(), "a rank"),
+          .to = natural(from.getTo(), "a rank"),
+          .what = {.first = natural(from.getFirst(), "a chunk"),
+                   .count = natural(from.getCount(), "chunks")},
+          .values = within(from.getValues(), 0, most_values, "values")};
+}
+
+mail::tied_part read(schema::TiedPart::Reader from) {
+  return {.update = natural(from.getUpdate(), "an update"),
+          .of = wire::read(from.getOf()),
+          .to_head = from.getToHead(),
+          .first = within(from.getFirst(), 0, most_values, "a first value"),
+          .values = within(from.getValues(), 0, most_values, "values")};
+}
+
+mail::letter::content content_of(schema::Letter::Reader from, allowance& left) {
+  switch (from.which()) {
+  case schema::Letter::COLLECTIVE:
+    return read(from.getCollective());
+  case schema::Letter::ROWS_TO_EXPERT: {
+    const auto m = from.getRowsToExpert();
+    return mail::rows_to_expert{.what = wire::read(m.getWhat()),
+                                .source = natural(m.getSource(), "a source of rows"),
+                                .rows = within(m.getRows(), 0, most_values, "rows")};
+  }
+  case schema::Letter::ROWS_FROM_EXPERT:
+    return mail::rows_from_expert{
+      .expert = natural(from.getRowsFromExpert().getExpert(), "an expert")};
+  case schema::Letter::NORM_PART: {
+    const auto m = from.getNormPart();
+    return mail::norm_part{.of = wire::read(m.getOf()),
+                           .samples = natural(m.getSamples(), "samples"),
+                           .squares = read_numbers<double>(m.getSquares(), left)};
+  }
+  case schema::Letter::CLIP_BY:
+    return mail::clip_by{from.getClipBy().getFactor()};
+  case schema::Letter::TIED_PART:
+    return read(from.getTiedPart());
+  }
+  throw bad_bytes{"a letter is of an unknown kind"};
+}
+
+} // namespace
+
+void write(schema::Letter::Builder to, const mail::letter& from) {
+  write(to.initTo(), from.to);
+  to.setAbout(to_schema<schema::Letter::MeetingKind>(from.about));
+  if (from.kind)
+    to.setKind(static_cast<wire_traffic>(static_cast<int>(*from.kind) + 1));
+  to.setBytes(from.bytes);
+  std::visit(content_writer{to}, from.what);
+}
+
+mail::letter read(schema::Letter::Reader from, allowance& left) {
+  const auto kind = known(from.getKind(), wire_traffic::TIED, "a kind of traffic");
+  mail::letter result{.to = read(from.getTo()),
+                      .about =
+                        known(from.getAbout(), meeting_kind::servers, "a meeting"),
+                      .what = content_of(from, left),
+                      .bytes = natural(from.getBytes(), "bytes of a letter")};
+  if (kind != wire_traffic::NONE)
+    result.kind = static_cast<traffic>(static_cast<int>(kind) - 1);
+  return result;
+}
+
+} // namespace troupe::wire

@@ -1,0 +1,347 @@
+@0xbb8dd55cfb47f150;
+# What processes of one run write each other, by wire/codec.hpp; what it means stands with
+# the structs of the same names in messaging/mail.
+#
+# A message is a whole Cap'n Proto stream message, unpacked: a table of segments, and then
+# the segments, in words of 8 bytes. Its root is an ActorMail or a NodeMail; the frame
+# around it says which. The values of tensors are not in it: they travel behind it, as they
+# are in memory.
+#
+# Numbers are never negative where nothing else is said, an Int32 is below 2^30 and an
+# Int64 below 2^62, so that no sum of two overflows; times are nanoseconds, of either
+# sign. Readers refuse what breaks that.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("troupe::wire::schema");
+
+# -- who, where, what ------------------------------------------------------------------
+
+struct Position {
+  data @0 :Int32;
+  direction @1 :Int32;  # 0 or 1
+  stage @2 :Int32;
+  tensor @3 :Int32;
+}
+
+struct Address {
+  kind @0 :Kind;
+  where @1 :Position;  # Of a stage, an optimizer shard, a data source, an expert's host.
+  number @2 :Int32;    # Of a scheduler: its rank. Of an expert: in the network's list.
+
+  enum Kind {
+    coordinator @0;
+    recorder @1;
+    scheduler @2;
+    stage @3;
+    optimizerShard @4;
+    expert @5;
+    dataSource @6;
+  }
+}
+
+enum Op {
+  forward @0;
+  backward @1;
+  inputGradient @2;
+  weightGradient @3;
+  update @4;
+}
+
+struct Action {
+  op @0 :Op;
+  direction @1 :Int32;  # 0 or 1
+  stage @2 :Int32;
+  microbatch @3 :Int32;
+}
+
+# -- mail of actors --------------------------------------------------------------------
+
+struct ActorMail {
+  to @0 :Address;
+
+  tensors @1 :List(Int64);
+  # The bytes of each tensor that travels behind, a multiple of 4; 0: an empty buffer.
+  # In the order of the mail's fields, and of lists of lists one list after another.
+
+  union {
+    activation @2 :TensorHeader;
+    labels @3 :TensorHeader;
+    gradient @4 :TensorHeader;
+    letter @5 :Letter;
+    explain @6 :Void;
+    hold @7 :Void;
+    goOn @8 :Void;
+    stop @9 :Void;
+    proceed :group { evaluated @10 :Int32; }
+    stopAfter :group { count @11 :Int32; }
+    finished :group { rank @12 :Int32; }
+    held :group { rank @13 :Int32; }
+    begun :group { rank @14 :Int32; count @15 :Int32; }
+    atCheckpoint :group { rank @16 :Int32; batches @17 :Int32; }
+    collect @18 :Void;
+    snapshot @19 :Snapshot;
+    collected @20 :Collected;
+    waitingFor @21 :WaitingFor;
+    samples @22 :Samples;
+    sums @23 :Sums;
+    microbatchLoss @24 :MicrobatchLoss;
+    versionMade @25 :VersionMade;
+    expertLoad @26 :ExpertLoad;
+    failed :group { why @27 :Text; }
+  }
+}
+
+struct TensorHeader {
+  # The payload is one tensor.
+  step @0 :Int32;
+  microbatch @1 :Int32;
+  pipeline @2 :Int32;
+  stage @3 :Int32;
+  samples @4 :Int64;
+  values @5 :Int64;
+  version @6 :Int32;
+}
+
+struct Snapshot {
+  batches @0 :Int32;
+  where @1 :Position;
+  parameters @2 :UInt32;  # Tensors.
+}
+
+struct Collected {
+  where @0 :Position;
+  updates @1 :Int64;
+  samples @2 :Int64;
+  parameters @3 :UInt32;      # Tensors, and so are the next three.
+  gradients @4 :UInt32;
+  older @5 :List(UInt32);     # Of each version.
+  moments @6 :List(UInt32);   # Of each moment.
+  stateUpdates @7 :Int64;
+}
+
+struct WaitingFor {
+  who @0 :Text;
+  what @1 :Text;
+  on @2 :Text;
+}
+
+# -- letters ---------------------------------------------------------------------------
+
+struct Letter {
+  to @0 :Performer;
+  about @1 :MeetingKind;
+  kind @2 :Traffic;
+  bytes @3 :Int64;
+
+  union {
+    collective @4 :Collective;
+    rowsToExpert @5 :RowsToExpert;
+    rowsFromExpert :group { expert @6 :Int32; }  # One tensor.
+    normPart @7 :NormPart;
+    clipBy :group { factor @8 :Float64; }
+    tiedPart @9 :TiedPart;
+  }
+
+  enum MeetingKind {
+    shards @0;
+    layers @1;
+    experts @2;
+    directions @3;
+    sums @4;
+    gathers @5;
+    tie @6;
+    norm @7;
+    servers @8;
+  }
+
+  enum Traffic {
+    none @0;
+    pipeline @1;
+    gradients @2;
+    parameters @3;
+    tensor @4;
+    experts @5;
+    tied @6;
+  }
+}
+
+struct Performer {
+  role @0 :Role;
+  where @1 :Position;
+  expert @2 :Int32;  # -1: none.
+
+  enum Role {
+    stage @0;
+    optimizerShard @1;
+    expert @2;
+    parameterServer @3;
+  }
+}
+
+struct Collective {
+  # One tensor.
+  instance @0 :Int32;
+  round @1 :Int32;
+  from @2 :Int32;
+  to @3 :Int32;
+  first @4 :Int32;  # Chunk,
+  count @5 :Int32;  # and how many.
+  values @6 :Int64;
+}
+
+struct RowsToExpert {
+  # One tensor.
+  what @0 :Action;
+  source @1 :Int32;
+  rows @2 :Int64;
+}
+
+struct NormPart {
+  of @0 :Position;
+  samples @1 :Int64;
+  squares @2 :List(Float64);
+}
+
+struct TiedPart {
+  # One tensor.
+  update @0 :Int32;
+  of @1 :Position;
+  toHead @2 :Bool;
+  first @3 :Int64;
+  values @4 :Int64;
+}
+
+# -- reports ---------------------------------------------------------------------------
+
+struct Samples {
+  rank @0 :Int32;
+  what @1 :List(MeasuredAction);
+}
+
+struct MeasuredAction {
+  # 64 bytes; the action's own fields come first.
+  op @0 :Op;
+  part @1 :Bool;
+  endsIn @2 :UInt8;     # Flags: 1 shards, 2 layer, 4 norm, 8 version, 16 experts, 32 tie.
+  direction @3 :Int32;  # 0 or 1
+  stage @4 :Int32;
+  microbatch @5 :Int32;
+  start @6 :Int64;
+  end @7 :Int64;
+  version @8 :Int32;
+  versionsAlive @9 :Int32;
+  gradients @10 :Int32;
+  stalest @11 :Int32;
+  staleness @12 :Int64;
+  expert @13 :Int32;    # -1: the stage.
+}
+
+struct Sums {
+  rank @0 :Int32;
+  busy @1 :Int64;
+  firstStart @2 :Int64;  # -1: nothing ran.
+  lastEnd @3 :Int64;
+  held @4 :Int32;        # May be negative.
+  peakHeld @5 :Int32;
+  stages @6 :List(Stage);
+
+  struct Stage {
+    stage @0 :Int32;
+    versions @1 :Int32;
+    stalest @2 :Int32;
+    staleness @3 :Int64;
+    gradients @4 :Int64;
+  }
+}
+
+struct MicrobatchLoss {
+  microbatch @0 :Int32;
+  samples @1 :Int64;
+  loss @2 :Float64;
+  correct @3 :Int64;
+}
+
+struct VersionMade {
+  where @0 :Position;
+  version @1 :Int32;
+  parameters @2 :UInt32;  # Tensors,
+  gradients @3 :UInt32;   # and these behind them.
+}
+
+struct ExpertLoad {
+  microbatch @0 :Int32;
+  ofLayer @1 :UInt64;
+  rows @2 :List(Int64);
+  dropped @3 :Int64;
+}
+
+# -- mail between lead and nodes -------------------------------------------------------
+
+struct NodeMail {
+  union {
+    prepare @0 :Prepare;
+    prepared :group { machine @1 :Text; }
+    refused :group { why @2 :Text; leaves @22 :Bool; }
+    connect @3 :Void;
+    connected @4 :Void;
+    build @5 :Void;
+    ready @6 :Void;
+    clockProbe :group { lead @7 :Int64; node @8 :Int64; }
+    beginRun :group { start @9 :Int64; }
+    pauseClock @10 :Void;
+    resumeClock @11 :Void;
+    beat :group { verdict @12 :Int32; atWork @13 :Text; }  # verdict: 0 to 2
+    lostNode :group { node @14 :Int32; why @15 :Text; }
+    endRun @16 :Void;
+    nodeReport @17 :NodeReport;
+    askStatus @18 :Void;
+    nodeStatus :group { version @19 :Text; doing @20 :Text; waiting @21 :Int32; }
+  }
+}
+
+struct Prepare {
+  version @0 :Text;
+  sessionHigh @1 :UInt64;
+  sessionLow @2 :UInt64;
+  generation @3 :UInt32;
+  node @4 :Int32;
+  nodes @5 :List(Text);
+  places @6 :List(Int32);
+  options @7 :Text;
+  keep @8 :KeptThings;
+  before @9 :Int32;
+  older @10 :Int32;
+  moments @11 :Int32;
+  updates @12 :List(Int64);
+  layers @13 :List(Int32);
+  failureTimeout @14 :Int64;
+}
+
+struct KeptThings {
+  record @0 :Bool;
+  first @1 :Int64;
+  weights @2 :Bool;
+  gradients @3 :Bool;
+  versions @4 :Bool;
+  modelTimes @5 :Bool;
+  evaluateEvery @6 :Int32;    # To the largest.
+  checkpointEvery @7 :Int32;  # To the largest.
+}
+
+struct NodeReport {
+  ranks @0 :List(RankBytes);
+  moved @1 :List(Int64);
+  envelopes @2 :Int64;
+  mostEnvelopes @3 :Int64;
+  lateAllocations @4 :Int64;
+  sums @5 :Int64;
+  sumsAtWork @6 :Int64;
+  staleFrames @7 :Int64;
+
+  struct RankBytes {
+    rank @0 :Int32;
+    peak @1 :Int64;
+    parts @2 :List(Int64);
+    reserved @3 :Int64;
+  }
+}

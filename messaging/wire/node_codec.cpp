@@ -1,0 +1,232 @@
+#include "messaging/wire/codec.hpp"
+#include "messaging/wire/fields.hpp"
+#include "messaging/wire/words.hpp"
+
+#include <limits>
+
+namespace troupe::wire {
+
+namespace {
+
+/// Of older versions, and of moments: the reader makes room for them.
+constexpr int most_kinds = 1 << 16;
+
+void write(schema::KeptThings::Builder to, const mail::kept_things& from) {
+  to.setRecord(from.record);
+  to.setFirst(from.first);
+  to.setWeights(from.weights);
+  to.setGradients(from.gradients);
+  to.setVersions(from.versions);
+  to.setModelTimes(from.model_times);
+  to.setEvaluateEvery(from.evaluate_every);
+  to.setCheckpointEvery(from.checkpoint_every);
+}
+
+/// Of batches: a caller may say any number, and 0 is never.
+int every(int n) {
+  return static_cast<int>(
+    within(n, 0, std::numeric_limits<int>::max(), "batches between two"));
+}
+
+mail::kept_things read(schema::KeptThings::Reader from) {
+  return {.record = from.getRecord(),
+          .first = natural(from.getFirst(), "the first that is kept"),
+          .weights = from.getWeights(),
+          .gradients = from.getGradients(),
+          .versions = from.getVersions(),
+          .model_times = from.getModelTimes(),
+          .evaluate_every = every(from.getEvaluateEvery()),
+          .checkpoint_every = every(from.getCheckpointEvery())};
+}
+
+void write(schema::Prepare::Builder to, const mail::prepare& from) {
+  to.setVersion(as_text(from.version));
+  to.setSessionHigh(from.session[0]);
+  to.setSessionLow(from.session[1]);
+  to.setGeneration(from.generation);
+  to.setNode(from.node);
+  auto nodes = to.initNodes(length(from.nodes));
+  for (unsigned i = 0; i < nodes.size(); ++i)
+    nodes.set(i, as_text(from.nodes[i]));
+  write_numbers(to.initPlaces(length(from.places)), from.places);
+  to.setOptions(as_text(from.options));
+  write(to.initKeep(), from.keep);
+  to.setBefore(from.before);
+  to.setOlder(from.older);
+  to.setMoments(from.moments);
+  write_numbers(to.initUpdates(length(from.updates)), from.updates);
+  write_numbers(to.initLayers(length(from.layers)), from.layers);
+  to.setFailureTimeout(from.failure_timeout);
+}
+
+mail::prepare read(schema::Prepare::Reader from, allowance& left) {
+  const auto text = [&left](capnp::Text::Reader t) { return wire::read(t, left); };
+  return {.version = text(from.getVersion()),
+          .session = {from.getSessionHigh(), from.getSessionLow()},
+          .generation = from.getGeneration(),
+          .node = natural(from.getNode(), "a node"),
+          .nodes = read_list(from.getNodes(), left, text),
+          .places = read_naturals<int>(from.getPlaces(), left, "a node"),
+          .options = text(from.getOptions()),
+          .keep = read(from.getKeep()),
+          .before = natural(from.getBefore(), "batches"),
+          .older = static_cast<int>(
+            within(from.getOlder(), 0, most_kinds, "the count of older versions")),
+          .moments = static_cast<int>(
+            within(from.getMoments(), 0, most_kinds, "the count of moments")),
+          .updates = read_naturals<std::int64_t>(from.getUpdates(), left, "updates"),
+          .layers = read_naturals<int>(from.getLayers(), left, "a layer"),
+          .failure_timeout = natural(from.getFailureTimeout(), "a timeout")};
+}
+
+void write(schema::NodeReport::Builder to, const mail::node_report& from) {
+  auto ranks = to.initRanks(length(from.ranks));
+  for (unsigned i = 0; i < ranks.size(); ++i) {
+    const auto& r = from.ranks[i];
+    ranks[i].setRank(r.rank);
+    ranks[i].setPeak(r.peak);
+    write_numbers(ranks[i].initParts(length(r.parts)), r.parts);
+    ranks[i].setReserved(r.reserved);
+  }
+  write_numbers(to.initMoved(length(from.moved)), from.moved);
+  to.setEnvelopes(from.envelopes);
+  to.setMostEnvelopes(from.most_envelopes);
+  to.setLateAllocations(from.late_allocations);
+  to.setSums(from.sums);
+  to.setSumsAtWork(from.sums_at_work);
+  to.setStaleFrames(from.stale_frames);
+}
+
+mail::node_report read(schema::NodeReport::Reader from, allowance& left) {
+  const auto counts = [&left](auto list) {
+    return read_naturals<std::int64_t>(list, left, "bytes");
+  };
+  const auto rank = [&](schema::NodeReport::RankBytes::Reader r) {
+    return mail::node_report::rank_bytes{.rank = natural(r.getRank(), "a rank"),
+                                         .peak = natural(r.getPeak(), "bytes"),
+                                         .parts = counts(r.getParts()),
+                                         .reserved = natural(r.getReserved(), "bytes")};
+  };
+  return {.ranks = read_list(from.getRanks(), left, rank),
+          .moved = counts(from.getMoved()),
+          .envelopes = natural(from.getEnvelopes(), "envelopes"),
+          .most_envelopes = natural(from.getMostEnvelopes(), "envelopes"),
+          .late_allocations = natural(from.getLateAllocations(), "allocations"),
+          .sums = natural(from.getSums(), "sums"),
+          .sums_at_work = natural(from.getSumsAtWork(), "sums"),
+          .stale_frames = natural(from.getStaleFrames(), "frames")};
+}
+
+struct mail_writer {
+  schema::NodeMail::Builder to;
+
+  void operator()(const mail::prepare& m) { write(to.initPrepare(), m); }
+  void operator()(const mail::prepared& m) {
+    to.initPrepared().setMachine(as_text(m.machine));
+  }
+  void operator()(const mail::refused& m) {
+    auto g = to.initRefused();
+    g.setWhy(as_text(m.why));
+    g.setLeaves(m.leaves);
+  }
+  void operator()(const mail::connect&) { to.setConnect(); }
+  void operator()(const mail::connected&) { to.setConnected(); }
+  void operator()(const mail::build&) { to.setBuild(); }
+  void operator()(const mail::ready&) { to.setReady(); }
+  void operator()(const mail::begin_run& m) { to.initBeginRun().setStart(m.start); }
+  void operator()(const mail::pause_clock&) { to.setPauseClock(); }
+  void operator()(const mail::resume_clock&) { to.setResumeClock(); }
+  void operator()(const mail::end_run&) { to.setEndRun(); }
+  void operator()(const mail::node_report& m) { write(to.initNodeReport(), m); }
+  void operator()(const mail::ask_status&) { to.setAskStatus(); }
+
+  void operator()(const mail::clock_probe& m) {
+    auto g = to.initClockProbe();
+    g.setLead(m.lead);
+    g.setNode(m.node);
+  }
+
+  void operator()(const mail::beat& m) {
+    auto g = to.initBeat();
+    g.setVerdict(m.verdict);
+    g.setAtWork(as_text(m.at_work));
+  }
+
+  void operator()(const mail::lost_node& m) {
+    auto g = to.initLostNode();
+    g.setNode(m.node);
+    g.setWhy(as_text(m.why));
+  }
+
+  void operator()(const mail::node_status& m) {
+    auto g = to.initNodeStatus();
+    g.setVersion(as_text(m.version));
+    g.setDoing(as_text(m.doing));
+    g.setWaiting(m.waiting);
+  }
+};
+
+node_mail mail_of(schema::NodeMail::Reader from, allowance& left) {
+  using is = schema::NodeMail;
+  const auto text = [&left](capnp::Text::Reader t) { return wire::read(t, left); };
+  switch (from.which()) {
+  case is::PREPARE:
+    return read(from.getPrepare(), left);
+  case is::PREPARED:
+    return mail::prepared{text(from.getPrepared().getMachine())};
+  case is::REFUSED:
+    return mail::refused{text(from.getRefused().getWhy()),
+                         from.getRefused().getLeaves()};
+  case is::CONNECT:
+    return mail::connect{};
+  case is::CONNECTED:
+    return mail::connected{};
+  case is::BUILD:
+    return mail::build{};
+  case is::READY:
+    return mail::ready{};
+  case is::CLOCK_PROBE:
+    return mail::clock_probe{moment(from.getClockProbe().getLead()),
+                             moment(from.getClockProbe().getNode())};
+  case is::BEGIN_RUN:
+    return mail::begin_run{moment(from.getBeginRun().getStart())};
+  case is::PAUSE_CLOCK:
+    return mail::pause_clock{};
+  case is::RESUME_CLOCK:
+    return mail::resume_clock{};
+  case is::BEAT:
+    return mail::beat{
+      static_cast<int>(within(from.getBeat().getVerdict(), 0, 2, "a verdict")),
+      text(from.getBeat().getAtWork())};
+  case is::LOST_NODE:
+    return mail::lost_node{natural(from.getLostNode().getNode(), "a node"),
+                           text(from.getLostNode().getWhy())};
+  case is::END_RUN:
+    return mail::end_run{};
+  case is::NODE_REPORT:
+    return read(from.getNodeReport(), left);
+  case is::ASK_STATUS:
+    return mail::ask_status{};
+  case is::NODE_STATUS: {
+    const auto m = from.getNodeStatus();
+    return mail::node_status{text(m.getVersion()), text(m.getDoing()),
+                             natural(m.getWaiting(), "runs in line")};
+  }
+  }
+  throw bad_bytes{"a mail of nodes is of an unknown kind"};
+}
+
+} // namespace
+
+bytes encode(const node_mail& what) {
+  outgoing message;
+  std::visit(mail_writer{message.root<schema::NodeMail>()}, what);
+  return message.to_bytes();
+}
+
+tl::expected<node_mail, std::string>
+decode_node_mail(std::span<const unsigned char> from) {
+  return read_message<schema::NodeMail>(from, mail_of);
+}
+
+} // namespace troupe::wire

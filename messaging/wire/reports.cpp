@@ -1,0 +1,193 @@
+#include "messaging/wire/reports.hpp"
+
+#include <limits>
+
+namespace troupe::wire {
+
+namespace {
+
+constexpr int all_part_ends = shards_meet | layer_ends | norm_measured
+                              | troupe::version_made | experts_asked | tie_given;
+
+void write(schema::MeasuredAction::Builder to, const measured_action& from) {
+  to.setOp(to_schema<schema::Op>(from.what.what));
+  to.setPart(from.part);
+  to.setEndsIn(from.ends_in);
+  to.setDirection(from.what.direction);
+  to.setStage(from.what.stage);
+  to.setMicrobatch(from.what.microbatch);
+  to.setStart(from.start);
+  to.setEnd(from.end);
+  to.setVersion(from.version);
+  to.setVersionsAlive(from.versions_alive);
+  to.setGradients(from.gradients);
+  to.setStalest(from.stalest);
+  to.setStaleness(from.staleness);
+  to.setExpert(from.expert);
+}
+
+measured_action read(schema::MeasuredAction::Reader from) {
+  return {.what = {.what = known(from.getOp(), op::update, "an op"),
+                   .direction =
+                     static_cast<int>(within(from.getDirection(), 0, 1, "a direction")),
+                   .stage = natural(from.getStage(), "a stage"),
+                   .microbatch = natural(from.getMicrobatch(), "a microbatch")},
+          .start = moment(from.getStart()),
+          .end = moment(from.getEnd()),
+          .version = read_version(from.getVersion()),
+          .versions_alive = natural(from.getVersionsAlive(), "versions"),
+          .part = from.getPart(),
+          .gradients = natural(from.getGradients(), "gradients"),
+          .stalest = natural(from.getStalest(), "a staleness"),
+          .staleness = natural(from.getStaleness(), "a sum of staleness"),
+          .expert = expert_or_none(from.getExpert()),
+          .ends_in = static_cast<std::uint8_t>(
+            within(from.getEndsIn(), 0, all_part_ends, "a set of meetings"))};
+}
+
+rank_sums::stage_sums read(schema::Sums::Stage::Reader from) {
+  return {.stage = natural(from.getStage(), "a stage"),
+          .versions = natural(from.getVersions(), "versions"),
+          .stalest = natural(from.getStalest(), "a staleness"),
+          .staleness = natural(from.getStaleness(), "a sum of staleness"),
+          .gradients = natural(from.getGradients(), "gradients")};
+}
+
+template <class List>
+void write_counts(List to, const std::vector<std::vector<buffer>>& from) {
+  for (unsigned i = 0; i < to.size(); ++i)
+    to.set(i, length(from[i]));
+}
+
+template <class List>
+std::vector<std::vector<buffer>> read_counts(List from, allowance& left) {
+  return read_list(from, left,
+                   [&](std::uint32_t n) { return read_count<buffer>(n, left); });
+}
+
+} // namespace
+
+void write(schema::Samples::Builder to, const mail::samples& from) {
+  to.setRank(from.rank);
+  auto all = to.initWhat(length(from.what));
+  for (unsigned i = 0; i < all.size(); ++i)
+    write(all[i], from.what[i]);
+}
+
+mail::samples read(schema::Samples::Reader from, allowance& left) {
+  return {.rank = natural(from.getRank(), "a rank"),
+          .what = read_list(from.getWhat(), left,
+                            [](schema::MeasuredAction::Reader m) { return read(m); })};
+}
+
+void write(schema::Sums::Builder to, const mail::sums& from) {
+  to.setRank(from.rank);
+  to.setBusy(from.what.busy);
+  to.setFirstStart(from.what.first_start);
+  to.setLastEnd(from.what.last_end);
+  to.setHeld(from.what.held);
+  to.setPeakHeld(from.what.peak_held);
+  auto stages = to.initStages(length(from.what.stages));
+  for (unsigned i = 0; i < stages.size(); ++i) {
+    const auto& s = from.what.stages[i];
+    stages[i].setStage(s.stage);
+    stages[i].setVersions(s.versions);
+    stages[i].setStalest(s.stalest);
+    stages[i].setStaleness(s.staleness);
+    stages[i].setGradients(s.gradients);
+  }
+}
+
+mail::sums read(schema::Sums::Reader from, allowance& left) {
+  mail::sums result{.rank = natural(from.getRank(), "a rank"), .what = {}};
+  result.what.busy = moment(from.getBusy());
+  result.what.first_start = moment(from.getFirstStart());
+  result.what.last_end = moment(from.getLastEnd());
+  result.what.held = static_cast<int>(
+    within(from.getHeld(), -most_of<int>, most_of<int>, "microbatches that are held"));
+  result.what.peak_held = from.getPeakHeld();
+  result.what.stages = read_list(from.getStages(), left,
+                                 [](schema::Sums::Stage::Reader s) { return read(s); });
+  return result;
+}
+
+void write(schema::MicrobatchLoss::Builder to, const mail::microbatch_loss& from) {
+  to.setMicrobatch(from.microbatch);
+  to.setSamples(from.samples);
+  to.setLoss(from.sum.loss);
+  to.setCorrect(from.sum.correct);
+}
+
+mail::microbatch_loss read(schema::MicrobatchLoss::Reader from) {
+  return {.microbatch = natural(from.getMicrobatch(), "a microbatch"),
+          .samples = natural(from.getSamples(), "samples"),
+          .sum = {.loss = from.getLoss(),
+                  .correct = natural(from.getCorrect(), "correct rows")}};
+}
+
+void write(schema::VersionMade::Builder to, const mail::version_made& from) {
+  write(to.initWhere(), from.where);
+  to.setVersion(from.version);
+  to.setParameters(length(from.parameters));
+  to.setGradients(length(from.gradients));
+}
+
+mail::version_made read(schema::VersionMade::Reader from, allowance& left) {
+  return {.where = read(from.getWhere()),
+          .version = read_version(from.getVersion()),
+          .parameters = read_count<std::vector<float>>(from.getParameters(), left),
+          .gradients = read_count<std::vector<float>>(from.getGradients(), left)};
+}
+
+void write(schema::ExpertLoad::Builder to, const mail::expert_load& from) {
+  to.setMicrobatch(from.microbatch);
+  to.setOfLayer(from.of_layer);
+  write_numbers(to.initRows(length(from.rows)), from.rows);
+  to.setDropped(from.dropped);
+}
+
+mail::expert_load read(schema::ExpertLoad::Reader from, allowance& left) {
+  // Layers are few; the recorder keeps them by number.
+  if (from.getOfLayer() > std::numeric_limits<std::uint32_t>::max())
+    throw bad_bytes{"a layer is " + std::to_string(from.getOfLayer())};
+  return {.microbatch = natural(from.getMicrobatch(), "a microbatch"),
+          .of_layer = from.getOfLayer(),
+          .rows = read_naturals<std::int64_t>(from.getRows(), left, "rows"),
+          .dropped = natural(from.getDropped(), "dropped rows")};
+}
+
+void write(schema::Snapshot::Builder to, const mail::snapshot& from) {
+  to.setBatches(from.batches);
+  write(to.initWhere(), from.where);
+  to.setParameters(length(from.parameters));
+}
+
+mail::snapshot read(schema::Snapshot::Reader from, allowance& left) {
+  return {.batches = natural(from.getBatches(), "batches"),
+          .where = read(from.getWhere()),
+          .parameters = read_count<buffer>(from.getParameters(), left)};
+}
+
+void write(schema::Collected::Builder to, const mail::collected& from) {
+  write(to.initWhere(), from.where);
+  to.setUpdates(from.updates);
+  to.setSamples(from.samples);
+  to.setParameters(length(from.parameters));
+  to.setGradients(length(from.gradients));
+  write_counts(to.initOlder(length(from.older)), from.older);
+  write_counts(to.initMoments(length(from.moments)), from.moments);
+  to.setStateUpdates(from.state_updates);
+}
+
+mail::collected read(schema::Collected::Reader from, allowance& left) {
+  return {.where = read(from.getWhere()),
+          .updates = natural(from.getUpdates(), "updates"),
+          .samples = natural(from.getSamples(), "samples"),
+          .parameters = read_count<buffer>(from.getParameters(), left),
+          .gradients = read_count<buffer>(from.getGradients(), left),
+          .older = read_counts(from.getOlder(), left),
+          .moments = read_counts(from.getMoments(), left),
+          .state_updates = natural(from.getStateUpdates(), "updates of a state")};
+}
+
+} // namespace troupe::wire

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "messaging/mail/control.hpp"
+#include "messaging/mail/reports.hpp"
+#include "messaging/wire/fields.hpp"
+
+namespace troupe::wire {
+
+// What the recorder and the coordinator hear of measures and of parameters. Buffers and
+// arrays are counted, and read as empty ones.
+
+void write(schema::Samples::Builder to, const mail::samples& from);
+mail::samples read(schema::Samples::Reader from, allowance& left);
+
+void write(schema::Sums::Builder to, const mail::sums& from);
+mail::sums read(schema::Sums::Reader from, allowance& left);
+
+void write(schema::MicrobatchLoss::Builder to, const mail::microbatch_loss& from);
+mail::microbatch_loss read(schema::MicrobatchLoss::Reader from);
+
+void write(schema::VersionMade::Builder to, const mail::version_made& from);
+mail::version_made read(schema::VersionMade::Reader from, allowance& left);
+
+void write(schema::ExpertLoad::Builder to, const mail::expert_load& from);
+mail::expert_load read(schema::ExpertLoad::Reader from, allowance& left);
+
+void write(schema::Snapshot::Builder to, const mail::snapshot& from);
+mail::snapshot read(schema::Snapshot::Reader from, allowance& left);
+
+void write(schema::Collected::Builder to, const mail::collected& from);
+mail::collected read(schema::Collected::Reader from, allowance& left);
+
+} // namespace troupe::wire

@@ -1,0 +1,73 @@
+#include "messaging/wire/codec.hpp"
+
+#include <type_traits>
+
+namespace troupe::wire {
+
+namespace {
+
+/// Calls `see` with each buffer of a mail that travels, and then with each array.
+template <class See>
+struct tensor_visitor {
+  See see;
+
+  void all(auto& of) {
+    for (auto& one : of)
+      see(one);
+  }
+
+  template <class Mail>
+  void operator()(Mail& m) {
+    using mail_type = std::remove_const_t<Mail>;
+    if constexpr (std::is_same_v<mail_type, mail::letter>) {
+      std::visit(*this, m.what);
+    } else if constexpr (std::is_same_v<mail_type, mail::snapshot>) {
+      all(m.parameters);
+    } else if constexpr (std::is_same_v<mail_type, mail::collected>) {
+      all(m.parameters);
+      all(m.gradients);
+      for (auto& version : m.older)
+        all(version);
+      for (auto& moment : m.moments)
+        all(moment);
+    } else if constexpr (std::is_same_v<mail_type, mail::version_made>) {
+      all(m.parameters);
+      all(m.gradients);
+    } else if constexpr (requires { m.payload; }) {
+      see(m.payload);
+    }
+  }
+};
+
+template <class See>
+tensor_visitor(See) -> tensor_visitor<See>;
+
+/// Those of one type, of a mail that may change them.
+template <class Wanted>
+std::vector<Wanted*> pointers(actor_mail& what) {
+  std::vector<Wanted*> result;
+  auto see = [&result](auto& tensor) {
+    if constexpr (std::is_same_v<decltype(tensor), Wanted&>)
+      result.push_back(&tensor);
+  };
+  std::visit(tensor_visitor{see}, what);
+  return result;
+}
+
+} // namespace
+
+std::vector<buffer*> buffers_of(actor_mail& what) {
+  return pointers<buffer>(what);
+}
+
+std::vector<std::vector<float>*> arrays_of(actor_mail& what) {
+  return pointers<std::vector<float>>(what);
+}
+
+std::size_t tensors_of(const actor_mail& what) {
+  std::size_t result = 0;
+  std::visit(tensor_visitor{[&result](const auto&) { ++result; }}, what);
+  return result;
+}
+
+} // namespace troupe::wire

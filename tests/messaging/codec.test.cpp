@@ -1,0 +1,188 @@
+// Mail as bytes, and back.
+
+#include "messaging/wire/codec.hpp"
+
+#include "tests/messaging/some_mail.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+using namespace troupe;
+
+namespace {
+
+bool same_journey(const wire::addressed_mail& sent, const wire::addressed_mail& came) {
+  return sent.to == came.to && sent.tensors == came.tensors
+         && some_mail::same(sent.what, came.what);
+}
+
+mail::letter letter_with(mail::letter::content what) {
+  return {.to = {role::stage, {0, 0, 0}},
+          .about = meeting_kind::sums,
+          .what = std::move(what)};
+}
+
+wire::addressed_mail failed_mail() {
+  return {.to = {}, .what = mail::failed{"why"}};
+}
+
+} // namespace
+
+TEST_CASE("every mail of actors comes as it was sent", "[codec]") {
+  dice random{1};
+  std::set<std::size_t> kinds;
+  for (int round = 0; round < 200; ++round)
+    for (const auto& sent : some_mail::one_of_each(random)) {
+      kinds.insert(sent.what.index());
+      const auto came = wire::decode_mail(wire::encode(sent));
+      INFO("alternative " << sent.what.index());
+      REQUIRE(came);
+      REQUIRE(same_journey(sent, *came));
+    }
+  CHECK(kinds.size() == std::variant_size_v<wire::actor_mail>);
+}
+
+TEST_CASE("every mail of nodes comes as it was sent", "[codec]") {
+  dice random{2};
+  for (int round = 0; round < 200; ++round)
+    for (const auto& sent : some_mail::each_of<wire::node_mail>(random)) {
+      const auto came = wire::decode_node_mail(wire::encode(sent));
+      INFO("alternative " << sent.index());
+      REQUIRE(came);
+      REQUIRE(some_mail::same(sent, *came));
+    }
+}
+
+TEST_CASE("times may lie before the run's start", "[codec]") {
+  const wire::node_mail sent = mail::clock_probe{-5, -(std::int64_t{1} << 61)};
+  CHECK(some_mail::same(sent, wire::decode_node_mail(wire::encode(sent)).value()));
+}
+
+TEST_CASE("many samples come as they were sent", "[codec]") {
+  dice random{3};
+  mail::samples all{.rank = 3, .what = std::vector<measured_action>(1000)};
+  for (auto& s : all.what)
+    some_mail::fill(s, random);
+  const wire::addressed_mail sent{.to = {}, .what = all, .tensors = {}};
+  const auto bytes = wire::encode(sent);
+  CHECK(bytes.size() < 1000 * 64 + 200);
+  CHECK(same_journey(sent, wire::decode_mail(bytes).value()));
+}
+
+TEST_CASE("a mail may lie at any address", "[codec]") {
+  dice random{4};
+  for (const auto& sent : some_mail::one_of_each(random)) {
+    const auto bytes = wire::encode(sent);
+    for (std::size_t shift = 0; shift < 8; ++shift) {
+      std::vector<unsigned char> room(bytes.size() + shift);
+      std::copy(bytes.begin(), bytes.end(),
+                room.begin() + static_cast<std::ptrdiff_t>(shift));
+      const auto came = wire::decode_mail(std::span{room}.subspan(shift));
+      REQUIRE(came);
+      REQUIRE(same_journey(sent, *came));
+    }
+  }
+}
+
+TEST_CASE("letters that never leave their rank are not sent", "[codec]") {
+  const auto why = [](mail::letter::content what) -> std::string {
+    try {
+      wire::actor_mail letter = letter_with(std::move(what));
+      wire::encode({.to = {},
+                    .what = letter,
+                    .tensors = std::vector<std::int64_t>(wire::tensors_of(letter))});
+    } catch (const std::logic_error& e) {
+      return e.what();
+    }
+    return "sent";
+  };
+  CHECK(why(mail::bucket_ready{}) == "bucket_ready never leaves its rank");
+  CHECK(why(mail::update_request{}) == "update_request never leaves its rank");
+  CHECK(why(mail::updated{}) == "updated never leaves its rank");
+  CHECK(why(mail::version_there{}) == "version_there never leaves its rank");
+  CHECK(why(mail::push{}) == "push never leaves its rank");
+  CHECK(why(mail::pulled{}) == "pulled never leaves its rank");
+  CHECK(why(mail::sum_over{}) == "sum_over never leaves its rank");
+  CHECK(why(mail::rows_to_expert{}) == "sent");
+  CHECK(why(mail::rows_to_expert{.loan = mail::expert_loan{}})
+        == "rows_to_expert with a loan never leaves its rank");
+}
+
+TEST_CASE("tensors of a mail are found in its order", "[codec]") {
+  mail::collected all{};
+  all.parameters.resize(2);
+  all.gradients.resize(1);
+  all.older = {std::vector<buffer>(2), {}};
+  all.moments = {std::vector<buffer>(1)};
+  wire::actor_mail what = std::move(all);
+  auto& in = std::get<mail::collected>(what);
+  CHECK(wire::buffers_of(what)
+        == std::vector<buffer*>{&in.parameters[0], &in.parameters[1], &in.gradients[0],
+                                &in.older[0][0], &in.older[0][1], &in.moments[0][0]});
+  CHECK(wire::arrays_of(what).empty());
+
+  what = mail::version_made{{}, 1, {{1, 2}, {}}, {{3}}};
+  auto& made = std::get<mail::version_made>(what);
+  CHECK(wire::arrays_of(what)
+        == std::vector<std::vector<float>*>{&made.parameters[0], &made.parameters[1],
+                                            &made.gradients[0]});
+  CHECK(wire::buffers_of(what).empty());
+}
+
+TEST_CASE("a mail has as many sizes as tensors", "[codec]") {
+  auto sent = failed_mail();
+  sent.tensors = {4};
+  CHECK_THROWS_AS(wire::encode(sent), std::logic_error);
+  CHECK_THROWS_AS(wire::encode({.to = {}, .what = activation{}, .tensors = {}}),
+                  std::logic_error);
+
+  // The count of parameters follows from no other number: what says 2 must not have 3.
+  mail::snapshot shown{.batches = 0x5a5a, .where = {0, 0, 0}, .parameters = {}};
+  shown.parameters.resize(2);
+  auto bytes = wire::encode({.to = {}, .what = shown, .tensors = {4, 8}});
+  const unsigned char batches_and_count[] = {0x5a, 0x5a, 0, 0, 2, 0, 0, 0};
+  const auto at = std::search(bytes.begin(), bytes.end(), std::begin(batches_and_count),
+                              std::end(batches_and_count));
+  REQUIRE(at != bytes.end());
+  at[4] = 3;
+  CHECK(wire::decode_mail(bytes).error() == "a mail has 3 tensors, and the sizes of 2");
+}
+
+TEST_CASE("numbers that no sender says are refused by name", "[codec]") {
+  const auto why = [](wire::actor_mail what, std::vector<std::int64_t> sizes = {}) {
+    const auto came = wire::decode_mail(wire::encode({{}, std::move(what), sizes}));
+    return came ? "decoded" : came.error();
+  };
+  const auto begins = [](const std::string& all, const char* with) {
+    return all.compare(0, std::strlen(with), with) == 0;
+  };
+  CHECK(why(mail::finished{-1}) == "a rank is -1, and must be from 0 to 1073741823");
+  CHECK(why(mail::snapshot{1, {0, 2, 0}, {}})
+        == "a direction is 2, and must be from 0 to 1");
+  CHECK(begins(why(mail::failed{}, {}), "decoded"));
+  CHECK(begins(why(activation{}, {6}), "the bytes of a tensor are 6"));
+  CHECK(begins(why(activation{}, {-4}), "the bytes of a tensor is -4"));
+  CHECK(
+    begins(why(activation{}, {(std::int64_t{1} << 40) + 4}), "the bytes of a tensor"));
+  // Whose product would overflow.
+  activation many{};
+  many.header.samples = many.header.values = std::int64_t{1} << 32;
+  CHECK(begins(why(many, {0}), "values of a sample is 4294967296"));
+
+  auto letter = letter_with(mail::clip_by{1});
+  letter.about = static_cast<meeting_kind>(meeting_kinds);
+  CHECK(why(letter) == "a meeting is 9, and must be from 0 to 8");
+  letter.about = meeting_kind::norm;
+  letter.kind = static_cast<traffic>(traffic_kinds);
+  CHECK(why(letter) == "a kind of traffic is 7, and must be from 0 to 6");
+  letter.kind = {};
+  letter.to.what = static_cast<role>(4);
+  CHECK(why(letter) == "a role is 4, and must be from 0 to 3");
+  CHECK(why(mail::samples{0, {{.what = {static_cast<op>(op_count), 0, 0, 0}}}})
+        == "an op is 5, and must be from 0 to 4");
+}

@@ -1,0 +1,253 @@
+#pragma once
+
+#include "messaging/wire/codec.hpp"
+#include "tests/dice.hpp"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// Mails with something in each field, and whether two are the same: field by field,
+/// and floating-point values bit by bit.
+namespace some_mail {
+
+using namespace troupe;
+
+// How many fields an aggregate has: as many as it can be made of.
+struct anything {
+  template <class T>
+  operator T() const;
+};
+
+template <class T, std::size_t... I>
+constexpr bool made_of(std::index_sequence<I...>) {
+  return requires {
+    T{(static_cast<void>(I), anything{})...};
+  };
+}
+
+template <class T, std::size_t N = 20>
+constexpr std::size_t field_count() {
+  if constexpr (N == 0 || made_of<T>(std::make_index_sequence<N>{}))
+    return N;
+  else
+    return field_count<T, N - 1>();
+}
+
+/// Calls `use` with all fields of an aggregate.
+template <class T, class Use>
+auto with_fields(T& of, Use use) {
+  constexpr auto n = field_count<std::remove_const_t<T>>();
+  if constexpr (n == 0) {
+    return use();
+  } else if constexpr (n == 1) {
+    auto& [a] = of;
+    return use(a);
+  } else if constexpr (n == 2) {
+    auto& [a, b] = of;
+    return use(a, b);
+  } else if constexpr (n == 3) {
+    auto& [a, b, c] = of;
+    return use(a, b, c);
+  } else if constexpr (n == 4) {
+    auto& [a, b, c, d] = of;
+    return use(a, b, c, d);
+  } else if constexpr (n == 5) {
+    auto& [a, b, c, d, e] = of;
+    return use(a, b, c, d, e);
+  } else if constexpr (n == 6) {
+    auto& [a, b, c, d, e, f] = of;
+    return use(a, b, c, d, e, f);
+  } else if constexpr (n == 7) {
+    auto& [a, b, c, d, e, f, g] = of;
+    return use(a, b, c, d, e, f, g);
+  } else if constexpr (n == 8) {
+    auto& [a, b, c, d, e, f, g, h] = of;
+    return use(a, b, c, d, e, f, g, h);
+  } else if constexpr (n == 9) {
+    auto& [a, b, c, d, e, f, g, h, i] = of;
+    return use(a, b, c, d, e, f, g, h, i);
+  } else if constexpr (n == 11) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k] = of;
+    return use(a, b, c, d, e, f, g, h, i, j, k);
+  } else {
+    static_assert(n == 14, "one more case is needed");
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o] = of;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, o);
+  }
+}
+
+template <class T>
+constexpr bool is_vector = false;
+template <class T>
+constexpr bool is_vector<std::vector<T>> = true;
+
+/// Whether a field came as it was sent; tensors come empty.
+template <class T>
+bool same(const T& sent, const T& came) {
+  if constexpr (std::is_same_v<T, buffer>) {
+    return !came;
+  } else if constexpr (std::is_same_v<T, std::vector<float>>) {
+    return came.empty();
+  } else if constexpr (std::is_same_v<T, double>) {
+    return std::bit_cast<std::uint64_t>(sent) == std::bit_cast<std::uint64_t>(came);
+  } else if constexpr (is_vector<T>) {
+    if (sent.size() != came.size())
+      return false;
+    for (std::size_t i = 0; i < sent.size(); ++i)
+      if (!same(sent[i], came[i]))
+        return false;
+    return true;
+  } else if constexpr (requires { std::variant_size<T>::value; }) {
+    return sent.index() == came.index()
+           && std::visit(
+             [&](const auto& s) {
+               return same(s, std::get<std::remove_cvref_t<decltype(s)>>(came));
+             },
+             sent);
+  } else if constexpr (requires { sent.has_value(); }) {
+    return sent.has_value() == came.has_value() && (!sent || same(*sent, *came));
+  } else if constexpr (requires { sent == came; }) {
+    return sent == came;
+  } else {
+    return with_fields(sent, [&](const auto&... s) {
+      return with_fields(came, [&](const auto&... c) { return (same(s, c) && ...); });
+    });
+  }
+}
+
+inline constexpr std::array<double, 9> odd_values{
+  0.0,
+  -0.0,
+  1.0 / 3,
+  std::numeric_limits<double>::infinity(),
+  -std::numeric_limits<double>::infinity(),
+  std::numeric_limits<double>::denorm_min(),
+  -std::numeric_limits<double>::denorm_min(),
+  std::bit_cast<double>(0x7ff8000000abcdefU),  // a quiet NaN,
+  std::bit_cast<double>(0xfff4000000000001U)}; // and a signalling one
+
+/// Something for a field, of what senders may say; often it is extreme.
+template <class T>
+void fill(T& field, dice& random) {
+  const auto all_of = [&random](auto&... fields) { (fill(fields, random), ...); };
+  if constexpr (std::is_same_v<T, buffer>) {
+    // nop
+  } else if constexpr (std::is_same_v<T, bool>) {
+    field = random.coin();
+  } else if constexpr (std::is_same_v<T, double>) {
+    field = random.one_of(odd_values);
+  } else if constexpr (std::is_same_v<T, std::uint8_t>) {
+    field = static_cast<T>(random.number(0, 63));
+  } else if constexpr (std::is_same_v<T, int>) {
+    field = random.one_of(std::array{0, 1, random.number(0, 1000), (1 << 30) - 1});
+  } else if constexpr (std::is_integral_v<T>) {
+    field = static_cast<T>(random.one_of(std::array<std::int64_t, 4>{
+      0, 1, random.number(0, 1000), (std::int64_t{1} << 31) + 7}));
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    field = random.one_of(std::array<std::string, 4>{
+      "", "a", "two lines\nand \xff\x80 no text", std::string("a\0b", 3)});
+  } else if constexpr (is_vector<T>) {
+    field.resize(static_cast<std::size_t>(random.number(0, 3)));
+    if constexpr (!std::is_same_v<T, std::vector<float>>)
+      for (auto& element : field)
+        fill(element, random);
+  } else if constexpr (std::is_same_v<T, op>) {
+    field = static_cast<op>(random.number(0, op_count - 1));
+  } else if constexpr (std::is_same_v<T, role>) {
+    field = static_cast<role>(random.number(0, 3));
+  } else if constexpr (std::is_same_v<T, meeting_kind>) {
+    field = static_cast<meeting_kind>(random.number(0, meeting_kinds - 1));
+  } else if constexpr (std::is_same_v<T, std::optional<traffic>>) {
+    field = static_cast<traffic>(random.number(0, traffic_kinds - 1));
+    if (random.coin())
+      field = {};
+  } else if constexpr (std::is_same_v<T, std::optional<mail::expert_loan>>) {
+    // They do not travel.
+  } else if constexpr (requires { std::variant_size<T>::value; }) {
+    std::visit(all_of, field);
+  } else if constexpr (std::is_same_v<T, std::array<std::uint64_t, 2>>) {
+    field = {0x8000000000000001U, static_cast<std::uint64_t>(random.number(0, 1000))};
+  } else {
+    with_fields(field, all_of);
+    // Some numbers have their own bounds.
+    if constexpr (requires { field.direction; })
+      field.direction = random.number(0, 1);
+    if constexpr (std::is_same_v<T, rank_sums>) {
+      field.first_start = random.coin() ? -1 : 5;
+      field.held = random.number(-1, 3);
+    }
+    if constexpr (std::is_same_v<T, performer> || std::is_same_v<T, measured_action>)
+      field.expert = random.number(-1, 3);
+    if constexpr (std::is_same_v<T, tensor_header>)
+      field.values = random.number(0, 100);
+    if constexpr (std::is_same_v<T, mail::beat>)
+      field.verdict = random.number(0, 2);
+    if constexpr (std::is_same_v<T, mail::prepare>) {
+      field.older = random.number(0, 3);
+      field.moments = random.number(0, 2);
+    }
+  }
+}
+
+/// Every alternative of a variant, filled.
+template <class Variant, std::size_t... I>
+std::vector<Variant> alternatives(dice& random, std::index_sequence<I...>) {
+  std::vector<Variant> result{Variant{std::in_place_index<I>}...};
+  for (auto& one : result)
+    fill(one, random);
+  return result;
+}
+
+template <class Variant>
+std::vector<Variant> each_of(dice& random) {
+  return alternatives<Variant>(
+    random, std::make_index_sequence<std::variant_size_v<Variant>>{});
+}
+
+/// Whether a letter may leave its rank: it is about work that others share.
+inline bool travels(const mail::letter& l) {
+  return l.what.index() <= 2 || (l.what.index() >= 7 && l.what.index() <= 9);
+}
+
+/// To somebody, with the sizes of its tensors.
+inline wire::addressed_mail addressed(wire::actor_mail what, dice& random) {
+  wire::addressed_mail result{.to = {}, .what = std::move(what), .tensors = {}};
+  result.to.what = static_cast<wire::address::kind>(random.number(0, 6));
+  fill(result.to.where, random);
+  fill(result.to.number, random);
+  const auto tensors =
+    wire::buffers_of(result.what).size() + wire::arrays_of(result.what).size();
+  for (std::size_t i = 0; i < tensors; ++i)
+    result.tensors.push_back(
+      random.one_of(std::array<std::int64_t, 3>{0, 4, std::int64_t{1} << 40}));
+  return result;
+}
+
+/// A mail of each kind, and a letter of each that travels.
+inline std::vector<wire::addressed_mail> one_of_each(dice& random) {
+  std::vector<wire::addressed_mail> result;
+  for (auto& what : each_of<wire::actor_mail>(random)) {
+    if (auto* letter = std::get_if<mail::letter>(&what)) {
+      for (auto& content : each_of<mail::letter::content>(random)) {
+        letter->what = std::move(content);
+        if (travels(*letter))
+          result.push_back(addressed(*letter, random));
+      }
+    } else {
+      result.push_back(addressed(std::move(what), random));
+    }
+  }
+  return result;
+}
+
+} // namespace some_mail

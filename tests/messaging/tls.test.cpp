@@ -1,0 +1,217 @@
+// Who is let in by TLS, and what the others are told.
+
+#include "messaging/links/tls.hpp"
+
+#include "tests/messaging/raw_tls.hpp"
+#include "tests/messaging/stream_ends.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <functional>
+#include <vector>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using state = stream_progress::state;
+
+namespace {
+
+/// What a client says first.
+std::string client_hello(const test_authority& authority) {
+  auto sockets = local_sockets();
+  const auto client =
+    authority.identity("a")->to_server(std::move(sockets.client), "b");
+  CHECK(client->shake_hands().how == state::needs_read);
+  std::string result(5000, '\0');
+  const auto size = ::recv(sockets.server.get(), result.data(), result.size(), 0);
+  REQUIRE(size > 0);
+  result.resize(static_cast<std::size_t>(size));
+  return result;
+}
+
+/// What a server makes of some bytes, behind which there is nothing.
+handshake_end answer_to(tls_identity& server, const std::string& bytes) {
+  auto sockets = local_sockets();
+  send_raw(sockets.client, bytes);
+  ::shutdown(sockets.client.get(), SHUT_WR);
+  const auto stream = server.to_client(std::move(sockets.server));
+  handshake_end result;
+  for (int i = 0; i < 100 && !result.is_over(); ++i)
+    result.progress = stream->shake_hands();
+  result.why = stream->failure();
+  return result;
+}
+
+/// Two of identities, by TLS.
+handshake_ends meet(const std::shared_ptr<tls_identity>& client,
+                    const std::shared_ptr<tls_identity>& server,
+                    const std::string& host = "b") {
+  auto sockets = GENERATE(false, true) ? tcp_sockets() : local_sockets();
+  stream_ends ends{client->to_server(std::move(sockets.client), host),
+                   server->to_client(std::move(sockets.server))};
+  return shake_hands(ends);
+}
+
+constexpr validity long_ago{1'000'000'000, 1'000'086'400};
+constexpr validity far_away{4'000'000'000, 4'000'086'400};
+
+} // namespace
+
+TEST_CASE("two of one authority are joined, whatever a host is called by", "[tls]") {
+  const test_authority authority;
+  for (const std::string host : {"b", "node-1.example.org", "127.0.0.1", "::1"}) {
+    const auto ends = meet(authority.identity("a"), authority.identity(host), host);
+    INFO(host << ": " << ends.client.why << ends.server.why);
+    CHECK(ends.are_good());
+  }
+}
+
+TEST_CASE("a server of another name is refused", "[tls]") {
+  const test_authority authority;
+  const auto [is, host] =
+    GENERATE(table<std::string, std::string>({{"b", "c"},
+                                              {"b", "b.c"},
+                                              {"b.c", "b"},
+                                              {"b", "127.0.0.1"},
+                                              {"127.0.0.1", "127.0.0.2"},
+                                              {"127.0.0.1", "localhost"},
+                                              {"::1", "::2"}}));
+  const auto ends = meet(authority.identity("a"), authority.identity(is), host);
+  CHECK(ends.client.progress.how == state::failed);
+  CHECK(ends.client.why == "its certificate is for another name than '" + host + "'");
+  CHECK(ends.server.progress.how == state::failed);
+  CHECK_THAT(ends.server.why, ContainsSubstring("it refuses our certificate"));
+}
+
+TEST_CASE("a stream to a host without a name fails", "[tls]") {
+  const test_authority authority;
+  for (const auto& host : {std::string{}, std::string{"b\0c", 3}}) {
+    const auto stream =
+      authority.identity("a")->to_server(local_sockets().client, host);
+    CHECK(stream->shake_hands().how == state::failed);
+    CHECK_THAT(stream->failure(), ContainsSubstring("is no name of a host"));
+  }
+}
+
+TEST_CASE("a certificate that is not good is refused on both sides", "[tls]") {
+  const test_authority ours, foreign;
+  const auto identity_of = [](const tls_files& files) {
+    return tls_identity::from(files).value();
+  };
+  using maker = std::function<tls_files(const std::string&)>;
+  const auto [bad, why, to_it] = GENERATE_REF(table<maker, std::string, std::string>(
+    {{[&](const std::string& name) {
+        return ours.written(
+          *make_certificate(foreign.pair(), name, validity::of_days(1)));
+      },
+      "its certificate is of another authority",
+      "it refuses our certificate, which is of another authority"},
+     {[&](const std::string& name) { return ours.files(name, long_ago); },
+      "its certificate has expired",
+      "it refuses our certificate, which has expired or is not valid yet"},
+     {[&](const std::string& name) { return ours.files(name, far_away); },
+      "its certificate is not valid yet; do the clocks agree?",
+      "it refuses our certificate"},
+     {[&](const std::string&) { return ours.written(foreign.pair()); },
+      "its certificate is signed by itself, not by our authority",
+      "it refuses our certificate, which is of another authority"}}));
+  SECTION("the client's") {
+    const auto ends = meet(identity_of(bad("a")), ours.identity("b"));
+    CHECK(ends.server.progress.how == state::failed);
+    CHECK(ends.server.why == why);
+    CHECK(ends.client.progress.how == state::failed);
+    CHECK_THAT(ends.client.why, ContainsSubstring(to_it));
+  }
+  SECTION("the server's") {
+    const auto ends = meet(ours.identity("a"), identity_of(bad("b")));
+    CHECK(ends.client.progress.how == state::failed);
+    CHECK(ends.client.why == why);
+    CHECK(ends.server.progress.how == state::failed);
+    CHECK_THAT(ends.server.why, ContainsSubstring(to_it));
+  }
+}
+
+TEST_CASE("a certificate for servers only makes no client", "[tls]") {
+  const test_authority authority;
+  const auto one = [&](const std::string& name) {
+    return tls_identity::from(
+             authority.files(name, validity::of_days(1), certificate_use::server_only))
+      .value();
+  };
+  CHECK(meet(authority.identity("a"), one("b")).are_good());
+  const auto ends = meet(one("a"), authority.identity("b"));
+  CHECK(ends.server.progress.how == state::failed);
+  CHECK(ends.server.why == "its certificate is not for this side of a connection");
+  CHECK(ends.client.progress.how == state::failed);
+}
+
+TEST_CASE("a client without a certificate is refused", "[tls]") {
+  const test_authority authority;
+  auto sockets = local_sockets();
+  stream_ends ends{raw_client(std::move(sockets.client)),
+                   authority.identity("b")->to_client(std::move(sockets.server))};
+  const auto met = shake_hands(ends);
+  CHECK(met.server.progress.how == state::failed);
+  CHECK(met.server.why == "it has shown no certificate");
+}
+
+TEST_CASE("a client of an older TLS is refused, with its certificate too", "[tls]") {
+  const test_authority authority;
+  auto sockets = local_sockets();
+  auto client = raw_client(std::move(sockets.client));
+  SSL_CTX_set_max_proto_version(client->context(), TLS1_2_VERSION);
+  client->show(authority.files("a"));
+  stream_ends ends{std::move(client),
+                   authority.identity("b")->to_client(std::move(sockets.server))};
+  const auto met = shake_hands(ends);
+  CHECK(met.server.progress.how == state::failed);
+  CHECK(met.server.why == "it does not speak TLS 1.3");
+  CHECK(met.client.progress.how == state::failed);
+}
+
+TEST_CASE("what is no TLS is refused", "[tls]") {
+  const test_authority authority;
+  const auto server = authority.identity("b");
+  const auto bytes =
+    GENERATE(std::string{"hello, I am a node and speak in plain\n"},
+             std::string{"GET / HTTP/1.1\r\nHost: b\r\n\r\n"}, std::string(100, '\0'),
+             std::string(100'000, '\xff'), std::string{"\x16\x03\x01\xff\xff"});
+  const auto answer = answer_to(*server, bytes);
+  CHECK(answer.progress.how == state::failed);
+  CHECK_FALSE(answer.why.empty());
+  SECTION("by a client as well") {
+    auto sockets = local_sockets();
+    send_raw(sockets.server, bytes);
+    stream_ends ends{authority.identity("a")->to_server(std::move(sockets.client), "b"),
+                     plain_stream(std::move(sockets.server))};
+    const auto met = shake_hands(ends);
+    CHECK(met.client.progress.how == state::failed);
+    CHECK_FALSE(met.client.why.empty());
+  }
+}
+
+TEST_CASE("a handshake that breaks off anywhere is refused", "[tls]") {
+  const test_authority authority;
+  const auto server = authority.identity("b");
+  const auto hello = client_hello(authority);
+  for (std::size_t size = 0; size <= hello.size(); ++size) {
+    const auto answer = answer_to(*server, hello.substr(0, size));
+    REQUIRE(answer.progress.how == state::failed);
+    REQUIRE(answer.why == "it has closed the connection during the handshake");
+  }
+}
+
+TEST_CASE("a first message with any byte changed makes no connection", "[tls]") {
+  const test_authority authority;
+  const auto server = authority.identity("b");
+  const auto hello = client_hello(authority);
+  for (std::size_t i = 0; i < hello.size(); ++i) {
+    auto changed = hello;
+    changed[i] = static_cast<char>(changed[i] ^ 0x55);
+    const auto answer = answer_to(*server, changed);
+    REQUIRE(answer.progress.how == state::failed);
+    REQUIRE_FALSE(answer.why.empty());
+  }
+}
