@@ -2,6 +2,7 @@
 
 #include "messaging/mail/control.hpp"
 #include "messaging/mail/letters.hpp"
+#include "messaging/mail/nodes.hpp"
 #include "messaging/mail/reports.hpp"
 #include "messaging/mail/tensors.hpp"
 #include "messaging/mail/turns.hpp"
@@ -59,7 +60,8 @@ using coordinator_actor =
                    caf::reacts_to<mail::proceed>, caf::reacts_to<mail::stop>,
                    caf::reacts_to<mail::begun>, caf::reacts_to<mail::collect>,
                    caf::reacts_to<mail::at_checkpoint>, caf::reacts_to<mail::go_on>,
-                   caf::reacts_to<mail::explain>, caf::reacts_to<mail::wiring>>;
+                   caf::reacts_to<mail::failed>, caf::reacts_to<mail::explain>,
+                   caf::reacts_to<mail::wiring>>;
 
 } // namespace troupe
 
@@ -91,6 +93,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::stop_after)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::snapshot)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::collect)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::collected)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::explain)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::waiting_for)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::wiring)

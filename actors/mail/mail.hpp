@@ -172,6 +172,34 @@ struct heard {
 
 } // namespace detail
 
+namespace detail {
+
+template <class Self, class F, class Message>
+struct taken {
+  [[gnu::no_sanitize("thread")]] void operator()(Message& what) const {
+    auto* const me = self;
+    happens_after(me);
+    meter->heard();
+    const auto handle = handler;
+    handle(std::move(what));
+    happens_before(me);
+  }
+
+  Self* self;
+  mail_meter* meter;
+  F handler;
+};
+
+} // namespace detail
+
+/// A message handler that takes all that the message holds, from a lambda
+/// `[self](Message)`: of a buffer no handle stays behind in the mailbox.
+template <class Message, class Self, class F>
+auto take(Self* self, mail_meter& meter, F handler) {
+  detail::happens_before(self);
+  return detail::taken<Self, F, Message>{self, &meter, handler};
+}
+
 /// A message handler from a lambda `[self](const Message&)`.
 template <class Self, class F>
 auto hear(Self* self, mail_meter& meter, F handler) {

@@ -97,7 +97,13 @@ data_source_actor::behavior_type data_source(self_pointer self, props shared,
   state.reader = std::move(reader);
   auto& meter = *state.shared.meter;
   return {
-    hear(self, meter, [self](const mail::demand&) { send_next(self); }),
+    hear(self, meter,
+         [self](const mail::demand&) {
+           if (self->state.everybody)
+             send_next(self);
+           else
+             ++self->state.owed;
+         }),
     hear(self, meter,
          [self](const mail::explain&) {
            send(self, self->state.everybody->coordinator,
@@ -105,7 +111,11 @@ data_source_actor::behavior_type data_source(self_pointer self, props shared,
                                   self->state.shared.plan->name_of(self->state.where)});
          }),
     hear(self, meter,
-         [self](const mail::wiring& w) { self->state.everybody = w.everybody; }),
+         [self](const mail::wiring& w) {
+           self->state.everybody = w.everybody;
+           for (; self->state.owed > 0; --self->state.owed)
+             send_next(self);
+         }),
   };
 }
 

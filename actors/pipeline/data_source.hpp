@@ -36,6 +36,7 @@ struct data_source_state {
   props shared;
   position where{};                  ///< The first stage of its pipeline.
   int sent = 0;                      ///< Of the replica's microbatches.
+  int owed = 0;                      ///< Asked for before it knew anybody.
   std::shared_ptr<data_pools> pools; ///< Null in a simulation.
   std::shared_ptr<const directory> everybody;
   sample_reader reader;

@@ -116,6 +116,11 @@ stage_pools pools_of(const run_plan& plan, position where) {
   return result;
 }
 
+std::int64_t boundary_bytes(const run_plan& plan, position lower) {
+  const auto sizes = pools_of(plan, lower);
+  return sizes.boundary_slots * padded(sizes.boundary) * std::int64_t{sizeof(float)};
+}
+
 std::vector<std::int64_t> bytes_needed(const run_plan& plan) {
   std::vector<std::int64_t> result;
   for (int rank = 0; rank < plan.ranks(); ++rank) {

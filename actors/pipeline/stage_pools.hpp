@@ -54,4 +54,7 @@ stage_pools pools_of(const run_plan& plan, position where);
 /// Bytes that each rank of a plan needs. \pre plan.work
 std::vector<std::int64_t> bytes_needed(const run_plan& plan);
 
+/// Bytes of the buffers for messages between a stage and the next. \pre there is one
+std::int64_t boundary_bytes(const run_plan& plan, position lower);
+
 } // namespace troupe

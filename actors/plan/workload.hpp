@@ -41,6 +41,7 @@ struct training {
   std::int64_t batch; ///< Samples.
   optimizer_options optimizer;
   weight_source weights;
+  bool from_values = false; ///< Weights are those of a file, and not of a seed.
   earlier_training earlier = {};
 };
 

@@ -96,7 +96,7 @@ bool choices_can_be_judged(const run_plan& plan) {
 }
 
 std::string first_wrong_choice(const run_plan& plan, const published::rule& by,
-                               const record& ran) {
+                               const record& ran, nanoseconds doubt) {
   const bool exact = choices_can_be_judged(plan);
   const bool by_servers = plan.updates_are_by(update_by::servers);
   const bool has_experts = plan.work && !plan.work->whole.experts.empty();
@@ -108,7 +108,8 @@ std::string first_wrong_choice(const run_plan& plan, const published::rule& by,
       stages.push_back(whole_actions(ran[rank]));
       costs.emplace_back(plan, d, s);
     }
-    published::recorded_times times{.latency = nullptr, .updates_wait = by_servers};
+    published::recorded_times times{
+      .latency = nullptr, .updates_wait = by_servers, .doubt = doubt};
     if (exact)
       times.latency = [&plan, d](op what, int stage, int) {
         const int to = what == op::forward ? stage + 1 : stage - 1;

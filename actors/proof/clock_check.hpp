@@ -15,9 +15,9 @@ namespace troupe {
 bool choices_can_be_judged(const run_plan& plan);
 
 /// AMPNet's rule: choice by choice if they can be judged, and what actions take too;
-/// else its bounds.
+/// else its bounds. \param doubt by so much clocks of ranks may be apart
 std::string first_wrong_choice(const run_plan& plan, const published::rule& by,
-                               const record& ran);
+                               const record& ran, nanoseconds doubt = 0);
 
 /// The makespan and the idle time of every rank, wherever a paper gives them: in
 /// virtual time, where all forwards take as long as one another, and all backwards, and

@@ -47,7 +47,7 @@ std::string first_wrong(const run_plan& plan, const published::rule& by,
                         const run_result& result) {
   auto wrong = first_wrong_entry(plan, by, result.actions);
   if (wrong.empty() && by.name == "ampnet")
-    wrong = first_wrong_choice(plan, by, result.actions);
+    wrong = first_wrong_choice(plan, by, result.actions, result.clock_doubt);
   if (wrong.empty())
     wrong = first_wrong_time(plan, by, result.sums);
   if (plan.updates_are_by(update_by::all))

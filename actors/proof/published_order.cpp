@@ -205,7 +205,7 @@ private:
     if (made == nullptr && !(stage_ == 0 && a.what == op::forward))
       return what + " had no input";
     const auto input = made == nullptr ? 0 : made->end;
-    if (a.start < input || a.start < free_)
+    if (a.start + times_.doubt < input || a.start < free_)
       return what + " began at " + at(a.start) + ", before its input had ended at "
              + at(input) + " or what ran before it at " + at(free_);
     return {};

@@ -24,6 +24,7 @@ struct recorded_times {
   /// stage. Null where times are real: then nobody knows when something had arrived.
   std::function<std::int64_t(op what, int stage, int microbatch)> latency;
   bool updates_wait = false; ///< For somebody outside: they may begin late.
+  std::int64_t doubt = 0;    ///< By so much the clocks of two stages may be apart.
 };
 
 /// Where the record of a line of stages, a row each, leaves AMPNet's rule (Gaunt et al.

@@ -5,6 +5,7 @@
 #include <caf/exit_reason.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -32,22 +33,34 @@ int ranks(self_pointer self) {
   return static_cast<int>(self->state.everybody->schedulers.size());
 }
 
-void gather(self_pointer self, const mail::snapshot& part) {
+void gather(self_pointer self, mail::snapshot part) {
   auto& state = self->state;
-  auto& parts = state.snapshots[part.batches];
-  parts.push_back(part);
+  const int batches = part.batches;
+  auto& parts = state.snapshots[batches];
+  parts.push_back(std::move(part));
   const auto& plan = *state.shared.plan;
   if (static_cast<int>(parts.size())
       < plan.dims.stages * plan.tensor * plan.data_in_snapshot())
     return;
-  state.board->post_snapshot(state.snapshots.extract(part.batches).mapped());
+  state.board->post_snapshot(state.snapshots.extract(batches).mapped());
 }
 
-void gather(self_pointer self, const mail::collected& part) {
+void gather(self_pointer self, mail::collected part) {
   auto& state = self->state;
-  state.collected.push_back(part);
+  state.collected.push_back(std::move(part));
   if (state.collected.size() == state.everybody->stages.size())
     state.board->post_collected(std::exchange(state.collected, {}));
+}
+
+/// Hears of copies, and keeps no handle of their buffers in the mailbox: whoever waits
+/// for them may give them back at once.
+template <class Message>
+auto take_in(self_pointer self, mail_meter& meter) {
+  return take<Message>(self, meter, [self, told = &meter](Message what) {
+    if (told->told())
+      told->told()(self->name(), envelope_text(what));
+    gather(self, std::move(what));
+  });
 }
 
 /// Makes those who update together end after the first update that none of them has
@@ -77,10 +90,14 @@ void ask_everybody(self_pointer self) {
 
 coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
                                              std::shared_ptr<notice_board> board) {
-  report_failures(self);
   auto& state = self->state;
   state.shared = std::move(shared);
   state.board = std::move(board);
+  self->set_exception_handler([self](std::exception_ptr& thrown) { // nobody monitors it
+    auto why = failure_of(self->state.name, thrown);
+    self->state.board->post_failure(text_of(why));
+    return why;
+  });
   self->set_down_handler([self](caf::down_msg& down) {
     if (auto why = text_of(down.reason); !why.empty())
       self->state.board->post_failure(std::move(why));
@@ -97,8 +114,8 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
            if (++self->state.held == ranks(self))
              self->state.board->post_held();
          }),
-    hear(self, meter, [self](const mail::snapshot& s) { gather(self, s); }),
-    hear(self, meter, [self](const mail::collected& c) { gather(self, c); }),
+    take_in<mail::snapshot>(self, meter),
+    take_in<mail::collected>(self, meter),
     hear(
       self, meter,
       [self](const mail::waiting_for& w) { self->state.board->post_explanation(w); }),
@@ -132,6 +149,8 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
          [self](const mail::go_on& g) {
            send_to_all(self, self->state.everybody->schedulers, g);
          }),
+    hear(self, meter,
+         [self](const mail::failed& f) { self->state.board->post_failure(f.why); }),
     hear(self, meter,
          [self](const mail::collect& c) {
            send_to_all(self, self->state.everybody->stages, c);

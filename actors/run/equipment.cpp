@@ -27,9 +27,12 @@ equipment::equipment(const run_plan& plan, virtual_clock& clock, run_watch& watc
     clock_(clock),
     watch_(watch),
     make_virtual_(make_virtual) {
-  if (real() && plan.work)
+  if (real() && plan.work && !here.empty())
     threads_ = std::make_shared<compute_threads>(
-      std::clamp(plan.threads, 1, plan.devices()), std::max(plan.threads, 1));
+      std::clamp(
+        plan.threads, 1,
+        std::max(static_cast<int>(here.size()) * plan.devices() / plan.ranks(), 1)),
+      std::max(plan.threads, 1));
   if (threads_)
     threads_->broken = [this] { watch_.break_down(); };
   ranks_.resize(static_cast<std::size_t>(plan.ranks()));
@@ -153,6 +156,8 @@ void equipment::equip_pipeline(int pipeline) {
     std::shared_ptr<pool> above;
     if (is_here(where)) {
       auto& rank = rank_of_stage(where);
+      if (s > 0 && !below) // of gradients that go elsewhere
+        below = boundary_pool(plan_, at(pipeline, s - 1), rank.memory);
       if (s + 1 < stages())
         above = boundary_pool(plan_, where, rank.memory);
       work_[index(where)] = std::make_shared<stage_tensors>(

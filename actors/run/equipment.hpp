@@ -51,7 +51,8 @@ std::vector<int> all_ranks(const run_plan& plan);
 /// equipment is made. Actors hold handles of it, so the equipment outlives them.
 ///
 /// Of a stage whose rank is elsewhere nothing is here, so what is asked of it is null
-/// or empty. The pool of messages between two stages belongs to the lower one's rank.
+/// or empty. The pool of messages between two stages belongs to the lower one's rank;
+/// if only one of them is here, to that one's.
 class equipment : private places {
 public:
   /// \param plan,clock,watch outlive it; the clock is for virtual time, the watch for

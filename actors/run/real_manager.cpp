@@ -11,7 +11,7 @@ void real_manager::wait() {
   run_.house.start_threads(std::clamp(run_.plan.threads, 1, run_.plan.devices()));
   watch_.begin(
     run_.board, [this] { post(run_.meter, run_.coordinator, mail::explain{}); },
-    [this] { help(); });
+    [this] { help(); }, run_.others);
   while (!run_.board.finished() && !run_.board.failure()) {
     stop_if_interrupted();
     go_on();

@@ -47,11 +47,20 @@ std::int64_t bytes_beside_pools(const run_plan& plan, std::int64_t callers) {
   for (int rank = 0; rank < plan.ranks(); ++rank)
     for (const auto& where : plan.hosted_by(rank))
       optimizers += pools_of(plan, where).optimizer * value;
+  // What a checkpoint is put together from, and the one before it, which is written.
+  std::int64_t saved = 0;
+  if (plan.checkpoint_every > 0) {
+    const auto moments = optimizer::state_size(plan.work->optimizer);
+    int versions = 1;
+    for (int s = 0; s < plan.dims.stages; ++s)
+      versions = std::max(versions, plan.bounds_of({0, s}).versions);
+    saved = 2 * parameters * (versions + moments);
+  }
   const auto copies = parameters + 2 * largest;
   const bool puts_together =
     plan.evaluate_every > 0
     && (!plan.work->shards.empty() || plan.shares_out(shared_out::parameters));
-  return program + callers
+  return program + callers + saved
          + (puts_together ? copies : std::max<std::int64_t>(copies - optimizers, 0));
 }
 
@@ -189,7 +198,8 @@ std::string refusal_of_exchange(const run_plan& plan) {
 } // namespace
 
 std::string refusal(const run_plan& plan,
-                    const std::function<std::int64_t(const run_plan&)>& bytes_beside) {
+                    const std::function<std::int64_t(const run_plan&)>& bytes_beside,
+                    const std::optional<std::vector<int>>& here) {
   if (auto wrong = refusal(plan.sch, plan.dims); !wrong.empty())
     return plan.data == 1
              ? wrong
@@ -232,7 +242,14 @@ std::string refusal(const run_plan& plan,
              "their "
              "global norm; "
            + plan.sch.name + ":clip=stage clips each stage by its own";
-  return too_large(bytes_needed(plan),
+  auto bytes = bytes_needed(plan);
+  if (here) {
+    std::vector<std::int64_t> of_those;
+    for (const int rank : *here)
+      of_those.push_back(bytes[static_cast<std::size_t>(rank)]);
+    bytes = std::move(of_those);
+  }
+  return too_large(bytes,
                    bytes_beside_pools(plan, bytes_beside ? bytes_beside(plan) : 0));
 }
 

@@ -17,25 +17,49 @@ namespace troupe {
 
 void roster::spawn(caf::actor_system& system) {
   auto& all = *everybody_;
-  all.coordinator = system.spawn(troupe::coordinator, shared_, board_);
-  all.recorder = system.spawn(recorder, shared_, log_, board_);
+  own_coordinator_ = system.spawn(troupe::coordinator, shared_, board_);
+  if (log_) {
+    all.coordinator = own_coordinator_;
+    all.recorder = system.spawn(recorder, shared_, log_, board_);
+  } else {
+    all.coordinator = elsewhere_->coordinator();
+    all.recorder = elsewhere_->recorder();
+  }
   for (int rank = 0; rank < plan_->ranks(); ++rank)
-    all.schedulers.push_back(system.spawn(
-      scheduler, shared_, std::optional{rank},
-      equipped_.ranks()[static_cast<std::size_t>(rank)]->computer->depth()));
+    if (const auto& resources = equipped_.ranks()[static_cast<std::size_t>(rank)])
+      all.schedulers.push_back(system.spawn(scheduler, shared_, std::optional{rank},
+                                            resources->computer->depth()));
+    else
+      all.schedulers.push_back(elsewhere_->scheduler(rank));
   spawn_stages(system);
+  spawn_experts(system);
+  for_each_shard([&](position where) { spawn_shard(system, where); });
+  for (int r = 0; r < pipelines(); ++r)
+    if (const auto first = at(r, 0); is_here(first))
+      all.data.push_back(system.spawn(data_source, shared_, first,
+                                      equipped_.data_of(first),
+                                      equipped_.reader_of(first)));
+    else
+      all.data.push_back(elsewhere_->data_source(first));
+}
+
+void roster::spawn_experts(caf::actor_system& system) {
   for (const auto& e : equipped_.experts())
-    all.experts[{index(e.host), e.number}] = spawn(
+    everybody_->experts[{index(e.host), e.number}] = spawn(
       system, {role::expert, e.host, e.number}, plan_->name_of_expert(e.number, e.host),
       equipped_.rank_of_stage(e.host).devices(),
       [plan = plan_, e](performer_port& port) {
         return std::make_shared<expert_core>(plan, e.host, e.number, port, e.work);
       });
-  for_each_shard([&](position where) { spawn_shard(system, where); });
-  for (int r = 0; r < pipelines(); ++r)
-    all.data.push_back(system.spawn(data_source, shared_, at(r, 0),
-                                    equipped_.data_of(at(r, 0)),
-                                    equipped_.reader_of(at(r, 0))));
+  for (int rank = 0; rank < plan_->ranks(); ++rank) {
+    if (is_here(rank))
+      continue;
+    for (const auto& host : plan_->hosted_by(rank))
+      for (const int number : plan_->experts_of(host.stage))
+        if (plan_->host_of(number, host) == host)
+          everybody_->experts[{index(host), number}] =
+            elsewhere_->performer({role::expert, host, number});
+  }
 }
 
 performer_actor roster::spawn(caf::actor_system& system, performer who,
@@ -49,13 +73,20 @@ void roster::spawn_stages(caf::actor_system& system) {
     for (int s = 0; s < stages(); ++s) {
       const auto where = at(r, s);
       everybody_->stages.push_back(
-        system.spawn(stage, shared_, equipped_.rank_of_stage(where).devices(), where,
-                     equipped_.work_of(where), equipped_.meetings_of(where)));
+        is_here(where)
+          ? system.spawn(stage, shared_, equipped_.rank_of_stage(where).devices(),
+                         where, equipped_.work_of(where), equipped_.meetings_of(where))
+          : elsewhere_->stage(where));
     }
 }
 
 /// The optimizer shard of a stage, and where there are some its parameter server.
 void roster::spawn_shard(caf::actor_system& system, position where) {
+  if (!is_here(where)) {
+    everybody_->optimizers.push_back(
+      elsewhere_->performer({role::optimizer_shard, where}));
+    return;
+  }
   performer_devices devices{{}, equipped_.rank_of_stage(where).sums.get()};
   for (int d = 0; d < directions(); ++d)
     devices.computers.push_back(
@@ -88,17 +119,25 @@ void roster::wire() {
     for (const auto& one : all)
       post(*shared_.meter, one, mail::wiring{wiring});
   };
-  post(*shared_.meter, everybody_->coordinator, mail::wiring{wiring});
+  post(*shared_.meter, own_coordinator_, mail::wiring{wiring});
   wire(everybody_->optimizers);
   wire(everybody_->server_schedulers);
   wire(everybody_->servers);
   for (const auto& [place, one] : everybody_->experts)
     post(*shared_.meter, one, mail::wiring{wiring});
   wire(everybody_->schedulers);
-  wire(everybody_->data);
+  if (elsewhere_ == nullptr)
+    wire(everybody_->data);
   for (int s = stages(); s-- > 0;)
     for (int r = 0; r < pipelines(); ++r)
       post(*shared_.meter, everybody_->stage(at(r, s)), mail::wiring{wiring});
+}
+
+void roster::begin() {
+  if (elsewhere_ == nullptr)
+    return;
+  for (const auto& one : everybody_->data)
+    post(*shared_.meter, one, mail::wiring{everybody_});
 }
 
 void roster::dismiss() {
@@ -108,8 +147,9 @@ void roster::dismiss() {
     caf::anon_send_exit(one, caf::exit_reason::user_shutdown);
   };
   everybody_->for_each(end);
-  if (everybody_->coordinator)
-    end(everybody_->coordinator);
+  for (const auto& one : {everybody_->coordinator, own_coordinator_})
+    if (one)
+      end(one);
 }
 
 } // namespace troupe

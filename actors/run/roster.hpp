@@ -3,6 +3,7 @@
 #include "actors/mail/directory.hpp"
 #include "actors/mail/props.hpp"
 #include "actors/rank/performer_actor.hpp"
+#include "actors/run/distant_actors.hpp"
 #include "actors/run/equipment.hpp"
 #include "actors/run/notice_board.hpp"
 #include "actors/run/recorder.hpp"
@@ -20,14 +21,17 @@ namespace troupe {
 class roster : private places {
 public:
   /// \param equipped outlives all actors
+  /// \param log null: the recorder and the coordinator of all are elsewhere
+  /// \param elsewhere outlives it; null: nobody is
   roster(props shared, equipment& equipped, std::shared_ptr<run_log> log,
-         std::shared_ptr<notice_board> board)
+         std::shared_ptr<notice_board> board, distant_actors* elsewhere = nullptr)
     : places(*shared.plan),
       plan_(shared.plan),
       shared_(std::move(shared)),
       equipped_(equipped),
       log_(std::move(log)),
       board_(std::move(board)),
+      elsewhere_(elsewhere),
       everybody_(std::make_shared<directory>(plan_)) {
     // nop
   }
@@ -35,23 +39,38 @@ public:
   /// Makes all actors. \throws what CAF does, with some of them made
   void spawn(caf::actor_system& system);
 
-  /// Tells everybody of all. Then the run begins.
+  /// Tells everybody of all; data sources only if nobody is elsewhere. Then the run
+  /// begins.
   void wire();
+
+  /// Lets the run begin where somebody is elsewhere, and everybody has been wired.
+  void begin();
+
+  const std::shared_ptr<directory>& everybody() const { return everybody_; }
 
   /// Tells everybody who is there to end; may be repeated.
   void dismiss();
 
   /// Forgets all handles.
-  void clear() { everybody_.reset(); }
+  void clear() {
+    everybody_.reset();
+    own_coordinator_ = coordinator_actor{};
+  }
 
-  /// Its handle is empty before spawn().
-  const coordinator_actor& coordinator() const { return everybody_->coordinator; }
+  /// The one that posts to the board, also where another process leads the run: then it
+  /// hears only of actors that fail. Its handle is empty before spawn().
+  const coordinator_actor& coordinator() const { return own_coordinator_; }
 
 private:
   performer_actor spawn(caf::actor_system& system, performer who,
                         const std::string& name, const performer_devices& devices,
                         const core_maker& make);
+  bool is_here(position where) const { return is_here(plan_->rank_of(where)); }
+  bool is_here(int rank) const {
+    return equipped_.ranks()[static_cast<std::size_t>(rank)] != nullptr;
+  }
   void spawn_stages(caf::actor_system& system);
+  void spawn_experts(caf::actor_system& system);
   void spawn_shard(caf::actor_system& system, position where);
 
   std::shared_ptr<const run_plan> plan_;
@@ -59,6 +78,8 @@ private:
   equipment& equipped_;
   std::shared_ptr<run_log> log_;
   std::shared_ptr<notice_board> board_;
+  distant_actors* elsewhere_;
+  coordinator_actor own_coordinator_;
   std::shared_ptr<directory> everybody_;
 };
 

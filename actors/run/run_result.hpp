@@ -3,6 +3,7 @@
 #include "actors/mail/mail.hpp"
 #include "actors/rank/rank_memory.hpp"
 #include "actors/updates/shared_parameters.hpp"
+#include "messaging/mail/nodes.hpp"
 #include "messaging/record.hpp"
 
 #include <array>
@@ -28,6 +29,9 @@ struct kept_version {
 struct run_result {
   ending how = ending::finished;
   std::string failure; ///< Who failed and why, if it failed.
+
+  /// By so much times of different ranks may be apart, where several machines play.
+  nanoseconds clock_doubt = 0;
 
   double seconds = 0;          ///< Of wall time, without evaluations.
   measures sums;               ///< On the run's clock; times may be modelled.
@@ -68,8 +72,13 @@ struct run_result {
 /// versions and wall time, and how it ended. Takes the record and the loads off the
 /// log.
 /// \param to_end whether all that the plan says was run
+/// \param elsewhere what other processes have measured
 /// \throws std::logic_error if times are to be modelled, and what ran is not known
 run_result measured(const run_plan& plan, run_log& log, const equipment& equipped,
-                    const mail_meter& meter, bool to_end);
+                    const mail_meter& meter, bool to_end,
+                    const std::vector<mail::node_report>& elsewhere = {});
+
+/// What a process has measured whose ranks another one leads.
+mail::node_report report_of(const equipment& equipped, const mail_meter& meter);
 
 } // namespace troupe

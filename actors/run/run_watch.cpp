@@ -81,20 +81,38 @@ occupation& run_watch::reader_of(position first) {
 }
 
 void run_watch::begin(notice_board& board, std::function<void()> ask,
-                      std::function<void()> help) {
-  rule_.emplace(all_, plan_.stall_timeout);
-  watcher_ = std::make_unique<watcher>(
-    plan_.stall_timeout, board,
-    watcher::controls{.look = [this] { return look(); },
-                      .at_work = [this] { return rule_->at_work(clock_.now()); },
-                      .ask = std::move(ask),
-                      .help = std::move(help),
-                      .asked = names_of(plan_)});
+                      std::function<void()> help, distant_watch* others) {
+  watch_here();
+  auto look_everywhere = [this, others] {
+    return others != nullptr ? look_at(*others) : look();
+  };
+  auto all_at_work = [this, others] {
+    return others != nullptr ? others->at_work() : at_work();
+  };
+  watcher_ =
+    std::make_unique<watcher>(plan_.stall_timeout, board,
+                              watcher::controls{.look = std::move(look_everywhere),
+                                                .at_work = std::move(all_at_work),
+                                                .ask = std::move(ask),
+                                                .help = std::move(help),
+                                                .asked = names_of(plan_)});
+}
+
+/// As the others say; but a run has stalled only if they say so while somebody here
+/// waits for them, as long as the timeout.
+stall_rule::verdict run_watch::look_at(distant_watch& others) {
+  const auto verdict = others.look();
+  const auto waited = waited_.now();
+  if (verdict != stall_rule::verdict::stalled)
+    stalled_since_ = waited;
+  const auto timeout = std::chrono::nanoseconds{plan_.stall_timeout}.count();
+  return verdict == stall_rule::verdict::stalled && waited - stalled_since_ < timeout
+           ? stall_rule::verdict::slow
+           : verdict;
 }
 
 bool run_watch::somebody_is_stuck() {
-  return rule_ && look() == stall_rule::verdict::stalled
-         && !rule_->at_work(clock_.now()).empty();
+  return rule_ && look() == stall_rule::verdict::stalled && !at_work().empty();
 }
 
 } // namespace troupe

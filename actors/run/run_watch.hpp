@@ -13,6 +13,16 @@
 
 namespace troupe {
 
+/// Devices of a run in other processes. Any thread may look.
+class distant_watch {
+public:
+  virtual ~distant_watch() = default;
+
+  /// As of `stall_rule`, over all of them.
+  virtual stall_rule::verdict look() = 0;
+  virtual std::string at_work() = 0;
+};
+
 /// Watches over a run in real time: knows what each of its devices and readers is at,
 /// and how long the run has been waited for.
 class run_watch {
@@ -25,9 +35,10 @@ public:
   occupation& device_of_server(position where);
   occupation& reader_of(position first);
 
-  /// Begins to watch. \param ask,help as of `watcher` \throws no_thread
-  void begin(notice_board& board, std::function<void()> ask,
-             std::function<void()> help);
+  /// Begins to watch. \param ask,help as of `watcher`
+  /// \param others whose devices count too; may be null \throws no_thread
+  void begin(notice_board& board, std::function<void()> ask, std::function<void()> help,
+             distant_watch* others = nullptr);
   void end() { watcher_.reset(); }
 
   /// Memory ran out for a message, so an actor may never end. From any thread.
@@ -47,18 +58,25 @@ public:
     run_watch& whose_;
   };
 
+  // What devices are at that are here: for whoever watches from another process. look()
+  // is for one thread.
+  void watch_here() { rule_.emplace(all_, plan_.stall_timeout); }
+  stall_rule::verdict look() { return rule_->look(clock_.now(), waited_.now()); }
+  std::string at_work() const { return rule_->at_work(clock_.now()); }
+
   /// Whether somebody is at something that should have ended long ago. \pre end()
   bool somebody_is_stuck();
 
 private:
   occupation& add(std::string who, std::function<std::string(const task&)> doing,
                   int patience = 1);
-  stall_rule::verdict look() { return rule_->look(clock_.now(), waited_.now()); }
+  stall_rule::verdict look_at(distant_watch& others);
   std::string text_of(const task& what, position where) const;
 
   const run_plan& plan_;
   const wall_clock& clock_;
   wall_clock waited_;
+  nanoseconds stalled_since_ = 0; // of time waited; for look_at
   std::atomic<bool> broken_ = false;
   std::list<occupation> occupations_;
   std::vector<watched> all_;

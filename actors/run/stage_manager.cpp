@@ -17,6 +17,18 @@ void stage_manager::stop_if_interrupted() {
     post(run_.meter, run_.coordinator, mail::stop{});
 }
 
+void stage_manager::pause_clocks() {
+  run_.clock.pause();
+  if (run_.others != nullptr)
+    run_.others->pause();
+}
+
+void stage_manager::resume_clocks() {
+  if (run_.others != nullptr)
+    run_.others->resume();
+  run_.clock.resume();
+}
+
 void stage_manager::report_now_and_then() {
   const auto now = std::chrono::steady_clock::now();
   if (run_.callbacks.report && now - last_report_ >= 100ms) {
@@ -40,10 +52,10 @@ void stage_manager::serve_snapshots() {
       ++evaluated_;
     post(run_.meter, run_.coordinator, mail::proceed{evaluated_});
   } else if (rest()) {
-    run_.clock.pause();
+    pause_clocks();
     for (; parts; parts = run_.board.take_snapshot())
       evaluate(*parts);
-    run_.clock.resume();
+    resume_clocks();
     post(run_.meter, run_.coordinator, mail::proceed{evaluated_});
   }
 }

@@ -4,6 +4,7 @@
 #include "actors/mail/mail.hpp"
 #include "actors/plan/run_plan.hpp"
 #include "actors/run/actor_house.hpp"
+#include "actors/run/distant_run.hpp"
 #include "actors/run/notice_board.hpp"
 #include "actors/run/run_callbacks.hpp"
 #include "kernels/occupation.hpp"
@@ -25,6 +26,7 @@ struct managed_run {
   wall_clock& clock; ///< Stands still during evaluations.
   /// Keeps what stages have at a checkpoint, after so many batches of the run.
   std::function<void(int batches, const std::vector<mail::collected>& parts)> save;
+  distant_run* others; ///< Null: all of the run is here.
 };
 
 /// The stage manager waits for a run, on the thread that performs it. Meanwhile the
@@ -65,6 +67,8 @@ protected:
   virtual bool go_on() = 0;
 
   void stop_if_interrupted();
+  void pause_clocks();
+  void resume_clocks();
   void report_now_and_then();
 
   managed_run run_;

@@ -2,7 +2,7 @@
 
 #include "actors/pipeline/stage_pools.hpp"
 #include "tests/actors/brittle_data.hpp"
-#include "tests/actors/tiny.hpp"
+#include "tests/actors/meshes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -41,6 +41,55 @@ TEST_CASE("a data replica that fails ends a run whose experts wait for it",
   const auto result = perform(plan);
   CHECK(result.how == ending::failed);
   CHECK(result.failure == "data_source of data replica 1: the disk is on fire");
+}
+
+// Whoever fails, and whatever message it fails at: the run ends with that reason, all
+// of its actors end, and no buffer is lost. Virtual time repeats each of them.
+TEST_CASE("a run whose actor fails at any one of its messages ends with the reason",
+          "[failure]") {
+  struct small_run {
+    tiny::mesh_of_ranks mesh;
+    schedule sch;
+    int stages;
+  };
+#ifdef TROUPE_SANITIZED
+  const int every = 23;
+#else
+  const int every = 1;
+#endif
+  const std::vector<small_run> runs{
+    {{}, one_f_one_b(), 2},
+    {{}, chimera(), 2},
+    {{}, ampnet(2, 1), 2},
+    {{.tensor = 2}, gpipe(), 1},
+    {{.data = 2, .exchange = "zero1", .clips = true}, one_f_one_b(), 1},
+    {{.data = 2, .exchange = "zero3"}, two_bw(), 2},
+    {{.data = 2, .expert = 2, .experts = true}, one_f_one_b(), 1}};
+  const auto& one = GENERATE_REF(from_range(runs));
+  const auto plan =
+    tiny::training_on(one.mesh, one.sch, {one.stages, 2, 1}, clock_kind::virtual_time);
+  INFO(one.mesh.text() << " under " << one.sch.name);
+  int all = 0;
+  REQUIRE(
+    perform(plan, {.listener = [&](const char*, const std::string&) { ++all; }}).how
+    == ending::finished);
+  for (int at = 0; at < all; at += every) {
+    int heard = 0;
+    std::string who;
+    const auto result =
+      perform(plan, {.listener = [&](const char* receiver, const std::string&) {
+                if (heard++ != at)
+                  return;
+                who = receiver;
+                throw std::runtime_error("struck by lightning");
+              }});
+    INFO("message " << at << " of " << all << ", of " << who);
+    // A report that comes when all is over changes nothing any more.
+    if (result.how == ending::finished)
+      CHECK((who == "recorder" || who == "coordinator"));
+    else
+      REQUIRE(result.failure == who + ": struck by lightning");
+  }
 }
 
 TEST_CASE("a loss that is not finite ends the run and says where", "[failure]") {

@@ -3,6 +3,7 @@
 #include "actors/run/stall.hpp"
 
 #include "actors/pipeline/data_source.hpp"
+#include "actors/run/ensemble.hpp"
 #include "schedules/check.hpp"
 #include "schedules/program.hpp"
 #include "tests/actors/brittle_data.hpp"

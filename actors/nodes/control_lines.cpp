@@ -1,0 +1,208 @@
+#include "actors/nodes/control_lines.hpp"
+
+#include "actors/mail/mail.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/exit_reason.hpp>
+#include <caf/io/broker.hpp>
+#include <caf/io/middleman.hpp>
+#include <caf/send.hpp>
+#include <caf/stateful_actor.hpp>
+
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+/// Stands before each frame.
+struct control_header {
+  std::uint32_t magic = 0x31435254; // "TRC1"
+  control_frame::kind what{};
+  std::uint32_t generation = 0;
+  std::uint32_t bytes = 0;
+};
+static_assert(sizeof(control_header) == 16);
+
+constexpr std::uint32_t most_bytes = 512 << 10;
+
+struct frame_to_send {
+  control_frame what;
+};
+
+struct end_of_line {};
+
+} // namespace
+
+} // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::frame_to_send)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::end_of_line)
+
+namespace troupe {
+
+namespace {
+
+/// Who listens, until the line's owner closes it.
+class ear {
+public:
+  explicit ear(control_listener told) : told_(std::move(told)) {
+    // nop
+  }
+
+  void heard(control_frame what) {
+    const std::lock_guard guard{lock_};
+    if (told_.heard)
+      told_.heard(std::move(what));
+  }
+
+  void ended() {
+    const std::lock_guard guard{lock_};
+    if (auto told = std::exchange(told_.ended, {}))
+      told();
+  }
+
+  /// Nobody is called from now on.
+  void close() {
+    const std::lock_guard guard{lock_};
+    told_ = {};
+  }
+
+private:
+  std::recursive_mutex lock_; // who is called may close the line
+  control_listener told_;
+};
+
+struct line_state {
+  std::string name = "control line";
+  caf::io::connection_handle socket;
+  std::shared_ptr<ear> listener;
+  std::optional<control_header> header; // whose text comes next
+};
+
+using line_broker = caf::stateful_actor<line_state, caf::io::broker>;
+
+void end(line_broker* self) {
+  self->state.listener->ended();
+  self->quit();
+}
+
+void expect(line_broker* self, std::size_t bytes) {
+  self->configure_read(self->state.socket, caf::io::receive_policy::exactly(bytes));
+}
+
+/// Takes a header, or the text behind one. False if the other side speaks nonsense.
+bool hear_bytes(line_broker* self, const std::vector<char>& bytes) {
+  auto& state = self->state;
+  if (!state.header) {
+    control_header next;
+    std::memcpy(&next, bytes.data(), sizeof next);
+    if (next.magic != control_header{}.magic || next.bytes == 0
+        || next.bytes > most_bytes
+        || (next.what != control_frame::kind::node
+            && next.what != control_frame::kind::actors))
+      return false;
+    state.header = next;
+    expect(self, next.bytes);
+    return true;
+  }
+  const auto header = *std::exchange(state.header, {});
+  expect(self, sizeof(control_header));
+  state.listener->heard({header.what, header.generation, {bytes.begin(), bytes.end()}});
+  return true;
+}
+
+caf::behavior line(line_broker* self, int socket, std::shared_ptr<ear> listener,
+                   const std::shared_ptr<mail_meter>& meter) {
+  auto& state = self->state;
+  state.listener = std::move(listener);
+  state.socket = self->add_scribe(socket);
+  expect(self, sizeof(control_header));
+  self->set_exception_handler([self](std::exception_ptr&) -> caf::error {
+    self->state.listener->ended();
+    return caf::exit_reason::unhandled_exception;
+  });
+  return {
+    [self](const caf::io::new_data_msg& m) {
+      if (!hear_bytes(self, m.buf))
+        end(self);
+    },
+    [self](const caf::io::connection_closed_msg&) { end(self); },
+    hear(self, *meter,
+         [self](const frame_to_send& f) {
+           const control_header header{
+             .what = f.what.what,
+             .generation = f.what.generation,
+             .bytes = static_cast<std::uint32_t>(f.what.text.size())};
+           self->write(self->state.socket, sizeof header, &header);
+           self->write(self->state.socket, f.what.text.size(), f.what.text.data());
+           self->flush(self->state.socket);
+         }),
+    hear(self, *meter, [self](const end_of_line&) { self->quit(); }),
+  };
+}
+
+class line_to_broker : public control_line {
+public:
+  line_to_broker(caf::actor broker, std::shared_ptr<ear> listener,
+                 std::shared_ptr<mail_meter> meter)
+    : broker_(std::move(broker)),
+      listener_(std::move(listener)),
+      meter_(std::move(meter)) {
+    // nop
+  }
+  ~line_to_broker() override { line_to_broker::close(); }
+
+  void send(control_frame what) override {
+    post(*meter_, broker_, frame_to_send{std::move(what)});
+  }
+  void close() override {
+    listener_->close();
+    post(*meter_, broker_, end_of_line{});
+  }
+
+private:
+  caf::actor broker_;
+  std::shared_ptr<ear> listener_;
+  std::shared_ptr<mail_meter> meter_;
+};
+
+struct middleman_config : caf::actor_system_config {
+  middleman_config() {
+    load<caf::io::middleman>();
+    set("scheduler.policy", caf::atom("sharing")); // brokers run elsewhere
+    set("scheduler.max-threads", 1);
+  }
+};
+
+} // namespace
+
+struct control_lines::house {
+  middleman_config config;
+  caf::actor_system system{config};
+  std::shared_ptr<mail_meter> meter = std::make_shared<mail_meter>();
+};
+
+control_lines::control_lines() : house_(std::make_unique<house>()) {
+  // nop
+}
+
+control_lines::~control_lines() = default;
+
+std::shared_ptr<control_line> control_lines::add(socket_descriptor socket,
+                                                 control_listener listener) {
+  auto told = std::make_shared<ear>(std::move(listener));
+  auto broker = house_->system.middleman().spawn_broker(line, socket.release(), told,
+                                                        house_->meter);
+  return std::make_shared<line_to_broker>(std::move(broker), std::move(told),
+                                          house_->meter);
+}
+
+} // namespace troupe

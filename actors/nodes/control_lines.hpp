@@ -1,0 +1,66 @@
+#pragma once
+
+#include "messaging/links/byte_stream.hpp"
+#include "messaging/wire/codec.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace troupe {
+
+/// What travels on a control line, in whole: Cap'n Proto bytes, and of which kind.
+struct control_frame {
+  enum class kind : std::uint32_t {
+    node = 1,  ///< wire::node_mail.
+    actors = 2 ///< wire::addressed_mail, of a run's generation.
+  };
+
+  kind what = kind::node;
+  std::uint32_t generation = 0;
+  wire::bytes text;
+};
+
+/// A control line to another process. Its handles may be used from any thread.
+class control_line {
+public:
+  virtual ~control_line() = default;
+
+  /// Sends a frame, or forgets it if the line has ended.
+  virtual void send(control_frame what) = 0;
+
+  /// Ends the line, as its last handle does. Its listener is not called any more when
+  /// this returns, but for the call that this is made in.
+  virtual void close() = 0;
+
+  void send(const wire::node_mail& what) {
+    send(control_frame{control_frame::kind::node, 0, wire::encode(what)});
+  }
+};
+
+/// Who hears what comes on a line; each is called on the middleman's thread, `ended`
+/// once and last.
+struct control_listener {
+  std::function<void(control_frame)> heard;
+  std::function<void()> ended;
+};
+
+/// The control lines of a process: brokers of CAF's middleman, which reads and writes
+/// all of them by one thread. Only sockets of those who have greeted come here.
+class control_lines {
+public:
+  control_lines();
+  ~control_lines();
+  control_lines(const control_lines&) = delete;
+  control_lines& operator=(const control_lines&) = delete;
+
+  /// Hands a connected socket to the middleman.
+  std::shared_ptr<control_line> add(socket_descriptor socket,
+                                    control_listener listener);
+
+private:
+  struct house;
+  std::unique_ptr<house> house_;
+};
+
+} // namespace troupe

@@ -1,0 +1,133 @@
+#include "actors/nodes/layer_values.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <stdexcept>
+
+namespace troupe {
+
+namespace {
+
+std::vector<layer_key> keys(int older, int moments, const std::vector<int>& layers) {
+  std::vector<layer_key> result;
+  const auto add = [&](layer_key::kind what, int count) {
+    for (int number = 0; number < count; ++number)
+      for (const int layer : layers)
+        result.push_back({what, static_cast<std::uint32_t>(number),
+                          static_cast<std::uint32_t>(layer)});
+  };
+  add(layer_key::kind::parameters, 1);
+  add(layer_key::kind::older, older);
+  add(layer_key::kind::moment, moments);
+  return result;
+}
+
+} // namespace
+
+std::vector<unsigned char> to_text(const layer_key& key) {
+  const std::array<std::uint32_t, 3> words{static_cast<std::uint32_t>(key.what),
+                                           key.number, key.layer};
+  std::vector<unsigned char> result(sizeof words);
+  std::memcpy(result.data(), words.data(), sizeof words);
+  return result;
+}
+
+tl::expected<layer_key, std::string>
+layer_key_from(std::span<const unsigned char> text) {
+  std::array<std::uint32_t, 3> words{};
+  if (text.size() != sizeof words)
+    return tl::unexpected{std::string{"it sent values of no layer"}};
+  std::memcpy(words.data(), text.data(), sizeof words);
+  return layer_key{static_cast<layer_key::kind>(words[0]), words[1], words[2]};
+}
+
+std::vector<layer_key> keys_of(const run_plan& plan, const std::vector<int>& layers) {
+  return keys(plan.dims.older, static_cast<int>(plan.work->earlier.moments.size()),
+              layers);
+}
+
+std::vector<float> values_of(const run_plan& plan, const layer_key& key) {
+  const auto& work = *plan.work;
+  std::vector<float> result(
+    static_cast<std::size_t>(work.whole.layers[key.layer]->bucket()));
+  const auto& source = key.what == layer_key::kind::parameters ? work.weights
+                       : key.what == layer_key::kind::older
+                         ? work.earlier.older[key.number]
+                         : work.earlier.moments[key.number];
+  source(key.layer, result.data());
+  return result;
+}
+
+layer_values::layer_values(const mail::prepare& facts) : facts_(facts) {
+  if (facts.layers.empty())
+    return;
+  for (const auto& key : keys(facts.older, facts.moments, facts.layers))
+    missing_.insert(key);
+}
+
+void layer_values::give_to(run_plan& plan) {
+  auto& work = *plan.work;
+  for (const auto& l : work.whole.layers)
+    sizes_.push_back(l->bucket());
+  plan.dims.steps -= facts_.before;
+  plan.dims.before = facts_.before;
+  plan.dims.older = facts_.older;
+  const auto source = [this](layer_key::kind what, int number) -> weight_source {
+    return [this, what, number](std::size_t layer, float* bucket) {
+      read(
+        {what, static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(layer)},
+        bucket);
+    };
+  };
+  if (!facts_.layers.empty())
+    work.weights = source(layer_key::kind::parameters, 0);
+  if (facts_.before == 0)
+    return;
+  work.earlier = {.updates = facts_.updates};
+  for (int i = 0; i < facts_.older; ++i)
+    work.earlier.older.push_back(source(layer_key::kind::older, i));
+  for (int i = 0; i < facts_.moments; ++i)
+    work.earlier.moments.push_back(source(layer_key::kind::moment, i));
+}
+
+void layer_values::read(layer_key key, float* to) const {
+  const auto found = all_.find(key);
+  if (found == all_.end())
+    throw std::logic_error("values of layer " + std::to_string(key.layer)
+                           + " have not come");
+  std::ranges::copy(found->second, to);
+}
+
+tl::expected<std::span<float>, std::string>
+layer_values::place_of(std::span<const unsigned char> text, std::size_t count) {
+  const auto key = layer_key_from(text);
+  const std::lock_guard guard{lock_};
+  if (!key || !missing_.contains(*key) || key->layer >= sizes_.size()
+      || count != static_cast<std::size_t>(sizes_[key->layer]))
+    return tl::unexpected{std::string{"it sent values that nobody asked for"}};
+  coming_ = *key;
+  auto& place = all_[*key];
+  place.resize(count);
+  return std::span{place};
+}
+
+void layer_values::told() {
+  {
+    const std::lock_guard guard{lock_};
+    missing_.erase(coming_);
+  }
+  news_.notify_all();
+}
+
+void layer_values::forget() {
+  const std::lock_guard guard{lock_};
+  all_.clear();
+}
+
+bool layer_values::complete(std::chrono::milliseconds patience) {
+  std::unique_lock guard{lock_};
+  return news_.wait_for(guard, patience, [this] { return missing_.empty(); });
+}
+
+} // namespace troupe

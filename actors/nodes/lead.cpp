@@ -1,0 +1,209 @@
+#include "actors/nodes/lead.hpp"
+
+#include "actors/nodes/layer_values.hpp"
+#include "actors/nodes/node_places.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace troupe {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// "ranks 2, 3"
+std::string text_of(const std::vector<int>& ranks) {
+  std::string result;
+  for (const int rank : ranks)
+    result += (result.empty() ? "" : ", ") + std::to_string(rank);
+  return (ranks.size() == 1 ? "rank " : "ranks ") + result;
+}
+
+} // namespace
+
+lead::lead(const cluster& of, std::shared_ptr<const run_plan> plan,
+           const run_description& what)
+  : of_(of),
+    plan_(std::move(plan)),
+    places_(of.places.empty() ? usual_places(*plan_, count()) : of.places),
+    session_(what.session),
+    nodes_(std::make_unique<roll_call>(names(), of.failure_timeout, of.waits)),
+    mail_(std::make_unique<mailroom>(plan_, places_, 0, session_,
+                                     [this](int number, const std::string& why) {
+                                       nodes_->lose(number, why, true);
+                                     })) {
+  try {
+    using step = roll_call::step;
+    reach_all();
+    prepare_all(what);
+    link_all();
+    nodes_->tell_all(mail::connect{});
+    nodes_->await(step::connected, of.interrupted);
+    send_layers();
+    nodes_->tell_all(mail::build{});
+    nodes_->await(step::ready, of.interrupted);
+    nodes_->ask_for_clocks();
+  } catch (...) {
+    (void)lead::end();
+    throw;
+  }
+}
+
+lead::~lead() {
+  (void)lead::end();
+}
+
+std::vector<std::string> lead::names() const {
+  std::vector<std::string> result;
+  for (int number = 1; number <= count(); ++number)
+    result.push_back("node "
+                     + to_string(of_.nodes[static_cast<std::size_t>(number) - 1]) + " ("
+                     + text_of(ranks_at(places_, number)) + ")");
+  return result;
+}
+
+std::unique_ptr<byte_stream> lead::greet_node(int number, const greeting& hello) const {
+  const auto& where = of_.nodes[static_cast<std::size_t>(number) - 1];
+  auto stream = of_.by->greet(where, hello, std::max(of_.failure_timeout, 1000ms));
+  if (!stream)
+    throw node_failure{stream.error()};
+  return std::move(*stream);
+}
+
+/// Nodes in an order that does not depend on who asks.
+std::vector<int> lead::in_one_order() const {
+  std::vector<int> result(of_.nodes.size());
+  std::iota(result.begin(), result.end(), 1);
+  std::ranges::sort(result, {}, [this](int number) {
+    return to_string(of_.nodes[static_cast<std::size_t>(number) - 1]);
+  });
+  return result;
+}
+
+void lead::reach_all() {
+  for (int number = 1; number <= count(); ++number) {
+    auto line = of_.by->line(
+      greet_node(number, {.what = greeting::purpose::lead}),
+      {.heard = [this, number](const control_frame& f) { hear(number, f); },
+       .ended = [this,
+                 number] { nodes_->lose(number, "it has closed the connection"); }});
+    mail_->add(number, line);
+    nodes_->add(number, std::move(line));
+  }
+}
+
+/// Asks one node after another to play, in one order, and waits for each before the
+/// next: a node that has said yes is held, so no two runs each wait for a node of the
+/// other.
+void lead::prepare_all(const run_description& what) {
+  auto all = facts(what);
+  for (const int number : in_one_order()) {
+    all.node = number;
+    all.layers = layers_for(number);
+    nodes_->tell(number, all);
+    nodes_->await(roll_call::step::prepared, of_.interrupted, number);
+  }
+}
+
+/// Connects the tensor links.
+void lead::link_all() {
+  for (int number = 1; number <= count(); ++number)
+    mail_->add(number, greet_node(number, {.what = greeting::purpose::tensors,
+                                           .session = session_.session,
+                                           .generation = session_.generation,
+                                           .from = 0}));
+}
+
+/// What all nodes are told of the run.
+mail::prepare lead::facts(const run_description& what) const {
+  const auto& plan = *plan_;
+  mail::prepare result{.version = of_.version,
+                       .session = session_.session,
+                       .generation = session_.generation,
+                       .places = places_,
+                       .options = what.options,
+                       .keep = {.record = plan.keep_record,
+                                .first = plan.keep_first,
+                                .weights = plan.keep_weights,
+                                .gradients = plan.keep_gradients,
+                                .versions = plan.keep_versions,
+                                .model_times = plan.model_times,
+                                .evaluate_every = plan.evaluate_every,
+                                .checkpoint_every = plan.checkpoint_every},
+                       .before = plan.dims.before,
+                       .older = plan.dims.older,
+                       .moments = static_cast<int>(plan.work->earlier.moments.size()),
+                       .updates = plan.work->earlier.updates,
+                       .failure_timeout =
+                         std::chrono::nanoseconds{of_.failure_timeout}.count()};
+  for (const auto& where : of_.nodes)
+    result.nodes.push_back(to_string(where));
+  return result;
+}
+
+/// Layers whose values a node must be given: those of its stages, if the run does not
+/// begin with values that only a seed makes.
+std::vector<int> lead::layers_for(int number) const {
+  std::vector<int> result;
+  if (!plan_->work->from_values && plan_->dims.before == 0)
+    return result;
+  for (const int rank : ranks_at(places_, number))
+    for (const auto& where : plan_->hosted_by(rank))
+      for (const auto& bucket : plan_->layer_buckets(where))
+        result.push_back(static_cast<int>(bucket.of_layer));
+  std::ranges::sort(result);
+  const auto repeated = std::ranges::unique(result);
+  result.erase(repeated.begin(), repeated.end());
+  return result;
+}
+
+void lead::send_layers() {
+  std::map<layer_key, std::vector<int>> wanted; // by whom
+  for (int number = 1; number <= count(); ++number)
+    for (const auto& key : keys_of(*plan_, layers_for(number)))
+      wanted[key].push_back(number);
+  for (const auto& [key, nodes] : wanted) {
+    const auto values =
+      std::make_shared<const std::vector<float>>(values_of(*plan_, key));
+    for (const int number : nodes)
+      mail_->send_layer(number, to_text(key), values);
+  }
+}
+
+void lead::hear(int number, const control_frame& frame) {
+  if (frame.what == control_frame::kind::actors) {
+    nodes_->note(number);
+    return mail_->hear(number, frame);
+  }
+  auto what = wire::decode_node_mail(frame.text);
+  if (what)
+    nodes_->take(number, std::move(*what));
+  else
+    nodes_->lose(number, "it says what no node says: " + what.error());
+}
+
+/// Nothing has stalled while tensors travel.
+stall_rule::verdict lead::look() {
+  const auto moved = mail_->moved();
+  const bool travels = std::exchange(moved_, moved) != moved;
+  return travels ? stall_rule::verdict::fine : nodes_->look();
+}
+
+void lead::begin(ensemble& here) {
+  nodes_->begin(here.board());
+  mail_->open(here);
+  const auto zero = wall_clock::steady() - here.clock().now();
+  for (int number = 1; number <= count(); ++number)
+    nodes_->tell(number, mail::begin_run{zero + nodes_->offset(number)});
+}
+
+std::vector<mail::node_report> lead::end() {
+  auto result = nodes_->end();
+  mail_->close();
+  return result;
+}
+
+} // namespace troupe

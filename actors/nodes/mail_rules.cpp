@@ -1,0 +1,247 @@
+#include "actors/nodes/mail_rules.hpp"
+
+#include "actors/meetings/expert_sizes.hpp"
+#include "actors/meetings/tie_meeting.hpp"
+#include "actors/nodes/mail_sizes.hpp"
+#include "actors/pipeline/stage_pools.hpp"
+#include "models/optimizer.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+std::string unless(bool right, const char* wrong) {
+  return right ? "" : std::string{"it sent "} + wrong;
+}
+
+bool is_stage(const run_plan& plan, position where) {
+  return exists(plan, {.what = wire::address::kind::stage, .where = where});
+}
+
+bool is_rank(const run_plan& plan, int rank) {
+  return rank >= 0 && rank < plan.ranks();
+}
+
+/// Whether an action is one of the run's.
+bool is_action(const run_plan& plan, const action& a) {
+  return a.direction >= 0 && a.direction < plan.directions() && a.stage >= 0
+         && a.stage < plan.dims.stages && a.microbatch >= 0
+         && a.microbatch < plan.dims.total();
+}
+
+/// Values of a sample that a stage gets from below.
+std::int64_t values_below(const run_plan& plan, position where) {
+  const auto first = plan.work->first_layers[static_cast<std::size_t>(where.stage)];
+  return plan.network_of(where).layers[static_cast<std::size_t>(first)]->input();
+}
+
+/// Whether whoever is there meets others so, and hears this from them.
+bool meets(const run_plan& plan, const wire::address& to, const mail::letter& m) {
+  using address = wire::address::kind;
+  const bool stage = to.what == address::stage,
+             shard = to.what == address::optimizer_shard;
+  const auto* const part = std::get_if<collective_message>(&m.what);
+  switch (m.about) {
+  case meeting_kind::shards:
+    return stage && part && plan.tensor > 1;
+  case meeting_kind::layers:
+    return stage && part && plan.shares_out(shared_out::gradients);
+  case meeting_kind::experts:
+    return stage ? std::holds_alternative<mail::rows_from_expert>(m.what)
+                     && !plan.experts_of(to.where.stage).empty()
+                 : to.what == address::expert
+                     && std::holds_alternative<mail::rows_to_expert>(m.what);
+  case meeting_kind::sums:
+    return shard && part && plan.sums_at_update();
+  case meeting_kind::gathers:
+    return shard && part && plan.gathers_at_update();
+  case meeting_kind::tie:
+    return shard && std::holds_alternative<mail::tied_part>(m.what)
+           && tie_meeting::is_at(plan, to.where);
+  case meeting_kind::norm:
+    return shard && plan.work->optimizer.clip > 0
+           && (std::holds_alternative<mail::norm_part>(m.what)
+               || std::holds_alternative<mail::clip_by>(m.what));
+  default: // these stay within a rank
+    return false;
+  }
+}
+
+} // namespace
+
+mail_rules::mail_rules(std::shared_ptr<const run_plan> plan) : plan_(std::move(plan)) {
+  const int last = plan_->dims.stages - 1;
+  std::int64_t largest = 0;
+  for (const auto& l : plan_->work->whole.layers)
+    largest = std::max(largest, l->bucket());
+  for (int d = 0; d < plan_->directions(); ++d)
+    for (int s = 0; s <= last; ++s)
+      for (int t = 0; t < plan_->tensor; ++t) {
+        const position where{0, d, s, t}, below{0, d, s - 1, t}, above{0, d, s + 1, t};
+        auto& facts = stages_.emplace_back();
+        const auto sizes = pools_of(*plan_, where);
+        if (s > 0) {
+          facts.sample_below = values_below(*plan_, where);
+          facts.room_below = pools_of(*plan_, below).boundary;
+        }
+        if (s < last) {
+          facts.sample_above = values_below(*plan_, above);
+          facts.room_above = sizes.boundary;
+        }
+        if (const auto experts = plan_->experts_of(s); !experts.empty())
+          facts.most_rows = sizes_of_expert(*plan_, experts.front()).payload;
+        facts.most_array = std::max({largest, sizes.to_shards.values, sizes.sums.values,
+                                     sizes.gathers.values, sizes.ties.values});
+      }
+}
+
+struct mail_rules::judge {
+  const run_plan& plan;
+  const of_stage& sizes; // of the stage that the receiver is or stands with
+  const wire::address& to;
+
+  std::string header(const tensor_header& h, bool comes, std::int64_t values) const {
+    return unless(comes && to.what == wire::address::kind::stage
+                    && h.stage == to.where.stage && h.microbatch >= 0
+                    && h.microbatch < plan.dims.total()
+                    && h.pipeline == plan.replica_at(to.where)
+                    && h.samples == plan.samples_of(to.where.data, h.microbatch)
+                    && h.values == values,
+                  "a tensor that no stage sends another");
+  }
+
+  std::string operator()(const activation& m) const {
+    return header(m.header, sizes.sample_below > 0, sizes.sample_below);
+  }
+  std::string operator()(const gradient& m) const {
+    return header(m.header, sizes.sample_above > 0, sizes.sample_above);
+  }
+  std::string operator()(const labels& m) const {
+    return header(m.header, to.where.stage == plan.dims.stages - 1,
+                  plan.work->whole.rows);
+  }
+
+  std::string operator()(const mail::letter& m) const {
+    constexpr std::int64_t value = sizeof(float);
+    const bool rows_travel = m.about == meeting_kind::experts;
+    const auto most = value * (rows_travel ? sizes.most_rows : sizes.most_array);
+    const bool tensors = !std::holds_alternative<mail::norm_part>(m.what)
+                         && !std::holds_alternative<mail::clip_by>(m.what);
+    bool right = m.bytes >= 0 && m.bytes <= most && is_stage(plan, m.to.where)
+                 && m.kind.has_value() == tensors && meets(plan, to, m);
+    if (const auto* part = std::get_if<collective_message>(&m.what))
+      right = right && part->values > 0 && part->bytes() == m.bytes;
+    else if (const auto* tied = std::get_if<mail::tied_part>(&m.what))
+      right = right && is_stage(plan, tied->of) && tied->first >= 0 && tied->values > 0
+              && tied->values * value == m.bytes && tied->first * value <= most;
+    else if (const auto* rows = std::get_if<mail::rows_to_expert>(&m.what))
+      right = right && is_action(plan, rows->what) && rows->source >= 0
+              && rows->source < plan.expert && rows->rows >= 0
+              && rows->rows <= most / value
+              && rows->rows * width_of_rows(plan) * value == m.bytes;
+    else if (const auto* answer = std::get_if<mail::rows_from_expert>(&m.what))
+      right = right && answer->expert >= 0
+              && answer->expert < std::ssize(plan.experts_of(to.where.stage));
+    else if (const auto* norm = std::get_if<mail::norm_part>(&m.what))
+      right = right && is_stage(plan, norm->of);
+    return unless(right, "a letter that no performer writes another");
+  }
+
+  std::string operator()(const mail::samples& m) const {
+    return unless(is_rank(plan, m.rank)
+                    && std::ranges::all_of(
+                      m.what, [&](const auto& s) { return is_action(plan, s.what); }),
+                  "actions that are not of this run");
+  }
+  std::string operator()(const mail::sums& m) const {
+    return unless(is_rank(plan, m.rank)
+                    && std::ranges::all_of(m.what.stages,
+                                           [&](const auto& s) {
+                                             return s.stage >= 0
+                                                    && s.stage < plan.dims.stages;
+                                           }),
+                  "sums of no rank");
+  }
+  std::string operator()(const mail::microbatch_loss& m) const {
+    return unless(m.microbatch >= 0
+                    && m.microbatch < std::int64_t{plan.dims.total()} * plan.data
+                    && m.samples > 0 && m.samples <= plan.work->batch,
+                  "a loss of no microbatch");
+  }
+  std::string operator()(const mail::expert_load& m) const {
+    return unless(m.of_layer < plan.work->whole.layers.size() && m.microbatch >= 0
+                    && m.microbatch < std::int64_t{plan.dims.total()} * plan.data
+                    && std::ssize(m.rows) <= plan.work->experts.count,
+                  "loads of experts that there are not");
+  }
+  std::string operator()(const mail::snapshot& m) const {
+    return unless(is_stage(plan, m.where)
+                    && m.parameters.size()
+                         == plan.held_of(shared_out::parameters, m.where).size(),
+                  "parameters of no stage");
+  }
+  std::string operator()(const mail::version_made& m) const {
+    const bool right = is_stage(plan, m.where) && m.version >= 1
+                       && m.version <= std::int64_t{plan.dims.total()} * plan.data;
+    const auto buckets = right ? plan.layer_buckets(m.where).size() : 0;
+    return unless(right && m.parameters.size() == buckets
+                    && m.gradients.size() == buckets,
+                  "a version of no stage");
+  }
+  std::string operator()(const mail::collected& m) const {
+    if (!is_stage(plan, m.where))
+      return unless(false, "parameters of no stage");
+    const auto buckets = plan.held_of(shared_out::parameters, m.where).size();
+    const auto moments =
+      plan.checkpoint_every > 0
+        ? static_cast<std::size_t>(optimizer::state_size(plan.work->optimizer))
+        : 0;
+    const auto fits = [&](const auto& list) { return list.size() == buckets; };
+    return unless(fits(m.parameters) && fits(m.gradients)
+                    && std::ranges::all_of(
+                      m.older, [&](const auto& v) { return v.empty() || fits(v); })
+                    && (m.moments.empty() || m.moments.size() == moments)
+                    && std::ranges::all_of(m.moments, fits),
+                  "parameters of no stage");
+  }
+
+  std::string rank(int number) const {
+    return unless(is_rank(plan, number), "word of no rank");
+  }
+  std::string operator()(const mail::finished& m) const { return rank(m.rank); }
+  std::string operator()(const mail::held& m) const { return rank(m.rank); }
+  std::string operator()(const mail::begun& m) const { return rank(m.rank); }
+  std::string operator()(const mail::at_checkpoint& m) const { return rank(m.rank); }
+
+  template <class Other> // that names nothing of the plan
+  std::string operator()(const Other&) const {
+    return {};
+  }
+};
+
+std::string mail_rules::fault_of(const wire::addressed_mail& mail) const {
+  if (!exists(*plan_, mail.to))
+    return "it sent mail to nobody of this run";
+  auto wrong = std::visit(judge{*plan_, at(mail.to.where), mail.to}, mail.what);
+  if (!wrong.empty())
+    return wrong;
+  return unless(tensor_bytes(*plan_, mail) == mail.tensors,
+                "a tensor of another size than the run's");
+}
+
+std::int64_t mail_rules::room_of(const wire::addressed_mail& mail,
+                                 std::int64_t bytes) const {
+  const auto& sizes = at(mail.to.where);
+  if (std::holds_alternative<activation>(mail.what))
+    return sizes.room_below;
+  if (std::holds_alternative<gradient>(mail.what))
+    return sizes.room_above;
+  const auto* const letter = std::get_if<mail::letter>(&mail.what);
+  if (letter != nullptr && letter->about == meeting_kind::experts)
+    return sizes.most_rows;
+  return bytes / std::int64_t{sizeof(float)};
+}
+
+} // namespace troupe

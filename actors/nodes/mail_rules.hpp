@@ -1,0 +1,53 @@
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+#include "messaging/wire/codec.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// What mail between the processes of a run can be, by its plan: found once, for all
+/// mail. Any thread may ask.
+class mail_rules {
+public:
+  explicit mail_rules(std::shared_ptr<const run_plan> plan);
+
+  /// Why no actor of this run can have sent such mail to such an actor, whatever its
+  /// bytes say; empty if one can. What passes has ranks, positions, versions and counts
+  /// of the plan, and tensors of its sizes, so that nobody who takes it needs to look.
+  std::string fault_of(const wire::addressed_mail& mail) const;
+
+  /// The values that a buffer for a tensor of such mail has room for. They are the same
+  /// for all of a kind to a stage whose sizes differ from microbatch to microbatch: a
+  /// stage may use the buffer again, and there are no more kinds of buffers than that.
+  /// \pre fault_of(mail).empty()
+  std::int64_t room_of(const wire::addressed_mail& mail, std::int64_t bytes) const;
+
+private:
+  struct judge;
+
+  /// Sizes in values, of one shard of a stage; the same in all data replicas.
+  struct of_stage {
+    std::int64_t sample_below = 0; ///< Of a sample that it gets from below; 0: nothing.
+    std::int64_t room_below = 0;   ///< Of a buffer for the largest microbatch of those.
+    std::int64_t sample_above = 0; ///< Of the gradient that it gets from above.
+    std::int64_t room_above = 0;
+    std::int64_t most_rows = 0;  ///< To or from an expert, in one letter.
+    std::int64_t most_array = 0; ///< Of all other letters.
+  };
+
+  const of_stage& at(position where) const {
+    return stages_[static_cast<std::size_t>(
+      (where.direction * plan_->dims.stages + where.stage) * plan_->tensor
+      + where.tensor)];
+  }
+
+  std::shared_ptr<const run_plan> plan_;
+  std::vector<of_stage> stages_; // as at() finds them
+};
+
+} // namespace troupe

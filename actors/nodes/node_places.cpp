@@ -1,0 +1,68 @@
+#include "actors/nodes/node_places.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace troupe {
+
+std::vector<int> usual_places(const run_plan& plan, int nodes) {
+  const int ranks = plan.ranks(), last = plan.ranks_of_pipeline() - 1;
+  std::vector<int> order(static_cast<std::size_t>(ranks));
+  std::iota(order.begin(), order.end(), 0);
+  if (plan.directions() > 1)
+    std::ranges::stable_sort(order, {}, [&](int rank) {
+      const int pipe = plan.pipe_rank(rank);
+      return std::pair{plan.data_of(rank), std::min(pipe, last - pipe)};
+    });
+  std::vector<int> result(order.size());
+  for (int i = 0; i < ranks; ++i)
+    result[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] =
+      1 + static_cast<int>(std::int64_t{i} * nodes / ranks);
+  return result;
+}
+
+std::vector<int> ranks_at(const std::vector<int>& places, int node) {
+  std::vector<int> result;
+  for (std::size_t rank = 0; rank < places.size(); ++rank)
+    if (places[rank] == node)
+      result.push_back(static_cast<int>(rank));
+  return result;
+}
+
+std::string refusal_of_places(const run_plan& plan, const std::vector<int>& places,
+                              int nodes) {
+  if (plan.clock == clock_kind::virtual_time)
+    return "virtual time stays within one process: leave --nodes out, or say --clock "
+           "real";
+  if (!plan.updates_are_by(update_by::all))
+    return plan.exchange->name
+           + " shares memory between data replicas, which nodes do not have: name an "
+             "exchange that sums, as ring or zero1";
+  if (static_cast<int>(places.size()) != plan.ranks())
+    return "--place names nodes for " + std::to_string(places.size())
+           + " ranks; this run has " + std::to_string(plan.ranks());
+  for (int node = 1; node <= nodes; ++node)
+    if (std::ranges::find(places, node) == places.end())
+      return "node " + std::to_string(node) + " of " + std::to_string(nodes)
+             + " gets no rank of this run, which has " + std::to_string(plan.ranks())
+             + ": name fewer nodes, or place ranks there";
+  for (const int node : places)
+    if (node < 1 || node > nodes)
+      return "--place names node " + std::to_string(node) + "; there are nodes 1 to "
+             + std::to_string(nodes);
+  for (int s = 0; s < plan.dims.stages && plan.directions() > 1; ++s)
+    for (int rank = 0; rank < plan.ranks(); ++rank) {
+      const auto of = [&](int direction) {
+        const position where{plan.data_of(rank), direction, s, plan.shard_of(rank)};
+        return places[static_cast<std::size_t>(plan.rank_of(where))];
+      };
+      if (of(0) != of(1))
+        return plan.sch.name + "'s two directions of stage " + std::to_string(s)
+               + " have one optimizer shard, so both of its ranks are placed on one "
+                 "node";
+    }
+  return {};
+}
+
+} // namespace troupe

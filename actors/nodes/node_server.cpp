@@ -1,0 +1,216 @@
+#include "actors/nodes/node_server.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t most_visitors = 16;
+constexpr nanoseconds patience_with_visitors = 30'000'000'000; // until they have a run
+constexpr int most_questions = 16;
+
+} // namespace
+
+node_server::node_server(listener_socket at, acceptor::stream_maker make,
+                         const player_means& means, settings how)
+  : means_(means),
+    how_(std::move(how)),
+    acceptor_(std::make_unique<acceptor>(
+      std::move(at), std::move(make),
+      [this](const greeting& guest, std::unique_ptr<byte_stream> stream) {
+        welcome(guest, std::move(stream));
+      },
+      how_.guests)) {
+  // nop
+}
+
+node_server::~node_server() {
+  acceptor_.reset();
+  std::map<int, visitor> all;
+  {
+    const std::lock_guard guard{lock_};
+    all.swap(visitors_);
+  }
+  for (auto& [number, one] : all)
+    one.line->close(); // waits for who speaks there
+}
+
+void node_server::welcome(const greeting& guest, std::unique_ptr<byte_stream> stream) {
+  if (guest.what == greeting::purpose::lead)
+    return receive(std::move(stream));
+  std::shared_ptr<player> plays;
+  {
+    const std::lock_guard guard{lock_};
+    plays = current_;
+  }
+  if (plays && plays->expects(guest))
+    plays->join(guest, std::move(stream));
+}
+
+void node_server::receive(std::unique_ptr<byte_stream> stream) {
+  const std::lock_guard guard{lock_};
+  if (visitors_.size() >= most_visitors)
+    return;
+  const int number = next_visitor_++;
+  visitors_[number].line = means_.by->line(
+    std::move(stream),
+    {.heard = [this, number](control_frame f) { hear(number, std::move(f)); },
+     .ended = [this, number] { leave(number); }});
+}
+
+void node_server::hear(int number, control_frame frame) {
+  std::shared_ptr<player> plays;
+  std::shared_ptr<control_line> line;
+  {
+    const std::lock_guard guard{lock_};
+    const auto found = visitors_.find(number);
+    if (found == visitors_.end())
+      return;
+    plays = found->second.plays;
+    line = found->second.line;
+  }
+  if (plays)
+    return plays->hear(std::move(frame));
+  auto what = frame.what == control_frame::kind::node
+                ? wire::decode_node_mail(frame.text)
+                : tl::unexpected{std::string{"mail of no run"}};
+  if (!what)
+    return leave(number);
+  if (std::holds_alternative<mail::ask_status>(*what))
+    return answer(number);
+  if (std::holds_alternative<mail::beat>(*what)) // who waits in line hears that we live
+    return line->send(mail::beat{});
+  if (auto* const begins = std::get_if<mail::prepare>(&*what))
+    return take(number, std::move(*begins));
+  if (auto* const probe = std::get_if<mail::clock_probe>(&*what))
+    return line->send(mail::clock_probe{probe->lead, wall_clock::steady()});
+}
+
+/// Says what the node does, a few times.
+void node_server::answer(int number) {
+  std::shared_ptr<control_line> line;
+  bool too_often = false;
+  {
+    const std::lock_guard guard{lock_};
+    const auto found = visitors_.find(number);
+    if (found == visitors_.end())
+      return;
+    line = found->second.line;
+    too_often = ++found->second.questions > most_questions;
+  }
+  if (too_often)
+    leave(number);
+  else
+    line->send(status());
+}
+
+/// Puts a run in line.
+void node_server::take(int number, mail::prepare begins) {
+  const std::lock_guard guard{lock_};
+  const auto found = visitors_.find(number);
+  if (found == visitors_.end()
+      || std::ranges::find(jobs_, number, &job::visitor) != jobs_.end())
+    return; // one run of each
+  const auto& line = found->second.line;
+  if (begins.version != how_.version)
+    return line->send(mail::refused{"it is troupe " + how_.version
+                                    + ", and the run is led by troupe " + begins.version
+                                    + ": give all machines the same"});
+  if (begins.node < 1 || begins.node > static_cast<int>(begins.nodes.size())
+      || begins.failure_timeout < 1'000'000)
+    return line->send(mail::refused{"it was asked for a part that no run has"});
+  const bool plays = current_ != nullptr || !jobs_.empty();
+  if (plays && static_cast<int>(jobs_.size()) >= how_.queue)
+    return line->send(mail::refused{
+      "it plays another run" + std::string{how_.queue > 0 ? ", and others wait" : ""}
+      + ": try again when that is over"});
+  if (plays)
+    line->send(mail::node_status{how_.version,
+                                 "plays another run; this one is number "
+                                   + std::to_string(jobs_.size() + 1)
+                                   + " of those that wait",
+                                 static_cast<int>(jobs_.size()) + 1});
+  jobs_.push_back({number, std::move(begins)});
+  news_.notify_all();
+}
+
+/// A visitor's line has ended, or what came by it is nonsense.
+void node_server::leave(int number) {
+  std::shared_ptr<player> plays;
+  std::shared_ptr<control_line> line; // closed by its last handle, without the lock
+  {
+    const std::lock_guard guard{lock_};
+    const auto found = visitors_.find(number);
+    if (found == visitors_.end())
+      return;
+    plays = found->second.plays;
+    line = found->second.line;
+    visitors_.erase(found);
+    std::erase_if(jobs_, [number](const job& j) { return j.visitor == number; });
+  }
+  if (plays)
+    plays->lose_lead();
+}
+
+mail::node_status node_server::status() const {
+  const std::lock_guard guard{lock_};
+  return {how_.version, current_ ? current_->description() : "is idle",
+          static_cast<int>(jobs_.size())};
+}
+
+/// Closes the lines of those who came to nothing for long.
+void node_server::dismiss_idlers() {
+  std::vector<std::shared_ptr<control_line>> idle; // closed without the lock
+  const std::lock_guard guard{lock_};
+  std::erase_if(visitors_, [&](auto& entry) {
+    auto& [number, one] = entry;
+    const bool waits = std::ranges::find(jobs_, number, &job::visitor) != jobs_.end();
+    const bool goes =
+      !waits && !one.plays && wall_clock::steady() - one.since > patience_with_visitors;
+    if (goes)
+      idle.push_back(std::move(one.line));
+    return goes;
+  });
+}
+
+void node_server::serve(const std::atomic<bool>& stop,
+                        const std::function<void(const std::string&)>& told) {
+  while (!stop) {
+    std::shared_ptr<player> plays;
+    dismiss_idlers();
+    {
+      std::unique_lock guard{lock_};
+      news_.wait_for(guard, 50ms, [this] { return !jobs_.empty(); });
+      if (jobs_.empty())
+        continue;
+      auto next = std::move(jobs_.front());
+      jobs_.pop_front();
+      auto& from = visitors_.at(next.visitor);
+      try {
+        from.plays = current_ = plays =
+          std::make_shared<player>(means_, std::move(next.begins), from.line);
+      } catch (const std::exception& wrong) { // memory, or a thread
+        from.line->send(mail::refused{wrong.what()});
+        continue;
+      }
+    }
+    told(plays->description());
+    plays->play(&stop);
+    told("the run is over");
+    const std::lock_guard guard{lock_};
+    for (auto& [number, one] : visitors_)
+      if (one.plays == plays) {
+        one.plays.reset();
+        one.since = wall_clock::steady();
+      }
+    current_.reset();
+  }
+}
+
+} // namespace troupe

@@ -1,0 +1,272 @@
+#include "actors/nodes/roll_call.hpp"
+
+#include "actors/nodes/this_machine.hpp"
+#include "kernels/threads.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int probes = 32; // of a node's clock
+
+nanoseconds nanoseconds_of(std::chrono::milliseconds t) {
+  return std::chrono::nanoseconds{t}.count();
+}
+
+} // namespace
+
+roll_call::roll_call(std::vector<std::string> names,
+                     std::chrono::milliseconds failure_timeout,
+                     std::function<void(const std::string&)> waits)
+  : timeout_(failure_timeout), waits_(std::move(waits)), nodes_(names.size()) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    nodes_[i].name = std::move(names[i]);
+  watch_ = start_thread(1, [this] { keep_watch(); });
+}
+
+roll_call::~roll_call() {
+  (void)end();
+}
+
+void roll_call::add(int number, std::shared_ptr<control_line> line) {
+  const std::lock_guard guard{lock_};
+  at(number).heard = wall_clock::steady();
+  at(number).line = std::move(line);
+}
+
+void roll_call::note(int number) {
+  const std::lock_guard guard{lock_};
+  at(number).heard = wall_clock::steady();
+}
+
+/// Takes what a node has said, kind by kind.
+struct roll_call::reading {
+  roll_call& of;
+  int number;
+  node& from;
+
+  void operator()(mail::prepared& m) {
+    from.how_far = step::prepared;
+    from.machine = std::move(m.machine);
+  }
+  void operator()(mail::connected&) { from.how_far = step::connected; }
+  void operator()(mail::ready&) { from.how_far = step::ready; }
+  void operator()(mail::refused& m) {
+    of.fail(from, from.name + (m.leaves ? " is lost: " : ": ") + m.why, m.leaves);
+  }
+  void operator()(mail::node_status& m) {
+    if (of.waits_)
+      of.waits_(from.name + " " + m.doing);
+  }
+  void operator()(mail::beat& m) {
+    from.verdict = static_cast<stall_rule::verdict>(std::clamp(m.verdict, 0, 2));
+    from.at_work = std::move(m.at_work);
+  }
+  void operator()(mail::node_report& m) { from.report = std::move(m); }
+  void operator()(mail::lost_node& m) { of.suspect(number, m); }
+
+  void operator()(mail::clock_probe& m) {
+    ++from.answers;
+    const auto round_trip = from.heard - m.lead;
+    if (round_trip < 0
+        || (from.best_round_trip >= 0 && round_trip >= from.best_round_trip))
+      return;
+    from.best_round_trip = round_trip;
+    from.offset = m.node - (m.lead + from.heard) / 2;
+  }
+
+  template <class Other> // that no node says
+  void operator()(Other&) {
+    of.fail(from, from.name + ": it says what no node says", true);
+  }
+};
+
+void roll_call::take(int number, wire::node_mail what) {
+  {
+    const std::lock_guard guard{lock_};
+    at(number).heard = wall_clock::steady();
+    std::visit(reading{*this, number, at(number)}, what);
+  }
+  news_.notify_all();
+}
+
+/// \pre locked
+void roll_call::fail(node& one, const std::string& why, bool is_lost) {
+  one.gone = one.gone || is_lost;
+  if (!one.fault.empty() || ending_)
+    return;
+  one.fault = why;
+  if (board_ == nullptr)
+    return;
+  has_lost_ = has_lost_ || is_lost;
+  board_->post_failure(why);
+}
+
+/// If the other node is gone, its own line will say so: it is given time for that, so
+/// that the right one is named. \pre locked
+void roll_call::suspect(int by, const mail::lost_node& what) {
+  if (suspected_ || ending_)
+    return;
+  const bool is_node = what.node >= 1 && what.node <= std::ssize(nodes_);
+  suspected_ = {by,
+                "the link between " + at(by).name + " and "
+                  + (is_node ? at(what.node).name : "the lead")
+                  + " is broken: " + what.why,
+                wall_clock::steady() + nanoseconds_of(std::min(timeout_, 1000ms))};
+}
+
+void roll_call::lose(int number, const std::string& why, bool link) {
+  {
+    const std::lock_guard guard{lock_};
+    auto& one = at(number);
+    if (link && ending_)
+      return;
+    fail(one,
+         one.how_far == step::none
+           ? one.name + ": " + why
+               + " before it said anything; it may want --tls, or none, or be no node "
+                 "of troupe"
+           : one.name + " is lost: " + why,
+         true);
+  }
+  news_.notify_all();
+}
+
+void roll_call::tell(int number, const wire::node_mail& what) {
+  const std::lock_guard guard{lock_};
+  if (at(number).line && !at(number).gone)
+    at(number).line->send(what);
+}
+
+void roll_call::tell_all(const wire::node_mail& what) {
+  for (int number = 1; number <= std::ssize(nodes_); ++number)
+    tell(number, what);
+}
+
+void roll_call::await(step how_far, const std::atomic<bool>* interrupted,
+                      std::optional<int> number) {
+  std::unique_lock guard{lock_};
+  const auto there = [&](const node& n) { return n.how_far >= how_far; };
+  while (number ? !there(at(*number)) : !std::ranges::all_of(nodes_, there)) {
+    for (const auto& one : nodes_)
+      if (!one.fault.empty())
+        throw node_failure{one.fault};
+    if (interrupted != nullptr && interrupted->load())
+      throw ended_while_waiting{};
+    news_.wait_for(guard, 50ms);
+  }
+}
+
+// The answer that comes fastest is the best.
+void roll_call::ask_for_clocks() {
+  const auto here = this_machine();
+  std::unique_lock guard{lock_};
+  for (auto& one : nodes_) {
+    const bool shares_clock = !here.empty() && one.machine == here;
+    for (int i = 1; !shares_clock && i <= probes && one.fault.empty(); ++i) {
+      one.line->send(mail::clock_probe{wall_clock::steady(), 0});
+      news_.wait_for(guard, 100ms, [&] { return one.answers >= i; });
+    }
+  }
+}
+
+nanoseconds roll_call::offset(int number) const {
+  const std::lock_guard guard{lock_};
+  return at(number).offset;
+}
+
+nanoseconds roll_call::clock_doubt() const {
+  const std::lock_guard guard{lock_};
+  nanoseconds most = 0;
+  for (const auto& one : nodes_)
+    most = std::max(most, one.best_round_trip / 2);
+  return 2 * most;
+}
+
+void roll_call::begin(notice_board& board) {
+  const std::lock_guard guard{lock_};
+  board_ = &board;
+  for (const auto& one : nodes_)
+    if (!one.fault.empty()) {
+      has_lost_ = true;
+      board.post_failure(one.fault);
+    }
+}
+
+void roll_call::keep_watch() {
+  std::unique_lock guard{lock_};
+  while (!news_.wait_for(guard, std::clamp(timeout_ / 5, 10ms, 250ms),
+                         [this] { return stopping_; })) {
+    const auto now = wall_clock::steady();
+    for (auto& one : nodes_) {
+      if (!one.line || one.gone)
+        continue;
+      one.line->send(mail::beat{});
+      if (now - one.heard > nanoseconds_of(timeout_))
+        fail(one,
+             one.name + " is lost: it has said nothing for "
+               + std::to_string(timeout_.count()) + " ms",
+             true);
+    }
+    if (suspected_ && now > suspected_->until)
+      fail(at(suspected_->by), suspected_->why, true);
+    news_.notify_all();
+  }
+}
+
+stall_rule::verdict roll_call::look() const {
+  const std::lock_guard guard{lock_};
+  return std::ranges::min_element(nodes_, {}, &node::verdict)->verdict;
+}
+
+std::string roll_call::at_work() const {
+  const std::lock_guard guard{lock_};
+  std::string result;
+  for (const auto& one : nodes_)
+    result += one.at_work;
+  return result;
+}
+
+std::vector<mail::node_report> roll_call::end() {
+  std::vector<mail::node_report> result;
+  if (!watch_.joinable())
+    return result;
+  {
+    const std::lock_guard guard{lock_};
+    ending_ = true;
+  }
+  tell_all(mail::end_run{});
+  {
+    std::unique_lock guard{lock_};
+    const bool ran = std::exchange(board_, nullptr) != nullptr;
+    const auto reported = [this] {
+      return std::ranges::all_of(nodes_, [](const node& n) {
+        return n.report || n.gone || !n.line || !n.fault.empty();
+      });
+    };
+    if (ran)
+      news_.wait_for(guard, std::max(timeout_, 500ms), reported);
+    stopping_ = true;
+  }
+  news_.notify_all();
+  watch_.join();
+  for (auto& one : nodes_) {
+    if (one.line)
+      one.line->close();
+    if (one.report)
+      result.push_back(std::move(*one.report));
+  }
+  return result;
+}
+
+bool roll_call::has_lost() const {
+  const std::lock_guard guard{lock_};
+  return has_lost_;
+}
+
+} // namespace troupe

@@ -1,0 +1,13 @@
+#include "actors/nodes/this_machine.hpp"
+
+#include <fstream>
+
+namespace troupe {
+
+std::string this_machine() {
+  std::string result;
+  std::ifstream{"/proc/sys/kernel/random/boot_id"} >> result;
+  return result;
+}
+
+} // namespace troupe

@@ -1,0 +1,81 @@
+#include "actors/run/ensemble.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <thread>
+#include <utility>
+
+namespace troupe {
+
+using namespace std::chrono_literals;
+
+ensemble::ensemble(std::shared_ptr<const run_plan> plan, part which,
+                   const virtual_disorder& disorder, mail_meter::listener told)
+  : plan_(std::move(plan)),
+    interconnect_(virtual_clock_, plan_->machines, plan_->ranks()),
+    equipment_(*plan_, virtual_clock_, watch_, which.ranks, disorder.make_device),
+    log_(which.leads ? std::make_shared<run_log>(*plan_) : nullptr),
+    elsewhere_(which.elsewhere ? which.elsewhere(house_.system(), shared()) : nullptr),
+    roster_(shared(), equipment_, log_, board_, elsewhere_.get()) {
+  meter_.listen(std::move(told));
+}
+
+void ensemble::gather() {
+  equipment_.set_visit(
+    [this](const auto& speak, const auto& works) { house_.visit(speak, works); });
+  roster_.spawn(house_.system());
+  roster_.wire();
+}
+
+/// Whether somebody who has been told to end never will.
+bool ensemble::is_lost(int looks) {
+  constexpr int stuck = 100, lost = 4000; // looks of milliseconds
+  return watch_.broken() || looks >= lost
+         || (looks >= stuck && watch_.somebody_is_stuck());
+}
+
+void ensemble::come_home() {
+  constexpr int often = 64; // so often memory for a message may have run out
+  virtual_clock_.clear();   // messages on their way hold buffers of pools
+  interconnect_.clear();
+  equipment_.stop();
+  const run_watch::waiting counted{watch_};
+  const auto at_home = [&] { return house_.actors() == 0 && equipment_.idle(); };
+  for (int looks = 0; !at_home() && !at_work_; ++looks) {
+    try {
+      if (looks % often == 0)
+        roster_.dismiss();
+      house_.settle();
+    } catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch)
+    }
+    at_work_ = is_lost(looks);
+    if (!at_home())
+      std::this_thread::sleep_for(std::min(looks * 50us, 5000us));
+  }
+  if (at_work_)
+    return;
+  roster_.clear();
+  elsewhere_.reset();
+  house_.close();
+}
+
+namespace {
+
+/// Those that could not be ended, the last one first. They are never destroyed.
+std::atomic<ensemble*> left_at_work = nullptr;
+
+} // namespace
+
+void end_or_leave::operator()(ensemble* ended) const {
+  if (!ended->at_work())
+    delete ended;
+  else
+    ended->left_before = left_at_work.exchange(ended);
+}
+
+bool is_at_work() {
+  return left_at_work.load() != nullptr;
+}
+
+} // namespace troupe

@@ -1,0 +1,176 @@
+// Mail of another process that no actor of the run can have sent.
+
+#include "actors/nodes/mail_rules.hpp"
+
+#include "actors/nodes/mail_sizes.hpp"
+#include "tests/actors/meshes.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace troupe;
+
+namespace {
+
+using kind = wire::address::kind;
+
+const run_plan& plan() {
+  static const auto result =
+    tiny::training_on({.data = 2}, one_f_one_b(), {3, 4, 2}, clock_kind::real);
+  return result;
+}
+
+const mail_rules& rules() {
+  static const mail_rules result{std::make_shared<const run_plan>(plan())};
+  return result;
+}
+
+/// Mail with the sizes that the plan gives its tensors.
+wire::addressed_mail to(const wire::address& whom, wire::actor_mail what) {
+  wire::addressed_mail result{whom, std::move(what), {}};
+  result.tensors = tensor_bytes(plan(), result);
+  return result;
+}
+
+bool passes(const wire::addressed_mail& mail) {
+  return rules().fault_of(mail).empty();
+}
+
+wire::address stage(int number, int data = 0) {
+  return {.what = kind::stage, .where = {data, 0, number}};
+}
+
+tensor_header header(int number, int microbatch = 1) {
+  return {.step = 0,
+          .microbatch = microbatch,
+          .pipeline = 0,
+          .stage = number,
+          .samples = plan().samples_of(0, microbatch),
+          .values = plan().work->whole.layers[1]->output(),
+          .version = 0};
+}
+
+const wire::address coordinator{.what = kind::coordinator};
+const wire::address recorder{.what = kind::recorder};
+
+} // namespace
+
+TEST_CASE("an activation is one of the plan's, in every number", "[nodes]") {
+  CHECK(passes(to(stage(1), activation{header(1), {}})));
+  CHECK(passes(to(stage(1), gradient{header(1), {}})));
+  CHECK_FALSE(passes(to(stage(0), activation{header(0), {}})));
+  CHECK_FALSE(passes(to(stage(2), gradient{header(2), {}})));
+  CHECK_FALSE(passes(to(stage(1), activation{header(2), {}})));
+  CHECK_FALSE(passes(to(stage(1, 1), activation{header(1), {}})));
+  CHECK_FALSE(passes(to(stage(1), labels{header(1), {}})));
+  CHECK_FALSE(passes(to(stage(3), activation{header(3), {}})));
+  CHECK_FALSE(passes(to(stage(-1), activation{header(-1), {}})));
+  for (const auto number : {&tensor_header::samples, &tensor_header::values})
+    for (const std::int64_t change : {-1, 1, 1 << 20}) {
+      auto wrong = header(1);
+      wrong.*number += change;
+      CHECK_FALSE(passes(to(stage(1), activation{wrong, {}})));
+    }
+  for (const int microbatch : {-1, 8, 1 << 30}) {
+    auto wrong = header(1);
+    wrong.microbatch = microbatch;
+    CHECK_FALSE(passes(to(stage(1), activation{wrong, {}})));
+  }
+}
+
+TEST_CASE("tensors have the sizes that the plan gives them, none is left out",
+          "[nodes]") {
+  auto mail = to(stage(1), activation{header(1), {}});
+  for (const std::int64_t bytes : {std::int64_t{0}, mail.tensors[0] - 4,
+                                   mail.tensors[0] + 4, std::int64_t{1} << 40}) {
+    auto wrong = mail;
+    wrong.tensors = {bytes};
+    CHECK_FALSE(passes(wrong));
+  }
+}
+
+TEST_CASE("ranks, positions and versions are those of the plan", "[nodes]") {
+  for (const int rank : {-1, plan().ranks(), 1 << 30}) {
+    CHECK_FALSE(passes(to(coordinator, mail::finished{rank})));
+    CHECK_FALSE(passes(to(coordinator, mail::begun{rank, 1})));
+    CHECK_FALSE(passes(to(recorder, mail::sums{rank, {}})));
+    CHECK_FALSE(passes(to(recorder, mail::samples{rank, {}})));
+  }
+  CHECK(passes(to(coordinator, mail::finished{5})));
+  rank_sums sums;
+  sums.stages.push_back({.stage = 3});
+  CHECK_FALSE(passes(to(recorder, mail::sums{0, sums})));
+  CHECK_FALSE(
+    passes(to(recorder, mail::samples{0, {{.what = {op::forward, 0, 3, 0}}}})));
+  for (const int version : {0, -1, 1 << 20})
+    CHECK_FALSE(
+      rules()
+        .fault_of({recorder, mail::version_made{{0, 0, 1}, version, {}, {}}, {}})
+        .empty());
+  CHECK_FALSE(
+    rules().fault_of({coordinator, mail::collected{.where = {9, 0, 0}}, {}}).empty());
+  CHECK_FALSE(
+    rules().fault_of({coordinator, mail::collected{.where = {0, 0, 0}}, {}}).empty());
+  CHECK_FALSE(
+    rules().fault_of({coordinator, mail::snapshot{1, {0, 0, 7}, {}}, {}}).empty());
+}
+
+TEST_CASE("a letter has no more than its largest array, and says so twice alike",
+          "[nodes]") {
+  const position other{1, 0, 1};
+  const wire::address whom{.what = kind::optimizer_shard, .where = other};
+  const auto letter = [&](std::int64_t values, std::int64_t bytes) {
+    return to(whom, mail::letter{{role::optimizer_shard, other},
+                                 meeting_kind::sums,
+                                 collective_message{0, 0, 0, 1, {0, 1}, values, {}},
+                                 traffic::gradients,
+                                 bytes});
+  };
+  CHECK(passes(letter(3, 12)));
+  CHECK_FALSE(passes(letter(3, 16)));
+  CHECK_FALSE(passes(letter(0, 0)));
+  CHECK_FALSE(passes(letter(-3, -12)));
+  CHECK_FALSE(passes(letter(1 << 28, std::int64_t{4} << 28)));
+}
+
+TEST_CASE("a letter about a meeting that nobody has there is refused", "[nodes]") {
+  for (int about = 0; about < meeting_kinds; ++about)
+    for (const auto whom : {kind::stage, kind::optimizer_shard})
+      for (const bool clips : {true, false}) {
+        const position where{1, 0, 1};
+        mail::letter letter{{role::stage, where}, static_cast<meeting_kind>(about), {}};
+        if (clips)
+          letter.what = mail::clip_by{0};
+        else
+          letter.what = mail::norm_part{where, 1, {}};
+        CHECK_FALSE(passes(to({.what = whom, .where = where}, letter)));
+      }
+}
+
+TEST_CASE("rows of any count take one kind of buffer, and no more than their largest",
+          "[nodes]") {
+  const auto moe = tiny::training_on({.data = 2, .expert = 2, .experts = true},
+                                     one_f_one_b(), {1, 2, 1}, clock_kind::real);
+  const mail_rules of{std::make_shared<const run_plan>(moe)};
+  const int expert = moe.experts_of(0).front();
+  const auto host = moe.host_of(expert, {0, 0, 0});
+  const auto width = moe.work->whole.experts.front().what->input();
+  const auto rows = [&](std::int64_t count) {
+    wire::addressed_mail result{
+      {.what = kind::expert, .where = host, .number = expert},
+      mail::letter{{role::expert, host, expert},
+                   meeting_kind::experts,
+                   mail::rows_to_expert{{op::forward, 0, 0, 0}, 1, count, {}, {}},
+                   traffic::experts,
+                   count * width * 4},
+      {}};
+    result.tensors = tensor_bytes(moe, result);
+    return result;
+  };
+  REQUIRE(of.fault_of(rows(1)).empty());
+  REQUIRE(of.fault_of(rows(2)).empty());
+  CHECK(of.room_of(rows(1), width * 4) == of.room_of(rows(2), width * 8));
+  CHECK(of.room_of(rows(2), width * 8) >= 2 * width);
+  CHECK(of.fault_of(rows(0)).empty());
+  CHECK_FALSE(of.fault_of(rows(-1)).empty());
+  CHECK_FALSE(of.fault_of(rows(1 << 20)).empty());
+}

@@ -1,0 +1,51 @@
+// Which node plays which rank, and what cannot be placed.
+
+#include "actors/nodes/node_places.hpp"
+
+#include "tests/actors/meshes.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+run_plan on(const tiny::mesh_of_ranks& mesh, const schedule& sch, int stages) {
+  return tiny::training_on(mesh, sch, {stages, 4, 1}, clock_kind::real);
+}
+
+} // namespace
+
+TEST_CASE("shards of a tensor and neighbours of a pipeline stay together", "[nodes]") {
+  CHECK(usual_places(on({}, one_f_one_b(), 4), 2) == std::vector{1, 1, 2, 2});
+  CHECK(usual_places(on({.tensor = 2}, one_f_one_b(), 2), 2)
+        == std::vector{1, 1, 2, 2});
+  CHECK(usual_places(on({.data = 2}, one_f_one_b(), 2), 2) == std::vector{1, 1, 2, 2});
+  CHECK(usual_places(on({}, one_f_one_b(), 3), 2) == std::vector{1, 1, 2});
+}
+
+TEST_CASE("both ranks of a stage of two directions stand on one node", "[nodes]") {
+  const auto plan = on({}, chimera(), 4);
+  CHECK(usual_places(plan, 2) == std::vector{1, 2, 2, 1});
+  CHECK(refusal_of_places(plan, {1, 2, 2, 1}, 2).empty());
+  CHECK_THAT(refusal_of_places(plan, {1, 1, 2, 2}, 2),
+             ContainsSubstring("one optimizer shard"));
+}
+
+TEST_CASE("what nodes cannot play is refused with what is allowed", "[nodes]") {
+  const auto plan = on({}, one_f_one_b(), 2);
+  CHECK(refusal_of_places(plan, {1, 2}, 2).empty());
+  CHECK_THAT(refusal_of_places(plan, {1, 1}, 2), ContainsSubstring("gets no rank"));
+  CHECK_THAT(refusal_of_places(plan, {1, 2, 2}, 2),
+             ContainsSubstring("this run has 2"));
+  CHECK_THAT(refusal_of_places(plan, {1, 3}, 1), ContainsSubstring("nodes 1 to 1"));
+  CHECK_THAT(refusal_of_places(on({.data = 2, .exchange = "hogwild"}, one_f_one_b(), 1),
+                               {1, 2}, 2),
+             ContainsSubstring("hogwild shares memory"));
+  auto simulated = plan;
+  simulated.clock = clock_kind::virtual_time;
+  CHECK_THAT(refusal_of_places(simulated, {1, 2}, 2),
+             ContainsSubstring("within one process"));
+}

@@ -1,0 +1,87 @@
+#pragma once
+
+#include "actors/nodes/lead.hpp"
+#include "actors/nodes/node_server.hpp"
+#include "actors/run/company.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// Nodes in threads of this process, which all play the parts of one plan, and a lead's
+/// way to them.
+class nodes_here {
+public:
+  nodes_here(run_plan plan, int count) {
+    means_ = {.plan = [plan = std::move(plan)](const mail::prepare& facts)
+                -> tl::expected<run_plan, std::string> {
+                auto part = plan;
+                part.keep_record = facts.keep.record;
+                part.keep_versions = facts.keep.versions;
+                part.evaluate_every = facts.keep.evaluate_every;
+                part.checkpoint_every = facts.keep.checkpoint_every;
+                part.threads = 1;
+                return part;
+              },
+              .by = &plain_};
+    for (int i = 0; i < count; ++i) {
+      servers_.push_back(std::make_unique<node_server>(
+        *listen_at({"127.0.0.1", 0}), plain_stream, means_,
+        node_server::settings{.version = "test"}));
+      threads_.emplace_back([this, server = servers_.back().get()] {
+        server->serve(stop_, [](const std::string&) {});
+      });
+      cluster_.nodes.push_back({"127.0.0.1", servers_.back()->port()});
+    }
+    cluster_.version = "test";
+    cluster_.by = &plain_;
+  }
+
+  ~nodes_here() {
+    stop_ = true;
+    for (auto& one : threads_)
+      one.join();
+  }
+  nodes_here(const nodes_here&) = delete;
+  nodes_here& operator=(const nodes_here&) = delete;
+
+  cluster& reached_by() { return cluster_; }
+
+  /// Performs a plan there.
+  run_result perform(const run_plan& plan, run_callbacks told = {}) {
+    lead others{cluster_, std::make_shared<const run_plan>(plan), {}};
+    return troupe::perform(plan, std::move(told), &others);
+  }
+
+private:
+  /// Streams of sockets' own bytes.
+  class in_plain : public connector {
+  public:
+    std::unique_ptr<byte_stream> to(socket_descriptor socket,
+                                    const std::string&) override {
+      return plain_stream(std::move(socket));
+    }
+    std::shared_ptr<control_line> line(std::unique_ptr<byte_stream> stream,
+                                       control_listener listener) override {
+      return lines_.add(stream->take_socket(), std::move(listener));
+    }
+
+  private:
+    control_lines lines_;
+  };
+
+  in_plain plain_; // before who uses it
+  player_means means_;
+  cluster cluster_;
+  std::atomic<bool> stop_ = false;
+  std::vector<std::unique_ptr<node_server>> servers_;
+  std::vector<std::thread> threads_;
+};
+
+} // namespace troupe

@@ -1,0 +1,164 @@
+// Runs that several nodes play: their bits are those of one process.
+
+#include "tests/actors/nodes.hpp"
+
+#include "actors/checkpoints/saved_training.hpp"
+#include "actors/proof/proof.hpp"
+#include "tests/actors/brittle_layer.hpp"
+#include "tests/actors/meshes.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+run_result alone(const run_plan& plan) {
+  auto result = perform(plan);
+  INFO(result.failure);
+  REQUIRE(result.how == ending::finished);
+  return result;
+}
+
+run_result on_nodes(const run_plan& plan, int nodes) {
+  nodes_here there{plan, nodes};
+  auto result = there.perform(plan);
+  INFO(result.failure);
+  REQUIRE(result.how == ending::finished);
+  return result;
+}
+
+struct placed {
+  tiny::mesh_of_ranks mesh;
+  int stages;
+  int nodes;
+};
+
+} // namespace
+
+TEST_CASE("nodes train the bits of one process, whatever they share out", "[nodes]") {
+  const auto how = GENERATE(
+    placed{{}, 4, 3}, placed{{.tensor = 2}, 2, 4},
+    placed{{.tensor = 2, .by_sequence = true}, 1, 2}, placed{{.data = 2}, 2, 4},
+    placed{{.data = 4, .exchange = "tree"}, 1, 3},
+    placed{{.data = 2, .exchange = "zero1", .clips = true}, 2, 4},
+    placed{{.data = 2, .exchange = "zero2"}, 2, 2},
+    placed{{.data = 2, .exchange = "zero3"}, 2, 4},
+    placed{{.data = 2, .expert = 2, .experts = true}, 2, 4},
+    placed{{.data = 2, .expert = 2, .exchange = "zero1", .experts = true}, 1, 2});
+  auto plan =
+    tiny::training_on(how.mesh, one_f_one_b(), {how.stages, 4, 2}, clock_kind::real);
+  INFO(how.mesh.text() << " stages " << how.stages << " nodes " << how.nodes);
+  const auto here = alone(plan), there = on_nodes(plan, how.nodes);
+  CHECK(there.loss == here.loss);
+  CHECK(there.parameters == here.parameters);
+  CHECK(there.gradients == here.gradients);
+  CHECK(there.bytes_moved == here.bytes_moved);
+  CHECK(there.samples == here.samples);
+  CHECK(std::ranges::all_of(there.peak_bytes, [](auto bytes) { return bytes > 0; }));
+}
+
+TEST_CASE("every schedule that nodes play is proved by its record", "[nodes]") {
+  const auto sch =
+    GENERATE(gpipe(), one_f_one_b(), chimera(), pipedream(1), two_bw(), ampnet(6, 2));
+  auto plan = tiny::training_of(sch, {4, 4, 2}, clock_kind::real);
+  keep_for_proofs(plan);
+  INFO(sch.name);
+  const auto result = on_nodes(plan, 2);
+  for (const auto& one : prove(plan, result)) {
+    INFO(one.name << ": " << one.detail);
+    CHECK_FALSE(one.fails());
+  }
+}
+
+TEST_CASE("a tied matrix stays one over nodes", "[nodes]") {
+  auto model = tiny::gpt();
+  model.tied = true;
+  const auto plan =
+    tiny::training_of(one_f_one_b(), {3, 4, 2}, clock_kind::real, model);
+  CHECK(on_nodes(plan, 3).parameters == alone(plan).parameters);
+}
+
+TEST_CASE("evaluations and checkpoints come from all nodes, and a run goes on there",
+          "[nodes]") {
+  const auto* const exchange = GENERATE("ring", "zero1", "zero3");
+  auto plan = tiny::training_on({.data = 2, .exchange = exchange}, pipedream(2),
+                                {2, 4, 4}, clock_kind::real);
+  plan.work->optimizer.kind = optimizer_kind::adamw;
+  plan.work->optimizer.momentum = 0;
+  const auto whole = alone(plan);
+  plan.checkpoint_every = plan.evaluate_every = 2;
+  std::vector<saved_training> saved;
+  std::vector<int> evaluated;
+  nodes_here there{plan, 2};
+  const auto result = there.perform(
+    plan, {.evaluate = [&](int batches, const auto&) { evaluated.push_back(batches); },
+           .save = [&](saved_training one) { saved.push_back(one); }});
+  INFO(result.failure);
+  REQUIRE(result.how == ending::finished);
+  CHECK(result.parameters == whole.parameters);
+  CHECK(evaluated == std::vector{2, 4});
+  REQUIRE(saved.size() == 2);
+  CHECK(saved.front().moments.size() == 2);
+
+  auto rest = plan;
+  rest.checkpoint_every = rest.evaluate_every = 0;
+  nodes_here others{rest, 4};
+  rest.dims.steps -= saved.front().batches;
+  go_on_from(std::make_shared<const saved_training>(saved.front()), rest);
+  const auto end = others.perform(rest);
+  INFO(end.failure);
+  REQUIRE(end.how == ending::finished);
+  CHECK(end.parameters == whole.parameters);
+}
+
+TEST_CASE("an actor that fails on a node ends the run with its reason", "[nodes]") {
+  auto plan = tiny::training_of(one_f_one_b(), {2, 2, 2}, clock_kind::real);
+  plan.work->optimizer.rate = 1e30;
+  nodes_here there{plan, 2};
+  const auto result = there.perform(plan);
+  CHECK(result.how == ending::failed);
+  CHECK_THAT(result.failure, ContainsSubstring("not finite"));
+  plan.work->optimizer.rate = 0.01; // the nodes are as before
+}
+
+TEST_CASE("a node that cannot be reached, or has another version, is named",
+          "[nodes]") {
+  const auto plan = tiny::training_of(one_f_one_b(), {2, 2, 1}, clock_kind::real);
+  nodes_here there{plan, 2};
+  auto& cluster = there.reached_by();
+  SECTION("nobody listens") {
+    cluster.nodes[1].port = 1;
+    CHECK_THROWS_WITH(there.perform(plan), ContainsSubstring("127.0.0.1:1"));
+  }
+  SECTION("another version") {
+    cluster.version = "another";
+    CHECK_THROWS_WITH(there.perform(plan),
+                      ContainsSubstring("give all machines the same"));
+  }
+  SECTION("then it plays") {
+    CHECK(there.perform(plan).how == ending::finished);
+  }
+}
+
+TEST_CASE("runs wait for one another at a node, and all are played", "[nodes]") {
+  const auto plan = tiny::training_of(one_f_one_b(), {2, 2, 2}, clock_kind::real);
+  const auto whole = alone(plan);
+  nodes_here there{plan, 2};
+  std::vector<run_result> results(3);
+  std::vector<std::thread> leads;
+  for (auto& one : results)
+    leads.emplace_back([&] { one = there.perform(plan); });
+  for (auto& one : leads)
+    one.join();
+  for (const auto& one : results) {
+    CHECK(one.how == ending::finished);
+    CHECK(one.parameters == whole.parameters);
+  }
+}
