@@ -66,6 +66,7 @@ int bench(const options& o) {
     measure_kernels(b);
     measure_training(b);
     measure_actors(b);
+    measure_links(b);
   } catch (const interrupted&) {
     std::cerr << "bench: interrupted: what is told was measured before\n";
     exit_code = ended_by_user;

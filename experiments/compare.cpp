@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
     .description =
       "Comparison of schedules: the same model learns the same data under each. Table "
       "of their speed, memory, staleness and loss.",
+    .distributes = true,
     .defaults = {.output = {.new_report = "runs/compare"}},
   };
   return run_program(about, argc, argv,

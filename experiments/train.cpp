@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
     .name = "train",
     .description = "Training of any model on any data under one schedule.",
     .resumes = true,
+    .distributes = true,
     .defaults = {.schedules = {.names = {"1f1b"}}},
   };
   return run_program(about, argc, argv,

@@ -38,6 +38,9 @@ void measure_kernels(const benchmark& b);
 /// The bare loop, the same through one stage's actors, and pipelines.
 void measure_training(const benchmark& b);
 
+/// Links between processes: what they carry, beside the socket's own speed.
+void measure_links(const benchmark& b);
+
 /// What it costs to be an actor: actions without arithmetic, in both clocks, and how
 /// soon a ready action starts.
 void measure_actors(const benchmark& b);

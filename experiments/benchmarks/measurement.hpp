@@ -10,7 +10,7 @@ namespace troupe {
 
 /// One line of a benchmark.
 struct measurement {
-  std::string part; ///< "ceilings", "kernels", "training" or "actors".
+  std::string part; ///< "ceilings", "kernels", "training", "actors" or "links".
   std::string name;
   double value; ///< A median.
   std::string unit;

@@ -75,6 +75,10 @@ bool has_checkpoints(const options& o, const optimizer_options&) {
   return !o.checkpoint.folder.empty();
 }
 
+bool has_nodes(const options& o, const optimizer_options&) {
+  return !o.nodes.nodes.empty();
+}
+
 bool prints(const options& o, const optimizer_options&) {
   return !o.output.quiet;
 }
@@ -90,12 +94,16 @@ constexpr auto mesh = &typed_options::mesh;
 constexpr auto when = &typed_options::run;
 constexpr auto judges = &typed_options::evaluation;
 constexpr auto saves = &typed_options::checkpoint;
+constexpr auto places = &typed_options::nodes;
 constexpr auto output = &typed_options::output;
 
 constexpr std::string_view of_tokens =
   "is of gpt and moe: name one of them, or leave it out";
 constexpr std::string_view of_experts =
   "is of experts, which only the model moe has: say --model moe too, or leave it out";
+
+constexpr std::string_view of_nodes =
+  "is of runs on several nodes: say --nodes too, or leave it out";
 
 constexpr effect table[] = {
   {"--layers", says_layers, has_width,
@@ -137,6 +145,12 @@ constexpr effect table[] = {
    "out"},
   {"--keep", differs<saves, &checkpoint_options::keep>, has_checkpoints,
    "is of checkpoints: say --checkpoint and --checkpoint-every too, or leave it out"},
+  {"--place", differs<places, &typed_nodes::place>, has_nodes, of_nodes},
+  {"--failure-timeout", differs<places, &typed_nodes::failure_timeout>, has_nodes,
+   of_nodes},
+  {"--restart", differs<places, &typed_nodes::restart>, has_nodes, of_nodes},
+  {"--tls", differs<places, &typed_nodes::tls>, has_nodes, of_nodes},
+  {"--insecure", differs<places, &typed_nodes::insecure>, has_nodes, of_nodes},
   {"--print", differs<output, &output_options::print>, prints,
    "draws what --quiet keeps back: give one of them"},
 };

@@ -57,6 +57,8 @@ void add_runs(option_list& to, typed_options& place, const program_about& about)
     add_evaluation(to, place.evaluation);
   if (about.resumes)
     add_checkpoints(to, place.checkpoint);
+  if (about.distributes)
+    add_nodes(to, place.nodes);
 }
 
 /// The clock's side of what options say together: what is wrong, if anything.
@@ -133,6 +135,15 @@ tl::expected<options, std::string> parse(const typed_options& typed, bool trains
   if (!typed.checkpoint.resume.empty() && !typed.data.init.empty())
     return problem{"--resume and --init both say which weights a training begins with: "
                    "give one of them"};
+  auto nodes = parse(typed.nodes);
+  if (!nodes)
+    return problem{nodes.error()};
+  if (!nodes->nodes.empty() && run->clock == clock_kind::virtual_time)
+    return problem{"virtual time stays within one process: leave --nodes out, or say "
+                   "--clock real"};
+  if (nodes->restart && typed.checkpoint.folder.empty())
+    return problem{"--restart goes on from checkpoints: say --checkpoint and "
+                   "--checkpoint-every too"};
   auto collectives = parse(typed.collectives);
   if (!collectives)
     return problem{collectives.error()};
@@ -147,6 +158,7 @@ tl::expected<options, std::string> parse(const typed_options& typed, bool trains
                  .machines = std::move(*machines),
                  .evaluation = typed.evaluation,
                  .checkpoint = typed.checkpoint,
+                 .nodes = std::move(*nodes),
                  .collectives = std::move(*collectives),
                  .output = typed.output};
 }

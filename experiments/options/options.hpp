@@ -8,6 +8,7 @@
 #include "experiments/options/machine_options.hpp"
 #include "experiments/options/mesh_options.hpp"
 #include "experiments/options/model_options.hpp"
+#include "experiments/options/node_options.hpp"
 #include "experiments/options/optimizer_options.hpp"
 #include "experiments/options/output_options.hpp"
 #include "experiments/options/run_options.hpp"
@@ -32,6 +33,7 @@ struct typed_options {
   std::string machines;
   evaluation_options evaluation;
   checkpoint_options checkpoint;
+  typed_nodes nodes;
   typed_collectives collectives;
   output_options output;
 };
@@ -50,6 +52,7 @@ struct options {
   machine_options machines;
   evaluation_options evaluation;
   checkpoint_options checkpoint;
+  node_options nodes;
   collective_options collectives;
   output_options output;
 };
@@ -67,7 +70,8 @@ struct program_about {
   bool tells = false;         ///< Has --json, though it keeps nothing else.
   /// Runs collectives and nothing else: has --ranks, --bytes and the like.
   bool exchanges = false;
-  bool resumes = false; ///< Has --checkpoint and --resume.
+  bool resumes = false;     ///< Has --checkpoint and --resume.
+  bool distributes = false; ///< Has --nodes.
   typed_options defaults = {};
 };
 

@@ -87,7 +87,8 @@ tl::expected<training, std::string> training_of(const options& o) {
                   .data = std::move(*data),
                   .batch = o.data.batch.value_or(usual_batch),
                   .optimizer = o.optimizer,
-                  .weights = std::move(weights)};
+                  .weights = std::move(weights),
+                  .from_values = !o.data.init.empty()};
 }
 
 /// The batches of so many passes over the data, the last filled in part.
@@ -149,8 +150,9 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
 }
 
 /// The run of one schedule.
-tl::expected<run_request, std::string> request(const chosen_schedule& one,
-                                               run_plan plan) {
+tl::expected<run_request, std::string>
+request(const chosen_schedule& one, run_plan plan,
+        const std::optional<std::vector<int>>& here) {
   plan.sch = one.sch;
   if (plan.work)
     plan.work->optimizer = one.optimizer;
@@ -161,7 +163,7 @@ tl::expected<run_request, std::string> request(const chosen_schedule& one,
                    + " values of state a parameter, this one has "
                    + std::to_string(optimizer::state_size(one.optimizer))
                    + ": name the optimizer and momentum that it had"};
-  if (auto wrong = refusal(plan, bytes_of_evaluation); !wrong.empty())
+  if (auto wrong = refusal(plan, bytes_of_evaluation, here); !wrong.empty())
     return problem{wrong};
   if (const auto fault = check(plan.sch, settled(plan.sch, plan.dims)))
     return problem{plan.sch.name + ": " + fault->what + "\n" + fault->grid};
@@ -170,9 +172,10 @@ tl::expected<run_request, std::string> request(const chosen_schedule& one,
 
 /// Adds the run of every schedule that fits. Returns why one that was named by itself
 /// does not, or none does.
-std::string add_requests(const options& o, const run_plan& plan, setup& to) {
+std::string add_requests(const options& o, const run_plan& plan,
+                         const std::optional<std::vector<int>>& here, setup& to) {
   for (const auto& one : o.schedules.chosen) {
-    auto run = request(one, plan);
+    auto run = request(one, plan, here);
     if (run)
       to.runs.push_back(std::move(*run));
     else if (one.of_all)
@@ -203,6 +206,11 @@ std::string left_out_line(const setup& shared) {
 }
 
 tl::expected<setup, std::string> set_up(const options& o) {
+  return set_up_part(o, {});
+}
+
+tl::expected<setup, std::string>
+set_up_part(const options& o, const std::optional<std::vector<int>>& here) {
   setup result;
   auto plan = common_plan(o);
   if (o.trains) {
@@ -223,7 +231,7 @@ tl::expected<setup, std::string> set_up(const options& o) {
   if (!counts_operations(o))
     if (auto wrong = outlasts_clock(o.cost, plan); !wrong.empty())
       return problem{wrong};
-  if (auto wrong = add_requests(o, plan, result); !wrong.empty())
+  if (auto wrong = add_requests(o, plan, here, result); !wrong.empty())
     return problem{wrong};
   return result;
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,5 +51,10 @@ std::string left_out_line(const setup& shared);
 
 /// The runs that options ask for. On error says what is wrong, and what is allowed.
 tl::expected<setup, std::string> set_up(const options& o);
+
+/// The same where other processes play some ranks. \param here those of this one;
+/// absent: all
+tl::expected<setup, std::string>
+set_up_part(const options& o, const std::optional<std::vector<int>>& here);
 
 } // namespace troupe

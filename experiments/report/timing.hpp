@@ -9,7 +9,8 @@ namespace troupe {
 bool has_thread_a_rank(const run_plan& plan);
 
 /// Whether a run's own times mean little, and others can be modelled: a real one
-/// without a core for each rank, of which it is known what its actions wait for.
-bool needs_modelled_times(const run_plan& plan);
+/// without a core for each rank, of which it is known what its actions wait for. Of
+/// runs that are played elsewhere nobody knows their cores.
+bool needs_modelled_times(const run_plan& plan, bool elsewhere = false);
 
 } // namespace troupe

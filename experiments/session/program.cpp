@@ -1,6 +1,6 @@
 #include "experiments/session/program.hpp"
 
-#include "actors/run/company.hpp"
+#include "actors/run/ensemble.hpp"
 #include "experiments/options/command_line.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/out_of_memory.hpp"

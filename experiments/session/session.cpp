@@ -1,16 +1,19 @@
 #include "experiments/session/session.hpp"
 
+#include "actors/checkpoints/checkpoint_folder.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/report/results.hpp"
 #include "experiments/report/timing.hpp"
 #include "experiments/session/checkpoint_saver.hpp"
 #include "experiments/session/interruption.hpp"
+#include "experiments/session/node_runs.hpp"
 #include "experiments/session/patience.hpp"
 #include "experiments/session/progress_line.hpp"
 #include "messaging/bounded_list.hpp"
 
 #include <algorithm>
 #include <iostream>
+#include <list>
 #include <new>
 
 namespace troupe {
@@ -42,8 +45,8 @@ std::string description(const setup& shared) {
 
 class session {
 public:
-  session(const options& o, const setup& shared)
-    : options_(o), output_(o.output), shared_(shared), files_(o) {}
+  session(const options& o, const setup& shared, node_runs& performs)
+    : options_(o), output_(o.output), shared_(shared), performs_(performs), files_(o) {}
 
   int run_all() {
     if (auto wrong = files_.refusal(shared_.runs); !wrong.empty()) {
@@ -107,7 +110,8 @@ private:
     run_callbacks told{.interrupted = &interruption()};
     plan.keep_record = output_.print;
     plan.keep_first = files_.has_report() ? actions_in_trace : 0;
-    plan.model_times = account.modelled = needs_modelled_times(plan);
+    plan.model_times = account.modelled =
+      needs_modelled_times(plan, performs_.elsewhere());
     std::optional<evaluator> judge;
     std::optional<checkpoint_saver> saver;
     evaluations_kept found{most_entries};
@@ -123,7 +127,20 @@ private:
         });
         told.save = [&](saved_training all) { saver->save(std::move(all)); };
       }
-      account.result = perform(plan, told);
+      node_runs::new_start again;
+      if (options_.nodes.restart && saver)
+        again = [&](const std::string& why) {
+          saver->wait();
+          line.end();
+          auto next = begin_again(why, plan, account);
+          evaluations_kept kept{most_entries}; // what comes again is not kept twice
+          for (const auto& one : found.entries())
+            if (one.first <= next.dims.before)
+              kept.add(one, [](auto& first, const auto& second) { first = second; });
+          found = std::move(kept);
+          return next;
+        };
+      account.result = performs_.perform(request.text, plan, told, again);
     } catch (const std::bad_alloc&) {
       account.result.how = ending::failed;
       account.result.failure = "out of memory";
@@ -139,13 +156,45 @@ private:
     if (!result.loss.empty())
       line.show({result.samples, result.loss.back()}, true);
     if (result.how == ending::failed)
-      complain(plan.sch.name + ": " + result.failure);
+      complain(plan.sch.name + ": " + result.failure + last_checkpoint());
     if (result.how == ending::interrupted)
       exit_code_ = ended_by_user;
     keep(account);
     if (judge)
       evaluate(*judge, account);
     account.result.parameters.clear();
+  }
+
+  /// Where a run that has failed can go on from, in words; empty if nowhere.
+  std::string last_checkpoint() const {
+    const auto& folder = options_.checkpoint.folder;
+    if (folder.empty())
+      return {};
+    const auto all = checkpoints_in(folder);
+    return all.empty() ? "; there is no checkpoint yet"
+                       : "; the last checkpoint is " + all.front().string();
+  }
+
+  /// The plan of a run that has lost nodes, from its last checkpoint on.
+  run_plan begin_again(const std::string& why, const run_plan& first,
+                       run_account& account) {
+    auto next = first;
+    const auto& folder = options_.checkpoint.folder;
+    auto found = newest_checkpoint(folder, first.work->whole);
+    const int steps = first.dims.before + first.dims.steps;
+    const bool goes_on = found && found->facts.batches < steps;
+    if (goes_on) {
+      next.dims.steps = steps - static_cast<int>(found->facts.batches);
+      go_on_from(std::move(found->saved), next);
+    }
+    const auto nodes = performs_.nodes();
+    std::cerr << output_.command.front() << ": " << why << "; begins again "
+              << (goes_on ? "behind " + found->folder.string() : "from the first step")
+              << " on " << nodes << (nodes == 1 ? " node\n" : " nodes\n");
+    begun_again_.push_back(*account.request);
+    begun_again_.back().plan = next;
+    account.request = &begun_again_.back();
+    return next;
   }
 
   using evaluations_kept = bounded_list<std::pair<int, score>>;
@@ -210,8 +259,10 @@ private:
   const options& options_;
   const output_options& output_;
   const setup& shared_;
+  node_runs& performs_;
   output_files files_;
   folder_lock checkpoints_lock_;
+  std::list<run_request> begun_again_;
   std::vector<run_account> accounts_;
   int exit_code_ = 0;
 };
@@ -219,14 +270,22 @@ private:
 } // namespace
 
 int run_session(const options& o, const setup& shared) {
-  return session{o, shared}.run_all();
+  auto performs = node_runs::from(o);
+  std::string wrong = performs ? "" : performs.error();
+  for (const auto& request : shared.runs)
+    if (wrong.empty())
+      wrong = performs->refusal(request.plan);
+  if (wrong.empty())
+    return session{o, shared, *performs}.run_all();
+  std::cerr << o.output.command.front() << ": " << wrong << '\n';
+  return 2;
 }
 
 int run_session(const options& o) {
   const auto& name = o.output.command.front();
   const auto shared = [&] {
     const patience asked{o.output.quiet ? "" : name + ": setting up"};
-    return set_up(o);
+    return set_up_part(o, ranks_here(o));
   }();
   if (shared)
     return run_session(o, *shared);

@@ -3,6 +3,7 @@
 #include "actors/proof/step_judge.hpp"
 #include "experiments/options/setup.hpp"
 #include "experiments/session/interruption.hpp"
+#include "experiments/session/node_runs.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -55,6 +56,7 @@ program_about about_verify() {
       "schedule's paper says.",
     .has_all = true,
     .keeps = false,
+    .distributes = true,
     .defaults = {.model = {.width = 32, .length = 16}, .schedules = {.steps = 5}},
   };
 }
@@ -63,18 +65,22 @@ bool verification::holds() const {
   return how == ending::finished && std::ranges::none_of(proofs, &proof::fails);
 }
 
-verification verify(const run_request& request) {
+verification verify(const run_request& request, node_runs* performs) {
   auto plan = request.plan;
   keep_for_proofs(plan);
   const run_callbacks told{.interrupted = &interruption()};
-  const auto result = perform(plan, told);
+  const auto run = [&] {
+    return performs != nullptr ? performs->perform(request.text, plan, told)
+                               : perform(plan, told);
+  };
+  const auto result = run();
   verification all{result.how, result.failure, {}};
   if (result.how != ending::finished)
     return all;
   all.proofs = prove(plan, result, published::find(plan.sch.name, request.parameters));
   if (!sums_elsewhere(plan))
     return all;
-  const auto second = perform(plan, told);
+  const auto second = run();
   if (second.how == ending::finished)
     all.proofs.push_back(again(plan, result, second));
   else
@@ -83,9 +89,13 @@ verification verify(const run_request& request) {
 }
 
 std::optional<verified_runs> verify(const options& o) {
-  const auto shared = set_up(o);
-  if (!shared) {
-    std::cerr << "verify: " << shared.error() << '\n';
+  const auto shared = set_up_part(o, ranks_here(o));
+  auto performs = node_runs::from(o);
+  auto wrong = !shared ? shared.error() : !performs ? performs.error() : "";
+  for (std::size_t i = 0; wrong.empty() && i < shared->runs.size(); ++i)
+    wrong = performs->refusal(shared->runs[i].plan);
+  if (!wrong.empty()) {
+    std::cerr << "verify: " << wrong << '\n';
     return {};
   }
   for (const auto& request : shared->runs)
@@ -98,7 +108,7 @@ std::optional<verified_runs> verify(const options& o) {
   for (const auto& request : shared->runs) {
     ++count.runs;
     const auto what = name_of(request);
-    const auto all = verify(request);
+    const auto all = verify(request, &*performs);
     count.failures += !all.holds();
     if (all.how == ending::failed)
       std::cerr << "verify: " << what << ": " << all.failure << '\n';

@@ -10,6 +10,8 @@
 
 namespace troupe {
 
+class node_runs;
+
 /// What the program verify is, also for tests that call it in their own process.
 program_about about_verify();
 
@@ -24,8 +26,9 @@ struct verification {
 
 /// Runs a request and proves it, by the published rule that its text calls for. A run
 /// whose sums no plain loop has is run again, and has to give the same bits.
-/// \pre can_be_replayed(request.plan)
-verification verify(const run_request& request);
+/// \param performs its runs; null: they are of this process
+/// \pre can_be_replayed(request.plan) \throws what node_runs::perform does
+verification verify(const run_request& request, node_runs* performs = nullptr);
 
 /// Runs, and those of them that have a proof that fails.
 struct verified_runs {

@@ -1,0 +1,217 @@
+#include "experiments/benchmarks/benchmarks.hpp"
+#include "messaging/links/certificates.hpp"
+#include "messaging/links/node_address.hpp"
+#include "messaging/links/switchboard.hpp"
+#include "messaging/links/tls.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::size_t frame_bytes = 1 << 20;
+constexpr int frames = 256; // of one measurement
+
+struct pair_of_sockets {
+  socket_descriptor near, far;
+};
+
+pair_of_sockets connected_pair() {
+  const auto door = listen_at({"127.0.0.1", 0});
+  auto near = connect_to({"127.0.0.1", door->port}, std::chrono::seconds{1});
+  return {std::move(*near), accept_from(door->socket)};
+}
+
+void wait_for(int socket, short events) {
+  pollfd one{.fd = socket, .events = events, .revents = 0};
+  (void)poll(&one, 1, -1);
+}
+
+/// Both ends of a connection by TLS, whose hands have been shaken.
+std::pair<std::unique_ptr<byte_stream>, std::unique_ptr<byte_stream>>
+shaken(pair_of_sockets sockets, tls_identity& identity) {
+  auto near = identity.to_server(std::move(sockets.near), "127.0.0.1");
+  auto far = identity.to_client(std::move(sockets.far));
+  std::thread other{[&] {
+    while (far->shake_hands().how != stream_progress::state::moved)
+      wait_for(far->socket(), POLLIN);
+  }};
+  while (near->shake_hands().how != stream_progress::state::moved)
+    wait_for(near->socket(), POLLIN);
+  other.join();
+  return {std::move(near), std::move(far)};
+}
+
+/// An authority and a certificate for this machine, in files that go with it.
+class own_identity {
+public:
+  own_identity()
+    : folder_(std::filesystem::temp_directory_path()
+              / ("troupe-bench-" + std::to_string(getpid()))) {
+    std::filesystem::create_directory(folder_);
+    const auto authority = make_authority(validity::of_days(1));
+    const auto host = *make_certificate(authority, "127.0.0.1", validity::of_days(1));
+    const tls_files files{write("host.crt", host.certificate),
+                          write("host.key", host.key),
+                          write("authority.crt", authority.certificate)};
+    identity_ = tls_identity::from(files).value();
+  }
+  ~own_identity() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  own_identity(const own_identity&) = delete;
+  own_identity& operator=(const own_identity&) = delete;
+
+  tls_identity& get() { return *identity_; }
+
+private:
+  std::filesystem::path write(const std::string& name, const std::string& text) const {
+    auto path = folder_ / name;
+    std::ofstream{path} << text;
+    std::filesystem::permissions(path, std::filesystem::perms::owner_read
+                                         | std::filesystem::perms::owner_write);
+    return path;
+  }
+
+  std::filesystem::path folder_;
+  std::shared_ptr<tls_identity> identity_;
+};
+
+/// Reads frames into one place, and answers each if it is asked to.
+class reader : public frame_receiver {
+public:
+  reader() : place_(frame_bytes) {
+    // nop
+  }
+
+  tl::expected<places, std::string>
+  place(int, frame_kind, std::span<const unsigned char>, std::uint64_t bytes) override {
+    return places{std::span{place_}.first(bytes)};
+  }
+  std::string deliver(int) override {
+    if (answers != nullptr)
+      answers->send(1, {});
+    {
+      const std::lock_guard guard{lock_};
+      ++count_;
+    }
+    news_.notify_one();
+    return {};
+  }
+  void lost(int, const std::string&) override {}
+
+  void wait_for_next(std::int64_t count) {
+    std::unique_lock guard{lock_};
+    news_.wait(guard, [&] { return count_ >= count; });
+    count_ -= count;
+  }
+
+  switchboard* answers = nullptr;
+
+private:
+  std::vector<std::byte> place_;
+  std::mutex lock_;
+  std::condition_variable news_;
+  std::int64_t count_ = 0;
+};
+
+constexpr session_id any_run{{1, 2}, 1};
+
+/// Two switchboards with one link between them.
+struct linked {
+  linked(std::unique_ptr<byte_stream> from, std::unique_ptr<byte_stream> to) {
+    near.add(1, std::move(from));
+    far.add(1, std::move(to));
+  }
+
+  void send_all() {
+    for (int i = 0; i < frames; ++i) {
+      outgoing_frame one;
+      one.payload.push_back({*payload, payload});
+      near.send(1, std::move(one));
+    }
+    at_far.wait_for_next(frames);
+  }
+
+  void ping() {
+    near.send(1, {});
+    at_near.wait_for_next(1);
+  }
+
+  std::shared_ptr<std::vector<std::byte>> payload =
+    std::make_shared<std::vector<std::byte>>(frame_bytes);
+  reader at_near, at_far;
+  switchboard near{any_run, frame_bytes, at_near}, far{any_run, frame_bytes, at_far};
+};
+
+/// The same bytes over a socket by write and read, a thread each.
+void send_raw(const pair_of_sockets& by, std::vector<std::byte>& from,
+              std::vector<std::byte>& to) {
+  const auto all = frame_bytes * frames;
+  std::thread other{[&] {
+    for (std::size_t sent = 0; sent < all;) {
+      const auto n = write(by.near.get(), from.data(), frame_bytes);
+      if (n > 0)
+        sent += static_cast<std::size_t>(n);
+      else
+        wait_for(by.near.get(), POLLOUT);
+    }
+  }};
+  for (std::size_t came = 0; came < all;) {
+    const auto n = read(by.far.get(), to.data(), frame_bytes);
+    if (n > 0)
+      came += static_cast<std::size_t>(n);
+    else
+      wait_for(by.far.get(), POLLIN);
+  }
+  other.join();
+}
+
+double gigabytes_a_second(double seconds) {
+  return static_cast<double>(frame_bytes) * frames / seconds * 1e-9;
+}
+
+} // namespace
+
+void measure_links(const benchmark& b) {
+  const auto report = [&](const std::string& name, double value,
+                          const std::string& unit,
+                          std::optional<double> fraction = {}) {
+    b.report({"links", name, value, unit, fraction, fraction ? "raw TCP" : ""});
+  };
+  std::vector<std::byte> from(frame_bytes), to(frame_bytes);
+  const auto raw = connected_pair();
+  auto sockets = connected_pair();
+  linked plain{plain_stream(std::move(sockets.near)),
+               plain_stream(std::move(sockets.far))};
+  own_identity identity;
+  auto ends = shaken(connected_pair(), identity.get());
+  linked tls{std::move(ends.first), std::move(ends.second)};
+  const auto by_plain =
+    take_turns([&] { send_raw(raw, from, to); }, [&] { plain.send_all(); }, 2);
+  report("raw TCP, 1 MiB", gigabytes_a_second(by_plain.first), "GB/s");
+  report("tensor link, frames of 1 MiB", gigabytes_a_second(by_plain.second), "GB/s",
+         by_plain.first / by_plain.second);
+  const auto by_tls =
+    take_turns([&] { send_raw(raw, from, to); }, [&] { tls.send_all(); }, 2);
+  report("the same under TLS 1.3", gigabytes_a_second(by_tls.second), "GB/s",
+         by_tls.first / by_tls.second);
+  plain.at_far.answers = &plain.far;
+  tls.at_far.answers = &tls.far;
+  const auto pings = take_turns([&] { plain.ping(); }, [&] { tls.ping(); });
+  report("a small frame and its answer", pings.first * 1e6, "us");
+  report("the same under TLS 1.3", pings.second * 1e6, "us");
+}
+
+} // namespace troupe

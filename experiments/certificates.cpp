@@ -1,0 +1,156 @@
+// certificates: makes a private authority and certificates for a test cluster
+
+#include "messaging/links/certificates.hpp"
+
+#include "models/whole_file.hpp"
+
+#include <CLI/CLI.hpp>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A sentence about what was asked for.
+struct mistake : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct wishes {
+  fs::path folder;
+  std::vector<std::string> names;
+  int days = 365;
+  bool replace = false;
+};
+
+/// Where the certificate and the key of a name stand.
+struct pair_files {
+  fs::path certificate;
+  fs::path key;
+
+  pair_files(const fs::path& folder, const std::string& name)
+    : certificate(folder / (name + ".crt")), key(folder / (name + ".key")) {
+    // nop
+  }
+
+  bool are_there() const { return fs::exists(certificate) && fs::exists(key); }
+  bool is_one_there() const { return fs::exists(certificate) || fs::exists(key); }
+};
+
+std::string content_of(const fs::path& file) {
+  std::ifstream open{file, std::ios::binary};
+  if (!open)
+    throw std::runtime_error("cannot read " + file.string());
+  return {std::istreambuf_iterator<char>{open}, {}};
+}
+
+void write(const fs::path& file, const std::string& content, mode_t mode) {
+  if (fs::exists(file)) // a file that is replaced hands on its mode
+    fs::permissions(file, static_cast<fs::perms>(mode));
+  const auto others = ::umask(0777 & ~mode);
+  const auto problem = write_whole_file(file, content);
+  ::umask(others);
+  if (!problem.empty())
+    throw std::runtime_error(problem);
+}
+
+/// The key first: no certificate stands without one.
+void write(const pair_files& files, const certificate_pair& pair) {
+  write(files.key, pair.key, 0600);
+  write(files.certificate, pair.certificate, 0644);
+}
+
+void check(const wishes& all) {
+  if (all.days < 1 || all.days > 3650)
+    throw mistake("--days takes 1 to 3650");
+  for (const auto& name : all.names) {
+    if (!is_host_name(name) || name == "authority")
+      throw mistake("'" + name
+                    + "' cannot have a certificate: NAME is an IP address, or a host's "
+                      "name of letters, digits, dots and hyphens, and not 'authority'");
+    if (std::ranges::count(all.names, name) > 1)
+      throw mistake("'" + name + "' is there twice");
+    const pair_files files{all.folder, name};
+    if (files.is_one_there() && !all.replace)
+      throw mistake("there is a certificate of " + name + " in " + all.folder.string()
+                    + "; --replace makes a new one");
+  }
+}
+
+certificate_pair authority_in(const wishes& all) {
+  const pair_files files{all.folder, "authority"};
+  if (files.are_there())
+    return {content_of(files.certificate), content_of(files.key)};
+  if (files.is_one_there())
+    throw mistake("the authority in " + all.folder.string()
+                  + " lacks its key or its certificate");
+  auto result = make_authority(validity::of_days(all.days));
+  write(files, result);
+  return result;
+}
+
+int make(const wishes& all) {
+  check(all);
+  fs::create_directories(all.folder);
+  const auto authority = authority_in(all);
+  for (const auto& name : all.names) {
+    const auto pair = make_certificate(authority, name, validity::of_days(all.days));
+    if (!pair)
+      throw mistake(pair.error() + " (" + all.folder.string() + ")");
+    write({all.folder, name}, *pair);
+  }
+  std::cout << "Each host needs its own certificate and key, and authority.crt; "
+               "authority.key stays here.\n";
+  for (const auto& name : all.names) {
+    const pair_files files{all.folder, name};
+    const auto host = name.find(':') == std::string::npos ? name : "[" + name + "]";
+    std::cout << "./troupe node --listen " << host << ":4242 --tls "
+              << files.certificate.string() << ',' << files.key.string() << ','
+              << (all.folder / "authority.crt").string() << '\n';
+  }
+  return std::cout.flush() ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{
+    "A private authority and certificates by it, for nodes that trust nobody "
+    "else. DIR keeps the authority, which later calls use again."};
+  wishes all;
+  app.add_option("DIR", all.folder, "Folder of the authority and the certificates.")
+    ->required();
+  app
+    .add_option("NAME", all.names,
+                "Host names or IP addresses by which others connect.")
+    ->required();
+  app.add_option("--days", all.days, "Days that what is made is good for, 1 to 3650.")
+    ->capture_default_str();
+  app.add_flag("--replace", all.replace,
+               "Replaces certificates of these names, not the authority.");
+  try {
+    app.parse(argc, argv);
+    return make(all);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& wrong) {
+    std::cerr << "certificates: " << wrong.what() << '\n';
+    return 2;
+  } catch (const mistake& wrong) {
+    std::cerr << "certificates: " << wrong.what() << '\n';
+    return 2;
+  } catch (const std::exception& wrong) {
+    std::cerr << "certificates: " << wrong.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,160 @@
+// local: plays one program's runs on this machine by several processes, as on several
+// machines
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int most_nodes = 64;
+
+int complain(const std::string& why) {
+  std::cerr << "local: " << why << '\n';
+  return 2;
+}
+
+/// The folder that the programs stand in.
+std::filesystem::path programs() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+}
+
+/// Becomes another program. \param words its name first
+[[noreturn]] void become(const std::vector<std::string>& words) {
+  std::vector<char*> all;
+  for (const auto& word : words)
+    all.push_back(const_cast<char*>(word.c_str())); // it is only read
+  all.push_back(nullptr);
+  const auto path = programs() / words.front();
+  execv(path.c_str(), all.data());
+  std::cerr << "local: cannot start " << path.string() << ": " << std::strerror(errno)
+            << '\n';
+  std::_Exit(127);
+}
+
+/// A node that this program has started.
+struct started_node {
+  pid_t process = -1;
+  std::string address; ///< Empty: it did not come up.
+  int out = -1;        ///< What it prints.
+};
+
+/// Starts a node at a port of its own, and reads its address off what it prints. It
+/// ends with this program, and hears no Ctrl-C: who leads the run does.
+started_node start_node(int threads) {
+  int pipe[2];
+  if (pipe2(pipe, O_CLOEXEC) != 0)
+    return {};
+  started_node result{fork(), {}, -1};
+  if (result.process == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    setpgid(0, 0);
+    dup2(pipe[1], STDOUT_FILENO);
+    become({"node", "--listen", "127.0.0.1:0", "--threads", std::to_string(threads)});
+  }
+  close(pipe[1]);
+  std::string line;
+  for (char c = 0; read(pipe[0], &c, 1) == 1 && c != '\n';)
+    line += c;
+  constexpr std::string_view before = "listening at ";
+  if (const auto found = line.find(before); found != std::string::npos)
+    result.address =
+      line.substr(found + before.size(),
+                  line.find(' ', found + before.size()) - found - before.size());
+  result.out = pipe[0];
+  return result;
+}
+
+int exit_code_of(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int run(int nodes, std::vector<std::string> words) {
+  const int cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+  std::vector<started_node> all;
+  std::string addresses;
+  bool up = true;
+  for (int i = 0; i < nodes && up; ++i) {
+    all.push_back(start_node(std::max(cores / nodes, 1)));
+    up = !all.back().address.empty();
+    addresses += (i > 0 ? "," : "") + all.back().address;
+  }
+  int exit_code = 1;
+  if (up) {
+    words.insert(words.end(), {"--nodes", addresses});
+    std::signal(SIGINT, SIG_IGN); // the program hears it, and ends
+    const auto program = fork();
+    if (program == 0) {
+      std::signal(SIGINT, SIG_DFL);
+      become(words);
+    }
+    for (const auto& one : all) // behind the last fork: what they print is passed over
+      std::thread{[out = one.out] {
+        char rest[4096];
+        while (read(out, rest, sizeof rest) > 0)
+          continue;
+      }}.detach();
+    int status = 0;
+    while (waitpid(program, &status, 0) < 0 && errno == EINTR)
+      continue;
+    exit_code = exit_code_of(status);
+  } else {
+    std::cerr << "local: a node did not come up\n";
+  }
+  for (const auto& one : all)
+    if (one.process > 0)
+      kill(one.process, SIGTERM);
+  for (const auto& one : all)
+    if (one.process > 0)
+      waitpid(one.process, nullptr, 0);
+  return exit_code;
+}
+
+constexpr std::string_view help =
+  "usage: ./troupe local N PROGRAM [OPTIONS]\n"
+  "Starts N nodes on this machine, runs PROGRAM (train, compare or verify) on them "
+  "with\n"
+  "its options, and ends them.\n"
+  "example: ./troupe local 2 train --model mlp --steps 20\n";
+
+} // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty() || words.front() == "--help" || words.front() == "-h") {
+    (words.empty() ? std::cerr : std::cout) << help;
+    return words.empty() ? 2 : 0;
+  }
+  int nodes = 0;
+  const auto& first = words.front();
+  const auto [end, fault] =
+    std::from_chars(first.data(), first.data() + first.size(), nodes);
+  if (fault != std::errc{} || end != first.data() + first.size() || nodes < 1
+      || nodes > most_nodes)
+    return complain("'" + first + "' nodes: say a number from 1 to "
+                    + std::to_string(most_nodes));
+  words.erase(words.begin());
+  const std::vector<std::string> known{"train", "compare", "verify"};
+  if (words.empty() || std::ranges::find(known, words.front()) == known.end())
+    return complain("it runs train, compare or verify"
+                    + (words.empty() ? "" : ", not '" + words.front() + "'"));
+  try {
+    return run(nodes, std::move(words));
+  } catch (const std::exception& wrong) {
+    std::cerr << "local: " << wrong.what() << '\n';
+    return 1;
+  }
+}

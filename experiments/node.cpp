@@ -1,0 +1,156 @@
+// node: offers this machine to runs that are started elsewhere with --nodes
+
+#include "actors/nodes/node_server.hpp"
+#include "experiments/options/option_list.hpp"
+#include "experiments/session/interruption.hpp"
+#include "experiments/session/node_links.hpp"
+#include "experiments/session/node_part.hpp"
+#include "experiments/session/node_status.hpp"
+#include "experiments/session/out_of_memory.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+using namespace troupe;
+
+namespace {
+
+struct node_command {
+  std::string listen = "127.0.0.1:4242";
+  std::string status;
+  int threads = 0;
+  int most_ranks = 0;
+  std::int64_t most_memory = 0; // MiB
+  std::string folder = ".";
+  int queue = 8;
+  std::string tls;
+  bool insecure = false;
+};
+
+void add_options(option_list& to, node_command& place) {
+  to.add_option("--listen", place.listen,
+                "Address to listen at, HOST:PORT; port 0: any that is free.");
+  to.add_option("--status", place.status,
+                "Address of a node that is asked what it does; nothing else is done.");
+  to.add_option("--threads", place.threads, "Threads of the CPU. Value 0: its cores.");
+  to.add_option("--max-ranks", place.most_ranks,
+                "Ranks that a run may place here. Value 0: any number.");
+  to.add_option("--max-memory", place.most_memory,
+                "MiB of tensors that a run may take here. Value 0: what is free.");
+  to.add_option("--folder", place.folder,
+                "Folder whose files runs may read, as data sets; they write none.");
+  to.add_option("--queue", place.queue,
+                "Runs that may wait while another is played; 0: they are refused.");
+  add_security(to, place.tls, place.insecure);
+}
+
+int complain(const std::string& why, int exit_code) {
+  std::cerr << "node: " << why << '\n';
+  return exit_code;
+}
+
+/// What is wrong with the numbers; empty if nothing is.
+std::string fault_of(const node_command& c) {
+  if (c.threads < 0 || c.threads > 1024)
+    return "--threads is from 0 (the machine's cores) to 1,024";
+  if (c.most_ranks < 0 || c.most_memory < 0 || c.most_memory > (std::int64_t{1} << 40))
+    return "--max-ranks and --max-memory are 0 (no limit) or more";
+  if (c.queue < 0 || c.queue > 1000)
+    return "--queue is from 0 to 1,000 runs";
+  if (!std::filesystem::is_directory(c.folder))
+    return "--folder " + c.folder + ": there is no such folder";
+  return {};
+}
+
+int ask(const node_address& where, node_links& links) {
+  const auto status = status_of(where, links, std::chrono::seconds{5});
+  if (!status)
+    return complain(status.error(), 1);
+  std::cout << "node " << to_string(where) << " (troupe " << status->version << ") "
+            << status->doing << "; " << status->waiting
+            << (status->waiting == 1 ? " run waits\n" : " runs wait\n");
+  return 0;
+}
+
+int serve(const node_command& c, const node_address& at, node_links& links) {
+  auto listens = listen_at(at);
+  if (!listens)
+    return complain(listens.error(), 1);
+  const node_limits limits{
+    .threads = c.threads > 0
+                 ? c.threads
+                 : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U)),
+    .most_ranks = c.most_ranks,
+    .most_memory = c.most_memory << 20,
+    .folder = c.folder};
+  std::filesystem::current_path(c.folder);
+  const player_means means{.plan =
+                             [limits](const mail::prepare& facts) {
+                               auto here = limits;
+                               here.folder = ".";
+                               return plan_of_part(facts, here);
+                             },
+                           .by = &links};
+  node_server server{std::move(*listens),
+                     [&](socket_descriptor s) { return links.from(std::move(s)); },
+                     means,
+                     {.version = version(), .queue = c.queue}};
+  std::cout << "node: listening at " << to_string({at.host, server.port()}) << " with "
+            << limits.threads << (limits.threads == 1 ? " thread" : " threads")
+            << std::endl;
+  server.serve(interruption(), [](const std::string& what) {
+    std::cout << "node: " << what << std::endl;
+  });
+  return 0;
+}
+
+int run(const node_command& c) {
+  if (auto wrong = fault_of(c); !wrong.empty())
+    return complain(wrong, 2);
+  const auto where = parse_address(c.status.empty() ? c.listen : c.status);
+  if (!where)
+    return complain(where.error(), 2);
+  std::optional<tls_files> files;
+  if (!c.tls.empty()) {
+    auto named = parse_tls(c.tls);
+    if (!named)
+      return complain(named.error(), 2);
+    files = std::move(*named);
+  }
+  if (auto wrong = refusal_of_plain(*where, files.has_value(), c.insecure);
+      !wrong.empty())
+    return complain(wrong, 2);
+  auto links = node_links::from(files);
+  if (!links)
+    return complain(links.error(), 2);
+  return c.status.empty() ? serve(c, *where, **links) : ask(*where, **links);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"A node: offers this machine to runs that are started elsewhere with "
+               "--nodes, one after another, until it is ended."};
+  node_command c;
+  option_list list{app};
+  add_options(list, c);
+  try {
+    app.parse(argc, argv);
+    outlive_failed_writes();
+    end_when_out_of_memory("node");
+    const int exit_code = run(c);
+    if (!is_at_work())
+      return exit_code;
+    std::cout.flush(); // threads that never end use what would be destroyed
+    std::_Exit(std::max(exit_code, 1));
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& wrong) {
+    return complain(wrong.what(), 2);
+  } catch (const std::exception& wrong) {
+    return complain(wrong.what(), 1);
+  }
+}

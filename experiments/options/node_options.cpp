@@ -1,0 +1,107 @@
+#include "experiments/options/node_options.hpp"
+
+#include "experiments/options/option_list.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> result;
+  std::size_t begin = 0;
+  for (std::size_t comma = 0; comma != std::string::npos; begin = comma + 1) {
+    comma = text.find(',', begin);
+    result.push_back(text.substr(begin, comma - begin));
+  }
+  return result;
+}
+
+} // namespace
+
+void add_security(option_list& to, std::string& tls, bool& insecure) {
+  to.add_option(
+    "--tls", tls,
+    "Certificate, its key, and the authority that all nodes trust: three PEM "
+    "files with commas.");
+  to.add_flag("--insecure", insecure, "Consent to other machines without TLS.");
+}
+
+void add_nodes(option_list& to, typed_nodes& place) {
+  to.begin_group("Nodes");
+  to.add_option(
+    "--nodes", place.nodes,
+    "Addresses of the nodes that play the run, HOST:PORT with commas. Empty: "
+    "this process.");
+  to.add_option("--place", place.place,
+                "Node of each rank, from 1, with commas, as 1,1,2,2. Empty: ranks in "
+                "their order, as many on each node.");
+  to.add_option("--failure-timeout", place.failure_timeout,
+                "Seconds of silence after which a node is given up.");
+  to.add_flag("--restart", place.restart,
+              "New start from the last checkpoint, on the nodes that remain, if a node "
+              "is lost.");
+  add_security(to, place.tls, place.insecure);
+}
+
+tl::expected<tls_files, std::string> parse_tls(const std::string& text) {
+  const auto parts = parts_of(text);
+  if (parts.size() != 3 || std::ranges::any_of(parts, &std::string::empty))
+    return problem{"--tls " + text
+                   + ": name three PEM files, CERTIFICATE,KEY,AUTHORITY; ./troupe "
+                     "certificates makes them"};
+  return tls_files{parts[0], parts[1], parts[2]};
+}
+
+std::string refusal_of_plain(const node_address& a, bool has_tls, bool insecure) {
+  if (has_tls || insecure)
+    return {};
+  const auto local = is_loopback(a);
+  if (!local)
+    return local.error();
+  return *local ? ""
+                : to_string(a)
+                    + " can be reached from other machines: say --tls CERT,KEY,CA, or "
+                      "--insecure if you trust everybody on that network";
+}
+
+tl::expected<node_options, std::string> parse(const typed_nodes& typed) {
+  node_options result{.restart = typed.restart, .insecure = typed.insecure};
+  if (!(typed.failure_timeout >= 0.05 && typed.failure_timeout <= 3600))
+    return problem{"--failure-timeout is from 0.05 to 3,600 seconds"};
+  result.failure_timeout =
+    std::chrono::milliseconds{static_cast<std::int64_t>(typed.failure_timeout * 1000)};
+  if (!typed.tls.empty()) {
+    auto files = parse_tls(typed.tls);
+    if (!files)
+      return problem{files.error()};
+    result.tls = std::move(*files);
+  }
+  if (typed.nodes.empty())
+    return result;
+  for (const auto& text : parts_of(typed.nodes)) {
+    auto a = parse_address(text);
+    if (!a)
+      return problem{"--nodes: " + a.error()};
+    if (a->port == 0)
+      return problem{"--nodes: '" + text + "' has port 0, at which nobody listens"};
+    if (std::ranges::find(result.nodes, *a) != result.nodes.end())
+      return problem{"--nodes names " + text + " twice"};
+    if (auto wrong = refusal_of_plain(*a, result.tls.has_value(), typed.insecure);
+        !wrong.empty())
+      return problem{"--nodes: " + wrong};
+    result.nodes.push_back(std::move(*a));
+  }
+  if (!typed.place.empty())
+    for (const auto& text : parts_of(typed.place)) {
+      const auto node = whole_number<int>(text);
+      if (!node || *node < 1 || *node > std::ssize(result.nodes))
+        return problem{"--place " + typed.place + ": a rank's node is from 1 to "
+                       + std::to_string(result.nodes.size())};
+      result.places.push_back(*node);
+    }
+  return result;
+}
+
+} // namespace troupe

@@ -1,0 +1,48 @@
+#include "experiments/session/node_links.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+std::string version() {
+  return TROUPE_VERSION;
+}
+
+node_links::node_links(std::shared_ptr<tls_identity> identity)
+  : identity_(std::move(identity)),
+    tunnels_(identity_ ? std::make_unique<tunnels>() : nullptr) {
+  // nop
+}
+
+tl::expected<std::unique_ptr<node_links>, std::string>
+node_links::from(const std::optional<tls_files>& tls) {
+  std::shared_ptr<tls_identity> identity;
+  if (tls) {
+    auto found = tls_identity::from(*tls);
+    if (!found)
+      return tl::unexpected{"--tls: " + found.error()};
+    identity = std::move(*found);
+  }
+  return std::unique_ptr<node_links>{new node_links{std::move(identity)}};
+}
+
+std::unique_ptr<byte_stream> node_links::to(socket_descriptor socket,
+                                            const std::string& host) {
+  return identity_ ? identity_->to_server(std::move(socket), host)
+                   : plain_stream(std::move(socket));
+}
+
+std::unique_ptr<byte_stream> node_links::from(socket_descriptor socket) {
+  return identity_ ? identity_->to_client(std::move(socket))
+                   : plain_stream(std::move(socket));
+}
+
+std::shared_ptr<control_line> node_links::line(std::unique_ptr<byte_stream> stream,
+                                               control_listener listener) {
+  auto socket = stream->take_socket();
+  if (!socket)
+    socket = tunnels_->open(std::move(stream));
+  return lines_.add(std::move(socket), std::move(listener));
+}
+
+} // namespace troupe

@@ -1,0 +1,186 @@
+#include "experiments/session/node_part.hpp"
+
+#include "actors/nodes/node_places.hpp"
+#include "actors/pipeline/stage_pools.hpp"
+#include "experiments/options/options_text.hpp"
+#include "experiments/options/setup.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <system_error>
+
+namespace troupe {
+
+namespace {
+
+/// Whether a path leads to something in a folder, whatever links stand between.
+bool is_inside(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  std::error_code wrong;
+  const auto root = std::filesystem::canonical(folder, wrong);
+  if (wrong)
+    return false;
+  const auto place = std::filesystem::weakly_canonical(root / path, wrong);
+  if (wrong)
+    return false;
+  const auto [end, rest] = std::ranges::mismatch(root, place);
+  return end == root.end();
+}
+
+/// What the lead's command keeps for itself is not for a node.
+void forget_files(options& o) {
+  o.checkpoint = {};
+  o.data.init.clear();
+  o.nodes = {};
+  o.output = {};
+}
+
+/// What the command line would have refused; empty if nothing.
+std::string fault_of(const options& o, const mail::prepare& facts) {
+  const auto& m = o.model;
+  const auto& mesh = o.mesh;
+  constexpr std::int64_t most = 1 << 30;
+  const auto right = [](std::int64_t n, std::int64_t largest) {
+    return n >= 1 && n <= largest;
+  };
+  constexpr int most_ranks = 1 << 16;
+  for (const int axis : {mesh.data, mesh.stages, mesh.tensor, mesh.expert})
+    if (!right(axis, most_ranks))
+      return "it was asked for a mesh that there is not";
+  const auto ranks = std::int64_t{mesh.data} * mesh.stages * mesh.tensor;
+  if (!right(ranks, most_ranks) || std::ssize(facts.places) != ranks)
+    return "it was asked for a part of a run of other ranks";
+  if (!right(o.schedules.microbatches, most) || !right(o.schedules.steps, most)
+      || o.schedules.microbatches % mesh.data != 0 || o.schedules.chosen.size() != 1
+      || o.schedules.epochs.value_or(1) <= 0)
+    return "it was asked for steps that there are not";
+  for (const auto n : {m.layers, m.width, m.heads, m.length, m.words})
+    if (!right(n, most))
+      return "it was asked for a model that there is not";
+  if (o.data.batch && !right(*o.data.batch, most))
+    return "it was asked for batches that there are not";
+  if (!right(o.run.stall_timeout.count(), most))
+    return "it was asked for a stall timeout that there is not";
+  if (mesh.sequence_parallel && mesh.tensor == 1)
+    return "it was asked to share sequences out among one tensor shard";
+  const auto& learns = o.optimizer;
+  if ((learns.kind != optimizer_kind::sgd && learns.kind != optimizer_kind::adamw)
+      || (learns.scope != clip_scope::network && learns.scope != clip_scope::stage))
+    return "it was asked for an optimizer that there is not";
+  const auto& e = m.experts;
+  if (m.model == "moe" && !(right(e.count, most_ranks) && right(e.chosen, e.count)))
+    return "it was asked for experts that there are not";
+  return {};
+}
+
+/// Whether a run can go on from so much.
+bool can_go_on(const run_plan& plan, const mail::prepare& facts) {
+  const auto layers = plan.work->whole.layers.size();
+  const auto ordered =
+    std::ranges::adjacent_find(facts.layers, std::ranges::greater_equal{});
+  const bool known = std::ranges::all_of(facts.layers, [&](int layer) {
+    return layer >= 0 && static_cast<std::size_t>(layer) < layers;
+  });
+  if (!known || ordered != facts.layers.end())
+    return false;
+  if (facts.before == 0)
+    return facts.older == 0 && facts.moments == 0 && facts.updates.empty();
+  const int most_older = 2 * plan.dims.stages + 2; // versions
+  return facts.before > 0 && facts.before < plan.dims.steps && facts.older >= 0
+         && facts.older <= most_older && !facts.layers.empty()
+         && facts.moments == optimizer::state_size(plan.work->optimizer)
+         && facts.updates.size() == layers;
+}
+
+void keep(const mail::kept_things& what, run_plan& plan) {
+  plan.keep_record = what.record;
+  plan.keep_first = what.first;
+  plan.keep_weights = what.weights;
+  plan.keep_gradients = what.gradients;
+  plan.keep_versions = what.versions;
+  plan.model_times = what.model_times;
+  plan.evaluate_every = what.evaluate_every;
+  plan.checkpoint_every = what.checkpoint_every;
+}
+
+/// What messages to and from other nodes take besides: at most as much as those between
+/// ranks of one process, on both sides of each.
+std::int64_t bytes_of_links(const run_plan& plan, position where,
+                            const std::vector<int>& ranks) {
+  const auto is_here = [&](position p) {
+    return std::ranges::find(ranks, plan.rank_of(p)) != ranks.end();
+  };
+  const auto next_to = [&](int stage) {
+    return position{where.data, where.direction, stage, where.tensor};
+  };
+  std::int64_t result = 0;
+  if (const auto lower = next_to(where.stage - 1); where.stage > 0 && !is_here(lower))
+    result += 2 * boundary_bytes(plan, lower); // gradients made, activations that come
+  if (where.stage + 1 < plan.dims.stages && !is_here(next_to(where.stage + 1)))
+    result += boundary_bytes(plan, where); // gradients that come
+  const auto sizes = pools_of(plan, where);
+  std::int64_t values = sizes.exchanged;
+  if (plan.checkpoint_every > 0)
+    values += sizes.optimizer; // moments, copied for the lead
+  for (const auto& copies : {sizes.to_shards, sizes.sums, sizes.gathers, sizes.ties})
+    values += copies.buffers * copies.values;
+  return result + values * std::int64_t{sizeof(float)};
+}
+
+/// What a node's ranks take: their pools, and what is read from and written to others.
+std::int64_t bytes_of(const run_plan& plan, const std::vector<int>& ranks) {
+  const auto all = bytes_needed(plan);
+  std::int64_t sum = 0;
+  for (const int rank : ranks) {
+    sum += all[static_cast<std::size_t>(rank)];
+    for (const auto& where : plan.hosted_by(rank))
+      sum += bytes_of_links(plan, where, ranks);
+  }
+  return sum;
+}
+
+} // namespace
+
+tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
+                                                 const node_limits& limits) {
+  using problem = tl::unexpected<std::string>;
+  auto o = options_from(facts.options);
+  if (!o)
+    return problem{o.error()};
+  forget_files(*o);
+  if (auto wrong = fault_of(*o, facts); !wrong.empty())
+    return problem{wrong};
+  o->data = parse(typed_data{.text = o->data.text, // whose path it is, and no other's
+                             .batch = o->data.batch,
+                             .init = {},
+                             .seed = o->data.seed});
+  if (!o->trains || o->run.clock != clock_kind::real)
+    return problem{"nodes train in real time, and do nothing else"};
+  const auto ranks = ranks_at(facts.places, facts.node);
+  if (limits.most_ranks > 0 && std::ssize(ranks) > limits.most_ranks)
+    return problem{"it plays at most " + std::to_string(limits.most_ranks)
+                   + " ranks, and was given " + std::to_string(ranks.size())};
+  const std::filesystem::path data{o->data.path};
+  if (!data.empty() && !is_inside(data, limits.folder))
+    return problem{"it reads files of its own folder only, and " + o->data.path
+                   + " is not in there"};
+  o->run.threads = limits.threads;
+  auto all = set_up_part(*o, ranks);
+  if (!all)
+    return problem{all.error()};
+  auto plan = std::move(all->runs.front().plan);
+  if (auto wrong =
+        refusal_of_places(plan, facts.places, static_cast<int>(facts.nodes.size()));
+      !wrong.empty())
+    return problem{wrong};
+  if (!can_go_on(plan, facts))
+    return problem{"it was asked to go on from what no run leaves"};
+  keep(facts.keep, plan);
+  if (const auto bytes = bytes_of(plan, ranks);
+      limits.most_memory > 0 && bytes > limits.most_memory)
+    return problem{"its ranks would take " + std::to_string(bytes >> 20)
+                   + " MiB, and it gives runs at most "
+                   + std::to_string(limits.most_memory >> 20)};
+  return plan;
+}
+
+} // namespace troupe

@@ -1,0 +1,130 @@
+#include "experiments/session/node_runs.hpp"
+
+#include "actors/nodes/node_places.hpp"
+#include "experiments/options/options_text.hpp"
+#include "experiments/session/interruption.hpp"
+#include "experiments/session/node_status.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <random>
+#include <thread>
+#include <utility>
+
+namespace troupe {
+
+std::optional<std::vector<int>> ranks_here(const options& o) {
+  if (o.nodes.nodes.empty())
+    return {};
+  return std::vector<int>{};
+}
+
+tl::expected<node_runs, std::string> node_runs::from(const options& o) {
+  node_runs result{o};
+  if (o.nodes.nodes.empty())
+    return result;
+  std::random_device dice; // the system's own
+  for (auto& word : result.session_.session)
+    word = (std::uint64_t{dice()} << 32) | dice();
+  auto links = node_links::from(o.nodes.tls);
+  if (!links)
+    return tl::unexpected{links.error()};
+  result.links_ = std::move(*links);
+  return result;
+}
+
+std::string node_runs::refusal(const run_plan& plan) const {
+  if (!elsewhere())
+    return {};
+  const int nodes = static_cast<int>(nodes_.size());
+  const auto& named = options_->nodes.places;
+  return refusal_of_places(plan, named.empty() ? usual_places(plan, nodes) : named,
+                           nodes);
+}
+
+/// The options of one run, for who plays it.
+std::string node_runs::text_of(const std::string& schedule) const {
+  auto o = *options_;
+  std::erase_if(o.schedules.chosen,
+                [&](const chosen_schedule& one) { return one.text != schedule; });
+  o.schedules.chosen.resize(1);
+  o.checkpoint = {};
+  o.data.init.clear();
+  return to_text(o);
+}
+
+run_result node_runs::attempt(const std::string& text, const run_plan& plan,
+                              const run_callbacks& told) {
+  const cluster of{
+    .nodes = nodes_,
+    .places = options_->nodes.places,
+    .failure_timeout = options_->nodes.failure_timeout,
+    .version = version(),
+    .by = links_.get(),
+    .interrupted = &interruption(),
+    .waits = [](const std::string& what) { std::cerr << "troupe: " << what << '\n'; }};
+  lost_.clear();
+  lead others{
+    of,
+    std::make_shared<const run_plan>(plan),
+    {.options = text_of(text), .session = {session_.session, ++session_.generation}}};
+  auto result = troupe::perform(plan, told, &others);
+  if (others.has_lost())
+    lost_ = result.failure;
+  return result;
+}
+
+run_result node_runs::perform(const std::string& text, run_plan plan,
+                              const run_callbacks& told, const new_start& again) {
+  if (!elsewhere())
+    return troupe::perform(std::move(plan), told);
+  nodes_ = options_->nodes.nodes;
+  constexpr int most_starts = 50; // so that no run begins for ever
+  run_result result;
+  for (int start = 1;; ++start) {
+    try {
+      result = attempt(text, plan, told);
+    } catch (const ended_while_waiting&) {
+      result.how = ending::interrupted;
+      return result;
+    } catch (const node_failure& wrong) {
+      // Before any run it is the user's mistake; later nodes may still be ending.
+      if (!again || start == 1)
+        throw;
+      lost_ = wrong.what();
+      result = {};
+      result.how = ending::failed;
+      result.failure = lost_;
+    }
+    if (!again || lost_.empty() || result.how != ending::failed || start == most_starts
+        || !find_nodes(plan))
+      return result;
+    plan = again(lost_);
+  }
+}
+
+/// Finds the nodes that a run can begin anew on: those that answer. Where ranks were
+/// placed by hand, or none answers, waits for more. False if that takes too long.
+bool node_runs::find_nodes(const run_plan& plan) {
+  const auto timeout =
+    std::max(options_->nodes.failure_timeout, std::chrono::milliseconds{500});
+  constexpr int patience = 20; // timeouts
+  const auto& all = options_->nodes;
+  const auto until = std::chrono::steady_clock::now() + patience * timeout;
+  while (!interruption() && std::chrono::steady_clock::now() < until) {
+    nodes_.clear();
+    for (const auto& one : all.nodes)
+      if (status_of(one, *links_, timeout))
+        nodes_.push_back(one);
+    // Fewer may fit where ranks have to stand together.
+    while (all.places.empty() && !nodes_.empty() && !refusal(plan).empty())
+      nodes_.pop_back();
+    if (nodes_.size() == all.nodes.size() || (!nodes_.empty() && all.places.empty()))
+      return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds{200});
+  }
+  return false;
+}
+
+} // namespace troupe

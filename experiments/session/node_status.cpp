@@ -1,0 +1,32 @@
+#include "experiments/session/node_status.hpp"
+
+#include "actors/nodes/inbox.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+tl::expected<mail::node_status, std::string>
+status_of(const node_address& where, connector& links,
+          std::chrono::milliseconds patience) {
+  auto stream = links.greet(where, greeting{}, patience);
+  if (!stream)
+    return tl::unexpected{stream.error()};
+  inbox<std::optional<wire::node_mail>> answers; // absent: the line has ended
+  const auto hear = [&](const control_frame& frame) {
+    auto what = wire::decode_node_mail(frame.text);
+    answers.put(what ? std::optional{std::move(*what)} : std::nullopt);
+  };
+  const auto line = links.line(
+    std::move(*stream), {.heard = hear, .ended = [&] { answers.put(std::nullopt); }});
+  line->send(mail::ask_status{});
+  auto answer = answers.take(patience);
+  line->close();
+  auto* const status =
+    answer && *answer ? std::get_if<mail::node_status>(&**answer) : nullptr;
+  if (status != nullptr)
+    return std::move(*status);
+  return tl::unexpected{to_string(where) + " does not answer as a node does"};
+}
+
+} // namespace troupe

@@ -1,0 +1,131 @@
+// What a node makes of what a lead says: a part of a run, or a refusal. A lead may be
+// anybody who can reach the node.
+
+#include "experiments/session/node_part.hpp"
+
+#include "experiments/options/options_text.hpp"
+#include "tests/experiments/tiny_options.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <functional>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+/// Options of a tiny training in two stages, as a lead sends them.
+json honest() {
+  return json::parse(
+    to_text(*parse(typed_options{.model = {.name = "mlp", .width = 8},
+                                 .mesh = {.stages = 2},
+                                 .schedules = {.names = {"1f1b"}, .steps = 4}},
+                   true)));
+}
+
+mail::prepare facts_of(const json& options) {
+  return {.node = 1,
+          .nodes = {"127.0.0.1:1", "127.0.0.1:2"},
+          .places = {1, 2},
+          .options = options.dump()};
+}
+
+std::string refusal_of(const mail::prepare& facts, const std::string& folder = ".") {
+  const auto plan = plan_of_part(facts, {.folder = folder});
+  return plan ? "" : plan.error();
+}
+
+std::string refusal_of(const std::function<void(json&)>& change) {
+  auto options = honest();
+  change(options);
+  return refusal_of(facts_of(options));
+}
+
+} // namespace
+
+TEST_CASE("an honest lead gets the part that it asks for", "[nodes]") {
+  const auto plan = plan_of_part(facts_of(honest()), {.threads = 3});
+  REQUIRE(plan);
+  CHECK(plan->ranks() == 2);
+  CHECK(plan->threads == 3);
+  CHECK(plan->dims.steps == 4);
+}
+
+TEST_CASE("a node reads no file outside its folder, whatever a lead calls it",
+          "[nodes]") {
+  temporary_folder folder;
+  const auto secret = folder.write("secret", std::string(4000, 's'));
+  std::filesystem::create_directory(folder.path() / "own");
+  std::filesystem::create_symlink(secret, folder.path() / "own/link");
+  const auto own = (folder.path() / "own").string();
+  const auto* const said_path = GENERATE("", "data", "own/x");
+  for (const auto& path : {secret.string(), std::string{"../secret"},
+                           std::string{"link"}, own + "/link"}) {
+    auto options = honest();
+    options["model"]["model"] = "gpt";
+    options["data"]["text"] = "text:" + path;
+    options["data"]["path"] = said_path;
+    CHECK_THAT(refusal_of(facts_of(options), own), ContainsSubstring("own folder"));
+  }
+}
+
+TEST_CASE("sizes that no command line takes are refused, and not computed with",
+          "[nodes]") {
+  for (const auto& [group, key] : {std::pair{"mesh", "data"},
+                                   {"mesh", "stages"},
+                                   {"mesh", "tensor"},
+                                   {"mesh", "expert"},
+                                   {"schedules", "microbatches"},
+                                   {"schedules", "steps"},
+                                   {"model", "layers"},
+                                   {"model", "width"},
+                                   {"model", "heads"},
+                                   {"data", "batch"},
+                                   {"run", "stall_timeout"}})
+    for (const auto value : {0, -1, -2147483647}) {
+      INFO(group << "." << key << " = " << value);
+      CHECK_FALSE(refusal_of([&](json& o) { o[group][key] = value; }).empty());
+    }
+  CHECK_FALSE(refusal_of([](json& o) { o["run"]["clock"] = 1; }).empty());
+  CHECK_FALSE(refusal_of([](json& o) { o["trains"] = false; }).empty());
+  CHECK_FALSE(refusal_of([](json& o) { o.erase("model"); }).empty());
+}
+
+TEST_CASE("what no run leaves is nothing to go on from", "[nodes]") {
+  auto facts = facts_of(honest());
+  SECTION("older versions without batches") {
+    facts.older = 1;
+  }
+  SECTION("a layer that there is not") {
+    facts.before = 1;
+    facts.layers = {0, 99};
+  }
+  SECTION("a layer twice") {
+    facts.layers = {0, 0};
+  }
+  SECTION("more batches than the run has") {
+    facts.before = 4;
+    facts.layers = {0};
+  }
+  SECTION("moments that the optimizer has not") {
+    facts.before = 1;
+    facts.layers = {0};
+    facts.moments = 1;
+  }
+  CHECK_THAT(refusal_of(facts), ContainsSubstring("go on from"));
+}
+
+TEST_CASE("places that are not those of the ranks are refused", "[nodes]") {
+  auto facts = facts_of(honest());
+  facts.places = GENERATE(std::vector<int>{}, std::vector<int>{1},
+                          std::vector<int>{1, 1}, std::vector<int>{1, 3});
+  CHECK_FALSE(refusal_of(facts).empty());
+}

@@ -1,0 +1,350 @@
+// Runs on several processes as a user has them: the same files, and what happens when
+// nodes are killed, stopped, or strangers come.
+
+#include "tests/dice.hpp"
+#include "tests/experiments/run_program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <fcntl.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A program that has been started, and is killed in the end.
+class started {
+public:
+  started(const temporary_folder& where, const std::string& name,
+          std::vector<std::string> words)
+    : out_(where.path() / (name + ".out")) {
+    words[0] = program_path(words[0]);
+    std::vector<char*> arguments;
+    for (auto& word : words)
+      arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    process_ = fork();
+    if (process_ == 0) {
+      const int out = open(out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+      dup2(out, STDOUT_FILENO);
+      dup2(out, STDERR_FILENO);
+      if (chdir(where.path().c_str()) != 0)
+        _exit(126);
+      execv(arguments[0], arguments.data());
+      _exit(127);
+    }
+  }
+  ~started() {
+    if (process_ > 0) {
+      kill(process_, SIGKILL);
+      waitpid(process_, nullptr, 0);
+    }
+  }
+  started(started&& other) noexcept
+    : out_(std::move(other.out_)), process_(std::exchange(other.process_, -1)) {}
+  started& operator=(started&&) = delete;
+
+  void send(int signal) const { kill(process_, signal); }
+  std::string said() const { return content_of(out_); }
+
+  /// Its exit code; -1 if it does not end in time.
+  int wait(std::chrono::milliseconds patience) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    int status = 0;
+    while (std::chrono::steady_clock::now() < until) {
+      if (waitpid(process_, &status, WNOHANG) == process_) {
+        process_ = -1;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      }
+      std::this_thread::sleep_for(2ms);
+    }
+    return -1;
+  }
+
+private:
+  fs::path out_;
+  pid_t process_;
+};
+
+std::vector<std::string> words_of(const std::string& typed) {
+  std::istringstream stream{typed};
+  std::vector<std::string> result;
+  for (std::string word; stream >> word;)
+    result.push_back(word);
+  return result;
+}
+
+/// Nodes, each at a port that was free.
+struct started_nodes {
+  started_nodes(const temporary_folder& where, int count,
+                const std::string& more = "") {
+    for (int i = 0; i < count; ++i) {
+      all.emplace_back(where, "node" + std::to_string(i),
+                       words_of("node --listen 127.0.0.1:0 --threads 1 " + more));
+      const std::string before = "listening at ";
+      std::string said;
+      for (int looks = 0; looks < 4000 && said.find(" with ") == std::string::npos;
+           ++looks) {
+        std::this_thread::sleep_for(2ms);
+        said = all.back().said();
+      }
+      const auto begin = said.find(before) + before.size();
+      list.push_back(said.substr(begin, said.find(' ', begin) - begin));
+    }
+  }
+
+  std::string addresses() const {
+    std::string result;
+    for (const auto& one : list)
+      result += (result.empty() ? "" : ",") + one;
+    return result;
+  }
+
+  std::vector<started> all;
+  std::vector<std::string> list;
+};
+
+const std::string tiny =
+  "--model gpt --d-model 16 --heads 2 --seq 8 --vocab 11 --layers 4 --batch 12 "
+  "--microbatches 4 --evaluate-samples 0 --quiet ";
+
+#ifndef TROUPE_SANITIZED
+
+constexpr auto patience = 30s;
+
+int faults() {
+  const auto* const said = std::getenv("TROUPE_FAULTS");
+  return said != nullptr ? std::atoi(said) : 10;
+}
+
+#endif
+
+} // namespace
+
+TEST_CASE("several processes save the file that one does", "[nodes]") {
+  const auto [nodes, how] = GENERATE(
+    std::pair{"2", "--stages 4"}, std::pair{"3", "--stages 3 --tied"},
+    std::pair{"4", "--mesh data=2,tensor=2 --exchange zero1 --stages 1 --clip 1"},
+    std::pair{"2", "--stages 4 --schedule chimera"});
+  temporary_folder folder;
+  const auto common = tiny + how + " --steps 3 --save ";
+  REQUIRE(run_program_in(folder, "train " + common + "one.safetensors").exit_code == 0);
+  const auto there = run_program_in(folder, std::string{"local "} + nodes + " train "
+                                              + common + "all.safetensors");
+  INFO(there.err);
+  REQUIRE(there.exit_code == 0);
+  CHECK(content_of(folder.path() / "all.safetensors")
+        == content_of(folder.path() / "one.safetensors"));
+}
+
+#ifndef TROUPE_SANITIZED // programs that take minutes there; tests of actors run nodes
+                         // too
+
+TEST_CASE("hosts of their own train the same bits, and one that is cut off is named",
+          "[nodes]") {
+  temporary_folder folder;
+  const auto result = run_shell_in(folder, "bash " TROUPE_NAMESPACES " " + tiny
+                                             + "--stages 4 2>&1 >/dev/null");
+  if (result.exit_code == 77)
+    SKIP("the system allows no network namespaces");
+  INFO(result.out);
+  CHECK(result.exit_code == 0);
+}
+
+#endif
+
+TEST_CASE("verify proves what nodes have played", "[nodes]") {
+  temporary_folder folder;
+  const auto proved = run_program_in(
+    folder,
+    "local 2 verify --model mlp --stages 4 --schedules pipedream,ampnet --steps 3");
+  INFO(proved.err);
+  CHECK(proved.exit_code == 0);
+  CHECK_THAT(proved.out, ContainsSubstring("2 runs, 0 that fail"));
+}
+
+TEST_CASE("a node says what it does, and outlives a run", "[nodes]") {
+  temporary_folder folder;
+  started_nodes nodes{folder, 1};
+  const auto ask = "node --status " + nodes.addresses();
+  std::string said;
+  for (int looks = 0; looks < 5 && said.empty(); ++looks) // a busy machine is slow
+    said = run_program_in(folder, ask).out;
+  CHECK_THAT(said, ContainsSubstring("is idle; 0 runs wait"));
+  started train{folder, "train",
+                words_of("train " + tiny + "--stages 2 --steps 1000000 --nodes "
+                         + nodes.addresses())};
+  for (int looks = 0; looks < 500 && said.find("plays ranks") == std::string::npos;
+       ++looks)
+    said = run_program_in(folder, ask).out;
+  CHECK_THAT(said, ContainsSubstring("plays ranks of a run as node 1 of 1"));
+  train.send(SIGKILL);
+  for (int looks = 0; looks < 500 && said.find("is idle") == std::string::npos; ++looks)
+    said = run_program_in(folder, ask).out;
+  CHECK_THAT(said, ContainsSubstring("is idle"));
+}
+
+#ifndef TROUPE_SANITIZED
+
+// Whatever is killed or stopped, and whenever: the run ends with a sentence or begins
+// again, in time; its checkpoints are whole; and where it ends well, its bits are those
+// of a run that nothing befell.
+TEST_CASE("a node that is killed or stopped is noticed, and a run can begin again",
+          "[nodes][faults]") {
+  temporary_folder folder;
+  const auto common = tiny + "--stages 3 --steps 300 ";
+  REQUIRE(
+    run_program_in(folder, "train " + common + "--save whole.safetensors").exit_code
+    == 0);
+  const auto whole = content_of(folder.path() / "whole.safetensors");
+  for (int seed = 1; seed <= faults(); ++seed) {
+    dice roll{static_cast<unsigned>(seed)};
+    const bool restarts = roll.number(0, 2) > 0, stops = roll.coin();
+    const auto victim = static_cast<std::size_t>(roll.number(0, 2));
+    const auto second = static_cast<std::size_t>(roll.number(0, 2));
+    const bool two = roll.number(0, 3) == 0 && second != victim;
+    const std::chrono::milliseconds when{roll.number(0, 700)};
+    INFO("seed " << seed << (stops ? " stops " : " kills ") << victim << " after "
+                 << when.count() << " ms" << (two ? ", and another" : "")
+                 << (restarts ? ", restarts" : ""));
+    fs::remove_all(folder.path() / "c");
+    fs::remove(folder.path() / "w.safetensors");
+    started_nodes nodes{folder, 3};
+    started train{folder, "train",
+                  words_of("train " + common
+                           + "--save w.safetensors --checkpoint c "
+                             "--checkpoint-every 25 --failure-timeout 0.5 --nodes "
+                           + nodes.addresses() + (restarts ? " --restart" : ""))};
+    std::this_thread::sleep_for(when);
+    nodes.all[victim].send(stops ? SIGSTOP : SIGKILL);
+    if (two)
+      nodes.all[second].send(SIGKILL);
+    const int code = train.wait(patience);
+    INFO(train.said());
+    REQUIRE((code == 0 || code == 1));
+    if (code == 0)
+      CHECK(content_of(folder.path() / "w.safetensors") == whole);
+    else
+      CHECK_THAT(train.said(), ContainsSubstring("127.0.0.1:"));
+    if (restarts && train.said().find("begins again") != std::string::npos)
+      CHECK(code == 0); // else it was lost before the run began
+    if (fs::exists(folder.path() / "c") && !fs::is_empty(folder.path() / "c"))
+      CHECK_THAT(run_program_in(folder, "checkpoint c").out,
+                 ContainsSubstring("whole"));
+  }
+}
+
+TEST_CASE("a run that loses a node goes on behind its checkpoint, to the same bits",
+          "[nodes]") {
+  const int signal = GENERATE(SIGKILL, SIGSTOP, SIGTERM);
+  temporary_folder folder;
+  const auto common = tiny + "--stages 3 --steps 400 --optimizer adamw ";
+  REQUIRE(
+    run_program_in(folder, "train " + common + "--save whole.safetensors").exit_code
+    == 0);
+  started_nodes nodes{folder, 3};
+  started train{folder, "train",
+                words_of("train " + common
+                         + "--save w.safetensors --checkpoint c --checkpoint-every 25 "
+                           "--failure-timeout 0.5 --restart --nodes "
+                         + nodes.addresses())};
+  for (int looks = 0; looks < 20'000 && !fs::exists(folder.path() / "c/batch-25");
+       ++looks)
+    std::this_thread::sleep_for(1ms);
+  nodes.all[1].send(signal);
+  CHECK(train.wait(patience) == 0);
+  INFO(train.said());
+  CHECK_THAT(train.said(), ContainsSubstring("begins again behind c/batch-"));
+  CHECK_THAT(train.said(), ContainsSubstring(nodes.list[1] + " (rank 1) is lost"));
+  CHECK(content_of(folder.path() / "w.safetensors")
+        == content_of(folder.path() / "whole.safetensors"));
+}
+
+TEST_CASE("a run by TLS trains the same bits, and strangers play no part", "[nodes]") {
+  temporary_folder folder;
+  REQUIRE(run_program_in(folder, "certificates ours 127.0.0.1").exit_code == 0);
+  REQUIRE(run_program_in(folder, "certificates theirs 127.0.0.1").exit_code == 0);
+  const auto files = [](const std::string& of) {
+    return " --tls " + of + "/127.0.0.1.crt," + of + "/127.0.0.1.key," + of
+           + "/authority.crt ";
+  };
+  started_nodes nodes{folder, 2, files("ours")};
+  const auto common = tiny + "--stages 2 --steps 3 --save ";
+  REQUIRE(run_program_in(folder, "train " + common + "one.safetensors").exit_code == 0);
+  const auto there = "train " + common + "w.safetensors --nodes " + nodes.addresses();
+  CHECK(run_program_in(folder, there).exit_code == 1);
+  CHECK_THAT(run_program_in(folder, there + files("theirs")).err,
+             ContainsSubstring("authority"));
+  CHECK_FALSE(fs::exists(folder.path() / "w.safetensors"));
+  const auto result = run_program_in(folder, there + files("ours"));
+  INFO(result.err);
+  CHECK(result.exit_code == 0);
+  CHECK(content_of(folder.path() / "w.safetensors")
+        == content_of(folder.path() / "one.safetensors"));
+  CHECK_THAT(nodes.all[1].said(), ContainsSubstring("plays ranks of a run as node 2"));
+}
+
+#endif
+
+TEST_CASE("a node refuses what its owner has not allowed", "[nodes]") {
+  temporary_folder folder;
+  const auto ends_with = [&](const std::string& limits, const std::string& asked,
+                             const std::string& from = ".") {
+    fs::create_directories(folder.path() / from);
+    started node{folder, "node",
+                 words_of("node --listen 127.0.0.1:0 --threads 1 " + limits)};
+    std::string said;
+    for (int looks = 0; looks < 4000 && said.find(" with ") == std::string::npos;
+         ++looks) {
+      std::this_thread::sleep_for(2ms);
+      said = node.said();
+    }
+    const auto begin = said.find("127.0.0.1:");
+    const auto result = run_shell_in(
+      folder, "cd " + from
+                + " && train --steps 1 --stages 2 --evaluate-samples 0 --nodes "
+                + said.substr(begin, said.find(' ', begin) - begin) + " " + asked);
+    CHECK(result.exit_code == 1);
+    return result.err;
+  };
+  CHECK_THAT(ends_with("--max-ranks 1", "--model mlp"),
+             ContainsSubstring("at most 1 ranks"));
+  CHECK_THAT(ends_with("--max-memory 1", "--model mlp --d-model 512"),
+             ContainsSubstring("it gives runs at most 1"));
+  std::ofstream{folder.path() / "text.txt"} << std::string(5000, 'a') << "bcdefghijk";
+  CHECK_THAT(ends_with("--folder own", "--seq 8 --data text:../text.txt", "own"),
+             ContainsSubstring("own folder"));
+}
+
+TEST_CASE("options of nodes that make no sense are refused", "[nodes]") {
+  temporary_folder folder;
+  const auto refused = [&](const std::string& options) {
+    const auto result =
+      run_program_in(folder, "train " + tiny + "--steps 1 " + options);
+    CHECK(result.exit_code == 2);
+    return result.err;
+  };
+  CHECK_THAT(refused("--nodes x"), ContainsSubstring("HOST:PORT"));
+  CHECK_THAT(refused("--nodes 127.0.0.1:1,127.0.0.1:1"), ContainsSubstring("twice"));
+  CHECK_THAT(refused("--place 1"), ContainsSubstring("say --nodes too"));
+  CHECK_THAT(refused("--nodes 127.0.0.1:1 --restart"),
+             ContainsSubstring("--checkpoint"));
+  CHECK_THAT(refused("--nodes 10.1.2.3:1"), ContainsSubstring("--tls"));
+  CHECK_THAT(refused("--nodes 127.0.0.1:1 --tls a,b"), ContainsSubstring("three PEM"));
+  CHECK_THAT(refused("--nodes 127.0.0.1:1 --tls a,b,c"), ContainsSubstring("a"));
+  CHECK(run_program_in(folder, "node --listen 0.0.0.0:0").exit_code == 2);
+  CHECK(run_program_in(folder, "local 0 train").exit_code == 2);
+  CHECK(run_program_in(folder, "local 2 bench").exit_code == 2);
+}
