@@ -112,11 +112,12 @@ void optimizer::set_moment(int moment, std::size_t bucket, const float* from) {
   }
 }
 
-void optimizer::put_moment(int moment, std::size_t bucket, float* to) const {
+void optimizer::copy_moment(int moment, std::size_t bucket, std::int64_t begin,
+                            std::int64_t end, float* to) const {
   std::int64_t state = 0;
   for (const auto& p : parts_) {
-    if (p.bucket == bucket)
-      std::copy_n(moments_[moment].data() + state, p.values(), to + p.begin);
+    if (p.bucket == bucket && p.begin <= begin && end <= p.end)
+      std::copy_n(moments_[moment].data() + state + begin - p.begin, end - begin, to);
     state += padded(p.values());
   }
 }

@@ -67,9 +67,13 @@ public:
     updates_ = updates;
   }
 
-  // A moment of the shares of a bucket, from and to an array of all of that bucket.
+  /// A moment of the shares of a bucket, from an array of all of that bucket.
   void set_moment(int moment, std::size_t bucket, const float* from);
-  void put_moment(int moment, std::size_t bucket, float* to) const;
+
+  /// Copies a moment of values `begin` to `end` of a bucket. \pre it has those, and
+  /// they are of one parameter
+  void copy_moment(int moment, std::size_t bucket, std::int64_t begin, std::int64_t end,
+                   float* to) const;
 
   /// Moments that it has: as state_size().
   int moments() const { return state_size(options_); }

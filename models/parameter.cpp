@@ -32,23 +32,19 @@ parameter rows_of(parameter whole, tensor_shard shard) {
   return whole;
 }
 
-namespace {
-
-/// Calls copy(in the whole, in the part, count) for values that stand side by side.
-template <class Copy>
-void for_each_run(const parameter& part, const Copy& copy) {
+void for_each_run(
+  const parameter& part,
+  const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& run) {
   if (!part.cut)
-    return copy(0, 0, part.values());
+    return run(0, 0, part.values());
   std::int64_t at = 0;
   for (auto row = part.cut->rows.begin; row < part.cut->rows.end; ++row)
     for (const auto& range : part.cut->columns) {
       const auto count = range.end - range.begin;
-      copy(row * part.cut->whole_columns + range.begin, at, count);
+      run(row * part.cut->whole_columns + range.begin, at, count);
       at += count;
     }
 }
-
-} // namespace
 
 void take_part(const parameter& part, const float* whole, float* to) {
   for_each_run(part, [&](std::int64_t there, std::int64_t here, std::int64_t count) {

@@ -3,6 +3,7 @@
 #include "kernels/memory.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,6 +69,11 @@ struct parameter {
 /// as many for each shard; or its share of the rows. \pre it is whole
 parameter columns_of(parameter whole, std::vector<parameter_cut::range> columns);
 parameter rows_of(parameter whole, tensor_shard shard);
+
+/// Calls run(in the whole, in the part, count) for values that stand side by side.
+void for_each_run(const parameter& part,
+                  const std::function<void(std::int64_t there, std::int64_t here,
+                                           std::int64_t count)>& run);
 
 /// Copies a shard's part out of the whole parameter, or back into it.
 void take_part(const parameter& part, const float* whole, float* to);

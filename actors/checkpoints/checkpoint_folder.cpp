@@ -1,19 +1,22 @@
 #include "actors/checkpoints/checkpoint_folder.hpp"
 
+#include "messaging/links/checksum.hpp"
 #include "models/descriptor.hpp"
+#include "models/safetensors.hpp"
 #include "models/whole_file.hpp"
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <limits>
+#include <map>
 #include <memory>
+#include <numeric>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 
@@ -22,38 +25,23 @@ namespace troupe {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using broken = broken_checkpoint;
 
 constexpr const char* manifest_name = "manifest.json";
-constexpr const char* parameters_name = "parameters.safetensors";
-constexpr int format = 1;
 
-/// A sentence about a checkpoint.
-struct broken : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-std::string name_of_version(int older) {
-  return "parameters-" + std::to_string(older) + ".safetensors";
-}
-
-std::string name_of_moment(int moment) {
-  return "moment-" + std::to_string(moment) + ".safetensors";
-}
-
+/// Without its tensors.
 checkpoint_facts::file facts_of(const fs::path& file) {
   std::ifstream in{file, std::ios::binary};
   std::vector<char> some(std::size_t{1} << 20);
-  checkpoint_facts::file result{file.filename().string(), 0, 0};
-  auto sum = crc32(0, nullptr, 0);
+  checkpoint_facts::file result{file.filename().string(), 0, 0, {}};
+  running_checksum sum;
   while (in) {
     in.read(some.data(), std::ssize(some));
     const auto count = in.gcount();
-    sum =
-      crc32(sum, reinterpret_cast<const Bytef*>(some.data()), static_cast<uInt>(count));
+    sum.add(std::as_bytes(std::span{some}.first(static_cast<std::size_t>(count))));
     result.bytes += count;
   }
-  result.sum = static_cast<std::uint32_t>(sum);
+  result.sum = sum.value();
   return result;
 }
 
@@ -89,81 +77,130 @@ int batches_of(const fs::path& folder) {
   return result;
 }
 
-void write_buckets(const fs::path& file, const network<float>& whole,
-                   const whole_buckets& buckets) {
-  std::vector<const float*> all;
-  for (const auto& bucket : buckets)
-    all.push_back(bucket.data());
-  if (const auto wrong = save_weights(file, whole, all); !wrong.empty())
-    throw broken(wrong);
+bool are_finite(std::span<const float> values) {
+  return std::ranges::all_of(values, [](float x) { return std::isfinite(x); });
 }
 
-whole_buckets read_buckets(const fs::path& file, const network<float>& whole) {
-  const auto source = weights_from(file, whole);
-  if (!source)
-    throw broken(source.error());
-  whole_buckets result;
-  for (std::size_t l = 0; l < whole.layers.size(); ++l) {
-    auto& bucket = result.emplace_back(whole.layers[l]->bucket());
-    (*source)(l, bucket.data());
-  }
+/// "stage-0-shard-1-replica-1"
+std::string name_of(const run_plan& plan, position where) {
+  auto result = "stage-" + std::to_string(where.stage);
+  if (plan.tensor > 1)
+    result += "-shard-" + std::to_string(where.tensor);
+  if (plan.data > 1)
+    result += "-replica-" + std::to_string(where.data);
   return result;
 }
 
-std::string manifest_of(const checkpoint_facts& facts) {
-  auto files = json::array();
+/// What a stage saved, as tensors of a file.
+class stage_file {
+public:
+  stage_file(const run_plan& plan, const mail::saved& from) : plan_(plan) {
+    using kind = saved_array::kind;
+    const auto versions = pieces_of(plan, from.where, shared_out::parameters),
+               moments = pieces_of(plan, from.where, shared_out::optimizer_state);
+    for (std::size_t v = 0; v < from.versions.size(); ++v)
+      add({kind::parameters, from.ages[v]}, versions, from.versions[v]);
+    for (std::size_t m = 0; m < from.moments.size(); ++m)
+      add({kind::moment, static_cast<int>(m)}, moments, from.moments[m]);
+  }
+
+  /// \throws broken
+  checkpoint_facts::file write(const fs::path& to) {
+    if (const auto wrong = write_safetensors(to, stored_); !wrong.empty())
+      throw broken(wrong);
+    auto result = facts_of(to);
+    result.tensors = std::move(tensors_);
+    return result;
+  }
+
+private:
+  void add(const saved_array& array, const std::vector<saved_piece>& pieces,
+           const buffer& values) {
+    const auto* from = values.data();
+    for (const auto& piece : pieces) {
+      const auto& name = piece.of.name;
+      if (!are_finite({from, static_cast<std::size_t>(piece.values())}))
+        throw broken("values of '" + name + "' are not finite");
+      auto& tensor = tensors_.emplace_back(checkpoint_facts::tensor{
+        array == saved_array{} ? name : troupe::name_of(array) + "/" + name, array,
+        plan_.work->whole.layers[piece.layer]->parameter_called(name).dims, piece});
+      stored_.push_back(
+        {tensor.name,
+         piece.is_whole_part() ? piece.of.dims : std::vector{piece.values()}, from});
+      from += piece.values();
+    }
+  }
+
+  const run_plan& plan_;
+  std::vector<checkpoint_facts::tensor> tensors_;
+  std::vector<tensor_to_store> stored_;
+};
+
+/// Puts what a file has among the rest. \throws broken
+void read_file(const fs::path& path, const checkpoint_facts::file& facts,
+               whole_training& to) {
+  const auto file = safetensors_file::open(path);
+  if (!file)
+    throw broken(file.error());
+  std::vector<float> values;
+  for (const auto& tensor : facts.tensors) {
+    const auto* const there = file->find(tensor.name);
+    const auto bytes = tensor.piece.values() * std::int64_t{sizeof(float)};
+    if (there == nullptr || there->type != "F32" || there->end - there->begin != bytes)
+      throw broken(path.string() + " has no tensor '" + tensor.name + "' of "
+                   + std::to_string(tensor.piece.values()) + " values");
+    const auto* const whole = to.find(tensor.piece.of.name);
+    if (whole != nullptr && whole->dims != tensor.dims)
+      throw broken(path.string() + " is of a network whose '" + tensor.piece.of.name
+                   + "' has another shape");
+    values.resize(static_cast<std::size_t>(tensor.piece.values()));
+    file->read(*there, 0, values);
+    if (!are_finite(values))
+      throw broken(path.string() + ": values of '" + tensor.name + "' are not finite");
+    if (const auto wrong = to.put(tensor.of, tensor.piece, values); !wrong.empty())
+      throw broken(path.string() + ": " + wrong);
+  }
+}
+
+/// \throws broken
+saved_training read_all(const fs::path& one, const checkpoint_facts& facts,
+                        const network<float>& whole) {
+  if (facts.updates.size() != whole.layers.size())
+    throw broken(one.string() + " is of a network of "
+                 + std::to_string(facts.updates.size()) + " layers, not "
+                 + std::to_string(whole.layers.size()));
+  whole_training all{whole, facts.older, facts.moments};
   for (const auto& file : facts.files)
-    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"crc32", file.sum}});
-  return json{{"troupe_checkpoint", format},
-              {"batches", facts.batches},
-              {"samples", facts.samples},
-              {"older_versions", facts.older},
-              {"moments", facts.moments},
-              {"updates", facts.updates},
-              {"files", files}}
-           .dump(2)
-         + '\n';
+    read_file(one / file.name, file, all);
+  auto result = all.finish();
+  if (!result)
+    throw broken(one.string() + ": " + result.error());
+  result->batches = facts.batches;
+  result->updates = facts.updates;
+  return std::move(*result);
 }
 
-/// A whole number of a manifest. \throws broken
-std::int64_t number(const json& of, std::int64_t least, std::int64_t most) {
-  if (!of.is_number_integer() || (of.is_number_unsigned() && of > most) || of < least
-      || of > most)
-    throw broken("a number is " + of.dump() + ", and " + std::to_string(least) + " to "
-                 + std::to_string(most) + " are allowed");
-  return of;
-}
-
-checkpoint_facts facts_in(const json& all) {
-  constexpr std::int64_t most = std::numeric_limits<int>::max(),
-                         largest = std::int64_t{1} << 50;
-  if (all.at("troupe_checkpoint") != format)
-    throw broken("it is of another version of troupe");
-  checkpoint_facts result{
-    .batches = static_cast<int>(number(all.at("batches"), 1, most)),
-    .samples = number(all.at("samples"), 1, largest),
-    .older = static_cast<int>(number(all.at("older_versions"), 0, most)),
-    .moments = static_cast<int>(number(all.at("moments"), 0, 2)),
-    .updates = {},
-    .files = {}};
-  for (const auto& updates : all.at("updates"))
-    result.updates.push_back(number(updates, 0, most));
-  for (const auto& f : all.at("files"))
-    result.files.push_back(
-      {f.at("name"), number(f.at("bytes"), 0, largest),
-       static_cast<std::uint32_t>(number(f.at("crc32"), 0, std::int64_t{0xffffffff}))});
-  return result;
-}
-
-checkpoint_facts read_manifest(const fs::path& file) {
-  std::ifstream in{file};
-  try {
-    return facts_in(json::parse(in));
-  } catch (const json::exception&) {
-    throw broken(file.string() + " is no manifest of a checkpoint");
-  } catch (const broken& wrong) {
-    throw broken(file.string() + " is no manifest of a checkpoint: " + wrong.what());
-  }
+/// Whether each array has as many values of each parameter as there are, but of
+/// versions besides the newest. \throws broken
+void check_pieces(const fs::path& manifest, const checkpoint_facts& facts) {
+  std::map<std::string, std::int64_t> whole; // values of each parameter
+  std::map<saved_array, std::map<std::string, std::int64_t>> there;
+  for (const auto& file : facts.files)
+    for (const auto& t : file.tensors) {
+      whole[t.piece.of.name] = std::accumulate(t.dims.begin(), t.dims.end(),
+                                               std::int64_t{1}, std::multiplies{});
+      there[t.of][t.piece.of.name] += t.piece.values();
+    }
+  const auto look = [&](const saved_array& array) {
+    for (const auto& [name, values] : whole)
+      if (const auto found = there[array][name]; found != values)
+        throw broken(manifest.string() + " names " + std::to_string(found) + " of the "
+                     + std::to_string(values) + " values of '" + name + "' in "
+                     + troupe::name_of(array));
+  };
+  look({});
+  for (int i = 0; i < facts.moments; ++i)
+    look({saved_array::kind::moment, i});
 }
 
 /// \throws broken
@@ -174,21 +211,7 @@ checkpoint_facts checked(const fs::path& one) {
                  + std::to_string(result.batches) + " batches of "
                  + std::to_string(result.samples)
                  + " samples, which is not what its folder is called");
-  std::vector<std::string> needed;
-  if (std::ssize(result.files) == 1 + std::int64_t{result.older} + result.moments) {
-    needed.emplace_back(parameters_name);
-    for (int i = 1; i <= result.older; ++i)
-      needed.push_back(name_of_version(i));
-    for (int i = 0; i < result.moments; ++i)
-      needed.push_back(name_of_moment(i));
-  }
-  std::vector<std::string> named;
-  for (const auto& file : result.files)
-    named.push_back(file.name);
-  if (named != needed)
-    throw broken((one / manifest_name).string() + " does not name the files of "
-                 + std::to_string(std::int64_t{result.older} + 1) + " versions and "
-                 + std::to_string(result.moments) + " moments");
+  check_pieces(one / manifest_name, result);
   for (const auto& file : result.files) {
     if (!is_file(one / file.name))
       throw broken((one / file.name).string() + " is missing");
@@ -198,7 +221,7 @@ checkpoint_facts checked(const fs::path& one) {
                    + " bytes, not " + std::to_string(file.bytes));
     if (there.sum != file.sum)
       throw broken((one / file.name).string() + " is not what was written: its sum is "
-                   + std::to_string(there.sum) + ", not " + std::to_string(file.sum));
+                   + text_of_sum(there.sum) + ", not " + text_of_sum(file.sum));
   }
   return result;
 }
@@ -224,26 +247,19 @@ private:
 };
 
 /// \throws broken, fs::filesystem_error
-void write(const fs::path& folder, const network<float>& whole,
-           const saved_training& all, std::int64_t samples) {
+void write(const fs::path& folder, const run_plan& plan, const training_copies& all) {
   const auto name = folder / ("batch-" + std::to_string(all.batches));
   const unfinished_folder unfinished{name.string() + ".unfinished"};
   const auto& made = unfinished.name();
   checkpoint_facts facts{.batches = all.batches,
-                         .samples = samples,
-                         .older = static_cast<int>(all.older.size()),
-                         .moments = static_cast<int>(all.moments.size()),
-                         .updates = all.updates,
-                         .files = {}};
-  const auto add = [&](const std::string& file, const whole_buckets& buckets) {
-    write_buckets(made / file, whole, buckets);
-    facts.files.push_back(facts_of(made / file));
-  };
-  add(parameters_name, all.parameters);
-  for (int i = 1; i <= facts.older; ++i)
-    add(name_of_version(i), all.older[static_cast<std::size_t>(i) - 1]);
-  for (int i = 0; i < facts.moments; ++i)
-    add(name_of_moment(i), all.moments[static_cast<std::size_t>(i)]);
+                         .samples = all.batches * plan.work->batch,
+                         .moments = optimizer::state_size(plan.work->optimizer),
+                         .updates = updates_in(plan, all)};
+  for (const auto& one : all.all) {
+    facts.older = std::max(facts.older, one.ages.empty() ? 0 : one.ages.back());
+    facts.files.push_back(
+      stage_file{plan, one}.write(made / (name_of(plan, one.where) + ".safetensors")));
+  }
   if (const auto wrong = write_whole_file(made / manifest_name, manifest_of(facts));
       !wrong.empty())
     throw broken(wrong);
@@ -280,11 +296,10 @@ void sweep_checkpoints(const fs::path& folder) {
       fs::remove_all(one, failed);
 }
 
-std::string write_checkpoint(const fs::path& folder, const network<float>& whole,
-                             const saved_training& all, std::int64_t samples,
-                             int keep) {
+std::string write_checkpoint(const fs::path& folder, const run_plan& plan,
+                             const training_copies& all, int keep) {
   try {
-    write(folder, whole, all, samples);
+    write(folder, plan, all);
     int kept = 0;
     for (const auto& one : checkpoints_in(folder)) {
       const bool newer = batches_of(one) > all.batches; // broken, or passed over
@@ -317,21 +332,11 @@ newest_checkpoint(const fs::path& folder, const network<float>& whole) {
   for (const auto& one : checkpoints_in(folder))
     try {
       result.facts = checked(one);
-      saved_training all{.batches = result.facts.batches,
-                         .parameters = read_buckets(one / parameters_name, whole),
-                         .updates = result.facts.updates};
-      for (int i = 1; i <= result.facts.older; ++i)
-        all.older.push_back(read_buckets(one / name_of_version(i), whole));
-      for (int i = 0; i < result.facts.moments; ++i)
-        all.moments.push_back(read_buckets(one / name_of_moment(i), whole));
-      if (all.updates.size() != whole.layers.size())
-        throw broken(one.string() + " is of a network of "
-                     + std::to_string(all.updates.size()) + " layers, not "
-                     + std::to_string(whole.layers.size()));
+      result.saved =
+        std::make_shared<const saved_training>(read_all(one, result.facts, whole));
       result.folder = one;
-      result.saved = std::make_shared<const saved_training>(std::move(all));
       return result;
-    } catch (const broken& wrong) {
+    } catch (const std::runtime_error& wrong) { // also of a file that cannot be read
       result.passed_over.emplace_back(wrong.what());
     }
   if (result.passed_over.empty())

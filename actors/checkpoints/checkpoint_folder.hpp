@@ -1,6 +1,7 @@
 #pragma once
 
-#include "actors/checkpoints/saved_training.hpp"
+#include "actors/checkpoints/checkpoint_manifest.hpp"
+#include "actors/checkpoints/whole_training.hpp"
 
 #include <tl/expected.hpp>
 
@@ -11,22 +12,6 @@
 
 namespace troupe {
 
-/// What a checkpoint's manifest says.
-struct checkpoint_facts {
-  int batches = 0;                   ///< That the training has been through,
-  std::int64_t samples = 0;          ///< and theirs.
-  int older = 0;                     ///< Versions besides the newest.
-  int moments = 0;                   ///< Of the optimizer.
-  std::vector<std::int64_t> updates; ///< Of each layer.
-
-  struct file {
-    std::string name;
-    std::int64_t bytes;
-    std::uint32_t sum; ///< CRC-32 of its bytes.
-  };
-  std::vector<file> files; ///< Safetensors: the parameters, versions, moments.
-};
-
 /// A training that was saved, and the folder that it was read from.
 struct found_checkpoint {
   std::filesystem::path folder;
@@ -36,17 +21,19 @@ struct found_checkpoint {
 };
 
 // A folder of checkpoints has one folder for each, called after its batches: batch-8.
-// It appears under that name when all of it is on the disk, its manifest last.
+// It appears under that name when all of it is on the disk, its manifest last. What a
+// stage saved is one file (stage-0.safetensors; with its tensor shard and data replica
+// if there are several), and its tensors are called as parameters are, those of older
+// versions and moments with that before: moment-0/NAME.
 
 /// Removes what a killed program has left unfinished. \pre nobody writes there
 void sweep_checkpoints(const std::filesystem::path& folder);
 
 /// Writes a checkpoint, and then removes newer ones, which were passed over, and all
 /// but the `keep` newest. Empty on success, else one sentence; older ones stay in that
-/// case. \param samples of its batches
-std::string write_checkpoint(const std::filesystem::path& folder,
-                             const network<float>& whole, const saved_training& all,
-                             std::int64_t samples, int keep);
+/// case. Values that are not finite are not written.
+std::string write_checkpoint(const std::filesystem::path& folder, const run_plan& plan,
+                             const training_copies& all, int keep);
 
 /// The checkpoints of a folder, the newest first: those that have a manifest.
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);

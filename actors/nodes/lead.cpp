@@ -155,8 +155,7 @@ std::vector<int> lead::layers_for(int number) const {
       for (const auto& bucket : plan_->layer_buckets(where))
         result.push_back(static_cast<int>(bucket.of_layer));
   std::ranges::sort(result);
-  const auto repeated = std::ranges::unique(result);
-  result.erase(repeated.begin(), repeated.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end()); // clang 14
   return result;
 }
 

@@ -194,17 +194,23 @@ struct mail_rules::judge {
     if (!is_stage(plan, m.where))
       return unless(false, "parameters of no stage");
     const auto buckets = plan.held_of(shared_out::parameters, m.where).size();
-    const auto moments =
-      plan.checkpoint_every > 0
-        ? static_cast<std::size_t>(optimizer::state_size(plan.work->optimizer))
-        : 0;
-    const auto fits = [&](const auto& list) { return list.size() == buckets; };
-    return unless(fits(m.parameters) && fits(m.gradients)
-                    && std::ranges::all_of(
-                      m.older, [&](const auto& v) { return v.empty() || fits(v); })
-                    && (m.moments.empty() || m.moments.size() == moments)
-                    && std::ranges::all_of(m.moments, fits),
+    return unless(m.parameters.size() == buckets && m.gradients.size() == buckets,
                   "parameters of no stage");
+  }
+  std::string operator()(const mail::saved& m) const {
+    if (!is_stage(plan, m.where))
+      return unless(false, "copies of no stage");
+    const auto most = [](const payload_bound& copies) {
+      return static_cast<std::size_t>(copies.buffers);
+    };
+    bool ascend = true;
+    for (std::size_t i = 0; i + 1 < m.ages.size(); ++i)
+      ascend = ascend && m.ages[i] < m.ages[i + 1];
+    return unless(ascend && m.versions.size() == m.ages.size()
+                    && m.versions.size() <= most(saved_versions(plan, m.where))
+                    && (m.ages.empty() || m.ages.back() <= plan.dims.total())
+                    && m.moments.size() <= most(saved_moments(plan, m.where)),
+                  "copies that no checkpoint has");
   }
 
   std::string rank(int number) const {

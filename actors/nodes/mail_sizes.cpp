@@ -1,5 +1,7 @@
 #include "actors/nodes/mail_sizes.hpp"
 
+#include "actors/pipeline/stage_pools.hpp"
+
 #include <algorithm>
 #include <type_traits>
 
@@ -14,15 +16,6 @@ constexpr std::int64_t value_bytes = sizeof(float);
 void add(sizes& to, const sizes& values) {
   for (const auto count : values)
     to.push_back(count * value_bytes);
-}
-
-/// What an optimizer shard has of a moment in each bucket.
-sizes moment_values(const run_plan& plan, position where) {
-  const auto shares = plan.state_shares_of(where);
-  sizes result;
-  for (const auto& bucket : plan.layer_buckets(where))
-    result.push_back(shares[result.size()].held(bucket.what->bucket()));
-  return result;
 }
 
 sizes of(const run_plan&, const tensor_header& header) {
@@ -59,11 +52,16 @@ sizes of(const run_plan& plan, const mail::collected& all) {
   add(result, parameters);
   if (!all.gradients.empty())
     add(result, plan.held_of(shared_out::gradients, all.where));
-  for (const auto& version : all.older)
-    if (!version.empty())
-      add(result, parameters);
-  for (std::size_t m = 0; m < all.moments.size(); ++m)
-    add(result, moment_values(plan, all.where));
+  return result;
+}
+
+sizes of(const run_plan& plan, const mail::saved& all) {
+  const auto bytes = [](const payload_bound& copies) {
+    return copies.values * std::int64_t{sizeof(float)};
+  };
+  sizes result(all.versions.size(), bytes(saved_versions(plan, all.where)));
+  result.resize(result.size() + all.moments.size(),
+                bytes(saved_moments(plan, all.where)));
   return result;
 }
 

@@ -33,6 +33,7 @@ bool has_tensors(const wire::actor_mail& what) {
          || std::holds_alternative<gradient>(what)
          || std::holds_alternative<mail::snapshot>(what)
          || std::holds_alternative<mail::collected>(what)
+         || std::holds_alternative<mail::saved>(what)
          || std::holds_alternative<mail::version_made>(what);
 }
 
@@ -108,34 +109,7 @@ int mailroom::node_of(const wire::address& of) const {
   return rank < 0 ? 0 : nodes_[static_cast<std::size_t>(rank)];
 }
 
-/// What an optimizer shard knows travels with its stage's parameters. All ranks rest.
-void mailroom::add_moments(mail::collected& to) {
-  auto* const here = here_.load();
-  const auto& where = to.where;
-  const int holders = plan_->state_shares() > 1 ? plan_->data : plan_->expert;
-  if (plan_->checkpoint_every == 0 || here == nullptr || where.direction > 0
-      || where.data >= holders)
-    return;
-  const auto& state = *here->equipped().optimizer_of(where).state;
-  const auto shares = plan_->state_shares_of(where);
-  const auto buckets = plan_->layer_buckets(where);
-  to.state_updates = state.updates();
-  to.moments.resize(static_cast<std::size_t>(state.moments()));
-  for (std::size_t m = 0; m < to.moments.size(); ++m)
-    for (std::size_t b = 0; b < buckets.size(); ++b) {
-      const auto values = buckets[b].what->bucket();
-      const auto& share = shares[b];
-      std::vector<float> all(static_cast<std::size_t>(values));
-      state.put_moment(static_cast<int>(m), b, all.data());
-      const auto held = share.held(values);
-      auto& copy = to.moments[m].emplace_back(copies_.room(held, own_memory_));
-      arrays<float>::copy(all.data() + share.begin(values), held, copy.data());
-    }
-}
-
 void mailroom::carry(const wire::address& to, wire::actor_mail what) {
-  if (auto* const all = std::get_if<mail::collected>(&what))
-    add_moments(*all);
   auto all = std::make_shared<wire::addressed_mail>(
     wire::addressed_mail{to, std::move(what), {}});
   all->tensors = tensor_bytes(*plan_, *all);

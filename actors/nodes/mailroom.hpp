@@ -74,7 +74,6 @@ private:
   void lost(int peer, const std::string& why) override { lost_(peer, why); }
 
   void carry(const wire::address& to, wire::actor_mail what);
-  void add_moments(mail::collected& to);
   tl::expected<places, std::string> place_mail(int peer, wire::addressed_mail mail,
                                                std::uint64_t payload_bytes);
   memory_account& account_of(const wire::addressed_mail& mail);
@@ -100,7 +99,6 @@ private:
   std::shared_ptr<directory> everybody_; // as of open()
   memory_account own_memory_;            // of mail for who leads
   landing landing_;                      // of the links' thread
-  landing copies_;                       // of moments, for the coordinator
   std::atomic<layer_values*> layers_ = nullptr;
   std::map<int, pending> pending_; // by peer
   std::atomic<std::int64_t> stale_ = 0;

@@ -77,7 +77,8 @@ void stage_actor_port::report(mail::snapshot copy) {
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
                                  props shared, performer_devices devices,
                                  position where, std::shared_ptr<stage_work> work,
-                                 std::shared_ptr<stage_meetings> meetings) {
+                                 std::shared_ptr<stage_meetings> meetings,
+                                 std::shared_ptr<stage_saver> saver) {
   report_failures(self);
   auto& state = self->state;
   auto& meter = *shared.meter;
@@ -111,6 +112,15 @@ stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self
          [self](const mail::collect&) {
            self->state.port->tell(self->state.port->everybody().coordinator,
                                   self->state.core->collect());
+         }),
+    hear(self, meter,
+         [self, where, saver = std::move(saver)](const mail::save&) {
+           const auto& [port, core] = std::tie(self->state.port, self->state.core);
+           const auto& to = port->everybody().coordinator;
+           auto copies =
+             saver ? saver->copy(core->versions()) : mail::saved{.where = where};
+           port->tell(to, mail::copied{});
+           port->tell(to, std::move(copies));
          }),
   };
 }

@@ -40,9 +40,11 @@ struct stage_state {
 
 /// One direction and tensor shard of one stage: holds its parameters and activations,
 /// computes when its scheduler says so, and sends what comes out to its neighbours.
+/// \param saver null if it has nothing to save
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
                                  props shared, performer_devices devices,
                                  position where, std::shared_ptr<stage_work> work,
-                                 std::shared_ptr<stage_meetings> meetings);
+                                 std::shared_ptr<stage_meetings> meetings,
+                                 std::shared_ptr<stage_saver> saver);
 
 } // namespace troupe

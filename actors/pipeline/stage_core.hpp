@@ -45,6 +45,7 @@ public:
   void ended(const mail::ended& e);
 
   mail::collected collect() const { return updates_.collect(); }
+  std::vector<aged_version> versions() const { return updates_.versions(); }
 
   mail::waiting_for explain() const;
 

@@ -4,6 +4,7 @@
 #include "actors/meetings/expert_sizes.hpp"
 #include "actors/meetings/tensor_meeting.hpp"
 #include "actors/meetings/tie_meeting.hpp"
+#include "actors/plan/saved_piece.hpp"
 #include "actors/updates/shared_parameters.hpp"
 
 #include <algorithm>
@@ -16,7 +17,8 @@ std::int64_t stage_pools::bytes() const {
     parameters += padded(bucket) * (versions + snapshots);
   for (const auto bucket : gradients)
     parameters += padded(bucket);
-  for (const auto& copies : {to_shards, sums, gathers, ties})
+  for (const auto& copies :
+       {to_shards, sums, gathers, ties, saved_versions, saved_moments})
     parameters += copies.buffers * padded(copies.values);
   const auto values = parameters + 2 * (padded(gathered) + padded(whole_gradients))
                       + stashes * padded(stash) + kept_slots * padded(kept)
@@ -59,6 +61,18 @@ void add_sharing(const run_plan& plan, position where, stage_pools& to) {
 
 } // namespace
 
+payload_bound saved_versions(const run_plan& plan, position where) {
+  const auto values = values_of(pieces_of(plan, where, shared_out::parameters));
+  const bool saves = plan.checkpoint_every > 0 && values > 0;
+  return {saves ? plan.bounds_of(where.hosted()).versions : 0, values};
+}
+
+payload_bound saved_moments(const run_plan& plan, position where) {
+  const auto values = values_of(pieces_of(plan, where, shared_out::optimizer_state));
+  const bool saves = plan.checkpoint_every > 0 && values > 0;
+  return {saves ? optimizer::state_size(plan.work->optimizer) : 0, values};
+}
+
 stage_pools pools_of(const run_plan& plan, position where) {
   const auto& work = *plan.work;
   const auto layers = plan.slice_of(where, team_size(plan, plan.rank_of(where)));
@@ -80,6 +94,8 @@ stage_pools pools_of(const run_plan& plan, position where) {
     result.exchanged += exchange_pools::values(plan, where, exchange_step::gather);
   if (where.direction == 0 && tie_meeting::is_at(plan, where))
     result.ties = tie_meeting::copies_of(plan, where);
+  result.saved_versions = saved_versions(plan, where);
+  result.saved_moments = saved_moments(plan, where);
   result.stashes = bounds.stashes;
   result.stash = sizes.stash;
   if (const auto all = plan.experts_of(where.stage); !all.empty()) {

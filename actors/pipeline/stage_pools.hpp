@@ -36,6 +36,7 @@ struct stage_pools {
   std::int64_t shared = 0;    ///< What data replicas update one by one.
   payload_bound to_shards;    ///< Copies under way to tensor shards.
   payload_bound ties; ///< Gradients under way to the other end of a tied matrix.
+  payload_bound saved_versions, saved_moments; ///< Copies for one checkpoint.
 
   // Where parameters and gradients are shared out: whole ones of two layers at once.
   std::int64_t gathered = 0;
@@ -47,6 +48,11 @@ struct stage_pools {
 
 /// The teams of the ranks: `threads` shared out, at least one each.
 int team_size(const run_plan& plan, int rank);
+
+/// Copies of a stage's versions, and of its optimizer shard's moments, for one
+/// checkpoint: of what it saves of each. \pre plan.work
+payload_bound saved_versions(const run_plan& plan, position where);
+payload_bound saved_moments(const run_plan& plan, position where);
 
 /// The pools of a stage on a rank. \pre plan.work
 stage_pools pools_of(const run_plan& plan, position where);

@@ -122,21 +122,26 @@ void stage_updates::end_copy() {
     begin(*std::exchange(waits_, {}));
 }
 
-mail::collected stage_updates::collect() const {
+/// \throws std::logic_error if it was not made
+int stage_updates::newest() const {
   if (under_way_)
     throw std::logic_error("its update " + std::to_string(books_.newest())
                            + " was not made");
-  const int newest = books_.newest();
-  mail::collected result{
-    where_, newest, samples_updated_, work_.parameters(newest), work_.gradients(), {}};
-  int left = books_.versions_alive() - 1;
-  for (int version = newest - 1; left > 0; --version) {
-    auto& one = result.older.emplace_back(); // empty: nobody reads it any more
-    if (books_.knows(version)) {
-      one = work_.parameters(version);
+  return books_.newest();
+}
+
+mail::collected stage_updates::collect() const {
+  return {where_, newest(), samples_updated_, work_.parameters(newest()),
+          work_.gradients()};
+}
+
+std::vector<aged_version> stage_updates::versions() const {
+  std::vector<aged_version> result;
+  for (int age = 0, left = books_.versions_alive(); left > 0; ++age)
+    if (const int version = newest() - age; books_.knows(version)) {
+      result.push_back({age, work_.parameters(version)});
       --left;
     }
-  }
   return result;
 }
 

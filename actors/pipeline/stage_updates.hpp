@@ -2,6 +2,7 @@
 
 #include "actors/pipeline/stage_meetings.hpp"
 #include "actors/pipeline/stage_port.hpp"
+#include "actors/pipeline/stage_saver.hpp"
 #include "actors/pipeline/stage_work.hpp"
 #include "messaging/mail/control.hpp"
 
@@ -67,7 +68,11 @@ public:
   /// What the stage has in the end. \throws std::logic_error if an update was not made
   mail::collected collect() const;
 
+  /// The versions that are still read, the newest first. \throws as collect()
+  std::vector<aged_version> versions() const;
+
 private:
+  int newest() const;
   void tell_all_buckets(const std::vector<buffer>& gradients);
   void copy(std::function<void()> run, std::function<void()> report);
   void copy_last_version();

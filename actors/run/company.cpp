@@ -1,9 +1,9 @@
 #include "actors/run/company.hpp"
 
+#include "actors/checkpoints/whole_training.hpp"
 #include "actors/run/distant_run.hpp"
 #include "actors/run/ensemble.hpp"
 #include "actors/run/real_manager.hpp"
-#include "actors/run/save_training.hpp"
 #include "actors/run/virtual_manager.hpp"
 #include "actors/run/whole_weights.hpp"
 
@@ -31,14 +31,22 @@ public:
     // nop
   }
 
+  /// Ends when nobody has copies of what the run has.
+  ~company() { await_saved(); }
+  company(const company&) = delete;
+  company& operator=(const company&) = delete;
+
   /// \throws what goes wrong outside the actors
   run_result run();
 
 private:
   std::unique_ptr<stage_manager> manager();
   void play();
-  void save_end();
-  void save(int batches, const std::vector<mail::collected>& parts);
+  void save_end(stage_manager& waiting);
+  void await_saved() const {
+    if (callbacks_.await_saved)
+      callbacks_.await_saved();
+  }
   notice_board& board() const { return here_->board(); }
 
   std::shared_ptr<const run_plan> plan_;
@@ -51,17 +59,9 @@ private:
 };
 
 std::unique_ptr<stage_manager> company::manager() {
-  const managed_run run{*plan_,
-                        callbacks_,
-                        board(),
-                        here_->house(),
-                        here_->meter(),
-                        here_->actors().coordinator(),
-                        here_->clock(),
-                        [this](int batches, const std::vector<mail::collected>& parts) {
-                          save(batches, parts);
-                        },
-                        others_};
+  const managed_run run{*plan_,         callbacks_,     board(),
+                        here_->house(), here_->meter(), here_->actors().coordinator(),
+                        here_->clock(), others_};
   if (here_->real())
     return std::make_unique<real_manager>(run, here_->watch());
   return std::make_unique<virtual_manager>(run, here_->clock_of_virtual_time());
@@ -79,28 +79,25 @@ void company::play() {
   seconds_ = static_cast<double>(here_->clock().now()) * 1e-9;
   if (board().finished())
     waiting->serve_snapshots();
+  waiting->finish_saving();
   if (plan_->keep_weights && !board().failure())
     last_ = waiting->collect();
   if (!board().failure()) // the last may have come another way, and later
     waiting->serve_snapshots();
   interrupted_ = waiting->stopping();
-  if (plan_->checkpoint_every > 0 && !last_.empty())
-    save_end();
+  if (plan_->checkpoint_every > 0 && !last_.empty() && !board().failure())
+    save_end(*waiting);
 }
 
 /// The last checkpoint: of all batches, or of those before an interruption. Under
 /// schedules that keep versions a rank may be beyond what it
 /// ends with, and has forgotten some that are read from there on.
-void company::save_end() {
+void company::save_end(stage_manager& waiting) {
   const auto& dims = plan_->dims;
   const auto batches = interrupted_ ? last_.front().updates : dims.steps;
   const bool may = !interrupted_ || (!plan_->sch.asynchronous() && batches > 0);
   if (may)
-    save(static_cast<int>(batches), last_);
-}
-
-void company::save(int batches, const std::vector<mail::collected>& parts) {
-  callbacks_.save(save_training(*plan_, batches, parts, here_->equipped()));
+    waiting.save(static_cast<int>(batches));
 }
 
 run_result company::run() {
@@ -135,6 +132,7 @@ run_result company::run() {
     last_.clear();
   }
   auto& equipped = here_->equipped();
+  await_saved();
   equipped.release_optimizers(); // nothing needs their memory any more
   if (!board().failure() && !at_work) {
     keep_weights(*plan_, std::move(last_), equipped.shared(), result);

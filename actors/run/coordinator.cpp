@@ -52,6 +52,13 @@ void gather(self_pointer self, mail::collected part) {
     state.board->post_collected(std::exchange(state.collected, {}));
 }
 
+void gather(self_pointer self, mail::saved part) {
+  auto& state = self->state;
+  state.saved.push_back(std::move(part));
+  if (state.saved.size() == state.everybody->stages.size())
+    state.board->post_saved(std::exchange(state.saved, {}));
+}
+
 /// Hears of copies, and keeps no handle of their buffers in the mailbox: whoever waits
 /// for them may give them back at once.
 template <class Message>
@@ -116,6 +123,18 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
          }),
     take_in<mail::snapshot>(self, meter),
     take_in<mail::collected>(self, meter),
+    take_in<mail::saved>(self, meter),
+    hear(self, meter,
+         [self](const mail::copied&) {
+           if (++self->state.copied < self->state.everybody->stages.size())
+             return;
+           self->state.copied = 0;
+           self->state.board->post_copied();
+         }),
+    hear(self, meter,
+         [self](const mail::save& s) {
+           send_to_all(self, self->state.everybody->stages, s);
+         }),
     hear(
       self, meter,
       [self](const mail::waiting_for& w) { self->state.board->post_explanation(w); }),

@@ -25,6 +25,8 @@ struct coordinator_state {
   std::vector<mail::begun> begun;                       ///< A rank each.
   std::map<int, std::vector<mail::snapshot>> snapshots; ///< By batches.
   std::vector<mail::collected> collected;
+  std::size_t copied = 0; // stages
+  std::vector<mail::saved> saved;
 };
 
 /// Watches over a run: knows everyone, counts who is done, and passes on to all what

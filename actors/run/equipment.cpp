@@ -129,6 +129,7 @@ void equipment::equip_stages() {
   data_.resize(static_cast<std::size_t>(pipelines()));
   work_.resize(static_cast<std::size_t>(pipelines() * stages()));
   meetings_.resize(work_.size());
+  savers_.resize(work_.size());
   optimizers_.resize(shards());
   shared_.resize(shards());
   server_devices_.resize(shards());
@@ -188,6 +189,9 @@ void equipment::equip_optimizer(position where) {
     plan_.state_shares_of(where), plan_.extent_of(shared_out::gradients),
     has_servers() ? bucket_extent::share : plan_.extent_of(shared_out::parameters));
   go_on(*memory.state, where);
+  if (saved_versions(plan_, where).buffers + saved_moments(plan_, where).buffers > 0)
+    savers_[index(where)] =
+      std::make_shared<stage_saver>(plan_, where, memory.state, passing);
   if (plan_.sums_at_update())
     memory.sums =
       std::make_shared<exchange_pools>(plan_, where, exchange_step::sum, passing);

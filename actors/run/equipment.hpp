@@ -4,6 +4,7 @@
 #include "actors/pipeline/data_source.hpp"
 #include "actors/pipeline/stage_meetings.hpp"
 #include "actors/pipeline/stage_pools.hpp"
+#include "actors/pipeline/stage_saver.hpp"
 #include "actors/pipeline/stage_work.hpp"
 #include "actors/plan/places.hpp"
 #include "actors/rank/performer_port.hpp"
@@ -87,6 +88,11 @@ public:
     return meetings_[index(where)];
   }
 
+  /// Null if the stage has nothing to save.
+  const std::shared_ptr<stage_saver>& saver_of(position where) const {
+    return savers_[index(where)];
+  }
+
   const optimizer_memory& optimizer_of(position where) const {
     return optimizers_[shard_index(where)];
   }
@@ -124,7 +130,10 @@ public:
   std::int64_t late_allocations() const { return allocations() - at_start_; }
 
   /// Gives the memory of optimizers back, as far as no actor holds it.
-  void release_optimizers() { optimizers_.clear(); }
+  void release_optimizers() {
+    savers_.clear();
+    optimizers_.clear();
+  }
 
 private:
   bool real() const { return plan_.clock == clock_kind::real; }
@@ -155,6 +164,7 @@ private:
   std::vector<std::shared_ptr<data_pools>> data_;         // a pipeline each
   std::vector<std::shared_ptr<stage_work>> work_;         // by index()
   std::vector<std::shared_ptr<stage_meetings>> meetings_; // likewise
+  std::vector<std::shared_ptr<stage_saver>> savers_;      // likewise
   std::vector<optimizer_memory> optimizers_;              // by shard_index()
   all_shared_parameters shared_;                          // likewise
   std::vector<expert_place> experts_;                     // rank by rank

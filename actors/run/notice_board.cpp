@@ -41,6 +41,14 @@ void notice_board::post_collected(std::vector<mail::collected> all) {
   change([&] { collected_ = std::move(all); });
 }
 
+void notice_board::post_copied() {
+  change([this] { copied_ = true; });
+}
+
+void notice_board::post_saved(std::vector<mail::saved> all) {
+  change([&] { saved_ = std::move(all); });
+}
+
 void notice_board::post_explanation(mail::waiting_for one) {
   change([&] { explanations_.push_back(std::move(one)); });
 }
@@ -100,6 +108,16 @@ std::optional<notice_board::snapshot> notice_board::take_snapshot() {
 std::optional<std::vector<mail::collected>> notice_board::take_collected() {
   const std::lock_guard guard{lock_};
   return std::exchange(collected_, {});
+}
+
+bool notice_board::take_copied() {
+  const std::lock_guard guard{lock_};
+  return std::exchange(copied_, false);
+}
+
+std::optional<std::vector<mail::saved>> notice_board::take_saved() {
+  const std::lock_guard guard{lock_};
+  return std::exchange(saved_, {});
 }
 
 std::vector<mail::waiting_for> notice_board::explanations() const {

@@ -26,6 +26,8 @@ public:
   void post_checkpoint(int batches); ///< All ranks have come to one.
   void post_snapshot(snapshot s);
   void post_collected(std::vector<mail::collected> all);
+  void post_copied(); ///< What all stages save has been.
+  void post_saved(std::vector<mail::saved> all);
   void post_explanation(mail::waiting_for one);
   void post_waiting(std::string for_whom); ///< Part of the progress.
   void post_progress(const progress& p);
@@ -45,6 +47,8 @@ public:
   std::optional<int> take_checkpoint();
   std::optional<snapshot> take_snapshot();
   std::optional<std::vector<mail::collected>> take_collected();
+  bool take_copied();
+  std::optional<std::vector<mail::saved>> take_saved();
 
   /// Those that are there so far.
   std::vector<mail::waiting_for> explanations() const;
@@ -62,6 +66,8 @@ private:
   std::optional<std::string> failure_;
   std::deque<snapshot> snapshots_;
   std::optional<std::vector<mail::collected>> collected_;
+  bool copied_ = false;
+  std::optional<std::vector<mail::saved>> saved_;
   std::vector<mail::waiting_for> explanations_;
   progress progress_;
 };

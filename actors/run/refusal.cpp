@@ -47,21 +47,23 @@ std::int64_t bytes_beside_pools(const run_plan& plan, std::int64_t callers) {
   for (int rank = 0; rank < plan.ranks(); ++rank)
     for (const auto& where : plan.hosted_by(rank))
       optimizers += pools_of(plan, where).optimizer * value;
-  // What a checkpoint is put together from, and the one before it, which is written.
-  std::int64_t saved = 0;
-  if (plan.checkpoint_every > 0) {
-    const auto moments = optimizer::state_size(plan.work->optimizer);
-    int versions = 1;
-    for (int s = 0; s < plan.dims.stages; ++s)
-      versions = std::max(versions, plan.bounds_of({0, s}).versions);
-    saved = 2 * parameters * (versions + moments);
-  }
   const auto copies = parameters + 2 * largest;
   const bool puts_together =
     plan.evaluate_every > 0
     && (!plan.work->shards.empty() || plan.shares_out(shared_out::parameters));
-  return program + callers + saved
+  return program + callers
          + (puts_together ? copies : std::max<std::int64_t>(copies - optimizers, 0));
+}
+
+/// Copies for a checkpoint that come from ranks elsewhere.
+std::int64_t bytes_that_come(const run_plan& plan) {
+  std::int64_t values = 0;
+  for (int rank = 0; rank < plan.ranks(); ++rank)
+    for (const auto& where : plan.hosted_by(rank))
+      for (const auto& copies :
+           {saved_versions(plan, where), saved_moments(plan, where)})
+        values += copies.buffers * copies.values;
+  return values * std::int64_t{sizeof(float)};
 }
 
 /// The refusal of a run that needs so many bytes on each rank, and others; empty if
@@ -249,8 +251,10 @@ std::string refusal(const run_plan& plan,
       of_those.push_back(bytes[static_cast<std::size_t>(rank)]);
     bytes = std::move(of_those);
   }
+  const bool leads_only = here && here->empty();
   return too_large(bytes,
-                   bytes_beside_pools(plan, bytes_beside ? bytes_beside(plan) : 0));
+                   bytes_beside_pools(plan, bytes_beside ? bytes_beside(plan) : 0)
+                     + (leads_only ? bytes_that_come(plan) : 0));
 }
 
 } // namespace troupe

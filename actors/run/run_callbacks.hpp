@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-struct saved_training;
+struct training_copies;
 
 /// How far a run has come; what the last finished minibatch lost, if anything is
 /// computed.
@@ -43,9 +43,13 @@ struct run_callbacks {
   std::function<void(int batches, const std::vector<const float*>& parameters)>
     evaluate = {};
 
-  /// Gets what a run needs to go on, at each checkpoint and at the end, while all ranks
-  /// rest. Not empty if the plan has checkpoints.
-  std::function<void(saved_training all)> save = {};
+  /// Gets copies of what a run needs to go on, for each checkpoint and at the end,
+  /// while ranks compute. Not empty if the plan has checkpoints.
+  std::function<void(training_copies all)> save = {};
+
+  /// Waits until nobody has such copies any more: then there is room for the next ones,
+  /// and the run may end. Empty if `save` keeps none.
+  std::function<void()> await_saved = {};
 
   /// Called now and then, at most ten times a second.
   std::function<void(const progress&)> report = {};

@@ -1,7 +1,10 @@
 #include "actors/run/stage_manager.hpp"
 
+#include "actors/checkpoints/whole_training.hpp"
 #include "actors/run/whole_weights.hpp"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace troupe {
@@ -61,12 +64,46 @@ void stage_manager::serve_snapshots() {
 }
 
 void stage_manager::serve_checkpoint() {
-  const auto batches = run_.board.take_checkpoint();
-  if (!batches)
+  if (run_.board.take_copied() && std::exchange(ranks_wait_, false))
+    post(run_.meter, run_.coordinator, mail::go_on{});
+  if (auto all = run_.board.take_saved(); all && saving_) {
+    std::erase_if(*all, [](const auto& one) {
+      return one.versions.empty() && one.moments.empty();
+    });
+    std::ranges::sort(*all, {}, [](const auto& one) {
+      return std::tuple{one.where.stage, one.where.tensor, one.where.data};
+    });
+    run_.callbacks.save(
+      training_copies{run_.plan.dims.before + *saving_, std::move(*all)});
+    saving_.reset();
+  }
+  if (saving_)
     return;
-  if (const auto parts = collect(); !parts.empty())
-    run_.save(*batches, parts);
-  post(run_.meter, run_.coordinator, mail::go_on{});
+  if (const auto batches = run_.board.take_checkpoint()) {
+    ranks_wait_ = true;
+    begin_saving(*batches);
+  }
+}
+
+void stage_manager::begin_saving(int batches) {
+  if (const auto& wait = run_.callbacks.await_saved)
+    wait();
+  saving_ = batches;
+  post(run_.meter, run_.coordinator, mail::save{});
+}
+
+void stage_manager::finish_saving() {
+  while (saving_ && !run_.board.failure()) {
+    run_.house.settle();
+    serve_checkpoint();
+    if (saving_ && !go_on())
+      run_.board.post_failure("all ranks rest, and not all stages give copies");
+  }
+}
+
+void stage_manager::save(int batches) {
+  begin_saving(batches);
+  finish_saving();
 }
 
 std::vector<mail::collected> stage_manager::collect() {

@@ -10,7 +10,7 @@
 #include "kernels/occupation.hpp"
 
 #include <chrono>
-#include <functional>
+#include <optional>
 #include <vector>
 
 namespace troupe {
@@ -23,9 +23,7 @@ struct managed_run {
   actor_house& house;
   mail_meter& meter;
   const coordinator_actor& coordinator;
-  wall_clock& clock; ///< Stands still during evaluations.
-  /// Keeps what stages have at a checkpoint, after so many batches of the run.
-  std::function<void(int batches, const std::vector<mail::collected>& parts)> save;
+  wall_clock& clock;   ///< Stands still during evaluations.
   distant_run* others; ///< Null: all of the run is here.
 };
 
@@ -49,8 +47,18 @@ public:
   /// is being ended early, takes them off the board only: ranks wait for their copies.
   void serve_snapshots();
 
-  /// If all ranks wait at a checkpoint: saves what they have, and lets them go on.
+  /// Takes the next step of a checkpoint, if one is due: when all ranks wait there,
+  /// stages copy; when they have, ranks go on; when all copies have come, the caller
+  /// gets them.
   void serve_checkpoint();
+
+  /// Waits until the copies of the last checkpoint have come, or the run has failed.
+  void finish_saving();
+
+  /// Gives the caller what stages have, after so many batches of the run. \pre all
+  /// ranks rest,
+  /// and finish_saving()
+  void save(int batches);
 
   /// What stages have while all ranks rest; empty if the run fails meanwhile.
   std::vector<mail::collected> collect();
@@ -75,9 +83,12 @@ protected:
 
 private:
   void evaluate(const notice_board::snapshot& parts);
+  void begin_saving(int batches);
 
   int evaluated_ = 0;
   bool stopping_ = false;
+  bool ranks_wait_ = false;   // for copies
+  std::optional<int> saving_; // batches whose copies have not all come
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 };
 

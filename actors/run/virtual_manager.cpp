@@ -8,7 +8,7 @@ void virtual_manager::wait() {
   for (;;) {
     stop_if_interrupted();
     hear();
-    if (run_.board.take_news()) {
+    while (run_.board.take_news()) {
       if (run_.board.failure())
         return;
       serve_snapshots();

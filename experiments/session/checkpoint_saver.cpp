@@ -12,13 +12,12 @@ checkpoint_saver::checkpoint_saver(const checkpoint_options& o, const run_plan& 
   // nop
 }
 
-void checkpoint_saver::save(saved_training all) {
+void checkpoint_saver::save(training_copies all) {
   wait();
-  const auto samples = all.batches * plan_.work->batch;
-  const auto saved = std::make_shared<const saved_training>(std::move(all));
-  const auto write = [this, samples, saved] {
-    return write_checkpoint(options_.folder, plan_.work->whole, *saved, samples,
-                            options_.keep);
+  const auto given = std::make_shared<training_copies>(std::move(all));
+  const auto write = [this, given] {
+    const auto copies = std::move(*given); // given back as soon as they are written
+    return write_checkpoint(options_.folder, plan_, copies, options_.keep);
   };
   try {
     last_ = std::async(std::launch::async, write);

@@ -24,7 +24,7 @@ public:
   checkpoint_saver(const checkpoint_saver&) = delete;
   checkpoint_saver& operator=(const checkpoint_saver&) = delete;
 
-  void save(saved_training all);
+  void save(training_copies all);
   void wait();
 
 private:

@@ -125,7 +125,8 @@ private:
           line.end();
           complain(wrong);
         });
-        told.save = [&](saved_training all) { saver->save(std::move(all)); };
+        told.save = [&](training_copies all) { saver->save(std::move(all)); };
+        told.await_saved = [&] { saver->wait(); };
       }
       node_runs::new_start again;
       if (options_.nodes.restart && saver)

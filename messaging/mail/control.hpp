@@ -34,7 +34,7 @@ struct at_checkpoint {
   int batches; ///< Of the run.
 };
 
-/// Coordinator to schedulers: the checkpoint has been taken.
+/// Coordinator to schedulers: what the checkpoint needs has been copied.
 struct go_on {};
 
 /// Coordinator to schedulers: begin no further update, and answer `begun`. A local rule
@@ -63,20 +63,30 @@ struct snapshot {
 /// Coordinator to stages: hand over what you have, while all ranks rest.
 struct collect {};
 
-/// Stage: its newest parameters, those of older versions that are still read (the last
-/// but one first), and the gradients it summed last.
+/// Stage: its newest parameters, and the gradients it summed last.
 struct collected {
   position where;
   std::int64_t updates; ///< That made the parameters.
   std::int64_t samples; ///< That those cover.
   std::vector<buffer> parameters;
   std::vector<buffer> gradients;
-  std::vector<std::vector<buffer>> older;
+};
 
-  // From another process, if a checkpoint is due: what the stage's optimizer shard has
-  // of each moment, a bucket each, and the updates that it has made.
-  std::vector<std::vector<buffer>> moments = {};
-  std::int64_t state_updates = 0;
+/// Coordinator to stages: copy what a checkpoint needs of you, while all ranks rest.
+struct save {};
+
+/// Stage: it has copied that. The copies follow.
+struct copied {};
+
+/// Stage: of each version that is still read, and of each moment of its optimizer
+/// shard, one buffer with what the stage saves of it, piece behind piece
+/// (saved_piece.hpp). Copies that another stage saves are not among them.
+struct saved {
+  position where;
+  std::int64_t updates = 0; ///< That the optimizer shard has made.
+  std::vector<int> ages;    ///< Of each version: 0 is the newest, 1 the last but one.
+  std::vector<buffer> versions;
+  std::vector<buffer> moments;
 };
 
 /// Coordinator to everybody: what are you waiting for?

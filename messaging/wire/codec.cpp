@@ -36,6 +36,9 @@ struct mail_writer {
   void operator()(const mail::go_on&) { to.setGoOn(); }
   void operator()(const mail::stop&) { to.setStop(); }
   void operator()(const mail::collect&) { to.setCollect(); }
+  void operator()(const mail::save&) { to.setSave(); }
+  void operator()(const mail::copied&) { to.setCopied(); }
+  void operator()(const mail::saved& m) { wire::write(to.initSaved(), m); }
   void operator()(const mail::snapshot& m) { wire::write(to.initSnapshot(), m); }
   void operator()(const mail::collected& m) { wire::write(to.initCollected(), m); }
   void operator()(const mail::samples& m) { wire::write(to.initSamples(), m); }
@@ -115,6 +118,12 @@ actor_mail mail_of(schema::ActorMail::Reader from, allowance& left) {
     return wire::read(from.getSnapshot(), left);
   case is::COLLECTED:
     return wire::read(from.getCollected(), left);
+  case is::SAVE:
+    return mail::save{};
+  case is::COPIED:
+    return mail::copied{};
+  case is::SAVED:
+    return wire::read(from.getSaved(), left);
   case is::WAITING_FOR: {
     const auto m = from.getWaitingFor();
     return mail::waiting_for{wire::read(m.getWho(), left),

@@ -88,6 +88,9 @@ struct ActorMail {
     versionMade @25 :VersionMade;
     expertLoad @26 :ExpertLoad;
     failed :group { why @27 :Text; }
+    save @28 :Void;
+    copied @29 :Void;
+    saved @30 :Saved;
   }
 }
 
@@ -112,11 +115,15 @@ struct Collected {
   where @0 :Position;
   updates @1 :Int64;
   samples @2 :Int64;
-  parameters @3 :UInt32;      # Tensors, and so are the next three.
-  gradients @4 :UInt32;
-  older @5 :List(UInt32);     # Of each version.
-  moments @6 :List(UInt32);   # Of each moment.
-  stateUpdates @7 :Int64;
+  parameters @3 :UInt32;  # Tensors,
+  gradients @4 :UInt32;   # and these behind them.
+}
+
+struct Saved {
+  where @0 :Position;
+  updates @1 :Int64;
+  ages @2 :List(Int32);  # Of versions: a tensor each,
+  moments @3 :UInt32;    # and these behind them.
 }
 
 struct WaitingFor {

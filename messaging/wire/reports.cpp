@@ -53,18 +53,6 @@ rank_sums::stage_sums read(schema::Sums::Stage::Reader from) {
           .gradients = natural(from.getGradients(), "gradients")};
 }
 
-template <class List>
-void write_counts(List to, const std::vector<std::vector<buffer>>& from) {
-  for (unsigned i = 0; i < to.size(); ++i)
-    to.set(i, length(from[i]));
-}
-
-template <class List>
-std::vector<std::vector<buffer>> read_counts(List from, allowance& left) {
-  return read_list(from, left,
-                   [&](std::uint32_t n) { return read_count<buffer>(n, left); });
-}
-
 } // namespace
 
 void write(schema::Samples::Builder to, const mail::samples& from) {
@@ -174,9 +162,6 @@ void write(schema::Collected::Builder to, const mail::collected& from) {
   to.setSamples(from.samples);
   to.setParameters(length(from.parameters));
   to.setGradients(length(from.gradients));
-  write_counts(to.initOlder(length(from.older)), from.older);
-  write_counts(to.initMoments(length(from.moments)), from.moments);
-  to.setStateUpdates(from.state_updates);
 }
 
 mail::collected read(schema::Collected::Reader from, allowance& left) {
@@ -184,10 +169,25 @@ mail::collected read(schema::Collected::Reader from, allowance& left) {
           .updates = natural(from.getUpdates(), "updates"),
           .samples = natural(from.getSamples(), "samples"),
           .parameters = read_count<buffer>(from.getParameters(), left),
-          .gradients = read_count<buffer>(from.getGradients(), left),
-          .older = read_counts(from.getOlder(), left),
-          .moments = read_counts(from.getMoments(), left),
-          .state_updates = natural(from.getStateUpdates(), "updates of a state")};
+          .gradients = read_count<buffer>(from.getGradients(), left)};
+}
+
+void write(schema::Saved::Builder to, const mail::saved& from) {
+  write(to.initWhere(), from.where);
+  to.setUpdates(from.updates);
+  write_numbers(to.initAges(length(from.ages)), from.ages);
+  to.setMoments(length(from.moments));
+}
+
+mail::saved read(schema::Saved::Reader from, allowance& left) {
+  mail::saved result{.where = read(from.getWhere()),
+                     .updates = natural(from.getUpdates(), "updates"),
+                     .ages = read_list(from.getAges(), left, [](std::int32_t n) {
+                       return natural(n, "the age of a version");
+                     })};
+  result.versions = read_count<buffer>(length(result.ages), left);
+  result.moments = read_count<buffer>(from.getMoments(), left);
+  return result;
 }
 
 } // namespace troupe::wire

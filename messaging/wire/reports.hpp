@@ -30,4 +30,7 @@ mail::snapshot read(schema::Snapshot::Reader from, allowance& left);
 void write(schema::Collected::Builder to, const mail::collected& from);
 mail::collected read(schema::Collected::Reader from, allowance& left);
 
+void write(schema::Saved::Builder to, const mail::saved& from);
+mail::saved read(schema::Saved::Reader from, allowance& left);
+
 } // namespace troupe::wire

@@ -26,10 +26,9 @@ struct tensor_visitor {
     } else if constexpr (std::is_same_v<mail_type, mail::collected>) {
       all(m.parameters);
       all(m.gradients);
-      for (auto& version : m.older)
-        all(version);
-      for (auto& moment : m.moments)
-        all(moment);
+    } else if constexpr (std::is_same_v<mail_type, mail::saved>) {
+      all(m.versions);
+      all(m.moments);
     } else if constexpr (std::is_same_v<mail_type, mail::version_made>) {
       all(m.parameters);
       all(m.gradients);

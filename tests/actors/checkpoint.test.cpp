@@ -1,7 +1,8 @@
 // What a run saves between batches, and runs that go on from there: their bits are
 // those of one that never stopped.
 
-#include "actors/checkpoints/saved_training.hpp"
+#include "actors/checkpoints/whole_training.hpp"
+#include "actors/pipeline/stage_pools.hpp"
 #include "tests/actors/meshes.hpp"
 
 #include <catch2/catch_approx.hpp>
@@ -34,10 +35,10 @@ run_result finished(const run_plan& plan, run_callbacks told = {}) {
 all_saved saved_by(run_plan plan, int every, run_result& result) {
   all_saved all;
   plan.checkpoint_every = every;
-  result =
-    finished(plan, {.save = [&](saved_training one) {
-               all.push_back(std::make_shared<const saved_training>(std::move(one)));
-             }});
+  result = finished(plan, {.save = [&](const training_copies& one) {
+                      all.push_back(
+                        std::make_shared<const saved_training>(whole_of(plan, one)));
+                    }});
   return all;
 }
 
@@ -116,6 +117,43 @@ TEST_CASE("what is saved is the network after that batch", "[checkpoint]") {
   CHECK(all[0]->parameters == finished(plan).parameters);
 }
 
+TEST_CASE("each value is saved by one stage, and counted in its rank's memory",
+          "[checkpoint]") {
+  const auto& mesh = GENERATE(from_range(meshes));
+  const auto& sch = GENERATE(from_range(by_formula));
+  auto plan = tiny::training_on(mesh, sch, {2, 4, 4}, clock_kind::virtual_time);
+  plan.work->optimizer.kind = optimizer_kind::adamw;
+  plan.work->optimizer.momentum = 0;
+  INFO(sch.name << " with " << mesh.text());
+  const auto without = bytes_needed(plan);
+  plan.checkpoint_every = 2;
+  std::int64_t versions = 0, moments = 0;
+  const auto result = finished(
+    plan, {.save = [&](const training_copies& copies) {
+      versions = moments = 0;
+      for (const auto& one : copies.all) {
+        CHECK(one.updates
+              == copies.batches * plan.dims.microbatches
+                   / update_size(plan.sch, plan.dims));
+        if (!one.versions.empty())
+          versions += values_of(pieces_of(plan, one.where, shared_out::parameters));
+        if (!one.moments.empty())
+          moments += values_of(pieces_of(plan, one.where, shared_out::optimizer_state));
+      }
+    }});
+  CHECK(versions == plan.work->whole.values());
+  CHECK(moments == plan.work->whole.values());
+  const auto with = bytes_needed(plan);
+  std::int64_t more = 0;
+  for (std::size_t rank = 0; rank < with.size(); ++rank) {
+    CHECK(result.peak_bytes[rank] <= with[rank]);
+    more += with[rank] - without[rank];
+  }
+  const std::int64_t least =
+    3 * plan.work->whole.values() * std::int64_t{sizeof(float)};
+  CHECK(more >= least);
+}
+
 // A local rule lets what is in flight through before a checkpoint, so checkpoints are
 // part of what runs.
 TEST_CASE("under a local rule a run goes on as one with the same checkpoints did",
@@ -128,7 +166,7 @@ TEST_CASE("under a local rule a run goes on as one with the same checkpoints did
   for (const auto& one : {all[0], all[1]}) {
     auto rest = rest_of(plan, one);
     rest.checkpoint_every = 2;
-    const auto went_on = finished(rest, {.save = [](const saved_training&) {}});
+    const auto went_on = finished(rest, {.save = [](const training_copies&) {}});
     CHECK((went_on.parameters == whole.parameters));
   }
 }

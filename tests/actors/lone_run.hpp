@@ -53,19 +53,11 @@ public:
       },
       [note](const mail::stop&) { note("stop"); },
       [note](const mail::collect&) { note("collect"); },
+      [note](const mail::save&) { note("save"); },
       [note](const mail::go_on&) { note("go on"); },
       [note](const mail::explain&) { note("explain"); });
-    const managed_run run{plan,
-                          callbacks,
-                          board,
-                          house,
-                          meter,
-                          coordinator,
-                          wall,
-                          [note](int batches, const auto& parts) {
-                            note("save " + std::to_string(parts.size()) + " after "
-                                 + std::to_string(batches));
-                          }};
+    const managed_run run{plan,  callbacks,   board, house,
+                          meter, coordinator, wall,  nullptr};
     if (plan.clock == clock_kind::real)
       return std::make_unique<real_manager>(run, *watch);
     return std::make_unique<virtual_manager>(run, clock);

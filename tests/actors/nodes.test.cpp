@@ -2,10 +2,11 @@
 
 #include "tests/actors/nodes.hpp"
 
-#include "actors/checkpoints/saved_training.hpp"
+#include "actors/checkpoints/whole_training.hpp"
 #include "actors/proof/proof.hpp"
 #include "tests/actors/brittle_layer.hpp"
 #include "tests/actors/meshes.hpp"
+#include "tests/actors/slow_relay.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -15,6 +16,7 @@
 #include <algorithm>
 
 using namespace troupe;
+using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -98,8 +100,10 @@ TEST_CASE("evaluations and checkpoints come from all nodes, and a run goes on th
   std::vector<int> evaluated;
   nodes_here there{plan, 2};
   const auto result = there.perform(
-    plan, {.evaluate = [&](int batches, const auto&) { evaluated.push_back(batches); },
-           .save = [&](saved_training one) { saved.push_back(one); }});
+    plan,
+    {.evaluate = [&](int batches, const auto&) { evaluated.push_back(batches); },
+     .save =
+       [&](const training_copies& one) { saved.push_back(whole_of(plan, one)); }});
   INFO(result.failure);
   REQUIRE(result.how == ending::finished);
   CHECK(result.parameters == whole.parameters);
@@ -117,6 +121,29 @@ TEST_CASE("evaluations and checkpoints come from all nodes, and a run goes on th
   REQUIRE(end.how == ending::finished);
   CHECK(end.parameters == whole.parameters);
 }
+
+#ifndef TROUPE_SANITIZED
+
+TEST_CASE("links that take 200 ms more change no bit, and nobody is lost", "[nodes]") {
+  const auto plan = tiny::training_on({.data = 2, .exchange = "ring"}, one_f_one_b(),
+                                      {2, 2, 1}, clock_kind::real);
+  nodes_here there{plan, 2};
+  auto& cluster = there.reached_by();
+  cluster.failure_timeout = 1000ms;
+  std::vector<std::unique_ptr<slow_relay>> relays;
+  for (auto& node : cluster.nodes) {
+    relays.push_back(std::make_unique<slow_relay>(node, 200ms));
+    node.port = relays.back()->port();
+  }
+  const auto before = std::chrono::steady_clock::now();
+  const auto result = there.perform(plan);
+  INFO(result.failure);
+  REQUIRE(result.how == ending::finished);
+  CHECK(result.parameters == alone(plan).parameters);
+  CHECK(std::chrono::steady_clock::now() - before > 2s); // they did
+}
+
+#endif
 
 TEST_CASE("an actor that fails on a node ends the run with its reason", "[nodes]") {
   auto plan = tiny::training_of(one_f_one_b(), {2, 2, 2}, clock_kind::real);

@@ -3,6 +3,7 @@
 
 #include "actors/run/stage_manager.hpp"
 
+#include "actors/checkpoints/whole_training.hpp"
 #include "tests/actors/lone_run.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -108,6 +109,71 @@ TEST_CASE("what stages have in the end is collected", "[manager]") {
   REQUIRE(all.size() == 1);
   CHECK(all.front().updates == 3);
   CHECK_FALSE(run.board.failure());
+}
+
+TEST_CASE("ranks go on when stages have copied, before the copies have come",
+          "[manager]") {
+  tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
+  texts said;
+  run.callbacks.save = [&](const training_copies& all) {
+    said = run.heard();
+    CHECK(all.batches == 2);
+    CHECK(all.all.size() == 1); // who has nothing to save is not among them
+    run.board.post_finished();
+  };
+  run.board.post_checkpoint(2);
+  const auto manager = run.managed([&](const std::string& what) {
+    if (what == "save")
+      run.board.post_copied();
+    if (what == "go on")
+      run.board.post_saved({mail::saved{}, {.ages = {0}, .versions = {buffer{}}}});
+  });
+  manager->wait();
+  CHECK(said == texts{"save", "go on"});
+  CHECK(run.heard() == said);
+}
+
+TEST_CASE("what is copied next has the room of what was copied before", "[manager]") {
+  tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
+  texts order;
+  run.callbacks.save = [&](const training_copies& all) {
+    order.push_back("saves " + std::to_string(all.batches));
+    if (all.batches == 4)
+      run.board.post_finished();
+  };
+  run.callbacks.await_saved = [&] {
+    order.push_back("waits, " + std::to_string(run.heard().size()) + " heard");
+  };
+  run.board.post_checkpoint(2);
+  run
+    .managed([&](const std::string& what) {
+      if (what == "save")
+        run.board.post_copied();
+      if (what == "go on" && order.size() == 1)
+        run.board.post_checkpoint(4); // comes before the copies have
+      if (what == "go on")
+        run.board.post_saved({});
+    })
+    ->wait();
+  CHECK(order == texts{"waits, 0 heard", "saves 2", "waits, 2 heard", "saves 4"});
+  CHECK(run.heard() == texts{"save", "go on", "save", "go on"});
+}
+
+TEST_CASE("at the end copies are waited for, and nobody is told to go on",
+          "[manager]") {
+  tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
+  int saved = 0;
+  run.callbacks.save = [&](const training_copies&) { ++saved; };
+  const bool fails = GENERATE(false, true);
+  const auto manager = run.managed([&](const std::string&) {
+    if (fails)
+      return run.board.post_failure("no more");
+    run.board.post_copied();
+    run.board.post_saved({});
+  });
+  manager->save(7);
+  CHECK(saved == (fails ? 0 : 1));
+  CHECK(run.heard() == texts{"save"});
 }
 
 TEST_CASE("a run in virtual time is over at the event that finishes it", "[manager]") {

@@ -9,10 +9,14 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
@@ -31,6 +35,48 @@ void flip(const fs::path& file, std::int64_t at) {
   const auto old = static_cast<char>(open.get());
   open.seekp(at);
   open.put(static_cast<char>(old ^ 1));
+}
+
+/// A safetensors file, read by its definition.
+struct raw_safetensors {
+  explicit raw_safetensors(const fs::path& path) : bytes(content_of(path)) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, bytes.data(), sizeof length);
+    header = nlohmann::json::parse(bytes.substr(sizeof length, length));
+    data = sizeof length + length;
+  }
+
+  std::vector<float> values(const std::string& name) const {
+    const auto& offsets = header.at(name).at("data_offsets");
+    const std::size_t begin = offsets[0], end = offsets[1];
+    std::vector<float> result((end - begin) / sizeof(float));
+    std::memcpy(result.data(), bytes.data() + data + begin, end - begin);
+    return result;
+  }
+
+  std::string bytes;
+  nlohmann::json header;
+  std::size_t data = 0;
+};
+
+/// Where the values of a manifest's tensor are in the whole parameter, row by row.
+std::vector<std::size_t> places_of(const nlohmann::json& t) {
+  std::size_t values = 1;
+  for (const std::size_t dim : t["shape"])
+    values *= dim;
+  const std::size_t across = t["shape"].back();
+  const auto rows = t.value("rows", std::vector<std::size_t>{0, values / across});
+  const auto columns =
+    t.value("columns", std::vector<std::vector<std::size_t>>{{0, across}});
+  std::vector<std::size_t> result;
+  for (auto row = rows[0]; row < rows[1]; ++row)
+    for (const auto& range : columns)
+      for (auto column = range[0]; column < range[1]; ++column)
+        result.push_back(row * across + column);
+  const auto first = t.value("first", std::size_t{0});
+  const auto count = t.value("values", result.size());
+  return {result.begin() + static_cast<std::ptrdiff_t>(first),
+          result.begin() + static_cast<std::ptrdiff_t>(first + count)};
 }
 
 } // namespace
@@ -75,7 +121,7 @@ TEST_CASE("a checkpoint that is broken is passed over, and said to be", "[progra
   REQUIRE(run_program_in(folder, "train --steps 4 --stages 2" + tiny + saving).exit_code
           == 0);
   CHECK(run_program_in(folder, "checkpoint c").exit_code == 0);
-  const auto moment = c / "batch-4/moment-1.safetensors";
+  const auto moment = c / "batch-4/stage-1.safetensors";
   const auto bytes = static_cast<std::int64_t>(fs::file_size(moment));
   const auto [name, breaks] = GENERATE_COPY(
     std::pair<std::string, int>{"cut short", 0}, std::pair<std::string, int>{"flip", 1},
@@ -98,7 +144,7 @@ TEST_CASE("a checkpoint that is broken is passed over, and said to be", "[progra
     break;
   default: {
     auto manifest = content_of(c / "batch-4/manifest.json");
-    manifest.replace(manifest.find("moment-1.safetensors"), 8, "../secre");
+    manifest.replace(manifest.find("stage-1.safetensors"), 7, "../secre");
     folder.write("c/batch-4/manifest.json", manifest);
   }
   }
@@ -113,6 +159,49 @@ TEST_CASE("a checkpoint that is broken is passed over, and said to be", "[progra
   const auto run =
     nlohmann::json::parse(content_of(folder.path() / "r.json"))["runs"][0];
   CHECK(run["steps_before"] == 2);
+}
+
+TEST_CASE("a manifest says where the values of each file belong", "[programs]") {
+  const auto* const mesh =
+    GENERATE("--stages 2", "--stages 2 --tied", "--mesh tensor=2,pipe=2",
+             "--mesh data=2,pipe=2,tensor=2 --exchange zero1",
+             "--mesh data=2,pipe=2 --exchange zero3", "--schedule pipedream --stages 4",
+             "--model moe --experts 4 --mesh data=2,pipe=2,expert=2");
+  temporary_folder folder;
+  const auto ran =
+    run_program_in(folder, std::string{"train --steps 2 --save w.safetensors "} + mesh
+                             + tiny + saving);
+  INFO(mesh << ": " << ran.err);
+  REQUIRE(ran.exit_code == 0);
+  const raw_safetensors whole{folder.path() / "w.safetensors"};
+  const auto here = folder.path() / "c/batch-2";
+  const auto manifest = nlohmann::json::parse(content_of(here / "manifest.json"));
+  std::map<std::string, std::map<std::string, int>> known; // values, by array
+  for (const auto& file : manifest["files"]) {
+    const raw_safetensors held{here / file["name"].get<std::string>()};
+    REQUIRE(held.header.size() == file["tensors"].size() + 1); // __metadata__
+    for (const auto& t : file["tensors"]) {
+      const auto values = held.values(t["name"]);
+      const std::string name = t["parameter"], array = t["array"];
+      INFO(t.dump());
+      const auto all = whole.values(name);
+      CHECK(t["shape"] == whole.header[name]["shape"]);
+      const auto places = places_of(t);
+      REQUIRE(places.size() == values.size());
+      known[array][name] += static_cast<int>(values.size());
+      if (array == "parameters")
+        for (std::size_t i = 0; i < values.size(); ++i)
+          REQUIRE(values[i] == all.at(places[i]));
+    }
+  }
+  CHECK(known.size()
+        == 3U + (known.contains("parameters-1") ? 1 : 0)
+             + (known.contains("parameters-2") ? 1 : 0)
+             + (known.contains("parameters-3") ? 1 : 0));
+  for (const auto* const array : {"parameters", "moment-0", "moment-1"})
+    for (const auto& [name, described] : whole.header.items())
+      if (name != "__metadata__")
+        CHECK(known[array][name] == static_cast<int>(whole.values(name).size()));
 }
 
 TEST_CASE("a folder of another training's checkpoints is not written to",
@@ -157,6 +246,36 @@ TEST_CASE("manifests that say what cannot be are passed over", "[programs]") {
     CHECK(next.exit_code == 0);
     CHECK_THAT(next.err, ContainsSubstring("passed over: c/batch-4/manifest.json"));
   }
+  // Of a file's tensors, by their pointers.
+  for (const auto& [key, value] :
+       {other{"/shape/0", 6}, other{"/shape", {1 << 30, 1 << 30, 1 << 30}},
+        other{"/shape", nlohmann::json::array()}, other{"/parameter", "nobody"},
+        other{"/array", "moment-2"}, other{"/array", "parameters-7"},
+        other{"/array", "parameters-"}, other{"/rows", {0, 9}}, other{"/rows", {3, 2}},
+        other{"/rows", 7}, other{"/columns", {{0, 9}}}, other{"/first", 1},
+        other{"/values", 1}, other{"/values", -1}, other{"/name", "nobody"},
+        other{"/name", 4}}) {
+    auto bad = good;
+    auto& tensor = bad["files"][0]["tensors"][0];
+    tensor[nlohmann::json::json_pointer(key)] = value;
+    if (key == "/columns")
+      tensor["rows"] = {0, 1};
+    folder.write("c/batch-4/manifest.json", bad.dump());
+    const auto next =
+      run_program_in(folder, "train --steps 5 --stages 2 --resume c" + tiny);
+    INFO(key << " " << value << ": " << next.err);
+    CHECK(next.exit_code == 0);
+    CHECK_THAT(next.err, ContainsSubstring("passed over: c/batch-4/"));
+  }
+  auto bad = good;
+  bad["files"][0]["tensors"].erase(0);
+  folder.write("c/batch-4/manifest.json", bad.dump());
+  CHECK_THAT(run_program_in(folder, "checkpoint c").err,
+             ContainsSubstring("'transformer.wte.weight'"));
+  bad = good;
+  bad["files"][1]["name"] = good["files"][0]["name"];
+  folder.write("c/batch-4/manifest.json", bad.dump());
+  CHECK_THAT(run_program_in(folder, "checkpoint c").err, ContainsSubstring("twice"));
 }
 
 TEST_CASE("as many checkpoints stay as are to be kept", "[programs]") {

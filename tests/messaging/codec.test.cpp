@@ -117,14 +117,21 @@ TEST_CASE("tensors of a mail are found in its order", "[codec]") {
   mail::collected all{};
   all.parameters.resize(2);
   all.gradients.resize(1);
-  all.older = {std::vector<buffer>(2), {}};
-  all.moments = {std::vector<buffer>(1)};
   wire::actor_mail what = std::move(all);
   auto& in = std::get<mail::collected>(what);
-  CHECK(wire::buffers_of(what)
-        == std::vector<buffer*>{&in.parameters[0], &in.parameters[1], &in.gradients[0],
-                                &in.older[0][0], &in.older[0][1], &in.moments[0][0]});
+  CHECK(
+    wire::buffers_of(what)
+    == std::vector<buffer*>{&in.parameters[0], &in.parameters[1], &in.gradients[0]});
   CHECK(wire::arrays_of(what).empty());
+
+  mail::saved copies{.ages = {0, 2}};
+  copies.versions.resize(2);
+  copies.moments.resize(1);
+  what = std::move(copies);
+  auto& saved = std::get<mail::saved>(what);
+  CHECK(
+    wire::buffers_of(what)
+    == std::vector<buffer*>{&saved.versions[0], &saved.versions[1], &saved.moments[0]});
 
   what = mail::version_made{{}, 1, {{1, 2}, {}}, {{3}}};
   auto& made = std::get<mail::version_made>(what);

@@ -192,6 +192,8 @@ void fill(T& field, dice& random) {
       field.values = random.number(0, 100);
     if constexpr (std::is_same_v<T, mail::beat>)
       field.verdict = random.number(0, 2);
+    if constexpr (std::is_same_v<T, mail::saved>)
+      field.versions.resize(field.ages.size());
     if constexpr (std::is_same_v<T, mail::prepare>) {
       field.older = random.number(0, 3);
       field.moments = random.number(0, 2);

@@ -1,0 +1,227 @@
+#include "actors/checkpoints/checkpoint_manifest.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr int format = 2;
+constexpr std::int64_t most = std::numeric_limits<int>::max();
+constexpr std::int64_t most_versions = 1 << 12;
+constexpr std::int64_t largest = std::int64_t{1} << 50;
+
+using range = parameter_cut::range;
+
+json json_of(const range& r) {
+  return {r.begin, r.end};
+}
+
+json json_of(const checkpoint_facts::tensor& one) {
+  json result{{"name", one.name},
+              {"array", name_of(one.of)},
+              {"parameter", one.piece.of.name},
+              {"shape", one.dims}};
+  if (const auto& cut = one.piece.of.cut) {
+    result["rows"] = json_of(cut->rows);
+    for (const auto& columns : cut->columns)
+      result["columns"].push_back(json_of(columns));
+  }
+  if (!one.piece.is_whole_part()) {
+    result["first"] = one.piece.begin;
+    result["values"] = one.piece.values();
+  }
+  return result;
+}
+
+/// A whole number of a manifest. \throws broken_checkpoint
+std::int64_t number(const json& of, std::int64_t least, std::int64_t most_allowed) {
+  if (!of.is_number_integer() || (of.is_number_unsigned() && of > most_allowed)
+      || of < least || of > most_allowed)
+    throw broken_checkpoint("a number is " + of.dump() + ", and "
+                            + std::to_string(least) + " to "
+                            + std::to_string(most_allowed) + " are allowed");
+  return of;
+}
+
+range range_in(const json& of, std::int64_t end) {
+  const auto first = number(of.at(0), 0, end);
+  return {first, number(of.at(1), first, end)};
+}
+
+/// The number behind a word, as in "moment-0"; absent if that is not what it is.
+std::optional<int> number_behind(std::string_view word, std::string_view name) {
+  int result = 0;
+  const auto* const end = name.data() + name.size();
+  if (!name.starts_with(word)
+      || std::from_chars(name.data() + word.size(), end, result).ptr != end)
+    return {};
+  return result;
+}
+
+saved_array array_in(const std::string& name, const checkpoint_facts& facts) {
+  using kind = saved_array::kind;
+  saved_array result;
+  if (const auto age = number_behind("parameters-", name))
+    result.number = *age;
+  else if (const auto moment = number_behind("moment-", name))
+    result = {kind::moment, *moment};
+  const bool is_moment = result.what == kind::moment;
+  if (name_of(result) != name || result.number < 0
+      || (is_moment ? result.number >= facts.moments : result.number > facts.older))
+    throw broken_checkpoint("it has no array '" + name + "'");
+  return result;
+}
+
+checkpoint_facts::tensor tensor_in(const json& of, const checkpoint_facts& facts) {
+  checkpoint_facts::tensor result{.name = of.at("name"),
+                                  .of = array_in(of.at("array"), facts),
+                                  .dims = {},
+                                  .piece = {}};
+  auto& part = result.piece.of;
+  part.name = of.at("parameter");
+  std::int64_t values = 1;
+  for (const auto& dim : of.at("shape")) {
+    result.dims.push_back(number(dim, 1, largest));
+    if (result.dims.back() > largest / values)
+      throw broken_checkpoint("'" + part.name + "' is too large");
+    values *= result.dims.back();
+  }
+  part.dims = result.dims;
+  if (of.contains("rows") && !part.dims.empty()) {
+    const auto columns = part.dims.back();
+    part.cut = {columns, range_in(of.at("rows"), values / columns), {}, 0};
+    std::int64_t across = 0;
+    for (const auto& one : of.at("columns")) {
+      part.cut->columns.push_back(range_in(one, columns));
+      across += part.cut->columns.back().end - part.cut->columns.back().begin;
+    }
+    if (across > columns)
+      throw broken_checkpoint("columns of '" + part.name + "' are there twice");
+    part.dims = {part.cut->rows.end - part.cut->rows.begin, across};
+  }
+  result.piece.begin =
+    of.contains("first") ? number(of.at("first"), 0, part.values()) : 0;
+  result.piece.end =
+    of.contains("values")
+      ? result.piece.begin
+          + number(of.at("values"), 0, part.values() - result.piece.begin)
+      : part.values();
+  return result;
+}
+
+/// Files of a checkpoint are in its own folder.
+std::string file_name_in(const json& of) {
+  std::string name = of;
+  if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos
+      || name.find('\0') != std::string::npos)
+    throw broken_checkpoint("'" + name + "' is no file of it");
+  return name;
+}
+
+std::uint64_t sum_in(const json& of) {
+  const std::string text = of;
+  std::uint64_t result = 0;
+  std::from_chars(text.data(), text.data() + text.size(), result, 16);
+  if (text_of_sum(result) != text)
+    throw broken_checkpoint("'" + text + "' is no sum of a file");
+  return result;
+}
+
+checkpoint_facts facts_in(const json& all) {
+  if (all.at("troupe_checkpoint") != format)
+    throw broken_checkpoint("it is of another version of troupe");
+  checkpoint_facts result{
+    .batches = static_cast<int>(number(all.at("batches"), 1, most)),
+    .samples = number(all.at("samples"), 1, largest),
+    .older = static_cast<int>(number(all.at("older_versions"), 0, most_versions)),
+    .moments = static_cast<int>(number(all.at("moments"), 0, 2)),
+    .updates = {},
+    .files = {}};
+  for (const auto& updates : all.at("updates"))
+    result.updates.push_back(number(updates, 0, most));
+  std::set<std::string> names;
+  for (const auto& f : all.at("files")) {
+    auto& file = result.files.emplace_back(
+      checkpoint_facts::file{file_name_in(f.at("name")),
+                             number(f.at("bytes"), 0, largest),
+                             sum_in(f.at("xxh3")),
+                             {}});
+    if (!names.insert(file.name).second)
+      throw broken_checkpoint("it names " + file.name + " twice");
+    for (const auto& tensor : f.at("tensors"))
+      file.tensors.push_back(tensor_in(tensor, result));
+  }
+  int oldest = 0;
+  for (const auto& file : result.files)
+    for (const auto& t : file.tensors)
+      if (t.of.what == saved_array::kind::parameters)
+        oldest = std::max(oldest, t.of.number);
+  if (oldest != result.older)
+    throw broken_checkpoint("it has no version of age " + std::to_string(result.older));
+  return result;
+}
+
+} // namespace
+
+std::string text_of_sum(std::uint64_t sum) {
+  std::string result(16, '0');
+  for (auto digit = result.rbegin(); digit != result.rend(); ++digit, sum >>= 4U)
+    *digit = "0123456789abcdef"[sum & 15U];
+  return result;
+}
+
+std::string manifest_of(const checkpoint_facts& facts) {
+  auto files = json::array();
+  for (const auto& file : facts.files) {
+    auto tensors = json::array();
+    for (const auto& tensor : file.tensors)
+      tensors.push_back(json_of(tensor));
+    files.push_back({{"name", file.name},
+                     {"bytes", file.bytes},
+                     {"xxh3", text_of_sum(file.sum)},
+                     {"tensors", tensors}});
+  }
+  return json{{"troupe_checkpoint", format},
+              {"batches", facts.batches},
+              {"samples", facts.samples},
+              {"older_versions", facts.older},
+              {"moments", facts.moments},
+              {"updates", facts.updates},
+              {"files", files}}
+           .dump(1)
+         + '\n';
+}
+
+checkpoint_facts read_manifest(const std::filesystem::path& file) {
+  std::ifstream in{file};
+  const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  try {
+    return facts_in(text);
+  } catch (const broken_checkpoint& wrong) {
+    throw broken_checkpoint(file.string()
+                            + " is no manifest of a checkpoint: " + wrong.what());
+  }
+}
+
+checkpoint_facts facts_in(const std::string& manifest) {
+  try {
+    return facts_in(json::parse(manifest));
+  } catch (const json::exception&) {
+    throw broken_checkpoint("it is not what this program writes");
+  }
+}
+
+} // namespace troupe

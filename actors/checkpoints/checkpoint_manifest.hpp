@@ -1,0 +1,58 @@
+#pragma once
+
+#include "actors/plan/saved_piece.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// What a checkpoint's manifest says.
+struct checkpoint_facts {
+  int batches = 0;                   ///< That the training has been through,
+  std::int64_t samples = 0;          ///< and theirs.
+  int older = 0;                     ///< Versions besides the newest.
+  int moments = 0;                   ///< Of the optimizer.
+  std::vector<std::int64_t> updates; ///< Of each layer.
+
+  /// A tensor of a file: values of an array of the network.
+  struct tensor {
+    std::string name; ///< In the file.
+    saved_array of;
+    std::vector<std::int64_t> dims; ///< Of the whole parameter,
+    saved_piece piece;              ///< and what the tensor has of it.
+  };
+
+  /// What one stage saved: a safetensors file.
+  struct file {
+    std::string name;
+    std::int64_t bytes;
+    std::uint64_t sum; ///< XXH3 of its bytes, 64 bits.
+    std::vector<tensor> tensors;
+  };
+  std::vector<file> files;
+};
+
+/// A sentence about a checkpoint.
+struct broken_checkpoint : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Sixteen hexadecimal digits.
+std::string text_of_sum(std::uint64_t sum);
+
+/// The manifest as JSON. Of a tensor it says the whole parameter's name and shape, and
+/// what of it is there: `rows` and `columns` of the parameter as a matrix, its last
+/// dimension across, and of these values, row by row, those from `first` on. What is
+/// left out is all.
+std::string manifest_of(const checkpoint_facts& facts);
+
+/// What a manifest says; that its files are so is another question.
+/// \throws broken_checkpoint
+checkpoint_facts read_manifest(const std::filesystem::path& file);
+checkpoint_facts facts_in(const std::string& manifest);
+
+} // namespace troupe
