@@ -78,6 +78,13 @@ started_node start_node(int threads) {
   return result;
 }
 
+volatile std::sig_atomic_t leading_program = 0;
+
+/// Whoever ends this program ends the one that leads the run.
+extern "C" void pass_on(int signal) {
+  kill(leading_program, signal);
+}
+
 int exit_code_of(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -101,6 +108,8 @@ int run(int nodes, std::vector<std::string> words) {
       std::signal(SIGINT, SIG_DFL);
       become(words);
     }
+    leading_program = program;
+    std::signal(SIGTERM, pass_on);
     for (const auto& one : all) // behind the last fork: what they print is passed over
       std::thread{[out = one.out] {
         char rest[4096];

@@ -149,6 +149,32 @@ TEST_CASE("several processes save the file that one does", "[nodes]") {
         == content_of(folder.path() / "one.safetensors"));
 }
 
+TEST_CASE("a full disk costs checkpoints alone, also where nodes train", "[nodes]") {
+  temporary_folder folder;
+  const auto ran = run_program_in(folder,
+                                  "local 2 train " + tiny
+                                    + "--stages 4 --steps 4 --checkpoint c "
+                                      "--checkpoint-every 2 --json r.json",
+                                  "ulimit -f 16");
+  CHECK(ran.exit_code == 1);
+  CHECK_THAT(ran.err, ContainsSubstring("no checkpoint: cannot write c/batch-2"));
+  CHECK(fs::is_empty(folder.path() / "c"));
+  CHECK_THAT(content_of(folder.path() / "r.json"),
+             ContainsSubstring(R"("ending": "finished")"));
+}
+
+TEST_CASE("who ends local ends the run that it leads", "[nodes]") {
+  temporary_folder folder;
+  started local{folder, "local",
+                words_of("local 2 train " + tiny
+                         + "--stages 2 --steps 1000000 --checkpoint c "
+                           "--checkpoint-every 1")};
+  for (int looks = 0; looks < 5000 && !fs::exists(folder.path() / "c/batch-3"); ++looks)
+    std::this_thread::sleep_for(2ms);
+  local.send(SIGTERM);
+  CHECK(local.wait(60s) >= 128);
+}
+
 #ifndef TROUPE_SANITIZED // programs that take minutes there; tests of actors run nodes
                          // too
 

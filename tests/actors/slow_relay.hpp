@@ -1,0 +1,87 @@
+#pragma once
+
+#include "messaging/links/node_address.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <list>
+#include <memory>
+#include <thread>
+
+namespace troupe {
+
+/// Stands between those who connect to it and a node: whatever it hears it says so much
+/// later.
+class slow_relay {
+public:
+  slow_relay(const node_address& to, std::chrono::milliseconds delay)
+    : to_(to), delay_(delay), door_(*listen_at({"127.0.0.1", 0})) {
+    doorman_ = std::thread{[this] { open_door(); }};
+  }
+
+  ~slow_relay() {
+    stop_ = true;
+    doorman_.join();
+    for (auto& one : talks_)
+      one.join();
+  }
+  slow_relay(const slow_relay&) = delete;
+  slow_relay& operator=(const slow_relay&) = delete;
+
+  std::uint16_t port() const { return door_.port; }
+
+private:
+  /// Whether there is something to read, before the relay is stopped.
+  bool hears(int socket) const {
+    pollfd one{.fd = socket, .events = POLLIN, .revents = 0};
+    while (!stop_)
+      if (poll(&one, 1, 20) > 0)
+        return true;
+    return false;
+  }
+
+  void open_door() {
+    while (hears(door_.socket.get())) {
+      auto guest = std::make_shared<socket_descriptor>(accept_from(door_.socket));
+      auto host = connect_to(to_, std::chrono::seconds{5});
+      if (guest->get() < 0 || !host)
+        continue;
+      const auto other = std::make_shared<socket_descriptor>(std::move(*host));
+      talks_.emplace_back([=, this] { pass_on(*guest, *other); });
+      talks_.emplace_back([=, this] { pass_on(*other, *guest); });
+    }
+  }
+
+  void pass_on(const socket_descriptor& from, const socket_descriptor& to) const {
+    std::array<char, 1 << 16> some{};
+    while (hears(from.get())) {
+      const auto count = recv(from.get(), some.data(), some.size(), 0);
+      if (count < 0 && (errno == EAGAIN || errno == EINTR))
+        continue;
+      std::this_thread::sleep_for(delay_);
+      if (count <= 0)
+        break;
+      for (ssize_t at = 0; at < count;) {
+        const auto sent = send(to.get(), some.data() + at,
+                               static_cast<std::size_t>(count - at), MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR)
+          return;
+        at += std::max<ssize_t>(sent, 0);
+      }
+    }
+    shutdown(to.get(), SHUT_WR);
+  }
+
+  node_address to_;
+  std::chrono::milliseconds delay_;
+  listener_socket door_;
+  std::atomic<bool> stop_ = false;
+  std::thread doorman_;
+  std::list<std::thread> talks_;
+};
+
+} // namespace troupe
