@@ -8,43 +8,54 @@ namespace troupe {
 
 namespace {
 
-/// Calls, and calls again what a signal has interrupted. \returns as BIO_read_ex
+/// Calls, and calls again what a signal has interrupted. Returns bytes; 0 if there are
+/// none, and then `error` says why, or nothing can be moved now.
 template <class Call>
-int moved(BIO* bio, std::size_t* count, int retry, Call call) {
-  auto& socket = *static_cast<bio_socket*>(BIO_get_data(bio));
-  BIO_clear_retry_flags(bio);
+std::size_t moved(bio_socket& socket, bool& later, Call call) {
   ssize_t result = 0;
   do
     result = call(socket.fd);
   while (result < 0 && errno == EINTR);
   socket.error = result < 0 ? errno : 0;
-  *count = result > 0 ? static_cast<std::size_t>(result) : 0;
-  if (socket.error == EAGAIN || socket.error == EWOULDBLOCK) {
-    BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
+  later = socket.error == EAGAIN || socket.error == EWOULDBLOCK;
+  if (later)
     socket.error = 0;
-  }
-  return result > 0 ? 1 : 0;
+  return result > 0 ? static_cast<std::size_t>(result) : 0;
+}
+
+bio_socket& socket_of(BIO* bio) {
+  return *static_cast<bio_socket*>(BIO_get_data(bio));
 }
 
 int read(BIO* bio, char* to, std::size_t size, std::size_t* count) {
-  const auto result =
-    moved(bio, count, BIO_FLAGS_READ, [&](int fd) { return ::recv(fd, to, size, 0); });
-  auto& socket = *static_cast<bio_socket*>(BIO_get_data(bio));
-  socket.ended = size > 0 && result == 0 && socket.error == 0 && !BIO_should_retry(bio);
-  return result;
+  auto& socket = socket_of(bio);
+  bool later = false;
+  *count = moved(socket, later, [&](int fd) { return ::recv(fd, to, size, 0); });
+  BIO_clear_retry_flags(bio);
+  if (later)
+    BIO_set_retry_read(bio);
+  socket.ended = size > 0 && *count == 0 && socket.error == 0 && !later;
+  return *count > 0 ? 1 : 0;
 }
 
 int write(BIO* bio, const char* from, std::size_t size, std::size_t* count) {
-  return moved(bio, count, BIO_FLAGS_WRITE,
-               [&](int fd) { return ::send(fd, from, size, MSG_NOSIGNAL); });
+  auto& waiting = socket_of(bio).waiting;
+  waiting.insert(waiting.end(), from, from + size);
+  *count = size;
+  return 1;
 }
 
 long control(BIO* bio, int what, long, void*) {
   switch (what) {
   case BIO_CTRL_EOF:
-    return static_cast<bio_socket*>(BIO_get_data(bio))->ended ? 1 : 0;
-  case BIO_CTRL_FLUSH: // nothing waits here, which is success
-    return 1;
+    return socket_of(bio).ended ? 1 : 0;
+  case BIO_CTRL_FLUSH:
+    BIO_clear_retry_flags(bio);
+    if (flush(socket_of(bio)))
+      return 1;
+    if (socket_of(bio).error == 0)
+      BIO_set_retry_write(bio);
+    return -1;
   default:
     return 0;
   }
@@ -65,6 +76,22 @@ const BIO_METHOD* method() {
 }
 
 } // namespace
+
+bool flush(bio_socket& socket) {
+  while (socket.gone < socket.waiting.size()) {
+    bool later = false;
+    const auto count = moved(socket, later, [&](int fd) {
+      return ::send(fd, socket.waiting.data() + socket.gone,
+                    socket.waiting.size() - socket.gone, MSG_NOSIGNAL);
+    });
+    if (count == 0)
+      return false;
+    socket.gone += count;
+  }
+  socket.waiting.clear();
+  socket.gone = 0;
+  return true;
+}
 
 bio_pointer socket_bio(bio_socket& socket) {
   if (method() == nullptr)

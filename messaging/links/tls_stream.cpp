@@ -11,6 +11,7 @@
 #include <optional>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 namespace troupe {
 
@@ -26,6 +27,9 @@ constexpr std::size_t record_bytes = 16384;
 /// A key of AES-GCM is good for 2^24.5 records (RFC 8446, 5.5): 380 GB, which a long
 /// training sends. A new key costs next to nothing.
 constexpr std::size_t bytes_of_a_key = std::size_t{1} << 28;
+
+/// Bytes that are encrypted before they are given to the system.
+constexpr std::size_t most_waiting = std::size_t{1} << 18;
 
 class tls_byte_stream : public byte_stream {
 public:
@@ -59,13 +63,20 @@ public:
       if (const auto result = SSL_do_handshake(tls_.get()); result != 1)
         return progress_of(result, end_);
     std::size_t count = 0;
-    const auto result = SSL_is_server(tls_.get())
-                          ? SSL_write_ex(tls_.get(), "", 1, &count)
-                          : SSL_read_ex(tls_.get(), block_.data(), 1, &count);
-    if (result != 1)
-      return progress_of(result, end_);
+    const bool server = SSL_is_server(tls_.get()) == 1;
+    if (server && !has_greeted_) {
+      if (const auto result = SSL_write_ex(tls_.get(), "", 1, &count); result != 1)
+        return progress_of(result, end_);
+      has_greeted_ = true;
+    }
+    if (server && !flush(system_))
+      return not_flushed(end_);
+    if (!server)
+      if (const auto result = SSL_read_ex(tls_.get(), block_.data(), 1, &count);
+          result != 1)
+        return progress_of(result, end_);
     accepted_ = true;
-    has_more_ = SSL_pending(tls_.get()) > 0;
+    has_more_ = SSL_has_pending(tls_.get()) > 0;
     return {state::moved};
   }
 
@@ -87,31 +98,28 @@ public:
       has_more_ = false;
       return *end_;
     }
-    has_more_ = SSL_pending(tls_.get()) > 0;
+    has_more_ = SSL_has_pending(tls_.get()) > 0;
     return {state::moved, all};
   }
 
+  // What is encrypted and has not gone is not told as moved: its bytes come again, and
+  // are passed over.
   stream_progress write(std::span<const iovec> parts) override {
-    std::size_t all = 0;
-    place at{parts};
     if (end_ || write_end_)
       return end_ ? *end_ : *write_end_;
-    for (auto record = next_record(at); !record.empty(); record = next_record(at)) {
-      std::size_t count = 0;
-      ERR_clear_error();
-      if (const auto result =
-            SSL_write_ex(tls_.get(), record.data(), record.size(), &count);
-          result != 1) {
-        begun_ = record.size();
-        const auto progress = progress_of(result, write_end_);
-        return all > 0 ? stream_progress{state::moved, all} : progress;
+    std::size_t all = 0;
+    place at{parts};
+    at.skip(waiting_);
+    std::optional<stream_progress> stopped;
+    do {
+      stopped = encrypt(at);
+      if (!flush(system_)) {
+        stopped = not_flushed(write_end_);
+        break;
       }
-      begun_ = 0;
-      all += count;
-      at.skip(count);
-      change_key_after(count);
-    }
-    return {state::moved, all};
+      all += std::exchange(waiting_, 0);
+    } while (!stopped && !at.is_end());
+    return all > 0 || !stopped ? stream_progress{state::moved, all} : *stopped;
   }
 
   bool has_more() const override { return has_more_; }
@@ -126,6 +134,11 @@ private:
     std::span<const iovec> parts;
     std::size_t offset = 0; ///< In the first of them.
 
+    bool is_end() {
+      skip(0);
+      return parts.empty();
+    }
+
     void skip(std::size_t count) {
       for (offset += count; !parts.empty() && offset >= parts.front().iov_len;
            parts = parts.subspan(1))
@@ -137,6 +150,29 @@ private:
               parts.front().iov_len - offset};
     }
   };
+
+  /// Encrypts as much from a place on as there is room for. Returns why OpenSSL took no
+  /// more, if it did not.
+  std::optional<stream_progress> encrypt(place& at) {
+    while (system_.waiting.size() < most_waiting) {
+      const auto record = next_record(at);
+      if (record.empty())
+        break;
+      std::size_t count = 0;
+      ERR_clear_error();
+      if (const auto result =
+            SSL_write_ex(tls_.get(), record.data(), record.size(), &count);
+          result != 1) {
+        begun_ = record.size();
+        return progress_of(result, write_end_);
+      }
+      begun_ = 0;
+      waiting_ += count;
+      at.skip(count);
+      change_key_after(count);
+    }
+    return {};
+  }
 
   /// The bytes from a place on that make a record: small parts are put together, and
   /// what OpenSSL has begun to write must come once more as it was. Empty at the end.
@@ -194,6 +230,13 @@ private:
     return *end;
   }
 
+  stream_progress not_flushed(ending& end) {
+    if (system_.error == 0)
+      return {state::needs_write};
+    end = failed(std::system_category().message(system_.error));
+    return *end;
+  }
+
   stream_progress refused(unsigned long error) {
     if (is_cut_off(error))
       return closed(cut_off);
@@ -220,8 +263,10 @@ private:
   std::string host_;
   ssl_pointer tls_; // uses system_
   std::array<char, record_bytes> block_;
-  std::size_t begun_ = 0; // of a record that OpenSSL could not write to its end
+  std::size_t waiting_ = 0; // bytes that are encrypted and have not all gone
+  std::size_t begun_ = 0;   // of a record that OpenSSL could not write to its end
   std::size_t with_this_key_ = 0;
+  bool has_greeted_ = false;
   bool accepted_ = false; // by both
   bool has_more_ = false;
   ending end_;
