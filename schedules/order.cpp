@@ -200,6 +200,7 @@ public:
     if (stages_.front().stage > 0)
       return 0;
     may_enter_ = entered_;
+    frozen_ = true;
     return entered_;
   }
 
@@ -209,7 +210,7 @@ public:
   }
 
   void pause_after(int batches) override {
-    if (may_enter_ == total_) // not frozen
+    if (!frozen_)
       end_after(
         static_cast<int>(std::min<std::int64_t>(std::int64_t{batches} * batch_, all_)));
   }
@@ -254,6 +255,7 @@ private:
   int entered_ = 0;   // likewise
   int in_flight_ = 0; // likewise
   bool running_ = false;
+  bool frozen_ = false;
 };
 
 } // namespace

@@ -194,6 +194,32 @@ TEST_CASE("ampnet stops when those that have come in are through", "[order]") {
   CHECK(rank.todo->finished());
 }
 
+TEST_CASE("ampnet that was told to end lets nothing in when a pause is over",
+          "[order]") {
+  rank_0 rank{ampnet(4, 2), {1, 2, 4}};
+  rank.todo->pause_after(1);
+  for (int m = 0; m < 4; ++m)
+    rank.arrive(op::forward, m);
+  const auto run = [&](op what, int m) {
+    REQUIRE(rank.next() == on_stage_0(what, m));
+    rank.todo->ended(on_stage_0(what, m));
+  };
+  run(op::forward, 0);
+  run(op::forward, 1);
+  for (const int m : {0, 1}) {
+    rank.arrive(op::backward, m);
+    run(op::backward, m);
+  }
+  run(op::update, 1);
+  REQUIRE(rank.todo->paused());
+  CHECK(rank.todo->freeze() == 2);
+  rank.todo->pause_after(2); // who takes the checkpoint says go on
+  CHECK_FALSE(rank.next());
+  rank.todo->stop_after(2);
+  CHECK_FALSE(rank.next());
+  CHECK(rank.todo->finished());
+}
+
 TEST_CASE("a program that crosses batches stops at an update with the next in flight",
           "[order]") {
   rank_0 rank{examples::one_batch_ahead(), {1, 2, 3}};
