@@ -1,5 +1,6 @@
 // memory: what each rank holds for, and sends, under each level of ZeRO
 
+#include "actors/checkpoints/whole_training.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/report/zero_table.hpp"
 #include "experiments/session/session.hpp"
@@ -55,14 +56,15 @@ void print(std::FILE* out, const account_of_run& run) {
   constexpr double mb = 1e6;
   for (int rank = 0; rank < ranks_told(plan); ++rank) {
     const double sum = held_for_training(r, rank), book = book_of(plan, rank).sum();
-    std::fprintf(out,
-                 "%-8s %4d  %10.3f %9.3f %9.3f %9.3f %9.3f %+6.2f%%  %11.3f %7.3f\n",
-                 rank == 0 ? std::string{plan.exchange->name}.c_str() : "", rank,
-                 held(r, rank, memory_use::parameters) / mb,
-                 held(r, rank, memory_use::gradients) / mb,
-                 held(r, rank, memory_use::optimizer) / mb, sum / mb, book / mb,
-                 (sum / book - 1) * 100, held(r, rank, memory_use::activations) / mb,
-                 held(r, rank, memory_use::passing) / mb);
+    std::fprintf(
+      out, "%-8s %4d  %10.3f %9.3f %9.3f %9.3f %9.3f %+6.2f%%  %11.3f %7.3f  %10.3f\n",
+      rank == 0 ? std::string{plan.exchange->name}.c_str() : "", rank,
+      held(r, rank, memory_use::parameters) / mb,
+      held(r, rank, memory_use::gradients) / mb,
+      held(r, rank, memory_use::optimizer) / mb, sum / mb, book / mb,
+      (sum / book - 1) * 100, held(r, rank, memory_use::activations) / mb,
+      held(r, rank, memory_use::passing) / mb,
+      held(r, rank, memory_use::checkpoint) / mb);
   }
 }
 
@@ -86,6 +88,8 @@ void print_legend(std::FILE* out, const run_plan& plan) {
     "%dP (zero1 to zero3: /N)\n"
     "activations: of microbatches in flight, at most; passing: on its way or "
     "while an action runs, at most\n"
+    "checkpoint: copies of parameters and moments that a rank writes; without "
+    "checkpoints nothing\n"
     "in mixed precision with Adam the whole model would take a rank, without "
     "pipeline and tensor shards:\n",
     state_of(plan), plan.data, 4 * state_of(plan));
@@ -111,6 +115,7 @@ ordered_json to_json(const account_of_run& run) {
                      {"optimizer", held(r, rank, memory_use::optimizer)},
                      {"activations", held(r, rank, memory_use::activations)},
                      {"passing", held(r, rank, memory_use::passing)},
+                     {"checkpoint", held(r, rank, memory_use::checkpoint)},
                      {"book",
                       {{"parameters", book.parameters},
                        {"gradients", book.gradients},
@@ -142,7 +147,13 @@ tl::expected<account_of_run, int> measure(const options& o,
   if (shared->runs.size() != 1)
     return tl::unexpected{complain("name one schedule", 2)};
   account_of_run run{shared->runs.front().plan, {}};
-  run.result = perform(run.plan, {.interrupted = &interruption()});
+  run.plan.keep_weights = true; // so there is a checkpoint at the end
+  run.plan.checkpoint_every = run.plan.dims.steps;
+  run.result = perform(run.plan, {.save =
+                                    [](const training_copies&) {
+                                      // nop
+                                    },
+                                  .interrupted = &interruption()});
   if (run.result.how == ending::interrupted)
     return tl::unexpected{
       complain("interrupted: what is told was measured before", ended_by_user)};
@@ -178,7 +189,7 @@ int memory(const options& o) {
                  "%s of %lld parameters, %d data replicas, %d stages, tensor=%d%s, "
                  "under %s; megabytes (10^6)\n\n"
                  "exchange rank  parameters gradients optimizer       sum   by the book"
-                 "    activations passing\n",
+                 "    activations passing  checkpoint\n",
                  o.model.model.c_str(),
                  static_cast<long long>(plan.work->whole.values()), plan.data,
                  plan.dims.stages, plan.tensor,
@@ -211,8 +222,9 @@ int main(int argc, char** argv) {
   const program_about about{
     .name = "memory",
     .description = "Memory of each rank in a short run under each level of ZeRO: "
-                   "parameters, gradients, optimizer state and activations. Messages "
-                   "between data replicas. Formulas of ZeRO's paper beside both.",
+                   "parameters, gradients, optimizer state, activations and what "
+                   "a checkpoint copies. Messages between data replicas. Formulas of "
+                   "ZeRO's paper beside both.",
     .names_exchange = false,
     .keeps = false,
     .tells = true,

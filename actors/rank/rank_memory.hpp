@@ -14,9 +14,10 @@ enum class memory_use : std::uint8_t {
   optimizer,   ///< Its state.
   activations, ///< Of microbatches in flight, and their gradients.
   passing,     ///< What is on its way, and what an action needs while it runs.
+  checkpoint,  ///< Copies that are being written.
 };
 
-inline constexpr int memory_uses = 5;
+inline constexpr int memory_uses = 6;
 
 /// The tensor memory of a rank: all of it, and what each use has of it.
 class rank_memory {
@@ -32,7 +33,7 @@ private:
   memory_account all_;
   std::array<memory_account, memory_uses> of_{
     memory_account{&all_}, memory_account{&all_}, memory_account{&all_},
-    memory_account{&all_}, memory_account{&all_}};
+    memory_account{&all_}, memory_account{&all_}, memory_account{&all_}};
 };
 
 } // namespace troupe

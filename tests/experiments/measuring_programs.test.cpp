@@ -85,6 +85,11 @@ TEST_CASE("memory measures every level of ZeRO beside its formulas", "[programs]
   REQUIRE(results["runs"].size() == 4);
   for (const auto& run : results["runs"]) {
     CHECK(run["ranks"].size() == 8);
+    double copied = 0;
+    for (const auto& rank : run["ranks"])
+      copied += rank["checkpoint"].get<double>();
+    // Parameters and two moments, each of all ranks' once.
+    CHECK(std::abs(copied / (12 * results["parameters"].get<double>()) - 1) < 0.02);
     for (const auto& rank : run["ranks"])
       for (const char* use : {"parameters", "gradients", "optimizer"}) {
         const double measured = rank[use], book = rank["book"][use];
