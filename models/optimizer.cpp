@@ -116,10 +116,13 @@ void optimizer::copy_moment(int moment, std::size_t bucket, std::int64_t begin,
                             std::int64_t end, float* to) const {
   std::int64_t state = 0;
   for (const auto& p : parts_) {
-    if (p.bucket == bucket && p.begin <= begin && end <= p.end)
+    if (p.bucket == bucket && p.begin <= begin && end <= p.end) {
       std::copy_n(moments_[moment].data() + state + begin - p.begin, end - begin, to);
+      return;
+    }
     state += padded(p.values());
   }
+  throw std::logic_error("an optimizer shard was asked for moments of others");
 }
 
 optimizer::step optimizer::next_step(std::int64_t samples, double factor) {

@@ -70,8 +70,8 @@ public:
   /// A moment of the shares of a bucket, from an array of all of that bucket.
   void set_moment(int moment, std::size_t bucket, const float* from);
 
-  /// Copies a moment of values `begin` to `end` of a bucket. \pre it has those, and
-  /// they are of one parameter
+  /// Copies a moment of values `begin` to `end` of a bucket.
+  /// \throws std::logic_error if it does not have them, or not of one parameter
   void copy_moment(int moment, std::size_t bucket, std::int64_t begin, std::int64_t end,
                    float* to) const;
 

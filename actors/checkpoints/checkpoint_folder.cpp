@@ -1,17 +1,11 @@
 #include "actors/checkpoints/checkpoint_folder.hpp"
 
 #include "messaging/links/checksum.hpp"
-#include "models/descriptor.hpp"
 #include "models/safetensors.hpp"
 #include "models/whole_file.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -27,8 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using broken = broken_checkpoint;
 
-constexpr const char* manifest_name = "manifest.json";
-
 /// Without its tensors.
 checkpoint_facts::file facts_of(const fs::path& file) {
   std::ifstream in{file, std::ios::binary};
@@ -41,40 +33,15 @@ checkpoint_facts::file facts_of(const fs::path& file) {
     sum.add(std::as_bytes(std::span{some}.first(static_cast<std::size_t>(count))));
     result.bytes += count;
   }
+  if (in.bad())
+    throw broken_checkpoint("cannot read " + file.string() + " back");
   result.sum = sum.value();
   return result;
-}
-
-void reach_disk(const fs::path& folder) {
-  const descriptor open{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (open.is_open())
-    ::fsync(open.number());
-}
-
-/// Gives a folder that is complete the name of one that may be there, and gets its own.
-void take_place(const fs::path& made, const fs::path& name) {
-  if (!fs::exists(name))
-    return fs::rename(made, name);
-  if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, name.c_str(), RENAME_EXCHANGE) != 0)
-    throw fs::filesystem_error("cannot replace", name,
-                               std::error_code(errno, std::generic_category()));
 }
 
 bool is_file(const fs::path& path) {
   std::error_code failed;
   return fs::is_regular_file(path, failed);
-}
-
-/// The batches that a folder is called after; -1: it is none of a checkpoint.
-int batches_of(const fs::path& folder) {
-  const auto name = folder.filename().string();
-  const std::string_view begin = "batch-";
-  int result = 0;
-  const auto* const end = name.data() + name.size();
-  if (!name.starts_with(begin)
-      || std::from_chars(name.data() + begin.size(), end, result).ptr != end)
-    return -1;
-  return result;
 }
 
 bool are_finite(std::span<const float> values) {
@@ -122,7 +89,7 @@ private:
       if (!are_finite({from, static_cast<std::size_t>(piece.values())}))
         throw broken("values of '" + name + "' are not finite");
       auto& tensor = tensors_.emplace_back(checkpoint_facts::tensor{
-        array == saved_array{} ? name : troupe::name_of(array) + "/" + name, array,
+        tensor_name(array, name), array,
         plan_.work->whole.layers[piece.layer]->parameter_called(name).dims, piece});
       stored_.push_back(
         {tensor.name,
@@ -142,6 +109,10 @@ void read_file(const fs::path& path, const checkpoint_facts::file& facts,
   const auto file = safetensors_file::open(path);
   if (!file)
     throw broken(file.error());
+  if (file->tensors().size() != facts.tensors.size())
+    throw broken(path.string() + " has " + std::to_string(file->tensors().size())
+                 + " tensors, and its manifest names "
+                 + std::to_string(facts.tensors.size()));
   std::vector<float> values;
   for (const auto& tensor : facts.tensors) {
     const auto* const there = file->find(tensor.name);
@@ -187,9 +158,14 @@ void check_pieces(const fs::path& manifest, const checkpoint_facts& facts) {
   std::map<saved_array, std::map<std::string, std::int64_t>> there;
   for (const auto& file : facts.files)
     for (const auto& t : file.tensors) {
-      whole[t.piece.of.name] = std::accumulate(t.dims.begin(), t.dims.end(),
-                                               std::int64_t{1}, std::multiplies{});
-      there[t.of][t.piece.of.name] += t.piece.values();
+      const auto& name = t.piece.of.name;
+      const auto all = std::accumulate(t.dims.begin(), t.dims.end(), std::int64_t{1},
+                                       std::multiplies{});
+      auto& so_far = there[t.of][name];
+      so_far += t.piece.values();
+      if (whole.emplace(name, all).first->second != all || so_far > all)
+        throw broken(manifest.string() + " names more values of '" + name
+                     + "' than there are");
     }
   const auto look = [&](const saved_array& array) {
     for (const auto& [name, values] : whole)
@@ -215,6 +191,11 @@ checkpoint_facts checked(const fs::path& one) {
   for (const auto& file : result.files) {
     if (!is_file(one / file.name))
       throw broken((one / file.name).string() + " is missing");
+    std::error_code failed; // a file of holes takes long to read
+    if (fs::file_size(one / file.name, failed)
+        != static_cast<std::uintmax_t>(file.bytes))
+      throw broken((one / file.name).string() + " does not have "
+                   + std::to_string(file.bytes) + " bytes");
     const auto there = facts_of(one / file.name);
     if (there.bytes != file.bytes)
       throw broken((one / file.name).string() + " has " + std::to_string(there.bytes)
@@ -226,31 +207,11 @@ checkpoint_facts checked(const fs::path& one) {
   return result;
 }
 
-/// A folder for what is being written; gone in the end, unless it got another name.
-class unfinished_folder {
-public:
-  explicit unfinished_folder(fs::path name) : name_(std::move(name)) {
-    fs::remove_all(name_); // of who was killed
-    fs::create_directories(name_);
-  }
-  ~unfinished_folder() {
-    std::error_code ignored;
-    fs::remove_all(name_, ignored);
-  }
-  unfinished_folder(const unfinished_folder&) = delete;
-  unfinished_folder& operator=(const unfinished_folder&) = delete;
-
-  const fs::path& name() const { return name_; }
-
-private:
-  fs::path name_;
-};
-
 /// \throws broken, fs::filesystem_error
 void write(const fs::path& folder, const run_plan& plan, const training_copies& all) {
   const auto name = folder / ("batch-" + std::to_string(all.batches));
-  const unfinished_folder unfinished{name.string() + ".unfinished"};
-  const auto& made = unfinished.name();
+  unfinished_folder unfinished{name};
+  const auto& made = unfinished.path();
   checkpoint_facts facts{.batches = all.batches,
                          .samples = all.batches * plan.work->batch,
                          .moments = optimizer::state_size(plan.work->optimizer),
@@ -260,41 +221,16 @@ void write(const fs::path& folder, const run_plan& plan, const training_copies& 
     facts.files.push_back(
       stage_file{plan, one}.write(made / (name_of(plan, one.where) + ".safetensors")));
   }
+  check_pieces(made / manifest_name, facts); // before an older one goes
   if (const auto wrong = write_whole_file(made / manifest_name, manifest_of(facts));
       !wrong.empty())
     throw broken(wrong);
   reach_disk(made);
-  take_place(made, name);
+  unfinished.finish();
   reach_disk(folder);
 }
 
 } // namespace
-
-std::vector<fs::path> checkpoints_in(const fs::path& folder) {
-  std::vector<fs::path> result;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator{folder, failed})
-    if (batches_of(entry.path()) >= 0 && is_file(entry.path() / manifest_name))
-      result.push_back(entry.path());
-  std::ranges::sort(result, std::greater{}, batches_of);
-  return result;
-}
-
-void sweep_checkpoints(const fs::path& folder) {
-  std::error_code failed;
-  std::vector<fs::path> left;
-  for (const auto& entry : fs::directory_iterator{folder, failed}) {
-    auto name = entry.path();
-    const bool unfinished = name.extension() == ".unfinished";
-    if (unfinished)
-      name.replace_extension();
-    if (batches_of(name) >= 0 && (unfinished || !is_file(name / manifest_name)))
-      left.push_back(entry.path());
-  }
-  for (const auto& one : left)
-    if (!fs::is_symlink(one, failed))
-      fs::remove_all(one, failed);
-}
 
 std::string write_checkpoint(const fs::path& folder, const run_plan& plan,
                              const training_copies& all, int keep) {
@@ -305,8 +241,7 @@ std::string write_checkpoint(const fs::path& folder, const run_plan& plan,
       const bool newer = batches_of(one) > all.batches; // broken, or passed over
       if (!newer && ++kept <= keep)
         continue;
-      fs::remove(one / manifest_name); // first: what is left is no checkpoint
-      fs::remove_all(one);
+      remove_checkpoint(one);
     }
     return {};
   } catch (const broken& wrong) {
@@ -323,6 +258,8 @@ tl::expected<checkpoint_facts, std::string> check_checkpoint(const fs::path& one
     return checked(one);
   } catch (const broken& wrong) {
     return tl::unexpected<std::string>{wrong.what()};
+  } catch (const std::bad_alloc&) {
+    return tl::unexpected{"there is no memory for " + one.string()};
   }
 }
 
@@ -338,6 +275,8 @@ newest_checkpoint(const fs::path& folder, const network<float>& whole) {
       return result;
     } catch (const std::runtime_error& wrong) { // also of a file that cannot be read
       result.passed_over.emplace_back(wrong.what());
+    } catch (const std::bad_alloc&) {
+      result.passed_over.push_back("there is no memory for " + one.string());
     }
   if (result.passed_over.empty())
     return tl::unexpected{"there is no checkpoint in " + folder.string()};

@@ -1,5 +1,7 @@
 #include "actors/checkpoints/checkpoint_manifest.hpp"
 
+#include "messaging/links/checksum.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -20,7 +23,9 @@ using nlohmann::json;
 
 constexpr int format = 2;
 constexpr std::int64_t most = std::numeric_limits<int>::max();
-constexpr std::int64_t most_versions = 1 << 12;
+constexpr std::int64_t most_versions = 1 << 10;
+constexpr std::uintmax_t most_bytes = std::uintmax_t{1} << 28;
+constexpr int most_depth = 8;
 constexpr std::int64_t largest = std::int64_t{1} << 50;
 
 using range = parameter_cut::range;
@@ -50,9 +55,9 @@ json json_of(const checkpoint_facts::tensor& one) {
 std::int64_t number(const json& of, std::int64_t least, std::int64_t most_allowed) {
   if (!of.is_number_integer() || (of.is_number_unsigned() && of > most_allowed)
       || of < least || of > most_allowed)
-    throw broken_checkpoint("a number is " + of.dump() + ", and "
-                            + std::to_string(least) + " to "
-                            + std::to_string(most_allowed) + " are allowed");
+    throw broken_checkpoint(
+      "a number is " + (of.is_number() ? of.dump() : of.type_name()) + ", and "
+      + std::to_string(least) + " to " + std::to_string(most_allowed) + " are allowed");
   return of;
 }
 
@@ -92,6 +97,9 @@ checkpoint_facts::tensor tensor_in(const json& of, const checkpoint_facts& facts
                                   .piece = {}};
   auto& part = result.piece.of;
   part.name = of.at("parameter");
+  if (result.name != tensor_name(result.of, part.name))
+    throw broken_checkpoint("'" + result.name + "' cannot be of " + name_of(result.of)
+                            + " of '" + part.name + "'");
   std::int64_t values = 1;
   for (const auto& dim : of.at("shape")) {
     result.dims.push_back(number(dim, 1, largest));
@@ -125,9 +133,13 @@ checkpoint_facts::tensor tensor_in(const json& of, const checkpoint_facts& facts
 /// Files of a checkpoint are in its own folder.
 std::string file_name_in(const json& of) {
   std::string name = of;
-  if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos
-      || name.find('\0') != std::string::npos)
-    throw broken_checkpoint("'" + name + "' is no file of it");
+  const auto may_be_there = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
+  constexpr std::size_t longest = 200;
+  if (name.empty() || name.size() > longest || name.front() == '.'
+      || !std::ranges::all_of(name, may_be_there))
+    throw broken_checkpoint("it names a file that none of it can be");
   return name;
 }
 
@@ -140,9 +152,22 @@ std::uint64_t sum_in(const json& of) {
   return result;
 }
 
-checkpoint_facts facts_in(const json& all) {
+/// Of what it says, however it is spaced.
+std::uint64_t sum_of(const json& all) {
+  const auto text = all.dump();
+  running_checksum sum;
+  sum.add(std::as_bytes(std::span{text}));
+  return sum.value();
+}
+
+checkpoint_facts facts_in(json all) {
   if (all.at("troupe_checkpoint") != format)
     throw broken_checkpoint("it is of another version of troupe");
+  const auto sum = sum_in(all.at("xxh3"));
+  all.erase("xxh3");
+  if (sum != sum_of(all))
+    throw broken_checkpoint("it is not what was written: its sum is "
+                            + text_of_sum(sum_of(all)) + ", not " + text_of_sum(sum));
   checkpoint_facts result{
     .batches = static_cast<int>(number(all.at("batches"), 1, most)),
     .samples = number(all.at("samples"), 1, largest),
@@ -183,6 +208,10 @@ std::string text_of_sum(std::uint64_t sum) {
   return result;
 }
 
+std::string tensor_name(const saved_array& array, const std::string& parameter) {
+  return array == saved_array{} ? parameter : name_of(array) + "/" + parameter;
+}
+
 std::string manifest_of(const checkpoint_facts& facts) {
   auto files = json::array();
   for (const auto& file : facts.files) {
@@ -194,18 +223,21 @@ std::string manifest_of(const checkpoint_facts& facts) {
                      {"xxh3", text_of_sum(file.sum)},
                      {"tensors", tensors}});
   }
-  return json{{"troupe_checkpoint", format},
-              {"batches", facts.batches},
-              {"samples", facts.samples},
-              {"older_versions", facts.older},
-              {"moments", facts.moments},
-              {"updates", facts.updates},
-              {"files", files}}
-           .dump(1)
-         + '\n';
+  json all{{"troupe_checkpoint", format},
+           {"batches", facts.batches},
+           {"samples", facts.samples},
+           {"older_versions", facts.older},
+           {"moments", facts.moments},
+           {"updates", facts.updates},
+           {"files", files}};
+  all["xxh3"] = text_of_sum(sum_of(all));
+  return all.dump(1) + '\n';
 }
 
 checkpoint_facts read_manifest(const std::filesystem::path& file) {
+  std::error_code failed;
+  if (std::filesystem::file_size(file, failed) > most_bytes)
+    throw broken_checkpoint(file.string() + " is larger than any manifest");
   std::ifstream in{file};
   const std::string text{std::istreambuf_iterator<char>{in}, {}};
   try {
@@ -218,7 +250,12 @@ checkpoint_facts read_manifest(const std::filesystem::path& file) {
 
 checkpoint_facts facts_in(const std::string& manifest) {
   try {
-    return facts_in(json::parse(manifest));
+    const auto look = [](int depth, json::parse_event_t, const json&) {
+      if (depth > most_depth) // who writes it out again would go as deep
+        throw broken_checkpoint("it is nested too deep");
+      return true;
+    };
+    return facts_in(json::parse(manifest, look));
   } catch (const json::exception&) {
     throw broken_checkpoint("it is not what this program writes");
   }

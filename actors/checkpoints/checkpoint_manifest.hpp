@@ -44,10 +44,13 @@ struct broken_checkpoint : std::runtime_error {
 /// Sixteen hexadecimal digits.
 std::string text_of_sum(std::uint64_t sum);
 
+/// A tensor's name in its file: the parameter's, "moment-0/" or the like before it.
+std::string tensor_name(const saved_array& array, const std::string& parameter);
+
 /// The manifest as JSON. Of a tensor it says the whole parameter's name and shape, and
 /// what of it is there: `rows` and `columns` of the parameter as a matrix, its last
 /// dimension across, and of these values, row by row, those from `first` on. What is
-/// left out is all.
+/// left out is all. It ends with a sum of what it says.
 std::string manifest_of(const checkpoint_facts& facts);
 
 /// What a manifest says; that its files are so is another question.

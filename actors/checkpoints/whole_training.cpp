@@ -7,7 +7,10 @@ namespace troupe {
 
 std::vector<std::int64_t> updates_in(const run_plan& plan,
                                      const training_copies& copies) {
-  std::vector<std::int64_t> result(plan.work->whole.layers.size());
+  std::int64_t most = 0; // also for layers that have no values to save
+  for (const auto& one : copies.all)
+    most = std::max(most, one.updates);
+  std::vector<std::int64_t> result(plan.work->whole.layers.size(), most);
   for (const auto& one : copies.all)
     for (const auto& bucket : plan.layer_buckets(one.where))
       result[bucket.of_layer] = one.updates;

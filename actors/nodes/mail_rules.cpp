@@ -197,20 +197,22 @@ struct mail_rules::judge {
     return unless(m.parameters.size() == buckets && m.gradients.size() == buckets,
                   "parameters of no stage");
   }
+  std::string operator()(const mail::copied& m) const {
+    return unless(is_stage(plan, m.where), "word of no stage");
+  }
   std::string operator()(const mail::saved& m) const {
     if (!is_stage(plan, m.where))
       return unless(false, "copies of no stage");
-    const auto most = [](const payload_bound& copies) {
-      return static_cast<std::size_t>(copies.buffers);
-    };
-    bool ascend = true;
-    for (std::size_t i = 0; i + 1 < m.ages.size(); ++i)
-      ascend = ascend && m.ages[i] < m.ages[i + 1];
-    return unless(ascend && m.versions.size() == m.ages.size()
-                    && m.versions.size() <= most(saved_versions(plan, m.where))
-                    && (m.ages.empty() || m.ages.back() <= plan.dims.total())
-                    && m.moments.size() <= most(saved_moments(plan, m.where)),
-                  "copies that no checkpoint has");
+    const auto versions = saved_versions(plan, m.where),
+               moments = saved_moments(plan, m.where);
+    bool right = std::ssize(m.moments) == moments.buffers
+                 && m.versions.size() == m.ages.size()
+                 && std::ssize(m.versions) <= versions.buffers
+                 && m.ages.empty() == (versions.buffers == 0);
+    for (std::size_t i = 0; i < m.ages.size(); ++i)
+      right = right && (i == 0 ? m.ages[i] == 0 : m.ages[i] > m.ages[i - 1])
+              && m.ages[i] <= plan.dims.total();
+    return unless(right, "copies that no checkpoint has");
   }
 
   std::string rank(int number) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -201,8 +202,12 @@ void node_server::serve(const std::atomic<bool>& stop,
       }
     }
     told(plays->description());
-    plays->play(&stop);
-    told("the run is over");
+    try {
+      plays->play(&stop);
+      told("the run is over");
+    } catch (const std::bad_alloc&) { // of what the run wants; the node goes on
+      told("the run is over: out of memory");
+    }
     const std::lock_guard guard{lock_};
     for (auto& [number, one] : visitors_)
       if (one.plays == plays) {

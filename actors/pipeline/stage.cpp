@@ -114,13 +114,14 @@ stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self
                                   self->state.core->collect());
          }),
     hear(self, meter,
-         [self, where, saver = std::move(saver)](const mail::save&) {
-           const auto& [port, core] = std::tie(self->state.port, self->state.core);
-           const auto& to = port->everybody().coordinator;
+         [self, where, saver = std::move(saver)](const mail::save& s) {
+           auto& port = *self->state.port;
            auto copies =
-             saver ? saver->copy(core->versions()) : mail::saved{.where = where};
-           port->tell(to, mail::copied{});
-           port->tell(to, std::move(copies));
+             saver ? saver->copy(self->state.core->versions()) : mail::saved{};
+           copies.batches = s.batches;
+           copies.where = where;
+           port.tell(port.everybody().coordinator, mail::copied{s.batches, where});
+           port.tell(port.everybody().coordinator, std::move(copies));
          }),
   };
 }

@@ -10,8 +10,7 @@ namespace troupe {
 stage_saver::stage_saver(const run_plan& plan, position where,
                          std::shared_ptr<const optimizer> state,
                          memory_account& account)
-  : where_(where),
-    state_(std::move(state)),
+  : state_(std::move(state)),
     of_versions_(pieces_of(plan, where, shared_out::parameters)),
     of_moments_(pieces_of(plan, where, shared_out::optimizer_state)),
     versions_("copies of the versions of " + plan.name_of(where),
@@ -28,7 +27,7 @@ stage_saver::stage_saver(const run_plan& plan, position where,
 }
 
 mail::saved stage_saver::copy(const std::vector<aged_version>& versions) {
-  mail::saved result{.where = where_, .updates = state_->updates()};
+  mail::saved result{.updates = state_->updates()};
   for (const auto& version : versions) {
     if (of_versions_.empty())
       break;

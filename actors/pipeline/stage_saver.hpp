@@ -23,11 +23,11 @@ public:
   stage_saver(const run_plan& plan, position where,
               std::shared_ptr<const optimizer> state, memory_account& account);
 
+  /// Whose they are and of which batch, the stage says.
   /// \pre nothing is computed, and nobody holds the copies of the last checkpoint
   mail::saved copy(const std::vector<aged_version>& versions);
 
 private:
-  position where_;
   std::shared_ptr<const optimizer> state_;
   std::vector<saved_piece> of_versions_, of_moments_;
   std::vector<std::int64_t> firsts_; // of each bucket: the first value that it holds

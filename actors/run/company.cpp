@@ -132,8 +132,10 @@ run_result company::run() {
     last_.clear();
   }
   auto& equipped = here_->equipped();
+  (void)board().take_saved(); // came too late: nobody writes them
   await_saved();
-  equipped.release_optimizers(); // nothing needs their memory any more
+  if (!at_work)
+    equipped.release_optimizers(); // nothing needs their memory any more
   if (!board().failure() && !at_work) {
     keep_weights(*plan_, std::move(last_), equipped.shared(), result);
     keep_versions(*plan_, std::move(here_->log().versions), result);

@@ -52,11 +52,27 @@ void gather(self_pointer self, mail::collected part) {
     state.board->post_collected(std::exchange(state.collected, {}));
 }
 
+// What is of no stage, or not of this checkpoint, counts for nothing.
 void gather(self_pointer self, mail::saved part) {
   auto& state = self->state;
-  state.saved.push_back(std::move(part));
-  if (state.saved.size() == state.everybody->stages.size())
-    state.board->post_saved(std::exchange(state.saved, {}));
+  if (part.batches != state.saves)
+    return;
+  const auto stage = state.everybody->index(part.where);
+  state.saved.insert_or_assign(stage, std::move(part));
+  if (state.saved.size() < state.everybody->stages.size())
+    return;
+  std::vector<mail::saved> all;
+  for (auto& [number, one] : std::exchange(state.saved, {}))
+    all.push_back(std::move(one));
+  state.board->post_saved(std::move(all));
+}
+
+void gather(self_pointer self, const mail::copied& part) {
+  auto& state = self->state;
+  if (part.batches == state.saves
+      && state.copied.insert(state.everybody->index(part.where)).second
+      && state.copied.size() == state.everybody->stages.size())
+    state.board->post_copied();
 }
 
 /// Hears of copies, and keeps no handle of their buffers in the mailbox: whoever waits
@@ -124,15 +140,12 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
     take_in<mail::snapshot>(self, meter),
     take_in<mail::collected>(self, meter),
     take_in<mail::saved>(self, meter),
-    hear(self, meter,
-         [self](const mail::copied&) {
-           if (++self->state.copied < self->state.everybody->stages.size())
-             return;
-           self->state.copied = 0;
-           self->state.board->post_copied();
-         }),
+    hear(self, meter, [self](const mail::copied& c) { gather(self, c); }),
     hear(self, meter,
          [self](const mail::save& s) {
+           self->state.saves = s.batches;
+           self->state.copied.clear();
+           self->state.saved.clear();
            send_to_all(self, self->state.everybody->stages, s);
          }),
     hear(

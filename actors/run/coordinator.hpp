@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,9 @@ struct coordinator_state {
   std::vector<mail::begun> begun;                       ///< A rank each.
   std::map<int, std::vector<mail::snapshot>> snapshots; ///< By batches.
   std::vector<mail::collected> collected;
-  std::size_t copied = 0; // stages
-  std::vector<mail::saved> saved;
+  int saves = 0;                // batches whose copies come
+  std::set<std::size_t> copied; // stages
+  std::map<std::size_t, mail::saved> saved;
 };
 
 /// Watches over a run: knows everyone, counts who is done, and passes on to all what

@@ -63,20 +63,24 @@ void stage_manager::serve_snapshots() {
   }
 }
 
+void stage_manager::take_saved() {
+  auto all = run_.board.take_saved();
+  if (!all || !saving_)
+    return;
+  std::erase_if(
+    *all, [](const auto& one) { return one.versions.empty() && one.moments.empty(); });
+  std::ranges::sort(*all, {}, [](const auto& one) {
+    return std::tuple{one.where.stage, one.where.tensor, one.where.data};
+  });
+  const int batches = *std::exchange(saving_, {});
+  run_.callbacks.save(
+    training_copies{run_.plan.dims.before + batches, std::move(*all)});
+}
+
 void stage_manager::serve_checkpoint() {
   if (run_.board.take_copied() && std::exchange(ranks_wait_, false))
     post(run_.meter, run_.coordinator, mail::go_on{});
-  if (auto all = run_.board.take_saved(); all && saving_) {
-    std::erase_if(*all, [](const auto& one) {
-      return one.versions.empty() && one.moments.empty();
-    });
-    std::ranges::sort(*all, {}, [](const auto& one) {
-      return std::tuple{one.where.stage, one.where.tensor, one.where.data};
-    });
-    run_.callbacks.save(
-      training_copies{run_.plan.dims.before + *saving_, std::move(*all)});
-    saving_.reset();
-  }
+  take_saved();
   if (saving_)
     return;
   if (const auto batches = run_.board.take_checkpoint()) {
@@ -89,10 +93,11 @@ void stage_manager::begin_saving(int batches) {
   if (const auto& wait = run_.callbacks.await_saved)
     wait();
   saving_ = batches;
-  post(run_.meter, run_.coordinator, mail::save{});
+  post(run_.meter, run_.coordinator, mail::save{batches});
 }
 
 void stage_manager::finish_saving() {
+  take_saved(); // also of a run that has failed since
   while (saving_ && !run_.board.failure()) {
     run_.house.settle();
     serve_checkpoint();

@@ -55,9 +55,8 @@ public:
   /// Waits until the copies of the last checkpoint have come, or the run has failed.
   void finish_saving();
 
-  /// Gives the caller what stages have, after so many batches of the run. \pre all
-  /// ranks rest,
-  /// and finish_saving()
+  /// Gives the caller what stages have, after so many batches of the run.
+  /// \pre all ranks rest, and finish_saving()
   void save(int batches);
 
   /// What stages have while all ranks rest; empty if the run fails meanwhile.
@@ -84,6 +83,7 @@ protected:
 private:
   void evaluate(const notice_board::snapshot& parts);
   void begin_saving(int batches);
+  void take_saved();
 
   int evaluated_ = 0;
   bool stopping_ = false;

@@ -1,5 +1,7 @@
 #include "experiments/session/node_links.hpp"
 
+#include "actors/run/free_memory.hpp"
+
 #include <utility>
 
 namespace troupe {
@@ -16,6 +18,12 @@ node_links::node_links(std::shared_ptr<tls_identity> identity)
 
 tl::expected<std::unique_ptr<node_links>, std::string>
 node_links::from(const std::optional<tls_files>& tls) {
+  // CAF's threads and their heaps: where they find no room, CAF ends the process.
+  constexpr std::int64_t least = 300;
+  if (const auto memory = memory_of_process(); memory.bytes >> 20 < least)
+    return tl::unexpected{"to speak with other processes takes " + std::to_string(least)
+                          + " MiB of memory; " + memory.where + " has "
+                          + std::to_string(memory.bytes >> 20) + " MiB free"};
   std::shared_ptr<tls_identity> identity;
   if (tls) {
     auto found = tls_identity::from(*tls);

@@ -73,15 +73,21 @@ struct collected {
 };
 
 /// Coordinator to stages: copy what a checkpoint needs of you, while all ranks rest.
-struct save {};
+struct save {
+  int batches; ///< Of the run.
+};
 
 /// Stage: it has copied that. The copies follow.
-struct copied {};
+struct copied {
+  int batches;
+  position where;
+};
 
 /// Stage: of each version that is still read, and of each moment of its optimizer
 /// shard, one buffer with what the stage saves of it, piece behind piece
 /// (saved_piece.hpp). Copies that another stage saves are not among them.
 struct saved {
+  int batches = 0;
   position where;
   std::int64_t updates = 0; ///< That the optimizer shard has made.
   std::vector<int> ages;    ///< Of each version: 0 is the newest, 1 the last but one.

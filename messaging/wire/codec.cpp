@@ -36,8 +36,8 @@ struct mail_writer {
   void operator()(const mail::go_on&) { to.setGoOn(); }
   void operator()(const mail::stop&) { to.setStop(); }
   void operator()(const mail::collect&) { to.setCollect(); }
-  void operator()(const mail::save&) { to.setSave(); }
-  void operator()(const mail::copied&) { to.setCopied(); }
+  void operator()(const mail::save& m) { to.initSave().setBatches(m.batches); }
+  void operator()(const mail::copied& m) { wire::write(to.initCopied(), m); }
   void operator()(const mail::saved& m) { wire::write(to.initSaved(), m); }
   void operator()(const mail::snapshot& m) { wire::write(to.initSnapshot(), m); }
   void operator()(const mail::collected& m) { wire::write(to.initCollected(), m); }
@@ -119,9 +119,9 @@ actor_mail mail_of(schema::ActorMail::Reader from, allowance& left) {
   case is::COLLECTED:
     return wire::read(from.getCollected(), left);
   case is::SAVE:
-    return mail::save{};
+    return mail::save{natural(from.getSave().getBatches(), "batches")};
   case is::COPIED:
-    return mail::copied{};
+    return wire::read(from.getCopied());
   case is::SAVED:
     return wire::read(from.getSaved(), left);
   case is::WAITING_FOR: {

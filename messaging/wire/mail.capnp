@@ -88,8 +88,8 @@ struct ActorMail {
     versionMade @25 :VersionMade;
     expertLoad @26 :ExpertLoad;
     failed :group { why @27 :Text; }
-    save @28 :Void;
-    copied @29 :Void;
+    save :group { batches @28 :Int32; }
+    copied @29 :Copied;
     saved @30 :Saved;
   }
 }
@@ -119,11 +119,17 @@ struct Collected {
   gradients @4 :UInt32;   # and these behind them.
 }
 
+struct Copied {
+  batches @0 :Int32;
+  where @1 :Position;
+}
+
 struct Saved {
-  where @0 :Position;
-  updates @1 :Int64;
-  ages @2 :List(Int32);  # Of versions: a tensor each,
-  moments @3 :UInt32;    # and these behind them.
+  batches @0 :Int32;
+  where @1 :Position;
+  updates @2 :Int64;
+  ages @3 :List(Int32);  # Of versions: a tensor each,
+  moments @4 :UInt32;    # and these behind them.
 }
 
 struct WaitingFor {

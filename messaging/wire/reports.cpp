@@ -172,7 +172,18 @@ mail::collected read(schema::Collected::Reader from, allowance& left) {
           .gradients = read_count<buffer>(from.getGradients(), left)};
 }
 
+void write(schema::Copied::Builder to, const mail::copied& from) {
+  to.setBatches(from.batches);
+  write(to.initWhere(), from.where);
+}
+
+mail::copied read(schema::Copied::Reader from) {
+  return {.batches = natural(from.getBatches(), "batches"),
+          .where = read(from.getWhere())};
+}
+
 void write(schema::Saved::Builder to, const mail::saved& from) {
+  to.setBatches(from.batches);
   write(to.initWhere(), from.where);
   to.setUpdates(from.updates);
   write_numbers(to.initAges(length(from.ages)), from.ages);
@@ -180,7 +191,8 @@ void write(schema::Saved::Builder to, const mail::saved& from) {
 }
 
 mail::saved read(schema::Saved::Reader from, allowance& left) {
-  mail::saved result{.where = read(from.getWhere()),
+  mail::saved result{.batches = natural(from.getBatches(), "batches"),
+                     .where = read(from.getWhere()),
                      .updates = natural(from.getUpdates(), "updates"),
                      .ages = read_list(from.getAges(), left, [](std::int32_t n) {
                        return natural(n, "the age of a version");

@@ -30,6 +30,9 @@ mail::snapshot read(schema::Snapshot::Reader from, allowance& left);
 void write(schema::Collected::Builder to, const mail::collected& from);
 mail::collected read(schema::Collected::Reader from, allowance& left);
 
+void write(schema::Copied::Builder to, const mail::copied& from);
+mail::copied read(schema::Copied::Reader from);
+
 void write(schema::Saved::Builder to, const mail::saved& from);
 mail::saved read(schema::Saved::Reader from, allowance& left);
 

@@ -69,6 +69,8 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {.tensor = 2},
   {.data = 2, .expert = 2, .experts = true},
   {.data = 2, .expert = 2, .exchange = "zero1", .experts = true},
+  {.data = 4, .expert = 2, .experts = true},
+  {.tensor = 2, .by_sequence = true},
 };
 
 } // namespace

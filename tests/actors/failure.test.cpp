@@ -1,5 +1,6 @@
 // What happens when something goes wrong, or when the run is told to end.
 
+#include "actors/checkpoints/whole_training.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/meshes.hpp"
@@ -10,10 +11,13 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <stdexcept>
+#include <thread>
 
 using namespace troupe;
+using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("an actor that fails ends the run with its name and reason", "[failure]") {
@@ -173,4 +177,21 @@ TEST_CASE("what is taken at wiring is what was announced", "[refusal]") {
       CHECK(result.peak_bytes[rank] > announced[rank] / 2);
     }
   }
+}
+
+TEST_CASE("a run that fails while copies for a checkpoint lie about ends in peace",
+          "[failure]") {
+  const int sample = GENERATE(9, 13, 17);
+  auto plan = tiny::training_of(one_f_one_b(), {2, 2, 6}, clock_kind::real);
+  plan.checkpoint_every = 1;
+  plan.work->data = std::make_shared<tiny::brittle_data>(plan.work->data, sample, [] {
+    std::this_thread::sleep_for(60ms);
+    throw std::runtime_error("the disk is on fire");
+  });
+  const auto result = perform(
+    plan, {.save = [](const training_copies&) {},
+           .await_saved = [] { std::this_thread::sleep_for(30ms); },
+           .report = [](const progress&) { std::this_thread::sleep_for(50ms); }});
+  CHECK(result.how == ending::failed);
+  CHECK_THAT(result.failure, ContainsSubstring("the disk is on fire"));
 }

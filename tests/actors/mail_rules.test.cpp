@@ -114,6 +114,39 @@ TEST_CASE("ranks, positions and versions are those of the plan", "[nodes]") {
     rules().fault_of({coordinator, mail::snapshot{1, {0, 0, 7}, {}}, {}}).empty());
 }
 
+TEST_CASE("copies for a checkpoint are those that the stage saves", "[nodes]") {
+  auto saves = plan();
+  saves.checkpoint_every = 1;
+  saves.work->optimizer.kind = optimizer_kind::adamw;
+  saves.work->optimizer.momentum = 0;
+  const mail_rules rules{std::make_shared<const run_plan>(saves)};
+  const auto passes = [&](mail::saved what) {
+    wire::addressed_mail mail{coordinator, std::move(what), {}};
+    if (exists(saves,
+               {.what = kind::stage, .where = std::get<mail::saved>(mail.what).where}))
+      mail.tensors = tensor_bytes(saves, mail);
+    return rules.fault_of(mail).empty();
+  };
+  const auto copies = [](position where, std::vector<int> ages, int moments) {
+    mail::saved result{.batches = 1, .where = where, .ages = std::move(ages)};
+    result.versions.resize(result.ages.size());
+    result.moments.resize(static_cast<std::size_t>(moments));
+    return result;
+  };
+  CHECK(passes(copies({0, 0, 1}, {0}, 2)));
+  CHECK(passes(copies({1, 0, 1}, {}, 0))); // the first data replica saves it
+  for (const auto& wrong :
+       {copies({0, 0, 1}, {}, 2), copies({0, 0, 1}, {0}, 1), copies({0, 0, 1}, {0}, 3),
+        copies({0, 0, 1}, {1}, 2), copies({0, 0, 1}, {0, 1}, 2),
+        copies({1, 0, 1}, {0}, 0), copies({0, 0, 9}, {0}, 2)})
+    CHECK_FALSE(passes(wrong));
+  auto few = copies({0, 0, 1}, {0}, 2);
+  few.versions.clear();
+  CHECK_FALSE(passes(few));
+  CHECK(rules.fault_of({coordinator, mail::copied{1, {0, 0, 1}}, {}}).empty());
+  CHECK_FALSE(rules.fault_of({coordinator, mail::copied{1, {0, 0, 9}}, {}}).empty());
+}
+
 TEST_CASE("a letter has no more than its largest array, and says so twice alike",
           "[nodes]") {
   const position other{1, 0, 1};

@@ -125,8 +125,9 @@ TEST_CASE("evaluations and checkpoints come from all nodes, and a run goes on th
 #ifndef TROUPE_SANITIZED
 
 TEST_CASE("links that take 200 ms more change no bit, and nobody is lost", "[nodes]") {
-  const auto plan = tiny::training_on({.data = 2, .exchange = "ring"}, one_f_one_b(),
-                                      {2, 2, 1}, clock_kind::real);
+  auto plan = tiny::training_on({.data = 2, .exchange = "ring"}, one_f_one_b(),
+                                {2, 2, 2}, clock_kind::real);
+  plan.checkpoint_every = 1;
   nodes_here there{plan, 2};
   auto& cluster = there.reached_by();
   cluster.failure_timeout = 1000ms;
@@ -136,9 +137,14 @@ TEST_CASE("links that take 200 ms more change no bit, and nobody is lost", "[nod
     node.port = relays.back()->port();
   }
   const auto before = std::chrono::steady_clock::now();
-  const auto result = there.perform(plan);
+  std::vector<int> saved;
+  const auto result = there.perform(plan, {.save = [&](const training_copies& one) {
+                                      saved.push_back(whole_of(plan, one).batches);
+                                    }});
   INFO(result.failure);
   REQUIRE(result.how == ending::finished);
+  CHECK(saved == std::vector{1, 2});
+  plan.checkpoint_every = 0;
   CHECK(result.parameters == alone(plan).parameters);
   CHECK(std::chrono::steady_clock::now() - before > 2s); // they did
 }

@@ -133,6 +133,23 @@ TEST_CASE("ranks go on when stages have copied, before the copies have come",
   CHECK(run.heard() == said);
 }
 
+TEST_CASE("copies that came before a run failed are saved", "[manager]") {
+  tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
+  int saved = 0;
+  run.callbacks.save = [&](const training_copies& all) { saved += all.batches; };
+  run.board.post_checkpoint(2);
+  const auto manager = run.managed([&](const std::string& what) {
+    if (what != "save")
+      return;
+    run.board.post_failure("no more");
+    run.board.post_copied();
+    run.board.post_saved({});
+  });
+  manager->wait();
+  manager->finish_saving();
+  CHECK(saved == 2);
+}
+
 TEST_CASE("what is copied next has the room of what was copied before", "[manager]") {
   tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
   texts order;
@@ -151,7 +168,9 @@ TEST_CASE("what is copied next has the room of what was copied before", "[manage
         run.board.post_copied();
       if (what == "go on" && order.size() == 1)
         run.board.post_checkpoint(4); // comes before the copies have
-      if (what == "go on")
+      if (what == "go on" && run.plan.clock == clock_kind::virtual_time)
+        run.clock.at(run.clock.now() + 1, [&] { run.board.post_saved({}); });
+      else if (what == "go on")
         run.board.post_saved({});
     })
     ->wait();

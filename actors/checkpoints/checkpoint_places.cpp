@@ -1,0 +1,131 @@
+#include "actors/checkpoints/checkpoint_places.hpp"
+
+#include "models/descriptor.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace troupe {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* unfinished = ".unfinished";
+
+/// Not through a link, whose files are another folder's.
+bool has_manifest(const fs::path& one) {
+  std::error_code failed;
+  return !fs::is_symlink(one, failed)
+         && fs::is_regular_file(one / manifest_name, failed);
+}
+
+/// Removes what a checkpoint consists of, and its folder if there is nothing else.
+void remove_files(const fs::path& one) {
+  std::error_code failed;
+  if (fs::is_symlink(one, failed))
+    return;
+  std::vector<fs::path> ours;
+  for (const auto& entry : fs::directory_iterator{one, failed}) {
+    const auto& file = entry.path();
+    const auto name = file.filename().string();
+    if (name == manifest_name || file.extension() == ".safetensors"
+        || name.starts_with(".troupe-"))
+      ours.push_back(file);
+  }
+  for (const auto& file : ours)
+    fs::remove(file, failed);
+  fs::remove(one, failed); // if it is empty
+}
+
+} // namespace
+
+int batches_of(const fs::path& folder) {
+  const auto name = folder.filename().string();
+  const std::string_view begin = "batch-";
+  int result = 0;
+  const auto* const end = name.data() + name.size();
+  if (!name.starts_with(begin))
+    return -1;
+  const auto [rest, fault] = std::from_chars(name.data() + begin.size(), end, result);
+  return rest == end && fault == std::errc{} ? result : -1;
+}
+
+std::vector<fs::path> checkpoints_in(const fs::path& folder) {
+  std::vector<fs::path> result;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator{folder, failed})
+    if (batches_of(entry.path()) >= 0
+        && fs::is_regular_file(entry.path() / manifest_name, failed))
+      result.push_back(entry.path());
+  std::ranges::sort(result, std::greater{}, batches_of);
+  return result;
+}
+
+void sweep_checkpoints(const fs::path& folder) {
+  std::error_code failed;
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator{folder, failed}) {
+    const auto& one = entry.path();
+    if (one.extension() == unfinished && batches_of(one.stem()) >= 0)
+      left.push_back(one);
+  }
+  for (const auto& one : left)
+    remove_files(one);
+}
+
+void remove_checkpoint(const fs::path& one) {
+  std::error_code failed;
+  if (fs::is_symlink(one, failed)) {
+    fs::remove(one);
+    return;
+  }
+  const fs::path leaves{one.string() + unfinished};
+  remove_files(leaves);
+  fs::rename(one, leaves);
+  remove_files(leaves);
+}
+
+void reach_disk(const fs::path& folder) {
+  const descriptor open{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (open.is_open())
+    ::fsync(open.number());
+}
+
+unfinished_folder::unfinished_folder(fs::path name)
+  : name_(std::move(name)), path_(name_.string() + unfinished) {
+  remove_files(path_); // of who was killed
+  fs::create_directories(path_);
+}
+
+unfinished_folder::~unfinished_folder() {
+  remove_files(path_);
+}
+
+void unfinished_folder::finish() {
+  std::error_code failed;
+  const bool is_free = !fs::exists(fs::symlink_status(name_, failed))
+                       || (fs::is_directory(fs::symlink_status(name_, failed))
+                           && fs::is_empty(name_, failed));
+  if (is_free)
+    return fs::rename(path_, name_);
+  if (!has_manifest(name_))
+    throw std::runtime_error(name_.string() + " is in the way, and is no checkpoint");
+  if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), RENAME_EXCHANGE)
+      != 0)
+    throw fs::filesystem_error("cannot replace", name_,
+                               std::error_code(errno, std::generic_category()));
+}
+
+} // namespace troupe
