@@ -4,8 +4,10 @@
 #include "actors/nodes/node_places.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 namespace troupe {
@@ -159,16 +161,27 @@ std::vector<int> lead::layers_for(int number) const {
   return result;
 }
 
+/// Sends what nodes need, a few layers at a time: here they are copies.
 void lead::send_layers() {
+  constexpr std::size_t most_on_their_way = 4;
+  std::deque<std::weak_ptr<const std::vector<float>>> on_their_way;
   std::map<layer_key, std::vector<int>> wanted; // by whom
   for (int number = 1; number <= count(); ++number)
     for (const auto& key : keys_of(*plan_, layers_for(number)))
       wanted[key].push_back(number);
   for (const auto& [key, nodes] : wanted) {
+    while (on_their_way.size() >= most_on_their_way) {
+      nodes_->await(roll_call::step::connected, of_.interrupted); // all still are
+      if (on_their_way.front().expired())
+        on_their_way.pop_front();
+      else
+        std::this_thread::sleep_for(1ms);
+    }
     const auto values =
       std::make_shared<const std::vector<float>>(values_of(*plan_, key));
     for (const int number : nodes)
       mail_->send_layer(number, to_text(key), values);
+    on_their_way.emplace_back(values);
   }
 }
 

@@ -1,0 +1,34 @@
+// What fuzzing has found interesting in files and options, as it was found.
+
+#include "tests/fuzz/manifest.hpp"
+#include "tests/fuzz/options.hpp"
+#include "tests/fuzz/safetensors.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+TEST_CASE("what fuzzing has found interesting in files and options does no harm") {
+  using taker = std::function<void(std::span<const std::uint8_t>)>;
+  const auto& [name, take] =
+    GENERATE(std::pair<std::string, taker>{"manifest", fuzz::take_manifest},
+             std::pair<std::string, taker>{"options", fuzz::take_options},
+             std::pair<std::string, taker>{"safetensors", fuzz::take_safetensors});
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator{std::string{TROUPE_CORPUS} + "/" + name}) {
+    std::ifstream file{entry.path(), std::ios::binary};
+    const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>{file}, {}};
+    INFO(entry.path());
+    REQUIRE_NOTHROW(take(bytes));
+    ++files;
+  }
+  CHECK(files > 20);
+}
