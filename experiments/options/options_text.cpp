@@ -5,7 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
 #include <stdexcept>
+#include <string>
 
 // What is absent is null.
 template <class Value>
@@ -102,6 +106,29 @@ schedule_options schedules_from(const json& from, const optimizer_options* learn
   return result;
 }
 
+/// Parses JSON of anybody. The library casts a fraction to whatever number is wanted,
+/// so one that no int holds may stand only where bytes and rates do; and what is nested
+/// deep overflows the stack of whoever writes it out. \throws std::exception
+json parsed(const std::string& text) {
+  constexpr int most_depth = 16;
+  constexpr double most = std::numeric_limits<int>::max();
+  const std::set<std::string> large{"bytes_per_second", "sum_rate", "message",
+                                    "gradient",         "sum",      "experts"};
+  std::string key;
+  return json::parse(text, [&](int depth, json::parse_event_t what, const json& one) {
+    if (depth > most_depth)
+      throw std::invalid_argument("they are nested too deep");
+    if (what == json::parse_event_t::key)
+      key = one.get<std::string>();
+    if (one.is_number_float() && !(std::abs(one.get<double>()) <= most)
+        && !large.contains(key))
+      throw std::out_of_range("'" + key + "' is too large");
+    if (one.is_number_float() && key == "seed")
+      throw std::out_of_range("a seed is a whole number");
+    return true;
+  });
+}
+
 } // namespace
 
 std::string to_text(const options& o) {
@@ -122,7 +149,7 @@ std::string to_text(const options& o) {
 
 tl::expected<options, std::string> options_from(const std::string& text) {
   try {
-    const auto all = json::parse(text);
+    const auto all = parsed(text);
     options result{.trains = all.at("trains"),
                    .model = all.at("model"),
                    .data = all.at("data"),

@@ -238,7 +238,15 @@ TEST_CASE("a text that is no options is refused", "[options_text]") {
   without_mesh.replace(without_mesh.find("\"mesh\""), 6, "\"mash\"");
   auto other_exchange = to_text(read(everything, {}));
   other_exchange.replace(other_exchange.find("\"ring\""), 6, "\"star\"");
+  const auto with = [](const std::string& key, const std::string& value) {
+    auto text = to_text(read(everything, {}));
+    const auto begin = text.find('"' + key + "\":") + key.size() + 3;
+    return text.replace(begin, text.find_first_of(",}", begin) - begin, value);
+  };
+  const auto deep = std::string(100'000, '[') + std::string(100'000, ']');
   for (const auto& text :
-       {std::string{}, std::string{"{}"}, without_mesh, other_exchange})
+       {std::string{}, std::string{"{}"}, without_mesh, other_exchange,
+        with("count", "1e90"), with("layers", "3e9"), with("layers", "-3e9"),
+        with("seed", "-1.5"), with("orders", deep), with("mesh", deep)})
     CHECK_THAT(options_from(text).error(), StartsWith("these are no options: "));
 }
