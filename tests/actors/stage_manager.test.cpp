@@ -141,9 +141,9 @@ TEST_CASE("copies that came before a run failed are saved", "[manager]") {
   const auto manager = run.managed([&](const std::string& what) {
     if (what != "save")
       return;
-    run.board.post_failure("no more");
     run.board.post_copied();
     run.board.post_saved({});
+    run.board.post_failure("no more");
   });
   manager->wait();
   manager->finish_saving();

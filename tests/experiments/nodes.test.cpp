@@ -249,8 +249,9 @@ TEST_CASE("a node refuses what its owner has not allowed", "[nodes]") {
       folder, "cd " + from
                 + " && train --steps 1 --stages 2 --evaluate-samples 0 --nodes "
                 + said.substr(begin, said.find(' ', begin) - begin) + " " + asked);
+    INFO(node.said() << result.err);
     CHECK(result.exit_code == 1);
-    return result.err;
+    return result.err + node.said();
   };
   CHECK_THAT(ends_with("--max-ranks 1", "--model mlp"),
              ContainsSubstring("at most 1 ranks"));
