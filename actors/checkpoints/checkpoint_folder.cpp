@@ -192,14 +192,11 @@ checkpoint_facts checked(const fs::path& one) {
     if (!is_file(one / file.name))
       throw broken((one / file.name).string() + " is missing");
     std::error_code failed; // a file of holes takes long to read
-    if (fs::file_size(one / file.name, failed)
-        != static_cast<std::uintmax_t>(file.bytes))
-      throw broken((one / file.name).string() + " does not have "
-                   + std::to_string(file.bytes) + " bytes");
-    const auto there = facts_of(one / file.name);
-    if (there.bytes != file.bytes)
-      throw broken((one / file.name).string() + " has " + std::to_string(there.bytes)
+    if (const auto bytes = fs::file_size(one / file.name, failed);
+        bytes != static_cast<std::uintmax_t>(file.bytes))
+      throw broken((one / file.name).string() + " has " + std::to_string(bytes)
                    + " bytes, not " + std::to_string(file.bytes));
+    const auto there = facts_of(one / file.name);
     if (there.sum != file.sum)
       throw broken((one / file.name).string() + " is not what was written: its sum is "
                    + text_of_sum(there.sum) + ", not " + text_of_sum(file.sum));

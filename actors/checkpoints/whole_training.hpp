@@ -58,7 +58,4 @@ private:
   std::map<saved_array, array_under_way> arrays_;
 };
 
-/// The same training as copies of stages. \pre they are of all stages of the plan
-saved_training whole_of(const run_plan& plan, const training_copies& copies);
-
 } // namespace troupe

@@ -2,7 +2,6 @@
 
 #include "actors/mail/mail.hpp"
 #include "actors/nodes/mail_sizes.hpp"
-#include "kernels/arrays.hpp"
 
 #include <concepts>
 #include <utility>

@@ -61,16 +61,27 @@ void add_sharing(const run_plan& plan, position where, stage_pools& to) {
 
 } // namespace
 
+namespace {
+
+payload_bound copies_of(const run_plan& plan, position where, shared_out what) {
+  if (plan.checkpoint_every == 0)
+    return {};
+  const auto values = values_of(pieces_of(plan, where, what));
+  if (values == 0)
+    return {};
+  return {what == shared_out::parameters ? plan.bounds_of(where.hosted()).versions
+                                         : optimizer::state_size(plan.work->optimizer),
+          values};
+}
+
+} // namespace
+
 payload_bound saved_versions(const run_plan& plan, position where) {
-  const auto values = values_of(pieces_of(plan, where, shared_out::parameters));
-  const bool saves = plan.checkpoint_every > 0 && values > 0;
-  return {saves ? plan.bounds_of(where.hosted()).versions : 0, values};
+  return copies_of(plan, where, shared_out::parameters);
 }
 
 payload_bound saved_moments(const run_plan& plan, position where) {
-  const auto values = values_of(pieces_of(plan, where, shared_out::optimizer_state));
-  const bool saves = plan.checkpoint_every > 0 && values > 0;
-  return {saves ? optimizer::state_size(plan.work->optimizer) : 0, values};
+  return copies_of(plan, where, shared_out::optimizer_state);
 }
 
 stage_pools pools_of(const run_plan& plan, position where) {

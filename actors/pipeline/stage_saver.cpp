@@ -1,7 +1,5 @@
 #include "actors/pipeline/stage_saver.hpp"
 
-#include "actors/pipeline/stage_pools.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -9,16 +7,15 @@ namespace troupe {
 
 stage_saver::stage_saver(const run_plan& plan, position where,
                          std::shared_ptr<const optimizer> state,
+                         const payload_bound& versions, const payload_bound& moments,
                          memory_account& account)
   : state_(std::move(state)),
     of_versions_(pieces_of(plan, where, shared_out::parameters)),
     of_moments_(pieces_of(plan, where, shared_out::optimizer_state)),
-    versions_("copies of the versions of " + plan.name_of(where),
-              saved_versions(plan, where).buffers, saved_versions(plan, where).values,
-              account),
-    moments_("copies of the moments of " + plan.name_of(where),
-             saved_moments(plan, where).buffers, saved_moments(plan, where).values,
-             account) {
+    versions_("copies of the versions of " + plan.name_of(where), versions.buffers,
+              versions.values, account),
+    moments_("copies of the moments of " + plan.name_of(where), moments.buffers,
+             moments.values, account) {
   const auto shares = plan.shares_of(where);
   const auto buckets = plan.buckets_of(where);
   for (std::size_t b = 0; b < buckets.size(); ++b)

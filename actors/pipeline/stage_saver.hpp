@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/plan/saved_piece.hpp"
+#include "messaging/collective.hpp"
 #include "messaging/mail/control.hpp"
 #include "models/optimizer.hpp"
 
@@ -19,9 +20,11 @@ struct aged_version {
 /// for one checkpoint's copies.
 class stage_saver {
 public:
-  /// \param account gives the room, as stage_pools says
+  /// \param versions,moments room for copies (saved_versions(), saved_moments()), which
+  /// the account gives
   stage_saver(const run_plan& plan, position where,
-              std::shared_ptr<const optimizer> state, memory_account& account);
+              std::shared_ptr<const optimizer> state, const payload_bound& versions,
+              const payload_bound& moments, memory_account& account);
 
   /// Whose they are and of which batch, the stage says.
   /// \pre nothing is computed, and nobody holds the copies of the last checkpoint

@@ -18,7 +18,8 @@ node_links::node_links(std::shared_ptr<tls_identity> identity)
 
 tl::expected<std::unique_ptr<node_links>, std::string>
 node_links::from(const std::optional<tls_files>& tls) {
-  // CAF's threads and their heaps: where they find no room, CAF ends the process.
+  // CAF's threads and their heaps: where they find no room, CAF ends the process, as
+  // was seen with up to 250 MiB.
   constexpr std::int64_t least = 300;
   if (const auto memory = memory_of_process(); memory.bytes >> 20 < least)
     return tl::unexpected{"to speak with other processes takes " + std::to_string(least)

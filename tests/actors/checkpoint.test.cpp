@@ -1,9 +1,9 @@
 // What a run saves between batches, and runs that go on from there: their bits are
 // those of one that never stopped.
 
-#include "actors/checkpoints/whole_training.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "tests/actors/meshes.hpp"
+#include "tests/actors/whole_of.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -2,11 +2,11 @@
 
 #include "tests/actors/nodes.hpp"
 
-#include "actors/checkpoints/whole_training.hpp"
 #include "actors/proof/proof.hpp"
 #include "tests/actors/brittle_layer.hpp"
 #include "tests/actors/meshes.hpp"
 #include "tests/actors/slow_relay.hpp"
+#include "tests/actors/whole_of.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
