@@ -39,6 +39,20 @@ whole_training::array_under_way& whole_training::at(const saved_array& array) {
   return result;
 }
 
+bool whole_training::has(const saved_array& array, const saved_piece& piece) const {
+  const auto found = arrays_.find(array);
+  if (found == arrays_.end())
+    return false;
+  const auto& [layer, whole] = parameters_.at(piece.of.name);
+  const auto& known = found->second.known[layer];
+  bool result = true;
+  for_each_run(piece, [&](std::int64_t there, std::int64_t, std::int64_t count) {
+    const auto first = known.begin() + whole->offset + there;
+    result = result && std::find(first, first + count, false) == first + count;
+  });
+  return result;
+}
+
 std::string whole_training::put(const saved_array& array, const saved_piece& piece,
                                 std::span<const float> values) {
   const auto found = parameters_.find(piece.of.name);
@@ -105,6 +119,45 @@ tl::expected<saved_training, std::string> whole_training::finish() {
   for (int i = 1; i <= older_; ++i)
     result.older.push_back(std::move(at({kind::parameters, i}).values));
   result.parameters = std::move(at({}).values);
+  return result;
+}
+
+tl::expected<saved_training, std::string>
+whole_of(const run_plan& plan, const training_copies& copies, savers who) {
+  using kind = saved_array::kind;
+  int older = 0;
+  for (const auto& one : copies.all)
+    for (const int age : one.ages)
+      older = std::max(older, age);
+  whole_training all{plan.work->whole, older,
+                     optimizer::state_size(plan.work->optimizer)};
+  std::string wrong;
+  const auto put = [&](const saved_array& array, const std::vector<saved_piece>& pieces,
+                       const buffer& values) {
+    std::span<const float> left{values.data(),
+                                static_cast<std::size_t>(values_of(pieces))};
+    for (const auto& piece : pieces) {
+      const auto count = static_cast<std::size_t>(piece.values());
+      if (wrong.empty() && !all.has(array, piece))
+        wrong = all.put(array, piece, left.first(count));
+      left = left.subspan(count);
+    }
+  };
+  for (const auto& one : copies.all) {
+    const auto versions = pieces_of(plan, one.where, shared_out::parameters, who);
+    for (std::size_t v = 0; v < one.versions.size(); ++v)
+      put({kind::parameters, one.ages[v]}, versions, one.versions[v]);
+    const auto moments = pieces_of(plan, one.where, shared_out::optimizer_state, who);
+    for (std::size_t m = 0; m < one.moments.size(); ++m)
+      put({kind::moment, static_cast<int>(m)}, moments, one.moments[m]);
+  }
+  if (!wrong.empty())
+    return tl::unexpected{wrong};
+  auto result = all.finish();
+  if (result) {
+    result->batches = copies.batches;
+    result->updates = updates_in(plan, copies);
+  }
   return result;
 }
 

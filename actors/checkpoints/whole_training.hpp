@@ -34,6 +34,9 @@ public:
   /// that is tied to another is none.
   const parameter* find(const std::string& name) const;
 
+  /// Whether all values of a piece are there. \pre it lies within its parameter
+  bool has(const saved_array& array, const saved_piece& piece) const;
+
   /// The values of a piece, from its first on. Returns what is wrong with it, if
   /// anything: nobody knows its parameter, it does not lie within that, or has values
   /// that others had. \param piece.layer,piece.bucket do not count
@@ -57,5 +60,10 @@ private:
   std::map<std::string, std::pair<std::size_t, const parameter*>> parameters_;
   std::map<saved_array, array_under_way> arrays_;
 };
+
+/// What goes on from copies of stages, without files between: of what several stages
+/// have the first counts. On error says what is missing.
+tl::expected<saved_training, std::string>
+whole_of(const run_plan& plan, const training_copies& copies, savers who);
 
 } // namespace troupe

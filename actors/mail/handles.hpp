@@ -46,7 +46,7 @@ using performer_actor =
 using stage_actor =
   performer_actor::extend<caf::reacts_to<activation>, caf::reacts_to<labels>,
                           caf::reacts_to<gradient>, caf::reacts_to<mail::collect>,
-                          caf::reacts_to<mail::save>>;
+                          caf::reacts_to<mail::save>, caf::reacts_to<mail::recall>>;
 
 using recorder_actor =
   caf::typed_actor<caf::reacts_to<mail::samples>, caf::reacts_to<mail::sums>,
@@ -61,7 +61,8 @@ using coordinator_actor =
                    caf::reacts_to<mail::proceed>, caf::reacts_to<mail::stop>,
                    caf::reacts_to<mail::begun>, caf::reacts_to<mail::collect>,
                    caf::reacts_to<mail::save>, caf::reacts_to<mail::copied>,
-                   caf::reacts_to<mail::saved>, caf::reacts_to<mail::at_checkpoint>,
+                   caf::reacts_to<mail::saved>, caf::reacts_to<mail::recall>,
+                   caf::reacts_to<mail::recalled>, caf::reacts_to<mail::at_checkpoint>,
                    caf::reacts_to<mail::go_on>, caf::reacts_to<mail::failed>,
                    caf::reacts_to<mail::explain>, caf::reacts_to<mail::wiring>>;
 
@@ -98,6 +99,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::collected)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::save)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::copied)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::saved)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::recall)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::recalled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::explain)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::waiting_for)

@@ -53,6 +53,9 @@ public:
   stall_rule::verdict look() override;
   std::string at_work() override { return nodes_->at_work(); }
   std::vector<mail::node_report> end() override;
+  bool has_lost(int rank) const override {
+    return nodes_->is_gone(places_[static_cast<std::size_t>(rank)]);
+  }
   nanoseconds clock_doubt() const override { return nodes_->clock_doubt(); }
 
   /// Whether a node was lost while the run was under way.

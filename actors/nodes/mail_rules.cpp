@@ -203,8 +203,17 @@ struct mail_rules::judge {
   std::string operator()(const mail::saved& m) const {
     if (!is_stage(plan, m.where))
       return unless(false, "copies of no stage");
-    const auto versions = saved_versions(plan, m.where),
-               moments = saved_moments(plan, m.where);
+    return copies(m, saved_copies(plan, m.where));
+  }
+  std::string operator()(const mail::recalled& m) const {
+    if (!is_stage(plan, m.copies.where))
+      return unless(false, "copies of no stage");
+    if (m.copies.versions.empty() && m.copies.moments.empty())
+      return {}; // it has kept none
+    return copies(m.copies, kept_copies(plan, m.copies.where));
+  }
+  std::string copies(const mail::saved& m, const copies_bound& bound) const {
+    const auto& [versions, moments] = bound;
     bool right = std::ssize(m.moments) == moments.buffers
                  && m.versions.size() == m.ages.size()
                  && std::ssize(m.versions) <= versions.buffers

@@ -55,14 +55,18 @@ sizes of(const run_plan& plan, const mail::collected& all) {
   return result;
 }
 
-sizes of(const run_plan& plan, const mail::saved& all) {
-  const auto bytes = [](const payload_bound& copies) {
-    return copies.values * std::int64_t{sizeof(float)};
-  };
-  sizes result(all.versions.size(), bytes(saved_versions(plan, all.where)));
-  result.resize(result.size() + all.moments.size(),
-                bytes(saved_moments(plan, all.where)));
+sizes of(const mail::saved& all, const copies_bound& bound) {
+  sizes result(all.versions.size(), bound.versions.values * value_bytes);
+  result.resize(result.size() + all.moments.size(), bound.moments.values * value_bytes);
   return result;
+}
+
+sizes of(const run_plan& plan, const mail::saved& all) {
+  return of(all, saved_copies(plan, all.where));
+}
+
+sizes of(const run_plan& plan, const mail::recalled& all) {
+  return of(all.copies, kept_copies(plan, all.copies.where));
 }
 
 sizes of(const run_plan& plan, const mail::version_made& made) {

@@ -33,6 +33,7 @@ bool has_tensors(const wire::actor_mail& what) {
          || std::holds_alternative<mail::snapshot>(what)
          || std::holds_alternative<mail::collected>(what)
          || std::holds_alternative<mail::saved>(what)
+         || std::holds_alternative<mail::recalled>(what)
          || std::holds_alternative<mail::version_made>(what);
 }
 

@@ -65,4 +65,23 @@ std::string refusal_of_places(const run_plan& plan, const std::vector<int>& plac
   return {};
 }
 
+std::string refusal_of_twins(const run_plan& plan, const std::vector<int>& places) {
+  const auto at = [&](int rank) { return places[static_cast<std::size_t>(rank)]; };
+  for (int rank = 0; rank < plan.ranks(); ++rank) {
+    bool elsewhere = false;
+    for (int twin = 0; twin < plan.ranks(); ++twin)
+      elsewhere =
+        elsewhere
+        || (plan.pipe_rank(twin) == plan.pipe_rank(rank)
+            && plan.shard_of(twin) == plan.shard_of(rank)
+            && plan.data_of(twin) % plan.expert == plan.data_of(rank) % plan.expert
+            && at(twin) != at(rank));
+    if (!elsewhere)
+      return "--keep-steps goes on with what another node has kept, but node "
+             + std::to_string(at(rank)) + " plays all data replicas of rank "
+             + std::to_string(rank) + ": name more nodes, or --place them apart";
+  }
+  return {};
+}
+
 } // namespace troupe

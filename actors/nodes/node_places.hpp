@@ -19,4 +19,8 @@ std::vector<int> ranks_at(const std::vector<int>& places, int node);
 std::string refusal_of_places(const run_plan& plan, const std::vector<int>& places,
                               int nodes);
 
+/// Why a node may be lost with all that data replicas keep of a stage; empty if none
+/// may.
+std::string refusal_of_twins(const run_plan& plan, const std::vector<int>& places);
+
 } // namespace troupe

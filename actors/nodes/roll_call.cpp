@@ -264,6 +264,11 @@ std::vector<mail::node_report> roll_call::end() {
   return result;
 }
 
+bool roll_call::is_gone(int number) const {
+  const std::lock_guard guard{lock_};
+  return at(number).gone;
+}
+
 bool roll_call::has_lost() const {
   const std::lock_guard guard{lock_};
   return has_lost_;

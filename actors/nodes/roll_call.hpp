@@ -88,6 +88,9 @@ public:
   /// failure takes, and closes all lines.
   std::vector<mail::node_report> end();
 
+  /// Whether a node is.
+  bool is_gone(int node) const;
+
   /// Whether a node was lost while the run was under way.
   bool has_lost() const;
 

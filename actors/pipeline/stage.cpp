@@ -114,14 +114,25 @@ stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self
                                   self->state.core->collect());
          }),
     hear(self, meter,
-         [self, where, saver = std::move(saver)](const mail::save& s) {
+         [self, where, saver](const mail::save& s) {
            auto& port = *self->state.port;
-           auto copies =
-             saver ? saver->copy(self->state.core->versions()) : mail::saved{};
-           copies.batches = s.batches;
-           copies.where = where;
+           const auto versions = self->state.core->versions();
+           if (s.keep && saver)
+             saver->keep(s.batches, versions);
+           mail::saved copies{.batches = s.batches, .where = where};
+           if (s.hand_over && saver)
+             copies = saver->copy(s.batches, versions);
            port.tell(port.everybody().coordinator, mail::copied{s.batches, where});
-           port.tell(port.everybody().coordinator, std::move(copies));
+           if (s.hand_over)
+             port.tell(port.everybody().coordinator, std::move(copies));
+         }),
+    hear(self, meter,
+         [self, where, saver](const mail::recall& r) {
+           auto& port = *self->state.port;
+           port.tell(
+             port.everybody().coordinator,
+             mail::recalled{saver ? saver->recall(r.batches)
+                                  : mail::saved{.batches = r.batches, .where = where}});
          }),
   };
 }

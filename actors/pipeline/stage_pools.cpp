@@ -17,8 +17,8 @@ std::int64_t stage_pools::bytes() const {
     parameters += padded(bucket) * (versions + snapshots);
   for (const auto bucket : gradients)
     parameters += padded(bucket);
-  for (const auto& copies :
-       {to_shards, sums, gathers, ties, saved_versions, saved_moments})
+  for (const auto& copies : {to_shards, sums, gathers, ties, saved.versions,
+                             saved.moments, kept_steps.versions, kept_steps.moments})
     parameters += copies.buffers * padded(copies.values);
   const auto values = parameters + 2 * (padded(gathered) + padded(whole_gradients))
                       + stashes * padded(stash) + kept_slots * padded(kept)
@@ -63,25 +63,24 @@ void add_sharing(const run_plan& plan, position where, stage_pools& to) {
 
 namespace {
 
-payload_bound copies_of(const run_plan& plan, position where, shared_out what) {
-  if (plan.checkpoint_every == 0)
-    return {};
-  const auto values = values_of(pieces_of(plan, where, what));
-  if (values == 0)
-    return {};
-  return {what == shared_out::parameters ? plan.bounds_of(where.hosted()).versions
-                                         : optimizer::state_size(plan.work->optimizer),
-          values};
+copies_bound copies_of(const run_plan& plan, position where, savers who) {
+  const auto of = [&](shared_out what, int copies) -> payload_bound {
+    const auto values = values_of(pieces_of(plan, where, what, who));
+    return values == 0 ? payload_bound{} : payload_bound{copies, values};
+  };
+  return {of(shared_out::parameters, plan.bounds_of(where.hosted()).versions),
+          of(shared_out::optimizer_state, optimizer::state_size(plan.work->optimizer))};
 }
 
 } // namespace
 
-payload_bound saved_versions(const run_plan& plan, position where) {
-  return copies_of(plan, where, shared_out::parameters);
+copies_bound saved_copies(const run_plan& plan, position where) {
+  return plan.checkpoint_every > 0 ? copies_of(plan, where, savers::first)
+                                   : copies_bound{};
 }
 
-payload_bound saved_moments(const run_plan& plan, position where) {
-  return copies_of(plan, where, shared_out::optimizer_state);
+copies_bound kept_copies(const run_plan& plan, position where) {
+  return plan.keep_steps ? copies_of(plan, where, savers::all) : copies_bound{};
 }
 
 stage_pools pools_of(const run_plan& plan, position where) {
@@ -105,8 +104,8 @@ stage_pools pools_of(const run_plan& plan, position where) {
     result.exchanged += exchange_pools::values(plan, where, exchange_step::gather);
   if (where.direction == 0 && tie_meeting::is_at(plan, where))
     result.ties = tie_meeting::copies_of(plan, where);
-  result.saved_versions = saved_versions(plan, where);
-  result.saved_moments = saved_moments(plan, where);
+  result.saved = saved_copies(plan, where);
+  result.kept_steps = kept_copies(plan, where).times(2);
   result.stashes = bounds.stashes;
   result.stash = sizes.stash;
   if (const auto all = plan.experts_of(where.stage); !all.empty()) {

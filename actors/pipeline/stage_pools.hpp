@@ -9,6 +9,17 @@
 
 namespace troupe {
 
+/// Copies of what a stage has: of its versions, and of its optimizer shard's moments.
+struct copies_bound {
+  payload_bound versions, moments;
+
+  bool any() const { return versions.buffers + moments.buffers > 0; }
+  copies_bound times(int n) const {
+    return {{n * versions.buffers, versions.values},
+            {n * moments.buffers, moments.values}};
+  }
+};
+
 /// How much tensor memory one replica of a stage needs: the pools are made from it, and
 /// a run that would not fit is refused by it. Sizes in values, of the largest
 /// microbatch.
@@ -35,8 +46,9 @@ struct stage_pools {
   std::int64_t experts = 0;   ///< What those of its layers take on its rank.
   std::int64_t shared = 0;    ///< What data replicas update one by one.
   payload_bound to_shards;    ///< Copies under way to tensor shards.
-  payload_bound ties; ///< Gradients under way to the other end of a tied matrix.
-  payload_bound saved_versions, saved_moments; ///< Copies for one checkpoint.
+  payload_bound ties;      ///< Gradients under way to the other end of a tied matrix.
+  copies_bound saved;      ///< For one checkpoint.
+  copies_bound kept_steps; ///< Of the last two.
 
   // Where parameters and gradients are shared out: whole ones of two layers at once.
   std::int64_t gathered = 0;
@@ -49,10 +61,10 @@ struct stage_pools {
 /// The teams of the ranks: `threads` shared out, at least one each.
 int team_size(const run_plan& plan, int rank);
 
-/// Copies of a stage's versions, and of its optimizer shard's moments, for one
-/// checkpoint: of what it saves of each. \pre plan.work
-payload_bound saved_versions(const run_plan& plan, position where);
-payload_bound saved_moments(const run_plan& plan, position where);
+/// Copies of a stage for one checkpoint, and those of a step that it keeps; none if the
+/// plan has none. \pre plan.work
+copies_bound saved_copies(const run_plan& plan, position where);
+copies_bound kept_copies(const run_plan& plan, position where);
 
 /// The pools of a stage on a rank. \pre plan.work
 stage_pools pools_of(const run_plan& plan, position where);

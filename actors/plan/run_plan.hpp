@@ -57,10 +57,14 @@ struct run_plan {
   bool keep_gradients = false; ///< The last gradients at the end, with keep_weights.
   bool keep_versions = false;  ///< What every update made, and of what; for proofs.
   bool model_times = false;    ///< As if each rank had a device of its own.
+  bool keep_steps = false; ///< Copies of the last two, at every stage: see pause_every.
   // Batches between two of these, counted with those before the run; 0: none.
   int evaluate_every = 0;
   int checkpoint_every = 0;
   std::chrono::milliseconds stall_timeout{10'000}; ///< In real time.
+
+  /// Batches between two pauses of all ranks, in which stages copy what they have.
+  int pause_every() const { return keep_steps ? 1 : checkpoint_every; }
 
   /// Sums are work of their rank, beside what its device computes; else whoever comes
   /// to one does it at once.

@@ -13,7 +13,7 @@ std::string name_of(const saved_array& array) {
 }
 
 std::vector<saved_piece> pieces_of(const run_plan& plan, position where,
-                                   shared_out what) {
+                                   shared_out what, savers who) {
   std::vector<saved_piece> result;
   if (where.direction > 0)
     return result;
@@ -24,7 +24,7 @@ std::vector<saved_piece> pieces_of(const run_plan& plan, position where,
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     const auto& layer = *buckets[b].what;
     const bucket_share share{groups[b].index, groups[b].count};
-    if (!in_shares && share.index > 0)
+    if (!in_shares && share.index > 0 && who == savers::first)
       continue;
     const auto first = in_shares ? share.begin(layer.bucket()) : 0,
                last = in_shares ? share.end(layer.bucket()) : layer.bucket();

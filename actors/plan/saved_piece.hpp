@@ -38,11 +38,14 @@ struct saved_piece {
   bool is_whole_part() const { return values() == of.values(); }
 };
 
+/// Who saves what several stages hold: the first of them, or each that has it.
+enum class savers : std::uint8_t { first, all };
+
 /// What a stage saves of every version (`parameters`) or moment (`optimizer_state`), so
-/// that of all stages each value is saved once: what several hold is saved by the first
-/// of them, and a tied matrix by the layer that it belongs to.
+/// that of all stages of all data replicas (`savers::all`: of each) every value is
+/// saved once, a tied matrix by the layer that it belongs to.
 std::vector<saved_piece> pieces_of(const run_plan& plan, position where,
-                                   shared_out what);
+                                   shared_out what, savers who = savers::first);
 
 /// Values of all of those.
 std::int64_t values_of(const std::vector<saved_piece>& pieces);

@@ -14,7 +14,7 @@ scheduler_core::scheduler_core(std::shared_ptr<const run_plan> plan,
   order_ = make_order(plan_->sch, plan_->dims, plan_->pipe_rank(*rank_));
   passes_meet_ = std::ranges::any_of(
     hosted_, [this](const position& p) { return plan_->passes_meet(p.stage); });
-  if (const int every = plan_->checkpoint_every; every > 0) {
+  if (const int every = plan_->pause_every(); every > 0) {
     next_checkpoint_ = every - plan_->dims.before % every;
     order_->pause_after(next_checkpoint_);
   }
@@ -63,7 +63,7 @@ std::optional<int> scheduler_core::at_checkpoint() {
 }
 
 void scheduler_core::hear(const mail::go_on&) {
-  next_checkpoint_ += plan_->checkpoint_every;
+  next_checkpoint_ += plan_->pause_every();
   order_->pause_after(next_checkpoint_);
 }
 

@@ -56,6 +56,7 @@ private:
   bool interrupted_ = false;
   double seconds_ = 0;
   std::vector<mail::collected> last_; // what stages have in the end
+  std::shared_ptr<const saved_training> survives_;
 };
 
 std::unique_ptr<stage_manager> company::manager() {
@@ -87,6 +88,8 @@ void company::play() {
   interrupted_ = waiting->stopping();
   if (plan_->checkpoint_every > 0 && !last_.empty() && !board().failure())
     save_end(*waiting);
+  if (plan_->keep_steps && board().failure())
+    survives_ = waiting->recall();
 }
 
 /// The last checkpoint: of all batches, or of those before an interruption. Under
@@ -145,6 +148,7 @@ run_result company::run() {
     result.clock_doubt = others_->clock_doubt();
   if (failure)
     result.failure = *failure;
+  result.survives = std::move(survives_);
   result.how = failure        ? ending::failed
                : interrupted_ ? ending::interrupted
                               : ending::finished;

@@ -52,9 +52,19 @@ void gather(self_pointer self, mail::collected part) {
     state.board->post_collected(std::exchange(state.collected, {}));
 }
 
-// What is of no stage, or not of this checkpoint, counts for nothing.
+void gather(self_pointer self, const mail::copied& part) {
+  auto& state = self->state;
+  if (part.batches == state.copies
+      && state.copied.insert(state.everybody->index(part.where)).second
+      && state.copied.size() == state.everybody->stages.size())
+    state.board->post_copied();
+}
+
+// What is of no stage, or not of this checkpoint, counts for nothing. From another node
+// copies may come before the word that they were made.
 void gather(self_pointer self, mail::saved part) {
   auto& state = self->state;
+  gather(self, mail::copied{part.batches, part.where});
   if (part.batches != state.saves)
     return;
   const auto stage = state.everybody->index(part.where);
@@ -67,12 +77,8 @@ void gather(self_pointer self, mail::saved part) {
   state.board->post_saved(std::move(all));
 }
 
-void gather(self_pointer self, const mail::copied& part) {
-  auto& state = self->state;
-  if (part.batches == state.saves
-      && state.copied.insert(state.everybody->index(part.where)).second
-      && state.copied.size() == state.everybody->stages.size())
-    state.board->post_copied();
+void gather(self_pointer self, mail::recalled part) {
+  self->state.board->post_recalled(std::move(part));
 }
 
 /// Hears of copies, and keeps no handle of their buffers in the mailbox: whoever waits
@@ -140,13 +146,21 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
     take_in<mail::snapshot>(self, meter),
     take_in<mail::collected>(self, meter),
     take_in<mail::saved>(self, meter),
+    take_in<mail::recalled>(self, meter),
     hear(self, meter, [self](const mail::copied& c) { gather(self, c); }),
     hear(self, meter,
          [self](const mail::save& s) {
-           self->state.saves = s.batches;
+           self->state.copies = s.batches;
            self->state.copied.clear();
-           self->state.saved.clear();
+           if (s.hand_over) {
+             self->state.saves = s.batches;
+             self->state.saved.clear();
+           }
            send_to_all(self, self->state.everybody->stages, s);
+         }),
+    hear(self, meter,
+         [self](const mail::recall& r) {
+           send_to_all(self, self->state.everybody->stages, r);
          }),
     hear(
       self, meter,

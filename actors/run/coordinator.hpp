@@ -26,6 +26,7 @@ struct coordinator_state {
   std::vector<mail::begun> begun;                       ///< A rank each.
   std::map<int, std::vector<mail::snapshot>> snapshots; ///< By batches.
   std::vector<mail::collected> collected;
+  int copies = 0;               // batches after which stages copy
   int saves = 0;                // batches whose copies come
   std::set<std::size_t> copied; // stages
   std::map<std::size_t, mail::saved> saved;

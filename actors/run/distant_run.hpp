@@ -29,6 +29,9 @@ public:
   /// elsewhere, as far as it is known.
   virtual std::vector<mail::node_report> end() = 0;
 
+  /// Whether the process that plays a rank is lost.
+  virtual bool has_lost(int rank) const = 0;
+
   /// By so much times of different processes may be apart.
   virtual nanoseconds clock_doubt() const = 0;
 };

@@ -189,11 +189,9 @@ void equipment::equip_optimizer(position where) {
     plan_.state_shares_of(where), plan_.extent_of(shared_out::gradients),
     has_servers() ? bucket_extent::share : plan_.extent_of(shared_out::parameters));
   go_on(*memory.state, where);
-  const auto versions = saved_versions(plan_, where),
-             moments = saved_moments(plan_, where);
-  if (versions.buffers + moments.buffers > 0)
+  if (plan_.checkpoint_every > 0 || plan_.keep_steps)
     savers_[index(where)] = std::make_shared<stage_saver>(
-      plan_, where, memory.state, versions, moments, uses.of(memory_use::checkpoint));
+      plan_, where, memory.state, uses.of(memory_use::checkpoint));
   if (plan_.sums_at_update())
     memory.sums =
       std::make_shared<exchange_pools>(plan_, where, exchange_step::sum, passing);

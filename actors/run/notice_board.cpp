@@ -49,6 +49,10 @@ void notice_board::post_saved(std::vector<mail::saved> all) {
   change([&] { saved_ = std::move(all); });
 }
 
+void notice_board::post_recalled(mail::recalled one) {
+  change([&] { recalled_.push_back(std::move(one)); });
+}
+
 void notice_board::post_explanation(mail::waiting_for one) {
   change([&] { explanations_.push_back(std::move(one)); });
 }
@@ -118,6 +122,11 @@ bool notice_board::take_copied() {
 std::optional<std::vector<mail::saved>> notice_board::take_saved() {
   const std::lock_guard guard{lock_};
   return std::exchange(saved_, {});
+}
+
+std::vector<mail::recalled> notice_board::take_recalled() {
+  const std::lock_guard guard{lock_};
+  return std::exchange(recalled_, {});
 }
 
 std::vector<mail::waiting_for> notice_board::explanations() const {

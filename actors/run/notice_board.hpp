@@ -28,6 +28,7 @@ public:
   void post_collected(std::vector<mail::collected> all);
   void post_copied(); ///< What all stages save has been.
   void post_saved(std::vector<mail::saved> all);
+  void post_recalled(mail::recalled one);
   void post_explanation(mail::waiting_for one);
   void post_waiting(std::string for_whom); ///< Part of the progress.
   void post_progress(const progress& p);
@@ -49,6 +50,7 @@ public:
   std::optional<std::vector<mail::collected>> take_collected();
   bool take_copied();
   std::optional<std::vector<mail::saved>> take_saved();
+  std::vector<mail::recalled> take_recalled();
 
   /// Those that are there so far.
   std::vector<mail::waiting_for> explanations() const;
@@ -68,6 +70,7 @@ private:
   std::optional<std::vector<mail::collected>> collected_;
   bool copied_ = false;
   std::optional<std::vector<mail::saved>> saved_;
+  std::vector<mail::recalled> recalled_;
   std::vector<mail::waiting_for> explanations_;
   progress progress_;
 };

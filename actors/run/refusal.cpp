@@ -55,14 +55,16 @@ std::int64_t bytes_beside_pools(const run_plan& plan, std::int64_t callers) {
          + (puts_together ? copies : std::max<std::int64_t>(copies - optimizers, 0));
 }
 
-/// Copies for a checkpoint that come from ranks elsewhere.
+/// Copies for a checkpoint, or of a step, that come from ranks elsewhere.
 std::int64_t bytes_that_come(const run_plan& plan) {
   std::int64_t values = 0;
   for (int rank = 0; rank < plan.ranks(); ++rank)
-    for (const auto& where : plan.hosted_by(rank))
+    for (const auto& where : plan.hosted_by(rank)) {
+      const auto saved = saved_copies(plan, where), kept = kept_copies(plan, where);
       for (const auto& copies :
-           {saved_versions(plan, where), saved_moments(plan, where)})
+           {saved.versions, saved.moments, kept.versions, kept.moments})
         values += copies.buffers * copies.values;
+    }
   return values * std::int64_t{sizeof(float)};
 }
 
@@ -129,7 +131,7 @@ std::string refusal_of_experts(const run_plan& plan) {
 
 /// Why a run cannot be saved between batches, or go on from there; empty if it can.
 std::string refusal_of_checkpoints(const run_plan& plan) {
-  if (plan.checkpoint_every == 0 && plan.dims.before == 0)
+  if (plan.pause_every() == 0 && plan.dims.before == 0)
     return {};
   if (plan.data > 1 && !plan.replicas_agree())
     return plan.exchange->name
@@ -144,13 +146,32 @@ std::string refusal_of_checkpoints(const run_plan& plan) {
              "or "
              "train untied";
   if (!plan.sch.local_rule()
-      && std::int64_t{plan.checkpoint_every} * plan.dims.microbatches % size != 0)
+      && std::int64_t{plan.pause_every()} * plan.dims.microbatches % size != 0)
     return plan.sch.name + " updates every " + std::to_string(size)
            + " microbatches, of which a batch has "
            + std::to_string(plan.dims.microbatches)
-           + ": take checkpoints after batches that end with an update, as every "
+           + (plan.keep_steps ? ": not every step can be kept; with no --keep-steps, "
+                                "take checkpoints"
+                              : ": take checkpoints")
+           + " after batches that end with an update, as every "
            + std::to_string(std::lcm(size, plan.dims.microbatches)
                             / plan.dims.microbatches);
+  return {};
+}
+
+/// Why not every stage has another one with the same to keep; empty if each has.
+std::string refusal_of_kept_steps(const run_plan& plan) {
+  if (!plan.keep_steps)
+    return {};
+  const std::string wants =
+    "--keep-steps goes on with what other data replicas have kept";
+  if (plan.data / plan.expert < 2)
+    return wants + ": say --mesh data=" + std::to_string(2 * plan.expert)
+           + " or more too, or leave it out";
+  if (plan.state_shares() > 1)
+    return wants + ", but under " + plan.exchange->name
+           + " nobody else has a replica's share of the optimizer: name an exchange "
+             "that only sums, as ring, or leave it out";
   return {};
 }
 
@@ -222,6 +243,8 @@ std::string refusal(const run_plan& plan,
   if (!plan.work)
     return too_large(bytes_of_actors(plan), 0);
   if (auto wrong = refusal_of_tied(plan); !wrong.empty())
+    return wrong;
+  if (auto wrong = refusal_of_kept_steps(plan); !wrong.empty())
     return wrong;
   if (auto wrong = refusal_of_checkpoints(plan); !wrong.empty())
     return wrong;

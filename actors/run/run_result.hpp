@@ -8,12 +8,14 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace troupe {
 
 class equipment;
+struct saved_training;
 struct run_log;
 
 enum class ending : std::uint8_t { finished, interrupted, failed };
@@ -29,6 +31,10 @@ struct kept_version {
 struct run_result {
   ending how = ending::finished;
   std::string failure; ///< Who failed and why, if it failed.
+
+  /// Of a run that has lost processes: all of it after the last step that the others
+  /// have kept. Null if they have not all, or the plan keeps no steps.
+  std::shared_ptr<const saved_training> survives;
 
   /// By so much times of different ranks may be apart, where several machines play.
   nanoseconds clock_doubt = 0;

@@ -11,6 +11,15 @@ namespace troupe {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+/// Of a stage that saves nothing, or has not kept what it was asked for.
+bool has_nothing(const mail::saved& one) {
+  return one.versions.empty() && one.moments.empty();
+}
+
+} // namespace
+
 // Stages that update together go on until all have made an update that is near, and end
 // as if the run were to end there.
 void stage_manager::stop_if_interrupted() {
@@ -67,8 +76,7 @@ void stage_manager::take_saved() {
   auto all = run_.board.take_saved();
   if (!all || !saving_)
     return;
-  std::erase_if(
-    *all, [](const auto& one) { return one.versions.empty() && one.moments.empty(); });
+  std::erase_if(*all, has_nothing);
   std::ranges::sort(*all, {}, [](const auto& one) {
     return std::tuple{one.where.stage, one.where.tensor, one.where.data};
   });
@@ -77,23 +85,39 @@ void stage_manager::take_saved() {
     training_copies{run_.plan.dims.before + batches, std::move(*all)});
 }
 
-void stage_manager::serve_checkpoint() {
-  if (run_.board.take_copied() && std::exchange(ranks_wait_, false))
-    post(run_.meter, run_.coordinator, mail::go_on{});
-  take_saved();
-  if (saving_)
-    return;
-  if (const auto batches = run_.board.take_checkpoint()) {
-    ranks_wait_ = true;
-    begin_saving(*batches);
-  }
+/// Whether a checkpoint is due, of so many batches of the run.
+bool stage_manager::is_on_disk(int batches) const {
+  const int every = run_.plan.checkpoint_every;
+  return every > 0 && (run_.plan.dims.before + batches) % every == 0;
 }
 
-void stage_manager::begin_saving(int batches) {
-  if (const auto& wait = run_.callbacks.await_saved)
-    wait();
-  saving_ = batches;
-  post(run_.meter, run_.coordinator, mail::save{batches});
+void stage_manager::take_copied() {
+  if (!run_.board.take_copied() || !copying_)
+    return;
+  if (copying_->keep)
+    kept_ = copying_->batches;
+  copying_.reset();
+  post(run_.meter, run_.coordinator, mail::go_on{});
+}
+
+void stage_manager::serve_checkpoint() {
+  take_copied();
+  take_saved();
+  if (const auto batches = run_.board.take_checkpoint())
+    due_ = mail::save{*batches, is_on_disk(*batches), run_.plan.keep_steps};
+  if (!due_ || (due_->hand_over && saving_))
+    return;
+  copying_ = std::exchange(due_, {});
+  begin_saving(*copying_);
+}
+
+void stage_manager::begin_saving(const mail::save& what) {
+  if (what.hand_over) {
+    if (const auto& wait = run_.callbacks.await_saved)
+      wait();
+    saving_ = what.batches;
+  }
+  post(run_.meter, run_.coordinator, mail::save{what});
 }
 
 void stage_manager::finish_saving() {
@@ -107,7 +131,7 @@ void stage_manager::finish_saving() {
 }
 
 void stage_manager::save(int batches) {
-  begin_saving(batches);
+  begin_saving({batches});
   finish_saving();
 }
 
@@ -122,6 +146,36 @@ std::vector<mail::collected> stage_manager::collect() {
     all = run_.board.take_collected();
   }
   return all.value_or(std::vector<mail::collected>{});
+}
+
+std::shared_ptr<const saved_training> stage_manager::recall() {
+  take_copied();
+  if (!kept_ || run_.others == nullptr)
+    return {};
+  const auto& plan = run_.plan;
+  post(run_.meter, run_.coordinator, mail::recall{*kept_});
+  training_copies all{plan.dims.before + *kept_, {}};
+  const auto waits = [&] {
+    for (int rank = 0; rank < plan.ranks(); ++rank)
+      for (const auto& where : plan.hosted_by(rank))
+        if (!run_.others->has_lost(rank)
+            && std::ranges::find(all.all, where, &mail::saved::where) == all.all.end())
+          return true;
+    return false;
+  };
+  auto last = std::chrono::steady_clock::now();
+  while (waits() && std::chrono::steady_clock::now() - last < plan.stall_timeout) {
+    (void)go_on();
+    for (auto& one : run_.board.take_recalled()) {
+      last = std::chrono::steady_clock::now();
+      all.all.push_back(std::move(one.copies));
+    }
+  }
+  std::erase_if(all.all, has_nothing);
+  auto whole = whole_of(plan, all, savers::all);
+  if (!whole)
+    return {};
+  return std::make_shared<const saved_training>(std::move(*whole));
 }
 
 } // namespace troupe

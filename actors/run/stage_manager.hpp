@@ -10,10 +10,13 @@
 #include "kernels/occupation.hpp"
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <vector>
 
 namespace troupe {
+
+struct saved_training;
 
 /// A run as its stage manager reaches it. All of it outlives the manager.
 struct managed_run {
@@ -62,6 +65,10 @@ public:
   /// What stages have while all ranks rest; empty if the run fails meanwhile.
   std::vector<mail::collected> collect();
 
+  /// What is left of a run that has lost processes: all of it after the last step that
+  /// every stage had kept, as far as others have it. Null if that is not all.
+  std::shared_ptr<const saved_training> recall();
+
   /// Whether the caller has ended the run early.
   bool stopping() const { return stopping_; }
 
@@ -82,13 +89,17 @@ protected:
 
 private:
   void evaluate(const notice_board::snapshot& parts);
-  void begin_saving(int batches);
+  void begin_saving(const mail::save& what);
+  bool is_on_disk(int batches) const;
+  void take_copied();
   void take_saved();
 
   int evaluated_ = 0;
   bool stopping_ = false;
-  bool ranks_wait_ = false;   // for copies
-  std::optional<int> saving_; // batches whose copies have not all come
+  std::optional<mail::save> due_;     // all ranks wait there
+  std::optional<mail::save> copying_; // for this
+  std::optional<int> saving_;         // batches whose copies have not all come
+  std::optional<int> kept_;           // batches that all stages keep copies after
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 };
 

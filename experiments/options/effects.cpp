@@ -75,6 +75,10 @@ bool has_checkpoints(const options& o, const optimizer_options&) {
   return !o.checkpoint.folder.empty();
 }
 
+bool restarts(const options& o, const optimizer_options&) {
+  return o.nodes.restart;
+}
+
 bool has_nodes(const options& o, const optimizer_options&) {
   return !o.nodes.nodes.empty();
 }
@@ -149,6 +153,8 @@ constexpr effect table[] = {
   {"--failure-timeout", differs<places, &typed_nodes::failure_timeout>, has_nodes,
    of_nodes},
   {"--restart", differs<places, &typed_nodes::restart>, has_nodes, of_nodes},
+  {"--keep-steps", differs<places, &typed_nodes::keep_steps>, restarts,
+   "keeps what --restart goes on from: say that too, or leave it out"},
   {"--tls", differs<places, &typed_nodes::tls>, has_nodes, of_nodes},
   {"--insecure", differs<places, &typed_nodes::insecure>, has_nodes, of_nodes},
   {"--print", differs<output, &output_options::print>, prints,

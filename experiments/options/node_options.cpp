@@ -42,6 +42,9 @@ void add_nodes(option_list& to, typed_nodes& place) {
   to.add_flag("--restart", place.restart,
               "New start from the last checkpoint, on the nodes that remain, if a node "
               "is lost.");
+  to.add_flag("--keep-steps", place.keep_steps,
+              "Copies of the last step in memory of every data replica. --restart goes "
+              "on from them where others are lost: at the minibatch that was.");
   add_security(to, place.tls, place.insecure);
 }
 
@@ -67,7 +70,9 @@ std::string refusal_of_plain(const node_address& a, bool has_tls, bool insecure)
 }
 
 tl::expected<node_options, std::string> parse(const typed_nodes& typed) {
-  node_options result{.restart = typed.restart, .insecure = typed.insecure};
+  node_options result{.restart = typed.restart,
+                      .keep_steps = typed.keep_steps,
+                      .insecure = typed.insecure};
   if (!(typed.failure_timeout >= 0.05 && typed.failure_timeout <= 3600))
     return problem{"--failure-timeout is from 0.05 to 3,600 seconds"};
   result.failure_timeout =

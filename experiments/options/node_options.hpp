@@ -20,6 +20,7 @@ struct typed_nodes {
   std::string place;
   double failure_timeout = 5; ///< seconds
   bool restart = false;
+  bool keep_steps = false;
   std::string tls;
   bool insecure = false;
 };
@@ -30,6 +31,7 @@ struct node_options {
   std::vector<int> places; ///< The node of each rank, from 1; empty: usual ones.
   std::chrono::milliseconds failure_timeout{5000};
   bool restart = false;
+  bool keep_steps = false;
   std::optional<tls_files> tls;
   bool insecure = false;
 };

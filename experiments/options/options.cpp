@@ -141,9 +141,10 @@ tl::expected<options, std::string> parse(const typed_options& typed, bool trains
   if (!nodes->nodes.empty() && run->clock == clock_kind::virtual_time)
     return problem{"virtual time stays within one process: leave --nodes out, or say "
                    "--clock real"};
-  if (nodes->restart && typed.checkpoint.folder.empty())
-    return problem{"--restart goes on from checkpoints: say --checkpoint and "
-                   "--checkpoint-every too"};
+  if (nodes->restart && typed.checkpoint.folder.empty() && !nodes->keep_steps)
+    return problem{
+      "--restart goes on from checkpoints, or from what data replicas "
+      "keep: say --checkpoint and --checkpoint-every too, or --keep-steps"};
   auto collectives = parse(typed.collectives);
   if (!collectives)
     return problem{collectives.error()};

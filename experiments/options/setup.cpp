@@ -217,6 +217,7 @@ set_up_part(const options& o, const std::optional<std::vector<int>>& here) {
     if (auto wrong = add_training(o, plan); !wrong.empty())
       return problem{wrong};
     plan.checkpoint_every = std::min(o.checkpoint.every, plan.dims.steps);
+    plan.keep_steps = o.nodes.keep_steps;
     if (!o.checkpoint.resume.empty())
       if (auto wrong = resume(o, plan, result); !wrong.empty())
         return problem{wrong};

@@ -100,6 +100,7 @@ void keep(const mail::kept_things& what, run_plan& plan) {
   plan.model_times = what.model_times;
   plan.evaluate_every = what.evaluate_every;
   plan.checkpoint_every = what.checkpoint_every;
+  plan.keep_steps = what.steps;
 }
 
 /// What messages to and from other nodes take besides: at most as much as those between

@@ -37,10 +37,19 @@ tl::expected<node_runs, std::string> node_runs::from(const options& o) {
 std::string node_runs::refusal(const run_plan& plan) const {
   if (!elsewhere())
     return {};
-  const int nodes = static_cast<int>(nodes_.size());
+  return refusal_of_places(plan, places_for(plan), static_cast<int>(nodes_.size()));
+}
+
+std::vector<int> node_runs::places_for(const run_plan& plan) const {
   const auto& named = options_->nodes.places;
-  return refusal_of_places(plan, named.empty() ? usual_places(plan, nodes) : named,
-                           nodes);
+  return named.empty() ? usual_places(plan, static_cast<int>(nodes_.size())) : named;
+}
+
+std::string node_runs::first_refusal(const run_plan& plan) const {
+  auto wrong = refusal(plan);
+  if (wrong.empty() && plan.keep_steps)
+    wrong = refusal_of_twins(plan, places_for(plan));
+  return wrong;
 }
 
 /// The options of one run, for who plays it.
@@ -100,7 +109,7 @@ run_result node_runs::perform(const std::string& text, run_plan plan,
     if (!again || lost_.empty() || result.how != ending::failed || start == most_starts
         || !find_nodes(plan))
       return result;
-    plan = again(lost_);
+    plan = again(lost_, std::move(result.survives));
   }
 }
 

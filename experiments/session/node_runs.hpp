@@ -23,8 +23,13 @@ public:
   /// Why a run cannot be placed so; empty if it can.
   std::string refusal(const run_plan& plan) const;
 
+  /// The same before a run begins for the first time, with as much as it is to survive.
+  std::string first_refusal(const run_plan& plan) const;
+
   /// What a run goes on with when nodes were lost. \param why they were, in words
-  using new_start = std::function<run_plan(const std::string& why)>;
+  /// \param survives what the others have kept; may be null
+  using new_start = std::function<run_plan(
+    const std::string& why, std::shared_ptr<const saved_training> survives)>;
 
   /// As troupe::perform. With --restart a run that loses nodes begins anew on those
   /// that answer, until it is over. \param text of the run's schedule, as the options
@@ -42,6 +47,7 @@ private:
   explicit node_runs(const options& o) : options_(&o), nodes_(o.nodes.nodes) {
     // nop
   }
+  std::vector<int> places_for(const run_plan& plan) const;
   std::string text_of(const std::string& schedule) const;
   run_result attempt(const std::string& text, const run_plan& plan,
                      const run_callbacks& told);

@@ -129,16 +129,21 @@ private:
         told.await_saved = [&] { saver->wait(); };
       }
       node_runs::new_start again;
-      if (options_.nodes.restart && saver)
-        again = [&](const std::string& why) {
-          saver->wait();
+      std::shared_ptr<const saved_training> kept; // by nodes that survived others
+      if (options_.nodes.restart)
+        again = [&](const std::string& why,
+                    std::shared_ptr<const saved_training> survives) {
+          if (saver)
+            saver->wait();
           line.end();
-          auto next = begin_again(why, plan, account);
-          evaluations_kept kept{most_entries}; // what comes again is not kept twice
+          if (survives)
+            kept = std::move(survives);
+          auto next = begin_again(why, plan, kept, account);
+          evaluations_kept before{most_entries}; // what comes again is not kept twice
           for (const auto& one : found.entries())
             if (one.first <= next.dims.before)
-              kept.add(one, [](auto& first, const auto& second) { first = second; });
-          found = std::move(kept);
+              before.add(one, [](auto& first, const auto& second) { first = second; });
+          found = std::move(before);
           return next;
         };
       account.result = performs_.perform(request.text, plan, told, again);
@@ -176,22 +181,33 @@ private:
                        : "; the last checkpoint is " + all.front().string();
   }
 
-  /// The plan of a run that has lost nodes, from its last checkpoint on.
+  /// The plan of a run that has lost nodes, from the last step that other nodes have
+  /// kept on, or from its last checkpoint.
   run_plan begin_again(const std::string& why, const run_plan& first,
+                       std::shared_ptr<const saved_training> kept,
                        run_account& account) {
     auto next = first;
-    const auto& folder = options_.checkpoint.folder;
-    auto found = newest_checkpoint(folder, first.work->whole);
     const int steps = first.dims.before + first.dims.steps;
-    const bool goes_on = found && found->facts.batches < steps;
-    if (goes_on) {
-      next.dims.steps = steps - static_cast<int>(found->facts.batches);
-      go_on_from(std::move(found->saved), next);
+    std::string behind;
+    if (kept)
+      behind = "step " + std::to_string(kept->batches)
+               + ", as other data replicas have kept it,";
+    if (const auto& folder = options_.checkpoint.folder; !folder.empty()) {
+      auto found = newest_checkpoint(folder, first.work->whole);
+      if (found && found->facts.batches < steps
+          && (!kept || found->saved->batches > kept->batches)) {
+        kept = std::move(found->saved);
+        behind = found->folder.string();
+      }
+    }
+    if (kept) {
+      next.dims.steps = steps - kept->batches;
+      go_on_from(std::move(kept), next);
     }
     const auto nodes = performs_.nodes();
     std::cerr << output_.command.front() << ": " << why << "; begins again "
-              << (goes_on ? "behind " + found->folder.string() : "from the first step")
-              << " on " << nodes << (nodes == 1 ? " node\n" : " nodes\n");
+              << (behind.empty() ? "from the first step" : "behind " + behind) << " on "
+              << nodes << (nodes == 1 ? " node\n" : " nodes\n");
     begun_again_.push_back(*account.request);
     begun_again_.back().plan = next;
     account.request = &begun_again_.back();
@@ -275,7 +291,7 @@ int run_session(const options& o, const setup& shared) {
   std::string wrong = performs ? "" : performs.error();
   for (const auto& request : shared.runs)
     if (wrong.empty())
-      wrong = performs->refusal(request.plan);
+      wrong = performs->first_refusal(request.plan);
   if (wrong.empty())
     return session{o, shared, *performs}.run_all();
   std::cerr << o.output.command.front() << ": " << wrong << '\n';

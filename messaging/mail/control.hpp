@@ -72,9 +72,11 @@ struct collected {
   std::vector<buffer> gradients;
 };
 
-/// Coordinator to stages: copy what a checkpoint needs of you, while all ranks rest.
+/// Coordinator to stages: copy what a run needs of you to go on, while all ranks rest.
 struct save {
-  int batches; ///< Of the run.
+  int batches;           ///< Of the run.
+  bool hand_over = true; ///< What you save of a checkpoint, as `saved`.
+  bool keep = false;     ///< All that you have, until you are told the next but one.
 };
 
 /// Stage: it has copied that. The copies follow.
@@ -93,6 +95,16 @@ struct saved {
   std::vector<int> ages;    ///< Of each version: 0 is the newest, 1 the last but one.
   std::vector<buffer> versions;
   std::vector<buffer> moments;
+};
+
+/// Coordinator to stages: hand over what you have kept.
+struct recall {
+  int batches; ///< Of the run.
+};
+
+/// Stage: that, with what other replicas have as well. Nothing: it has not kept it.
+struct recalled {
+  saved copies;
 };
 
 /// Coordinator to everybody: what are you waiting for?

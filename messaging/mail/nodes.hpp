@@ -26,6 +26,7 @@ struct kept_things {
   bool model_times = false;
   int evaluate_every = 0;
   int checkpoint_every = 0;
+  bool steps = false;
 };
 
 /// Lead: this is the run, and your part of it.

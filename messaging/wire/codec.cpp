@@ -36,9 +36,10 @@ struct mail_writer {
   void operator()(const mail::go_on&) { to.setGoOn(); }
   void operator()(const mail::stop&) { to.setStop(); }
   void operator()(const mail::collect&) { to.setCollect(); }
-  void operator()(const mail::save& m) { to.initSave().setBatches(m.batches); }
   void operator()(const mail::copied& m) { wire::write(to.initCopied(), m); }
   void operator()(const mail::saved& m) { wire::write(to.initSaved(), m); }
+  void operator()(const mail::recall& m) { to.initRecall().setBatches(m.batches); }
+  void operator()(const mail::recalled& m) { wire::write(to.initRecalled(), m.copies); }
   void operator()(const mail::snapshot& m) { wire::write(to.initSnapshot(), m); }
   void operator()(const mail::collected& m) { wire::write(to.initCollected(), m); }
   void operator()(const mail::samples& m) { wire::write(to.initSamples(), m); }
@@ -67,6 +68,13 @@ struct mail_writer {
     auto g = to.initAtCheckpoint();
     g.setRank(m.rank);
     g.setBatches(m.batches);
+  }
+
+  void operator()(const mail::save& m) {
+    auto g = to.initSave();
+    g.setBatches(m.batches);
+    g.setHandOver(m.hand_over);
+    g.setKeep(m.keep);
   }
 
   void operator()(const mail::waiting_for& m) {
@@ -119,11 +127,16 @@ actor_mail mail_of(schema::ActorMail::Reader from, allowance& left) {
   case is::COLLECTED:
     return wire::read(from.getCollected(), left);
   case is::SAVE:
-    return mail::save{natural(from.getSave().getBatches(), "batches")};
+    return mail::save{natural(from.getSave().getBatches(), "batches"),
+                      from.getSave().getHandOver(), from.getSave().getKeep()};
   case is::COPIED:
     return wire::read(from.getCopied());
   case is::SAVED:
     return wire::read(from.getSaved(), left);
+  case is::RECALL:
+    return mail::recall{natural(from.getRecall().getBatches(), "batches")};
+  case is::RECALLED:
+    return mail::recalled{wire::read(from.getRecalled(), left)};
   case is::WAITING_FOR: {
     const auto m = from.getWaitingFor();
     return mail::waiting_for{wire::read(m.getWho(), left),

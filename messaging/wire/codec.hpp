@@ -47,8 +47,9 @@ using actor_mail =
                mail::proceed, mail::go_on, mail::stop, mail::stop_after, mail::collect,
                mail::samples, mail::sums, mail::microbatch_loss, mail::version_made,
                mail::expert_load, mail::finished, mail::held, mail::snapshot,
-               mail::collected, mail::save, mail::copied, mail::saved,
-               mail::waiting_for, mail::begun, mail::at_checkpoint, mail::failed>;
+               mail::collected, mail::save, mail::copied, mail::saved, mail::recall,
+               mail::recalled, mail::waiting_for, mail::begun, mail::at_checkpoint,
+               mail::failed>;
 
 /// A mail, and the sizes in bytes of the tensors that travel behind it, in order: one
 /// for each of buffers_of() and then of arrays_of(); 0 for an empty buffer.

@@ -88,9 +88,11 @@ struct ActorMail {
     versionMade @25 :VersionMade;
     expertLoad @26 :ExpertLoad;
     failed :group { why @27 :Text; }
-    save :group { batches @28 :Int32; }
+    save :group { batches @28 :Int32; handOver @31 :Bool; keep @32 :Bool; }
     copied @29 :Copied;
     saved @30 :Saved;
+    recall :group { batches @33 :Int32; }
+    recalled @34 :Saved;
   }
 }
 
@@ -339,6 +341,7 @@ struct KeptThings {
   modelTimes @5 :Bool;
   evaluateEvery @6 :Int32;    # To the largest.
   checkpointEvery @7 :Int32;  # To the largest.
+  steps @8 :Bool;
 }
 
 struct NodeReport {

@@ -20,6 +20,7 @@ void write(schema::KeptThings::Builder to, const mail::kept_things& from) {
   to.setModelTimes(from.model_times);
   to.setEvaluateEvery(from.evaluate_every);
   to.setCheckpointEvery(from.checkpoint_every);
+  to.setSteps(from.steps);
 }
 
 /// Of batches: a caller may say any number, and 0 is never.
@@ -36,7 +37,8 @@ mail::kept_things read(schema::KeptThings::Reader from) {
           .versions = from.getVersions(),
           .model_times = from.getModelTimes(),
           .evaluate_every = every(from.getEvaluateEvery()),
-          .checkpoint_every = every(from.getCheckpointEvery())};
+          .checkpoint_every = every(from.getCheckpointEvery()),
+          .steps = from.getSteps()};
 }
 
 void write(schema::Prepare::Builder to, const mail::prepare& from) {

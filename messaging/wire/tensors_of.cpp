@@ -29,6 +29,9 @@ struct tensor_visitor {
     } else if constexpr (std::is_same_v<mail_type, mail::saved>) {
       all(m.versions);
       all(m.moments);
+    } else if constexpr (std::is_same_v<mail_type, mail::recalled>) {
+      all(m.copies.versions);
+      all(m.copies.moments);
     } else if constexpr (std::is_same_v<mail_type, mail::version_made>) {
       all(m.parameters);
       all(m.gradients);

@@ -1,9 +1,9 @@
 // What a run saves between batches, and runs that go on from there: their bits are
 // those of one that never stopped.
 
+#include "actors/checkpoints/whole_training.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "tests/actors/meshes.hpp"
-#include "tests/actors/whole_of.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -36,8 +36,8 @@ all_saved saved_by(run_plan plan, int every, run_result& result) {
   all_saved all;
   plan.checkpoint_every = every;
   result = finished(plan, {.save = [&](const training_copies& one) {
-                      all.push_back(
-                        std::make_shared<const saved_training>(whole_of(plan, one)));
+                      all.push_back(std::make_shared<const saved_training>(
+                        whole_of(plan, one, savers::first).value()));
                     }});
   return all;
 }

@@ -76,6 +76,20 @@ TEST_CASE("a stage counts once for a checkpoint, and for no other", "[checkpoint
   REQUIRE(all);
   CHECK(all->size() == 2);
 
+  // Who has handed copies over has made them; steps that are kept between do not
+  // disturb a checkpoint.
+  one.hear(mail::save{4});
+  one.hear(mail::saved{.batches = 4, .where = first});
+  one.hear(mail::copied{4, second});
+  CHECK(one.board->take_copied());
+  one.hear(mail::save{.batches = 5, .hand_over = false, .keep = true});
+  one.hear(mail::copied{5, first});
+  one.hear(mail::saved{.batches = 4, .where = second});
+  CHECK(one.board->take_saved());
+  CHECK_FALSE(one.board->take_copied());
+  one.hear(mail::copied{5, second});
+  CHECK(one.board->take_copied());
+
   one.hear(mail::copied{6, first}); // before anybody was asked
   one.hear(mail::save{6});
   one.hear(mail::copied{6, second});

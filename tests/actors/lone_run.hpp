@@ -53,7 +53,10 @@ public:
       },
       [note](const mail::stop&) { note("stop"); },
       [note](const mail::collect&) { note("collect"); },
-      [note](const mail::save&) { note("save"); },
+      [note](const mail::save& s) {
+        note(s.keep ? s.hand_over ? "keep and save" : "keep" : "save");
+      },
+      [note](const mail::recall& r) { note("recall " + std::to_string(r.batches)); },
       [note](const mail::go_on&) { note("go on"); },
       [note](const mail::explain&) { note("explain"); });
     const managed_run run{plan,  callbacks,   board, house,

@@ -140,6 +140,24 @@ TEST_CASE("copies for a checkpoint are those that the stage saves", "[nodes]") {
         copies({0, 0, 1}, {1}, 2), copies({0, 0, 1}, {0, 1}, 2),
         copies({1, 0, 1}, {0}, 0), copies({0, 0, 9}, {0}, 2)})
     CHECK_FALSE(passes(wrong));
+  // What a stage has kept of a step it hands over whole, whichever data replica it is
+  // of, or nothing.
+  saves.keep_steps = true;
+  const mail_rules keeping{std::make_shared<const run_plan>(saves)};
+  const auto recalls = [&](const mail::saved& what) {
+    wire::addressed_mail mail{coordinator, mail::recalled{what}, {}};
+    if (exists(saves, {.what = kind::stage, .where = what.where}))
+      mail.tensors = tensor_bytes(saves, mail);
+    return keeping.fault_of(mail).empty();
+  };
+  CHECK(recalls(copies({0, 0, 1}, {0}, 2)));
+  CHECK(recalls(copies({1, 0, 1}, {0}, 2)));
+  CHECK(recalls(copies({1, 0, 1}, {}, 0)));
+  for (const auto& wrong :
+       {copies({1, 0, 1}, {}, 2), copies({1, 0, 1}, {0}, 1), copies({1, 0, 1}, {1}, 2),
+        copies({1, 0, 1}, {0, 1}, 2), copies({0, 0, 9}, {0}, 2)})
+    CHECK_FALSE(recalls(wrong));
+
   auto few = copies({0, 0, 1}, {0}, 2);
   few.versions.clear();
   CHECK_FALSE(passes(few));

@@ -26,6 +26,7 @@ public:
                 part.keep_versions = facts.keep.versions;
                 part.evaluate_every = facts.keep.evaluate_every;
                 part.checkpoint_every = facts.keep.checkpoint_every;
+                part.keep_steps = facts.keep.steps;
                 part.threads = 1;
                 return part;
               },

@@ -2,11 +2,11 @@
 
 #include "tests/actors/nodes.hpp"
 
+#include "actors/checkpoints/whole_training.hpp"
 #include "actors/proof/proof.hpp"
 #include "tests/actors/brittle_layer.hpp"
 #include "tests/actors/meshes.hpp"
 #include "tests/actors/slow_relay.hpp"
-#include "tests/actors/whole_of.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -100,10 +100,11 @@ TEST_CASE("evaluations and checkpoints come from all nodes, and a run goes on th
   std::vector<int> evaluated;
   nodes_here there{plan, 2};
   const auto result = there.perform(
-    plan,
-    {.evaluate = [&](int batches, const auto&) { evaluated.push_back(batches); },
-     .save =
-       [&](const training_copies& one) { saved.push_back(whole_of(plan, one)); }});
+    plan, {.evaluate = [&](int batches, const auto&) { evaluated.push_back(batches); },
+           .save =
+             [&](const training_copies& one) {
+               saved.push_back(whole_of(plan, one, savers::first).value());
+             }});
   INFO(result.failure);
   REQUIRE(result.how == ending::finished);
   CHECK(result.parameters == whole.parameters);
@@ -138,9 +139,10 @@ TEST_CASE("links that take 200 ms more change no bit, and nobody is lost", "[nod
   }
   const auto before = std::chrono::steady_clock::now();
   std::vector<int> saved;
-  const auto result = there.perform(plan, {.save = [&](const training_copies& one) {
-                                      saved.push_back(whole_of(plan, one).batches);
-                                    }});
+  const auto result =
+    there.perform(plan, {.save = [&](const training_copies& one) {
+                    saved.push_back(whole_of(plan, one, savers::first).value().batches);
+                  }});
   INFO(result.failure);
   REQUIRE(result.how == ending::finished);
   CHECK(saved == std::vector{1, 2});

@@ -114,6 +114,7 @@ TEST_CASE("what stages have in the end is collected", "[manager]") {
 TEST_CASE("ranks go on when stages have copied, before the copies have come",
           "[manager]") {
   tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
+  run.plan.checkpoint_every = 2;
   texts said;
   run.callbacks.save = [&](const training_copies& all) {
     said = run.heard();
@@ -135,6 +136,7 @@ TEST_CASE("ranks go on when stages have copied, before the copies have come",
 
 TEST_CASE("copies that came before a run failed are saved", "[manager]") {
   tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
+  run.plan.checkpoint_every = 2;
   int saved = 0;
   run.callbacks.save = [&](const training_copies& all) { saved += all.batches; };
   run.board.post_checkpoint(2);
@@ -152,6 +154,7 @@ TEST_CASE("copies that came before a run failed are saved", "[manager]") {
 
 TEST_CASE("what is copied next has the room of what was copied before", "[manager]") {
   tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
+  run.plan.checkpoint_every = 2;
   texts order;
   run.callbacks.save = [&](const training_copies& all) {
     order.push_back("saves " + std::to_string(all.batches));
@@ -176,6 +179,41 @@ TEST_CASE("what is copied next has the room of what was copied before", "[manage
     ->wait();
   CHECK(order == texts{"waits, 0 heard", "saves 2", "waits, 2 heard", "saves 4"});
   CHECK(run.heard() == texts{"save", "go on", "save", "go on"});
+}
+
+TEST_CASE("steps are kept while a checkpoint is on its way, and the next one waits",
+          "[manager]") {
+  tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
+  run.plan.checkpoint_every = 2;
+  run.plan.keep_steps = true;
+  texts order;
+  run.callbacks.save = [&](const training_copies& all) {
+    order.push_back("saves " + std::to_string(all.batches));
+    if (all.batches == 4)
+      run.board.post_finished();
+  };
+  run.callbacks.await_saved = [&] { order.emplace_back("waits"); };
+  run.board.post_checkpoint(1);
+  int batches = 1;
+  const auto later = [&](std::function<void()> what) {
+    if (run.plan.clock == clock_kind::real)
+      return what();
+    run.clock.at(run.clock.now() + 1, what);
+  };
+  run
+    .managed([&](const std::string& what) {
+      if (what != "go on")
+        return run.board.post_copied();
+      if (++batches <= 4)
+        run.board.post_checkpoint(batches);
+      if (batches >= 4) // those of 2 are still on their way, and then those of 4
+        later([&] { run.board.post_saved({}); });
+    })
+    ->wait();
+  CHECK(order == texts{"waits", "saves 2", "waits", "saves 4"});
+  CHECK(run.heard()
+        == texts{"keep", "go on", "keep and save", "go on", "keep", "go on",
+                 "keep and save", "go on"});
 }
 
 TEST_CASE("at the end copies are waited for, and nobody is told to go on",

@@ -205,6 +205,31 @@ TEST_CASE("a run that loses a node goes on behind its checkpoint, to the same bi
         == content_of(folder.path() / "whole.safetensors"));
 }
 
+// With no checkpoint at all.
+TEST_CASE("where a data replica is lost the others go on at the step that was lost",
+          "[nodes][faults]") {
+  const int signal = GENERATE(SIGKILL, SIGSTOP);
+  temporary_folder folder;
+  const auto common = tiny + "--stages 2 --mesh data=2 --steps 3000 --optimizer adamw ";
+  REQUIRE(
+    run_program_in(folder, "train " + common + "--save whole.safetensors").exit_code
+    == 0);
+  started_nodes nodes{folder, 2};
+  started train{folder, "train",
+                words_of("train " + common
+                         + "--save w.safetensors --failure-timeout 0.5 --restart "
+                           "--keep-steps --nodes "
+                         + nodes.addresses())};
+  std::this_thread::sleep_for(700ms);
+  nodes.all[1].send(signal);
+  CHECK(train.wait(patience) == 0);
+  INFO(train.said());
+  CHECK_THAT(train.said(),
+             ContainsSubstring("other data replicas have kept it, on 1 node"));
+  CHECK(content_of(folder.path() / "w.safetensors")
+        == content_of(folder.path() / "whole.safetensors"));
+}
+
 TEST_CASE("a run by TLS trains the same bits, and strangers play no part", "[nodes]") {
   temporary_folder folder;
   REQUIRE(run_program_in(folder, "certificates ours 127.0.0.1").exit_code == 0);
@@ -275,6 +300,12 @@ TEST_CASE("options of nodes that make no sense are refused", "[nodes]") {
   CHECK_THAT(refused("--place 1"), ContainsSubstring("say --nodes too"));
   CHECK_THAT(refused("--nodes 127.0.0.1:1 --restart"),
              ContainsSubstring("--checkpoint"));
+  CHECK_THAT(refused("--nodes 127.0.0.1:1 --keep-steps"),
+             ContainsSubstring("say that too"));
+  CHECK_THAT(refused("--nodes 127.0.0.1:1 --restart --keep-steps"),
+             ContainsSubstring("data=2"));
+  CHECK_THAT(refused("--mesh data=2 --nodes 127.0.0.1:1 --restart --keep-steps"),
+             ContainsSubstring("name more nodes"));
   CHECK_THAT(refused("--nodes 10.1.2.3:1"), ContainsSubstring("--tls"));
   CHECK_THAT(refused("--nodes 127.0.0.1:1 --tls a,b"), ContainsSubstring("three PEM"));
   CHECK_THAT(refused("--nodes 127.0.0.1:1 --tls a,b,c"), ContainsSubstring("a"));

@@ -1,0 +1,169 @@
+// Steps that data replicas keep: where a node is lost the others have all of the last
+// one, and a run goes on from there to the bits of one that nothing befell.
+
+#include "actors/checkpoints/whole_training.hpp"
+#include "actors/nodes/node_places.hpp"
+#include "actors/pipeline/stage_pools.hpp"
+#include "actors/pipeline/stage_saver.hpp"
+#include "tests/actors/meshes.hpp"
+#include "tests/actors/nodes.hpp"
+#include "tests/actors/slow_relay.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+struct lost_run {
+  tiny::mesh_of_ranks mesh;
+  schedule sch;
+};
+
+run_plan plan_of(const lost_run& one) {
+  auto plan = tiny::training_on(one.mesh, one.sch, {2, 4, 6}, clock_kind::real);
+  plan.work->optimizer.kind = optimizer_kind::adamw;
+  plan.work->optimizer.momentum = 0;
+  plan.keep_steps = true;
+  plan.checkpoint_every = 2; // the link is cut as one comes
+  return plan;
+}
+
+std::vector<std::vector<float>> undisturbed(run_plan plan) {
+  plan.keep_steps = false;
+  plan.checkpoint_every = 0;
+  const auto result = perform(plan);
+  REQUIRE(result.how == ending::finished);
+  return result.parameters;
+}
+
+/// Plays on so many nodes, and cuts some off when so many batches are saved.
+run_result cut_off(const run_plan& plan, int nodes, const std::vector<int>& victims,
+                   int batches) {
+  nodes_here there{plan, nodes};
+  auto& cluster = there.reached_by();
+  cluster.failure_timeout = 500ms;
+  std::vector<std::unique_ptr<slow_relay>> ways;
+  for (auto& node : cluster.nodes) {
+    ways.push_back(std::make_unique<slow_relay>(node, 0ms));
+    node.port = ways.back()->port();
+  }
+  return there.perform(plan, {.save = [&](const training_copies& all) {
+                         for (const int victim : victims)
+                           if (all.batches == batches)
+                             ways[static_cast<std::size_t>(victim)].reset();
+                       }});
+}
+
+} // namespace
+
+TEST_CASE("what a lost node had is with the other data replicas, after the last step",
+          "[nodes]") {
+  const auto one = GENERATE(
+    lost_run{{.data = 2}, one_f_one_b()}, lost_run{{.data = 2}, pipedream(1)},
+    lost_run{{.data = 2, .tensor = 2}, one_f_one_b()}, lost_run{{.data = 2}, chimera()},
+    lost_run{{.data = 4, .expert = 2, .experts = true}, one_f_one_b()});
+  const int victim = GENERATE(0, 1);
+  INFO(one.sch.name << ' ' << one.mesh.text() << " without node " << victim + 1);
+  const auto plan = plan_of(one);
+  REQUIRE(refusal(plan).empty());
+  const auto result = cut_off(plan, 2, {victim}, 4);
+  CHECK(result.how == ending::failed);
+  CHECK_THAT(result.failure, ContainsSubstring("is lost"));
+  REQUIRE(result.survives);
+  CHECK(result.survives->batches >= 4);
+  CHECK(result.survives->batches <= 5); // the sixth needs the one that is lost
+
+  auto rest = plan;
+  rest.keep_steps = false;
+  rest.checkpoint_every = 0;
+  rest.dims.steps -= result.survives->batches;
+  go_on_from(result.survives, rest);
+  const auto end = perform(rest);
+  REQUIRE(end.how == ending::finished);
+  CHECK((end.parameters == undisturbed(plan)));
+}
+
+TEST_CASE("what was lost with all its replicas does not survive", "[nodes]") {
+  const auto plan = plan_of({{.data = 2}, one_f_one_b()}); // a rank a node
+  CHECK_FALSE(cut_off(plan, 4, {0, 2}, 2).survives);
+  CHECK(cut_off(plan, 4, {0, 3}, 2).survives);
+  CHECK(cut_off(plan, 4, {1}, 2).survives); // of stage 0 there are two
+}
+
+TEST_CASE("a run that keeps its steps has the bits of one that does not", "[nodes]") {
+  const auto sch = GENERATE(one_f_one_b(), two_bw(), pipedream(2));
+  auto plan = plan_of({{.data = 2}, sch});
+  std::vector<int> saved;
+  const auto result =
+    perform(plan, {.save = [&](const training_copies& all) {
+              saved.push_back(whole_of(plan, all, savers::first).value().batches);
+            }});
+  INFO(sch.name << ' ' << result.failure);
+  REQUIRE(result.how == ending::finished);
+  CHECK(saved == std::vector{2, 4, 6});
+  CHECK((result.parameters == undisturbed(plan)));
+  CHECK_FALSE(result.survives);
+}
+
+TEST_CASE("a stage keeps its last two steps, as they were", "[nodes]") {
+  const auto plan = plan_of({{.data = 2}, one_f_one_b()});
+  const position where{1, 0, 1};
+  memory_account account;
+  const auto layers = plan.layers_of(where);
+  stage_saver saver{
+    plan, where,
+    std::make_shared<const optimizer>(plan.work->optimizer, layers, 1, account),
+    account};
+  std::vector<std::unique_ptr<pool>> pools;
+  aged_version newest{0, {}};
+  for (const auto values : plan.buckets_of(where)) {
+    pools.push_back(std::make_unique<pool>("a test", 1, values, account));
+    newest.buckets.push_back(pools.back()->acquire());
+  }
+  for (int batches = 1; batches <= 3; ++batches) {
+    for (std::size_t b = 0; b < pools.size(); ++b)
+      std::fill_n(newest.buckets[b].data(), plan.buckets_of(where)[b], batches);
+    saver.keep(batches, {newest});
+  }
+  CHECK(saver.recall(1).versions.empty());
+  CHECK(saver.recall(4).versions.empty());
+  for (const int batches : {2, 3}) {
+    const auto kept = saver.recall(batches);
+    CHECK(kept.where == where);
+    CHECK(kept.moments.size() == 2);
+    REQUIRE(kept.versions.size() == 1);
+    const auto* const values = kept.versions.front().data();
+    const auto count = kept_copies(plan, where).versions.values;
+    CHECK(count
+          == values_of(pieces_of(plan, where, shared_out::parameters, savers::all)));
+    CHECK(std::count(values, values + count, static_cast<float>(batches)) == count);
+  }
+}
+
+TEST_CASE("steps are not kept where nobody else has the same", "[nodes]") {
+  CHECK_THAT(refusal(plan_of({{.data = 1}, one_f_one_b()})),
+             ContainsSubstring("data=2"));
+  CHECK_THAT(refusal(plan_of({{.data = 2, .exchange = "zero1"}, one_f_one_b()})),
+             ContainsSubstring("zero1"));
+  CHECK_THAT(
+    refusal(plan_of({{.data = 2, .expert = 2, .experts = true}, one_f_one_b()})),
+    ContainsSubstring("data=4"));
+  const auto plan = plan_of({{.data = 2}, one_f_one_b()});
+  CHECK(refusal_of_twins(plan, {1, 1, 2, 2}).empty());
+  CHECK_THAT(refusal_of_twins(plan, {1, 2, 1, 2}),
+             ContainsSubstring("node 1 plays all data replicas of rank 0"));
+  const auto experts =
+    plan_of({{.data = 4, .expert = 2, .experts = true}, one_f_one_b()});
+  CHECK(refusal_of_twins(experts, {1, 1, 1, 1, 2, 2, 2, 2}).empty());
+  CHECK_FALSE(refusal_of_twins(experts, {1, 1, 2, 2, 1, 1, 2, 2}).empty());
+}
