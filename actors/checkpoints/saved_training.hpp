@@ -21,6 +21,11 @@ struct saved_training {
   std::vector<std::int64_t> updates;  ///< Of each layer, with those before the run.
 };
 
+/// Versions besides the newest that any schedule may still read.
+inline int most_older(const run_plan& plan) {
+  return 2 * plan.dims.stages + 2;
+}
+
 /// Makes a plan go on from there. What it needs is shared, not copied.
 void go_on_from(std::shared_ptr<const saved_training> saved, run_plan& plan);
 

@@ -56,6 +56,7 @@ public:
   bool has_lost(int rank) const override {
     return nodes_->is_gone(places_[static_cast<std::size_t>(rank)]);
   }
+  std::int64_t moved() const override { return mail_->moved(); }
   nanoseconds clock_doubt() const override { return nodes_->clock_doubt(); }
 
   /// Whether a node was lost while the run was under way.

@@ -1,5 +1,6 @@
 #include "actors/nodes/mail_rules.hpp"
 
+#include "actors/checkpoints/saved_training.hpp"
 #include "actors/meetings/expert_sizes.hpp"
 #include "actors/meetings/tie_meeting.hpp"
 #include "actors/nodes/mail_sizes.hpp"
@@ -208,6 +209,8 @@ struct mail_rules::judge {
   std::string operator()(const mail::recalled& m) const {
     if (!is_stage(plan, m.copies.where))
       return unless(false, "copies of no stage");
+    if (!plan.keep_steps)
+      return unless(false, "copies that nobody keeps");
     if (m.copies.versions.empty() && m.copies.moments.empty())
       return {}; // it has kept none
     return copies(m.copies, kept_copies(plan, m.copies.where));
@@ -220,8 +223,8 @@ struct mail_rules::judge {
                  && m.ages.empty() == (versions.buffers == 0);
     for (std::size_t i = 0; i < m.ages.size(); ++i)
       right = right && (i == 0 ? m.ages[i] == 0 : m.ages[i] > m.ages[i - 1])
-              && m.ages[i] <= plan.dims.total();
-    return unless(right, "copies that no checkpoint has");
+              && m.ages[i] <= most_older(plan);
+    return unless(right, "copies that no stage has");
   }
 
   std::string rank(int number) const {

@@ -112,10 +112,9 @@ void roll_call::fail(node& one, const std::string& why, bool is_lost) {
 void roll_call::suspect(int by, const mail::lost_node& what) {
   if (suspected_ || ending_)
     return;
-  const bool is_node = what.node >= 1 && what.node <= std::ssize(nodes_);
-  suspected_ = {by,
+  suspected_ = {by, what.node,
                 "the link between " + at(by).name + " and "
-                  + (is_node ? at(what.node).name : "the lead")
+                  + (is_node(what.node) ? at(what.node).name : "the lead")
                   + " is broken: " + what.why,
                 wall_clock::steady() + nanoseconds_of(std::min(timeout_, 1000ms))};
 }
@@ -213,8 +212,13 @@ void roll_call::keep_watch() {
                + std::to_string(timeout_.count()) + " ms",
              true);
     }
-    if (suspected_ && now > suspected_->until)
-      fail(at(suspected_->by), suspected_->why, true);
+    if (suspected_ && now > suspected_->until) {
+      const bool was_right =
+        is_node(suspected_->of) && at(suspected_->of).gone; // it has been named
+      if (!was_right)
+        fail(at(suspected_->by), suspected_->why, true);
+      suspected_.reset();
+    }
     news_.notify_all();
   }
 }

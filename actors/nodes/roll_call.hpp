@@ -114,6 +114,7 @@ private:
   /// Of a node that another one has lost.
   struct suspicion {
     int by;
+    int of; // 0: the lead
     std::string why;
     nanoseconds until;
   };
@@ -123,6 +124,7 @@ private:
   void fail(node& one, const std::string& why, bool is_lost);
   void suspect(int by, const mail::lost_node& what);
   void keep_watch();
+  bool is_node(int number) const { return number >= 1 && number <= std::ssize(nodes_); }
   node& at(int number) { return nodes_[static_cast<std::size_t>(number) - 1]; }
   const node& at(int number) const {
     return nodes_[static_cast<std::size_t>(number) - 1];

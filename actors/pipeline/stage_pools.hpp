@@ -13,7 +13,6 @@ namespace troupe {
 struct copies_bound {
   payload_bound versions, moments;
 
-  bool any() const { return versions.buffers + moments.buffers > 0; }
   copies_bound times(int n) const {
     return {{n * versions.buffers, versions.values},
             {n * moments.buffers, moments.values}};

@@ -57,6 +57,7 @@ private:
   double seconds_ = 0;
   std::vector<mail::collected> last_; // what stages have in the end
   std::shared_ptr<const saved_training> survives_;
+  std::string lost_for_;
 };
 
 std::unique_ptr<stage_manager> company::manager() {
@@ -88,8 +89,12 @@ void company::play() {
   interrupted_ = waiting->stopping();
   if (plan_->checkpoint_every > 0 && !last_.empty() && !board().failure())
     save_end(*waiting);
-  if (plan_->keep_steps && board().failure())
-    survives_ = waiting->recall();
+  if (plan_->keep_steps && board().failure()) {
+    if (auto found = waiting->recall())
+      survives_ = std::move(*found);
+    else
+      lost_for_ = found.error();
+  }
 }
 
 /// The last checkpoint: of all batches, or of those before an interruption. Under
@@ -136,6 +141,7 @@ run_result company::run() {
   }
   auto& equipped = here_->equipped();
   (void)board().take_saved(); // came too late: nobody writes them
+  (void)board().take_recalled();
   await_saved();
   if (!at_work)
     equipped.release_optimizers(); // nothing needs their memory any more
@@ -149,6 +155,7 @@ run_result company::run() {
   if (failure)
     result.failure = *failure;
   result.survives = std::move(survives_);
+  result.lost_for = std::move(lost_for_);
   result.how = failure        ? ending::failed
                : interrupted_ ? ending::interrupted
                               : ending::finished;

@@ -77,8 +77,12 @@ void gather(self_pointer self, mail::saved part) {
   state.board->post_saved(std::move(all));
 }
 
+// Each stage that was asked answers once.
 void gather(self_pointer self, mail::recalled part) {
-  self->state.board->post_recalled(std::move(part));
+  auto& state = self->state;
+  if (part.copies.batches == state.recalls
+      && state.recalled.erase(state.everybody->index(part.copies.where)) > 0)
+    state.board->post_recalled(std::move(part));
 }
 
 /// Hears of copies, and keeps no handle of their buffers in the mailbox: whoever waits
@@ -160,7 +164,10 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
          }),
     hear(self, meter,
          [self](const mail::recall& r) {
-           send_to_all(self, self->state.everybody->stages, r);
+           self->state.recalls = r.batches;
+           self->state.recalled.insert(self->state.everybody->index(r.where));
+           tell(self, *self->state.shared.meter, self->state.everybody->stage(r.where),
+                r);
          }),
     hear(
       self, meter,

@@ -30,6 +30,8 @@ struct coordinator_state {
   int saves = 0;                // batches whose copies come
   std::set<std::size_t> copied; // stages
   std::map<std::size_t, mail::saved> saved;
+  int recalls = 0;                // batches whose copies were asked for
+  std::set<std::size_t> recalled; // stages that have not answered
 };
 
 /// Watches over a run: knows everyone, counts who is done, and passes on to all what

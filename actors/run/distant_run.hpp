@@ -32,6 +32,9 @@ public:
   /// Whether the process that plays a rank is lost.
   virtual bool has_lost(int rank) const = 0;
 
+  /// Bytes of tensors that have come and gone.
+  virtual std::int64_t moved() const = 0;
+
   /// By so much times of different processes may be apart.
   virtual nanoseconds clock_doubt() const = 0;
 };

@@ -55,17 +55,21 @@ std::int64_t bytes_beside_pools(const run_plan& plan, std::int64_t callers) {
          + (puts_together ? copies : std::max<std::int64_t>(copies - optimizers, 0));
 }
 
-/// Copies for a checkpoint, or of a step, that come from ranks elsewhere.
+/// Copies for a checkpoint that come from ranks elsewhere; and of a step one data
+/// replica's, with what is put together of them.
 std::int64_t bytes_that_come(const run_plan& plan) {
-  std::int64_t values = 0;
+  const auto values_of = [](const copies_bound& copies) {
+    return copies.versions.buffers * copies.versions.values
+           + copies.moments.buffers * copies.moments.values;
+  };
+  std::int64_t saved = 0, kept = 0;
   for (int rank = 0; rank < plan.ranks(); ++rank)
     for (const auto& where : plan.hosted_by(rank)) {
-      const auto saved = saved_copies(plan, where), kept = kept_copies(plan, where);
-      for (const auto& copies :
-           {saved.versions, saved.moments, kept.versions, kept.moments})
-        values += copies.buffers * copies.values;
+      saved += values_of(saved_copies(plan, where));
+      if (where.data < plan.expert)
+        kept += values_of(kept_copies(plan, where));
     }
-  return values * std::int64_t{sizeof(float)};
+  return (saved + 2 * kept) * std::int64_t{sizeof(float)};
 }
 
 /// The refusal of a run that needs so many bytes on each rank, and others; empty if

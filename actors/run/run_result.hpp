@@ -35,6 +35,7 @@ struct run_result {
   /// Of a run that has lost processes: all of it after the last step that the others
   /// have kept. Null if they have not all, or the plan keeps no steps.
   std::shared_ptr<const saved_training> survives;
+  std::string lost_for; ///< Why they have not, if the plan keeps steps.
 
   /// By so much times of different ranks may be apart, where several machines play.
   nanoseconds clock_doubt = 0;

@@ -4,6 +4,7 @@
 #include "actors/run/whole_weights.hpp"
 
 #include <algorithm>
+#include <new>
 #include <tuple>
 #include <utility>
 
@@ -52,7 +53,12 @@ void stage_manager::report_now_and_then() {
 void stage_manager::evaluate(const notice_board::snapshot& parts) {
   const whole_weights all{run_.plan, parts};
   run_.callbacks.evaluate(parts.front().batches, all.buckets());
+  count_evaluated(parts);
+}
+
+void stage_manager::count_evaluated(const notice_board::snapshot& parts) {
   ++evaluated_;
+  evaluated_to_ = std::max(evaluated_to_, parts.front().batches);
 }
 
 void stage_manager::serve_snapshots() {
@@ -61,7 +67,7 @@ void stage_manager::serve_snapshots() {
     return;
   if (stopping_) {
     for (; parts; parts = run_.board.take_snapshot())
-      ++evaluated_;
+      count_evaluated(*parts);
     post(run_.meter, run_.coordinator, mail::proceed{evaluated_});
   } else if (rest()) {
     pause_clocks();
@@ -91,9 +97,20 @@ bool stage_manager::is_on_disk(int batches) const {
   return every > 0 && (run_.plan.dims.before + batches) % every == 0;
 }
 
+/// Whether the evaluations up to so many batches of the run are done: from a step that
+/// is kept on none is made again.
+bool stage_manager::has_evaluated(int batches) const {
+  const auto& plan = run_.plan;
+  const int all = plan.dims.before + batches, every = plan.evaluate_every;
+  return !run_.plan.keep_steps || every == 0 || all / every * every <= evaluated_to_
+         || all / every * every <= plan.dims.before;
+}
+
 void stage_manager::take_copied() {
-  if (!run_.board.take_copied() || !copying_)
+  copied_ = copied_ || (run_.board.take_copied() && copying_);
+  if (!copied_ || !has_evaluated(copying_->batches))
     return;
+  copied_ = false;
   if (copying_->keep)
     kept_ = copying_->batches;
   copying_.reset();
@@ -148,34 +165,103 @@ std::vector<mail::collected> stage_manager::collect() {
   return all.value_or(std::vector<mail::collected>{});
 }
 
-std::shared_ptr<const saved_training> stage_manager::recall() {
-  take_copied();
-  if (!kept_ || run_.others == nullptr)
-    return {};
-  const auto& plan = run_.plan;
-  post(run_.meter, run_.coordinator, mail::recall{*kept_});
-  training_copies all{plan.dims.before + *kept_, {}};
-  const auto waits = [&] {
-    for (int rank = 0; rank < plan.ranks(); ++rank)
-      for (const auto& where : plan.hosted_by(rank))
-        if (!run_.others->has_lost(rank)
-            && std::ranges::find(all.all, where, &mail::saved::where) == all.all.end())
-          return true;
-    return false;
-  };
-  auto last = std::chrono::steady_clock::now();
-  while (waits() && std::chrono::steady_clock::now() - last < plan.stall_timeout) {
-    (void)go_on();
-    for (auto& one : run_.board.take_recalled()) {
-      last = std::chrono::steady_clock::now();
-      all.all.push_back(std::move(one.copies));
-    }
+/// Whom the copies of a step are asked of.
+class stage_manager::recalling {
+public:
+  recalling(stage_manager& by, int batches) : by_(by), batches_(batches) {
+    const auto& plan = by_.run_.plan;
+    for (int stage = 0; stage < plan.dims.stages; ++stage)
+      for (int shard = 0; shard < plan.tensor; ++shard)
+        for (int of = 0; of < plan.expert; ++of)
+          stages_.push_back({{of, 0, stage, shard}, {}});
   }
-  std::erase_if(all.all, has_nothing);
-  auto whole = whole_of(plan, all, savers::all);
-  if (!whole)
-    return {};
-  return std::make_shared<const saved_training>(std::move(*whole));
+
+  /// Asks those who have not been asked, and are there. False if nobody is waited for.
+  bool ask() {
+    bool waits = false;
+    for (auto& one : stages_) {
+      if (one.copies)
+        continue;
+      const auto& plan = by_.run_.plan;
+      auto& who = one.next;
+      const auto before = who.data;
+      while (who.data < plan.data && by_.run_.others->has_lost(plan.rank_of(who)))
+        who.data += plan.expert; // the next who has the same experts
+      if (who.data >= plan.data)
+        continue;
+      waits = true;
+      if (!std::exchange(one.asked, true) || who.data != before)
+        post(by_.run_.meter, by_.run_.coordinator, mail::recall{batches_, who});
+    }
+    return waits;
+  }
+
+  /// Takes what has come; false if that is nothing.
+  bool take() {
+    auto all = by_.run_.board.take_recalled();
+    for (auto& part : all)
+      for (auto& one : stages_)
+        if (one.next == part.copies.where && part.copies.batches == batches_)
+          one.copies = std::move(part.copies);
+    return !all.empty();
+  }
+
+  /// All that has come. \post nothing is left here
+  training_copies copies() {
+    training_copies result{by_.run_.plan.dims.before + batches_, {}};
+    for (auto& one : stages_)
+      if (one.copies && !has_nothing(*one.copies))
+        result.all.push_back(std::move(*one.copies));
+    stages_.clear();
+    return result;
+  }
+
+private:
+  /// A stage, of data replicas that have the same.
+  struct replicated_stage {
+    position next; // who is asked
+    std::optional<mail::saved> copies;
+    bool asked = false;
+  };
+
+  stage_manager& by_;
+  int batches_;
+  std::vector<replicated_stage> stages_;
+};
+
+bool stage_manager::has_lost() const {
+  for (int rank = 0; rank < run_.plan.ranks() && run_.others != nullptr; ++rank)
+    if (run_.others->has_lost(rank))
+      return true;
+  return false;
+}
+
+tl::expected<std::shared_ptr<const saved_training>, std::string>
+stage_manager::recall() {
+  using problem = tl::unexpected<std::string>;
+  take_copied();
+  if (!kept_ || !has_lost())
+    return problem{"no step was kept"};
+  constexpr auto patience = 10s; // with who neither answers nor sends anything
+  recalling asked{*this, *kept_};
+  auto last = std::chrono::steady_clock::now();
+  std::int64_t moved = 0; // bytes
+  const auto* const interrupted = run_.callbacks.interrupted;
+  while (asked.ask() && std::chrono::steady_clock::now() - last < patience
+         && (interrupted == nullptr || !interrupted->load())) {
+    (void)go_on();
+    if (asked.take() || std::exchange(moved, run_.others->moved()) != moved)
+      last = std::chrono::steady_clock::now();
+  }
+  asked.take();
+  try {
+    auto whole = whole_of(run_.plan, asked.copies(), savers::all);
+    if (!whole)
+      return problem{whole.error()};
+    return std::make_shared<const saved_training>(std::move(*whole));
+  } catch (const std::bad_alloc&) {
+    return problem{"there is no memory for what was kept"};
+  }
 }
 
 } // namespace troupe

@@ -9,9 +9,12 @@
 #include "actors/run/run_callbacks.hpp"
 #include "kernels/occupation.hpp"
 
+#include <tl/expected.hpp>
+
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -66,8 +69,9 @@ public:
   std::vector<mail::collected> collect();
 
   /// What is left of a run that has lost processes: all of it after the last step that
-  /// every stage had kept, as far as others have it. Null if that is not all.
-  std::shared_ptr<const saved_training> recall();
+  /// every stage had kept. Of each stage one data replica is asked, and the next if its
+  /// process is lost too. On error says why that is not all.
+  tl::expected<std::shared_ptr<const saved_training>, std::string> recall();
 
   /// Whether the caller has ended the run early.
   bool stopping() const { return stopping_; }
@@ -89,15 +93,22 @@ protected:
 
 private:
   void evaluate(const notice_board::snapshot& parts);
+  void count_evaluated(const notice_board::snapshot& parts);
   void begin_saving(const mail::save& what);
   bool is_on_disk(int batches) const;
+  bool has_evaluated(int batches) const;
+  class recalling;
+
+  bool has_lost() const;
   void take_copied();
   void take_saved();
 
   int evaluated_ = 0;
+  int evaluated_to_ = 0; // batches, with those before the run
   bool stopping_ = false;
   std::optional<mail::save> due_;     // all ranks wait there
   std::optional<mail::save> copying_; // for this
+  bool copied_ = false;               // all stages have, for that
   std::optional<int> saving_;         // batches whose copies have not all come
   std::optional<int> kept_;           // batches that all stages keep copies after
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();

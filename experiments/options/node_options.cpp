@@ -28,7 +28,7 @@ void add_security(option_list& to, std::string& tls, bool& insecure) {
   to.add_flag("--insecure", insecure, "Consent to other machines without TLS.");
 }
 
-void add_nodes(option_list& to, typed_nodes& place) {
+void add_nodes(option_list& to, typed_nodes& place, bool restarts) {
   to.begin_group("Nodes");
   to.add_option(
     "--nodes", place.nodes,
@@ -39,12 +39,16 @@ void add_nodes(option_list& to, typed_nodes& place) {
                 "their order, as many on each node.");
   to.add_option("--failure-timeout", place.failure_timeout,
                 "Seconds of silence after which a node is given up.");
-  to.add_flag("--restart", place.restart,
-              "New start from the last checkpoint, on the nodes that remain, if a node "
-              "is lost.");
-  to.add_flag("--keep-steps", place.keep_steps,
-              "Copies of the last step in memory of every data replica. --restart goes "
-              "on from them where others are lost: at the minibatch that was.");
+  if (restarts) {
+    to.add_flag(
+      "--restart", place.restart,
+      "New start from the last checkpoint, on the nodes that remain, if a node "
+      "is lost.");
+    to.add_flag(
+      "--keep-steps", place.keep_steps,
+      "Copies of the last steps in memory of every data replica. --restart goes "
+      "on from them where others are lost: at the step that was lost.");
+  }
   add_security(to, place.tls, place.insecure);
 }
 

@@ -36,7 +36,8 @@ struct node_options {
   bool insecure = false;
 };
 
-void add_nodes(option_list& to, typed_nodes& place);
+/// \param restarts whether its runs can begin again
+void add_nodes(option_list& to, typed_nodes& place, bool restarts);
 
 /// Also of a node itself: --tls and --insecure.
 void add_security(option_list& to, std::string& tls, bool& insecure);

@@ -58,7 +58,7 @@ void add_runs(option_list& to, typed_options& place, const program_about& about)
   if (about.resumes)
     add_checkpoints(to, place.checkpoint);
   if (about.distributes)
-    add_nodes(to, place.nodes);
+    add_nodes(to, place.nodes, about.keeps);
 }
 
 /// The clock's side of what options say together: what is wrong, if anything.

@@ -1,5 +1,6 @@
 #include "experiments/session/node_part.hpp"
 
+#include "actors/checkpoints/saved_training.hpp"
 #include "actors/nodes/node_places.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "experiments/options/options_text.hpp"
@@ -84,9 +85,8 @@ bool can_go_on(const run_plan& plan, const mail::prepare& facts) {
     return false;
   if (facts.before == 0)
     return facts.older == 0 && facts.moments == 0 && facts.updates.empty();
-  const int most_older = 2 * plan.dims.stages + 2; // versions
   return facts.before > 0 && facts.before < plan.dims.steps && facts.older >= 0
-         && facts.older <= most_older && !facts.layers.empty()
+         && facts.older <= most_older(plan) && !facts.layers.empty()
          && facts.moments == optimizer::state_size(plan.work->optimizer)
          && facts.updates.size() == layers;
 }
@@ -165,6 +165,8 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
     return problem{"it reads files of its own folder only, and " + o->data.path
                    + " is not in there"};
   o->run.threads = limits.threads;
+  o->checkpoint.every = facts.keep.checkpoint_every; // their copies need room here
+  o->nodes.keep_steps = facts.keep.steps;
   auto all = set_up_part(*o, ranks);
   if (!all)
     return problem{all.error()};

@@ -81,6 +81,7 @@ run_result node_runs::attempt(const std::string& text, const run_plan& plan,
   auto result = troupe::perform(plan, told, &others);
   if (others.has_lost())
     lost_ = result.failure;
+  has_lost_ = has_lost_ || others.has_lost();
   return result;
 }
 
@@ -89,6 +90,8 @@ run_result node_runs::perform(const std::string& text, run_plan plan,
   if (!elsewhere())
     return troupe::perform(std::move(plan), told);
   nodes_ = options_->nodes.nodes;
+  if (again && has_lost_) // a node of an earlier run, which may still be away
+    find_nodes(plan);
   constexpr int most_starts = 50; // so that no run begins for ever
   run_result result;
   for (int start = 1;; ++start) {
@@ -109,7 +112,7 @@ run_result node_runs::perform(const std::string& text, run_plan plan,
     if (!again || lost_.empty() || result.how != ending::failed || start == most_starts
         || !find_nodes(plan))
       return result;
-    plan = again(lost_, std::move(result.survives));
+    plan = again(result);
   }
 }
 

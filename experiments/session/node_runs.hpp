@@ -26,10 +26,9 @@ public:
   /// The same before a run begins for the first time, with as much as it is to survive.
   std::string first_refusal(const run_plan& plan) const;
 
-  /// What a run goes on with when nodes were lost. \param why they were, in words
-  /// \param survives what the others have kept; may be null
-  using new_start = std::function<run_plan(
-    const std::string& why, std::shared_ptr<const saved_training> survives)>;
+  /// What a run goes on with when nodes were lost. \param lost what it left: `failure`
+  /// says why they were
+  using new_start = std::function<run_plan(const run_result& lost)>;
 
   /// As troupe::perform. With --restart a run that loses nodes begins anew on those
   /// that answer, until it is over. \param text of the run's schedule, as the options
@@ -57,6 +56,7 @@ private:
   std::unique_ptr<node_links> links_; // null: this process
   std::vector<node_address> nodes_;   // that play: those of the options, or some
   session_id session_;                // of the command; a generation each attempt
+  bool has_lost_ = false;             // in any attempt
   std::string lost_; // why nodes were, in the last attempt; empty: none was
 };
 

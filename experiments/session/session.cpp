@@ -131,14 +131,13 @@ private:
       node_runs::new_start again;
       std::shared_ptr<const saved_training> kept; // by nodes that survived others
       if (options_.nodes.restart)
-        again = [&](const std::string& why,
-                    std::shared_ptr<const saved_training> survives) {
+        again = [&](const run_result& lost) {
           if (saver)
             saver->wait();
           line.end();
-          if (survives)
-            kept = std::move(survives);
-          auto next = begin_again(why, plan, kept, account);
+          if (lost.survives)
+            kept = lost.survives;
+          auto next = begin_again(lost, plan, kept, account);
           evaluations_kept before{most_entries}; // what comes again is not kept twice
           for (const auto& one : found.entries())
             if (one.first <= next.dims.before)
@@ -183,16 +182,19 @@ private:
 
   /// The plan of a run that has lost nodes, from the last step that other nodes have
   /// kept on, or from its last checkpoint.
-  run_plan begin_again(const std::string& why, const run_plan& first,
+  run_plan begin_again(const run_result& lost, const run_plan& first,
                        std::shared_ptr<const saved_training> kept,
                        run_account& account) {
     auto next = first;
     const int steps = first.dims.before + first.dims.steps;
     std::string behind;
     if (kept)
-      behind = "step " + std::to_string(kept->batches)
-               + ", as other data replicas have kept it,";
-    if (const auto& folder = options_.checkpoint.folder; !folder.empty()) {
+      behind = "step " + std::to_string(kept->batches) + ", "
+               + (lost.survives ? "as other data replicas have kept it,"
+                                : "with which it began before,");
+    const auto& folder = options_.checkpoint.folder;
+    const auto all = checkpoints_in(folder); // the newest first
+    if (!all.empty() && (!kept || batches_of(all.front()) > kept->batches)) {
       auto found = newest_checkpoint(folder, first.work->whole);
       if (found && found->facts.batches < steps
           && (!kept || found->saved->batches > kept->batches)) {
@@ -205,11 +207,14 @@ private:
       go_on_from(std::move(kept), next);
     }
     const auto nodes = performs_.nodes();
-    std::cerr << output_.command.front() << ": " << why << "; begins again "
+    std::cerr << output_.command.front() << ": " << lost.failure
+              << (lost.lost_for.empty() ? "" : "; no step survives: " + lost.lost_for)
+              << "; begins again "
               << (behind.empty() ? "from the first step" : "behind " + behind) << " on "
               << nodes << (nodes == 1 ? " node\n" : " nodes\n");
-    begun_again_.push_back(*account.request);
-    begun_again_.back().plan = next;
+    if (begun_again_.empty() || account.request != &begun_again_.back())
+      begun_again_.push_back(*account.request);
+    begun_again_.back().plan = next; // an older one holds a whole network
     account.request = &begun_again_.back();
     return next;
   }

@@ -97,9 +97,10 @@ struct saved {
   std::vector<buffer> moments;
 };
 
-/// Coordinator to stages: hand over what you have kept.
+/// Coordinator to a stage: hand over what you have kept.
 struct recall {
   int batches; ///< Of the run.
+  position where;
 };
 
 /// Stage: that, with what other replicas have as well. Nothing: it has not kept it.

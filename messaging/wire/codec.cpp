@@ -38,7 +38,9 @@ struct mail_writer {
   void operator()(const mail::collect&) { to.setCollect(); }
   void operator()(const mail::copied& m) { wire::write(to.initCopied(), m); }
   void operator()(const mail::saved& m) { wire::write(to.initSaved(), m); }
-  void operator()(const mail::recall& m) { to.initRecall().setBatches(m.batches); }
+  void operator()(const mail::recall& m) {
+    wire::write(to.initRecall(), mail::copied{m.batches, m.where});
+  }
   void operator()(const mail::recalled& m) { wire::write(to.initRecalled(), m.copies); }
   void operator()(const mail::snapshot& m) { wire::write(to.initSnapshot(), m); }
   void operator()(const mail::collected& m) { wire::write(to.initCollected(), m); }
@@ -133,8 +135,10 @@ actor_mail mail_of(schema::ActorMail::Reader from, allowance& left) {
     return wire::read(from.getCopied());
   case is::SAVED:
     return wire::read(from.getSaved(), left);
-  case is::RECALL:
-    return mail::recall{natural(from.getRecall().getBatches(), "batches")};
+  case is::RECALL: {
+    const auto m = wire::read(from.getRecall());
+    return mail::recall{m.batches, m.where};
+  }
   case is::RECALLED:
     return mail::recalled{wire::read(from.getRecalled(), left)};
   case is::WAITING_FOR: {

@@ -91,7 +91,7 @@ struct ActorMail {
     save :group { batches @28 :Int32; handOver @31 :Bool; keep @32 :Bool; }
     copied @29 :Copied;
     saved @30 :Saved;
-    recall :group { batches @33 :Int32; }
+    recall @33 :Copied;
     recalled @34 :Saved;
   }
 }

@@ -1,4 +1,4 @@
-// The coordinator: which copies for a checkpoint count.
+// The coordinator: which copies count, for a checkpoint or of a step.
 
 #include "actors/run/coordinator.hpp"
 
@@ -21,8 +21,8 @@ class lone_coordinator {
 public:
   lone_coordinator() {
     for (int stage = 0; stage < 2; ++stage)
-      everybody_->stages.push_back(
-        tiny::stand_in<stage_actor>(house_.system(), meter_, [](const mail::save&) {}));
+      everybody_->stages.push_back(tiny::stand_in<stage_actor>(
+        house_.system(), meter_, [](const mail::save&) {}, [](const mail::recall&) {}));
     who_ = house_.system().spawn(troupe::coordinator,
                                  props{plan_, &meter_, nullptr, nullptr}, board);
     hear(mail::wiring{everybody_});
@@ -94,4 +94,21 @@ TEST_CASE("a stage counts once for a checkpoint, and for no other", "[checkpoint
   one.hear(mail::save{6});
   one.hear(mail::copied{6, second});
   CHECK_FALSE(one.board->take_copied());
+}
+
+TEST_CASE("copies that a stage kept count once, where they were asked for",
+          "[coordinator]") {
+  lone_coordinator one;
+  const position first{0, 0, 0}, second{0, 0, 1};
+  const auto kept = [](int batches, position where) {
+    return mail::recalled{{.batches = batches, .where = where}};
+  };
+  one.hear(kept(3, first)); // before anybody was asked
+  one.hear(mail::recall{3, first});
+  one.hear(kept(2, first));
+  one.hear(kept(3, second));
+  CHECK(one.board->take_recalled().empty());
+  one.hear(kept(3, first));
+  one.hear(kept(3, first));
+  CHECK(one.board->take_recalled().size() == 1);
 }

@@ -3,6 +3,7 @@
 
 #include "actors/checkpoints/whole_training.hpp"
 #include "actors/nodes/node_places.hpp"
+#include "actors/nodes/roll_call.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "actors/pipeline/stage_saver.hpp"
 #include "tests/actors/meshes.hpp"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -91,6 +93,71 @@ TEST_CASE("what a lost node had is with the other data replicas, after the last 
   const auto end = perform(rest);
   REQUIRE(end.how == ending::finished);
   CHECK((end.parameters == undisturbed(plan)));
+}
+
+TEST_CASE("steps are kept also where no checkpoint is due", "[nodes]") {
+  auto plan = plan_of({{.data = 2}, one_f_one_b()});
+  plan.checkpoint_every = 0;
+  plan.evaluate_every = 5;
+  nodes_here there{plan, 2};
+  auto& cluster = there.reached_by();
+  cluster.failure_timeout = 500ms;
+  auto to_second = std::make_unique<slow_relay>(cluster.nodes[1], 0ms);
+  cluster.nodes[1].port = to_second->port();
+  const auto result =
+    there.perform(plan, {.evaluate = [&](int, const auto&) { to_second.reset(); }});
+  INFO(result.failure << result.lost_for);
+  REQUIRE(result.survives);
+  CHECK(result.survives->batches >= 4);
+}
+
+TEST_CASE("who says that it has lost a node is not taken for lost", "[nodes]") {
+  notice_board board;
+  roll_call all{{"node 1", "node 2", "node 3"}, 20ms, {}};
+  for (const int node : {1, 2, 3})
+    all.take(node, mail::prepared{});
+  all.begin(board);
+  all.take(1, mail::lost_node{2, "no answer"});
+  all.lose(2, "it has closed the connection");
+  for (int looks = 0; looks < 20; ++looks) { // 20 ms are over soon
+    std::this_thread::sleep_for(20ms);
+    CHECK_FALSE(all.is_gone(1));
+  }
+  CHECK(all.is_gone(2));
+  CHECK_THAT(*board.failure(), ContainsSubstring("node 2 is lost"));
+
+  all.take(1, mail::lost_node{3, "no answer"}); // and that is all that is known
+  for (int looks = 0; looks < 500 && !all.is_gone(1); ++looks)
+    std::this_thread::sleep_for(20ms);
+  CHECK(all.is_gone(1));
+}
+
+TEST_CASE("a run that fails by itself is not asked what is left", "[nodes]") {
+  auto plan = plan_of({{.data = 2}, one_f_one_b()});
+  plan.work->optimizer.rate = 1e30;
+  plan.checkpoint_every = 0;
+  nodes_here there{plan, 2};
+  const auto result = there.perform(plan);
+  CHECK_THAT(result.failure, ContainsSubstring("not finite"));
+  CHECK_FALSE(result.survives);
+  CHECK(result.lost_for == "no step was kept");
+}
+
+TEST_CASE("what a run keeps of its steps is counted before it begins", "[nodes]") {
+  auto plan = plan_of({{.data = 2}, one_f_one_b()});
+  plan.checkpoint_every = 0;
+  const auto with = bytes_needed(plan);
+  plan.keep_steps = false;
+  const auto without = bytes_needed(plan);
+  for (int rank = 0; rank < plan.ranks(); ++rank) {
+    std::int64_t values = 0;
+    for (const auto& where : plan.hosted_by(rank))
+      for (const auto& layer : plan.layers_of(where))
+        for (const auto& p : layer->parameters())
+          values += p.values();
+    const auto r = static_cast<std::size_t>(rank);
+    CHECK(with[r] - without[r] >= 2 * 3 * values * std::int64_t{sizeof(float)});
+  }
 }
 
 TEST_CASE("what was lost with all its replicas does not survive", "[nodes]") {

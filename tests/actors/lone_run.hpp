@@ -56,11 +56,14 @@ public:
       [note](const mail::save& s) {
         note(s.keep ? s.hand_over ? "keep and save" : "keep" : "save");
       },
-      [note](const mail::recall& r) { note("recall " + std::to_string(r.batches)); },
+      [note](const mail::recall& r) {
+        note("recall " + std::to_string(r.batches) + " of "
+             + std::to_string(r.where.data));
+      },
       [note](const mail::go_on&) { note("go on"); },
       [note](const mail::explain&) { note("explain"); });
     const managed_run run{plan,  callbacks,   board, house,
-                          meter, coordinator, wall,  nullptr};
+                          meter, coordinator, wall,  others};
     if (plan.clock == clock_kind::real)
       return std::make_unique<real_manager>(run, *watch);
     return std::make_unique<virtual_manager>(run, clock);
@@ -94,6 +97,7 @@ private:
 public:
   run_plan plan;
   run_callbacks callbacks;
+  distant_run* others = nullptr; ///< Processes elsewhere, if there are any.
   notice_board board;
   mail_meter meter;
   wall_clock wall;

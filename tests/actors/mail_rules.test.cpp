@@ -153,6 +153,9 @@ TEST_CASE("copies for a checkpoint are those that the stage saves", "[nodes]") {
   CHECK(recalls(copies({0, 0, 1}, {0}, 2)));
   CHECK(recalls(copies({1, 0, 1}, {0}, 2)));
   CHECK(recalls(copies({1, 0, 1}, {}, 0)));
+  CHECK_FALSE(
+    rules.fault_of({coordinator, mail::recalled{copies({1, 0, 1}, {}, 0)}, {}})
+      .empty()); // the plan keeps none
   for (const auto& wrong :
        {copies({1, 0, 1}, {}, 2), copies({1, 0, 1}, {0}, 1), copies({1, 0, 1}, {1}, 2),
         copies({1, 0, 1}, {0, 1}, 2), copies({0, 0, 9}, {0}, 2)})

@@ -59,7 +59,7 @@ bool write_frame(int to, const bytes_of_mail& all) {
   bytes_of_mail frame(sizeof size);
   std::memcpy(frame.data(), &size, sizeof size);
   frame.insert(frame.end(), all.begin(), all.end());
-  return ::write(to, frame.data(), frame.size()) == std::ssize(frame);
+  return ::send(to, frame.data(), frame.size(), MSG_NOSIGNAL) == std::ssize(frame);
 }
 
 /// A process that reads mail and says it again.
@@ -97,17 +97,20 @@ public:
 
 private:
   [[noreturn]] static void answer(int socket) {
-    while (const auto heard = read_frame(socket)) {
-      const auto mail = std::span{*heard}.subspan(1);
-      bytes_of_mail again;
-      if (heard->front() == 'a')
-        again = wire::encode(wire::decode_mail(mail).value());
-      else
-        again = wire::encode(wire::decode_node_mail(mail).value());
-      if (!write_frame(socket, again))
-        _exit(1);
+    bool right = true;
+    try {
+      while (const auto heard = read_frame(socket)) {
+        const auto mail = std::span{*heard}.subspan(1);
+        right = right
+                && write_frame(socket,
+                               heard->front() == 'a'
+                                 ? wire::encode(wire::decode_mail(mail).value())
+                                 : wire::encode(wire::decode_node_mail(mail).value()));
+      }
+    } catch (const std::exception&) {
+      right = false;
     }
-    _exit(0);
+    _exit(right ? 0 : 1);
   }
 
   int here_ = -1;
