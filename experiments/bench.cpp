@@ -45,6 +45,8 @@ int bench(const options& o) {
     std::cerr << "bench: " << wrong << '\n';
     return 2;
   }
+  if (const auto slow = warning_of(o.run); !slow.empty())
+    std::cerr << "bench: " << slow << '\n';
   (void)interruption(); // listens from now on
   std::FILE* const out = o.output.results_on_stdout() ? stderr : stdout;
   auto all = nlohmann::ordered_json::array();

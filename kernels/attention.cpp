@@ -111,6 +111,7 @@ template <class Scalar>
 void attention<Scalar>::forward(const attention_shape& dims, const Scalar* qkv,
                                 Scalar* y, Scalar* log_sum, Scalar* space, stream& on) {
   const auto heads = static_cast<int>(dims.sequences * dims.heads);
+  const auto by = on.products();
   on.cpu().run(heads, [&](int slice, int worker) {
     const auto sequence = slice / dims.heads, number = slice % dims.heads;
     const head<const Scalar> in{dims, qkv, sequence, number};
@@ -118,8 +119,8 @@ void attention<Scalar>::forward(const attention_shape& dims, const Scalar* qkv,
     auto* const packed = space + worker * scratch_a_thread<Scalar>(dims);
     auto* const scores_space = packed + 2 * packed_room<Scalar>(dims);
     auto* const sums = scores_space + block * dims.length;
-    const right_side<Scalar> keys_t{in.k.t(), packed};
-    const right_side<Scalar> values{in.v, packed + packed_room<Scalar>(dims)};
+    const right_side<Scalar> keys_t{by, in.k.t(), packed};
+    const right_side<Scalar> values{by, in.v, packed + packed_room<Scalar>(dims)};
     for (std::int64_t first = 0; first < dims.length; first += block) {
       const auto queries = std::min(block, dims.length - first);
       const auto scores = dense(scores_space, queries, first + queries);
@@ -143,6 +144,7 @@ void attention<Scalar>::backward(const attention_shape& dims, const Scalar* qkv,
                                  const Scalar* dy, Scalar* dqkv, Scalar* space,
                                  stream& on) {
   const auto heads = static_cast<int>(dims.sequences * dims.heads);
+  const auto by = on.products();
   on.cpu().run(heads, [&](int slice, int worker) {
     const auto sequence = slice / dims.heads, number = slice % dims.heads;
     const head<const Scalar> in{dims, qkv, sequence, number};
@@ -153,8 +155,8 @@ void attention<Scalar>::backward(const attention_shape& dims, const Scalar* qkv,
     const auto room = packed_room<Scalar>(dims);
     auto* const packed = space + worker * scratch_a_thread<Scalar>(dims);
     auto* const scores_space = packed + 3 * room;
-    const right_side<Scalar> keys_t{in.k.t(), packed},
-      values_t{in.v.t(), packed + room}, keys{in.k, packed + 2 * room};
+    const right_side<Scalar> keys_t{by, in.k.t(), packed},
+      values_t{by, in.v.t(), packed + room}, keys{by, in.k, packed + 2 * room};
     // The last blocks first: they reach all keys, so they set what the others add to.
     constexpr auto both = 2 * block;
     const auto pairs = (dims.length + both - 1) / both;
@@ -179,9 +181,9 @@ void attention<Scalar>::backward(const attention_shape& dims, const Scalar* qkv,
                       gradient.q.row_range(first, queries));
       }
       const Scalar beta = pair == pairs - 1 ? 0 : 1;
-      multiply<Scalar>(ds.t(), in.q.row_range(begin, end - begin), 1, beta,
+      multiply<Scalar>(by, ds.t(), in.q.row_range(begin, end - begin), 1, beta,
                        gradient.k.row_range(0, end));
-      multiply<Scalar>(p.t(), upper.row_range(begin, end - begin), 1, beta,
+      multiply<Scalar>(by, p.t(), upper.row_range(begin, end - begin), 1, beta,
                        gradient.v.row_range(0, end));
     }
   });

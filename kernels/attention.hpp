@@ -21,8 +21,9 @@ struct attention_shape {
 /// attending to tokens 0..t of its sequence. Vaswani et al., "Attention Is All You
 /// Need", 2017. qkv: (B, T, 3, H, C/H), as GPT-2's c_attn makes it; y: (B, T, H, C/H);
 /// either with T before B if the shape says so.
-/// Works on blocks of 64 queries of one head, so scores take 64 T values a thread,
-/// never (B, H, T, T). The backward makes them again from log_sum: (B, H, T).
+/// Works on blocks of 32 queries of one head (the backward: of two such blocks), so
+/// scores take at most 128 T values a thread, never (B, H, T, T). The backward makes
+/// them again from log_sum: (B, H, T).
 template <class Scalar>
 struct attention {
   /// Values of scratch for a pass on a stream of so many threads.

@@ -58,7 +58,8 @@ void convolution<Scalar>::forward(const convolution_shape& dims, const Scalar* x
         auto* out = y + n * dims.out_values();
         for (std::int64_t o = 0; o < dims.filters; ++o)
           std::fill_n(out + o * dims.places(), dims.places(), bias[o]);
-        multiply<Scalar>(weights, dense(patches, dims.patch(), dims.places()), 1, 1,
+        multiply<Scalar>(precision::fp32, weights,
+                         dense(patches, dims.patch(), dims.places()), 1, 1,
                          dense(out, dims.filters, dims.places()));
       }
     });
@@ -73,7 +74,7 @@ void convolution<Scalar>::input_gradient(const convolution_shape& dims, const Sc
     dims.images, 1, [&](std::int64_t first, std::int64_t last, int worker) {
       auto* patches = space + worker * dims.patch() * dims.places();
       for (auto n = first; n < last; ++n) {
-        multiply<Scalar>(weights.t(),
+        multiply<Scalar>(precision::fp32, weights.t(),
                          dense(dy + n * dims.out_values(), dims.filters, dims.places()),
                          1, 0, dense(patches, dims.patch(), dims.places()));
         scatter(dims, patches, dx + n * dims.in_values());
@@ -97,7 +98,7 @@ void convolution<Scalar>::weight_gradient(const convolution_shape& dims,
          ++n) {
       const auto* upper = dy + n * dims.out_values();
       gather(dims, x + n * dims.in_values(), patches);
-      multiply<Scalar>(dense(upper, dims.filters, dims.places()),
+      multiply<Scalar>(precision::fp32, dense(upper, dims.filters, dims.places()),
                        dense(patches, dims.patch(), dims.places()).t(), 1, 1,
                        dense(sum_w, dims.filters, dims.patch()));
       for (std::int64_t o = 0; o < dims.filters; ++o)

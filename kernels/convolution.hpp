@@ -26,7 +26,8 @@ struct convolution_shape {
 
 /// Two-dimensional convolution (cross-correlation) as products with the matrix of all
 /// patches of an image. x: (N, C, H, W); w: (O, C, K, K); bias: (O); y: (N, O, H-K+1,
-/// W-K+1).
+/// W-K+1). Products are fp32 on any stream: of so few filters bf16 is no faster, and
+/// what it rounds makes a pooling behind it choose others.
 template <class Scalar>
 struct convolution {
   /// Values of scratch for a pass on a stream of so many threads.

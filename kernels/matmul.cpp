@@ -1,5 +1,7 @@
 #include "kernels/matmul.hpp"
 
+#include "kernels/bf16_block.hpp"
+#include "kernels/bf16_gemm.hpp"
 #include "kernels/memory.hpp"
 #include "kernels/sgemm.hpp"
 
@@ -77,28 +79,38 @@ product_slices slices_of(std::int64_t rows, std::int64_t columns, std::int64_t d
 } // namespace
 
 template <class Scalar>
-void multiply(matrix<const Scalar> a, matrix<const Scalar> b, Scalar alpha, Scalar beta,
-              matrix<Scalar> c, const epilogue<Scalar>& end) {
+void multiply(precision by, matrix<const Scalar> a, matrix<const Scalar> b,
+              Scalar alpha, Scalar beta, matrix<Scalar> c,
+              const epilogue<Scalar>& end) {
   check_product<Scalar>(a, b, c);
   if constexpr (std::is_same_v<Scalar, float>) {
-    sgemm(a, b, alpha, beta, c, end);
+    if (by == precision::bf16)
+      bf16_gemm(a, b, alpha, beta, c, end);
+    else
+      sgemm(a, b, alpha, beta, c, end);
   } else {
     multiply_plainly<Scalar>(a, b, alpha, beta, c);
     end.finish(c, 0, 0);
   }
 }
 
+namespace {
+
 template <class Scalar>
-void matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
-            matrix<Scalar> c, stream& on, const epilogue<Scalar>& end) {
+void share_out(precision by, matrix<const Scalar> a, matrix<const Scalar> b,
+               Scalar beta, matrix<Scalar> c, stream& on, const epilogue<Scalar>& end) {
   const auto [count, by_columns] =
     slices_of(c.rows, c.columns, read_columns(a), on.threads());
   if (count == 1)
-    return multiply<Scalar>(a, b, Scalar{1}, beta, c, end);
+    return multiply<Scalar>(by, a, b, Scalar{1}, beta, c, end);
   const auto length = by_columns ? c.columns : c.rows;
-  on.cpu().run(count, [&, count = count, by_columns = by_columns](int slice, int) {
-    const auto first = length * slice / count;
-    const auto size = length * (slice + 1) / count - first;
+  // Blocks of bf16 are not cut in two.
+  const std::int64_t unit = by == precision::bf16 ? block_side : 1;
+  const auto first_of = [&, count = count](int slice) {
+    return slice == count ? length : length / unit * slice / count * unit;
+  };
+  on.cpu().run(count, [&, by_columns = by_columns](int slice, int) {
+    const auto first = first_of(slice), size = first_of(slice + 1) - first;
     const auto rows_read = by_columns     ? a
                            : a.transposed ? a.column_range(first, size)
                                           : a.row_range(first, size);
@@ -107,33 +119,55 @@ void matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
                                              : b.column_range(first, size);
     const auto made =
       by_columns ? c.column_range(first, size) : c.row_range(first, size);
-    multiply<Scalar>(rows_read, columns_read, Scalar{1}, beta, made,
+    multiply<Scalar>(by, rows_read, columns_read, Scalar{1}, beta, made,
                      by_columns ? end.from(0, first) : end.from(first, 0));
   });
+}
+
+} // namespace
+
+template <class Scalar>
+void matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
+            matrix<Scalar> c, stream& on, const epilogue<Scalar>& end) {
+  share_out(on.products(), a, b, beta, c, on, end);
+}
+
+template <class Scalar>
+void exact_matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
+                  matrix<Scalar> c, stream& on) {
+  share_out(precision::fp32, a, b, beta, c, on, epilogue<Scalar>{});
 }
 
 template <class Scalar>
 std::int64_t right_side<Scalar>::room(std::int64_t depth, std::int64_t columns) {
   if constexpr (std::is_same_v<Scalar, float>)
-    return padded(packed_size(depth, columns));
+    return padded(
+      std::max(packed_size(depth, columns), bf16_packed_size(depth, columns)));
   else
     return 0;
 }
 
 template <class Scalar>
-right_side<Scalar>::right_side(matrix<const Scalar> b, Scalar* space)
-  : b_(b), packed_(space) {
-  if constexpr (std::is_same_v<Scalar, float>)
-    pack_right(b, space);
+right_side<Scalar>::right_side(precision by, matrix<const Scalar> b, Scalar* space)
+  : by_(by), b_(b), packed_(space) {
+  if constexpr (std::is_same_v<Scalar, float>) {
+    if (by == precision::bf16)
+      bf16_pack_right(b, space);
+    else
+      pack_right(b, space);
+  }
 }
 
 template <class Scalar>
 void right_side<Scalar>::multiply(matrix<const Scalar> a, Scalar alpha, Scalar beta,
                                   matrix<Scalar> c) const {
-  if constexpr (std::is_same_v<Scalar, float>)
-    sgemm_packed(a, packed_, read_rows(b_), alpha, beta, c);
-  else
-    troupe::multiply<Scalar>(a,
+  if constexpr (std::is_same_v<Scalar, float>) {
+    if (by_ == precision::bf16)
+      bf16_gemm_packed(a, packed_, read_rows(b_), alpha, beta, c);
+    else
+      sgemm_packed(a, packed_, read_rows(b_), alpha, beta, c);
+  } else
+    troupe::multiply<Scalar>(by_, a,
                              b_.transposed
                                ? b_.row_range(0, c.columns).column_range(0, a.columns)
                                : b_.row_range(0, a.columns).column_range(0, c.columns),
@@ -144,10 +178,14 @@ template void matmul<float>(matrix<const float>, matrix<const float>, float,
                             matrix<float>, stream&, const epilogue<float>&);
 template void matmul<double>(matrix<const double>, matrix<const double>, double,
                              matrix<double>, stream&, const epilogue<double>&);
-template void multiply<float>(matrix<const float>, matrix<const float>, float, float,
-                              matrix<float>, const epilogue<float>&);
-template void multiply<double>(matrix<const double>, matrix<const double>, double,
-                               double, matrix<double>, const epilogue<double>&);
+template void exact_matmul<float>(matrix<const float>, matrix<const float>, float,
+                                  matrix<float>, stream&);
+template void exact_matmul<double>(matrix<const double>, matrix<const double>, double,
+                                   matrix<double>, stream&);
+template void multiply<float>(precision, matrix<const float>, matrix<const float>,
+                              float, float, matrix<float>, const epilogue<float>&);
+template void multiply<double>(precision, matrix<const double>, matrix<const double>,
+                               double, double, matrix<double>, const epilogue<double>&);
 template class right_side<float>;
 template class right_side<double>;
 

@@ -8,36 +8,46 @@ namespace troupe {
 
 /// c = what the epilogue makes of a b + beta c. a is (M, K), b is (K, N), c is (M, N),
 /// each as read: transposed where the view says so; c is not transposed, and overlaps
-/// neither a nor b. With beta 0, c may hold anything. The bits depend neither on the
-/// threads of the stream nor on what c is a part of.
+/// neither a nor b. With beta 0, c may hold anything. On a stream whose products are
+/// bf16 the floats of a and b are rounded to that; c, and all sums, are not. The bits
+/// depend neither on the threads of the stream nor on what c is a part of.
 /// \throws std::logic_error if the sizes of a, b and c do not fit
 template <class Scalar>
 void matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
             matrix<Scalar> c, stream& on, const epilogue<Scalar>& end = {});
 
+/// The same in fp32, whatever the stream's products are.
+template <class Scalar>
+void exact_matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
+                  matrix<Scalar> c, stream& on);
+
 // What the CPU's kernels do within their own slices:
 
-/// The same of alpha a b + beta c, on this thread. float: sgemm. double: the plain
-/// three loops, which tests judge float by.
+/// The same of alpha a b + beta c, on this thread. float: sgemm or bf16_gemm. double:
+/// the plain three loops, which tests judge float by.
 template <class Scalar>
-void multiply(matrix<const Scalar> a, matrix<const Scalar> b, Scalar alpha, Scalar beta,
-              matrix<Scalar> c, const epilogue<Scalar>& end = {});
+void multiply(precision by, matrix<const Scalar> a, matrix<const Scalar> b,
+              Scalar alpha, Scalar beta, matrix<Scalar> c,
+              const epilogue<Scalar>& end = {});
 
 /// The right side of many products on one thread: a (K, N) matrix, as read. float: a
-/// copy in sgemm's order, made once, in `room(K, N)` values of space.
+/// copy in the order of its kernel, made once, in `room(K, N)` values of space: enough
+/// for either precision.
 template <class Scalar>
 class right_side {
 public:
   static std::int64_t room(std::int64_t depth, std::int64_t columns);
 
-  right_side(matrix<const Scalar> b, Scalar* space);
+  right_side(precision by, matrix<const Scalar> b, Scalar* space);
 
   /// c = alpha a b + beta c, with b's first rows and columns: as many as a has columns
-  /// and as c has.
+  /// and as c has. bf16: rows up to the next multiple of 32 count 0 times what they
+  /// hold, which is to be finite; alpha is 1 or beta 0.
   void multiply(matrix<const Scalar> a, Scalar alpha, Scalar beta,
                 matrix<Scalar> c) const;
 
 private:
+  precision by_;
   matrix<const Scalar> b_;
   const Scalar* packed_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/bf16.hpp"
 #include "kernels/team.hpp"
 
 namespace troupe {
@@ -21,19 +22,25 @@ namespace troupe {
 /// NaNs go on. Sizes and indices that do not fit are a broken invariant of the caller.
 class stream {
 public:
-  /// \param threads of the CPU, the caller's among them \throws no_thread
-  explicit stream(int threads = 1) : cpu_(threads) {
+  /// \param threads of the CPU, the caller's among them
+  /// \param products in what the operands of products of floats are rounded
+  /// \throws no_thread
+  explicit stream(int threads = 1, precision products = precision::fp32)
+    : cpu_(threads), products_(products) {
     // nop
   }
 
   /// Threads of the CPU: the scratch of some kernels grows with them.
   int threads() const { return cpu_.size(); }
 
+  precision products() const { return products_; }
+
   /// The threads that a kernel's CPU implementation shares its work out to.
   team& cpu() { return cpu_; }
 
 private:
   team cpu_;
+  precision products_;
 };
 
 } // namespace troupe

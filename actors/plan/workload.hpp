@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/bf16.hpp"
 #include "models/data/data_set.hpp"
 #include "models/optimizer.hpp"
 #include "models/slice.hpp"
@@ -39,6 +40,7 @@ struct training {
   std::vector<int> first_layers; ///< As `cut` returns them.
   std::shared_ptr<const data_set> data;
   std::int64_t batch; ///< Samples.
+  precision products = precision::fp32;
   optimizer_options optimizer;
   weight_source weights;
   bool from_values = false; ///< Weights are those of a file, and not of a seed.

@@ -27,6 +27,7 @@ public:
     : plan_(plan),
       work_(*plan.work),
       log_(plan),
+      on_(1, work_.products),
       stages_(stages_of(plan, ran)),
       updates_(plan, stages_, accesses, witness) {
     // nop

@@ -104,7 +104,7 @@ void step_judge::judge_gradients(int version, std::size_t layer, const parameter
   if (difference.norm == 0)
     return;
   const double norm = norm_of({loop, static_cast<std::size_t>(p.values())});
-  const double allowed = tolerance * std::max(norm, 0.01 * stage_norm);
+  const double allowed = allowed_ * std::max(norm, 0.01 * stage_norm);
   const double ratio = difference.norm / allowed;
   furthest_ = std::max(furthest_, ratio);
   if (!(ratio <= 1))
@@ -172,7 +172,7 @@ proof step_judge::judged(const std::string& name, const trained& loop) {
     note("the run ends with other parameters than those of its last version");
   return troupe::judged(name, trouble_,
                         "step by step, gradients within "
-                          + short_number(furthest_ * tolerance)
+                          + short_number(furthest_ * allowed_)
                           + " of their norms; updates of the run's own");
 }
 

@@ -26,9 +26,15 @@ class step_judge : public update_witness {
 public:
   static constexpr double tolerance = 2e-5;
 
+  /// With products of bf16: what differs by a rounding of fp32 may be rounded to the
+  /// other of two neighbours, 2^-8 apart.
+  static constexpr double tolerance_of_bf16 = 1e-3;
+
   /// \pre the plan keeps versions; both outlive it
   step_judge(const run_plan& plan, const run_result& result)
-    : plan_(plan), result_(result) {
+    : plan_(plan),
+      result_(result),
+      allowed_(plan.work->products == precision::bf16 ? tolerance_of_bf16 : tolerance) {
     // nop
   }
 
@@ -50,6 +56,7 @@ private:
 
   const run_plan& plan_;
   const run_result& result_;
+  double allowed_;      // of a norm
   std::string trouble_; // the first
   double furthest_ = 0; // gradients were apart, of what is allowed 1
 };

@@ -22,7 +22,9 @@ namespace troupe {
 
 /// One device and what it computes with.
 struct rank_resources {
-  rank_resources(const run_plan& plan, int rank) : main_stream(team_size(plan, rank)) {
+  rank_resources(const run_plan& plan, int rank)
+    : main_stream(team_size(plan, rank),
+                  plan.work ? plan.work->products : precision::fp32) {
     // nop
   }
 

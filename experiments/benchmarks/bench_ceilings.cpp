@@ -1,4 +1,6 @@
 #include "experiments/benchmarks/benchmarks.hpp"
+#include "kernels/bf16.hpp"
+#include "kernels/bf16_block.hpp"
 
 #include <dnnl.h>
 #include <omp.h>
@@ -100,6 +102,21 @@ void onednn_product(std::int64_t edge, float* space) {
     throw std::runtime_error("dnnl_sgemm failed with status " + std::to_string(status));
 }
 
+bf16_product::bf16_product()
+  : a_(32 * 512, bf16_of(0.5F)), b_(256 * 512, bf16_of(0.25F)), c_(32 * 256) {
+  // nop
+}
+
+void bf16_product::operator()() const {
+  const auto path = chosen_bf16_path().value();
+  const auto make = block_of(path);
+  const tile_state tiles{path};
+  for (int pass = 0; pass < 32; ++pass)
+    for (std::size_t column = 0; column < 256; column += block_side)
+      make(512 / step_depth, a_.data(), b_.data() + column * 512, true,
+           c_.data() + column, 256);
+}
+
 wake_times measure_wake_times() {
   using namespace std::chrono_literals;
   return {wake_seconds(1ms, 300), wake_seconds(1000ms, 5)};
@@ -123,6 +140,14 @@ void measure_ceilings(const benchmark& b) {
   b.report({"ceilings", on_cores("sgemm 1024^3"),
             cores * operations / product.second / 1e9, "GFLOP/s",
             cores * product.first / product.second, "one core"});
+  if (const auto path = chosen_bf16_path(); path && *path != bf16_path::plain) {
+    bf16_product blocks;
+    const auto took = take_turns(
+      blocks, [&] { one.seconds(square_product); }, 1.0);
+    const double rate = bf16_product::operations / took.first / 1e9;
+    b.report({"ceilings", "products of bf16 by " + to_text(*path) + " on one core",
+              rate, "GFLOP/s", rate / (operations / took.second / 1e9), "sgemm"});
+  }
   const auto copy =
     take_turns([&] { one.seconds(copy_half); }, [&] { all.seconds(copy_half); }, 1.0);
   b.report({"ceilings",

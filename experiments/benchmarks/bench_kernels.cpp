@@ -40,12 +40,15 @@ public:
 
   template <class Work>
   void arithmetic(const std::string& name, double operations, const Work& work) {
-    const auto product = [this] { onednn_product(edge, operands_.data()); };
-    const auto took = take_turns(work, product);
-    const double rate = operations / took.first / 1e9,
-                 ceiling = 2.0 * edge * edge * edge / took.second / 1e9;
-    b_.report({"kernels", name, rate, "GFLOP/s", rate / ceiling, "sgemm"});
+    if (products() == precision::bf16)
+      beside(name, operations, work, blocks_, bf16_product::operations, "bf16 blocks");
+    else
+      beside(
+        name, operations, work, [this] { onednn_product(edge, operands_.data()); },
+        2.0 * edge * edge * edge, "sgemm");
   }
+
+  precision products() const { return b_.plan.work->products; }
 
   /// \param bytes read and written
   template <class Work>
@@ -60,11 +63,21 @@ public:
   }
 
 private:
+  template <class Work, class Product>
+  void beside(const std::string& name, double operations, const Work& work,
+              Product&& product, double of_product, const char* yardstick) {
+    const auto took = take_turns(work, product);
+    const double rate = operations / took.first / 1e9,
+                 ceiling = of_product / took.second / 1e9;
+    b_.report({"kernels", name, rate, "GFLOP/s", rate / ceiling, yardstick});
+  }
+
   static constexpr std::int64_t edge = 512;
   static constexpr std::int64_t copied = 1 << 24; // values
 
   const benchmark& b_;
   values operands_, copied_;
+  bf16_product blocks_;
 };
 
 /// The three products of a linear layer (R, in) (in, out).
@@ -72,7 +85,7 @@ void measure_linear(bench& run, const std::string& name, std::int64_t rows,
                     std::int64_t in, std::int64_t out) {
   auto x = random_values(rows * in), w = random_values(in * out),
        y = random_values(rows * out);
-  stream alone;
+  stream alone{1, run.products()};
   const double operations = 2.0 * static_cast<double>(rows) * static_cast<double>(in)
                             * static_cast<double>(out);
   const auto mx = dense(x.data(), rows, in), mw = dense(w.data(), in, out),
@@ -91,7 +104,7 @@ void measure_attention(bench& run, const attention_shape& dims) {
        y = random_values(rows * dims.width), dy = y,
        log_sum = random_values(rows * dims.heads),
        space = random_values(attention<float>::scratch(dims, 1));
-  stream alone;
+  stream alone{1, run.products()};
   // Half of the scores: two products forward, five backward, of T / 2 keys a query.
   const double product = static_cast<double>(rows * dims.length * dims.width);
   run.arithmetic("attention, forward", 2 * product, [&] {
@@ -111,7 +124,7 @@ void measure_rowwise(bench& run, std::int64_t rows, std::int64_t width,
   const double all = static_cast<double>(rows * width) * bytes;
   auto x = random_values(rows * wide), y = x, dy = x, gain = random_values(wide),
        shift = gain, mean = random_values(rows), rstd = mean;
-  stream alone;
+  stream alone{1, run.products()};
   const auto mx = dense(x.data(), rows, width), my = dense(y.data(), rows, width),
              mdy = dense(dy.data(), rows, width);
   run.memory("gelu, forward", 8 * all, [&] {
@@ -155,7 +168,7 @@ void measure_embedding(bench& run, const embedding<float>::shape& dims) {
   std::vector<std::int32_t> tokens;
   for (std::int64_t i = 0; i < rows; ++i)
     tokens.push_back(static_cast<std::int32_t>(i * 7 % dims.words));
-  stream alone;
+  stream alone{1, run.products()};
   const double bytes = 3.0 * static_cast<double>(rows * dims.width) * sizeof(float);
   run.memory("embedding, forward", bytes, [&] {
     embedding<float>::forward(dims, tokens.data(), words.data(), places.data(),
@@ -174,7 +187,7 @@ void measure_convolution(bench& run, const std::string& name,
        shift = random_values(dims.filters),
        y = random_values(dims.images * dims.out_values()),
        space = random_values(convolution<float>::scratch(dims, 1));
-  stream alone;
+  stream alone{1, run.products()};
   const double operations =
     2.0 * static_cast<double>(dims.images * dims.out_values() * dims.patch());
   run.arithmetic(name + ", forward", operations, [&] {
@@ -195,7 +208,7 @@ void measure_updates(bench& run, std::int64_t parameters) {
   auto gradient = random_values(parameters), from = gradient, mean = gradient,
        square = values(gradient.size(), 1.0F);
   const double array = static_cast<double>(parameters) * sizeof(float);
-  stream alone;
+  stream alone{1, run.products()};
   run.memory("adamw", 7 * array, [&] {
     adamw({1e-3, 0.9, 0.999, 1e-8, 0.01, 10}, 1, gradient.data(), from.data(),
           from.data(), mean.data(), square.data(), parameters, alone);

@@ -3,7 +3,9 @@
 #include "experiments/benchmarks/measurement.hpp"
 #include "experiments/options/setup.hpp"
 
+#include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace troupe {
 
@@ -20,6 +22,20 @@ struct benchmark {
 /// A square product by oneDNN on this thread, the yardstick of arithmetic. `space`
 /// holds three matrices of edge x edge.
 void onednn_product(std::int64_t edge, float* space);
+
+/// Blocks of products of bf16, packed and in the cache, on this thread: the yardstick
+/// where products are of those.
+class bf16_product {
+public:
+  bf16_product();
+
+  static constexpr double operations = 2.0 * 32 * 512 * 256 * 32;
+  void operator()() const;
+
+private:
+  std::vector<std::uint16_t> a_, b_;
+  mutable std::vector<float> c_;
+};
 
 /// Seconds from the notification of a condition variable to the first instruction of
 /// the thread that waits for it.

@@ -15,18 +15,24 @@ class option_list;
 struct typed_run {
   std::string clock = "real";
   int threads = 0;
+  std::string precision = "fp32";
   double stall_timeout = 10; ///< seconds
 };
 
 /// Where and when a run takes place.
 struct run_options {
   clock_kind clock = clock_kind::real;
+  precision products = precision::fp32;
+  bool sums_by_pairs = false; ///< bf16_path::dot makes products here.
   int threads = 0; ///< Of the CPU; 0: as many as the machine that runs it has cores.
   std::chrono::milliseconds stall_timeout{10'000};
 };
 
 void add_threads(option_list& to, typed_run& place);
 void add_clock(option_list& to, typed_run& place);
+
+/// What a user should know of how fast products are; empty if nothing.
+std::string warning_of(const run_options& o);
 
 /// On error says what is wrong, and what is allowed.
 tl::expected<run_options, std::string> parse(const typed_run& typed);

@@ -72,6 +72,8 @@ json run_json(const run_account& run) {
     {"ending", text_of(run.how())},
     {"clock", run.virtual_time() ? "virtual" : "real"},
     {"device", plan.work ? "cpu" : "none"},
+    {"precision",
+     plan.work && plan.work->products == precision::bf16 ? "bf16" : "fp32"},
     {"timing", name_of(run.timing())},
     {"stages", plan.dims.stages},
     {"ranks", plan.ranks()},

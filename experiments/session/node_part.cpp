@@ -5,6 +5,7 @@
 #include "actors/pipeline/stage_pools.hpp"
 #include "experiments/options/options_text.hpp"
 #include "experiments/options/setup.hpp"
+#include "kernels/bf16_block.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -61,6 +62,8 @@ std::string fault_of(const options& o, const mail::prepare& facts) {
     return "it was asked for batches that there are not";
   if (!right(o.run.stall_timeout.count(), most))
     return "it was asked for a stall timeout that there is not";
+  if (o.run.products != precision::fp32 && o.run.products != precision::bf16)
+    return "it was asked for products that there are not";
   if (mesh.sequence_parallel && mesh.tensor == 1)
     return "it was asked to share sequences out among one tensor shard";
   const auto& learns = o.optimizer;
@@ -71,6 +74,22 @@ std::string fault_of(const options& o, const mail::prepare& facts) {
   if (m.model == "moe" && !(right(e.count, most_ranks) && right(e.chosen, e.count)))
     return "it was asked for experts that there are not";
   return {};
+}
+
+/// Why its products cannot be made as the lead makes them; empty if they can.
+std::string fault_of_products(const run_options& of_lead) {
+  if (of_lead.products == precision::fp32)
+    return {};
+  const auto path = chosen_bf16_path();
+  if (!path)
+    return path.error();
+  const bool by_pairs = *path == bf16_path::dot;
+  if (by_pairs == of_lead.sums_by_pairs)
+    return {};
+  return by_pairs ? "its processor sums products of bf16 in another order than the "
+                    "lead's: set TROUPE_BF16=dot where the lead is, or plain here"
+                  : "the lead's processor sums products of bf16 in another order than "
+                    "this one's: set TROUPE_BF16=dot here, or plain where the lead is";
 }
 
 /// Whether a run can go on from so much.
@@ -149,6 +168,8 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
     return problem{o.error()};
   forget_files(*o);
   if (auto wrong = fault_of(*o, facts); !wrong.empty())
+    return problem{wrong};
+  if (auto wrong = fault_of_products(o->run); !wrong.empty())
     return problem{wrong};
   o->data = parse(typed_data{.text = o->data.text, // whose path it is, and no other's
                              .batch = o->data.batch,

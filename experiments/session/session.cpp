@@ -60,6 +60,8 @@ public:
       }
     for (const auto& why : shared_.passed_over)
       std::cerr << output_.command.front() << ": passed over: " << why << '\n';
+    if (const auto slow = warning_of(options_.run); !slow.empty())
+      std::cerr << output_.command.front() << ": " << slow << '\n';
     announce();
     if (!std::cout.flush()) // before hours of training go to waste
       return 1;
@@ -225,7 +227,7 @@ private:
   void watch_training(run_plan& plan, run_callbacks& told, evaluations_kept& all,
                       std::optional<evaluator>& judge, progress_line& line) const {
     judge.emplace(plan.work->whole, *plan.work->data, options_.evaluation.samples,
-                  evaluation_batch(plan), plan.threads);
+                  evaluation_batch(plan), plan.threads, plan.work->products);
     told.report = [&line](const progress& p) { line.show(p, false); };
     plan.keep_weights = true;
     told.evaluate = [&](int steps, const std::vector<const float*>& parameters) {

@@ -91,10 +91,10 @@ public:
       experts_.weight_gradient(home_frame(f), table(f).counts);
     if (shared_)
       shared_->weight_gradient(shared_frame(f));
-    matmul<Scalar>(dense(f.saved + s.normed, rows(f), width_).t(),
-                   dense<const Scalar>(f.kept + k.dlogits, rows(f), options_.count),
-                   f.beta, dense(this->gradient(f, router), width_, options_.count),
-                   *f.on);
+    exact_matmul<Scalar>(
+      dense(f.saved + s.normed, rows(f), width_).t(),
+      dense<const Scalar>(f.kept + k.dlogits, rows(f), options_.count), f.beta,
+      dense(this->gradient(f, router), width_, options_.count), *f.on);
     layer_norm<Scalar>::weight_gradient(
       dense(f.x, rows(f), width_), f.saved + s.mean, f.saved + s.rstd,
       dense<const Scalar>(f.kept + k.dnormed, rows(f), width_), f.beta,
@@ -250,8 +250,8 @@ private:
     layer_norm<Scalar>::forward(dense(f.x, rows(f), width_), this->weight(f, ln_gain),
                                 this->weight(f, ln_bias), normed, f.saved + s.mean,
                                 f.saved + s.rstd, *f.on);
-    matmul<Scalar>(normed, router_weight(f), 0,
-                   dense(by.probabilities, rows(f), options_.count), *f.on);
+    exact_matmul<Scalar>(normed, router_weight(f), 0,
+                         dense(by.probabilities, rows(f), options_.count), *f.on);
     if (options_.noise > 0 && f.first >= 0) {
       const auto begin = static_cast<std::uint64_t>(f.first * length_ * options_.count);
       for (std::int64_t i = 0; i < rows(f) * options_.count; ++i)
@@ -283,7 +283,7 @@ private:
                                  static_cast<Scalar>(options_.balance)
                                    * static_cast<Scalar>(f.samples),
                                  dlogits.data, *f.on);
-    matmul<Scalar>(dlogits, router_weight(f).t(), 0, dnormed, *f.on);
+    exact_matmul<Scalar>(dlogits, router_weight(f).t(), 0, dnormed, *f.on);
     dispatch<Scalar>::send_gradient(by, f.kept + (at_home_ ? k.dinputs : k.drows),
                                     dnormed, *f.on);
     if (shared_) {

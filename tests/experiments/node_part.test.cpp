@@ -4,6 +4,7 @@
 #include "experiments/session/node_part.hpp"
 
 #include "experiments/options/options_text.hpp"
+#include "kernels/bf16_block.hpp"
 #include "tests/experiments/tiny_options.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -128,4 +129,20 @@ TEST_CASE("places that are not those of the ranks are refused", "[nodes]") {
   facts.places = GENERATE(std::vector<int>{}, std::vector<int>{1},
                           std::vector<int>{1, 1}, std::vector<int>{1, 3});
   CHECK_FALSE(refusal_of(facts).empty());
+}
+
+TEST_CASE("a node sums products of bf16 as the lead does, or not at all", "[nodes]") {
+  const bool here = chosen_bf16_path() == bf16_path::dot;
+  CHECK(refusal_of([&](json& o) {
+          o["run"]["products"] = 1;
+          o["run"]["sums_by_pairs"] = here;
+        })
+        == "");
+  CHECK_THAT(refusal_of([&](json& o) {
+               o["run"]["products"] = 1;
+               o["run"]["sums_by_pairs"] = !here;
+             }),
+             ContainsSubstring("TROUPE_BF16=dot"));
+  CHECK_THAT(refusal_of([](json& o) { o["run"]["products"] = 7; }),
+             ContainsSubstring("products that there are not"));
 }

@@ -89,6 +89,7 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
     {"--decay", {{"matrices"}, {}}},
     {"--clip", {{"0.1"}, {}}},
     {"--threads", {{"3"}, {}}},
+    {"--precision", {{"bf16"}, {}}},
     {"--clock", {{"virtual"}, {}}},
     {"--stall-timeout", {{"0.25"}, {}}},
     {"--cost",

@@ -12,9 +12,10 @@ namespace {
 /// One attention over random inputs, forward and backward.
 template <class Scalar>
 struct attended {
-  attended(attention_shape d, int threads = 1)
+  explicit attended(attention_shape d, int threads = 1,
+                    precision products = precision::fp32)
     : dims(d),
-      on(threads),
+      on(threads, products),
       qkv(random_values<Scalar>(values() * 3, 1)),
       dy(random_values<Scalar>(values(), 2)),
       y(dy.size()),
@@ -127,4 +128,17 @@ TEST_CASE("a token does not see later ones", "[attention]") {
   for (std::size_t i = 0; i < 70 * 8; ++i)
     REQUIRE(before.y[i] == after.y[i]);
   CHECK(before.y[70 * 8] != after.y[70 * 8]);
+}
+
+TEST_CASE("attention of bf16 agrees with double, but for what is rounded",
+          "[attention][bf16]") {
+  const auto length = GENERATE(7, 64, 130, 600);
+  attended<float> fast{{1, length, 2, 64}, 1, precision::bf16};
+  attended<double> exact{{1, length, 2, 64}};
+  fast.forward();
+  fast.backward();
+  exact.forward();
+  exact.backward();
+  CHECK(relative_difference(fast.y, exact.y) < 6e-3);
+  CHECK(relative_difference(fast.dqkv, exact.dqkv) < 1e-2);
 }

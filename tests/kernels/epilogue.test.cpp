@@ -48,12 +48,12 @@ struct operands {
     return {data, dims.m, dims.n, dims.n + dims.gap};
   }
 
-  void multiply(int threads) {
+  void multiply(int threads, precision products = precision::fp32) {
     const auto left =
       dims.ta ? dense(a.data(), dims.k, dims.m).t() : dense(a.data(), dims.m, dims.k);
     const auto right =
       dims.tb ? dense(b.data(), dims.n, dims.k).t() : dense(b.data(), dims.k, dims.n);
-    stream on{threads};
+    stream on{threads, products};
     matmul<Scalar>(left, right, static_cast<Scalar>(dims.beta), view(c.data()), on,
                    end);
   }
@@ -131,6 +131,26 @@ TEST_CASE("each epilogue is its formula, for odd shapes and transposed operands"
       CHECK(relative_difference(exact.c, expected.c) < 1e-13);
       CHECK(relative_difference(exact.y, expected.y) < 1e-13);
       CHECK(exact.mask == expected.mask);
+      CHECK(relative_difference(fast.c, expected.c) < 1e-6);
+      CHECK(relative_difference(fast.y, expected.y) < 1e-6);
+      CHECK(fast.mask == expected.mask);
+    }
+}
+
+TEST_CASE("each epilogue is its formula behind a product of bf16", "[epilogue][bf16]") {
+  const bool ta = GENERATE(false, true);
+  for (const auto& [m, n, k] :
+       {std::tuple{3, 5, 7}, {17, 300, 20}, {5, 259, 1100}, {300, 40, 33}})
+    for (const auto what : all_kinds) {
+      const product_shape dims{m, n, k, ta, false, 1};
+      operands<double> expected{dims, what};
+      for (auto* const array : {&expected.a, &expected.b})
+        for (auto& x : *array)
+          x = fp32_of(bf16_of(static_cast<float>(x)));
+      operands<float> fast{dims, what};
+      multiply_by_definition(expected);
+      fast.multiply(1, precision::bf16);
+      INFO("kind " << static_cast<int>(what) << ", " << m << " x " << n << " x " << k);
       CHECK(relative_difference(fast.c, expected.c) < 1e-6);
       CHECK(relative_difference(fast.y, expected.y) < 1e-6);
       CHECK(fast.mask == expected.mask);

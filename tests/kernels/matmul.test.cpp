@@ -53,7 +53,7 @@ TEST_CASE("a product of a part of a matrix leaves the rest alone", "[matmul]") {
   const auto a = random_values<float>(4 * 3, 1), b = random_values<float>(3 * 2, 2);
   std::vector<float> c(4 * 5, 7);
   const matrix<float> whole{c.data(), 4, 5, 5};
-  multiply<float>(dense(a.data(), 4, 3), dense(b.data(), 3, 2), 1, 0,
+  multiply<float>(precision::fp32, dense(a.data(), 4, 3), dense(b.data(), 3, 2), 1, 0,
                   whole.column_range(1, 2));
   for (std::int64_t r = 0; r < 4; ++r)
     for (const std::int64_t untouched : {0, 3, 4})
@@ -63,7 +63,8 @@ TEST_CASE("a product of a part of a matrix leaves the rest alone", "[matmul]") {
 
 TEST_CASE("sizes that do not fit are a broken invariant", "[matmul]") {
   std::vector<float> values(16);
-  CHECK_THROWS_AS(multiply<float>(dense<const float>(values.data(), 2, 3),
+  CHECK_THROWS_AS(multiply<float>(precision::fp32,
+                                  dense<const float>(values.data(), 2, 3),
                                   dense<const float>(values.data(), 2, 3), 1, 0,
                                   dense(values.data(), 2, 3)),
                   std::logic_error);

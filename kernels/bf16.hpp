@@ -1,0 +1,28 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace troupe {
+
+/// In what the operands of products are rounded. Sums, and all else, are fp32.
+enum class precision : std::uint8_t { fp32, bf16 };
+
+/// The upper half of an fp32: 8 bits of exponent, 7 of mantissa. Rounds to nearest,
+/// ties to even; what is too small for a normal fp32 becomes 0 of its sign, as the
+/// instructions for bf16 have it; a NaN stays one.
+constexpr std::uint16_t bf16_of(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto exponent = bits & 0x7f800000U;
+  if (exponent == 0x7f800000U && (bits & 0x007fffffU) != 0)
+    return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
+  if (exponent == 0)
+    return static_cast<std::uint16_t>((bits >> 16) & 0x8000U);
+  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+}
+
+constexpr float fp32_of(std::uint16_t value) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16);
+}
+
+} // namespace troupe

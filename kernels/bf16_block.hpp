@@ -1,0 +1,71 @@
+#pragma once
+
+#include <tl/expected.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+// A product of bf16 is made of blocks of 32 x 32 sums. What goes into one is packed in
+// steps of 32 of the depth:
+//
+//   a   a step has two tiles of 16 rows, a row of a tile 32 values of one row of a
+//   b   a step has two tiles of 16 columns; row p of a tile has values 2p and 2p + 1 of
+//       each column, side by side
+//
+// so a step of either is 2 x 16 x 32 values.
+
+inline constexpr int block_side = 32;
+inline constexpr int step_depth = 32;
+inline constexpr int step_values = block_side * step_depth;
+inline constexpr int tile_side = block_side / 2;
+inline constexpr int tile_values = tile_side * step_depth;
+
+/// The instructions that products of bf16 are made of.
+enum class bf16_path : std::uint8_t {
+  /// Intel's AMX. For each step of the depth the products of even and of odd places are
+  /// summed up by themselves, in order, and their sum is added to c. Numbers that are
+  /// not normal count as 0 everywhere ("Intel Architecture Instruction Set Extensions
+  /// Programming Reference", TDPBF16PS).
+  amx,
+
+  /// AVX-512's VDPBF16PS: odd and even products are added to c in turn, pair by pair.
+  dot,
+
+  /// The bits of amx, by any processor: slowly.
+  plain,
+};
+
+std::string to_text(bf16_path path);
+
+/// Those that this processor and system offer, the fastest first.
+std::vector<bf16_path> bf16_paths();
+
+/// The path that is used: the fastest, or what the environment variable TROUPE_BF16
+/// names. On error says what it may name.
+tl::expected<bf16_path, std::string> chosen_bf16_path();
+
+/// c += a b, or c = a b, of one block on this thread: 32 x 32 values, rows `stride`
+/// apart, packed steps one behind another.
+using bf16_block = void (*)(std::int64_t steps, const std::uint16_t* a,
+                            const std::uint16_t* b, bool from_zero, float* c,
+                            std::int64_t stride);
+
+/// \pre among bf16_paths()
+bf16_block block_of(bf16_path path);
+
+/// Sets tiles up for the blocks of a product. \pre not nested
+class tile_state {
+public:
+  explicit tile_state(bf16_path path);
+  ~tile_state();
+  tile_state(const tile_state&) = delete;
+  tile_state& operator=(const tile_state&) = delete;
+
+private:
+  bool tiles_;
+};
+
+} // namespace troupe

@@ -1,0 +1,123 @@
+// Products of bf16 as a user has them: which instructions make them changes bits only
+// where that is said, and what they round costs no learning.
+
+#include "kernels/bf16_block.hpp"
+#include "tests/experiments/run_program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+const std::string tiny =
+  " --d-model 16 --heads 2 --seq 8 --vocab 11 --layers 4 --batch 8 --microbatches 4 "
+  "--evaluate-samples 0 --quiet ";
+
+/// The environment says which instructions products are made of.
+class by_instructions {
+public:
+  explicit by_instructions(const std::string& name) {
+    setenv("TROUPE_BF16", name.c_str(), 1);
+  }
+  ~by_instructions() { unsetenv("TROUPE_BF16"); }
+  by_instructions(const by_instructions&) = delete;
+  by_instructions& operator=(const by_instructions&) = delete;
+};
+
+/// What a training saves.
+std::string trained(const std::string& how, std::string& said) {
+  temporary_folder folder;
+  const auto result =
+    run_program_in(folder, "train" + tiny + "--steps 3 --save w.safetensors " + how);
+  REQUIRE(result.exit_code == 0);
+  said = result.err;
+  return content_of(folder.path() / "w.safetensors");
+}
+
+} // namespace
+
+TEST_CASE("products of bf16 have the same bits with AMX and by any processor",
+          "[precision]") {
+  const std::string model = GENERATE("--model gpt", "--model moe --experts 2",
+                                     "--model gpt --tied", "--model gpt --stages 2");
+  std::string said;
+  const auto exact = trained(model, said);
+  CHECK(said.empty());
+  std::string plain;
+  {
+    const by_instructions named{"plain"};
+    plain = trained(model + " --precision bf16", said);
+    CHECK_THAT(said, ContainsSubstring("many times as long"));
+    CHECK((trained(model + " --precision bf16 --threads 3", said) == plain));
+    CHECK((trained(model, said) == exact)); // fp32 is what it was
+  }
+  CHECK((plain != exact));
+  const auto all = bf16_paths();
+  if (std::ranges::find(all, bf16_path::amx) == all.end())
+    return;
+  const by_instructions named{"amx"};
+  CHECK((trained(model + " --precision bf16", said) == plain));
+  CHECK(said.empty());
+  CHECK((trained(model + " --precision bf16 --threads 3", said) == plain));
+}
+
+TEST_CASE("every set of instructions trains, and proves what it trained",
+          "[precision]") {
+  for (const auto path : bf16_paths()) {
+    const by_instructions named{to_text(path)};
+    temporary_folder folder;
+    const std::string sharing =
+      GENERATE("--mesh data=2,pipe=2 --exchange zero1", "--mesh pipe=2,tensor=2",
+               "--mesh data=2,pipe=1,expert=2 --model moe --experts 2");
+    const auto proved = run_program_in(
+      folder, "verify --precision bf16 --schedules 1f1b,pipedream --steps 2 " + sharing
+                + " --d-model 16 --heads 2 --seq 8 --vocab 11 --layers 4 --batch 8 "
+                  "--microbatches 4");
+    INFO(to_text(path) << ' ' << sharing << proved.err);
+    CHECK(proved.exit_code == 0);
+    CHECK_THAT(proved.out, ContainsSubstring("0 that fail"));
+  }
+}
+
+TEST_CASE("a mistake about precision gets one sentence", "[precision]") {
+  temporary_folder folder;
+  const auto wrong = run_program_in(folder, "train" + tiny + "--precision fp8");
+  CHECK(wrong.exit_code == 2);
+  CHECK_THAT(wrong.err, ContainsSubstring("fp32 or bf16"));
+  const by_instructions named{"sse"};
+  const auto none = run_program_in(folder, "train" + tiny + "--precision bf16");
+  CHECK(none.exit_code == 2);
+  CHECK_THAT(none.err,
+             ContainsSubstring("TROUPE_BF16=sse") && ContainsSubstring("plain"));
+  CHECK(run_program_in(folder, "train" + tiny + "--steps 1").exit_code == 0);
+}
+
+TEST_CASE("results say the precision, and bf16 learns what fp32 learns",
+          "[precision]") {
+  temporary_folder folder;
+  const auto final_loss = [&](const std::string& precision) {
+    const auto result = run_program_in(
+      folder, "train --d-model 32 --heads 2 --seq 16 --vocab 11 --layers 4 --batch 16 "
+              "--microbatches 4 --evaluate-samples 0 --quiet --steps 60 --lr 0.003 "
+              "--json r.json --precision "
+                + precision);
+    REQUIRE(result.exit_code == 0);
+    const auto run = json::parse(content_of(folder.path() / "r.json"))["runs"][0];
+    CHECK(run["precision"] == precision);
+    return run["loss"].back().get<double>();
+  };
+  const double exact = final_loss("fp32");
+  CHECK(exact < 2.3); // it has learnt something: log 11 is 2.40
+  CHECK_THAT(final_loss("bf16"), Catch::Matchers::WithinAbs(exact, 0.02));
+}
