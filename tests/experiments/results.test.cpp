@@ -62,6 +62,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "ending",
                                     "clock",
                                     "device",
+                                    "precision",
                                     "timing",
                                     "stages",
                                     "ranks",
