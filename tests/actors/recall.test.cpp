@@ -9,6 +9,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <set>
 
 using namespace troupe;
@@ -22,7 +24,10 @@ class some_lost : public distant_run {
 public:
   explicit some_lost(std::set<int> lost) : lost_(std::move(lost)) {}
 
-  void lose(int rank) { lost_.insert(rank); }
+  void lose(int rank) {
+    const std::lock_guard guard{lock_};
+    lost_.insert(rank);
+  }
 
   stall_rule::verdict look() override { return stall_rule::verdict::fine; }
   std::string at_work() override { return {}; }
@@ -31,11 +36,15 @@ public:
   void pause() override {}
   void resume() override {}
   std::vector<mail::node_report> end() override { return {}; }
-  bool has_lost(int rank) const override { return lost_.contains(rank); }
+  bool has_lost(int rank) const override {
+    const std::lock_guard guard{lock_};
+    return lost_.contains(rank);
+  }
   std::int64_t moved() const override { return 0; }
   nanoseconds clock_doubt() const override { return 0; }
 
 private:
+  mutable std::mutex lock_;
   std::set<int> lost_;
 };
 
