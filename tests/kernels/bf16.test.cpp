@@ -19,6 +19,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <tuple>
 #include <vector>
 
 using namespace troupe;
@@ -115,6 +116,17 @@ float by_pairs(const block_operands& of, std::int64_t steps, int row, int column
                     normal(sum));
   return sum;
 }
+
+/// Rows, columns and depths: below a block's, between, and beyond what is packed at
+/// once.
+const std::vector<std::tuple<int, int, int>> sizes{
+  {1, 1, 1},     {3, 5, 7},     {33, 31, 65}, {64, 17, 33},
+#ifdef TROUPE_SANITIZED
+  {5, 1030, 40}, {270, 8, 520},
+#else
+  {40, 200, 128}, {300, 90, 513}, {31, 1100, 600},
+#endif
+};
 
 std::vector<float> rounded(std::vector<float> values) {
   for (auto& x : values)
@@ -217,13 +229,7 @@ TEST_CASE("products of bf16 agree with the plain loops over rounded values", "[b
   const bool ta = GENERATE(false, true), tb = GENERATE(false, true);
   const auto [alpha, beta] = GENERATE(std::pair{1.0F, 0.0F}, std::pair{1.0F, 1.0F},
                                       std::pair{1.0F, -0.5F}, std::pair{0.3F, 0.0F});
-  for (const auto& [m, n, k] : {std::tuple{1, 1, 1},
-                                {3, 5, 7},
-                                {33, 31, 65},
-                                {64, 17, 33},
-                                {40, 200, 128},
-                                {300, 90, 513},
-                                {31, 1100, 600}}) {
+  for (const auto& [m, n, k] : sizes) {
     const auto a = random_values<float>(m * k, 1), b = random_values<float>(k * n, 2),
                before = random_values<float>(m * n, 3);
     const auto product = [&](const auto& x, const auto& y, auto c, auto factor,
