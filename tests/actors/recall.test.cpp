@@ -60,7 +60,7 @@ struct failed_run {
   }
 
   /// What a data replica has kept: every value is its number.
-  mail::recalled kept(int data, int batches = 2) {
+  mail::recalled kept(int data, int batches = 2, float value = -1) {
     const position where{data, 0, 0};
     const auto bound = kept_copies(run.plan, where);
     mail::saved result{.batches = batches, .where = where, .updates = 5, .ages = {0}};
@@ -68,7 +68,8 @@ struct failed_run {
       auto& one =
         *pools.emplace_back(std::make_unique<pool>("a test", 1, values, account));
       to.push_back(one.acquire());
-      std::fill_n(to.back().data(), values, static_cast<float>(data));
+      std::fill_n(to.back().data(), values,
+                  value < 0 ? static_cast<float>(data) : value);
     };
     add(result.versions, bound.versions.values);
     for (int m = 0; m < bound.moments.buffers; ++m)
@@ -104,9 +105,9 @@ TEST_CASE("the first data replica that is there is asked for what it kept",
   failed_run one{{0}};
   const auto found = one.recall([&](const std::string& what) {
     if (what == "recall 2 of 1") {
-      one.run.board.post_recalled(one.kept(1, 1)); // another step,
-      one.run.board.post_recalled(one.kept(2));    // and another replica: nobody asked
+      one.run.board.post_recalled(one.kept(2)); // another replica: nobody asked
       one.run.board.post_recalled(one.kept(1));
+      one.run.board.post_recalled(one.kept(1, 1, 9)); // another step
     }
   });
   REQUIRE(found);
