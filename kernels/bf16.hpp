@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// In what the operands of products are rounded. Sums, and all else, are fp32.
+/// What the operands of products are rounded to. Sums, and all else, are fp32.
 enum class precision : std::uint8_t { fp32, bf16 };
 
 /// The upper half of an fp32: 8 bits of exponent, 7 of mantissa. Rounds to nearest,

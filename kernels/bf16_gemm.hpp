@@ -22,8 +22,8 @@ std::int64_t bf16_packed_size(std::int64_t depth, std::int64_t columns);
 void bf16_pack_right(matrix<const float> b, float* to);
 
 /// The same product with the first rows and columns of a b of `depth` rows that was
-/// packed: as many rows as a has columns, as many columns as c. What b has in the last
-/// of the 32 rows that are packed together is read too, and multiplied by 0.
+/// packed: as many rows as a has columns, as many columns as c. Rows of b up to
+/// the next multiple of 32 are read too, and multiplied by 0.
 void bf16_gemm_packed(matrix<const float> a, const float* b, std::int64_t depth,
                       float alpha, float beta, matrix<float> c);
 

@@ -23,7 +23,7 @@ namespace troupe {
 class stream {
 public:
   /// \param threads of the CPU, the caller's among them
-  /// \param products in what the operands of products of floats are rounded
+  /// \param products what the operands of products of floats are rounded to
   /// \throws no_thread
   explicit stream(int threads = 1, precision products = precision::fp32)
     : cpu_(threads), products_(products) {

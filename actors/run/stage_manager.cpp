@@ -148,7 +148,7 @@ void stage_manager::finish_saving() {
 }
 
 void stage_manager::save(int batches) {
-  begin_saving({batches});
+  begin_saving({.batches = batches, .hand_over = true});
   finish_saving();
 }
 
@@ -250,8 +250,10 @@ stage_manager::recall() {
   while (asked.ask() && std::chrono::steady_clock::now() - last < patience
          && (interrupted == nullptr || !interrupted->load())) {
     (void)go_on();
-    if (asked.take() || std::exchange(moved, run_.others->moved()) != moved)
+    const auto now_moved = run_.others->moved();
+    if (asked.take() || now_moved != moved)
       last = std::chrono::steady_clock::now();
+    moved = now_moved;
   }
   asked.take();
   try {

@@ -38,9 +38,11 @@ public:
       operands_(random_values(3 * edge * edge)),
       copied_(random_values(2 * copied)) {}
 
+  /// \param by what the work's products are of
   template <class Work>
-  void arithmetic(const std::string& name, double operations, const Work& work) {
-    if (products() == precision::bf16)
+  void arithmetic(precision by, const std::string& name, double operations,
+                  const Work& work) {
+    if (by == precision::bf16)
       beside(name, operations, work, blocks_, bf16_product::operations, "bf16 blocks");
     else
       beside(
@@ -90,11 +92,11 @@ void measure_linear(bench& run, const std::string& name, std::int64_t rows,
                             * static_cast<double>(out);
   const auto mx = dense(x.data(), rows, in), mw = dense(w.data(), in, out),
              my = dense(y.data(), rows, out);
-  run.arithmetic(name + ", forward", operations,
+  run.arithmetic(run.products(), name + ", forward", operations,
                  [&] { matmul<float>(mx, mw, 0, my, alone); });
-  run.arithmetic(name + ", input gradient", operations,
+  run.arithmetic(run.products(), name + ", input gradient", operations,
                  [&] { matmul<float>(my, mw.t(), 0, mx, alone); });
-  run.arithmetic(name + ", weight gradient", operations,
+  run.arithmetic(run.products(), name + ", weight gradient", operations,
                  [&] { matmul<float>(mx.t(), my, 1, mw, alone); });
 }
 
@@ -107,11 +109,11 @@ void measure_attention(bench& run, const attention_shape& dims) {
   stream alone{1, run.products()};
   // Half of the scores: two products forward, five backward, of T / 2 keys a query.
   const double product = static_cast<double>(rows * dims.length * dims.width);
-  run.arithmetic("attention, forward", 2 * product, [&] {
+  run.arithmetic(run.products(), "attention, forward", 2 * product, [&] {
     attention<float>::forward(dims, qkv.data(), y.data(), log_sum.data(), space.data(),
                               alone);
   });
-  run.arithmetic("attention, gradient", 5 * product, [&] {
+  run.arithmetic(run.products(), "attention, gradient", 5 * product, [&] {
     attention<float>::backward(dims, qkv.data(), y.data(), log_sum.data(), dy.data(),
                                dqkv.data(), space.data(), alone);
   });
@@ -124,7 +126,7 @@ void measure_rowwise(bench& run, std::int64_t rows, std::int64_t width,
   const double all = static_cast<double>(rows * width) * bytes;
   auto x = random_values(rows * wide), y = x, dy = x, gain = random_values(wide),
        shift = gain, mean = random_values(rows), rstd = mean;
-  stream alone{1, run.products()};
+  stream alone;
   const auto mx = dense(x.data(), rows, width), my = dense(y.data(), rows, width),
              mdy = dense(dy.data(), rows, width);
   run.memory("gelu, forward", 8 * all, [&] {
@@ -168,7 +170,7 @@ void measure_embedding(bench& run, const embedding<float>::shape& dims) {
   std::vector<std::int32_t> tokens;
   for (std::int64_t i = 0; i < rows; ++i)
     tokens.push_back(static_cast<std::int32_t>(i * 7 % dims.words));
-  stream alone{1, run.products()};
+  stream alone;
   const double bytes = 3.0 * static_cast<double>(rows * dims.width) * sizeof(float);
   run.memory("embedding, forward", bytes, [&] {
     embedding<float>::forward(dims, tokens.data(), words.data(), places.data(),
@@ -187,18 +189,18 @@ void measure_convolution(bench& run, const std::string& name,
        shift = random_values(dims.filters),
        y = random_values(dims.images * dims.out_values()),
        space = random_values(convolution<float>::scratch(dims, 1));
-  stream alone{1, run.products()};
+  stream alone;
   const double operations =
     2.0 * static_cast<double>(dims.images * dims.out_values() * dims.patch());
-  run.arithmetic(name + ", forward", operations, [&] {
+  run.arithmetic(precision::fp32, name + ", forward", operations, [&] {
     convolution<float>::forward(dims, x.data(), w.data(), shift.data(), y.data(),
                                 space.data(), alone);
   });
-  run.arithmetic(name + ", input gradient", operations, [&] {
+  run.arithmetic(precision::fp32, name + ", input gradient", operations, [&] {
     convolution<float>::input_gradient(dims, w.data(), y.data(), x.data(), space.data(),
                                        alone);
   });
-  run.arithmetic(name + ", weight gradient", operations, [&] {
+  run.arithmetic(precision::fp32, name + ", weight gradient", operations, [&] {
     convolution<float>::weight_gradient(dims, x.data(), y.data(), 1, w.data(),
                                         shift.data(), space.data(), alone);
   });
@@ -208,7 +210,7 @@ void measure_updates(bench& run, std::int64_t parameters) {
   auto gradient = random_values(parameters), from = gradient, mean = gradient,
        square = values(gradient.size(), 1.0F);
   const double array = static_cast<double>(parameters) * sizeof(float);
-  stream alone{1, run.products()};
+  stream alone;
   run.memory("adamw", 7 * array, [&] {
     adamw({1e-3, 0.9, 0.999, 1e-8, 0.01, 10}, 1, gradient.data(), from.data(),
           from.data(), mean.data(), square.data(), parameters, alone);

@@ -79,9 +79,10 @@ run_result node_runs::attempt(const std::string& text, const run_plan& plan,
     std::make_shared<const run_plan>(plan),
     {.options = text_of(text), .session = {session_.session, ++session_.generation}}};
   auto result = troupe::perform(plan, told, &others);
-  if (others.has_lost())
+  if (others.has_lost()) {
     lost_ = result.failure;
-  has_lost_ = has_lost_ || others.has_lost();
+    has_lost_ = true;
+  }
   return result;
 }
 

@@ -54,11 +54,7 @@ run_result cut_off(const run_plan& plan, int nodes, const std::vector<int>& vict
   nodes_here there{plan, nodes};
   auto& cluster = there.reached_by();
   cluster.failure_timeout = 500ms;
-  std::vector<std::unique_ptr<slow_relay>> ways;
-  for (auto& node : cluster.nodes) {
-    ways.push_back(std::make_unique<slow_relay>(node, 0ms));
-    node.port = ways.back()->port();
-  }
+  auto ways = relays_before(cluster.nodes, 0ms);
   return there.perform(plan, {.save = [&](const training_copies& all) {
                          for (const int victim : victims)
                            if (all.batches == batches)

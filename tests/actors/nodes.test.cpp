@@ -132,11 +132,7 @@ TEST_CASE("links that take 200 ms more change no bit, and nobody is lost", "[nod
   nodes_here there{plan, 2};
   auto& cluster = there.reached_by();
   cluster.failure_timeout = 1000ms;
-  std::vector<std::unique_ptr<slow_relay>> relays;
-  for (auto& node : cluster.nodes) {
-    relays.push_back(std::make_unique<slow_relay>(node, 200ms));
-    node.port = relays.back()->port();
-  }
+  const auto relays = relays_before(cluster.nodes, 200ms);
   const auto before = std::chrono::steady_clock::now();
   std::vector<int> saved;
   const auto result =

@@ -11,6 +11,7 @@
 #include <list>
 #include <memory>
 #include <thread>
+#include <vector>
 
 namespace troupe {
 
@@ -83,5 +84,16 @@ private:
   std::thread doorman_;
   std::list<std::thread> talks_;
 };
+
+/// Puts one before each of some nodes, whose addresses become theirs.
+inline std::vector<std::unique_ptr<slow_relay>>
+relays_before(std::vector<node_address>& nodes, std::chrono::milliseconds delay) {
+  std::vector<std::unique_ptr<slow_relay>> result;
+  for (auto& node : nodes) {
+    result.push_back(std::make_unique<slow_relay>(node, delay));
+    node.port = result.back()->port();
+  }
+  return result;
+}
 
 } // namespace troupe

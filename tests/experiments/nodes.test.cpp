@@ -36,6 +36,38 @@ int faults() {
   return said != nullptr ? std::atoi(said) : 10;
 }
 
+/// What a run said that has lost a node.
+struct run_with_a_loss {
+  std::string said;
+  std::string victim; // its address
+};
+
+/// Trains on nodes, sends one of them a signal when the first checkpoint is there, and
+/// checks that the run ends with the bits of one that nothing befell.
+run_with_a_loss lose_a_node(const std::string& ranks, const std::string& restart,
+                            int count, std::size_t victim, int signal) {
+  temporary_folder folder;
+  const auto common = tiny + ranks + " --steps 400 --optimizer adamw ";
+  REQUIRE(
+    run_program_in(folder, "train " + common + "--save whole.safetensors").exit_code
+    == 0);
+  started_nodes nodes{folder, count};
+  started train{folder, "train",
+                words_of("train " + common
+                         + "--save w.safetensors --checkpoint c --checkpoint-every 25 "
+                           "--failure-timeout 0.5 "
+                         + restart + " --nodes " + nodes.addresses())};
+  for (int looks = 0; looks < 20'000 && !fs::exists(folder.path() / "c/batch-25");
+       ++looks)
+    std::this_thread::sleep_for(1ms);
+  nodes.all[victim].send(signal);
+  CHECK(train.wait(patience) == 0);
+  INFO(train.said());
+  CHECK(content_of(folder.path() / "w.safetensors")
+        == content_of(folder.path() / "whole.safetensors"));
+  return {train.said(), nodes.list[victim]};
+}
+
 #endif
 
 } // namespace
@@ -181,55 +213,19 @@ TEST_CASE("a node that is killed or stopped is noticed, and a run can begin agai
 
 TEST_CASE("a run that loses a node goes on behind its checkpoint, to the same bits",
           "[nodes]") {
-  const int signal = GENERATE(SIGKILL, SIGSTOP, SIGTERM);
-  temporary_folder folder;
-  const auto common = tiny + "--stages 3 --steps 400 --optimizer adamw ";
-  REQUIRE(
-    run_program_in(folder, "train " + common + "--save whole.safetensors").exit_code
-    == 0);
-  started_nodes nodes{folder, 3};
-  started train{folder, "train",
-                words_of("train " + common
-                         + "--save w.safetensors --checkpoint c --checkpoint-every 25 "
-                           "--failure-timeout 0.5 --restart --nodes "
-                         + nodes.addresses())};
-  for (int looks = 0; looks < 20'000 && !fs::exists(folder.path() / "c/batch-25");
-       ++looks)
-    std::this_thread::sleep_for(1ms);
-  nodes.all[1].send(signal);
-  CHECK(train.wait(patience) == 0);
-  INFO(train.said());
-  CHECK_THAT(train.said(), ContainsSubstring("begins again behind c/batch-"));
-  CHECK_THAT(train.said(), ContainsSubstring(nodes.list[1] + " (rank 1) is lost"));
-  CHECK(content_of(folder.path() / "w.safetensors")
-        == content_of(folder.path() / "whole.safetensors"));
+  const auto run =
+    lose_a_node("--stages 3", "--restart", 3, 1, GENERATE(SIGKILL, SIGSTOP, SIGTERM));
+  CHECK_THAT(run.said, ContainsSubstring("begins again behind c/batch-"));
+  CHECK_THAT(run.said, ContainsSubstring(run.victim + " (rank 1) is lost"));
 }
 
 TEST_CASE("where a data replica is lost the others go on at the step that was lost",
           "[nodes][faults]") {
-  const int signal = GENERATE(SIGKILL, SIGSTOP);
-  const std::size_t victim = GENERATE(0, 1);
-  temporary_folder folder;
-  const auto common = tiny + "--stages 2 --mesh data=2 --steps 400 --optimizer adamw ";
-  REQUIRE(
-    run_program_in(folder, "train " + common + "--save whole.safetensors").exit_code
-    == 0);
-  started_nodes nodes{folder, 2};
-  started train{folder, "train",
-                words_of("train " + common
-                         + "--save w.safetensors --checkpoint c --checkpoint-every 25 "
-                           "--failure-timeout 0.5 --restart --keep-steps --nodes "
-                         + nodes.addresses())};
-  for (int looks = 0; looks < 20'000 && !fs::exists(folder.path() / "c/batch-25");
-       ++looks)
-    std::this_thread::sleep_for(1ms);
-  nodes.all[victim].send(signal);
-  CHECK(train.wait(patience) == 0);
-  INFO(train.said());
-  CHECK_THAT(train.said(),
+  const auto run =
+    lose_a_node("--stages 2 --mesh data=2", "--restart --keep-steps", 2,
+                GENERATE(std::size_t{0}, std::size_t{1}), GENERATE(SIGKILL, SIGSTOP));
+  CHECK_THAT(run.said,
              ContainsSubstring("other data replicas have kept it, on 1 node"));
-  CHECK(content_of(folder.path() / "w.safetensors")
-        == content_of(folder.path() / "whole.safetensors"));
 }
 
 TEST_CASE("runs behind one that lost a node are played by the others", "[nodes]") {
