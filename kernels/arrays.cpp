@@ -35,10 +35,15 @@ void arrays<Scalar>::copy(const Scalar* from, std::int64_t n, Scalar* to, stream
 }
 
 template <class Scalar>
-void arrays<Scalar>::copy(matrix<const Scalar> from, matrix<Scalar> to, stream& on) {
+void arrays<Scalar>::copy(stored_matrix<const Scalar> from, stored_matrix<Scalar> to,
+                          stream& on) {
   const auto rows = [&](std::int64_t first, std::int64_t last, int) {
-    for (auto r = first; r < last; ++r)
-      copy(from.row(r), from.columns, to.row(r));
+    row_reader<Scalar> reader{from};
+    row_writer<Scalar> writer{to};
+    for (auto r = first; r < last; ++r) {
+      copy(reader.row(r), from.columns, writer.row(r));
+      writer.end(r);
+    }
   };
   on.cpu().run_ranges(from.rows,
                       values_a_slice / std::max<std::int64_t>(from.columns, 1), rows);

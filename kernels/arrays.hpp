@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/matrix.hpp"
+#include "kernels/stored_matrix.hpp"
 #include "kernels/stream.hpp"
 
 #include <cstdint>
@@ -12,9 +12,10 @@ namespace troupe {
 /// are the same on every stream.
 template <class Scalar>
 struct arrays {
-  /// to = from.
+  /// to = from; rounded, if only `to` is bf16.
   static void copy(const Scalar* from, std::int64_t n, Scalar* to, stream& on);
-  static void copy(matrix<const Scalar> from, matrix<Scalar> to, stream& on);
+  static void copy(stored_matrix<const Scalar> from, stored_matrix<Scalar> to,
+                   stream& on);
 
   /// to += from.
   static void add(const Scalar* from, std::int64_t n, Scalar* to, stream& on);

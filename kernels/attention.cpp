@@ -1,6 +1,7 @@
 #include "kernels/attention.hpp"
 
 #include "kernels/matmul.hpp"
+#include "kernels/memory.hpp"
 #include "kernels/vector_math.hpp"
 
 #include <algorithm>
@@ -15,27 +16,33 @@ namespace {
 // gradients.
 constexpr std::int64_t block = 32;
 
-/// One head's columns of a sequence's rows, in an array of rows this wide.
+/// One head's columns of a sequence's rows.
 template <class Scalar>
-matrix<Scalar> columns_of(const attention_shape& dims, Scalar* array,
-                          std::int64_t row_width, std::int64_t sequence,
-                          std::int64_t number) {
+stored_matrix<Scalar> columns_of(const attention_shape& dims,
+                                 const stored_matrix<Scalar>& all,
+                                 std::int64_t sequence, std::int64_t number) {
   const auto size = dims.width / dims.heads;
   const auto first_row = dims.by_position ? sequence : sequence * dims.length;
-  const auto stride = dims.by_position ? dims.sequences * row_width : row_width;
-  return {array + first_row * row_width + number * size, dims.length, size, stride};
+  auto result = all.row_range(first_row, 1).column_range(number * size, size);
+  result.rows = dims.length;
+  result.stride = dims.by_position ? dims.sequences * all.stride : all.stride;
+  return result;
 }
 
 /// The matrices of one head of one sequence.
 template <class Scalar>
 struct head {
-  matrix<Scalar> q, k, v; // (T, C/H) each
+  stored_matrix<Scalar> q, k, v; // (T, C/H) each
 
-  head(const attention_shape& dims, Scalar* qkv, std::int64_t sequence,
-       std::int64_t number) {
-    q = columns_of(dims, qkv, 3 * dims.width, sequence, number);
-    k = columns_of(dims, qkv + dims.width, 3 * dims.width, sequence, number);
-    v = columns_of(dims, qkv + 2 * dims.width, 3 * dims.width, sequence, number);
+  head(const attention_shape& dims, const stored_matrix<Scalar>& qkv,
+       std::int64_t sequence, std::int64_t number) {
+    const auto part = [&](int which) {
+      return columns_of(dims, qkv.column_range(which * dims.width, dims.width),
+                        sequence, number);
+    };
+    q = part(0);
+    k = part(1);
+    v = part(2);
   }
 };
 
@@ -52,9 +59,50 @@ std::int64_t packed_room(const attention_shape& dims) {
                   right_side<Scalar>::room(dims.length, size));
 }
 
+/// What a thread has of the scratch.
 template <class Scalar>
-std::int64_t scratch_a_thread(const attention_shape& dims) {
-  return 2 * (2 * block * dims.length) + block + packed_room<Scalar>(dims) * 3;
+struct thread_space {
+  thread_space(const attention_shape& dims, precision stored, Scalar* begin = nullptr)
+    : size_(dims.width / dims.heads) {
+    const auto take = [&](std::int64_t values) {
+      auto* const result = begin == nullptr ? nullptr : begin + end;
+      end += padded(values);
+      return result;
+    };
+    for (auto*& one : packed)
+      one = take(packed_room<Scalar>(dims));
+    for (auto*& one : scores)
+      one = take(2 * block * dims.length);
+    sums = take(block);
+    if (stored == precision::fp32)
+      return;
+    for (auto*& one : made)
+      one = take(std::max(block, dims.length) * size_);
+  }
+
+  /// Where rows of `to` are made: there, if they are not rounded in the end.
+  matrix<Scalar> place_of(const stored_matrix<Scalar>& to, int which) const {
+    return to.is_bf16 ? dense(made[which], to.rows, size_) : to.plain();
+  }
+
+  Scalar* packed[3];
+  Scalar* scores[2]; // (64, T) each
+  Scalar* sums;
+  Scalar* made[2] = {}; // (T, C/H) each
+  std::int64_t end = 0;
+
+private:
+  std::int64_t size_;
+};
+
+/// Rounds rows that were not made where they belong.
+template <class Scalar>
+void put(const matrix<Scalar>& made, const stored_matrix<Scalar>& to) {
+  row_writer<Scalar> writer{to};
+  for (std::int64_t r = 0; r < to.rows && to.is_bf16; ++r) {
+    std::copy_n(made.row(r), made.columns, writer.row(r));
+    writer.end(r);
+  }
 }
 
 /// Turns the scores of queries first.. into e^(score - row maximum), 0 for later keys;
@@ -82,12 +130,14 @@ void exponentiate(matrix<Scalar> scores, std::int64_t first, Scalar* sums,
 /// y.
 template <class Scalar>
 void score_gradient(matrix<Scalar> p, matrix<Scalar> dp, std::int64_t first,
-                    const Scalar* log_sum, matrix<const Scalar> y,
-                    matrix<const Scalar> dy, Scalar scale) {
+                    const Scalar* log_sum, const stored_matrix<const Scalar>& y,
+                    const stored_matrix<const Scalar>& dy, Scalar scale) {
+  row_reader<Scalar> of_y{y}, of_dy{dy};
   for (std::int64_t r = 0; r < p.rows; ++r) {
+    const auto *const output = of_y.row(r), *const upper = of_dy.row(r);
     Scalar dot = 0;
     for (std::int64_t c = 0; c < y.columns; ++c)
-      dot += y.row(r)[c] * dy.row(r)[c];
+      dot += output[c] * upper[c];
     auto* weights = p.row(r);
     auto* gradient = dp.row(r);
     const auto seen = first + r + 1;
@@ -103,45 +153,61 @@ void score_gradient(matrix<Scalar> p, matrix<Scalar> dp, std::int64_t first,
 } // namespace
 
 template <class Scalar>
-std::int64_t attention<Scalar>::scratch(const attention_shape& dims, int threads) {
-  return scratch_a_thread<Scalar>(dims) * threads;
+std::int64_t attention<Scalar>::scratch(const attention_shape& dims, int threads,
+                                        precision stored) {
+  return thread_space<Scalar>{dims, stored}.end * threads;
 }
 
+namespace {
+
 template <class Scalar>
-void attention<Scalar>::forward(const attention_shape& dims, const Scalar* qkv,
-                                Scalar* y, Scalar* log_sum, Scalar* space, stream& on) {
+thread_space<Scalar> space_of(const attention_shape& dims, bool is_bf16, Scalar* all,
+                              int worker) {
+  const auto stored = is_bf16 ? precision::bf16 : precision::fp32;
+  return {dims, stored, all + thread_space<Scalar>{dims, stored}.end * worker};
+}
+
+} // namespace
+
+template <class Scalar>
+void attention<Scalar>::forward(const attention_shape& dims,
+                                stored_matrix<const Scalar> qkv,
+                                stored_matrix<Scalar> y, Scalar* log_sum, Scalar* space,
+                                stream& on) {
   const auto heads = static_cast<int>(dims.sequences * dims.heads);
   const auto by = on.products();
   on.cpu().run(heads, [&](int slice, int worker) {
     const auto sequence = slice / dims.heads, number = slice % dims.heads;
     const head<const Scalar> in{dims, qkv, sequence, number};
-    const auto out = columns_of(dims, y, dims.width, sequence, number);
-    auto* const packed = space + worker * scratch_a_thread<Scalar>(dims);
-    auto* const scores_space = packed + 2 * packed_room<Scalar>(dims);
-    auto* const sums = scores_space + block * dims.length;
-    const right_side<Scalar> keys_t{by, in.k.t(), packed};
-    const right_side<Scalar> values{by, in.v, packed + packed_room<Scalar>(dims)};
+    const auto out = columns_of(dims, y, sequence, number);
+    const auto own = space_of(dims, y.is_bf16, space, worker);
+    const right_side<Scalar> keys_t{by, in.k.t(), own.packed[0]},
+      values{by, in.v, own.packed[1]};
     for (std::int64_t first = 0; first < dims.length; first += block) {
       const auto queries = std::min(block, dims.length - first);
-      const auto scores = dense(scores_space, queries, first + queries);
+      const auto scores = dense(own.scores[0], queries, first + queries);
       keys_t.multiply(in.q.row_range(first, queries), scale_of<Scalar>(dims), 0,
                       scores);
-      exponentiate(scores, first, sums, log_sum + slice * dims.length + first);
-      const auto rows = out.row_range(first, queries);
+      exponentiate(scores, first, own.sums, log_sum + slice * dims.length + first);
+      const auto to = out.row_range(first, queries);
+      const auto rows = own.place_of(to, 0);
       values.multiply(scores, 1, 0, rows);
       for (std::int64_t r = 0; r < queries; ++r) {
-        const Scalar factor = 1 / sums[r];
+        const Scalar factor = 1 / own.sums[r];
         for (std::int64_t c = 0; c < rows.columns; ++c)
           rows.row(r)[c] *= factor;
       }
+      put(rows, to);
     }
   });
 }
 
 template <class Scalar>
-void attention<Scalar>::backward(const attention_shape& dims, const Scalar* qkv,
-                                 const Scalar* y, const Scalar* log_sum,
-                                 const Scalar* dy, Scalar* dqkv, Scalar* space,
+void attention<Scalar>::backward(const attention_shape& dims,
+                                 stored_matrix<const Scalar> qkv,
+                                 stored_matrix<const Scalar> y, const Scalar* log_sum,
+                                 stored_matrix<const Scalar> dy,
+                                 stored_matrix<Scalar> dqkv, Scalar* space,
                                  stream& on) {
   const auto heads = static_cast<int>(dims.sequences * dims.heads);
   const auto by = on.products();
@@ -149,22 +215,21 @@ void attention<Scalar>::backward(const attention_shape& dims, const Scalar* qkv,
     const auto sequence = slice / dims.heads, number = slice % dims.heads;
     const head<const Scalar> in{dims, qkv, sequence, number};
     const head<Scalar> gradient{dims, dqkv, sequence, number};
-    const auto out = columns_of(dims, y, dims.width, sequence, number);
-    const auto upper = columns_of(dims, dy, dims.width, sequence, number);
+    const auto out = columns_of(dims, y, sequence, number);
+    const auto upper = columns_of(dims, dy, sequence, number);
     const auto scale = scale_of<Scalar>(dims);
-    const auto room = packed_room<Scalar>(dims);
-    auto* const packed = space + worker * scratch_a_thread<Scalar>(dims);
-    auto* const scores_space = packed + 3 * room;
-    const right_side<Scalar> keys_t{by, in.k.t(), packed},
-      values_t{by, in.v.t(), packed + room}, keys{by, in.k, packed + 2 * room};
+    const auto own = space_of(dims, dqkv.is_bf16, space, worker);
+    const auto dk = own.place_of(gradient.k, 0), dv = own.place_of(gradient.v, 1);
+    const right_side<Scalar> keys_t{by, in.k.t(), own.packed[0]},
+      values_t{by, in.v.t(), own.packed[1]}, keys{by, in.k, own.packed[2]};
     // The last blocks first: they reach all keys, so they set what the others add to.
     constexpr auto both = 2 * block;
     const auto pairs = (dims.length + both - 1) / both;
     for (auto pair = pairs; pair-- > 0;) {
       const auto begin = pair * both;
       const auto end = std::min(begin + both, dims.length);
-      const auto p = dense(scores_space, end - begin, end);
-      const auto ds = dense(scores_space + both * dims.length, end - begin, end);
+      const auto p = dense(own.scores[0], end - begin, end);
+      const auto ds = dense(own.scores[1], end - begin, end);
       for (auto first = begin; first < end; first += block) {
         const auto queries = std::min(block, end - first);
         const auto seen = first + queries;
@@ -182,10 +247,12 @@ void attention<Scalar>::backward(const attention_shape& dims, const Scalar* qkv,
       }
       const Scalar beta = pair == pairs - 1 ? 0 : 1;
       multiply<Scalar>(by, ds.t(), in.q.row_range(begin, end - begin), 1, beta,
-                       gradient.k.row_range(0, end));
+                       dk.row_range(0, end));
       multiply<Scalar>(by, p.t(), upper.row_range(begin, end - begin), 1, beta,
-                       gradient.v.row_range(0, end));
+                       dv.row_range(0, end));
     }
+    put(dk, gradient.k);
+    put(dv, gradient.v);
   });
 }
 

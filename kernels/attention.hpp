@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/stored_matrix.hpp"
 #include "kernels/stream.hpp"
 
 #include <cstdint>
@@ -20,22 +21,26 @@ struct attention_shape {
 /// Causal self-attention of H heads: y = softmax(q k^T / sqrt(C/H)) v, token t
 /// attending to tokens 0..t of its sequence. Vaswani et al., "Attention Is All You
 /// Need", 2017. qkv: (B, T, 3, H, C/H), as GPT-2's c_attn makes it; y: (B, T, H, C/H);
-/// either with T before B if the shape says so.
+/// either with T before B if the shape says so; both as matrices of B T rows.
 /// Works on blocks of 32 queries of one head (the backward: of two such blocks), so
 /// scores take at most 128 T values a thread, never (B, H, T, T). The backward makes
 /// them again from log_sum: (B, H, T).
 template <class Scalar>
 struct attention {
-  /// Values of scratch for a pass on a stream of so many threads.
-  static std::int64_t scratch(const attention_shape& dims, int threads);
+  /// Values of scratch for a pass on a stream of so many threads. \param stored what
+  /// qkv, y and their gradients are
+  static std::int64_t scratch(const attention_shape& dims, int threads,
+                              precision stored = precision::fp32);
 
   /// Fills y, and log_sum for the backward. \param space scratch() values
-  static void forward(const attention_shape& dims, const Scalar* qkv, Scalar* y,
-                      Scalar* log_sum, Scalar* space, stream& on);
+  static void forward(const attention_shape& dims, stored_matrix<const Scalar> qkv,
+                      stored_matrix<Scalar> y, Scalar* log_sum, Scalar* space,
+                      stream& on);
 
   /// Fills dqkv. \param y what the forward made
-  static void backward(const attention_shape& dims, const Scalar* qkv, const Scalar* y,
-                       const Scalar* log_sum, const Scalar* dy, Scalar* dqkv,
+  static void backward(const attention_shape& dims, stored_matrix<const Scalar> qkv,
+                       stored_matrix<const Scalar> y, const Scalar* log_sum,
+                       stored_matrix<const Scalar> dy, stored_matrix<Scalar> dqkv,
                        Scalar* space, stream& on);
 };
 

@@ -5,12 +5,17 @@
 
 namespace troupe {
 
-/// What the operands of products are rounded to. Sums, and all else, are fp32.
+/// What is stored between the arithmetic: activations and their gradients, and the
+/// operands of products. Sums, and the weights that are updated, are fp32.
 enum class precision : std::uint8_t { fp32, bf16 };
 
-/// The upper half of an fp32: 8 bits of exponent, 7 of mantissa. Rounds to nearest,
-/// ties to even; what is too small for a normal fp32 becomes 0 of its sign, as the
-/// instructions for bf16 have it; a NaN stays one.
+/// The upper half of an fp32: 8 bits of exponent, 7 of mantissa.
+struct bf16 {
+  std::uint16_t bits;
+};
+
+/// Rounds to nearest, ties to even; what is too small for a normal fp32 becomes 0 of
+/// its sign, as the instructions for bf16 have it; a NaN stays one.
 constexpr std::uint16_t bf16_of(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto exponent = bits & 0x7f800000U;
@@ -24,5 +29,9 @@ constexpr std::uint16_t bf16_of(float value) {
 constexpr float fp32_of(std::uint16_t value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16);
 }
+
+// Rows of n values, by vector instructions where there are.
+void round_row(const float* from, std::int64_t n, bf16* to);
+void widen_row(const bf16* from, std::int64_t n, float* to);
 
 } // namespace troupe

@@ -215,8 +215,7 @@ tl::expected<bf16_path, std::string> choose_path() {
     names += (names.empty() ? "" : ", ") + to_text(one);
   }
   return tl::unexpected{"TROUPE_BF16=" + std::string{asked}
-                        + ": this processor has no such instructions; it may be "
-                        + names};
+                        + ": on this processor it may be " + names};
 }
 
 } // namespace

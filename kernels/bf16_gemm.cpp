@@ -16,16 +16,20 @@ namespace {
 constexpr std::int64_t most_depth =
   512;                                  // 32 rows of a, packed, stay in the first cache
 constexpr std::int64_t most_rows = 256; // of a, packed at once
-constexpr std::int64_t most_columns = 1024; // of b, packed at once
 constexpr std::int64_t columns_a_part = 256;
+// A panel is what of b is packed at once, and stays in the second cache.
+constexpr std::int64_t panel_values = 512 * 1024;
+constexpr std::int64_t panel_columns = 1024;
+constexpr std::int64_t panel_depth = panel_values / 128;
 
 struct packing_space {
   alignas(64) std::uint16_t a[most_depth * most_rows];
-  alignas(64) std::uint16_t b[most_depth * most_columns];
+  alignas(64) std::uint16_t b[panel_values];
+  alignas(64) float sums[most_rows * panel_columns]; // of a c that is bf16
 };
 
 packing_space& space() {
-  thread_local const auto mine = std::make_unique<packing_space>();
+  thread_local const auto mine = std::make_unique_for_overwrite<packing_space>();
   return *mine;
 }
 
@@ -39,14 +43,14 @@ std::int64_t whole_blocks(std::int64_t lines) {
 
 /// Packs lines of m, a (lines, depth) matrix as read, that begin at `line` and at place
 /// `begin`, whole blocks of them.
-template <bool OfA>
-void pack(matrix<const float> m, std::int64_t line, std::int64_t lines,
-          std::int64_t begin, std::int64_t depth, std::uint16_t* to) {
+template <bool OfA, class Value>
+void pack_values(matrix<const Value> m, std::int64_t line, std::int64_t lines,
+                 std::int64_t begin, std::int64_t depth, std::uint16_t* to) {
   const auto steps = steps_of(depth);
   const bool by_depth = !m.transposed;
   const auto tile_at = [&](std::int64_t step, std::int64_t i) {
     const auto place = step * step_depth;
-    const tile_source s{
+    const tile_source<Value> s{
       by_depth ? m.data + (line + i) * m.stride + begin + place
                : m.data + (begin + place) * m.stride + line + i,
       m.stride, static_cast<int>(std::clamp<std::int64_t>(lines - i, 0, tile_side)),
@@ -63,6 +67,15 @@ void pack(matrix<const float> m, std::int64_t line, std::int64_t lines,
     for (std::int64_t step = 0; step < steps; ++step)
       for (std::int64_t i = 0; i < whole; i += tile_side)
         tile_at(step, i);
+}
+
+template <bool OfA>
+void pack(const stored_matrix<const float>& m, std::int64_t line, std::int64_t lines,
+          std::int64_t begin, std::int64_t depth, std::uint16_t* to) {
+  if (m.is_bf16)
+    pack_values<OfA>(m.rounded(), line, lines, begin, depth, to);
+  else
+    pack_values<OfA>(m.plain(), line, lines, begin, depth, to);
 }
 
 /// A block of c of which only a part is there.
@@ -103,42 +116,88 @@ void scale(float by, matrix<float> c) {
       c.row(r)[j] *= by;
 }
 
-void check_factors(float alpha, float beta) {
+void check_factors(float alpha, float beta, const stored_matrix<float>& c) {
   if (alpha != 1 && beta != 0)
     throw std::logic_error("a product of bf16 is scaled, or added to: not both");
+  if (c.is_bf16 && beta != 0)
+    throw std::logic_error("sums of bf16 have nothing to be added to");
 }
+
+std::int64_t read_depth(const stored_matrix<const float>& a) {
+  return a.transposed ? a.rows : a.columns;
+}
+
+/// Where the sums of a part of c are made, and what becomes of them.
+class part_of_sums {
+public:
+  part_of_sums(const stored_matrix<float>& c, std::int64_t row, std::int64_t column,
+               std::int64_t rows, std::int64_t columns)
+    : to_(c.row_range(row, rows).column_range(column, columns)),
+      row_(row),
+      column_(column),
+      sums_(c.is_bf16 ? dense(space().sums, rows, columns) : to_.plain()) {
+    // nop
+  }
+
+  matrix<float> sums() const { return sums_; }
+
+  /// Columns [first, first + count) have their sums.
+  void end(std::int64_t first, std::int64_t count, float alpha,
+           const epilogue<float>& last) const {
+    const auto made = sums_.column_range(first, count);
+    scale(alpha, made);
+    last.finish(made, row_, column_ + first);
+    for (std::int64_t r = 0; r < sums_.rows && to_.is_bf16; ++r)
+      round_row(made.row(r), count, to_.rounded().row(r) + first);
+  }
+
+private:
+  stored_matrix<float> to_;
+  std::int64_t row_, column_;
+  matrix<float> sums_;
+};
 
 } // namespace
 
-void bf16_gemm(matrix<const float> a, matrix<const float> b, float alpha, float beta,
-               matrix<float> c, const epilogue<float>& end) {
-  check_factors(alpha, beta);
+void bf16_gemm(stored_matrix<const float> a, stored_matrix<const float> b, float alpha,
+               float beta, stored_matrix<float> c, const epilogue<float>& end) {
+  check_factors(alpha, beta, c);
   const auto path = chosen_bf16_path().value();
   const auto make = block_of(path);
   const tile_state tiles{path};
-  const auto whole_depth = a.transposed ? a.rows : a.columns;
+  const auto whole_depth = read_depth(a);
   auto& packed = space();
-  if (beta != 0)
-    scale(beta, c);
-  for (std::int64_t column = 0; column < c.columns; column += most_columns) {
-    const auto columns = std::min(most_columns, c.columns - column);
-    for (std::int64_t begin = 0; begin < whole_depth; begin += most_depth) {
-      const auto depth = std::min(most_depth, whole_depth - begin),
-                 steps = steps_of(depth), sliver = steps * step_values;
-      const bool last = begin + depth == whole_depth;
-      pack<false>(b.t(), column, columns, begin, depth, packed.b);
-      for (std::int64_t row = 0; row < c.rows; row += most_rows) {
-        const auto rows = std::min(most_rows, c.rows - row);
+  const auto depth_at_once = std::min(panel_depth, whole_depth);
+  const auto columns_at_once = std::min(
+    panel_columns, panel_values / std::max<std::int64_t>(1, steps_of(depth_at_once))
+                     / step_values * block_side);
+  const bool once = depth_at_once == whole_depth; // b's columns fit in at their length
+  for (std::int64_t column = 0; column < c.columns; column += columns_at_once) {
+    const auto columns = std::min(columns_at_once, c.columns - column);
+    if (once)
+      pack<false>(b.t(), column, columns, 0, whole_depth, packed.b);
+    for (std::int64_t row = 0; row < c.rows; row += most_rows) {
+      const auto rows = std::min(most_rows, c.rows - row);
+      const part_of_sums to{c, row, column, rows, columns};
+      if (beta != 0)
+        scale(beta, to.sums());
+      for (std::int64_t begin = 0; begin < whole_depth; begin += most_depth) {
+        const auto depth = std::min(most_depth, whole_depth - begin),
+                   steps = steps_of(depth);
+        const auto in_panel = begin % depth_at_once;
+        const auto panel = std::min(depth_at_once, whole_depth - (begin - in_panel));
+        if (!once && in_panel == 0)
+          pack<false>(b.t(), column, columns, begin, panel, packed.b);
         pack<true>(a, row, rows, begin, depth, packed.a);
+        const auto sliver = steps_of(panel) * step_values;
         for (std::int64_t j = 0; j < columns; j += columns_a_part) {
-          const auto part = c.row_range(row, rows).column_range(
-            column + j, std::min(columns_a_part, columns - j));
-          make_blocks(make, steps, packed.a, sliver, packed.b + j / block_side * sliver,
-                      sliver, begin == 0 && beta == 0, part);
-          if (last)
-            scale(alpha, part);
-          if (last && end.what != epilogue_kind::none)
-            end.finish(part, row, column + j);
+          const auto count = std::min(columns_a_part, columns - j);
+          make_blocks(
+            make, steps, packed.a, steps * step_values,
+            packed.b + j / block_side * sliver + in_panel / step_depth * step_values,
+            sliver, begin == 0 && beta == 0, to.sums().column_range(j, count));
+          if (begin + depth == whole_depth)
+            to.end(j, count, alpha, end);
         }
       }
     }
@@ -149,34 +208,37 @@ std::int64_t bf16_packed_size(std::int64_t depth, std::int64_t columns) {
   return steps_of(depth) * step_depth * whole_blocks(columns) / 2;
 }
 
-void bf16_pack_right(matrix<const float> b, float* to) {
+void bf16_pack_right(stored_matrix<const float> b, float* to) {
   pack<false>(b.t(), 0, b.transposed ? b.rows : b.columns, 0,
               b.transposed ? b.columns : b.rows, reinterpret_cast<std::uint16_t*>(to));
 }
 
-void bf16_gemm_packed(matrix<const float> a, const float* b, std::int64_t depth,
-                      float alpha, float beta, matrix<float> c) {
-  check_factors(alpha, beta);
+void bf16_gemm_packed(stored_matrix<const float> a, const float* b, std::int64_t depth,
+                      float alpha, float beta, stored_matrix<float> c) {
+  check_factors(alpha, beta, c);
   const auto path = chosen_bf16_path().value();
   const auto make = block_of(path);
   const tile_state tiles{path};
-  const auto whole_depth = a.transposed ? a.rows : a.columns;
-  const auto from_sliver = steps_of(depth) * step_values;
+  const auto whole_depth = read_depth(a);
+  const auto sliver = steps_of(depth) * step_values;
   const auto* const right = reinterpret_cast<const std::uint16_t*>(b);
   auto* const left = space().a;
-  if (beta != 0)
-    scale(beta, c);
-  for (std::int64_t row = 0; row < c.rows; row += most_rows) {
-    const auto part = c.row_range(row, std::min(most_rows, c.rows - row));
-    for (std::int64_t begin = 0; begin < whole_depth; begin += most_depth) {
-      const auto some = std::min(most_depth, whole_depth - begin);
-      pack<true>(a, row, part.rows, begin, some, left);
-      make_blocks(make, steps_of(some), left, steps_of(some) * step_values,
-                  right + begin / step_depth * step_values, from_sliver,
-                  begin == 0 && beta == 0, part);
+  for (std::int64_t column = 0; column < c.columns; column += panel_columns)
+    for (std::int64_t row = 0; row < c.rows; row += most_rows) {
+      const part_of_sums to{c, row, column, std::min(most_rows, c.rows - row),
+                            std::min(panel_columns, c.columns - column)};
+      if (beta != 0)
+        scale(beta, to.sums());
+      for (std::int64_t begin = 0; begin < whole_depth; begin += most_depth) {
+        const auto some = std::min(most_depth, whole_depth - begin);
+        pack<true>(a, row, to.sums().rows, begin, some, left);
+        make_blocks(make, steps_of(some), left, steps_of(some) * step_values,
+                    right + column / block_side * sliver
+                      + begin / step_depth * step_values,
+                    sliver, begin == 0 && beta == 0, to.sums());
+      }
+      to.end(0, to.sums().columns, alpha, {});
     }
-    scale(alpha, part);
-  }
 }
 
 } // namespace troupe

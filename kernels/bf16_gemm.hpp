@@ -1,30 +1,31 @@
 #pragma once
 
 #include "kernels/epilogue.hpp"
-#include "kernels/matrix.hpp"
+#include "kernels/stored_matrix.hpp"
 
 #include <cstdint>
 
 namespace troupe {
 
 /// c = what the epilogue makes of alpha a b + beta c on this thread. The values of a
-/// and b are rounded to bf16 as they are packed; sums are fp32, made by
-/// chosen_bf16_path(). A sum begins with beta c and goes along the depth, so its bits
-/// depend on its row of a, its column of b and c alone: not on how c was cut into
-/// calls. \pre the sizes fit, c is not transposed, and alpha is 1 or beta 0
-void bf16_gemm(matrix<const float> a, matrix<const float> b, float alpha, float beta,
-               matrix<float> c, const epilogue<float>& end);
+/// and b are rounded to bf16 as they are packed, if they are not yet; sums are fp32,
+/// made by chosen_bf16_path(), and rounded at the end if c is bf16. A sum begins with
+/// beta c and goes along the depth, so its bits depend on its row of a, its column of b
+/// and c alone: not on how c was cut into calls. \pre the sizes fit, c is not
+/// transposed, alpha is 1 or beta 0, and beta is 0 if c is bf16
+void bf16_gemm(stored_matrix<const float> a, stored_matrix<const float> b, float alpha,
+               float beta, stored_matrix<float> c, const epilogue<float>& end);
 
 /// Values (fp32) of room that a (depth, columns) matrix needs when it is packed.
 std::int64_t bf16_packed_size(std::int64_t depth, std::int64_t columns);
 
 /// Packs all of b once, for many products.
-void bf16_pack_right(matrix<const float> b, float* to);
+void bf16_pack_right(stored_matrix<const float> b, float* to);
 
 /// The same product with the first rows and columns of a b of `depth` rows that was
 /// packed: as many rows as a has columns, as many columns as c. Rows of b up to
 /// the next multiple of 32 are read too, and multiplied by 0.
-void bf16_gemm_packed(matrix<const float> a, const float* b, std::int64_t depth,
-                      float alpha, float beta, matrix<float> c);
+void bf16_gemm_packed(stored_matrix<const float> a, const float* b, std::int64_t depth,
+                      float alpha, float beta, stored_matrix<float> c);
 
 } // namespace troupe

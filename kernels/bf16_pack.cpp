@@ -13,11 +13,11 @@
 
 namespace troupe {
 
-template <bool OfA>
-void pack_tile_plainly(const tile_source& s, std::uint16_t* to) {
+template <bool OfA, class Value>
+void pack_tile_plainly(const tile_source<Value>& s, std::uint16_t* to) {
   for (int line = 0; line < tile_side; ++line)
     for (int place = 0; place < step_depth; ++place) {
-      const auto value = bf16_of(s.at(line, place));
+      const auto value = s.at(line, place);
       if (OfA)
         to[line * step_depth + place] = value;
       else
@@ -34,56 +34,75 @@ __mmask16 first(int count) {
                                 - 1U);
 }
 
+/// `count` values of bf16, rounded if they are not, and zeros behind.
+__m256i halves(const float* from, int count) {
+  return (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(first(count), from));
+}
+
+__m256i halves(const bf16* from, int count) {
+  return _mm256_maskz_loadu_epi16(first(count), from);
+}
+
+__m512i side_by_side(__m256i left, __m256i right) {
+  return _mm512_inserti64x4(_mm512_castsi256_si512(left), right, 1);
+}
+
+/// 32 values.
+__m512i line_of(const float* from, int count) {
+  return (__m512i)_mm512_cvtne2ps_pbh(
+    _mm512_maskz_loadu_ps(first(count - lanes), from + lanes),
+    _mm512_maskz_loadu_ps(first(count), from));
+}
+
+__m512i line_of(const bf16* from, int count) {
+  return side_by_side(halves(from, count), halves(from + lanes, count - lanes));
+}
+
 /// Pairs of values: 16 vectors, either a line's pairs along the depth each, or a pair
 /// of places of all lines each.
 struct pairs {
   vector rows[lanes];
 
-  explicit pairs(const tile_source& s) {
+  template <class Value>
+  explicit pairs(const tile_source<Value>& s) {
     if (s.by_depth)
       read_lines(s);
     else
       read_places(s);
   }
 
-  void read_lines(const tile_source& s) {
-    const auto left = first(s.depth), right = first(s.depth - lanes);
+  template <class Value>
+  void read_lines(const tile_source<Value>& s) {
 #pragma GCC unroll 16
-    for (int line = 0; line < lanes; ++line) {
-      const auto* const from = s.from + line * s.stride;
-      const auto some = line < s.lines;
-      set(line, _mm512_cvtne2ps_pbh(
-                  _mm512_maskz_loadu_ps(some ? right : __mmask16{0}, from + lanes),
-                  _mm512_maskz_loadu_ps(some ? left : __mmask16{0}, from)));
-    }
+    for (int line = 0; line < lanes; ++line)
+      set(line, line_of(s.from + line * s.stride, line < s.lines ? s.depth : 0));
   }
 
-  void read_places(const tile_source& s) {
-    alignas(64) static constexpr std::uint16_t side_by_side[32] = {
+  template <class Value>
+  void read_places(const tile_source<Value>& s) {
+    alignas(64) static constexpr std::uint16_t in_turn[32] = {
       0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-    const auto order = _mm512_load_si512(side_by_side);
-    const auto all = first(s.lines);
+    const auto order = _mm512_load_si512(in_turn);
 #pragma GCC unroll 16
     for (int pair = 0; pair < lanes; ++pair) {
       const auto* const from = s.from + 2 * pair * s.stride;
-      const auto both = _mm512_cvtne2ps_pbh(
-        _mm512_maskz_loadu_ps(2 * pair + 1 < s.depth ? all : __mmask16{0},
-                              from + s.stride),
-        _mm512_maskz_loadu_ps(2 * pair < s.depth ? all : __mmask16{0}, from));
-      set(pair, (__m512bh)_mm512_permutexvar_epi16(order, (__m512i)both));
+      const auto both =
+        side_by_side(halves(from, 2 * pair < s.depth ? s.lines : 0),
+                     halves(from + s.stride, 2 * pair + 1 < s.depth ? s.lines : 0));
+      set(pair, _mm512_permutexvar_epi16(order, both));
     }
   }
 
-  void set(int row, __m512bh values) {
+  void set(int row, __m512i values) {
     std::memcpy(&rows[row], &values, sizeof values);
   }
 };
 
 } // namespace
 
-template <bool OfA>
-void pack_tile(const tile_source& s, std::uint16_t* to) {
+template <bool OfA, class Value>
+void pack_tile(const tile_source<Value>& s, std::uint16_t* to) {
   pairs all{s};
   if (s.by_depth != OfA)
     transpose(all.rows);
@@ -94,16 +113,20 @@ void pack_tile(const tile_source& s, std::uint16_t* to) {
 
 #else
 
-template <bool OfA>
-void pack_tile(const tile_source& s, std::uint16_t* to) {
-  pack_tile_plainly<OfA>(s, to);
+template <bool OfA, class Value>
+void pack_tile(const tile_source<Value>& s, std::uint16_t* to) {
+  pack_tile_plainly<OfA, Value>(s, to);
 }
 
 #endif
 
-template void pack_tile<true>(const tile_source&, std::uint16_t*);
-template void pack_tile<false>(const tile_source&, std::uint16_t*);
-template void pack_tile_plainly<true>(const tile_source&, std::uint16_t*);
-template void pack_tile_plainly<false>(const tile_source&, std::uint16_t*);
+template void pack_tile<true>(const tile_source<float>&, std::uint16_t*);
+template void pack_tile<false>(const tile_source<float>&, std::uint16_t*);
+template void pack_tile<true>(const tile_source<bf16>&, std::uint16_t*);
+template void pack_tile<false>(const tile_source<bf16>&, std::uint16_t*);
+template void pack_tile_plainly<true>(const tile_source<float>&, std::uint16_t*);
+template void pack_tile_plainly<false>(const tile_source<float>&, std::uint16_t*);
+template void pack_tile_plainly<true>(const tile_source<bf16>&, std::uint16_t*);
+template void pack_tile_plainly<false>(const tile_source<bf16>&, std::uint16_t*);
 
 } // namespace troupe

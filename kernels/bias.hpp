@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/matrix.hpp"
+#include "kernels/stored_matrix.hpp"
 #include "kernels/stream.hpp"
 
 namespace troupe {
@@ -12,10 +12,12 @@ struct bias {
   /// y = (product + bias) + x: the end of a residual branch whose product was summed
   /// over tensor shards. y may be the product.
   static void add_with_residual(matrix<const Scalar> product, const Scalar* bias,
-                                matrix<const Scalar> x, matrix<Scalar> y, stream& on);
+                                stored_matrix<const Scalar> x, stored_matrix<Scalar> y,
+                                stream& on);
 
   /// dbias = beta dbias + the sum of dy's rows, in their order; beta is 0 or 1.
-  static void gradient(matrix<const Scalar> dy, Scalar beta, Scalar* dbias, stream& on);
+  static void gradient(stored_matrix<const Scalar> dy, Scalar beta, Scalar* dbias,
+                       stream& on);
 };
 
 } // namespace troupe

@@ -1,33 +1,35 @@
 #include "kernels/embedding.hpp"
 
 #include <algorithm>
-#include <type_traits>
 
 namespace troupe {
 
 namespace {
 
-/// The row of a token in a table of words; null if the table has others.
-template <class Scalar>
-Scalar* row_of(std::int32_t token, Scalar* words,
-               const typename embedding<std::remove_const_t<Scalar>>::shape& dims) {
+/// Where a token stands in a table of words; -1 if the table has others.
+template <class Shape>
+std::int64_t row_of(std::int32_t token, const Shape& dims) {
   const auto row = token - dims.first_word;
-  return row >= 0 && row < dims.words ? words + row * dims.width : nullptr;
+  return row >= 0 && row < dims.words ? row : -1;
 }
 
 } // namespace
 
 template <class Scalar>
 void embedding<Scalar>::forward(const shape& dims, const std::int32_t* tokens,
-                                const Scalar* words, const Scalar* places, Scalar* y,
-                                stream& on) {
+                                stored_matrix<const Scalar> words,
+                                stored_matrix<const Scalar> places,
+                                stored_matrix<Scalar> y, stream& on) {
   const auto rows = dims.sequences * dims.length;
   on.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
+    row_reader<Scalar> of_words{words, dims.weights}, of_places{places, dims.weights};
+    row_writer<Scalar> to{y};
     for (auto r = first; r < last; ++r) {
-      const auto* word = row_of(tokens[r], words, dims);
+      const auto token = row_of(tokens[r], dims);
+      const auto* word = token < 0 ? nullptr : of_words.row(token);
       const auto* place =
-        places == nullptr ? nullptr : places + dims.place_of(r) * dims.width;
-      auto* out = y + r * dims.width;
+        places.data == nullptr ? nullptr : of_places.row(dims.place_of(r));
+      auto* out = to.row(r);
       if (word != nullptr && place != nullptr)
         for (std::int64_t c = 0; c < dims.width; ++c)
           out[c] = word[c] + place[c];
@@ -35,14 +37,15 @@ void embedding<Scalar>::forward(const shape& dims, const std::int32_t* tokens,
         std::copy_n(word != nullptr ? word : place, dims.width, out);
       else
         std::fill_n(out, dims.width, Scalar{0});
+      to.end(r);
     }
   });
 }
 
 template <class Scalar>
 void embedding<Scalar>::gradient(const shape& dims, const std::int32_t* tokens,
-                                 const Scalar* dy, Scalar beta, Scalar* dwords,
-                                 Scalar* dplaces, stream& on) {
+                                 stored_matrix<const Scalar> dy, Scalar beta,
+                                 Scalar* dwords, Scalar* dplaces, stream& on) {
   constexpr std::int64_t columns_a_slice = 64; // a slice adds whole columns, in order
   const auto width = dims.width;
   const auto add_columns = [&](std::int64_t first, std::int64_t last, int) {
@@ -54,13 +57,16 @@ void embedding<Scalar>::gradient(const shape& dims, const std::int32_t* tokens,
       clear(dwords, dims.words);
       clear(dplaces, dims.length);
     }
+    const auto count = last - first;
+    row_reader<Scalar> from_above{dy.column_range(first, count)};
     for (std::int64_t r = 0; r < dims.sequences * dims.length; ++r) {
-      const auto* upper = dy + r * width;
-      auto* word = row_of(tokens[r], dwords, dims);
-      auto* place = dplaces + dims.place_of(r) * width;
-      for (auto c = first; c < last; ++c)
+      const auto* upper = from_above.row(r);
+      const auto token = row_of(tokens[r], dims);
+      auto* place = dplaces + dims.place_of(r) * width + first;
+      for (std::int64_t c = 0; c < count; ++c)
         place[c] += upper[c];
-      for (auto c = first; word != nullptr && c < last; ++c)
+      auto* word = dwords + token * width + first;
+      for (std::int64_t c = 0; token >= 0 && c < count; ++c)
         word[c] += upper[c];
     }
   };

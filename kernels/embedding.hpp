@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/stored_matrix.hpp"
 #include "kernels/stream.hpp"
 
 #include <cstdint>
@@ -17,7 +18,8 @@ struct embedding {
   struct shape {
     std::int64_t sequences, length, width, words;
     std::int64_t first_word = 0;
-    bool by_position = false; ///< Tokens and y have T before B.
+    bool by_position = false;            ///< Tokens and y have T before B.
+    precision weights = precision::fp32; ///< What words and places are read as.
 
     std::int64_t place_of(std::int64_t row) const {
       return by_position ? row / sequences : row % length;
@@ -25,12 +27,15 @@ struct embedding {
   };
 
   static void forward(const shape& dims, const std::int32_t* tokens,
-                      const Scalar* words, const Scalar* places, Scalar* y, stream& on);
+                      stored_matrix<const Scalar> words,
+                      stored_matrix<const Scalar> places, stored_matrix<Scalar> y,
+                      stream& on);
 
   /// dwords = beta dwords + sums of dy in the order of rows, dplaces likewise; beta is
   /// 0 or 1.
-  static void gradient(const shape& dims, const std::int32_t* tokens, const Scalar* dy,
-                       Scalar beta, Scalar* dwords, Scalar* dplaces, stream& on);
+  static void gradient(const shape& dims, const std::int32_t* tokens,
+                       stored_matrix<const Scalar> dy, Scalar beta, Scalar* dwords,
+                       Scalar* dplaces, stream& on);
 };
 
 } // namespace troupe

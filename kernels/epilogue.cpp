@@ -21,15 +21,18 @@ void add_both(const Scalar* bias, const Scalar* x, Scalar* row, std::int64_t n) 
 }
 
 template <class Scalar>
-void apply_gelu(const Scalar* row, Scalar* y, std::int64_t n) {
-  for (std::int64_t c = 0; c < n; ++c)
-    y[c] = gelu_of(row[c]);
+void apply_gelu(Scalar* row, Scalar* y, std::int64_t n) {
+  for (std::int64_t c = 0; c < n; ++c) {
+    const auto both = gelu_and_slope(row[c]);
+    y[c] = both.value;
+    row[c] = both.slope;
+  }
 }
 
 template <class Scalar>
-void apply_gelu_slope(const Scalar* x, Scalar* row, std::int64_t n) {
+void multiply_by(const Scalar* x, Scalar* row, std::int64_t n) {
   for (std::int64_t c = 0; c < n; ++c)
-    row[c] *= gelu_slope(x[c]);
+    row[c] *= x[c];
 }
 
 template <class Scalar>
@@ -40,12 +43,12 @@ void apply_relu(Scalar* row, std::uint8_t* mask, std::int64_t n) {
   }
 }
 
-template <class Scalar>
-matrix<Scalar> behind(const matrix<Scalar>& m, std::int64_t row, std::int64_t column) {
-  auto result = m;
-  if (m.data != nullptr)
-    result.data += row * m.stride + column;
-  return result;
+/// The part of a matrix that begins at (row, column).
+template <class Matrix>
+Matrix behind(const Matrix& m, std::int64_t row, std::int64_t column) {
+  return m.data == nullptr
+           ? m
+           : m.row_range(row, m.rows - row).column_range(column, m.columns - column);
 }
 
 } // namespace
@@ -62,29 +65,37 @@ epilogue<Scalar> epilogue<Scalar>::from(std::int64_t row, std::int64_t column) c
 template <class Scalar>
 void epilogue<Scalar>::finish(matrix<Scalar> part, std::int64_t row,
                               std::int64_t column) const {
+  if (what == epilogue_kind::none)
+    return;
   const auto n = part.columns;
   const auto* const own_bias = bias == nullptr ? nullptr : bias + column;
+  const auto within = [&](const auto& m) {
+    return m.data == nullptr ? m : m.row_range(row, part.rows).column_range(column, n);
+  };
+  row_reader<Scalar> from{within(x)};
+  row_writer<Scalar> to{within(y)};
   for (std::int64_t r = 0; r < part.rows; ++r) {
     auto* const values = part.row(r);
     switch (what) {
     case epilogue_kind::none:
-      return;
+      break;
     case epilogue_kind::bias:
       add(own_bias, values, n);
       break;
     case epilogue_kind::bias_gelu:
       add(own_bias, values, n);
-      apply_gelu(values, y.row(row + r) + column, n);
+      apply_gelu(values, to.row(r), n);
+      to.end(r);
       break;
     case epilogue_kind::bias_relu:
       add(own_bias, values, n);
       apply_relu(values, mask.row(row + r) + column, n);
       break;
     case epilogue_kind::bias_residual:
-      add_both(own_bias, x.row(row + r) + column, values, n);
+      add_both(own_bias, from.row(r), values, n);
       break;
-    case epilogue_kind::gelu_gradient:
-      apply_gelu_slope(x.row(row + r) + column, values, n);
+    case epilogue_kind::times:
+      multiply_by(from.row(r), values, n);
       break;
     }
   }

@@ -1,28 +1,29 @@
 #pragma once
 
-#include "kernels/matrix.hpp"
+#include "kernels/stored_matrix.hpp"
 
 #include <cstdint>
 
 namespace troupe {
 
 /// What can be done with a product's elements before they leave the cache. s is the
-/// product (M, N), c what is left of it; gelu is that of gelu.hpp.
+/// product (M, N), c what is left of it, v = s + bias; gelu is that of gelu.hpp.
 ///
-///   kind            c =                 also writes        a layer's
+///   kind            c =         also writes        a layer's
 ///   none            s
-///   bias            s + bias                               linear forward
-///   bias_gelu       s + bias            y = gelu(c)        linear forward and GELU
-///   bias_relu       max(s + bias, 0)    mask = (c > 0)     linear forward and ReLU
-///   bias_residual   (s + bias) + x                         end of a residual branch
-///   gelu_gradient   s * gelu'(x)                           input gradient of a GELU
+///   bias            v                              linear forward
+///   bias_gelu       gelu'(v)    y = gelu(v)        linear forward and GELU
+///   bias_relu       max(v, 0)   mask = (c > 0)     linear forward and ReLU
+///   bias_residual   v + x                          end of a residual branch
+///   times           s * x                          input gradient of a GELU: x is what
+///                                                  bias_gelu left in c
 enum class epilogue_kind : std::uint8_t {
   none,
   bias,
   bias_gelu,
   bias_relu,
   bias_residual,
-  gelu_gradient,
+  times,
 };
 
 /// What is done, and with which arrays. Its matrices are (M, N) and not transposed;
@@ -31,15 +32,15 @@ enum class epilogue_kind : std::uint8_t {
 template <class Scalar>
 struct epilogue {
   epilogue_kind what = epilogue_kind::none;
-  const Scalar* bias = nullptr;   ///< (N); for kinds with a bias.
-  matrix<const Scalar> x = {};    ///< Residual, or GELU's input.
-  matrix<Scalar> y = {};          ///< GELU's output.
-  matrix<std::uint8_t> mask = {}; ///< 1 where a ReLU passes, else 0.
+  const Scalar* bias = nullptr;       ///< (N); for kinds with a bias.
+  stored_matrix<const Scalar> x = {}; ///< Residual, or a factor.
+  stored_matrix<Scalar> y = {};       ///< GELU's output.
+  matrix<std::uint8_t> mask = {};     ///< 1 where a ReLU passes, else 0.
 
   /// The same for a part of c whose first element is c's at (row, column).
   epilogue from(std::int64_t row, std::int64_t column) const;
 
-  /// On this thread: turns s into c in the part of c that begins at (row, column).
+  /// On this thread: turns s into c in a part of c that begins at (row, column).
   void finish(matrix<Scalar> part, std::int64_t row, std::int64_t column) const;
 };
 

@@ -17,7 +17,7 @@ void gelu<Scalar>::forward(matrix<const Scalar> x, matrix<Scalar> y, stream& on)
       const auto* in = x.row(r);
       auto* out = y.row(r);
       for (std::int64_t c = 0; c < x.columns; ++c)
-        out[c] = gelu_of(in[c]);
+        out[c] = gelu_and_slope(in[c]).value;
     }
   };
   on.cpu().run_ranges(x.rows, rows_a_slice, rows);
@@ -31,7 +31,7 @@ void gelu<Scalar>::backward(matrix<const Scalar> x, matrix<const Scalar> dy,
       const auto *in = x.row(r), *upper = dy.row(r);
       auto* out = dx.row(r);
       for (std::int64_t c = 0; c < x.columns; ++c)
-        out[c] = upper[c] * gelu_slope(in[c]);
+        out[c] = upper[c] * gelu_and_slope(in[c]).slope;
     }
   };
   on.cpu().run_ranges(x.rows, rows_a_slice, rows);

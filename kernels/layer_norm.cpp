@@ -12,15 +12,17 @@ constexpr std::int64_t rows_a_slice = 16;
 } // namespace
 
 template <class Scalar>
-void layer_norm<Scalar>::forward(matrix<const Scalar> x, const Scalar* gain,
-                                 const Scalar* bias, matrix<Scalar> y, Scalar* mean,
-                                 Scalar* rstd, stream& on) {
+void layer_norm<Scalar>::forward(stored_matrix<const Scalar> x, const Scalar* gain,
+                                 const Scalar* bias, stored_matrix<Scalar> y,
+                                 Scalar* mean, Scalar* rstd, stream& on) {
   const auto width = x.columns;
   on.cpu().run_ranges(
     x.rows, rows_a_slice, [&](std::int64_t first, std::int64_t last, int) {
+      row_reader<Scalar> from{x};
+      row_writer<Scalar> to{y};
       for (auto r = first; r < last; ++r) {
-        const auto* in = x.row(r);
-        auto* out = y.row(r);
+        const auto* in = from.row(r);
+        auto* out = to.row(r);
         Scalar sum = 0;
         for (std::int64_t c = 0; c < width; ++c)
           sum += in[c];
@@ -32,6 +34,7 @@ void layer_norm<Scalar>::forward(matrix<const Scalar> x, const Scalar* gain,
           1 / std::sqrt(squares / static_cast<Scalar>(width) + Scalar(1e-5));
         for (std::int64_t c = 0; c < width; ++c)
           out[c] = (in[c] - m) * s * gain[c] + bias[c];
+        to.end(r);
         mean[r] = m;
         rstd[r] = s;
       }
@@ -39,17 +42,20 @@ void layer_norm<Scalar>::forward(matrix<const Scalar> x, const Scalar* gain,
 }
 
 template <class Scalar>
-void layer_norm<Scalar>::input_gradient(matrix<const Scalar> x, const Scalar* gain,
-                                        const Scalar* mean, const Scalar* rstd,
-                                        matrix<const Scalar> dy,
-                                        matrix<const Scalar> dresidual,
-                                        matrix<Scalar> dx, stream& on) {
+void layer_norm<Scalar>::input_gradient(stored_matrix<const Scalar> x,
+                                        const Scalar* gain, const Scalar* mean,
+                                        const Scalar* rstd,
+                                        stored_matrix<const Scalar> dy,
+                                        stored_matrix<const Scalar> dresidual,
+                                        stored_matrix<Scalar> dx, stream& on) {
   const auto width = x.columns;
   on.cpu().run_ranges(
     x.rows, rows_a_slice, [&](std::int64_t first, std::int64_t last, int) {
+      row_reader<Scalar> from{x}, from_above{dy}, from_residual{dresidual};
+      row_writer<Scalar> to{dx};
       for (auto r = first; r < last; ++r) {
-        const auto* in = x.row(r);
-        const auto* upper = dy.row(r);
+        const auto* in = from.row(r);
+        const auto* upper = from_above.row(r);
         const Scalar m = mean[r], s = rstd[r];
         Scalar sum = 0, sum_x = 0; // of dy * gain, and of that times the normalised x
         for (std::int64_t c = 0; c < width; ++c) {
@@ -59,22 +65,24 @@ void layer_norm<Scalar>::input_gradient(matrix<const Scalar> x, const Scalar* ga
         }
         sum /= static_cast<Scalar>(width);
         sum_x /= static_cast<Scalar>(width);
-        auto* out = dx.row(r);
-        const auto* residual = dresidual.data != nullptr ? dresidual.row(r) : nullptr;
+        auto* out = to.row(r);
+        const auto* residual =
+          dresidual.data != nullptr ? from_residual.row(r) : nullptr;
         for (std::int64_t c = 0; c < width; ++c) {
           const Scalar through =
             s * (upper[c] * gain[c] - sum - (in[c] - m) * s * sum_x);
           out[c] = residual != nullptr ? residual[c] + through : through;
         }
+        to.end(r);
       }
     });
 }
 
 template <class Scalar>
-void layer_norm<Scalar>::weight_gradient(matrix<const Scalar> x, const Scalar* mean,
-                                         const Scalar* rstd, matrix<const Scalar> dy,
-                                         Scalar beta, Scalar* dgain, Scalar* dbias,
-                                         stream& on) {
+void layer_norm<Scalar>::weight_gradient(stored_matrix<const Scalar> x,
+                                         const Scalar* mean, const Scalar* rstd,
+                                         stored_matrix<const Scalar> dy, Scalar beta,
+                                         Scalar* dgain, Scalar* dbias, stream& on) {
   constexpr std::int64_t columns_a_slice = 256; // a slice adds whole columns, in order
   on.cpu().run_ranges(x.columns, columns_a_slice,
                       [&](std::int64_t first, std::int64_t last, int) {
@@ -82,13 +90,17 @@ void layer_norm<Scalar>::weight_gradient(matrix<const Scalar> x, const Scalar* m
                           std::fill(dgain + first, dgain + last, Scalar{0});
                           std::fill(dbias + first, dbias + last, Scalar{0});
                         }
+                        const auto count = last - first;
+                        auto *const gain = dgain + first, *const bias = dbias + first;
+                        row_reader<Scalar> from{x.column_range(first, count)},
+                          from_above{dy.column_range(first, count)};
                         for (std::int64_t r = 0; r < x.rows; ++r) {
-                          const auto* in = x.row(r);
-                          const auto* upper = dy.row(r);
+                          const auto* in = from.row(r);
+                          const auto* upper = from_above.row(r);
                           const Scalar m = mean[r], s = rstd[r];
-                          for (auto c = first; c < last; ++c) {
-                            dgain[c] += upper[c] * (in[c] - m) * s;
-                            dbias[c] += upper[c];
+                          for (std::int64_t c = 0; c < count; ++c) {
+                            gain[c] += upper[c] * (in[c] - m) * s;
+                            bias[c] += upper[c];
                           }
                         }
                       });

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/matrix.hpp"
+#include "kernels/stored_matrix.hpp"
 #include "kernels/stream.hpp"
 
 namespace troupe {
@@ -12,21 +12,23 @@ namespace troupe {
 template <class Scalar>
 struct layer_norm {
   /// Fills y, and mean and rstd for the backward.
-  static void forward(matrix<const Scalar> x, const Scalar* gain, const Scalar* bias,
-                      matrix<Scalar> y, Scalar* mean, Scalar* rstd, stream& on);
+  static void forward(stored_matrix<const Scalar> x, const Scalar* gain,
+                      const Scalar* bias, stored_matrix<Scalar> y, Scalar* mean,
+                      Scalar* rstd, stream& on);
 
   /// dx = the gradient through the norm, plus dresidual unless its data is null. dx may
   /// be dy or dresidual.
-  static void input_gradient(matrix<const Scalar> x, const Scalar* gain,
+  static void input_gradient(stored_matrix<const Scalar> x, const Scalar* gain,
                              const Scalar* mean, const Scalar* rstd,
-                             matrix<const Scalar> dy, matrix<const Scalar> dresidual,
-                             matrix<Scalar> dx, stream& on);
+                             stored_matrix<const Scalar> dy,
+                             stored_matrix<const Scalar> dresidual,
+                             stored_matrix<Scalar> dx, stream& on);
 
   /// dgain = beta dgain + the sum over rows, in their order, of dy * (x - mean) * rstd;
   /// dbias likewise, of dy. beta is 0 or 1.
-  static void weight_gradient(matrix<const Scalar> x, const Scalar* mean,
-                              const Scalar* rstd, matrix<const Scalar> dy, Scalar beta,
-                              Scalar* dgain, Scalar* dbias, stream& on);
+  static void weight_gradient(stored_matrix<const Scalar> x, const Scalar* mean,
+                              const Scalar* rstd, stored_matrix<const Scalar> dy,
+                              Scalar beta, Scalar* dgain, Scalar* dbias, stream& on);
 };
 
 } // namespace troupe

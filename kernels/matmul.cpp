@@ -15,12 +15,12 @@ namespace troupe {
 namespace {
 
 template <class Scalar>
-std::int64_t read_rows(const matrix<Scalar>& m) {
+std::int64_t read_rows(const stored_matrix<Scalar>& m) {
   return m.transposed ? m.columns : m.rows;
 }
 
 template <class Scalar>
-std::int64_t read_columns(const matrix<Scalar>& m) {
+std::int64_t read_columns(const stored_matrix<Scalar>& m) {
   return m.transposed ? m.rows : m.columns;
 }
 
@@ -30,7 +30,9 @@ const Scalar& element(const matrix<const Scalar>& m, std::int64_t r, std::int64_
 }
 
 template <class Scalar>
-void check_product(matrix<const Scalar> a, matrix<const Scalar> b, matrix<Scalar> c) {
+void check_product(const stored_matrix<const Scalar>& a,
+                   const stored_matrix<const Scalar>& b,
+                   const stored_matrix<Scalar>& c) {
   if (read_rows(a) != c.rows || read_columns(b) != c.columns
       || read_columns(a) != read_rows(b) || c.transposed)
     throw std::logic_error(
@@ -40,11 +42,19 @@ void check_product(matrix<const Scalar> a, matrix<const Scalar> b, matrix<Scalar
       + ", " + std::to_string(c.columns) + ")");
 }
 
+/// What sgemm reads and writes.
+template <class Scalar>
+matrix<Scalar> of_floats(const stored_matrix<Scalar>& m) {
+  if (m.is_bf16)
+    throw std::logic_error("a product of fp32 is asked for with values of bf16");
+  return m.plain();
+}
+
 /// The plain three loops.
 template <class Scalar>
 void multiply_plainly(matrix<const Scalar> a, matrix<const Scalar> b, Scalar alpha,
                       Scalar beta, matrix<Scalar> c) {
-  const auto depth = read_columns(a);
+  const auto depth = a.transposed ? a.rows : a.columns;
   for (std::int64_t i = 0; i < c.rows; ++i)
     for (std::int64_t j = 0; j < c.columns; ++j) {
       Scalar sum = 0;
@@ -79,26 +89,27 @@ product_slices slices_of(std::int64_t rows, std::int64_t columns, std::int64_t d
 } // namespace
 
 template <class Scalar>
-void multiply(precision by, matrix<const Scalar> a, matrix<const Scalar> b,
-              Scalar alpha, Scalar beta, matrix<Scalar> c,
-              const epilogue<Scalar>& end) {
+void multiply(precision by, stored_matrix<const Scalar> a,
+              stored_matrix<const Scalar> b, Scalar alpha, Scalar beta,
+              stored_matrix<Scalar> c, const epilogue<Scalar>& end) {
   check_product<Scalar>(a, b, c);
   if constexpr (std::is_same_v<Scalar, float>) {
     if (by == precision::bf16)
-      bf16_gemm(a, b, alpha, beta, c, end);
-    else
-      sgemm(a, b, alpha, beta, c, end);
+      return bf16_gemm(a, b, alpha, beta, c, end);
+    sgemm(of_floats(a), of_floats(b), alpha, beta, of_floats(c), end);
   } else {
-    multiply_plainly<Scalar>(a, b, alpha, beta, c);
-    end.finish(c, 0, 0);
+    multiply_plainly<Scalar>(a.plain(), b.plain(), alpha, beta, c.plain());
+    end.finish(c.plain(), 0, 0);
   }
 }
 
 namespace {
 
 template <class Scalar>
-void share_out(precision by, matrix<const Scalar> a, matrix<const Scalar> b,
-               Scalar beta, matrix<Scalar> c, stream& on, const epilogue<Scalar>& end) {
+void share_out(precision by, const stored_matrix<const Scalar>& a,
+               const stored_matrix<const Scalar>& b, Scalar beta,
+               const stored_matrix<Scalar>& c, stream& on,
+               const epilogue<Scalar>& end) {
   const auto [count, by_columns] =
     slices_of(c.rows, c.columns, read_columns(a), on.threads());
   if (count == 1)
@@ -127,15 +138,15 @@ void share_out(precision by, matrix<const Scalar> a, matrix<const Scalar> b,
 } // namespace
 
 template <class Scalar>
-void matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
-            matrix<Scalar> c, stream& on, const epilogue<Scalar>& end) {
-  share_out(on.products(), a, b, beta, c, on, end);
+void matmul(stored_matrix<const Scalar> a, stored_matrix<const Scalar> b, Scalar beta,
+            stored_matrix<Scalar> c, stream& on, const epilogue<Scalar>& end) {
+  share_out<Scalar>(on.products(), a, b, beta, c, on, end);
 }
 
 template <class Scalar>
 void exact_matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
                   matrix<Scalar> c, stream& on) {
-  share_out(precision::fp32, a, b, beta, c, on, epilogue<Scalar>{});
+  share_out<Scalar>(precision::fp32, a, b, beta, c, on, {});
 }
 
 template <class Scalar>
@@ -148,24 +159,25 @@ std::int64_t right_side<Scalar>::room(std::int64_t depth, std::int64_t columns) 
 }
 
 template <class Scalar>
-right_side<Scalar>::right_side(precision by, matrix<const Scalar> b, Scalar* space)
+right_side<Scalar>::right_side(precision by, stored_matrix<const Scalar> b,
+                               Scalar* space)
   : by_(by), b_(b), packed_(space) {
   if constexpr (std::is_same_v<Scalar, float>) {
     if (by == precision::bf16)
       bf16_pack_right(b, space);
     else
-      pack_right(b, space);
+      pack_right(of_floats(b), space);
   }
 }
 
 template <class Scalar>
-void right_side<Scalar>::multiply(matrix<const Scalar> a, Scalar alpha, Scalar beta,
-                                  matrix<Scalar> c) const {
+void right_side<Scalar>::multiply(stored_matrix<const Scalar> a, Scalar alpha,
+                                  Scalar beta, stored_matrix<Scalar> c) const {
   if constexpr (std::is_same_v<Scalar, float>) {
     if (by_ == precision::bf16)
       bf16_gemm_packed(a, packed_, read_rows(b_), alpha, beta, c);
     else
-      sgemm_packed(a, packed_, read_rows(b_), alpha, beta, c);
+      sgemm_packed(of_floats(a), packed_, read_rows(b_), alpha, beta, of_floats(c));
   } else
     troupe::multiply<Scalar>(by_, a,
                              b_.transposed
@@ -174,18 +186,22 @@ void right_side<Scalar>::multiply(matrix<const Scalar> a, Scalar alpha, Scalar b
                              alpha, beta, c);
 }
 
-template void matmul<float>(matrix<const float>, matrix<const float>, float,
-                            matrix<float>, stream&, const epilogue<float>&);
-template void matmul<double>(matrix<const double>, matrix<const double>, double,
-                             matrix<double>, stream&, const epilogue<double>&);
+template void matmul<float>(stored_matrix<const float>, stored_matrix<const float>,
+                            float, stored_matrix<float>, stream&,
+                            const epilogue<float>&);
+template void matmul<double>(stored_matrix<const double>, stored_matrix<const double>,
+                             double, stored_matrix<double>, stream&,
+                             const epilogue<double>&);
 template void exact_matmul<float>(matrix<const float>, matrix<const float>, float,
                                   matrix<float>, stream&);
 template void exact_matmul<double>(matrix<const double>, matrix<const double>, double,
                                    matrix<double>, stream&);
-template void multiply<float>(precision, matrix<const float>, matrix<const float>,
-                              float, float, matrix<float>, const epilogue<float>&);
-template void multiply<double>(precision, matrix<const double>, matrix<const double>,
-                               double, double, matrix<double>, const epilogue<double>&);
+template void multiply<float>(precision, stored_matrix<const float>,
+                              stored_matrix<const float>, float, float,
+                              stored_matrix<float>, const epilogue<float>&);
+template void multiply<double>(precision, stored_matrix<const double>,
+                               stored_matrix<const double>, double, double,
+                               stored_matrix<double>, const epilogue<double>&);
 template class right_side<float>;
 template class right_side<double>;
 

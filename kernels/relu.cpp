@@ -5,16 +5,20 @@
 namespace troupe {
 
 template <class Scalar>
-void relu<Scalar>::backward(matrix<const Scalar> dy, matrix<const std::uint8_t> mask,
-                            matrix<Scalar> dx, stream& on) {
+void relu<Scalar>::backward(stored_matrix<const Scalar> dy,
+                            matrix<const std::uint8_t> mask, stored_matrix<Scalar> dx,
+                            stream& on) {
   constexpr std::int64_t values_a_slice = 1 << 16;
   const auto rows = [&](std::int64_t first, std::int64_t last, int) {
+    row_reader<Scalar> from_above{dy};
+    row_writer<Scalar> to{dx};
     for (auto r = first; r < last; ++r) {
-      const auto* upper = dy.row(r);
+      const auto* upper = from_above.row(r);
       const auto* passes = mask.row(r);
-      auto* row = dx.row(r);
+      auto* row = to.row(r);
       for (std::int64_t c = 0; c < dy.columns; ++c)
         row[c] = passes[c] != 0 ? upper[c] : Scalar{0};
+      to.end(r);
     }
   };
   on.cpu().run_ranges(dy.rows, values_a_slice / std::max<std::int64_t>(dy.columns, 1),

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/matrix.hpp"
+#include "kernels/stored_matrix.hpp"
 #include "kernels/stream.hpp"
 
 namespace troupe {
@@ -10,8 +10,8 @@ template <class Scalar>
 struct relu {
   /// dx = dy where the mask is set, else 0. All are (R, C) and not transposed; dx may
   /// be dy.
-  static void backward(matrix<const Scalar> dy, matrix<const std::uint8_t> mask,
-                       matrix<Scalar> dx, stream& on);
+  static void backward(stored_matrix<const Scalar> dy, matrix<const std::uint8_t> mask,
+                       stored_matrix<Scalar> dx, stream& on);
 };
 
 } // namespace troupe

@@ -5,11 +5,14 @@
 namespace troupe {
 
 template <class Scalar>
-void relu_pool<Scalar>::forward(const shape& dims, const Scalar* x, Scalar* y,
-                                std::uint8_t* choice, stream& on) {
+void relu_pool<Scalar>::forward(const shape& dims, const Scalar* x,
+                                stored_matrix<Scalar> y, std::uint8_t* choice,
+                                stream& on) {
   const auto rows = dims.planes * (dims.height / 2), columns = dims.width / 2;
   on.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
+    row_writer<Scalar> to{y};
     for (auto r = first; r < last; ++r) {
+      auto* const out = to.row(r);
       const auto* top = x + 2 * r * dims.width;
       const auto* bottom = top + dims.width;
       for (std::int64_t c = 0; c < columns; ++c) {
@@ -22,24 +25,27 @@ void relu_pool<Scalar>::forward(const shape& dims, const Scalar* x, Scalar* y,
             most = square[i];
             chosen = i;
           }
-        y[r * columns + c] = most;
+        out[c] = most;
         choice[r * columns + c] = chosen;
       }
+      to.end(r);
     }
   });
 }
 
 template <class Scalar>
-void relu_pool<Scalar>::backward(const shape& dims, const Scalar* dy,
+void relu_pool<Scalar>::backward(const shape& dims, stored_matrix<const Scalar> dy,
                                  const std::uint8_t* choice, Scalar* dx, stream& on) {
   const auto rows = dims.planes * (dims.height / 2), columns = dims.width / 2;
   on.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
+    row_reader<Scalar> from_above{dy};
     for (auto r = first; r < last; ++r) {
+      const auto* const from = from_above.row(r);
       auto* top = dx + 2 * r * dims.width;
       auto* bottom = top + dims.width;
       for (std::int64_t c = 0; c < columns; ++c) {
         const auto chosen = choice[r * columns + c];
-        const Scalar upper = dy[r * columns + c];
+        const Scalar upper = from[c];
         top[2 * c] = chosen == 0 ? upper : 0;
         top[2 * c + 1] = chosen == 1 ? upper : 0;
         bottom[2 * c] = chosen == 2 ? upper : 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/stored_matrix.hpp"
 #include "kernels/stream.hpp"
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 namespace troupe {
 
 /// ReLU and then the maximum of each 2 by 2 square, of P planes H by W; H and W are
-/// even. x: (P, H, W); y and choice: (P, H/2, W/2).
+/// even. x: (P, H, W); y and choice: (P, H/2, W/2), as matrices (P H/2, W/2).
 template <class Scalar>
 struct relu_pool {
   struct shape {
@@ -16,12 +17,12 @@ struct relu_pool {
 
   /// Fills y, and in `choice` which pixel of a square it is: 0..3, or 4 for none above
   /// 0.
-  static void forward(const shape& dims, const Scalar* x, Scalar* y,
+  static void forward(const shape& dims, const Scalar* x, stored_matrix<Scalar> y,
                       std::uint8_t* choice, stream& on);
 
   /// Fills dx.
-  static void backward(const shape& dims, const Scalar* dy, const std::uint8_t* choice,
-                       Scalar* dx, stream& on);
+  static void backward(const shape& dims, stored_matrix<const Scalar> dy,
+                       const std::uint8_t* choice, Scalar* dx, stream& on);
 };
 
 } // namespace troupe

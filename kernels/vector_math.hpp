@@ -30,24 +30,23 @@ inline double fast_exp(double x) {
 }
 
 /// GPT-2's GELU: x (1 + tanh(u)) / 2 = x / (1 + e^(-2u)) where u = sqrt(2/pi) (x +
-/// 0.044715 x^3). Its derivative follows.
+/// 0.044715 x^3).
 template <class Scalar>
-Scalar gelu_of(Scalar x) {
+struct gelu_result {
+  Scalar value;
+  Scalar slope; ///< The derivative.
+};
+
+/// GELU and its derivative, of one exponential.
+template <class Scalar>
+gelu_result<Scalar> gelu_and_slope(Scalar x) {
   constexpr auto twice_root = static_cast<Scalar>(1.5957691216057308); // 2 sqrt(2/pi)
   constexpr auto cubic = static_cast<Scalar>(0.044715);
-  const Scalar twice_u = twice_root * x * (1 + cubic * (x * x));
-  return x * (1 / (1 + fast_exp(-twice_u)));
-}
-
-template <class Scalar>
-Scalar gelu_slope(Scalar x) {
-  constexpr auto twice_root = static_cast<Scalar>(1.5957691216057308);
-  constexpr auto cubic = static_cast<Scalar>(0.044715);
   constexpr auto thrice_cubic = static_cast<Scalar>(3 * 0.044715);
-  const Scalar twice_u = twice_root * (x + cubic * x * (x * x));
-  const Scalar gate = 1 / (1 + fast_exp(-twice_u));
-  const Scalar inner = x * (1 + thrice_cubic * (x * x));
-  return gate * (1 + inner * (twice_root * (1 - gate)));
+  const Scalar square = x * x;
+  const Scalar gate = 1 / (1 + fast_exp(-(twice_root * x * (1 + cubic * square))));
+  const Scalar inner = twice_root * x * (1 + thrice_cubic * square);
+  return {x * gate, gate * (1 + inner * (1 - gate))};
 }
 
 /// The largest of n values; in 16 lanes, so that it becomes vector instructions.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "kernels/stored_matrix.hpp"
 #include "kernels/stream.hpp"
+#include "models/array_shelf.hpp"
 #include "models/parameter.hpp"
 
 #include <algorithm>
@@ -12,25 +14,27 @@
 
 namespace troupe {
 
-/// Values that a layer needs for a microbatch. Inputs and outputs are not in it.
+/// Values (Scalar) that a layer needs for a microbatch. Inputs and outputs are not in
+/// it.
 struct layer_sizes {
   std::int64_t saved = 0;   ///< Kept from the forward to the end of the backward.
   std::int64_t kept = 0;    ///< Kept from the input gradient to the weight gradient.
   std::int64_t scratch = 0; ///< During any one pass.
 };
 
-/// One microbatch on its way through one layer. A pass uses the fields it needs.
+/// One microbatch on its way through one layer. A pass uses the fields it needs. What
+/// goes from layer to layer is of Scalar or bf16, as the layers say.
 template <class Scalar>
 struct frame {
   std::int64_t samples = 0;
   std::int64_t first = -1; ///< Of the samples, counted over the run; -1: not of it.
   const std::int32_t* tokens =
-    nullptr;                 ///< Input of the first layer of a language model.
-  const Scalar* x = nullptr; ///< Input of any other layer.
-  Scalar* y = nullptr;       ///< Output of the forward.
+    nullptr;               ///< Input of the first layer of a language model.
+  const void* x = nullptr; ///< Input of any other layer.
+  void* y = nullptr;       ///< Output of the forward.
   Scalar* saved = nullptr;
-  const Scalar* dy = nullptr;
-  Scalar* dx = nullptr; ///< Null in the first layer: nobody needs it.
+  const void* dy = nullptr;
+  void* dx = nullptr; ///< Null in the first layer: nobody needs it.
   Scalar* kept = nullptr;
   const Scalar* parameters = nullptr; ///< The layer's bucket.
   Scalar* gradients = nullptr;        ///< Laid out like the bucket.
@@ -54,7 +58,9 @@ struct shard_collective {
 
   kind what = kind::none;
   Scalar* array = nullptr;
-  std::int64_t values = 0; ///< With experts the most that there may be.
+  /// With experts the most that there may be. Of bf16 two count as one, as nobody looks
+  /// into those on their way: what is summed is of Scalar.
+  std::int64_t values = 0;
   // With experts, known when they are needed:
   const std::int32_t* counts = nullptr; ///< Rows for each.
   std::int64_t choices = 0; ///< Rows that the gate chose, those dropped among them.
@@ -73,8 +79,13 @@ enum class layer_pass : std::uint8_t { forward, input_gradient, weight_gradient 
 template <class Scalar>
 class layer {
 public:
-  /// \param input,output values a sample
-  layer(std::vector<parameter> parameters, std::int64_t input, std::int64_t output)
+  /// What goes into a layer or comes out of it.
+  struct edge {
+    std::int64_t values; ///< A sample.
+    precision stored = precision::fp32;
+  };
+
+  layer(std::vector<parameter> parameters, edge input, edge output)
     : parameters_(std::move(parameters)),
       bucket_(place_in_bucket(parameters_)),
       input_(input),
@@ -96,8 +107,16 @@ public:
   /// Values of the bucket that holds the parameters.
   std::int64_t bucket() const { return bucket_; }
 
-  std::int64_t input() const { return input_; }
-  std::int64_t output() const { return output_; }
+  std::int64_t input() const { return input_.values; }
+  std::int64_t output() const { return output_.values; }
+
+  /// Values (Scalar) of the memory that they take.
+  std::int64_t input_room(std::int64_t samples) const {
+    return room_of<Scalar>(samples * input_.values, input_.stored);
+  }
+  std::int64_t output_room(std::int64_t samples) const {
+    return room_of<Scalar>(samples * output_.values, output_.stored);
+  }
 
   virtual layer_sizes sizes(std::int64_t samples, int threads) const = 0;
 
@@ -123,15 +142,64 @@ protected:
     return f.parameters + parameters_[i].offset;
   }
 
+  /// A parameter that no product of bf16 rounds: rounded in `scratch`, unless all is
+  /// stored as fp32.
+  const Scalar* rounded(const frame<Scalar>& f, std::size_t i, precision stored,
+                        array_shelf<Scalar>& scratch) const {
+    if (stored == precision::fp32)
+      return f.parameters == nullptr ? nullptr : weight(f, i);
+    const auto n = parameters_[i].values();
+    auto* const to = scratch.take(n);
+    if (to != nullptr && f.parameters != nullptr)
+      copy_as(stored, weight(f, i), n, to);
+    return to;
+  }
+
+  /// The same frame for whoever asks where arrays lie, and computes nothing yet.
+  static frame<Scalar> places_of(frame<Scalar> f) {
+    f.parameters = nullptr;
+    return f;
+  }
+
   Scalar* gradient(const frame<Scalar>& f, std::size_t i) const {
     return f.gradients + parameters_[i].offset;
   }
 
+  // The ends of a frame, in so many rows.
+  stored_matrix<const Scalar> x(const frame<Scalar>& f, std::int64_t rows) const {
+    return stored_at<const Scalar>(f.x, rows, row(input_, f, rows), input_.stored);
+  }
+  stored_matrix<Scalar> dx(const frame<Scalar>& f, std::int64_t rows) const {
+    return stored_at<Scalar>(f.dx, rows, row(input_, f, rows), input_.stored);
+  }
+  stored_matrix<Scalar> y(const frame<Scalar>& f, std::int64_t rows) const {
+    return stored_at<Scalar>(f.y, rows, row(output_, f, rows), output_.stored);
+  }
+  stored_matrix<const Scalar> dy(const frame<Scalar>& f, std::int64_t rows) const {
+    return stored_at<const Scalar>(f.dy, rows, row(output_, f, rows), output_.stored);
+  }
+
 private:
+  static std::int64_t row(const edge& which, const frame<Scalar>& f,
+                          std::int64_t rows) {
+    return rows == 0 ? 0 : which.values * f.samples / rows;
+  }
+
   std::vector<parameter> parameters_;
   std::int64_t bucket_;
-  std::int64_t input_;
-  std::int64_t output_;
+  edge input_;
+  edge output_;
+};
+
+/// Where a layer stands in a line of them: what goes in at its begin and comes out at
+/// its end is fp32.
+struct place_in_line {
+  precision stored = precision::fp32; ///< What layers hand each other and keep.
+  bool first = false;
+  bool last = false;
+
+  precision reads() const { return first ? precision::fp32 : stored; }
+  precision writes() const { return last ? precision::fp32 : stored; }
 };
 
 template <class Scalar>

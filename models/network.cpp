@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 
 namespace troupe {
 
@@ -18,7 +19,8 @@ constexpr std::int64_t image_classes = 10;
 template <class Scalar>
 network<Scalar> make_gpt(const model_options& o, tensor_shard shard = {},
                          experts_at where = experts_at::home) {
-  const gpt_shape dims{o.layers, o.width, o.heads, o.length, o.words, shard, o.tied};
+  const gpt_shape dims{o.layers, o.width, o.heads, o.length,
+                       o.words,  shard,   o.tied,  o.stored};
   network<Scalar> result{.options = o,
                          .reads_tokens = true,
                          .rows = o.length,
@@ -59,20 +61,21 @@ network<Scalar> make_mlp(const model_options& o) {
   for (std::int64_t i = 1; i <= o.layers; ++i)
     layers.push_back(linear_layer<Scalar>(
       "fc" + std::to_string(i), i == 1 ? image_side * image_side : o.width,
-      i == o.layers ? image_classes : o.width, i < o.layers));
+      i == o.layers ? image_classes : o.width, i < o.layers,
+      place_in_line{o.stored, i == 1, i == o.layers}));
   return with_a_unit_a_layer<Scalar>(std::move(layers));
 }
 
 // LeCun et al., "Gradient-Based Learning Applied to Document Recognition", 1998, with
 // ReLU and max-pooling.
 template <class Scalar>
-network<Scalar> make_lenet() {
+network<Scalar> make_lenet(precision stored) {
   return with_a_unit_a_layer<Scalar>({
-    conv_pool_layer<Scalar>("conv1", 1, image_side, 6, 5),
-    conv_pool_layer<Scalar>("conv2", 6, 12, 16, 5),
-    linear_layer<Scalar>("fc1", 256, 120, true),
-    linear_layer<Scalar>("fc2", 120, 84, true),
-    linear_layer<Scalar>("fc3", 84, image_classes, false),
+    conv_pool_layer<Scalar>("conv1", 1, image_side, 6, 5, {stored, true}),
+    conv_pool_layer<Scalar>("conv2", 6, 12, 16, 5, {stored}),
+    linear_layer<Scalar>("fc1", 256, 120, true, {stored}),
+    linear_layer<Scalar>("fc2", 120, 84, true, {stored}),
+    linear_layer<Scalar>("fc3", 84, image_classes, false, {stored, false, true}),
   });
 }
 
@@ -105,11 +108,22 @@ std::string refusal(const model_options& o) {
   if (o.tied && !is_gpt)
     return "only gpt and moe have a head that can be tied to their embedding, not "
            + o.model;
+  const bool has_width = o.model != "lenet" && (o.model != "mlp" || o.layers > 1);
+  if (o.stored == precision::bf16 && has_width && o.width % 2 != 0)
+    return "values of bf16 are kept in pairs: give it an even d-model, not "
+           + std::to_string(o.width);
   if (is_gpt && o.width % o.heads != 0)
     return "d-model " + std::to_string(o.width) + " cannot be cut into "
            + std::to_string(o.heads)
            + " heads: the number of heads must divide d-model";
   return o.model == "moe" ? refusal(o.experts, o.layers) : "";
+}
+
+template <class Scalar>
+std::string refusal(const model_options& o) {
+  if (!std::is_same_v<Scalar, float> && o.stored != precision::fp32)
+    return "only what is summed in fp32 is stored as bf16";
+  return refusal(o);
 }
 
 /// Costs of the units, in operations of a forward.
@@ -213,12 +227,12 @@ std::string model_names() {
 
 template <class Scalar>
 tl::expected<network<Scalar>, std::string> make_network(const model_options& options) {
-  if (auto wrong = refusal(options); !wrong.empty())
+  if (auto wrong = refusal<Scalar>(options); !wrong.empty())
     return tl::unexpected{std::move(wrong)};
   if (options.model == "gpt" || options.model == "moe")
     return make_gpt<Scalar>(options);
-  auto result =
-    options.model == "mlp" ? make_mlp<Scalar>(options) : make_lenet<Scalar>();
+  auto result = options.model == "mlp" ? make_mlp<Scalar>(options)
+                                       : make_lenet<Scalar>(options.stored);
   result.options = options;
   return result;
 }
@@ -231,7 +245,7 @@ network<Scalar> make_without_experts(const model_options& options) {
 template <class Scalar>
 tl::expected<std::vector<network<Scalar>>, std::string>
 make_shards(const model_options& options, int shards, bool by_sequence) {
-  if (auto wrong = refusal(options); !wrong.empty())
+  if (auto wrong = refusal<Scalar>(options); !wrong.empty())
     return tl::unexpected{std::move(wrong)};
   if (options.model != "gpt")
     return tl::unexpected{"only the layers of gpt can be cut into tensor shards, not "

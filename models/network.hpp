@@ -22,6 +22,7 @@ struct model_options {
   std::int64_t words = 256;    ///< Vocabulary.
   expert_options experts = {}; ///< Of moe.
   bool tied = false; ///< gpt, moe: the head's matrix is the embedding's, as GPT-2's.
+  precision stored = precision::fp32; ///< What layers hand each other and keep.
 };
 
 /// A matrix that two layers of a network hold as one parameter: where its copies stand.

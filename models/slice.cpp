@@ -34,8 +34,8 @@ template <class Scalar>
 slice_sizes slice<Scalar>::sizes(std::int64_t samples) const {
   slice_sizes result;
   place(samples, result);
-  result.input = samples * layers_.front()->input();
-  result.output = last_ ? 0 : samples * layers_.back()->output();
+  result.input = layers_.front()->input_room(samples);
+  result.output = last_ ? 0 : layers_.back()->output_room(samples);
   result.labels = last_ ? samples * rows_ : 0;
   result.scratch =
     largest_scratch(samples) + largest_kept(samples) + 2 * largest_inner(samples);
@@ -57,18 +57,24 @@ slice<Scalar>::largest_collectives(std::int64_t samples) const {
   if (shard_.count == 1)
     return {}; // rows to experts are no collective
   shard_collective<Scalar> sum{kind::sum}, gather{kind::gather}, scatter{kind::scatter};
+  std::int64_t stored = 0;
   for (std::size_t i = 0; i < layers_.size(); ++i) { // what is summed lies between them
-    if (i > 0 || !first_)
+    if (i > 0 || !first_) {
       sum.values = std::max(sum.values, samples * layers_[i]->input());
-    if (i + 1 < layers_.size() || !last_)
+      stored = std::max(stored, layers_[i]->input_room(samples));
+    }
+    if (i + 1 < layers_.size() || !last_) {
       sum.values = std::max(sum.values, samples * layers_[i]->output());
+      stored = std::max(stored, layers_[i]->output_room(samples));
+    }
   }
   if (last_)
     gather.values = shard_.count * cross_entropy<Scalar>::facts(samples * rows_);
   if (!shard_.by_sequence)
     return {sum, gather};
   scatter.values = shard_.count * std::exchange(sum.values, 0);
-  gather.values = std::max(gather.values, 2 * scatter.values); // dy and a norm's output
+  gather.values =
+    std::max(gather.values, 2 * shard_.count * stored); // dy and a norm's output
   for (const auto& l : layers_) {
     const auto norm = l->after(layer_pass::weight_gradient, 0, {});
     sum.values = std::max(sum.values, norm.values);
@@ -86,7 +92,7 @@ slice<Scalar>::place(std::int64_t samples, slice_sizes& ends) const {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const auto sizes = layers_[i]->sizes(samples, threads_);
     const bool top = i + 1 == layers_.size();
-    const auto output = padded(samples * layers_[i]->output());
+    const auto output = padded(layers_[i]->output_room(samples));
     places at{};
     at.saved = ends.stash;
     at.output = at.saved + padded(sizes.saved);
@@ -113,10 +119,10 @@ frame<Scalar> slice<Scalar>::frame_of(const pass<Scalar>& p, std::size_t i,
     .first = p.first,
     .tokens = p.tokens,
     .x = i == 0 ? p.input : p.stash + at[i - 1].output,
-    .y = top && !last_ ? p.output : in_stash,
+    .y = top && !last_ ? p.output : static_cast<void*>(in_stash),
     .saved = p.stash + at[i].saved,
     .dy = top ? (last_ ? in_stash : p.output_gradient) : p.kept + at[i].upper,
-    .dx = i == 0 ? p.input_gradient : p.kept + at[i - 1].upper,
+    .dx = i == 0 ? p.input_gradient : static_cast<void*>(p.kept + at[i - 1].upper),
     .kept = p.kept + at[i].kept,
     .parameters = p.parameters[i],
     .gradients = p.gradients.empty() ? nullptr : p.gradients[i],
@@ -212,7 +218,7 @@ template <class Scalar>
 std::int64_t slice<Scalar>::largest_inner(std::int64_t samples) const {
   std::int64_t most = 0;
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i)
-    most = std::max(most, samples * layers_[i]->output());
+    most = std::max(most, layers_[i]->output_room(samples));
   return padded(most);
 }
 

@@ -10,7 +10,8 @@
 
 namespace troupe {
 
-/// Values of the buffers that a slice needs for a microbatch.
+/// Values (Scalar) of the buffers that a slice needs for a microbatch: of bf16 two
+/// activations make one.
 struct slice_sizes {
   std::int64_t input =
     0; ///< Activations or pixels that come in; tokens: as many integers.
@@ -27,17 +28,17 @@ struct pass {
   std::int64_t samples = 0;
   std::int64_t first = -1; ///< Of the samples, counted over the run; -1: not of it.
   const std::int32_t* tokens =
-    nullptr;                     ///< Input of the first slice of a language model.
-  const Scalar* input = nullptr; ///< Input of any other slice.
+    nullptr;                   ///< Input of the first slice of a language model.
+  const void* input = nullptr; ///< Input of any other slice.
   const std::int32_t* labels = nullptr; ///< For the last slice.
-  Scalar* output = nullptr;             ///< Not for the last slice.
+  void* output = nullptr;               ///< Not for the last slice.
   Scalar* stash = nullptr;
-  const Scalar* output_gradient = nullptr; ///< Not for the last slice.
-  Scalar* input_gradient = nullptr;        ///< Not for the first slice.
-  Scalar* kept = nullptr;                  ///< For input_gradient and weight_gradient.
-  std::vector<const Scalar*> parameters;   ///< A bucket a layer.
-  std::vector<Scalar*> gradients;          ///< A bucket a layer.
-  Scalar beta = 0;                         ///< 0 sets the gradients, 1 adds to them.
+  const void* output_gradient = nullptr; ///< Not for the last slice.
+  void* input_gradient = nullptr;        ///< Not for the first slice.
+  Scalar* kept = nullptr;                ///< For input_gradient and weight_gradient.
+  std::vector<const Scalar*> parameters; ///< A bucket a layer.
+  std::vector<Scalar*> gradients;        ///< A bucket a layer.
+  Scalar beta = 0;                       ///< 0 sets the gradients, 1 adds to them.
   bool completes = false; ///< Whether it makes the last gradients that are added.
   Scalar* scratch = nullptr;
   stream* on = nullptr;

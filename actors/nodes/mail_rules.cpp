@@ -32,10 +32,10 @@ bool is_action(const run_plan& plan, const action& a) {
          && a.microbatch < plan.dims.total();
 }
 
-/// Values of a sample that a stage gets from below.
+/// Values (fp32) of a sample that a stage gets from below.
 std::int64_t values_below(const run_plan& plan, position where) {
   const auto first = plan.work->first_layers[static_cast<std::size_t>(where.stage)];
-  return plan.network_of(where).layers[static_cast<std::size_t>(first)]->input();
+  return plan.network_of(where).layers[static_cast<std::size_t>(first)]->input_room(1);
 }
 
 /// Whether whoever is there meets others so, and hears this from them.

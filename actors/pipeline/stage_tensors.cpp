@@ -84,7 +84,8 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
   }
   const auto input_of = [&](int stage) {
     const auto first = plan.work->first_layers[static_cast<std::size_t>(stage)];
-    return plan.network_of(where).layers[static_cast<std::size_t>(first)]->input();
+    return plan.network_of(where).layers[static_cast<std::size_t>(first)]->input_room(
+      1);
   };
   values_below_ = input_of(where.stage);
   if (!is_last())

@@ -37,7 +37,7 @@ struct apart {
 
 std::string short_number(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.2g", value);
+  std::snprintf(text, sizeof text, "%.3g", value);
   return text;
 }
 

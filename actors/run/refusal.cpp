@@ -95,7 +95,7 @@ std::string far_too_large(const run_plan& plan) {
   const auto samples = static_cast<double>(plan.batches().largest());
   for (const auto& l : plan.work->whole.layers)
     values += static_cast<double>(l->bucket())
-              + samples * static_cast<double>(l->input() + l->output());
+              + samples * static_cast<double>(l->input_room(1) + l->output_room(1));
   const double most = 1e15;
   if (values * sizeof(float) < most)
     return {};

@@ -38,7 +38,7 @@ price price_of(const schedule& sch, const shape& dims, clock_kind clock, int thr
 class pause : public layer<float> {
 public:
   pause(std::chrono::milliseconds length, std::int64_t input, std::int64_t output)
-    : layer({{"pause", {1}, beginning::zeros}}, input, output), length_(length) {
+    : layer({{"pause", {1}, beginning::zeros}}, {input}, {output}), length_(length) {
     // nop
   }
 
@@ -47,12 +47,12 @@ public:
 
   void forward(const frame<float>& f, int) const override {
     compute_for(length_);
-    std::fill_n(f.y, f.samples * output(), 0.0F);
+    std::fill_n(y(f, 1).plain().data, f.samples * output(), 0.0F);
   }
 
   void input_gradient(const frame<float>& f, int) const override {
     if (f.dx != nullptr)
-      std::fill_n(f.dx, f.samples * input(), 0.0F);
+      std::fill_n(dx(f, 1).plain().data, f.samples * input(), 0.0F);
   }
 
   void weight_gradient(const frame<float>& f) const override { *gradient(f, 0) = 0; }

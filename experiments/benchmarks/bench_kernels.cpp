@@ -82,16 +82,41 @@ private:
   bf16_product blocks_;
 };
 
+/// An array as a run of this precision stores it.
+class stored_array {
+public:
+  stored_array(precision stored, std::int64_t rows, std::int64_t columns)
+    : stored_(stored),
+      rows_(rows),
+      columns_(columns),
+      wide_(random_values(rows * columns)) {
+    half_.resize(wide_.size());
+    round_row(wide_.data(), rows * columns, half_.data());
+  }
+
+  stored_matrix<float> all() {
+    if (stored_ == precision::bf16)
+      return dense(half_.data(), rows_, columns_);
+    return dense(wide_.data(), rows_, columns_);
+  }
+
+private:
+  precision stored_;
+  std::int64_t rows_, columns_;
+  values wide_;
+  std::vector<bf16> half_;
+};
+
 /// The three products of a linear layer (R, in) (in, out).
 void measure_linear(bench& run, const std::string& name, std::int64_t rows,
                     std::int64_t in, std::int64_t out) {
-  auto x = random_values(rows * in), w = random_values(in * out),
-       y = random_values(rows * out);
+  stored_array x{run.products(), rows, in}, y{run.products(), rows, out};
+  auto w = random_values(in * out);
   stream alone{1, run.products()};
   const double operations = 2.0 * static_cast<double>(rows) * static_cast<double>(in)
                             * static_cast<double>(out);
-  const auto mx = dense(x.data(), rows, in), mw = dense(w.data(), in, out),
-             my = dense(y.data(), rows, out);
+  const auto mx = x.all(), my = y.all();
+  const auto mw = dense(w.data(), in, out);
   run.arithmetic(run.products(), name + ", forward", operations,
                  [&] { matmul<float>(mx, mw, 0, my, alone); });
   run.arithmetic(run.products(), name + ", input gradient", operations,
@@ -102,20 +127,21 @@ void measure_linear(bench& run, const std::string& name, std::int64_t rows,
 
 void measure_attention(bench& run, const attention_shape& dims) {
   const auto rows = dims.sequences * dims.length;
-  auto qkv = random_values(rows * 3 * dims.width), dqkv = qkv,
-       y = random_values(rows * dims.width), dy = y,
-       log_sum = random_values(rows * dims.heads),
-       space = random_values(attention<float>::scratch(dims, 1));
-  stream alone{1, run.products()};
+  const auto by = run.products();
+  stored_array qkv{by, rows, 3 * dims.width}, dqkv{by, rows, 3 * dims.width},
+    y{by, rows, dims.width}, dy{by, rows, dims.width};
+  auto log_sum = random_values(rows * dims.heads),
+       space = random_values(attention<float>::scratch(dims, 1, by));
+  stream alone{1, by};
   // Half of the scores: two products forward, five backward, of T / 2 keys a query.
   const double product = static_cast<double>(rows * dims.length * dims.width);
   run.arithmetic(run.products(), "attention, forward", 2 * product, [&] {
-    attention<float>::forward(dims, qkv.data(), y.data(), log_sum.data(), space.data(),
+    attention<float>::forward(dims, qkv.all(), y.all(), log_sum.data(), space.data(),
                               alone);
   });
   run.arithmetic(run.products(), "attention, gradient", 5 * product, [&] {
-    attention<float>::backward(dims, qkv.data(), y.data(), log_sum.data(), dy.data(),
-                               dqkv.data(), space.data(), alone);
+    attention<float>::backward(dims, qkv.all(), y.all(), log_sum.data(), dy.all(),
+                               dqkv.all(), space.data(), alone);
   });
 }
 
@@ -171,14 +197,16 @@ void measure_embedding(bench& run, const embedding<float>::shape& dims) {
   for (std::int64_t i = 0; i < rows; ++i)
     tokens.push_back(static_cast<std::int32_t>(i * 7 % dims.words));
   stream alone;
+  const auto out = dense(y.data(), rows, dims.width);
   const double bytes = 3.0 * static_cast<double>(rows * dims.width) * sizeof(float);
   run.memory("embedding, forward", bytes, [&] {
-    embedding<float>::forward(dims, tokens.data(), words.data(), places.data(),
-                              y.data(), alone);
+    embedding<float>::forward(
+      dims, tokens.data(), dense(words.data(), dims.words, dims.width),
+      dense(places.data(), dims.length, dims.width), out, alone);
   });
   run.memory("embedding, gradient", bytes, [&] {
-    embedding<float>::gradient(dims, tokens.data(), y.data(), 1, words.data(),
-                               places.data(), alone);
+    embedding<float>::gradient(dims, tokens.data(), out, 1, words.data(), places.data(),
+                               alone);
   });
 }
 
@@ -189,19 +217,20 @@ void measure_convolution(bench& run, const std::string& name,
        shift = random_values(dims.filters),
        y = random_values(dims.images * dims.out_values()),
        space = random_values(convolution<float>::scratch(dims, 1));
+  const auto images = dense(x.data(), dims.images, dims.in_values());
   stream alone;
   const double operations =
     2.0 * static_cast<double>(dims.images * dims.out_values() * dims.patch());
   run.arithmetic(precision::fp32, name + ", forward", operations, [&] {
-    convolution<float>::forward(dims, x.data(), w.data(), shift.data(), y.data(),
+    convolution<float>::forward(dims, images, w.data(), shift.data(), y.data(),
                                 space.data(), alone);
   });
   run.arithmetic(precision::fp32, name + ", input gradient", operations, [&] {
-    convolution<float>::input_gradient(dims, w.data(), y.data(), x.data(), space.data(),
+    convolution<float>::input_gradient(dims, w.data(), y.data(), images, space.data(),
                                        alone);
   });
   run.arithmetic(precision::fp32, name + ", weight gradient", operations, [&] {
-    convolution<float>::weight_gradient(dims, x.data(), y.data(), 1, w.data(),
+    convolution<float>::weight_gradient(dims, images, y.data(), 1, w.data(),
                                         shift.data(), space.data(), alone);
   });
 }

@@ -17,7 +17,7 @@ std::string outlasts_clock(const cost_options& given, const run_plan& plan) {
     sums = 2 * buckets;
     for (const auto& l : layers) {
       const auto samples = static_cast<double>(plan.batches().largest());
-      message = std::max(message, samples * static_cast<double>(l->output()) * 4);
+      message = std::max(message, samples * static_cast<double>(l->output_room(1)) * 4);
       gradient += static_cast<double>(l->bucket()) * 4;
     }
     sum = message;

@@ -10,8 +10,8 @@ void add_threads(option_list& to, typed_run& place) {
   to.add_option("--threads", place.threads, "Threads of the CPU. Value 0: its cores.");
   to.add_option(
     "--precision", place.precision,
-    "Of the operands of products: fp32 or bf16. Sums, weights, gradients and "
-    "all else are fp32.");
+    "Of activations, their gradients and the operands of products: fp32 or bf16. Sums, "
+    "statistics, the weights that are updated and their gradients are fp32.");
 }
 
 void add_clock(option_list& to, typed_run& place) {
@@ -46,8 +46,7 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
   if (!(typed.stall_timeout >= 0.001 && typed.stall_timeout <= 1e6))
     return problem{"--stall-timeout is from 0.001 to 1,000,000 seconds"};
   if (typed.precision != "fp32" && typed.precision != "bf16")
-    return problem{"--precision " + typed.precision
-                   + ": products are of fp32 or bf16 values"};
+    return problem{"--precision " + typed.precision + ": values are fp32 or bf16"};
   const bool rounds = typed.precision == "bf16";
   bool by_pairs = false;
   if (rounds) {

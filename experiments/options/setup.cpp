@@ -47,20 +47,27 @@ run_plan common_plan(const options& o) {
   return plan;
 }
 
+/// The model, with what its layers store.
+model_options model_of(const options& o) {
+  auto result = o.model;
+  result.stored = o.run.products;
+  return result;
+}
+
 /// Networks that stages run instead of the whole one; none: they run that.
 tl::expected<std::vector<network<float>>, std::string>
 shards_of(const options& o, const network<float>& whole) {
   if (o.mesh.tensor > 1)
-    return make_shards<float>(o.model, o.mesh.tensor, o.mesh.sequence_parallel);
+    return make_shards<float>(model_of(o), o.mesh.tensor, o.mesh.sequence_parallel);
   std::vector<network<float>> result;
   if (!whole.experts.empty())
-    result.push_back(make_without_experts<float>(o.model));
+    result.push_back(make_without_experts<float>(model_of(o)));
   return result;
 }
 
 /// What runs compute, but for their optimizers.
 tl::expected<training, std::string> training_of(const options& o) {
-  auto whole = make_network<float>(o.model);
+  auto whole = make_network<float>(model_of(o));
   if (!whole)
     return problem{whole.error()};
   auto first_layers = cut(*whole, o.mesh.stages, o.mesh.split);

@@ -13,7 +13,8 @@ struct tensor_header {
   int pipeline;         ///< Data replicas, in each direction: run_plan::replica_at.
   int stage;            ///< That receives it.
   std::int64_t samples; ///< In the microbatch.
-  std::int64_t values;  ///< A sample; 0 where nothing is computed.
+  std::int64_t values;  ///< Of 4 bytes a sample (of bf16 two make one); 0 where nothing
+                        ///< is computed.
   int version;          ///< Of the weights that made it.
 };
 

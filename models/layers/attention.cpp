@@ -75,26 +75,29 @@ private:
 
   /// The gradient of `narrow`, and what attention needs.
   std::int64_t space(std::int64_t samples, int threads) const override {
-    return padded(this->dims().rows(samples) * inner_)
-           + attention<Scalar>::scratch(shape_of(samples), threads);
+    array_shelf<Scalar> all;
+    all.take(this->dims().rows(samples), inner_, this->dims().stored);
+    all.take(
+      attention<Scalar>::scratch(shape_of(samples), threads, this->dims().stored));
+    return all.end();
   }
 
-  void inner_forward(const frame<Scalar>& f, matrix<const Scalar> normed,
+  void inner_forward(const frame<Scalar>& f, stored_matrix<const Scalar> normed,
                      const inner_arrays& to) const override {
-    matmul<Scalar>(
-      normed, this->up_weight(f), 0, to.wide, *f.on,
-      {.what = epilogue_kind::bias, .bias = this->weight(f, half::up_bias)});
-    attention<Scalar>::forward(shape_of(f.samples), to.wide.data, to.narrow.data,
-                               to.extra, to.space, *f.on);
+    matmul<Scalar>(normed, this->up_weight(f), 0, to.wide, *f.on,
+                   {.what = epilogue_kind::bias, .bias = to.up_bias});
+    attention<Scalar>::forward(shape_of(f.samples), to.wide, to.narrow, to.extra,
+                               to.space, *f.on);
   }
 
-  void inner_backward(const frame<Scalar>& f, matrix<const Scalar> dy,
-                      const inner_arrays& of, matrix<Scalar> dwide) const override {
-    const auto dnarrow = dense(of.space, of.narrow.rows, inner_);
+  void inner_backward(const frame<Scalar>& f, stored_matrix<const Scalar> dy,
+                      const inner_arrays& of,
+                      stored_matrix<Scalar> dwide) const override {
+    array_shelf<Scalar> all{of.space};
+    const auto dnarrow = all.take(of.narrow.rows, inner_, this->dims().stored);
     matmul<Scalar>(dy, this->down_weight(f).t(), 0, dnarrow, *f.on);
-    attention<Scalar>::backward(shape_of(f.samples), of.wide.data, of.narrow.data,
-                                of.extra, dnarrow.data, dwide.data,
-                                of.space + padded(of.narrow.rows * inner_), *f.on);
+    attention<Scalar>::backward(shape_of(f.samples), of.wide, of.narrow, of.extra,
+                                dnarrow, dwide, all.take(0), *f.on);
   }
 
   std::int64_t heads_; // of the shard

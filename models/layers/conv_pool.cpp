@@ -13,18 +13,19 @@ namespace {
 template <class Scalar>
 class conv_pool : public layer<Scalar> {
 public:
-  conv_pool(const std::string& name, const convolution_shape& image)
-    : layer<Scalar>(parameters_of(name, image), image.in_values(),
-                    image.out_values() / 4),
-      image_(image) {
+  conv_pool(const std::string& name, const convolution_shape& image,
+            const place_in_line& at)
+    : layer<Scalar>(parameters_of(name, image), {image.in_values(), at.reads()},
+                    {image.out_values() / 4, at.writes()}),
+      image_(image),
+      stored_(at.stored) {
     // nop
   }
 
   layer_sizes sizes(std::int64_t samples, int threads) const override {
-    const auto convolved = padded(samples * image_.out_values());
     return {.saved = samples * this->output() / std::int64_t{sizeof(Scalar)} + 1,
-            .kept = convolved,
-            .scratch = convolved + convolution<Scalar>::scratch(image_, threads)};
+            .kept = padded(samples * image_.out_values()),
+            .scratch = scratch_of({.samples = samples}, threads).end};
   }
 
   double operations() const override {
@@ -32,23 +33,26 @@ public:
   }
 
   void forward(const frame<Scalar>& f, int) const override {
-    auto* const convolved = f.scratch;
-    convolution<Scalar>::forward(images(f), f.x, this->weight(f, 0), this->weight(f, 1),
-                                 convolved, space(f), *f.on);
-    relu_pool<Scalar>::forward(planes(f), convolved, f.y, choice(f), *f.on);
+    const auto s = scratch_of(f, f.on->threads());
+    convolution<Scalar>::forward(images(f), this->x(f, f.samples), s.weights, s.bias,
+                                 s.convolved, s.space, *f.on);
+    relu_pool<Scalar>::forward(planes(f), s.convolved, this->y(f, pooled_rows(f)),
+                               choice(f), *f.on);
   }
 
   void input_gradient(const frame<Scalar>& f, int) const override {
-    relu_pool<Scalar>::backward(planes(f), f.dy, choice(f), f.kept, *f.on);
+    const auto s = scratch_of(f, f.on->threads());
+    relu_pool<Scalar>::backward(planes(f), this->dy(f, pooled_rows(f)), choice(f),
+                                f.kept, *f.on);
     if (f.dx != nullptr)
-      convolution<Scalar>::input_gradient(images(f), this->weight(f, 0), f.kept, f.dx,
-                                          space(f), *f.on);
+      convolution<Scalar>::input_gradient(images(f), s.weights, f.kept,
+                                          this->dx(f, f.samples), s.space, *f.on);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
-    convolution<Scalar>::weight_gradient(images(f), f.x, f.kept, f.beta,
-                                         this->gradient(f, 0), this->gradient(f, 1),
-                                         space(f), *f.on);
+    convolution<Scalar>::weight_gradient(
+      images(f), this->x(f, f.samples), f.kept, f.beta, this->gradient(f, 0),
+      this->gradient(f, 1), scratch_of(f, f.on->threads()).space, *f.on);
   }
 
 private:
@@ -72,8 +76,25 @@ private:
     return {f.samples * image_.filters, image_.out_height(), image_.out_width()};
   }
 
-  Scalar* space(const frame<Scalar>& f) const {
-    return f.scratch + padded(f.samples * image_.out_values());
+  std::int64_t pooled_rows(const frame<Scalar>& f) const {
+    return planes(f).planes * planes(f).height / 2;
+  }
+
+  struct scratch_arrays {
+    Scalar *convolved, *space;
+    const Scalar *weights, *bias;
+    std::int64_t end;
+  };
+
+  scratch_arrays scratch_of(const frame<Scalar>& f, int threads) const {
+    array_shelf<Scalar> scratch{f.scratch};
+    scratch_arrays s{.convolved = scratch.take(f.samples * image_.out_values()),
+                     .space =
+                       scratch.take(convolution<Scalar>::scratch(image_, threads)),
+                     .weights = this->rounded(f, 0, stored_, scratch),
+                     .bias = this->rounded(f, 1, stored_, scratch)};
+    s.end = scratch.end();
+    return s;
   }
 
   static std::uint8_t* choice(const frame<Scalar>& f) {
@@ -81,6 +102,7 @@ private:
   }
 
   convolution_shape image_; // of one sample
+  precision stored_;
 };
 
 } // namespace
@@ -88,16 +110,16 @@ private:
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>>
 conv_pool_layer(const std::string& name, std::int64_t channels, std::int64_t side,
-                std::int64_t filters, std::int64_t size) {
+                std::int64_t filters, std::int64_t size, const place_in_line& at) {
   const convolution_shape image{1, channels, side, side, filters, size};
-  return std::make_shared<conv_pool<Scalar>>(name, image);
+  return std::make_shared<conv_pool<Scalar>>(name, image, at);
 }
 
 template std::shared_ptr<const layer<float>>
 conv_pool_layer<float>(const std::string&, std::int64_t, std::int64_t, std::int64_t,
-                       std::int64_t);
+                       std::int64_t, const place_in_line&);
 template std::shared_ptr<const layer<double>>
 conv_pool_layer<double>(const std::string&, std::int64_t, std::int64_t, std::int64_t,
-                        std::int64_t);
+                        std::int64_t, const place_in_line&);
 
 } // namespace troupe

@@ -12,6 +12,6 @@ namespace troupe {
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>>
 conv_pool_layer(const std::string& name, std::int64_t channels, std::int64_t side,
-                std::int64_t filters, std::int64_t size);
+                std::int64_t filters, std::int64_t size, const place_in_line& at = {});
 
 } // namespace troupe

@@ -16,78 +16,100 @@ public:
                       {dims.length, dims.width},
                       beginning::normal,
                       dims.deviation}},
-                    dims.length, dims.positions() * dims.width),
+                    {dims.length}, {dims.positions() * dims.width, dims.stored}),
       dims_(dims) {
     // nop
   }
 
   layer_sizes sizes(std::int64_t samples, int) const override {
-    if (!dims_.shard.by_sequence)
-      return {};
-    const auto all = padded(dims_.rows(samples) * dims_.width);
-    return {.saved = 0, .kept = all, .scratch = all};
+    return arrays_of({.samples = samples}).sizes;
   }
 
   double operations() const override {
     return static_cast<double>(dims_.length * dims_.width);
   }
 
-  int pieces() const override { return dims_.shard.by_sequence ? 2 : 1; }
+  /// What shards sum is rounded behind that.
+  int pieces() const override {
+    return by_sequence() || (dims_.shard.count > 1 && dims_.stored != precision::fp32)
+             ? 2
+             : 1;
+  }
 
   shard_collective<Scalar> after(layer_pass pass, int piece,
                                  const frame<Scalar>& f) const override {
     using kind = typename shard_collective<Scalar>::kind;
     const auto values = dims_.rows(f.samples) * dims_.width;
-    const bool ends = piece > 0 || pass == layer_pass::weight_gradient;
-    if (dims_.shard.count == 1 || ends)
+    if (dims_.shard.count == 1 || piece > 0 || pass == layer_pass::weight_gradient)
       return {};
-    if (!dims_.shard.by_sequence)
-      return pass == layer_pass::forward
-               ? shard_collective<Scalar>{kind::sum, f.y, values}
-               : shard_collective<Scalar>{};
-    return pass == layer_pass::forward
-             ? shard_collective<Scalar>{kind::scatter, f.scratch, values}
-             : shard_collective<Scalar>{kind::gather, f.kept, values};
+    const auto a = arrays_of(f);
+    if (pass == layer_pass::forward)
+      return {by_sequence() ? kind::scatter : kind::sum, a.sum.plain().data, values};
+    if (!by_sequence())
+      return {};
+    return {kind::gather, static_cast<Scalar*>(a.gathered.data),
+            room_of<Scalar>(values, dims_.stored)};
   }
 
   void forward(const frame<Scalar>& f, int piece) const override {
-    const auto* places = dims_.shard.index == 0 ? this->weight(f, 1) : nullptr;
+    const auto a = arrays_of(f);
     if (piece > 0)
-      arrays<Scalar>::copy(dims_.own(all(f, f.scratch)), own(f, f.y), *f.on);
-    else
-      embedding<Scalar>::forward(shape_of(f), f.tokens, this->weight(f, 0), places,
-                                 dims_.shard.by_sequence ? f.scratch : f.y, *f.on);
+      return arrays<Scalar>::copy(dims_.own(a.sum), a.y, *f.on);
+    stored_matrix<const Scalar> places;
+    if (dims_.shard.index == 0)
+      places = dense(this->weight(f, 1), dims_.length, dims_.width);
+    embedding<Scalar>::forward(
+      shape_of(f), f.tokens,
+      dense(this->weight(f, 0), dims_.shard.part(dims_.words), dims_.width), places,
+      a.sum, *f.on);
   }
 
   /// Tokens have none; by sequence the weights' takes everyone's dy.
   void input_gradient(const frame<Scalar>& f, int piece) const override {
-    if (dims_.shard.by_sequence && piece == 0)
-      arrays<Scalar>::copy(own(f, f.dy), dims_.own(all(f, f.kept)), *f.on);
+    if (by_sequence() && piece == 0)
+      arrays<Scalar>::copy(this->dy(f, dims_.own_rows(f.samples)),
+                           dims_.own(arrays_of(f).gathered), *f.on);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
-    embedding<Scalar>::gradient(shape_of(f), f.tokens,
-                                dims_.shard.by_sequence ? f.kept : f.dy, f.beta,
-                                this->gradient(f, 0), this->gradient(f, 1), *f.on);
+    const auto a = arrays_of(f);
+    embedding<Scalar>::gradient(
+      shape_of(f), f.tokens,
+      by_sequence() ? stored_matrix<const Scalar>{a.gathered} : this->dy(f, a.y.rows),
+      f.beta, this->gradient(f, 0), this->gradient(f, 1), *f.on);
   }
 
 private:
+  struct frame_arrays {
+    stored_matrix<Scalar> y;        // of own rows
+    stored_matrix<Scalar> sum;      // over shards, of all rows; y if there is none
+    stored_matrix<Scalar> gathered; // dy of all rows
+    layer_sizes sizes;
+  };
+
+  frame_arrays arrays_of(const frame<Scalar>& f) const {
+    const auto rows = dims_.rows(f.samples);
+    array_shelf<Scalar> kept{f.kept}, scratch{f.scratch};
+    frame_arrays a{.y = this->y(f, dims_.own_rows(f.samples))};
+    a.sum = a.y;
+    if (pieces() > 1)
+      a.sum = dense(scratch.take(rows * dims_.width), rows, dims_.width);
+    if (by_sequence())
+      a.gathered = kept.take(rows, dims_.width, dims_.stored);
+    a.sizes = {.saved = 0, .kept = kept.end(), .scratch = scratch.end()};
+    return a;
+  }
+
+  bool by_sequence() const { return dims_.shard.by_sequence; }
+
   typename embedding<Scalar>::shape shape_of(const frame<Scalar>& f) const {
     return {f.samples,
             dims_.length,
             dims_.width,
             dims_.shard.part(dims_.words),
             dims_.shard.first(dims_.words),
-            dims_.shard.by_sequence};
-  }
-
-  matrix<Scalar> all(const frame<Scalar>& f, Scalar* array) const {
-    return dense(array, dims_.rows(f.samples), dims_.width);
-  }
-
-  template <class Value>
-  matrix<Value> own(const frame<Scalar>& f, Value* array) const {
-    return dense(array, dims_.own_rows(f.samples), dims_.width);
+            by_sequence(),
+            dims_.stored};
   }
 
   static parameter words_of(const gpt_shape& dims) {

@@ -13,14 +13,15 @@ template <class Scalar>
 class expert_network : public layer<Scalar> {
 public:
   expert_network(const gpt_shape& dims, const std::string& name)
-    : layer<Scalar>(parameters_of(dims, name), dims.width, dims.width),
+    : layer<Scalar>(parameters_of(dims, name), {dims.width}, {dims.width}),
       width_(dims.width),
-      hidden_(4 * dims.width) {
+      hidden_(4 * dims.width),
+      stored_(dims.stored) {
     // nop
   }
 
   layer_sizes sizes(std::int64_t rows, int) const override {
-    return {.saved = 2 * padded(rows * hidden_), .kept = padded(rows * hidden_)};
+    return arrays_of({.samples = rows}).sizes;
   }
 
   double operations() const override {
@@ -30,23 +31,20 @@ public:
   void forward(const frame<Scalar>& f, int) const override {
     if (f.samples == 0)
       return;
-    const auto wide = dense(f.saved, f.samples, hidden_), activated = activated_of(f);
-    matmul<Scalar>(dense(f.x, f.samples, width_), up_weight(f), 0, wide, *f.on,
-                   {.what = epilogue_kind::bias_gelu,
-                    .bias = this->weight(f, up_bias),
-                    .y = activated});
-    matmul<Scalar>(activated, down_weight(f), 0, dense(f.y, f.samples, width_), *f.on,
-                   {.what = epilogue_kind::bias, .bias = this->weight(f, down_bias)});
+    const auto a = arrays_of(f);
+    matmul<Scalar>(this->x(f, f.samples), up_weight(f), 0, a.slope, *f.on,
+                   {.what = epilogue_kind::bias_gelu, .bias = a.up_bias, .y = a.gelu});
+    matmul<Scalar>(a.gelu, down_weight(f), 0, this->y(f, f.samples), *f.on,
+                   {.what = epilogue_kind::bias, .bias = a.down_bias});
   }
 
   void input_gradient(const frame<Scalar>& f, int) const override {
     if (f.samples == 0)
       return;
-    const auto wide = dense<const Scalar>(f.saved, f.samples, hidden_);
-    const auto dwide = dense(f.kept, f.samples, hidden_);
-    matmul<Scalar>(dense(f.dy, f.samples, width_), down_weight(f).t(), 0, dwide, *f.on,
-                   {.what = epilogue_kind::gelu_gradient, .x = wide});
-    matmul<Scalar>(dwide, up_weight(f).t(), 0, dense(f.dx, f.samples, width_), *f.on);
+    const auto a = arrays_of(f);
+    matmul<Scalar>(this->dy(f, f.samples), down_weight(f).t(), 0, a.dwide, *f.on,
+                   {.what = epilogue_kind::times, .x = a.slope});
+    matmul<Scalar>(a.dwide, up_weight(f).t(), 0, this->dx(f, f.samples), *f.on);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
@@ -55,14 +53,14 @@ public:
         arrays<Scalar>::clear(this->bucket(), f.gradients, *f.on);
       return;
     }
-    const auto dy = dense(f.dy, f.samples, width_);
-    const auto dwide = dense<const Scalar>(f.kept, f.samples, hidden_);
-    matmul<Scalar>(activated_of(f).t(), dy, f.beta,
+    const auto a = arrays_of(f);
+    const auto dy = this->dy(f, f.samples);
+    matmul<Scalar>(a.gelu.t(), dy, f.beta,
                    dense(this->gradient(f, down), hidden_, width_), *f.on);
     bias<Scalar>::gradient(dy, f.beta, this->gradient(f, down_bias), *f.on);
-    matmul<Scalar>(dense(f.x, f.samples, width_).t(), dwide, f.beta,
+    matmul<Scalar>(this->x(f, f.samples).t(), a.dwide, f.beta,
                    dense(this->gradient(f, up), width_, hidden_), *f.on);
-    bias<Scalar>::gradient(dwide, f.beta, this->gradient(f, up_bias), *f.on);
+    bias<Scalar>::gradient(a.dwide, f.beta, this->gradient(f, up_bias), *f.on);
   }
 
 private:
@@ -84,8 +82,22 @@ private:
     return result;
   }
 
-  matrix<Scalar> activated_of(const frame<Scalar>& f) const {
-    return dense(f.saved + padded(f.samples * hidden_), f.samples, hidden_);
+  struct frame_arrays {
+    stored_matrix<Scalar> slope, gelu; // saved: of c_fc's output (R, F)
+    stored_matrix<Scalar> dwide;       // kept: the gradient of that output (R, F)
+    const Scalar *up_bias, *down_bias;
+    layer_sizes sizes;
+  };
+
+  frame_arrays arrays_of(const frame<Scalar>& f) const {
+    array_shelf<Scalar> saved{f.saved}, kept{f.kept}, scratch{f.scratch};
+    frame_arrays a{.slope = saved.take(f.samples, hidden_, stored_),
+                   .gelu = saved.take(f.samples, hidden_, stored_),
+                   .dwide = kept.take(f.samples, hidden_, stored_),
+                   .up_bias = this->rounded(f, up_bias, stored_, scratch),
+                   .down_bias = this->rounded(f, down_bias, stored_, scratch)};
+    a.sizes = {.saved = saved.end(), .kept = kept.end(), .scratch = scratch.end()};
+    return a;
   }
 
   matrix<const Scalar> up_weight(const frame<Scalar>& f) const {
@@ -98,6 +110,7 @@ private:
 
   std::int64_t width_;
   std::int64_t hidden_;
+  precision stored_;
 };
 
 } // namespace

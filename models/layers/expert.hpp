@@ -8,7 +8,7 @@
 namespace troupe {
 
 /// One expert alone: c_proj(gelu(c_fc(x))). What a layer calls a sample is a row of C
-/// values here.
+/// values here, fp32 whatever is stored.
 /// \param name of its parameters, before c_fc and c_proj
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>> expert_layer(const gpt_shape& dims,

@@ -7,8 +7,8 @@ namespace troupe {
 
 namespace {
 
-// Of 4C hidden units a shard has F: `wide` is before the GELU and `narrow` behind it,
-// both (R, F).
+// Of 4C hidden units a shard has F: `wide` is the slope of the GELU and `narrow` its
+// output, both (R, F).
 template <class Scalar>
 class feed_forward_half : public half_block<Scalar> {
   using half = half_block<Scalar>;
@@ -54,18 +54,18 @@ private:
     return whole;
   }
 
-  void inner_forward(const frame<Scalar>& f, matrix<const Scalar> normed,
+  void inner_forward(const frame<Scalar>& f, stored_matrix<const Scalar> normed,
                      const inner_arrays& to) const override {
-    matmul<Scalar>(normed, this->up_weight(f), 0, to.wide, *f.on,
-                   {.what = epilogue_kind::bias_gelu,
-                    .bias = this->weight(f, half::up_bias),
-                    .y = to.narrow});
+    matmul<Scalar>(
+      normed, this->up_weight(f), 0, to.wide, *f.on,
+      {.what = epilogue_kind::bias_gelu, .bias = to.up_bias, .y = to.narrow});
   }
 
-  void inner_backward(const frame<Scalar>& f, matrix<const Scalar> dy,
-                      const inner_arrays& of, matrix<Scalar> dwide) const override {
+  void inner_backward(const frame<Scalar>& f, stored_matrix<const Scalar> dy,
+                      const inner_arrays& of,
+                      stored_matrix<Scalar> dwide) const override {
     matmul<Scalar>(dy, this->down_weight(f).t(), 0, dwide, *f.on,
-                   {.what = epilogue_kind::gelu_gradient, .x = of.wide});
+                   {.what = epilogue_kind::times, .x = of.wide});
   }
 };
 

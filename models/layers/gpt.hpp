@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/matrix.hpp"
+#include "kernels/stored_matrix.hpp"
 #include "models/layer.hpp"
 
 #include <cmath>
@@ -16,6 +16,10 @@ struct gpt_shape {
   std::int64_t words;      ///< V
   tensor_shard shard = {}; ///< Of each layer; its count divides H, and T by sequence.
   bool tied = false;       ///< The head's matrix is the embedding's.
+  /// What layers hand each other and keep. Logits, statistics of norms and of softmax,
+  /// and what shards sum are fp32 in any case, and the gate of experts is computed in
+  /// it.
+  precision stored = precision::fp32;
 
   /// Positions of a sequence between the halves of blocks.
   std::int64_t positions() const {
@@ -36,8 +40,8 @@ struct gpt_shape {
   std::int64_t own_rows(std::int64_t samples) const { return samples * positions(); }
 
   /// Those rows of an array of all.
-  template <class Scalar>
-  matrix<Scalar> own(matrix<Scalar> all) const {
+  template <class Matrix>
+  Matrix own(const Matrix& all) const {
     if (!shard.by_sequence)
       return all;
     return all.row_range(shard.first(all.rows), shard.part(all.rows));

@@ -34,10 +34,11 @@ protected:
 
   /// What lies between the two linear layers, and is saved.
   struct inner_arrays {
-    matrix<Scalar> wide;   ///< up's output (R, U)
-    matrix<Scalar> narrow; ///< down's input (R, N)
-    Scalar* extra;         ///< extra() values more
-    Scalar* space;         ///< space() values, during a pass
+    stored_matrix<Scalar> wide;   ///< what is kept of up's output (R, U)
+    stored_matrix<Scalar> narrow; ///< down's input (R, N)
+    Scalar* extra;                ///< extra() values more
+    Scalar* space;                ///< space() values, during a pass
+    const Scalar* up_bias;        ///< (U)
   };
 
   half_block(const gpt_shape& dims, std::vector<parameter> parameters);
@@ -57,17 +58,17 @@ private:
   virtual std::int64_t space(std::int64_t, int) const { return 0; }
 
   /// Makes `wide` of all rows of the norm's output, and `narrow` of that.
-  virtual void inner_forward(const frame<Scalar>& f, matrix<const Scalar> normed,
+  virtual void inner_forward(const frame<Scalar>& f, stored_matrix<const Scalar> normed,
                              const inner_arrays& to) const = 0;
 
   /// Makes the gradient of `wide` of dy.
-  virtual void inner_backward(const frame<Scalar>& f, matrix<const Scalar> dy,
-                              const inner_arrays& of, matrix<Scalar> dwide) const = 0;
+  virtual void inner_backward(const frame<Scalar>& f, stored_matrix<const Scalar> dy,
+                              const inner_arrays& of,
+                              stored_matrix<Scalar> dwide) const = 0;
 
   struct frame_arrays;
-  frame_arrays arrays_of(const frame<Scalar>& f) const;
+  frame_arrays arrays_of(const frame<Scalar>& f, int threads) const;
   void up_and_down(const frame<Scalar>& f, const frame_arrays& a) const;
-  void end_branch(const frame<Scalar>& f, const frame_arrays& a) const;
   bool by_sequence() const { return dims_.shard.by_sequence; }
 
   gpt_shape dims_;

@@ -16,20 +16,15 @@ public:
     : layer<Scalar>({{"transformer.ln_f.weight", {dims.width}, beginning::ones},
                      {"transformer.ln_f.bias", {dims.width}, beginning::zeros},
                      words_of(dims)},
-                    dims.positions() * dims.width,
-                    dims.length * dims.shard.part(dims.words)),
+                    {dims.positions() * dims.width, dims.stored},
+                    {dims.length * dims.shard.part(dims.words)}),
       dims_(dims),
       words_(dims.shard.part(dims.words)) {
     // nop
   }
 
   layer_sizes sizes(std::int64_t samples, int) const override {
-    const auto own = dims_.own_rows(samples),
-               all = padded(dims_.rows(samples) * dims_.width);
-    const bool gathers = dims_.shard.by_sequence;
-    return {.saved = padded(own * dims_.width) + 2 * padded(own),
-            .kept = gathers ? 2 * all : all,
-            .scratch = gathers ? all : 0};
+    return arrays_of({.samples = samples}).sizes;
   }
 
   double operations() const override {
@@ -49,40 +44,44 @@ public:
       return sum_of_norm(*this, gain, shift, f);
     if (piece + 1 >= pieces() || pass == layer_pass::weight_gradient)
       return {};
+    const auto a = arrays_of(this->places_of(f));
     if (piece < this->middle())
-      return {kind::gather, all_normed(pass, f).data, values};
+      return {kind::gather, static_cast<Scalar*>(all_normed(a, pass).data),
+              room_of<Scalar>(values, dims_.stored)};
     if (pass == layer_pass::forward)
       return {};
-    return {by_sequence ? kind::scatter : kind::sum, dnormed(f).data, values};
+    return {by_sequence ? kind::scatter : kind::sum, a.dnormed.data, values};
   }
 
   void forward(const frame<Scalar>& f, int piece) const override {
+    const auto a = arrays_of(f);
     if (piece == 0)
-      layer_norm<Scalar>::forward(x(f), this->weight(f, gain), this->weight(f, shift),
-                                  normed(f), mean(f), rstd(f), *f.on);
+      layer_norm<Scalar>::forward(a.x, a.gain, a.shift, a.normed, a.mean, a.rstd,
+                                  *f.on);
     if (piece < this->middle())
-      hand_out_normed(layer_pass::forward, f);
+      hand_out_normed(a, layer_pass::forward, f);
     if (piece == this->middle())
-      matmul<Scalar>(all_normed(layer_pass::forward, f), words(f).t(), 0,
-                     dense(f.y, dims_.rows(f.samples), words_), *f.on);
+      matmul<Scalar>(all_normed(a, layer_pass::forward), words(f).t(), 0,
+                     this->y(f, dims_.rows(f.samples)), *f.on);
   }
 
   void input_gradient(const frame<Scalar>& f, int piece) const override {
+    const auto a = arrays_of(f);
     if (piece < this->middle())
-      hand_out_normed(layer_pass::input_gradient, f);
+      hand_out_normed(a, layer_pass::input_gradient, f);
     if (piece == this->middle())
-      matmul<Scalar>(dlogits(f), words(f), 0, dnormed(f), *f.on);
+      matmul<Scalar>(dlogits(f), words(f), 0, a.dnormed, *f.on);
     if (f.dx != nullptr && piece + 1 == pieces())
-      layer_norm<Scalar>::input_gradient(
-        x(f), this->weight(f, gain), mean(f), rstd(f), dims_.own(dnormed(f)),
-        dense<const Scalar>(nullptr, x(f).rows, dims_.width),
-        dense(f.dx, x(f).rows, dims_.width), *f.on);
+      layer_norm<Scalar>::input_gradient(a.x, a.gain, a.mean, a.rstd,
+                                         dims_.own(a.dnormed), {},
+                                         this->dx(f, a.x.rows), *f.on);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
-    matmul<Scalar>(dlogits(f).t(), all_normed(layer_pass::weight_gradient, f), f.beta,
+    const auto a = arrays_of(f);
+    matmul<Scalar>(dlogits(f).t(), all_normed(a, layer_pass::weight_gradient), f.beta,
                    dense(this->gradient(f, word), words_, dims_.width), *f.on);
-    layer_norm<Scalar>::weight_gradient(x(f), mean(f), rstd(f), dims_.own(dnormed(f)),
+    layer_norm<Scalar>::weight_gradient(a.x, a.mean, a.rstd, dims_.own(a.dnormed),
                                         f.beta, this->gradient(f, gain),
                                         this->gradient(f, shift), *f.on);
   }
@@ -90,44 +89,50 @@ public:
 private:
   enum : std::size_t { gain, shift, word };
 
-  matrix<const Scalar> x(const frame<Scalar>& f) const {
-    return dense(f.x, dims_.own_rows(f.samples), dims_.width);
+  struct frame_arrays {
+    stored_matrix<const Scalar> x; // own rows (Ro, C)
+    // saved, of own rows: ln_f's output (Ro, C), mean and rstd (Ro)
+    stored_matrix<Scalar> normed;
+    Scalar *mean, *rstd;
+    matrix<Scalar> dnormed; // kept: the gradient of all that output (R, C)
+    // That output of all rows: gathered in a forward, and again in a backward.
+    stored_matrix<Scalar> gathered, gathered_again;
+    const Scalar *gain, *shift;
+    layer_sizes sizes;
+  };
+
+  frame_arrays arrays_of(const frame<Scalar>& f) const {
+    const auto rows = dims_.rows(f.samples), own = dims_.own_rows(f.samples);
+    const auto width = dims_.width;
+    array_shelf<Scalar> saved{f.saved}, kept{f.kept}, scratch{f.scratch};
+    frame_arrays a{.x = this->x(f, own),
+                   .normed = saved.take(own, width, dims_.stored),
+                   .mean = saved.take(own),
+                   .rstd = saved.take(own),
+                   .dnormed = dense(kept.take(rows * width), rows, width)};
+    a.gathered = a.gathered_again = a.normed;
+    if (dims_.shard.by_sequence) {
+      a.gathered = scratch.take(rows, width, dims_.stored);
+      a.gathered_again = kept.take(rows, width, dims_.stored);
+    }
+    a.gain = this->rounded(f, gain, dims_.stored, scratch);
+    a.shift = this->rounded(f, shift, dims_.stored, scratch);
+    a.sizes = {.saved = saved.end(), .kept = kept.end(), .scratch = scratch.end()};
+    return a;
   }
 
-  matrix<const Scalar> dlogits(const frame<Scalar>& f) const {
-    return dense(f.dy, dims_.rows(f.samples), words_);
+  static const stored_matrix<Scalar>& all_normed(const frame_arrays& a,
+                                                 layer_pass pass) {
+    return pass == layer_pass::forward ? a.gathered : a.gathered_again;
   }
 
-  // saved, of own rows: ln_f's output (R, C), mean and rstd (R); kept: the gradient of
-  // all that output.
-  matrix<Scalar> normed(const frame<Scalar>& f) const {
-    return dense(f.saved, dims_.own_rows(f.samples), dims_.width);
+  void hand_out_normed(const frame_arrays& a, layer_pass pass,
+                       const frame<Scalar>& f) const {
+    arrays<Scalar>::copy(a.normed, dims_.own(all_normed(a, pass)), *f.on);
   }
 
-  matrix<Scalar> dnormed(const frame<Scalar>& f) const {
-    return dense(f.kept, dims_.rows(f.samples), dims_.width);
-  }
-
-  Scalar* mean(const frame<Scalar>& f) const {
-    return f.saved + padded(dims_.own_rows(f.samples) * dims_.width);
-  }
-
-  Scalar* rstd(const frame<Scalar>& f) const {
-    return mean(f) + padded(dims_.own_rows(f.samples));
-  }
-
-  /// ln_f's output of all rows: gathered in a forward, and again in a backward.
-  matrix<Scalar> all_normed(layer_pass pass, const frame<Scalar>& f) const {
-    if (!dims_.shard.by_sequence)
-      return normed(f);
-    const auto rows = dims_.rows(f.samples);
-    return dense(pass == layer_pass::forward ? f.scratch
-                                             : f.kept + padded(rows * dims_.width),
-                 rows, dims_.width);
-  }
-
-  void hand_out_normed(layer_pass pass, const frame<Scalar>& f) const {
-    arrays<Scalar>::copy(normed(f), dims_.own(all_normed(pass, f)), *f.on);
+  stored_matrix<const Scalar> dlogits(const frame<Scalar>& f) const {
+    return this->dy(f, dims_.rows(f.samples));
   }
 
   matrix<const Scalar> words(const frame<Scalar>& f) const {

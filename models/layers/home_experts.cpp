@@ -28,14 +28,14 @@ void home_experts<Scalar>::for_each(const frame<Scalar>& all,
     next.samples = counts[e];
     run(expert, next);
     const auto sizes = expert.sizes(counts[e], 1);
-    next.x += counts[e] * expert.input();
-    next.y += counts[e] * expert.output();
+    next.x = static_cast<const Scalar*>(next.x) + counts[e] * expert.input();
+    next.y = static_cast<Scalar*>(next.y) + counts[e] * expert.output();
     next.saved += sizes.saved;
     next.parameters += expert.bucket();
     if (all.kept == nullptr)
       continue;
-    next.dy += counts[e] * expert.output();
-    next.dx += counts[e] * expert.input();
+    next.dy = static_cast<const Scalar*>(next.dy) + counts[e] * expert.output();
+    next.dx = static_cast<Scalar*>(next.dx) + counts[e] * expert.input();
     next.kept += sizes.kept;
     if (all.gradients != nullptr)
       next.gradients += expert.bucket();

@@ -14,14 +14,21 @@ namespace {
 template <class Scalar>
 class linear : public layer<Scalar> {
 public:
-  linear(const std::string& name, std::int64_t in, std::int64_t out, bool rectified)
-    : layer<Scalar>(parameters_of(name, in, out), in, out), rectified_(rectified) {
+  linear(const std::string& name, std::int64_t in, std::int64_t out, bool rectified,
+         const place_in_line& at)
+    : layer<Scalar>(parameters_of(name, in, out), {in, at.reads()}, {out, at.writes()}),
+      rectified_(rectified),
+      at_(at) {
     // nop
   }
 
   layer_sizes sizes(std::int64_t samples, int) const override {
+    array_shelf<Scalar> scratch;
+    this->rounded({}, 1, at_.stored, scratch);
     const auto values = rectified_ ? samples * this->output() : 0;
-    return {.saved = values / std::int64_t{sizeof(Scalar)} + 1, .kept = values};
+    return {.saved = values / std::int64_t{sizeof(Scalar)} + 1,
+            .kept = room_of<Scalar>(values, at_.writes()),
+            .scratch = scratch.end()};
   }
 
   double operations() const override {
@@ -29,27 +36,26 @@ public:
   }
 
   void forward(const frame<Scalar>& f, int) const override {
-    const auto x = dense(f.x, f.samples, this->input());
-    const auto y = dense(f.y, f.samples, this->output());
-    epilogue<Scalar> end{.what = epilogue_kind::bias, .bias = this->weight(f, 1)};
+    array_shelf<Scalar> scratch{f.scratch};
+    epilogue<Scalar> end{.what = epilogue_kind::bias,
+                         .bias = this->rounded(f, 1, at_.stored, scratch)};
     if (rectified_) {
       end.what = epilogue_kind::bias_relu;
       end.mask = mask(f);
     }
-    matmul<Scalar>(x, weights(f).t(), 0, y, *f.on, end);
+    matmul<Scalar>(this->x(f, f.samples), weights(f).t(), 0, this->y(f, f.samples),
+                   *f.on, end);
   }
 
   void input_gradient(const frame<Scalar>& f, int) const override {
     if (rectified_)
-      relu<Scalar>::backward(dense(f.dy, f.samples, this->output()), mask(f),
-                             dense(f.kept, f.samples, this->output()), *f.on);
+      relu<Scalar>::backward(this->dy(f, f.samples), mask(f), kept(f), *f.on);
     if (f.dx != nullptr)
-      matmul<Scalar>(upper(f), weights(f), 0, dense(f.dx, f.samples, this->input()),
-                     *f.on);
+      matmul<Scalar>(upper(f), weights(f), 0, this->dx(f, f.samples), *f.on);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
-    matmul<Scalar>(upper(f).t(), dense(f.x, f.samples, this->input()), f.beta,
+    matmul<Scalar>(upper(f).t(), this->x(f, f.samples), f.beta,
                    dense(this->gradient(f, 0), this->output(), this->input()), *f.on);
     bias<Scalar>::gradient(upper(f), f.beta, this->gradient(f, 1), *f.on);
   }
@@ -66,8 +72,12 @@ private:
     return dense(this->weight(f, 0), this->output(), this->input());
   }
 
-  matrix<const Scalar> upper(const frame<Scalar>& f) const {
-    return dense<const Scalar>(rectified_ ? f.kept : f.dy, f.samples, this->output());
+  stored_matrix<Scalar> kept(const frame<Scalar>& f) const {
+    return stored_at<Scalar>(f.kept, f.samples, this->output(), at_.writes());
+  }
+
+  stored_matrix<const Scalar> upper(const frame<Scalar>& f) const {
+    return rectified_ ? kept(f) : this->dy(f, f.samples);
   }
 
   matrix<std::uint8_t> mask(const frame<Scalar>& f) const {
@@ -75,20 +85,24 @@ private:
   }
 
   bool rectified_;
+  place_in_line at_;
 };
 
 } // namespace
 
 template <class Scalar>
-std::shared_ptr<const layer<Scalar>> linear_layer(const std::string& name,
-                                                  std::int64_t in, std::int64_t out,
-                                                  bool rectified) {
-  return std::make_shared<linear<Scalar>>(name, in, out, rectified);
+std::shared_ptr<const layer<Scalar>>
+linear_layer(const std::string& name, std::int64_t in, std::int64_t out, bool rectified,
+             const place_in_line& at) {
+  return std::make_shared<linear<Scalar>>(name, in, out, rectified, at);
 }
 
-template std::shared_ptr<const layer<float>>
-linear_layer<float>(const std::string&, std::int64_t, std::int64_t, bool);
+template std::shared_ptr<const layer<float>> linear_layer<float>(const std::string&,
+                                                                 std::int64_t,
+                                                                 std::int64_t, bool,
+                                                                 const place_in_line&);
 template std::shared_ptr<const layer<double>>
-linear_layer<double>(const std::string&, std::int64_t, std::int64_t, bool);
+linear_layer<double>(const std::string&, std::int64_t, std::int64_t, bool,
+                     const place_in_line&);
 
 } // namespace troupe

@@ -9,6 +9,7 @@
 #include "models/layers/home_experts.hpp"
 #include "models/random.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -24,9 +25,11 @@ public:
   moe_half(const gpt_shape& dims, int number, const expert_options& experts,
            experts_at where)
     : layer<Scalar>(parameters_of(dims, number, experts, where),
-                    dims.length * dims.width, dims.length * dims.width),
+                    {dims.length * dims.width, dims.stored},
+                    {dims.length * dims.width, dims.stored}),
       length_(dims.length),
       width_(dims.width),
+      stored_(dims.stored),
       options_(experts),
       at_home_(where == experts_at::home),
       noise_(experts.seed, block_name(number) + "mlp.router.noise") {
@@ -39,7 +42,7 @@ public:
   layer_sizes sizes(std::int64_t samples, int) const override {
     return {.saved = saved_parts{*this, samples}.end,
             .kept = kept_parts{*this, samples}.end,
-            .scratch = padded(samples * length_ * width_)};
+            .scratch = scratch_of({.samples = samples}).end};
   }
 
   double operations() const override {
@@ -75,9 +78,8 @@ public:
     const saved_parts s{*this, f.samples};
     const kept_parts k{*this, f.samples};
     if (piece == 0)
-      dispatch<Scalar>::combine_gradient(table(f), f.saved + s.rows,
-                                         dense(f.dy, rows(f), width_), f.kept + k.drows,
-                                         f.kept + k.dweights, *f.on);
+      dispatch<Scalar>::combine_gradient(table(f), f.saved + s.rows, widened_dy(f),
+                                         f.kept + k.drows, f.kept + k.dweights, *f.on);
     if (at_home_)
       experts_.input_gradient(home_frame(f), table(f).counts);
     if (piece + 1 == pieces())
@@ -90,13 +92,13 @@ public:
     if (at_home_)
       experts_.weight_gradient(home_frame(f), table(f).counts);
     if (shared_)
-      shared_->weight_gradient(shared_frame(f));
+      shared_->weight_gradient(shared_backward(f));
     exact_matmul<Scalar>(
       dense(f.saved + s.normed, rows(f), width_).t(),
       dense<const Scalar>(f.kept + k.dlogits, rows(f), options_.count), f.beta,
       dense(this->gradient(f, router), width_, options_.count), *f.on);
     layer_norm<Scalar>::weight_gradient(
-      dense(f.x, rows(f), width_), f.saved + s.mean, f.saved + s.rstd,
+      this->x(f, rows(f)), f.saved + s.mean, f.saved + s.rstd,
       dense<const Scalar>(f.kept + k.dnormed, rows(f), width_), f.beta,
       this->gradient(f, ln_gain), this->gradient(f, ln_bias), *f.on);
   }
@@ -203,6 +205,40 @@ private:
     return {f.saved + saved_parts{*this, f.samples}.table, rows(f), rule(f)};
   }
 
+  /// What lies in `scratch`, fp32 whatever is stored.
+  struct scratch_arrays {
+    matrix<Scalar> of_shared; // what a shared expert makes (R, C)
+    matrix<Scalar> widened;   // y before it is rounded, or dy (R, C)
+    const Scalar *gain, *shift, *router;
+    Scalar* of_expert;
+    std::int64_t end;
+  };
+
+  scratch_arrays scratch_of(const frame<Scalar>& f) const {
+    array_shelf<Scalar> scratch{f.scratch};
+    const auto count = rows(f), values = count * width_;
+    scratch_arrays s{
+      .of_shared = dense(scratch.take(shared_ ? values : 0), count, width_),
+      .widened =
+        dense(scratch.take(stored_ == precision::fp32 ? 0 : values), count, width_),
+      .gain = this->rounded(f, ln_gain, stored_, scratch),
+      .shift = this->rounded(f, ln_bias, stored_, scratch),
+      .router = this->rounded(f, router, stored_, scratch),
+      .of_expert = scratch.take(
+        std::max(experts_.scratch(), shared_ ? shared_->sizes(1, 1).scratch : 0))};
+    s.end = scratch.end();
+    return s;
+  }
+
+  matrix<const Scalar> widened_dy(const frame<Scalar>& f) const {
+    const auto dy = this->dy(f, rows(f));
+    if (!dy.is_bf16)
+      return dy.plain();
+    const auto to = scratch_of(f).widened;
+    arrays<Scalar>::copy(dy, to, *f.on);
+    return to;
+  }
+
   /// All experts at home, at their rows.
   frame<Scalar> home_frame(const frame<Scalar>& f) const {
     const saved_parts s{*this, f.samples};
@@ -224,12 +260,16 @@ private:
     auto result = part_frame(f, others);
     result.samples = rows(f);
     result.x = f.saved + saved_parts{*this, f.samples}.normed;
-    result.y = f.scratch;
+    result.y = result.dx = scratch_of(f).of_shared.data;
     result.saved = f.saved + saved_parts{*this, f.samples}.shared;
-    result.dy = f.dy;
-    result.dx = f.scratch;
     if (f.kept != nullptr)
       result.kept = f.kept + kept_parts{*this, f.samples}.shared;
+    return result;
+  }
+
+  frame<Scalar> shared_backward(const frame<Scalar>& f) const {
+    auto result = shared_frame(f);
+    result.dy = widened_dy(f).data;
     return result;
   }
 
@@ -239,6 +279,7 @@ private:
     result.parameters = this->weight(f, i);
     result.gradients = f.gradients == nullptr ? nullptr : this->gradient(f, i);
     result.beta = f.beta;
+    result.scratch = scratch_of(f).of_expert;
     result.on = f.on;
     return result;
   }
@@ -247,10 +288,10 @@ private:
     const saved_parts s{*this, f.samples};
     const auto by = table(f);
     const auto normed = dense(f.saved + s.normed, rows(f), width_);
-    layer_norm<Scalar>::forward(dense(f.x, rows(f), width_), this->weight(f, ln_gain),
-                                this->weight(f, ln_bias), normed, f.saved + s.mean,
-                                f.saved + s.rstd, *f.on);
-    exact_matmul<Scalar>(normed, router_weight(f), 0,
+    const auto scratch = scratch_of(f);
+    layer_norm<Scalar>::forward(this->x(f, rows(f)), scratch.gain, scratch.shift,
+                                normed, f.saved + s.mean, f.saved + s.rstd, *f.on);
+    exact_matmul<Scalar>(normed, router_weight(scratch), 0,
                          dense(by.probabilities, rows(f), options_.count), *f.on);
     if (options_.noise > 0 && f.first >= 0) {
       const auto begin = static_cast<std::uint64_t>(f.first * length_ * options_.count);
@@ -264,44 +305,50 @@ private:
 
   void combine(const frame<Scalar>& f) const {
     const saved_parts s{*this, f.samples};
-    arrays<Scalar>::copy(f.x, rows(f) * width_, f.y, *f.on);
-    dispatch<Scalar>::combine(table(f), f.saved + s.rows, dense(f.y, rows(f), width_),
-                              *f.on);
-    if (!shared_)
-      return;
-    shared_->forward(shared_frame(f));
-    arrays<Scalar>::add(f.scratch, rows(f) * width_, f.y, *f.on);
+    const auto scratch = scratch_of(f);
+    const auto y = this->y(f, rows(f));
+    const auto sum = y.is_bf16 ? scratch.widened : y.plain();
+    arrays<Scalar>::copy(this->x(f, rows(f)), sum, *f.on);
+    dispatch<Scalar>::combine(table(f), f.saved + s.rows, sum, *f.on);
+    if (shared_) {
+      shared_->forward(shared_frame(f));
+      arrays<Scalar>::add(scratch.of_shared.data, rows(f) * width_, sum.data, *f.on);
+    }
+    if (y.is_bf16)
+      arrays<Scalar>::copy(sum, y, *f.on);
   }
 
   void gather_gradients(const frame<Scalar>& f) const {
     const saved_parts s{*this, f.samples};
     const kept_parts k{*this, f.samples};
     const auto by = table(f);
+    const auto scratch = scratch_of(f);
     const auto dnormed = dense(f.kept + k.dnormed, rows(f), width_);
     const auto dlogits = dense(f.kept + k.dlogits, rows(f), options_.count);
     top_k_gate<Scalar>::backward(by, f.kept + k.dweights,
                                  static_cast<Scalar>(options_.balance)
                                    * static_cast<Scalar>(f.samples),
                                  dlogits.data, *f.on);
-    exact_matmul<Scalar>(dlogits, router_weight(f).t(), 0, dnormed, *f.on);
+    exact_matmul<Scalar>(dlogits, router_weight(scratch).t(), 0, dnormed, *f.on);
     dispatch<Scalar>::send_gradient(by, f.kept + (at_home_ ? k.dinputs : k.drows),
                                     dnormed, *f.on);
     if (shared_) {
-      shared_->input_gradient(shared_frame(f));
-      arrays<Scalar>::add(f.scratch, rows(f) * width_, dnormed.data, *f.on);
+      shared_->input_gradient(shared_backward(f));
+      arrays<Scalar>::add(scratch.of_shared.data, rows(f) * width_, dnormed.data,
+                          *f.on);
     }
     layer_norm<Scalar>::input_gradient(
-      dense(f.x, rows(f), width_), this->weight(f, ln_gain), f.saved + s.mean,
-      f.saved + s.rstd, dnormed, dense(f.dy, rows(f), width_),
-      dense(f.dx, rows(f), width_), *f.on);
+      this->x(f, rows(f)), scratch.gain, f.saved + s.mean, f.saved + s.rstd, dnormed,
+      this->dy(f, rows(f)), this->dx(f, rows(f)), *f.on);
   }
 
-  matrix<const Scalar> router_weight(const frame<Scalar>& f) const {
-    return dense(this->weight(f, router), width_, std::int64_t{options_.count});
+  matrix<const Scalar> router_weight(const scratch_arrays& s) const {
+    return dense(s.router, width_, std::int64_t{options_.count});
   }
 
   std::int64_t length_;
   std::int64_t width_;
+  precision stored_;
   expert_options options_;
   bool at_home_;
   random_stream noise_;

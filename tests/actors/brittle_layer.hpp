@@ -15,7 +15,7 @@ class brittle_layer : public layer<float> {
 public:
   brittle_layer(std::shared_ptr<const layer<float>> good, std::int64_t until,
                 std::function<void()> happens)
-    : layer(good->parameters(), good->input(), good->output()),
+    : layer(good->parameters(), {good->input()}, {good->output()}),
       good_(std::move(good)),
       until_(until),
       happens_(std::move(happens)) {

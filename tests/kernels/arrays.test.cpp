@@ -41,8 +41,8 @@ TEST_CASE("rows of a matrix are copied, and what lies between them is not",
   const auto from = random_values<float>(rows * (columns + gap), 1);
   std::vector<float> to(rows * (columns + 2 * gap), 7);
   stream on{GENERATE(1, 3)};
-  arrays<float>::copy({from.data(), rows, columns, columns + gap},
-                      {to.data(), rows, columns, columns + 2 * gap}, on);
+  arrays<float>::copy(matrix<const float>{from.data(), rows, columns, columns + gap},
+                      matrix<float>{to.data(), rows, columns, columns + 2 * gap}, on);
   std::int64_t wrong = 0;
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t c = 0; c < columns + 2 * gap; ++c)

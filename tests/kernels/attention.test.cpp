@@ -28,14 +28,22 @@ struct attended {
   std::int64_t values() const { return dims.sequences * dims.length * dims.width; }
 
   double forward() {
-    attention<Scalar>::forward(dims, qkv.data(), y.data(), log_sum.data(), space.data(),
+    attention<Scalar>::forward(dims, wide(qkv), narrow(y), log_sum.data(), space.data(),
                                on);
     return dot(y, dy);
   }
 
   void backward() {
-    attention<Scalar>::backward(dims, qkv.data(), y.data(), log_sum.data(), dy.data(),
-                                dqkv.data(), space.data(), on);
+    attention<Scalar>::backward(dims, wide(qkv), narrow(y), log_sum.data(), narrow(dy),
+                                wide(dqkv), space.data(), on);
+  }
+
+  matrix<Scalar> narrow(std::vector<Scalar>& of) const {
+    return dense(of.data(), dims.sequences * dims.length, dims.width);
+  }
+
+  matrix<Scalar> wide(std::vector<Scalar>& of) const {
+    return dense(of.data(), dims.sequences * dims.length, 3 * dims.width);
   }
 
   attention_shape dims;

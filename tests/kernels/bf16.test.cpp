@@ -7,8 +7,7 @@
 #include "kernels/bf16_gemm.hpp"
 #include "kernels/bf16_pack.hpp"
 #include "kernels/matmul.hpp"
-#include "tests/dice.hpp"
-#include "tests/kernels/numbers.hpp"
+#include "tests/kernels/bf16_values.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -25,13 +24,6 @@
 using namespace troupe;
 
 namespace {
-
-/// Any bits of a float: every exponent as likely as another.
-float any_float(dice& random) {
-  const auto bits = (static_cast<std::uint32_t>(random.number(0, 0xffff)) << 16U)
-                    | static_cast<std::uint32_t>(random.number(0, 0xffff));
-  return std::bit_cast<float>(bits);
-}
 
 /// The nearest of the values that have seven bits of mantissa, of two as near the even
 /// one: by its definition, in double precision.
@@ -117,23 +109,6 @@ float by_pairs(const block_operands& of, std::int64_t steps, int row, int column
   return sum;
 }
 
-/// Rows, columns and depths: below a block's, between, and beyond what is packed at
-/// once.
-const std::vector<std::tuple<int, int, int>> sizes{
-  {1, 1, 1},     {3, 5, 7},     {33, 31, 65}, {64, 17, 33},
-#ifdef TROUPE_SANITIZED
-  {5, 1030, 40}, {270, 8, 520},
-#else
-  {40, 200, 128}, {300, 90, 513}, {31, 1100, 600},
-#endif
-};
-
-std::vector<float> rounded(std::vector<float> values) {
-  for (auto& x : values)
-    x = fp32_of(bf16_of(x));
-  return values;
-}
-
 } // namespace
 
 TEST_CASE("values are rounded to the nearest bf16, ties to even", "[bf16]") {
@@ -213,15 +188,23 @@ TEST_CASE("tiles are packed alike with instructions for it and without", "[bf16]
   for (auto& x : values)
     x = any_float(random);
   for (int round = 0; round < 300; ++round) {
-    const tile_source s{values.data() + random.number(0, 20), 40, random.number(0, 16),
-                        random.number(1, 32), random.coin()};
+    const auto begin = random.number(0, 20), lines = random.number(0, 16),
+               depth = random.number(1, 32);
+    const bool by_depth = random.coin();
     std::vector<std::uint16_t> fast(tile_values, 1), plain(tile_values, 2);
-    pack_tile<true>(s, fast.data());
-    pack_tile_plainly<true>(s, plain.data());
-    REQUIRE((fast == plain));
-    pack_tile<false>(s, fast.data());
-    pack_tile_plainly<false>(s, plain.data());
-    REQUIRE((fast == plain));
+    const auto check = [&](const auto& from) {
+      const tile_source s{from.data() + begin, 40, lines, depth, by_depth};
+      pack_tile<true>(s, fast.data());
+      pack_tile_plainly<true>(s, plain.data());
+      REQUIRE((fast == plain));
+      pack_tile<false>(s, fast.data());
+      pack_tile_plainly<false>(s, plain.data());
+      REQUIRE((fast == plain));
+    };
+    check(stored(values)); // before they are rounded, and then the same again
+    const auto of_bf16 = fast;
+    check(values);
+    REQUIRE((fast == of_bf16));
   }
 }
 

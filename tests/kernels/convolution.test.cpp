@@ -22,16 +22,20 @@ struct convolved {
   }
 
   double forward() {
-    convolution<Scalar>::forward(dims, x.data(), w.data(), bias.data(), y.data(),
+    convolution<Scalar>::forward(dims, images(x), w.data(), bias.data(), y.data(),
                                  space.data(), on);
     return dot(y, dy);
   }
 
   void backward(Scalar beta = 0) {
-    convolution<Scalar>::input_gradient(dims, w.data(), dy.data(), dx.data(),
+    convolution<Scalar>::input_gradient(dims, w.data(), dy.data(), images(dx),
                                         space.data(), on);
-    convolution<Scalar>::weight_gradient(dims, x.data(), dy.data(), beta, dw.data(),
+    convolution<Scalar>::weight_gradient(dims, images(x), dy.data(), beta, dw.data(),
                                          dbias.data(), space.data(), on);
+  }
+
+  matrix<Scalar> images(std::vector<Scalar>& of) const {
+    return dense(of.data(), dims.images, dims.in_values());
   }
 
   stream on;
@@ -116,10 +120,12 @@ TEST_CASE("pooling takes the largest of four, if it is above zero", "[relu_pool]
   std::vector<double> y(4), dx(16, 99);
   std::vector<std::uint8_t> choice(4);
   stream on;
-  relu_pool<double>::forward({1, 4, 4}, x.data(), y.data(), choice.data(), on);
+  relu_pool<double>::forward({1, 4, 4}, x.data(), dense(y.data(), 2, 2), choice.data(),
+                             on);
   CHECK(y == std::vector<double>{2, 0, 9, 7});
   const std::vector<double> dy{10, 20, 30, 40};
-  relu_pool<double>::backward({1, 4, 4}, dy.data(), choice.data(), dx.data(), on);
+  relu_pool<double>::backward({1, 4, 4}, dense(dy.data(), 2, 2), choice.data(),
+                              dx.data(), on);
   CHECK(dx == std::vector<double>{0, 10, 0, 0, 0, 0, 0, 0, 30, 0, 0, 0, 0, 0, 0, 40});
 }
 
@@ -130,9 +136,11 @@ TEST_CASE("of equal pixels the first is pooled, as PyTorch's max_pool2d does",
   std::vector<double> y(2), dx(8);
   std::vector<std::uint8_t> choice(2);
   stream on;
-  relu_pool<double>::forward({1, 2, 4}, x.data(), y.data(), choice.data(), on);
+  relu_pool<double>::forward({1, 2, 4}, x.data(), dense(y.data(), 1, 2), choice.data(),
+                             on);
   CHECK(y == std::vector<double>{2, 5});
   const std::vector<double> dy{10, 20};
-  relu_pool<double>::backward({1, 2, 4}, dy.data(), choice.data(), dx.data(), on);
+  relu_pool<double>::backward({1, 2, 4}, dense(dy.data(), 1, 2), choice.data(),
+                              dx.data(), on);
   CHECK(dx == std::vector<double>{0, 10, 20, 0, 0, 0, 0, 0});
 }

@@ -22,7 +22,7 @@ struct product_shape {
 
 constexpr epilogue_kind all_kinds[] = {
   epilogue_kind::none,      epilogue_kind::bias,          epilogue_kind::bias_gelu,
-  epilogue_kind::bias_relu, epilogue_kind::bias_residual, epilogue_kind::gelu_gradient};
+  epilogue_kind::bias_relu, epilogue_kind::bias_residual, epilogue_kind::times};
 
 /// What goes into a product, and what comes out.
 template <class Scalar>
@@ -95,7 +95,7 @@ void multiply_by_definition(operands<double>& o) {
         o.c[here] = with_bias;
         break;
       case epilogue_kind::bias_gelu:
-        o.c[here] = with_bias;
+        o.c[here] = gelu_derivative(with_bias);
         o.y[here] = gelu_of(with_bias);
         break;
       case epilogue_kind::bias_relu:
@@ -105,8 +105,8 @@ void multiply_by_definition(operands<double>& o) {
       case epilogue_kind::bias_residual:
         o.c[here] = with_bias + o.x[here];
         break;
-      case epilogue_kind::gelu_gradient:
-        o.c[here] = s * gelu_derivative(o.x[here]);
+      case epilogue_kind::times:
+        o.c[here] = s * o.x[here];
         break;
       }
     }
@@ -131,7 +131,7 @@ TEST_CASE("each epilogue is its formula, for odd shapes and transposed operands"
       CHECK(relative_difference(exact.c, expected.c) < 1e-13);
       CHECK(relative_difference(exact.y, expected.y) < 1e-13);
       CHECK(exact.mask == expected.mask);
-      CHECK(relative_difference(fast.c, expected.c) < 1e-6);
+      CHECK(relative_difference(fast.c, expected.c) < 3e-6);
       CHECK(relative_difference(fast.y, expected.y) < 1e-6);
       CHECK(fast.mask == expected.mask);
     }
@@ -151,7 +151,7 @@ TEST_CASE("each epilogue is its formula behind a product of bf16", "[epilogue][b
       multiply_by_definition(expected);
       fast.multiply(1, precision::bf16);
       INFO("kind " << static_cast<int>(what) << ", " << m << " x " << n << " x " << k);
-      CHECK(relative_difference(fast.c, expected.c) < 1e-6);
+      CHECK(relative_difference(fast.c, expected.c) < 3e-6);
       CHECK(relative_difference(fast.y, expected.y) < 1e-6);
       CHECK(fast.mask == expected.mask);
     }

@@ -218,11 +218,14 @@ TEST_CASE("an embedding adds the word and the place, and its gradient finds them
   stream on{GENERATE(1, 2)};
   const auto loss = [&](const std::vector<double>& w, const std::vector<double>& p) {
     std::vector<double> y(dy.size());
-    embedding<double>::forward(dims, tokens.data(), w.data(), p.data(), y.data(), on);
+    embedding<double>::forward(dims, tokens.data(), dense(w.data(), V, width),
+                               dense(p.data(), T, width), dense(y.data(), B * T, width),
+                               on);
     return dot(y, dy);
   };
   std::vector<double> dwords(words.size(), 99), dplaces(places.size(), 99);
-  embedding<double>::gradient(dims, tokens.data(), dy.data(), 0, dwords.data(),
+  const auto upper = dense(dy.data(), B * T, width);
+  embedding<double>::gradient(dims, tokens.data(), upper, 0, dwords.data(),
                               dplaces.data(), on);
   CHECK(relative_difference(
           dwords, finite_differences([&](auto& w) { return loss(w, places); }, words))
@@ -231,7 +234,7 @@ TEST_CASE("an embedding adds the word and the place, and its gradient finds them
           dplaces, finite_differences([&](auto& p) { return loss(words, p); }, places))
         < 1e-8);
   auto twice = dwords;
-  embedding<double>::gradient(dims, tokens.data(), dy.data(), 1, twice.data(),
+  embedding<double>::gradient(dims, tokens.data(), upper, 1, twice.data(),
                               dplaces.data(), on);
   for (std::size_t i = 0; i < twice.size(); ++i)
     CHECK(std::abs(twice[i] - 2 * dwords[i]) < 1e-12);

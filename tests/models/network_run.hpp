@@ -37,7 +37,7 @@ struct network_run {
     };
     double loss = 0;
     std::size_t layer = 0;
-    const double* x = pixels.data();
+    const void* x = pixels.data();
     for (const auto& s : slices) {
       const auto sizes = s.sizes(samples);
       pass<double> p;

@@ -1,0 +1,160 @@
+#pragma once
+
+#include "kernels/bf16.hpp"
+#include "kernels/matrix.hpp"
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+
+namespace troupe {
+
+/// A matrix of Scalar; or of bf16, where Scalar is float. What kernels take that read
+/// and write either.
+template <class Scalar>
+struct stored_matrix {
+  using value = std::remove_const_t<Scalar>;
+  static constexpr bool reads = std::is_const_v<Scalar>;
+  static constexpr bool may_be_bf16 = std::same_as<value, float>;
+  template <class T>
+  using like = std::conditional_t<reads, const T, T>;
+
+  like<void>* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t stride = 0;
+  bool transposed = false;
+  bool is_bf16 = false;
+
+  stored_matrix() = default;
+
+  // Matrices turn into this where a kernel is called.
+  template <class Value>
+  requires std::same_as<std::remove_const_t<Value>, value> ||(
+    may_be_bf16&& std::same_as<std::remove_const_t<Value>, bf16>)
+    stored_matrix(const matrix<Value>& m) requires(reads || !std::is_const_v<Value>)
+    : data(m.data),
+      rows(m.rows),
+      columns(m.columns),
+      stride(m.stride),
+      transposed(m.transposed),
+      is_bf16(std::same_as<std::remove_const_t<Value>, bf16>) {
+    // nop
+  }
+
+  template <class Other>
+  requires(reads&& std::same_as<Other, value>)
+    stored_matrix(const stored_matrix<Other>& m)
+    : data(m.data),
+      rows(m.rows),
+      columns(m.columns),
+      stride(m.stride),
+      transposed(m.transposed),
+      is_bf16(m.is_bf16) {
+    // nop
+  }
+
+  /// As a matrix of Scalar, or of bf16. \pre it is one
+  matrix<Scalar> plain() const {
+    return {static_cast<Scalar*>(data), rows, columns, stride, transposed};
+  }
+  matrix<like<bf16>> rounded() const {
+    return {static_cast<like<bf16>*>(data), rows, columns, stride, transposed};
+  }
+
+  /// Rows and columns of the stored matrix, as those of `matrix`.
+  stored_matrix row_range(std::int64_t first, std::int64_t count) const {
+    auto result = *this;
+    result.data = behind(first * stride);
+    result.rows = count;
+    return result;
+  }
+  stored_matrix column_range(std::int64_t first, std::int64_t count) const {
+    auto result = *this;
+    result.data = behind(first);
+    result.columns = count;
+    return result;
+  }
+
+  stored_matrix t() const {
+    auto result = *this;
+    result.transposed = !transposed;
+    return result;
+  }
+
+private:
+  like<void>* behind(std::int64_t values) const {
+    if (is_bf16)
+      return static_cast<like<bf16>*>(data) + values;
+    return static_cast<Scalar*>(data) + values;
+  }
+};
+
+/// to = n values, as if they had been stored so.
+template <class Scalar>
+void copy_as(precision stored, const Scalar* from, std::int64_t n, Scalar* to) {
+  for (std::int64_t i = 0; i < n; ++i)
+    to[i] = stored == precision::fp32
+              ? from[i]
+              : static_cast<Scalar>(fp32_of(bf16_of(static_cast<float>(from[i]))));
+}
+
+/// Rows of a stored matrix, one at a time, as arithmetic has them. \pre not transposed
+template <class Scalar>
+class row_reader {
+public:
+  /// \param as what it is read as, if that is less than what it is stored as
+  explicit row_reader(const stored_matrix<const Scalar>& from,
+                      precision as = precision::fp32)
+    : from_(from), as_(as) {
+    if (from.is_bf16 || as != precision::fp32)
+      row_ = std::make_unique_for_overwrite<Scalar[]>(
+        static_cast<std::size_t>(from.columns));
+  }
+
+  /// Until the next one is asked for.
+  const Scalar* row(std::int64_t r) {
+    if constexpr (std::same_as<Scalar, float>)
+      if (from_.is_bf16) {
+        widen_row(from_.rounded().row(r), from_.columns, row_.get());
+        return row_.get();
+      }
+    const auto* const from = from_.plain().row(r);
+    if (as_ == precision::fp32)
+      return from;
+    copy_as(as_, from, from_.columns, row_.get());
+    return row_.get();
+  }
+
+private:
+  stored_matrix<const Scalar> from_;
+  precision as_;
+  std::unique_ptr<Scalar[]> row_;
+};
+
+/// Takes rows of a stored matrix, one at a time. \pre not transposed
+template <class Scalar>
+class row_writer {
+public:
+  explicit row_writer(const stored_matrix<Scalar>& to) : to_(to) {
+    if (to.is_bf16)
+      row_ =
+        std::make_unique_for_overwrite<Scalar[]>(static_cast<std::size_t>(to.columns));
+  }
+
+  /// Where to write row r, before end(r).
+  Scalar* row(std::int64_t r) { return to_.is_bf16 ? row_.get() : to_.plain().row(r); }
+
+  void end(std::int64_t r) {
+    if constexpr (std::same_as<Scalar, float>)
+      if (to_.is_bf16)
+        round_row(row_.get(), to_.columns, to_.rounded().row(r));
+  }
+
+private:
+  stored_matrix<Scalar> to_;
+  std::unique_ptr<Scalar[]> row_;
+};
+
+} // namespace troupe
