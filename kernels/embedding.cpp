@@ -22,7 +22,7 @@ void embedding<Scalar>::forward(const shape& dims, const std::int32_t* tokens,
                                 stored_matrix<Scalar> y, stream& on) {
   const auto rows = dims.sequences * dims.length;
   on.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
-    row_reader<Scalar> of_words{words, dims.weights}, of_places{places, dims.weights};
+    row_reader<Scalar> of_words{words}, of_places{places};
     row_writer<Scalar> to{y};
     for (auto r = first; r < last; ++r) {
       const auto token = row_of(tokens[r], dims);

@@ -18,8 +18,7 @@ struct embedding {
   struct shape {
     std::int64_t sequences, length, width, words;
     std::int64_t first_word = 0;
-    bool by_position = false;            ///< Tokens and y have T before B.
-    precision weights = precision::fp32; ///< What words and places are read as.
+    bool by_position = false; ///< Tokens and y have T before B.
 
     std::int64_t place_of(std::int64_t row) const {
       return by_position ? row / sequences : row % length;

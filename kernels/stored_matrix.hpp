@@ -91,24 +91,12 @@ private:
   }
 };
 
-/// to = n values, as if they had been stored so.
-template <class Scalar>
-void copy_as(precision stored, const Scalar* from, std::int64_t n, Scalar* to) {
-  for (std::int64_t i = 0; i < n; ++i)
-    to[i] = stored == precision::fp32
-              ? from[i]
-              : static_cast<Scalar>(fp32_of(bf16_of(static_cast<float>(from[i]))));
-}
-
 /// Rows of a stored matrix, one at a time, as arithmetic has them. \pre not transposed
 template <class Scalar>
 class row_reader {
 public:
-  /// \param as what it is read as, if that is less than what it is stored as
-  explicit row_reader(const stored_matrix<const Scalar>& from,
-                      precision as = precision::fp32)
-    : from_(from), as_(as) {
-    if (from.is_bf16 || as != precision::fp32)
+  explicit row_reader(const stored_matrix<const Scalar>& from) : from_(from) {
+    if (from.is_bf16)
       row_ = std::make_unique_for_overwrite<Scalar[]>(
         static_cast<std::size_t>(from.columns));
   }
@@ -120,16 +108,11 @@ public:
         widen_row(from_.rounded().row(r), from_.columns, row_.get());
         return row_.get();
       }
-    const auto* const from = from_.plain().row(r);
-    if (as_ == precision::fp32)
-      return from;
-    copy_as(as_, from, from_.columns, row_.get());
-    return row_.get();
+    return from_.plain().row(r);
   }
 
 private:
   stored_matrix<const Scalar> from_;
-  precision as_;
   std::unique_ptr<Scalar[]> row_;
 };
 

@@ -142,25 +142,6 @@ protected:
     return f.parameters + parameters_[i].offset;
   }
 
-  /// A parameter that no product of bf16 rounds: rounded in `scratch`, unless all is
-  /// stored as fp32.
-  const Scalar* rounded(const frame<Scalar>& f, std::size_t i, precision stored,
-                        array_shelf<Scalar>& scratch) const {
-    if (stored == precision::fp32)
-      return f.parameters == nullptr ? nullptr : weight(f, i);
-    const auto n = parameters_[i].values();
-    auto* const to = scratch.take(n);
-    if (to != nullptr && f.parameters != nullptr)
-      copy_as(stored, weight(f, i), n, to);
-    return to;
-  }
-
-  /// The same frame for whoever asks where arrays lie, and computes nothing yet.
-  static frame<Scalar> places_of(frame<Scalar> f) {
-    f.parameters = nullptr;
-    return f;
-  }
-
   Scalar* gradient(const frame<Scalar>& f, std::size_t i) const {
     return f.gradients + parameters_[i].offset;
   }

@@ -54,7 +54,6 @@ void expert_tensors::compute(const rows_by_source& by_source) {
   f.dy = upper;
   f.dx = lower;
   f.kept = lower + padded(most);
-  f.scratch = f.kept + padded(network_->sizes(sizes_.rows * sizes_.sources, 1).kept);
   f.parameters = loan.parameters.data();
   f.on = &on_;
   if (a.what == op::forward) {

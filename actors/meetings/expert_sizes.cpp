@@ -16,8 +16,7 @@ expert_sizes sizes_of_expert(const run_plan& plan, int expert) {
   const auto sizes = what.sizes(all, 1);
   result.stash = padded(all * result.width) + padded(sizes.saved);
   // Outputs or their gradients, and gradients of inputs.
-  result.scratch =
-    2 * padded(all * result.width) + padded(sizes.kept) + padded(sizes.scratch);
+  result.scratch = 2 * padded(all * result.width) + padded(sizes.kept);
   result.payload = result.rows * result.width;
   return result;
 }

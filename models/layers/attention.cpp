@@ -84,8 +84,9 @@ private:
 
   void inner_forward(const frame<Scalar>& f, stored_matrix<const Scalar> normed,
                      const inner_arrays& to) const override {
-    matmul<Scalar>(normed, this->up_weight(f), 0, to.wide, *f.on,
-                   {.what = epilogue_kind::bias, .bias = to.up_bias});
+    matmul<Scalar>(
+      normed, this->up_weight(f), 0, to.wide, *f.on,
+      {.what = epilogue_kind::bias, .bias = this->weight(f, half::up_bias)});
     attention<Scalar>::forward(shape_of(f.samples), to.wide, to.narrow, to.extra,
                                to.space, *f.on);
   }

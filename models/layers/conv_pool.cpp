@@ -17,8 +17,7 @@ public:
             const place_in_line& at)
     : layer<Scalar>(parameters_of(name, image), {image.in_values(), at.reads()},
                     {image.out_values() / 4, at.writes()}),
-      image_(image),
-      stored_(at.stored) {
+      image_(image) {
     // nop
   }
 
@@ -34,8 +33,8 @@ public:
 
   void forward(const frame<Scalar>& f, int) const override {
     const auto s = scratch_of(f, f.on->threads());
-    convolution<Scalar>::forward(images(f), this->x(f, f.samples), s.weights, s.bias,
-                                 s.convolved, s.space, *f.on);
+    convolution<Scalar>::forward(images(f), this->x(f, f.samples), this->weight(f, 0),
+                                 this->weight(f, 1), s.convolved, s.space, *f.on);
     relu_pool<Scalar>::forward(planes(f), s.convolved, this->y(f, pooled_rows(f)),
                                choice(f), *f.on);
   }
@@ -45,7 +44,7 @@ public:
     relu_pool<Scalar>::backward(planes(f), this->dy(f, pooled_rows(f)), choice(f),
                                 f.kept, *f.on);
     if (f.dx != nullptr)
-      convolution<Scalar>::input_gradient(images(f), s.weights, f.kept,
+      convolution<Scalar>::input_gradient(images(f), this->weight(f, 0), f.kept,
                                           this->dx(f, f.samples), s.space, *f.on);
   }
 
@@ -82,7 +81,6 @@ private:
 
   struct scratch_arrays {
     Scalar *convolved, *space;
-    const Scalar *weights, *bias;
     std::int64_t end;
   };
 
@@ -90,9 +88,7 @@ private:
     array_shelf<Scalar> scratch{f.scratch};
     scratch_arrays s{.convolved = scratch.take(f.samples * image_.out_values()),
                      .space =
-                       scratch.take(convolution<Scalar>::scratch(image_, threads)),
-                     .weights = this->rounded(f, 0, stored_, scratch),
-                     .bias = this->rounded(f, 1, stored_, scratch)};
+                       scratch.take(convolution<Scalar>::scratch(image_, threads))};
     s.end = scratch.end();
     return s;
   }
@@ -102,7 +98,6 @@ private:
   }
 
   convolution_shape image_; // of one sample
-  precision stored_;
 };
 
 } // namespace

@@ -108,8 +108,7 @@ private:
             dims_.width,
             dims_.shard.part(dims_.words),
             dims_.shard.first(dims_.words),
-            by_sequence(),
-            dims_.stored};
+            by_sequence()};
   }
 
   static parameter words_of(const gpt_shape& dims) {

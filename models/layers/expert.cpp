@@ -33,9 +33,11 @@ public:
       return;
     const auto a = arrays_of(f);
     matmul<Scalar>(this->x(f, f.samples), up_weight(f), 0, a.slope, *f.on,
-                   {.what = epilogue_kind::bias_gelu, .bias = a.up_bias, .y = a.gelu});
+                   {.what = epilogue_kind::bias_gelu,
+                    .bias = this->weight(f, up_bias),
+                    .y = a.gelu});
     matmul<Scalar>(a.gelu, down_weight(f), 0, this->y(f, f.samples), *f.on,
-                   {.what = epilogue_kind::bias, .bias = a.down_bias});
+                   {.what = epilogue_kind::bias, .bias = this->weight(f, down_bias)});
   }
 
   void input_gradient(const frame<Scalar>& f, int) const override {
@@ -85,18 +87,15 @@ private:
   struct frame_arrays {
     stored_matrix<Scalar> slope, gelu; // saved: of c_fc's output (R, F)
     stored_matrix<Scalar> dwide;       // kept: the gradient of that output (R, F)
-    const Scalar *up_bias, *down_bias;
     layer_sizes sizes;
   };
 
   frame_arrays arrays_of(const frame<Scalar>& f) const {
-    array_shelf<Scalar> saved{f.saved}, kept{f.kept}, scratch{f.scratch};
+    array_shelf<Scalar> saved{f.saved}, kept{f.kept};
     frame_arrays a{.slope = saved.take(f.samples, hidden_, stored_),
                    .gelu = saved.take(f.samples, hidden_, stored_),
-                   .dwide = kept.take(f.samples, hidden_, stored_),
-                   .up_bias = this->rounded(f, up_bias, stored_, scratch),
-                   .down_bias = this->rounded(f, down_bias, stored_, scratch)};
-    a.sizes = {.saved = saved.end(), .kept = kept.end(), .scratch = scratch.end()};
+                   .dwide = kept.take(f.samples, hidden_, stored_)};
+    a.sizes = {.saved = saved.end(), .kept = kept.end()};
     return a;
   }
 

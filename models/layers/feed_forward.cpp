@@ -56,9 +56,10 @@ private:
 
   void inner_forward(const frame<Scalar>& f, stored_matrix<const Scalar> normed,
                      const inner_arrays& to) const override {
-    matmul<Scalar>(
-      normed, this->up_weight(f), 0, to.wide, *f.on,
-      {.what = epilogue_kind::bias_gelu, .bias = to.up_bias, .y = to.narrow});
+    matmul<Scalar>(normed, this->up_weight(f), 0, to.wide, *f.on,
+                   {.what = epilogue_kind::bias_gelu,
+                    .bias = this->weight(f, half::up_bias),
+                    .y = to.narrow});
   }
 
   void inner_backward(const frame<Scalar>& f, stored_matrix<const Scalar> dy,

@@ -40,7 +40,6 @@ struct half_block<Scalar>::frame_arrays {
   stored_matrix<Scalar> shared_normed, branch;
   // what the weight gradients take
   stored_matrix<const Scalar> all_dy, all_normed; // (R, C)
-  const Scalar *gain, *shift, *down_bias;
   layer_sizes sizes;
 };
 
@@ -78,10 +77,6 @@ half_block<Scalar>::arrays_of(const frame<Scalar>& f, int threads) const {
     a.all_normed = a.gathered.column_range(width, width);
   }
   a.inner.space = scratch.take(space(f.samples, threads));
-  a.inner.up_bias = this->rounded(f, up_bias, dims_.stored, scratch);
-  a.gain = this->rounded(f, ln_gain, dims_.stored, scratch);
-  a.shift = this->rounded(f, ln_bias, dims_.stored, scratch);
-  a.down_bias = this->rounded(f, down_bias, dims_.stored, scratch);
   a.sizes = {.saved = saved.end(), .kept = kept.end(), .scratch = scratch.end()};
   return a;
 }
@@ -106,7 +101,7 @@ shard_collective<Scalar> half_block<Scalar>::after(layer_pass pass, int piece,
     return sum_of_norm(*this, ln_gain, ln_bias, f);
   if (piece + 1 >= pieces() || pass == layer_pass::weight_gradient)
     return {};
-  const auto a = arrays_of(this->places_of(f), 1);
+  const auto a = arrays_of(f, 1);
   const bool forward = pass == layer_pass::forward;
   const auto values = dims_.rows(f.samples) * dims_.width;
   if (piece == this->middle())
@@ -121,14 +116,15 @@ template <class Scalar>
 void half_block<Scalar>::forward(const frame<Scalar>& f, int piece) const {
   const auto a = arrays_of(f, f.on->threads());
   if (piece == 0)
-    layer_norm<Scalar>::forward(a.x, a.gain, a.shift, a.normed, a.mean, a.rstd, *f.on);
+    layer_norm<Scalar>::forward(a.x, this->weight(f, ln_gain), this->weight(f, ln_bias),
+                                a.normed, a.mean, a.rstd, *f.on);
   if (piece < this->middle())
     arrays<Scalar>::copy(a.normed, dims_.own(a.shared_normed), *f.on);
   if (piece == this->middle())
     up_and_down(f, a);
   if (piece > this->middle())
-    bias<Scalar>::add_with_residual(dims_.own(a.branch).plain(), a.down_bias, a.x, a.y,
-                                    *f.on);
+    bias<Scalar>::add_with_residual(dims_.own(a.branch).plain(),
+                                    this->weight(f, down_bias), a.x, a.y, *f.on);
 }
 
 template <class Scalar>
@@ -137,7 +133,9 @@ void half_block<Scalar>::up_and_down(const frame<Scalar>& f,
   inner_forward(f, a.shared_normed, a.inner);
   epilogue<Scalar> end;
   if (pieces() == 1)
-    end = {.what = epilogue_kind::bias_residual, .bias = a.down_bias, .x = a.x};
+    end = {.what = epilogue_kind::bias_residual,
+           .bias = this->weight(f, down_bias),
+           .x = a.x};
   matmul<Scalar>(a.inner.narrow, down_weight(f), 0, a.branch, *f.on, end);
 }
 
@@ -154,7 +152,7 @@ void half_block<Scalar>::input_gradient(const frame<Scalar>& f, int piece) const
     matmul<Scalar>(a.dwide, up_weight(f).t(), 0, a.dnormed, *f.on);
   }
   if (piece + 1 == pieces())
-    layer_norm<Scalar>::input_gradient(a.x, a.gain, a.mean, a.rstd,
+    layer_norm<Scalar>::input_gradient(a.x, this->weight(f, ln_gain), a.mean, a.rstd,
                                        dims_.own(a.dnormed), a.dy, a.dx, *f.on);
 }
 

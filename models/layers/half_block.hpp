@@ -38,7 +38,6 @@ protected:
     stored_matrix<Scalar> narrow; ///< down's input (R, N)
     Scalar* extra;                ///< extra() values more
     Scalar* space;                ///< space() values, during a pass
-    const Scalar* up_bias;        ///< (U)
   };
 
   half_block(const gpt_shape& dims, std::vector<parameter> parameters);

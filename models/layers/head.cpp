@@ -44,7 +44,7 @@ public:
       return sum_of_norm(*this, gain, shift, f);
     if (piece + 1 >= pieces() || pass == layer_pass::weight_gradient)
       return {};
-    const auto a = arrays_of(this->places_of(f));
+    const auto a = arrays_of(f);
     if (piece < this->middle())
       return {kind::gather, static_cast<Scalar*>(all_normed(a, pass).data),
               room_of<Scalar>(values, dims_.stored)};
@@ -56,8 +56,8 @@ public:
   void forward(const frame<Scalar>& f, int piece) const override {
     const auto a = arrays_of(f);
     if (piece == 0)
-      layer_norm<Scalar>::forward(a.x, a.gain, a.shift, a.normed, a.mean, a.rstd,
-                                  *f.on);
+      layer_norm<Scalar>::forward(a.x, this->weight(f, gain), this->weight(f, shift),
+                                  a.normed, a.mean, a.rstd, *f.on);
     if (piece < this->middle())
       hand_out_normed(a, layer_pass::forward, f);
     if (piece == this->middle())
@@ -72,7 +72,7 @@ public:
     if (piece == this->middle())
       matmul<Scalar>(dlogits(f), words(f), 0, a.dnormed, *f.on);
     if (f.dx != nullptr && piece + 1 == pieces())
-      layer_norm<Scalar>::input_gradient(a.x, a.gain, a.mean, a.rstd,
+      layer_norm<Scalar>::input_gradient(a.x, this->weight(f, gain), a.mean, a.rstd,
                                          dims_.own(a.dnormed), {},
                                          this->dx(f, a.x.rows), *f.on);
   }
@@ -97,7 +97,6 @@ private:
     matrix<Scalar> dnormed; // kept: the gradient of all that output (R, C)
     // That output of all rows: gathered in a forward, and again in a backward.
     stored_matrix<Scalar> gathered, gathered_again;
-    const Scalar *gain, *shift;
     layer_sizes sizes;
   };
 
@@ -115,8 +114,6 @@ private:
       a.gathered = scratch.take(rows, width, dims_.stored);
       a.gathered_again = kept.take(rows, width, dims_.stored);
     }
-    a.gain = this->rounded(f, gain, dims_.stored, scratch);
-    a.shift = this->rounded(f, shift, dims_.stored, scratch);
     a.sizes = {.saved = saved.end(), .kept = kept.end(), .scratch = scratch.end()};
     return a;
   }

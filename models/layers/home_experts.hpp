@@ -22,11 +22,6 @@ public:
   /// expert has arrays of its own, on cache lines of their own.
   std::int64_t values(std::int64_t layer_sizes::*which, std::int64_t rows) const;
 
-  /// Of the scratch that they share.
-  std::int64_t scratch() const {
-    return experts_.empty() ? 0 : experts_.front()->sizes(1, 1).scratch;
-  }
-
   // The passes of all experts. \param counts rows of each
   void forward(const frame<Scalar>& all, const std::int32_t* counts) const;
   void input_gradient(const frame<Scalar>& all, const std::int32_t* counts) const;

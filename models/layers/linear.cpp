@@ -23,12 +23,9 @@ public:
   }
 
   layer_sizes sizes(std::int64_t samples, int) const override {
-    array_shelf<Scalar> scratch;
-    this->rounded({}, 1, at_.stored, scratch);
     const auto values = rectified_ ? samples * this->output() : 0;
     return {.saved = values / std::int64_t{sizeof(Scalar)} + 1,
-            .kept = room_of<Scalar>(values, at_.writes()),
-            .scratch = scratch.end()};
+            .kept = room_of<Scalar>(values, at_.writes())};
   }
 
   double operations() const override {
@@ -36,9 +33,7 @@ public:
   }
 
   void forward(const frame<Scalar>& f, int) const override {
-    array_shelf<Scalar> scratch{f.scratch};
-    epilogue<Scalar> end{.what = epilogue_kind::bias,
-                         .bias = this->rounded(f, 1, at_.stored, scratch)};
+    epilogue<Scalar> end{.what = epilogue_kind::bias, .bias = this->weight(f, 1)};
     if (rectified_) {
       end.what = epilogue_kind::bias_relu;
       end.mask = mask(f);

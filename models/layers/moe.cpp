@@ -209,8 +209,6 @@ private:
   struct scratch_arrays {
     matrix<Scalar> of_shared; // what a shared expert makes (R, C)
     matrix<Scalar> widened;   // y before it is rounded, or dy (R, C)
-    const Scalar *gain, *shift, *router;
-    Scalar* of_expert;
     std::int64_t end;
   };
 
@@ -220,12 +218,7 @@ private:
     scratch_arrays s{
       .of_shared = dense(scratch.take(shared_ ? values : 0), count, width_),
       .widened =
-        dense(scratch.take(stored_ == precision::fp32 ? 0 : values), count, width_),
-      .gain = this->rounded(f, ln_gain, stored_, scratch),
-      .shift = this->rounded(f, ln_bias, stored_, scratch),
-      .router = this->rounded(f, router, stored_, scratch),
-      .of_expert = scratch.take(
-        std::max(experts_.scratch(), shared_ ? shared_->sizes(1, 1).scratch : 0))};
+        dense(scratch.take(stored_ == precision::fp32 ? 0 : values), count, width_)};
     s.end = scratch.end();
     return s;
   }
@@ -279,7 +272,6 @@ private:
     result.parameters = this->weight(f, i);
     result.gradients = f.gradients == nullptr ? nullptr : this->gradient(f, i);
     result.beta = f.beta;
-    result.scratch = scratch_of(f).of_expert;
     result.on = f.on;
     return result;
   }
@@ -288,10 +280,10 @@ private:
     const saved_parts s{*this, f.samples};
     const auto by = table(f);
     const auto normed = dense(f.saved + s.normed, rows(f), width_);
-    const auto scratch = scratch_of(f);
-    layer_norm<Scalar>::forward(this->x(f, rows(f)), scratch.gain, scratch.shift,
-                                normed, f.saved + s.mean, f.saved + s.rstd, *f.on);
-    exact_matmul<Scalar>(normed, router_weight(scratch), 0,
+    layer_norm<Scalar>::forward(this->x(f, rows(f)), this->weight(f, ln_gain),
+                                this->weight(f, ln_bias), normed, f.saved + s.mean,
+                                f.saved + s.rstd, *f.on);
+    exact_matmul<Scalar>(normed, router_weight(f), 0,
                          dense(by.probabilities, rows(f), options_.count), *f.on);
     if (options_.noise > 0 && f.first >= 0) {
       const auto begin = static_cast<std::uint64_t>(f.first * length_ * options_.count);
@@ -329,7 +321,7 @@ private:
                                  static_cast<Scalar>(options_.balance)
                                    * static_cast<Scalar>(f.samples),
                                  dlogits.data, *f.on);
-    exact_matmul<Scalar>(dlogits, router_weight(scratch).t(), 0, dnormed, *f.on);
+    exact_matmul<Scalar>(dlogits, router_weight(f).t(), 0, dnormed, *f.on);
     dispatch<Scalar>::send_gradient(by, f.kept + (at_home_ ? k.dinputs : k.drows),
                                     dnormed, *f.on);
     if (shared_) {
@@ -338,12 +330,12 @@ private:
                           *f.on);
     }
     layer_norm<Scalar>::input_gradient(
-      this->x(f, rows(f)), scratch.gain, f.saved + s.mean, f.saved + s.rstd, dnormed,
-      this->dy(f, rows(f)), this->dx(f, rows(f)), *f.on);
+      this->x(f, rows(f)), this->weight(f, ln_gain), f.saved + s.mean, f.saved + s.rstd,
+      dnormed, this->dy(f, rows(f)), this->dx(f, rows(f)), *f.on);
   }
 
-  matrix<const Scalar> router_weight(const scratch_arrays& s) const {
-    return dense(s.router, width_, std::int64_t{options_.count});
+  matrix<const Scalar> router_weight(const frame<Scalar>& f) const {
+    return dense(this->weight(f, router), width_, std::int64_t{options_.count});
   }
 
   std::int64_t length_;
