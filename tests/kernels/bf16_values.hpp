@@ -21,11 +21,11 @@ inline float any_float(dice& random) {
 /// Rows, columns and depths: below a block's, between, and beyond what is packed at
 /// once.
 inline const std::vector<std::tuple<int, int, int>> sizes{
-  {1, 1, 1},     {3, 5, 7},     {33, 31, 65}, {64, 17, 33},
+  {1, 1, 1},     {3, 5, 7},     {33, 31, 65}, {64, 17, 33}, {3, 6, 4200},
 #ifdef TROUPE_SANITIZED
   {5, 1030, 40}, {270, 8, 520},
 #else
-  {40, 200, 128}, {300, 90, 513}, {31, 1100, 600},
+  {40, 200, 128}, {300, 90, 513}, {31, 1100, 600}, {260, 6, 4200},
 #endif
 };
 

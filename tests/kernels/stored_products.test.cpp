@@ -34,11 +34,7 @@ TEST_CASE("rows are rounded and widened as their values are", "[bf16]") {
 TEST_CASE("products of stored bf16 are those of fp32 that is rounded", "[bf16]") {
   const bool ta = GENERATE(false, true), tb = GENERATE(false, true);
   const int threads = GENERATE(1, 3);
-  auto all = sizes;
-#ifndef TROUPE_SANITIZED
-  all.emplace_back(300, 40, 4200); // deeper than what of b is packed at once
-#endif
-  for (const auto& [m, n, k] : all) {
+  for (const auto& [m, n, k] : sizes) {
     const auto a = random_values<float>(m * k, 1), b = random_values<float>(k * n, 2),
                bias = random_values<float>(n, 3),
                x = rounded(random_values<float>(m * n, 4));
