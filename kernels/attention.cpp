@@ -1,7 +1,7 @@
 #include "kernels/attention.hpp"
 
+#include "kernels/array_shelf.hpp"
 #include "kernels/matmul.hpp"
-#include "kernels/memory.hpp"
 #include "kernels/vector_math.hpp"
 
 #include <algorithm>
@@ -64,20 +64,15 @@ template <class Scalar>
 struct thread_space {
   thread_space(const attention_shape& dims, precision stored, Scalar* begin = nullptr)
     : size_(dims.width / dims.heads) {
-    const auto take = [&](std::int64_t values) {
-      auto* const result = begin == nullptr ? nullptr : begin + end;
-      end += padded(values);
-      return result;
-    };
+    array_shelf<Scalar> all{begin};
     for (auto*& one : packed)
-      one = take(packed_room<Scalar>(dims));
+      one = all.take(packed_room<Scalar>(dims));
     for (auto*& one : scores)
-      one = take(2 * block * dims.length);
-    sums = take(block);
-    if (stored == precision::fp32)
-      return;
+      one = all.take(2 * block * dims.length);
+    sums = all.take(block);
     for (auto*& one : made)
-      one = take(std::max(block, dims.length) * size_);
+      one = all.take(stored == precision::fp32 ? 0 : dims.length * size_);
+    end = all.end();
   }
 
   /// Where rows of `to` are made: there, if they are not rounded in the end.
@@ -88,22 +83,12 @@ struct thread_space {
   Scalar* packed[3];
   Scalar* scores[2]; // (64, T) each
   Scalar* sums;
-  Scalar* made[2] = {}; // (T, C/H) each
-  std::int64_t end = 0;
+  Scalar* made[2]; // (T, C/H) each, of what is bf16
+  std::int64_t end;
 
 private:
   std::int64_t size_;
 };
-
-/// Rounds rows that were not made where they belong.
-template <class Scalar>
-void put(const matrix<Scalar>& made, const stored_matrix<Scalar>& to) {
-  row_writer<Scalar> writer{to};
-  for (std::int64_t r = 0; r < to.rows && to.is_bf16; ++r) {
-    std::copy_n(made.row(r), made.columns, writer.row(r));
-    writer.end(r);
-  }
-}
 
 /// Turns the scores of queries first.. into e^(score - row maximum), 0 for later keys;
 /// `sums` are the sums of the rows and `log_sum` the logarithms of the whole sums.
@@ -197,7 +182,8 @@ void attention<Scalar>::forward(const attention_shape& dims,
         for (std::int64_t c = 0; c < rows.columns; ++c)
           rows.row(r)[c] *= factor;
       }
-      put(rows, to);
+      if (to.is_bf16)
+        round_into(to, rows);
     }
   });
 }
@@ -251,8 +237,10 @@ void attention<Scalar>::backward(const attention_shape& dims,
       multiply<Scalar>(by, p.t(), upper.row_range(begin, end - begin), 1, beta,
                        dv.row_range(0, end));
     }
-    put(dk, gradient.k);
-    put(dv, gradient.v);
+    if (dqkv.is_bf16) {
+      round_into(gradient.k, dk);
+      round_into(gradient.v, dv);
+    }
   });
 }
 

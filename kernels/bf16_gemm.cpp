@@ -147,8 +147,8 @@ public:
     const auto made = sums_.column_range(first, count);
     scale(alpha, made);
     last.finish(made, row_, column_ + first);
-    for (std::int64_t r = 0; r < sums_.rows && to_.is_bf16; ++r)
-      round_row(made.row(r), count, to_.rounded().row(r) + first);
+    if (to_.is_bf16)
+      round_into(to_.column_range(first, count), made);
   }
 
 private:

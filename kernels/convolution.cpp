@@ -46,17 +46,15 @@ std::int64_t convolution<Scalar>::scratch(const convolution_shape& dims, int thr
 }
 
 template <class Scalar>
-void convolution<Scalar>::forward(const convolution_shape& dims,
-                                  stored_matrix<const Scalar> x, const Scalar* w,
-                                  const Scalar* bias, Scalar* y, Scalar* space,
-                                  stream& on) {
+void convolution<Scalar>::forward(const convolution_shape& dims, const Scalar* x,
+                                  const Scalar* w, const Scalar* bias, Scalar* y,
+                                  Scalar* space, stream& on) {
   const auto weights = dense(w, dims.filters, dims.patch());
   on.cpu().run_ranges(
     dims.images, 1, [&](std::int64_t first, std::int64_t last, int worker) {
       auto* patches = space + worker * dims.patch() * dims.places();
-      row_reader<Scalar> images{x};
       for (auto n = first; n < last; ++n) {
-        gather(dims, images.row(n), patches);
+        gather(dims, x + n * dims.in_values(), patches);
         auto* out = y + n * dims.out_values();
         for (std::int64_t o = 0; o < dims.filters; ++o)
           std::fill_n(out + o * dims.places(), dims.places(), bias[o]);
@@ -69,28 +67,26 @@ void convolution<Scalar>::forward(const convolution_shape& dims,
 
 template <class Scalar>
 void convolution<Scalar>::input_gradient(const convolution_shape& dims, const Scalar* w,
-                                         const Scalar* dy, stored_matrix<Scalar> dx,
-                                         Scalar* space, stream& on) {
+                                         const Scalar* dy, Scalar* dx, Scalar* space,
+                                         stream& on) {
   const auto weights = dense(w, dims.filters, dims.patch());
   on.cpu().run_ranges(
     dims.images, 1, [&](std::int64_t first, std::int64_t last, int worker) {
       auto* patches = space + worker * dims.patch() * dims.places();
-      row_writer<Scalar> to{dx};
       for (auto n = first; n < last; ++n) {
         multiply<Scalar>(precision::fp32, weights.t(),
                          dense(dy + n * dims.out_values(), dims.filters, dims.places()),
                          1, 0, dense(patches, dims.patch(), dims.places()));
-        scatter(dims, patches, to.row(n));
-        to.end(n);
+        scatter(dims, patches, dx + n * dims.in_values());
       }
     });
 }
 
 template <class Scalar>
 void convolution<Scalar>::weight_gradient(const convolution_shape& dims,
-                                          stored_matrix<const Scalar> x,
-                                          const Scalar* dy, Scalar beta, Scalar* dw,
-                                          Scalar* dbias, Scalar* space, stream& on) {
+                                          const Scalar* x, const Scalar* dy,
+                                          Scalar beta, Scalar* dw, Scalar* dbias,
+                                          Scalar* space, stream& on) {
   const auto weights = dims.filters * dims.patch();
   auto* const sums = space + on.threads() * dims.patch() * dims.places();
   on.cpu().run(groups, [&](int group, int worker) {
@@ -98,11 +94,10 @@ void convolution<Scalar>::weight_gradient(const convolution_shape& dims,
     auto* sum_w = sums + group * (weights + dims.filters);
     auto* sum_bias = sum_w + weights;
     std::fill(sum_w, sum_bias + dims.filters, Scalar{0});
-    row_reader<Scalar> images{x};
     for (auto n = dims.images * group / groups; n < dims.images * (group + 1) / groups;
          ++n) {
       const auto* upper = dy + n * dims.out_values();
-      gather(dims, images.row(n), patches);
+      gather(dims, x + n * dims.in_values(), patches);
       multiply<Scalar>(precision::fp32, dense(upper, dims.filters, dims.places()),
                        dense(patches, dims.patch(), dims.places()).t(), 1, 1,
                        dense(sum_w, dims.filters, dims.patch()));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "kernels/stored_matrix.hpp"
 #include "kernels/stream.hpp"
 
 #include <cstdint>
@@ -26,28 +25,25 @@ struct convolution_shape {
 };
 
 /// Two-dimensional convolution (cross-correlation) as products with the matrix of all
-/// patches of an image. x: (N, C, H, W), as a matrix (N, C H W); w: (O, C, K, K); bias:
-/// (O); y: (N, O, H-K+1, W-K+1). Products are fp32 on any stream: of so few filters
-/// bf16 is no faster, and what it rounds makes a pooling behind it choose others.
+/// patches of an image. x: (N, C, H, W); w: (O, C, K, K); bias: (O); y: (N, O, H-K+1,
+/// W-K+1). Products are fp32 on any stream: of so few filters bf16 is no faster, and
+/// what it rounds makes a pooling behind it choose others.
 template <class Scalar>
 struct convolution {
   /// Values of scratch for a pass on a stream of so many threads.
   static std::int64_t scratch(const convolution_shape& dims, int threads);
 
-  static void forward(const convolution_shape& dims, stored_matrix<const Scalar> x,
-                      const Scalar* w, const Scalar* bias, Scalar* y, Scalar* space,
-                      stream& on);
+  static void forward(const convolution_shape& dims, const Scalar* x, const Scalar* w,
+                      const Scalar* bias, Scalar* y, Scalar* space, stream& on);
 
   static void input_gradient(const convolution_shape& dims, const Scalar* w,
-                             const Scalar* dy, stored_matrix<Scalar> dx, Scalar* space,
-                             stream& on);
+                             const Scalar* dy, Scalar* dx, Scalar* space, stream& on);
 
   /// dw = beta dw + gradient, dbias likewise; beta is 0 or 1. Images are summed in 4
   /// groups, then the groups in order.
-  static void weight_gradient(const convolution_shape& dims,
-                              stored_matrix<const Scalar> x, const Scalar* dy,
-                              Scalar beta, Scalar* dw, Scalar* dbias, Scalar* space,
-                              stream& on);
+  static void weight_gradient(const convolution_shape& dims, const Scalar* x,
+                              const Scalar* dy, Scalar beta, Scalar* dw, Scalar* dbias,
+                              Scalar* space, stream& on);
 };
 
 } // namespace troupe

@@ -116,6 +116,15 @@ private:
   std::unique_ptr<Scalar[]> row_;
 };
 
+/// Rounds what was made of a matrix elsewhere, because it is bf16. \pre as large, and
+/// not transposed
+template <class Scalar>
+void round_into(const stored_matrix<Scalar>& to, const matrix<Scalar>& made) {
+  if constexpr (std::same_as<Scalar, float>)
+    for (std::int64_t r = 0; r < to.rows; ++r)
+      round_row(made.row(r), to.columns, to.rounded().row(r));
+}
+
 /// Takes rows of a stored matrix, one at a time. \pre not transposed
 template <class Scalar>
 class row_writer {

@@ -37,15 +37,14 @@ std::int64_t samples_a_forward(const network<float>& whole, std::int64_t batch) 
 } // namespace
 
 evaluator::evaluator(const network<float>& whole, const data_set& data,
-                     std::int64_t most, std::int64_t batch, int threads,
-                     precision products)
+                     std::int64_t most, std::int64_t batch, int threads)
   : data_(data),
     layers_(slice<float>::cut_at(whole, every_layer(whole), threads)),
     classifies_(!whole.reads_tokens),
     rows_(whole.rows),
     samples_(std::min(most, data.evaluation_size())),
     batch_(samples_a_forward(whole, batch)),
-    on_(threads, products) {
+    on_(threads, whole.options.stored) {
   const auto sizes = largest_of(layers_, batch_);
   input_ = {sizes.input, account_, whole.element_of_input()};
   labels_ = {sizes.labels, account_, element::int32};

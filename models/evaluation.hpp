@@ -21,7 +21,7 @@ public:
   /// \param most samples at most; the first of those held out
   /// \param batch samples a forward at most
   evaluator(const network<float>& whole, const data_set& data, std::int64_t most,
-            std::int64_t batch, int threads, precision products);
+            std::int64_t batch, int threads);
 
   /// Bytes that one for this network takes.
   static std::int64_t bytes(const network<float>& whole, std::int64_t batch,

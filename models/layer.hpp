@@ -1,8 +1,7 @@
 #pragma once
 
-#include "kernels/stored_matrix.hpp"
+#include "kernels/array_shelf.hpp"
 #include "kernels/stream.hpp"
-#include "models/array_shelf.hpp"
 #include "models/parameter.hpp"
 
 #include <algorithm>
@@ -172,8 +171,8 @@ private:
   edge output_;
 };
 
-/// Where a layer stands in a line of them: what goes in at its begin and comes out at
-/// its end is fp32.
+/// Where a layer stands among others: what goes into the first and comes out of the
+/// last is fp32.
 struct place_in_line {
   precision stored = precision::fp32; ///< What layers hand each other and keep.
   bool first = false;

@@ -71,8 +71,8 @@ network<Scalar> make_mlp(const model_options& o) {
 template <class Scalar>
 network<Scalar> make_lenet(precision stored) {
   return with_a_unit_a_layer<Scalar>({
-    conv_pool_layer<Scalar>("conv1", 1, image_side, 6, 5, {stored, true}),
-    conv_pool_layer<Scalar>("conv2", 6, 12, 16, 5, {stored}),
+    conv_pool_layer<Scalar>("conv1", 1, image_side, 6, 5),
+    conv_pool_layer<Scalar>("conv2", 6, 12, 16, 5, stored),
     linear_layer<Scalar>("fc1", 256, 120, true, {stored}),
     linear_layer<Scalar>("fc2", 120, 84, true, {stored}),
     linear_layer<Scalar>("fc3", 84, image_classes, false, {stored, false, true}),

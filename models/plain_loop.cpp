@@ -16,7 +16,7 @@ class loop {
 public:
   explicit loop(const plain_plan& plan)
     : plan_(plan),
-      on_(plan.threads, plan.products),
+      on_(plan.threads, plan.whole.options.stored),
       share_(plan.batches.microbatches / plan.replicas),
       total_(share_ * plan.steps),
       update_size_(plan.update_every > 0 ? plan.update_every : share_),

@@ -52,7 +52,6 @@ struct plain_plan {
   gradient_buckets::sum_function sum_microbatch;
   weight_source weights;
   int threads = 1;
-  precision products = precision::fp32;
   update_witness* witness = nullptr; ///< Null: nobody looks on.
   /// Called with the loss of each minibatch after its update.
   std::function<void(double loss)> progress;

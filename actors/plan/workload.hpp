@@ -40,7 +40,6 @@ struct training {
   std::vector<int> first_layers; ///< As `cut` returns them.
   std::shared_ptr<const data_set> data;
   std::int64_t batch; ///< Samples.
-  precision products = precision::fp32;
   optimizer_options optimizer;
   weight_source weights;
   bool from_values = false; ///< Weights are those of a file, and not of a seed.

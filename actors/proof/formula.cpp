@@ -23,8 +23,7 @@ plain_plan plain_of(const run_plan& plan) {
     .made_of = [&plan](std::size_t layer) { return summed_buckets(plan, layer); },
     .optimizer = work.optimizer,
     .directions = directions,
-    .weights = work.weights,
-    .products = work.products};
+    .weights = work.weights};
   if (plan.shares_out(shared_out::gradients))
     result.sum_microbatch = [&plan](const std::vector<float*>& arrays, std::int64_t n) {
       sum_data_replicas(plan, arrays, n);

@@ -27,7 +27,7 @@ public:
     : plan_(plan),
       work_(*plan.work),
       log_(plan),
-      on_(1, work_.products),
+      on_(1, work_.whole.options.stored),
       stages_(stages_of(plan, ran)),
       updates_(plan, stages_, accesses, witness) {
     // nop

@@ -24,7 +24,7 @@ namespace troupe {
 struct rank_resources {
   rank_resources(const run_plan& plan, int rank)
     : main_stream(team_size(plan, rank),
-                  plan.work ? plan.work->products : precision::fp32) {
+                  plan.work ? plan.work->whole.options.stored : precision::fp32) {
     // nop
   }
 

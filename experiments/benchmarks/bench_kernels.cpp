@@ -50,7 +50,7 @@ public:
         2.0 * edge * edge * edge, "sgemm");
   }
 
-  precision products() const { return b_.plan.work->products; }
+  precision products() const { return b_.plan.work->whole.options.stored; }
 
   /// \param bytes read and written
   template <class Work>
@@ -217,20 +217,19 @@ void measure_convolution(bench& run, const std::string& name,
        shift = random_values(dims.filters),
        y = random_values(dims.images * dims.out_values()),
        space = random_values(convolution<float>::scratch(dims, 1));
-  const auto images = dense(x.data(), dims.images, dims.in_values());
   stream alone;
   const double operations =
     2.0 * static_cast<double>(dims.images * dims.out_values() * dims.patch());
   run.arithmetic(precision::fp32, name + ", forward", operations, [&] {
-    convolution<float>::forward(dims, images, w.data(), shift.data(), y.data(),
+    convolution<float>::forward(dims, x.data(), w.data(), shift.data(), y.data(),
                                 space.data(), alone);
   });
   run.arithmetic(precision::fp32, name + ", input gradient", operations, [&] {
-    convolution<float>::input_gradient(dims, w.data(), y.data(), images, space.data(),
+    convolution<float>::input_gradient(dims, w.data(), y.data(), x.data(), space.data(),
                                        alone);
   });
   run.arithmetic(precision::fp32, name + ", weight gradient", operations, [&] {
-    convolution<float>::weight_gradient(dims, images, y.data(), 1, w.data(),
+    convolution<float>::weight_gradient(dims, x.data(), y.data(), 1, w.data(),
                                         shift.data(), space.data(), alone);
   });
 }

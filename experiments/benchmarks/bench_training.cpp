@@ -56,7 +56,6 @@ seconds_list bare(const run_plan& plan, int threads, int steps) {
                  .optimizer = work.optimizer,
                  .weights = work.weights,
                  .threads = threads,
-                 .products = work.products,
                  .progress = [&](double) { ends.push_back(clock::now()); }});
   seconds_list result;
   for (std::size_t i = 1; i < ends.size(); ++i)

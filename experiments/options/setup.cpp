@@ -93,7 +93,6 @@ tl::expected<training, std::string> training_of(const options& o) {
                   .first_layers = std::move(*first_layers),
                   .data = std::move(*data),
                   .batch = o.data.batch.value_or(usual_batch),
-                  .products = o.run.products,
                   .optimizer = o.optimizer,
                   .weights = std::move(weights),
                   .from_values = !o.data.init.empty()};

@@ -73,7 +73,7 @@ json run_json(const run_account& run) {
     {"clock", run.virtual_time() ? "virtual" : "real"},
     {"device", plan.work ? "cpu" : "none"},
     {"precision",
-     plan.work && plan.work->products == precision::bf16 ? "bf16" : "fp32"},
+     plan.work && plan.work->whole.options.stored == precision::bf16 ? "bf16" : "fp32"},
     {"timing", name_of(run.timing())},
     {"stages", plan.dims.stages},
     {"ranks", plan.ranks()},

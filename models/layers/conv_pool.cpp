@@ -13,10 +13,9 @@ namespace {
 template <class Scalar>
 class conv_pool : public layer<Scalar> {
 public:
-  conv_pool(const std::string& name, const convolution_shape& image,
-            const place_in_line& at)
-    : layer<Scalar>(parameters_of(name, image), {image.in_values(), at.reads()},
-                    {image.out_values() / 4, at.writes()}),
+  conv_pool(const std::string& name, const convolution_shape& image, precision writes)
+    : layer<Scalar>(parameters_of(name, image), {image.in_values()},
+                    {image.out_values() / 4, writes}),
       image_(image) {
     // nop
   }
@@ -33,7 +32,7 @@ public:
 
   void forward(const frame<Scalar>& f, int) const override {
     const auto s = scratch_of(f, f.on->threads());
-    convolution<Scalar>::forward(images(f), this->x(f, f.samples), this->weight(f, 0),
+    convolution<Scalar>::forward(images(f), pixels(f), this->weight(f, 0),
                                  this->weight(f, 1), s.convolved, s.space, *f.on);
     relu_pool<Scalar>::forward(planes(f), s.convolved, this->y(f, pooled_rows(f)),
                                choice(f), *f.on);
@@ -45,13 +44,13 @@ public:
                                 f.kept, *f.on);
     if (f.dx != nullptr)
       convolution<Scalar>::input_gradient(images(f), this->weight(f, 0), f.kept,
-                                          this->dx(f, f.samples), s.space, *f.on);
+                                          this->dx(f, 1).plain().data, s.space, *f.on);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
-    convolution<Scalar>::weight_gradient(
-      images(f), this->x(f, f.samples), f.kept, f.beta, this->gradient(f, 0),
-      this->gradient(f, 1), scratch_of(f, f.on->threads()).space, *f.on);
+    convolution<Scalar>::weight_gradient(images(f), pixels(f), f.kept, f.beta,
+                                         this->gradient(f, 0), this->gradient(f, 1),
+                                         scratch_of(f, f.on->threads()).space, *f.on);
   }
 
 private:
@@ -69,6 +68,10 @@ private:
     auto result = image_;
     result.images = f.samples;
     return result;
+  }
+
+  const Scalar* pixels(const frame<Scalar>& f) const {
+    return this->x(f, 1).plain().data;
   }
 
   typename relu_pool<Scalar>::shape planes(const frame<Scalar>& f) const {
@@ -105,16 +108,16 @@ private:
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>>
 conv_pool_layer(const std::string& name, std::int64_t channels, std::int64_t side,
-                std::int64_t filters, std::int64_t size, const place_in_line& at) {
+                std::int64_t filters, std::int64_t size, precision writes) {
   const convolution_shape image{1, channels, side, side, filters, size};
-  return std::make_shared<conv_pool<Scalar>>(name, image, at);
+  return std::make_shared<conv_pool<Scalar>>(name, image, writes);
 }
 
 template std::shared_ptr<const layer<float>>
 conv_pool_layer<float>(const std::string&, std::int64_t, std::int64_t, std::int64_t,
-                       std::int64_t, const place_in_line&);
+                       std::int64_t, precision);
 template std::shared_ptr<const layer<double>>
 conv_pool_layer<double>(const std::string&, std::int64_t, std::int64_t, std::int64_t,
-                        std::int64_t, const place_in_line&);
+                        std::int64_t, precision);
 
 } // namespace troupe

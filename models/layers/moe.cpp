@@ -9,7 +9,6 @@
 #include "models/layers/home_experts.hpp"
 #include "models/random.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -40,9 +39,7 @@ public:
   }
 
   layer_sizes sizes(std::int64_t samples, int) const override {
-    return {.saved = saved_parts{*this, samples}.end,
-            .kept = kept_parts{*this, samples}.end,
-            .scratch = scratch_of({.samples = samples}).end};
+    return arrays_of({.samples = samples}).sizes;
   }
 
   double operations() const override {
@@ -58,49 +55,45 @@ public:
                                  const frame<Scalar>& f) const override {
     if (at_home_ || piece > 0 || pass == layer_pass::weight_gradient)
       return {};
-    const saved_parts s{*this, f.samples};
-    const kept_parts k{*this, f.samples};
+    const auto a = arrays_of(f);
     return {shard_collective<Scalar>::kind::experts,
-            pass == layer_pass::forward ? f.saved + s.rows : f.kept + k.drows,
-            s.most * width_, table(f).counts, rows(f) * options_.chosen};
+            pass == layer_pass::forward ? a.rows : a.drows, most(rows(f)) * width_,
+            table(f, a).counts, rows(f) * options_.chosen};
   }
 
   void forward(const frame<Scalar>& f, int piece) const override {
+    const auto a = arrays_of(f);
     if (piece == 0)
-      route(f);
+      route(f, a);
     if (at_home_)
-      experts_.forward(home_frame(f), table(f).counts);
+      experts_.forward(home_frame(f, a), table(f, a).counts);
     if (piece + 1 == pieces())
-      combine(f);
+      combine(f, a);
   }
 
   void input_gradient(const frame<Scalar>& f, int piece) const override {
-    const saved_parts s{*this, f.samples};
-    const kept_parts k{*this, f.samples};
+    const auto a = arrays_of(f);
     if (piece == 0)
-      dispatch<Scalar>::combine_gradient(table(f), f.saved + s.rows, widened_dy(f),
-                                         f.kept + k.drows, f.kept + k.dweights, *f.on);
+      dispatch<Scalar>::combine_gradient(table(f, a), a.rows, widened_dy(f, a), a.drows,
+                                         a.dweights, *f.on);
     if (at_home_)
-      experts_.input_gradient(home_frame(f), table(f).counts);
+      experts_.input_gradient(home_frame(f, a), table(f, a).counts);
     if (piece + 1 == pieces())
-      gather_gradients(f);
+      gather_gradients(f, a);
   }
 
   void weight_gradient(const frame<Scalar>& f) const override {
-    const saved_parts s{*this, f.samples};
-    const kept_parts k{*this, f.samples};
+    const auto a = arrays_of(f);
     if (at_home_)
-      experts_.weight_gradient(home_frame(f), table(f).counts);
+      experts_.weight_gradient(home_frame(f, a), table(f, a).counts);
     if (shared_)
-      shared_->weight_gradient(shared_backward(f));
+      shared_->weight_gradient(shared_backward(f, a));
     exact_matmul<Scalar>(
-      dense(f.saved + s.normed, rows(f), width_).t(),
-      dense<const Scalar>(f.kept + k.dlogits, rows(f), options_.count), f.beta,
-      dense(this->gradient(f, router), width_, options_.count), *f.on);
-    layer_norm<Scalar>::weight_gradient(
-      this->x(f, rows(f)), f.saved + s.mean, f.saved + s.rstd,
-      dense<const Scalar>(f.kept + k.dnormed, rows(f), width_), f.beta,
-      this->gradient(f, ln_gain), this->gradient(f, ln_bias), *f.on);
+      a.normed.t(), a.dlogits, f.beta,
+      dense(this->gradient(f, router), width_, std::int64_t{options_.count}), *f.on);
+    layer_norm<Scalar>::weight_gradient(a.x, a.mean, a.rstd, a.dnormed, f.beta,
+                                        this->gradient(f, ln_gain),
+                                        this->gradient(f, ln_bias), *f.on);
   }
 
 private:
@@ -146,123 +139,103 @@ private:
             f.first < 0 ? rows(f) : options_.capacity_of(rows(f))};
   }
 
-  std::int64_t table_values(std::int64_t rows) const {
-    return gate_table<Scalar>::values(rows, options_.count, options_.chosen);
-  }
-
   /// M, whatever the capacity.
   std::int64_t most(std::int64_t rows) const { return rows * options_.chosen; }
 
-  /// Where what the backward needs lies in `saved`.
-  struct saved_parts {
-    saved_parts(const moe_half& half, std::int64_t samples) {
-      const auto count = samples * half.length_;
-      most = half.most(count);
-      mean = normed + padded(count * half.width_);
-      rstd = mean + padded(count);
-      table = rstd + padded(count);
-      rows = table + half.table_values(count);
-      inputs = rows + padded(most * half.width_);
-      experts = inputs + (half.at_home_ ? padded(most * half.width_) : 0);
-      shared = experts + half.experts_.values(&layer_sizes::saved, most);
-      end = shared + (half.shared_ ? half.shared_->sizes(count, 1).saved : 0);
-    }
-
-    std::int64_t most;       // M
-    std::int64_t normed = 0; // ln_2's output (R, C)
-    std::int64_t mean, rstd; // (R)
-    std::int64_t table;      // the gate's
-    std::int64_t rows;       // to experts, then their outputs (M, C)
-    std::int64_t inputs;     // of experts at home (M, C)
-    std::int64_t experts, shared;
-    std::int64_t end;
-  };
-
-  /// And in `kept`.
-  struct kept_parts {
-    kept_parts(const moe_half& half, std::int64_t samples) {
-      const auto count = samples * half.length_;
-      const auto most = half.most(count);
-      drows = dnormed + padded(count * half.width_);
-      dinputs = drows + padded(most * half.width_);
-      dweights = dinputs + (half.at_home_ ? padded(most * half.width_) : 0);
-      dlogits = dweights + padded(count * half.options_.chosen);
-      experts = dlogits + padded(count * half.options_.count);
-      shared = experts + half.experts_.values(&layer_sizes::kept, most);
-      end = shared + (half.shared_ ? half.shared_->sizes(count, 1).kept : 0);
-    }
-
-    std::int64_t dnormed = 0; // (R, C)
-    std::int64_t drows;       // of experts' outputs; elsewhere then of inputs (M, C)
-    std::int64_t dinputs;     // of experts at home (M, C)
-    std::int64_t dweights;    // (R, k)
-    std::int64_t dlogits;     // (R, n)
-    std::int64_t experts, shared;
-    std::int64_t end;
-  };
-
-  gate_table<Scalar> table(const frame<Scalar>& f) const {
-    return {f.saved + saved_parts{*this, f.samples}.table, rows(f), rule(f)};
-  }
-
-  /// What lies in `scratch`, fp32 whatever is stored.
-  struct scratch_arrays {
+  /// Where everything lies in a frame; all but its ends is fp32, whatever is stored.
+  struct frame_arrays {
+    stored_matrix<const Scalar> x, dy; // (R, C)
+    stored_matrix<Scalar> y, dx;       // (R, C)
+    // saved
+    matrix<Scalar> normed;    // ln_2's output (R, C)
+    Scalar *mean, *rstd;      // (R)
+    Scalar* table;            // the gate's
+    Scalar* rows;             // to experts, then their outputs (M, C)
+    Scalar* inputs;           // of experts at home (M, C)
+    Scalar *experts, *shared; // what they save
+    // kept
+    matrix<Scalar> dnormed; // (R, C)
+    Scalar* drows;          // of experts' outputs; elsewhere then of inputs (M, C)
+    Scalar* dinputs;        // of experts at home (M, C)
+    Scalar* dweights;       // (R, k)
+    matrix<Scalar> dlogits; // (R, n)
+    Scalar *experts_kept, *shared_kept;
+    // scratch
     matrix<Scalar> of_shared; // what a shared expert makes (R, C)
     matrix<Scalar> widened;   // y before it is rounded, or dy (R, C)
-    std::int64_t end;
+    layer_sizes sizes;
   };
 
-  scratch_arrays scratch_of(const frame<Scalar>& f) const {
-    array_shelf<Scalar> scratch{f.scratch};
-    const auto count = rows(f), values = count * width_;
-    scratch_arrays s{
+  frame_arrays arrays_of(const frame<Scalar>& f) const {
+    const auto count = rows(f), values = count * width_, moved = most(count) * width_;
+    const auto of_shared = shared_ ? shared_->sizes(count, 1) : layer_sizes{};
+    const std::int64_t n = options_.count;
+    array_shelf<Scalar> saved{f.saved}, kept{f.kept}, scratch{f.scratch};
+    frame_arrays a{
+      .x = this->x(f, count),
+      .dy = this->dy(f, count),
+      .y = this->y(f, count),
+      .dx = this->dx(f, count),
+      .normed = dense(saved.take(values), count, width_),
+      .mean = saved.take(count),
+      .rstd = saved.take(count),
+      .table =
+        saved.take(gate_table<Scalar>::values(count, options_.count, options_.chosen)),
+      .rows = saved.take(moved),
+      .inputs = saved.take(at_home_ ? moved : 0),
+      .experts = saved.take(experts_.values(&layer_sizes::saved, most(count))),
+      .shared = saved.take(of_shared.saved),
+      .dnormed = dense(kept.take(values), count, width_),
+      .drows = kept.take(moved),
+      .dinputs = kept.take(at_home_ ? moved : 0),
+      .dweights = kept.take(most(count)),
+      .dlogits = dense(kept.take(count * n), count, n),
+      .experts_kept = kept.take(experts_.values(&layer_sizes::kept, most(count))),
+      .shared_kept = kept.take(of_shared.kept),
       .of_shared = dense(scratch.take(shared_ ? values : 0), count, width_),
       .widened =
         dense(scratch.take(stored_ == precision::fp32 ? 0 : values), count, width_)};
-    s.end = scratch.end();
-    return s;
+    a.sizes = {.saved = saved.end(), .kept = kept.end(), .scratch = scratch.end()};
+    return a;
   }
 
-  matrix<const Scalar> widened_dy(const frame<Scalar>& f) const {
-    const auto dy = this->dy(f, rows(f));
-    if (!dy.is_bf16)
-      return dy.plain();
-    const auto to = scratch_of(f).widened;
-    arrays<Scalar>::copy(dy, to, *f.on);
-    return to;
+  gate_table<Scalar> table(const frame<Scalar>& f, const frame_arrays& a) const {
+    return {a.table, rows(f), rule(f)};
+  }
+
+  matrix<const Scalar> widened_dy(const frame<Scalar>& f, const frame_arrays& a) const {
+    if (!a.dy.is_bf16)
+      return a.dy.plain();
+    arrays<Scalar>::copy(a.dy, a.widened, *f.on);
+    return a.widened;
   }
 
   /// All experts at home, at their rows.
-  frame<Scalar> home_frame(const frame<Scalar>& f) const {
-    const saved_parts s{*this, f.samples};
-    const kept_parts k{*this, f.samples};
+  frame<Scalar> home_frame(const frame<Scalar>& f, const frame_arrays& a) const {
     auto result = part_frame(f, others + (shared_ ? 4 : 0));
-    result.x = f.saved + s.inputs;
-    result.y = f.saved + s.rows;
-    result.saved = f.saved + s.experts;
-    if (f.kept != nullptr) {
-      result.dy = f.kept + k.drows;
-      result.dx = f.kept + k.dinputs;
-      result.kept = f.kept + k.experts;
-    }
+    result.x = a.inputs;
+    result.y = a.rows;
+    result.saved = a.experts;
+    result.dy = a.drows;
+    result.dx = a.dinputs;
+    result.kept = a.experts_kept;
     return result;
   }
 
   /// The shared expert, at all rows; what it makes is scratch.
-  frame<Scalar> shared_frame(const frame<Scalar>& f) const {
+  frame<Scalar> shared_frame(const frame<Scalar>& f, const frame_arrays& a) const {
     auto result = part_frame(f, others);
     result.samples = rows(f);
-    result.x = f.saved + saved_parts{*this, f.samples}.normed;
-    result.y = result.dx = scratch_of(f).of_shared.data;
-    result.saved = f.saved + saved_parts{*this, f.samples}.shared;
-    if (f.kept != nullptr)
-      result.kept = f.kept + kept_parts{*this, f.samples}.shared;
+    result.x = a.normed.data;
+    result.y = result.dx = a.of_shared.data;
+    result.saved = a.shared;
+    result.kept = a.shared_kept;
     return result;
   }
 
-  frame<Scalar> shared_backward(const frame<Scalar>& f) const {
-    auto result = shared_frame(f);
-    result.dy = widened_dy(f).data;
+  frame<Scalar> shared_backward(const frame<Scalar>& f, const frame_arrays& a) const {
+    auto result = shared_frame(f, a);
+    result.dy = widened_dy(f, a).data;
     return result;
   }
 
@@ -276,15 +249,13 @@ private:
     return result;
   }
 
-  void route(const frame<Scalar>& f) const {
-    const saved_parts s{*this, f.samples};
-    const auto by = table(f);
-    const auto normed = dense(f.saved + s.normed, rows(f), width_);
-    layer_norm<Scalar>::forward(this->x(f, rows(f)), this->weight(f, ln_gain),
-                                this->weight(f, ln_bias), normed, f.saved + s.mean,
-                                f.saved + s.rstd, *f.on);
-    exact_matmul<Scalar>(normed, router_weight(f), 0,
-                         dense(by.probabilities, rows(f), options_.count), *f.on);
+  void route(const frame<Scalar>& f, const frame_arrays& a) const {
+    const auto by = table(f, a);
+    layer_norm<Scalar>::forward(a.x, this->weight(f, ln_gain), this->weight(f, ln_bias),
+                                a.normed, a.mean, a.rstd, *f.on);
+    exact_matmul<Scalar>(a.normed, router_weight(f), 0,
+                         dense(by.probabilities, rows(f), std::int64_t{options_.count}),
+                         *f.on);
     if (options_.noise > 0 && f.first >= 0) {
       const auto begin = static_cast<std::uint64_t>(f.first * length_ * options_.count);
       for (std::int64_t i = 0; i < rows(f) * options_.count; ++i)
@@ -292,46 +263,36 @@ private:
           options_.noise * noise_.normal(begin + static_cast<std::uint64_t>(i)));
     }
     top_k_gate<Scalar>::forward(by, *f.on);
-    dispatch<Scalar>::send(by, normed, f.saved + (at_home_ ? s.inputs : s.rows), *f.on);
+    dispatch<Scalar>::send(by, a.normed, at_home_ ? a.inputs : a.rows, *f.on);
   }
 
-  void combine(const frame<Scalar>& f) const {
-    const saved_parts s{*this, f.samples};
-    const auto scratch = scratch_of(f);
-    const auto y = this->y(f, rows(f));
-    const auto sum = y.is_bf16 ? scratch.widened : y.plain();
-    arrays<Scalar>::copy(this->x(f, rows(f)), sum, *f.on);
-    dispatch<Scalar>::combine(table(f), f.saved + s.rows, sum, *f.on);
+  void combine(const frame<Scalar>& f, const frame_arrays& a) const {
+    const auto sum = a.y.is_bf16 ? a.widened : a.y.plain();
+    arrays<Scalar>::copy(a.x, sum, *f.on);
+    dispatch<Scalar>::combine(table(f, a), a.rows, sum, *f.on);
     if (shared_) {
-      shared_->forward(shared_frame(f));
-      arrays<Scalar>::add(scratch.of_shared.data, rows(f) * width_, sum.data, *f.on);
+      shared_->forward(shared_frame(f, a));
+      arrays<Scalar>::add(a.of_shared.data, rows(f) * width_, sum.data, *f.on);
     }
-    if (y.is_bf16)
-      arrays<Scalar>::copy(sum, y, *f.on);
+    if (a.y.is_bf16)
+      arrays<Scalar>::copy(sum, a.y, *f.on);
   }
 
-  void gather_gradients(const frame<Scalar>& f) const {
-    const saved_parts s{*this, f.samples};
-    const kept_parts k{*this, f.samples};
-    const auto by = table(f);
-    const auto scratch = scratch_of(f);
-    const auto dnormed = dense(f.kept + k.dnormed, rows(f), width_);
-    const auto dlogits = dense(f.kept + k.dlogits, rows(f), options_.count);
-    top_k_gate<Scalar>::backward(by, f.kept + k.dweights,
+  void gather_gradients(const frame<Scalar>& f, const frame_arrays& a) const {
+    const auto by = table(f, a);
+    top_k_gate<Scalar>::backward(by, a.dweights,
                                  static_cast<Scalar>(options_.balance)
                                    * static_cast<Scalar>(f.samples),
-                                 dlogits.data, *f.on);
-    exact_matmul<Scalar>(dlogits, router_weight(f).t(), 0, dnormed, *f.on);
-    dispatch<Scalar>::send_gradient(by, f.kept + (at_home_ ? k.dinputs : k.drows),
-                                    dnormed, *f.on);
+                                 a.dlogits.data, *f.on);
+    exact_matmul<Scalar>(a.dlogits, router_weight(f).t(), 0, a.dnormed, *f.on);
+    dispatch<Scalar>::send_gradient(by, at_home_ ? a.dinputs : a.drows, a.dnormed,
+                                    *f.on);
     if (shared_) {
-      shared_->input_gradient(shared_backward(f));
-      arrays<Scalar>::add(scratch.of_shared.data, rows(f) * width_, dnormed.data,
-                          *f.on);
+      shared_->input_gradient(shared_backward(f, a));
+      arrays<Scalar>::add(a.of_shared.data, rows(f) * width_, a.dnormed.data, *f.on);
     }
-    layer_norm<Scalar>::input_gradient(
-      this->x(f, rows(f)), this->weight(f, ln_gain), f.saved + s.mean, f.saved + s.rstd,
-      dnormed, this->dy(f, rows(f)), this->dx(f, rows(f)), *f.on);
+    layer_norm<Scalar>::input_gradient(a.x, this->weight(f, ln_gain), a.mean, a.rstd,
+                                       a.dnormed, a.dy, a.dx, *f.on);
   }
 
   matrix<const Scalar> router_weight(const frame<Scalar>& f) const {

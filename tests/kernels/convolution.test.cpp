@@ -22,20 +22,16 @@ struct convolved {
   }
 
   double forward() {
-    convolution<Scalar>::forward(dims, images(x), w.data(), bias.data(), y.data(),
+    convolution<Scalar>::forward(dims, x.data(), w.data(), bias.data(), y.data(),
                                  space.data(), on);
     return dot(y, dy);
   }
 
   void backward(Scalar beta = 0) {
-    convolution<Scalar>::input_gradient(dims, w.data(), dy.data(), images(dx),
+    convolution<Scalar>::input_gradient(dims, w.data(), dy.data(), dx.data(),
                                         space.data(), on);
-    convolution<Scalar>::weight_gradient(dims, images(x), dy.data(), beta, dw.data(),
+    convolution<Scalar>::weight_gradient(dims, x.data(), dy.data(), beta, dw.data(),
                                          dbias.data(), space.data(), on);
-  }
-
-  matrix<Scalar> images(std::vector<Scalar>& of) const {
-    return dense(of.data(), dims.images, dims.in_values());
   }
 
   stream on;

@@ -123,8 +123,7 @@ TEST_CASE("evaluation is the mean over held-out samples, in any batches",
   }
   for (const auto& b : buckets)
     parameters.push_back(b.data());
-  evaluator wide{whole, *data, 20, 20, 1, precision::fp32},
-    narrow{whole, *data, 20, 3, 1, precision::fp32};
+  evaluator wide{whole, *data, 20, 20, 1}, narrow{whole, *data, 20, 3, 1};
   CHECK(wide.samples() == 20);
   const auto a = *wide.evaluate(parameters), b = *narrow.evaluate(parameters);
   CHECK(std::abs(a.loss - b.loss) < 1e-6);
@@ -140,7 +139,7 @@ TEST_CASE("evaluation is the mean over held-out samples, in any batches",
   }
   for (const auto& b2 : buckets)
     parameters.push_back(b2.data());
-  evaluator classifier{lenet, *images, 1000, 64, 1, precision::fp32};
+  evaluator classifier{lenet, *images, 1000, 64, 1};
   CHECK(classifier.samples() == 256);
   const auto accuracy = classifier.evaluate(parameters)->accuracy;
   REQUIRE(accuracy.has_value());

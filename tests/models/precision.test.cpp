@@ -35,8 +35,7 @@ trained one_batch(model_options model, const data_set& data, precision stored,
                         .batches = {64, 4},
                         .steps = 1,
                         .optimizer = {.rate = 0.01},
-                        .weights = weights,
-                        .products = stored});
+                        .weights = weights});
 }
 
 } // namespace
@@ -46,7 +45,9 @@ TEST_CASE("gradients of bf16 are those of fp32, but for what is rounded",
   model_options model{"gpt", 4, 64, 4, 32, 61};
   model.model = GENERATE("gpt", "lenet", "mlp");
   // A ReLU passes nothing or all: what is rounded decides some of them otherwise.
-  const double most = model.model == "gpt" ? 3e-2 : 8e-2;
+  const double most = model.model == "gpt"     ? 3e-2
+                      : model.model == "lenet" ? 5e-2
+                                               : 6e-2;
   const auto whole = *make_network<float>(model);
   const auto data = *open_data("synthetic", model, 3);
   const auto exact = one_batch(model, *data, precision::fp32),
@@ -101,9 +102,10 @@ TEST_CASE("bf16 halves what stages keep and send", "[precision]") {
     return result;
   };
   const auto exact = sizes(precision::fp32), rounded = sizes(precision::bf16);
-  CHECK(rounded[0].input == exact[0].input); // tokens or pixels
-  CHECK(2 * rounded[0].output == exact[0].output);
-  CHECK(2 * rounded[1].input == exact[1].input);
+  CHECK(rounded[0].input == exact[0].input);         // tokens or pixels
+  const int halves = model.model == "lenet" ? 1 : 2; // cut before a convolution
+  CHECK(halves * rounded[0].output == exact[0].output);
+  CHECK(halves * rounded[1].input == exact[1].input);
   CHECK(rounded[1].labels == exact[1].labels);
   if (model.model != "gpt") // logits, and what experts are given, stay fp32
     return;

@@ -141,7 +141,7 @@ TEST_CASE("a tied GPT trains as PyTorch computed it", "[tied]") {
   for (std::size_t l = 0; l < whole.layers.size(); ++l)
     for (const auto& p : whole.layers[l]->parameters())
       compare(p, got.parameters[l], final[l], begun[l]);
-  evaluator held_out{whole, *data, 1000, 8, 1, precision::fp32};
+  evaluator held_out{whole, *data, 1000, 8, 1};
   CHECK(is_loss(held_out.evaluate(readable(got.parameters))->loss,
                 want["evaluation"]["loss"].get<double>()));
 }

@@ -45,7 +45,7 @@ outcome train(const typed_options& o) {
   for (const auto& bucket : result.parameters)
     parameters.push_back(bucket.data());
   const auto& work = *request.plan.work;
-  evaluator judge{work.whole, *work.data, 1000, 64, 2, precision::fp32};
+  evaluator judge{work.whole, *work.data, 1000, 64, 2};
   const outcome out{loss, *judge.evaluate(parameters)};
   std::printf("%-6s %-26s training loss %.3f, evaluated %.3f", o.model.name.c_str(),
               request.text.c_str(), out.loss, out.evaluated.loss);
