@@ -35,9 +35,9 @@ struct frame {
   const void* dy = nullptr;
   void* dx = nullptr; ///< Null in the first layer: nobody needs it.
   Scalar* kept = nullptr;
-  const Scalar* parameters = nullptr; ///< The layer's bucket.
-  Scalar* gradients = nullptr;        ///< Laid out like the bucket.
-  Scalar beta = 0; ///< 0 sets the gradients, 1 adds to what they hold.
+  weight_bucket<Scalar> parameters; ///< The layer's.
+  Scalar* gradients = nullptr;      ///< Laid out like the bucket.
+  Scalar beta = 0;                  ///< 0 sets the gradients, 1 adds to what they hold.
   Scalar* scratch = nullptr;
   stream* on = nullptr;
 };
@@ -104,7 +104,9 @@ public:
   }
 
   /// Values of the bucket that holds the parameters.
-  std::int64_t bucket() const { return bucket_; }
+  std::int64_t bucket(precision matrices = precision::fp32) const {
+    return matrices == precision::bf16 ? bucket_.bf16 : bucket_.fp32;
+  }
 
   std::int64_t input() const { return input_.values; }
   std::int64_t output() const { return output_.values; }
@@ -138,7 +140,14 @@ public:
 
 protected:
   const Scalar* weight(const frame<Scalar>& f, std::size_t i) const {
-    return f.parameters + parameters_[i].offset;
+    return f.parameters.data + parameters_[i].offset_in(f.parameters.matrices);
+  }
+
+  /// \pre the parameter is multiplied
+  stored_matrix<const Scalar> factor(const frame<Scalar>& f, std::size_t i) const {
+    const auto& dims = parameters_[i].dims;
+    return stored_at<const Scalar>(weight(f, i), dims[0], dims[1],
+                                   f.parameters.matrices);
   }
 
   Scalar* gradient(const frame<Scalar>& f, std::size_t i) const {
@@ -166,7 +175,7 @@ private:
   }
 
   std::vector<parameter> parameters_;
-  std::int64_t bucket_;
+  bucket_sizes bucket_;
   edge input_;
   edge output_;
 };

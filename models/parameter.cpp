@@ -1,5 +1,7 @@
 #include "models/parameter.hpp"
 
+#include "kernels/array_shelf.hpp"
+#include "kernels/arrays.hpp"
 #include "models/random.hpp"
 
 #include <algorithm>
@@ -58,13 +60,45 @@ void put_part(const parameter& part, const float* from, float* whole) {
   });
 }
 
-std::int64_t place_in_bucket(std::vector<parameter>& parameters) {
-  std::int64_t end = 0;
+std::vector<parameter> multiplied(std::vector<parameter> all,
+                                  std::initializer_list<std::size_t> which) {
+  for (const auto i : which)
+    all[i].multiplied = true;
+  return all;
+}
+
+bucket_sizes place_in_bucket(std::vector<parameter>& parameters) {
+  bucket_sizes end;
   for (auto& p : parameters) {
-    p.offset = end;
-    end += padded(p.cut ? p.cut->room : p.values());
+    const auto room = p.cut ? p.cut->room : p.values();
+    p.offset = end.fp32;
+    p.rounded_offset = end.bf16;
+    end.fp32 += padded(room);
+    end.bf16 += padded(p.multiplied ? room_of<float>(room, precision::bf16) : room);
   }
   return end;
+}
+
+void round_bucket(const std::vector<parameter>& parameters, const float* from,
+                  float* to, stream& on) {
+  for (const auto& p : parameters) {
+    const auto rows = p.dims.front(), columns = rows == 0 ? 0 : p.values() / rows;
+    arrays<float>::copy(
+      stored_at<const float>(from + p.offset, rows, columns, precision::fp32),
+      stored_at<float>(to + p.rounded_offset, rows, columns,
+                       p.multiplied ? precision::bf16 : precision::fp32),
+      on);
+  }
+}
+
+float* copy_values(const parameter& p, const weight_bucket<float>& bucket,
+                   std::int64_t begin, std::int64_t end, float* to) {
+  const auto* const values = bucket.data + p.offset_in(bucket.matrices);
+  if (p.multiplied && bucket.matrices == precision::bf16)
+    widen_row(reinterpret_cast<const bf16*>(values) + begin, end - begin, to);
+  else
+    std::copy_n(values + begin, end - begin, to);
+  return to + (end - begin);
 }
 
 template <class Scalar>

@@ -1,9 +1,11 @@
 #pragma once
 
-#include "kernels/memory.hpp"
+#include "kernels/stream.hpp"
+#include "kernels/weight_place.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,8 +57,16 @@ struct parameter {
   /// Name of the parameter of another layer that this one is a second copy of; empty:
   /// it is no copy. Both copies always have the same values.
   std::string tied_to = {};
+  /// Whether nothing but products reads it.
+  bool multiplied = false;
+  /// Of its first value in a bucket that has such parameters as bf16.
+  std::int64_t rounded_offset = 0;
 
   std::int64_t values() const;
+
+  std::int64_t offset_in(precision matrices) const {
+    return matrices == precision::bf16 ? rounded_offset : offset;
+  }
 
   /// Name under which a file stores its values, and that the first ones depend on.
   const std::string& stored_name() const { return tied_to.empty() ? name : tied_to; }
@@ -79,9 +89,27 @@ void for_each_run(const parameter& part,
 void take_part(const parameter& part, const float* whole, float* to);
 void put_part(const parameter& part, const float* from, float* whole);
 
+/// The same parameters, of which nothing but products reads these.
+std::vector<parameter> multiplied(std::vector<parameter> all,
+                                  std::initializer_list<std::size_t> which);
+
+/// Values of buckets, by how they store the matrices of products.
+struct bucket_sizes {
+  std::int64_t fp32 = 0;
+  std::int64_t bf16 = 0;
+};
+
 /// Places parameters one after another in a bucket, each on a cache line of its own.
-/// Returns the bucket's size in values.
-std::int64_t place_in_bucket(std::vector<parameter>& parameters);
+bucket_sizes place_in_bucket(std::vector<parameter>& parameters);
+
+/// Writes a bucket again with the matrices of products as bf16.
+void round_bucket(const std::vector<parameter>& parameters, const float* from,
+                  float* to, stream& on);
+
+/// Copies values [begin, end) of a parameter out of its bucket. Returns what is behind
+/// them in `to`.
+float* copy_values(const parameter& p, const weight_bucket<float>& bucket,
+                   std::int64_t begin, std::int64_t end, float* to);
 
 /// Writes the parameter's first values. They depend on seed, stored name and dims
 /// alone, so not on how the network is cut.

@@ -58,7 +58,8 @@ pass<float> plain_stage::pass_on(int version, int replica, bool first_of_sum) co
   p.output = output_.data();
   p.stash = stash_.data();
   p.input_gradient = input_gradient_.data();
-  p.parameters = readable(versions_.at(version));
+  for (const auto& bucket : versions_.at(version))
+    p.parameters.emplace_back(bucket.data());
   p.gradients = writable(sums_[static_cast<std::size_t>(replica)]);
   p.beta = first_of_sum ? 0.0F : 1.0F;
   p.scratch = scratch_.data();

@@ -36,9 +36,9 @@ struct pass {
   const void* output_gradient = nullptr; ///< Not for the last slice.
   void* input_gradient = nullptr;        ///< Not for the first slice.
   Scalar* kept = nullptr;                ///< For input_gradient and weight_gradient.
-  std::vector<const Scalar*> parameters; ///< A bucket a layer.
-  std::vector<Scalar*> gradients;        ///< A bucket a layer.
-  Scalar beta = 0;                       ///< 0 sets the gradients, 1 adds to them.
+  std::vector<weight_place<Scalar>> parameters; ///< A bucket a layer.
+  std::vector<Scalar*> gradients;               ///< A bucket a layer.
+  Scalar beta = 0;        ///< 0 sets the gradients, 1 adds to them.
   bool completes = false; ///< Whether it makes the last gradients that are added.
   Scalar* scratch = nullptr;
   stream* on = nullptr;
@@ -121,6 +121,7 @@ private:
   frame<Scalar> frame_of(const pass<Scalar>& p, std::size_t i,
                          const std::vector<places>& at) const;
   frame<Scalar> backward_frame(const pass<Scalar>& p, std::size_t layer) const;
+  static frame<Scalar> now(frame<Scalar> f, const shared_pass& p, std::size_t layer);
   static pass_pieces<Scalar> one_piece(std::function<void()> run);
   static void close(pass_pieces<Scalar>& pieces);
   bool in_pieces(bool by_layer) const { return waits_ || by_layer; }

@@ -31,6 +31,14 @@ double slice<Scalar>::share_of(std::size_t layer) const {
   return layers_[layer]->operations() / operations();
 }
 
+/// A frame that was planned before, when its piece runs.
+template <class Scalar>
+frame<Scalar> slice<Scalar>::now(frame<Scalar> f, const shared_pass& p,
+                                 std::size_t layer) {
+  f.parameters = p->parameters[layer].now();
+  return f;
+}
+
 template <class Scalar>
 void slice<Scalar>::add_pieces(pass_pieces<Scalar>& to, layer_pass what,
                                std::size_t layer, const shared_pass& p,
@@ -40,8 +48,10 @@ void slice<Scalar>::add_pieces(pass_pieces<Scalar>& to, layer_pass what,
     auto& next = to.emplace_back();
     next.layer = static_cast<int>(layer);
     next.share = piece == l->middle() ? share_of(layer) : 0;
-    next.run = [l, what, piece, p, f] {
-      what == layer_pass::forward ? l->forward(f, piece) : l->input_gradient(f, piece);
+    next.run = [l, what, piece, p, layer, f] {
+      const auto ready = now(f, p, layer);
+      what == layer_pass::forward ? l->forward(ready, piece)
+                                  : l->input_gradient(ready, piece);
     };
     next.then = l->after(what, piece, f);
   }
@@ -120,9 +130,9 @@ pass_pieces<Scalar> slice<Scalar>::backward_pieces(shared_pass p, bool by_layer)
     const auto f = backward_frame(*p, i);
     add_pieces(result, layer_pass::input_gradient, i, p, f);
     auto& last = result.back();
-    last.run = [l = layers_[i].get(), f, before = std::move(last.run)] {
+    last.run = [l = layers_[i].get(), p, i, f, before = std::move(last.run)] {
       before();
-      l->weight_gradient(f);
+      l->weight_gradient(now(f, p, i));
     };
     complete(result, i, *p, f);
   }
@@ -160,7 +170,7 @@ pass_pieces<Scalar> slice<Scalar>::weight_gradient_pieces(shared_pass p,
     piece.layer = static_cast<int>(i);
     piece.share = share_of(i);
     const auto f = frame_of(*p, i, at);
-    piece.run = [l = layers_[i].get(), f] { l->weight_gradient(f); };
+    piece.run = [l = layers_[i].get(), p, i, f] { l->weight_gradient(now(f, p, i)); };
     complete(result, i, *p, f);
   }
   return result;

@@ -54,7 +54,7 @@ void expert_tensors::compute(const rows_by_source& by_source) {
   f.dy = upper;
   f.dx = lower;
   f.kept = lower + padded(most);
-  f.parameters = loan.parameters.data();
+  f.parameters = loan.parameters.now();
   f.on = &on_;
   if (a.what == op::forward) {
     f.samples = gather(by_source, stash.data());

@@ -21,8 +21,8 @@ namespace troupe {
 class expert_meeting : public meeting {
 public:
   /// Lends the parameters of a version and, of backwards, the gradients of a bucket.
-  using lender = std::function<std::pair<buffer, buffer>(std::size_t bucket,
-                                                         int version, bool gradients)>;
+  using lender = std::function<std::pair<weight_place<float>, buffer>(
+    std::size_t bucket, int version, bool gradients)>;
 
   /// \param plan outlives it \param lend,account empty where nothing is computed
   /// \pre the stage has experts

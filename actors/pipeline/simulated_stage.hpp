@@ -30,7 +30,8 @@ public:
   std::int64_t values_above() const override { return 0; }
   std::int64_t values_below() const override { return 0; }
   std::vector<buffer> parameters(int) const override { return {}; }
-  std::vector<buffer> make_room(const update_facts&) override { return {}; }
+  std::vector<weight_bucket<float>> stored(int) const override { return {}; }
+  update_room make_room(const update_facts&) override { return {}; }
   void keep_only(const stage_ledger&) override {}
   parameter_copy copy(int) override { return {}; }
   layer_memory memory_of_layers() override { return {}; }

@@ -8,6 +8,7 @@
 #include "actors/updates/shared_parameters.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -15,6 +16,8 @@ std::int64_t stage_pools::bytes() const {
   std::int64_t parameters = 0;
   for (const auto bucket : buckets)
     parameters += padded(bucket) * (versions + snapshots);
+  for (const auto bucket : rounded_buckets)
+    parameters += padded(bucket) * rounded_versions;
   for (const auto bucket : gradients)
     parameters += padded(bucket);
   for (const auto& copies : {to_shards, sums, gathers, ties, saved.versions,
@@ -92,6 +95,11 @@ stage_pools pools_of(const run_plan& plan, position where) {
   result.buckets = plan.held_of(shared_out::parameters, where);
   result.gradients = plan.held_of(shared_out::gradients, where);
   result.versions = bounds.versions;
+  if (plan.rounds_older_versions()) {
+    result.rounded_versions = std::exchange(result.versions, 1) - 1;
+    for (const auto& bucket : plan.layer_buckets(where))
+      result.rounded_buckets.push_back(bucket.what->bucket(precision::bf16));
+  }
   if (where.direction == 0)
     result.optimizer = optimizer::state_values(work.optimizer, plan.layers_of(where),
                                                plan.state_shares_of(where));

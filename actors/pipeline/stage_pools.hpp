@@ -28,6 +28,8 @@ struct stage_pools {
   std::vector<std::int64_t> buckets;
   std::vector<std::int64_t> gradients;
   int versions = 1;
+  std::vector<std::int64_t> rounded_buckets; ///< Of older versions kept as bf16,
+  int rounded_versions = 0;                  ///< which are not among `versions`.
   int snapshots = 0; ///< Copies of the parameters under way to an evaluation.
 
   int stashes = 0;

@@ -32,9 +32,9 @@ mail::saved stage_copies::copy(const std::vector<aged_version>& versions) {
     result.ages.push_back(version.age);
     auto* to = result.versions.emplace_back(versions_.acquire()).data();
     for (const auto& piece : of_versions_) {
-      const auto* const from = version.buckets[piece.bucket].data();
-      to = std::copy_n(from + piece.of.offset + piece.begin - firsts_[piece.bucket],
-                       piece.values(), to);
+      const auto first = piece.begin - firsts_[piece.bucket];
+      to = copy_values(piece.of, version.buckets[piece.bucket], first,
+                       first + piece.values(), to);
     }
   }
   for (int m = 0; m < state_->moments() && !of_moments_.empty(); ++m) {

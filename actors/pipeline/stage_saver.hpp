@@ -16,7 +16,7 @@ struct copies_bound;
 /// A version that a stage still knows.
 struct aged_version {
   int age; ///< 0 is the newest.
-  std::vector<buffer> buckets;
+  std::vector<weight_bucket<float>> buckets;
 };
 
 /// Copies what a stage and its optimizer shard have.

@@ -1,6 +1,5 @@
 #include "actors/pipeline/stage_tensors.hpp"
 
-#include "actors/plan/layer_reader.hpp"
 #include "kernels/arrays.hpp"
 
 #include <memory>
@@ -8,26 +7,6 @@
 #include <utility>
 
 namespace troupe {
-
-namespace {
-
-std::vector<std::unique_ptr<pool>> pools_a_layer(const std::string& what, int count,
-                                                 const std::vector<std::int64_t>& sizes,
-                                                 memory_account& account) {
-  std::vector<std::unique_ptr<pool>> result;
-  for (const auto bucket : sizes)
-    result.push_back(std::make_unique<pool>(what, count, bucket, account));
-  return result;
-}
-
-std::vector<buffer> acquire(const std::vector<std::unique_ptr<pool>>& pools) {
-  std::vector<buffer> result;
-  for (const auto& p : pools)
-    result.push_back(p->acquire());
-  return result;
-}
-
-} // namespace
 
 std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
                                     rank_memory& memory) {
@@ -68,12 +47,9 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
     shares_(plan.shares_of(where)),
     has_parameters_(plan.extent_of(shared_out::parameters)),
     has_gradients_(plan.extent_of(shared_out::gradients)),
-    buckets_(pools_a_layer("weight versions of " + plan.name_of(where), sizes.versions,
-                           sizes.buckets, memory.of(memory_use::parameters))),
-    sums_(pools_a_layer("gradients of " + plan.name_of(where), 1, sizes.gradients,
-                        memory.of(memory_use::gradients))),
-    snapshots_(pools_a_layer("snapshots of " + plan.name_of(where), sizes.snapshots,
-                             sizes.buckets, memory.of(memory_use::passing))),
+    versions_(plan, where, sizes, memory, on),
+    sums_(pools_a_bucket("gradients of " + plan.name_of(where), 1, sizes.gradients,
+                         memory.of(memory_use::gradients))),
     gradients_(acquire(sums_)) {
   for (std::size_t b = 0; b < held_buckets_.size(); ++b) {
     if (held_buckets_[b].expert < 0) {
@@ -96,25 +72,6 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
     gathered_[i] = {sizes.gathered, passing};
     whole_gradients_[i] = {sizes.whole_gradients, passing};
     passing.use(gathered_[i].bytes() + whole_gradients_[i].bytes());
-  }
-  fill(0, plan, plan.work->weights);
-  const stage_ledger books{plan.sch, plan.dims, where.hosted()};
-  for (int older = 1; older <= plan.dims.older; ++older)
-    if (books.knows(-older))
-      fill(-older, plan, plan.work->earlier.older[static_cast<std::size_t>(older) - 1]);
-}
-
-/// Each bucket takes its part of a layer, and of that its share.
-void stage_tensors::fill(int version, const run_plan& plan,
-                         const weight_source& source) {
-  auto& made = versions_[version] = acquire(buckets_);
-  layer_reader layers{plan, source};
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    const auto& all = layers.values(held_buckets_[i]);
-    const auto begin = has_parameters_ == bucket_extent::share
-                         ? shares_[i].begin(static_cast<std::int64_t>(all.size()))
-                         : 0;
-    arrays<float>::copy(all.data() + begin, values_of(i), made[i].data());
   }
 }
 
@@ -154,9 +111,8 @@ pass<float> stage_tensors::pass_on(const held& h, const pass_request& request) {
   p.kept = h.kept.data();
   const bool whole_parameters = has_parameters_ == bucket_extent::whole,
              whole_gradients = has_gradients_ == bucket_extent::whole;
-  const auto& parameters = versions_.at(request.version);
   for (std::size_t i = 0; i < own_.size(); ++i) {
-    p.parameters.push_back(whole_parameters ? parameters[own_[i]].data()
+    p.parameters.push_back(whole_parameters ? versions_.place(request.version, own_[i])
                                             : gathered_[i % 2].data());
     p.gradients.push_back(whole_gradients ? gradients_[own_[i]].data()
                                           : whole_gradients_[i % 2].data());
@@ -186,7 +142,7 @@ layer_memory stage_tensors::memory_of_layers() {
 
 expert_meeting::lender stage_tensors::lender() {
   return [this](std::size_t bucket, int version, bool gradients) {
-    return std::pair{versions_.at(version)[bucket],
+    return std::pair{versions_.place(version, bucket),
                      gradients ? gradients_[bucket] : buffer{}};
   };
 }
@@ -203,7 +159,7 @@ std::vector<int> stage_tensors::buckets_of(const std::vector<int>& layers) const
 float* stage_tensors::place_to_gather(int layer, int version) {
   const auto i = static_cast<std::size_t>(layer);
   auto* const place = gathered_[i % 2].data();
-  arrays<float>::copy(versions_.at(version)[i].data(), values_of(i),
+  arrays<float>::copy(versions_.whole(version)[i].data(), versions_.values_of(i),
                       place + shares_[i].begin(layers_.layers()[i]->bucket()));
   return place;
 }
@@ -220,13 +176,6 @@ void stage_tensors::add_share(int layer, bool first) {
     arrays<float>::copy(from, count, to);
   else
     arrays<float>::add(from, count, to);
-}
-
-/// Values of a bucket's parameters that the stage holds.
-std::int64_t stage_tensors::values_of(std::size_t bucket) const {
-  const auto values = held_buckets_[bucket].what->bucket();
-  return has_parameters_ == bucket_extent::whole ? values
-                                                 : shares_[bucket].held(values);
 }
 
 buffer stage_tensors::end_forward(int microbatch) {
@@ -289,36 +238,6 @@ buffer stage_tensors::end_backward(op what, int microbatch) {
   if (leaves_ == microbatch)
     leaves_.reset();
   return down;
-}
-
-std::vector<buffer> stage_tensors::make_room(const update_facts& update) {
-  auto& next = versions_[update.from + 1];
-  if (update.in_place)
-    next = std::move(versions_.extract(update.from).mapped());
-  else
-    next = acquire(buckets_);
-  return next;
-}
-
-void stage_tensors::keep_only(const stage_ledger& books) {
-  std::erase_if(versions_, [&](const auto& v) { return !books.knows(v.first); });
-}
-
-parameter_copy stage_tensors::copy(int version) {
-  struct of_bucket {
-    const float* from;
-    std::int64_t values;
-    float* to;
-  };
-  parameter_copy result{acquire(snapshots_), {}};
-  std::vector<of_bucket> all;
-  for (std::size_t i = 0; i < result.to.size(); ++i)
-    all.push_back({versions_.at(version)[i].data(), values_of(i), result.to[i].data()});
-  result.run = [all = std::move(all)] {
-    for (const auto& one : all)
-      arrays<float>::copy(one.from, one.values, one.to);
-  };
-  return result;
 }
 
 } // namespace troupe

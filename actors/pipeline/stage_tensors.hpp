@@ -1,13 +1,11 @@
 #pragma once
 
-#include "actors/pipeline/stage_pools.hpp"
-#include "actors/pipeline/stage_work.hpp"
+#include "actors/pipeline/stage_versions.hpp"
 #include "actors/rank/rank_memory.hpp"
 #include "kernels/pool.hpp"
 #include "models/slice.hpp"
 #include "schedules/stage_ledger.hpp"
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -42,12 +40,17 @@ public:
   std::int64_t values_below() const override { return values_below_; }
   std::vector<int> buckets_of(const std::vector<int>& layers) const override;
   std::vector<buffer> parameters(int version) const override {
-    return versions_.at(version);
+    return versions_.whole(version);
+  }
+  std::vector<weight_bucket<float>> stored(int version) const override {
+    return versions_.stored(version);
   }
   std::vector<buffer> gradients() const override { return gradients_; }
-  std::vector<buffer> make_room(const update_facts& update) override;
-  void keep_only(const stage_ledger& books) override;
-  parameter_copy copy(int version) override;
+  update_room make_room(const update_facts& update) override {
+    return versions_.make_room(update);
+  }
+  void keep_only(const stage_ledger& books) override { versions_.keep_only(books); }
+  parameter_copy copy(int version) override { return versions_.copy(version); }
   layer_memory memory_of_layers() override;
   expert_meeting::lender lender() override;
   pool* copies_to_shards() override { return &to_shards_; }
@@ -71,8 +74,6 @@ private:
   buffer room_in(pool& of, buffer held::*given_back);
   float* place_to_gather(int layer, int version);
   void add_share(int layer, bool first);
-  std::int64_t values_of(std::size_t bucket) const;
-  void fill(int version, const run_plan& plan, const weight_source& source);
 
   slice<float> layers_;
   std::vector<layer_bucket> held_buckets_;
@@ -86,11 +87,8 @@ private:
   bucket_shares shares_;
   bucket_extent has_parameters_, has_gradients_;
   tensor_memory gathered_[2], whole_gradients_[2]; // of layers by turns
-  // A pool a bucket:
-  std::vector<std::unique_ptr<pool>> buckets_; // its versions
-  std::vector<std::unique_ptr<pool>> sums_;    // one
-  std::vector<std::unique_ptr<pool>> snapshots_;
-  std::map<int, std::vector<buffer>> versions_;
+  stage_versions versions_;
+  bucket_pools sums_; // one each
   std::vector<buffer> gradients_;
   std::unordered_map<int, held> held_;
   std::optional<int> leaves_; // the microbatch that a backward under way forgets

@@ -59,11 +59,13 @@ void stage_updates::begin(const action& a) {
              .gradients = facts.gradients,
              .stalest = facts.stalest,
              .staleness = facts.staleness};
+  auto room = work_.make_room(facts);
   mail::update_request request{.what = update_,
                                .samples = std::exchange(samples_summed_, 0),
                                .gradients = work_.gradients(),
-                               .from = work_.parameters(facts.from),
-                               .to = work_.make_room(facts)};
+                               .from = std::move(room.from),
+                               .to = std::move(room.to),
+                               .put_aside = std::move(room.put_aside)};
   if (plan_.tells_buckets() && !plan_.tells_at_once())
     tell_all_buckets(request.gradients);
   port_.send(
@@ -139,7 +141,7 @@ std::vector<aged_version> stage_updates::versions() const {
   std::vector<aged_version> result;
   for (int age = 0, left = books_.versions_alive(); left > 0; ++age)
     if (const int version = newest() - age; books_.knows(version)) {
-      result.push_back({age, work_.parameters(version)});
+      result.push_back({age, work_.stored(version)});
       --left;
     }
   return result;

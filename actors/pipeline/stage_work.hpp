@@ -29,6 +29,13 @@ struct parameter_copy {
   std::function<void()> run;
 };
 
+/// Where an update finds the newest version, and where it writes the next.
+struct update_room {
+  std::vector<buffer> from, to; ///< May be the same.
+  /// Has to run before anything is written, on the stage's device, if it is not empty.
+  std::function<void()> put_aside = {};
+};
+
 /// What a stage works on: tensors (stage_tensors), or sizes and costs alone
 /// (simulated_stage). One stage owns it, and calls it from one thread at a time.
 class stage_work {
@@ -68,12 +75,15 @@ public:
   /// own, and those of their experts here.
   virtual std::vector<int> buckets_of(const std::vector<int>& layers) const = 0;
 
-  /// The buckets of a version, and of the summed gradients.
+  /// The buckets of the newest version, and of the summed gradients.
   virtual std::vector<buffer> parameters(int version) const = 0;
   virtual std::vector<buffer> gradients() const = 0;
 
-  /// Makes room for version `from` + 1: the same buckets if it is made in place.
-  virtual std::vector<buffer> make_room(const update_facts& update) = 0;
+  /// The buckets of any version. \pre no update is under way
+  virtual std::vector<weight_bucket<float>> stored(int version) const = 0;
+
+  /// Makes room for version `from` + 1.
+  virtual update_room make_room(const update_facts& update) = 0;
 
   /// Drops versions that the books no longer know.
   virtual void keep_only(const stage_ledger& books) = 0;

@@ -171,6 +171,14 @@ struct run_plan {
     return shares_out(what) ? bucket_extent::share : bucket_extent::whole;
   }
 
+  /// Older versions have the matrices of products as bf16: where that is what runs
+  /// store, and stages hold their parameters whole. A share of a bucket may begin
+  /// within a matrix.
+  bool rounds_older_versions() const {
+    return work && work->whole.options.stored == precision::bf16
+           && !shares_out(shared_out::parameters);
+  }
+
   /// Values that a stage holds of each bucket: all, or its share.
   std::vector<std::int64_t> held_of(shared_out what, position p) const;
 

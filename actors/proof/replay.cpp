@@ -138,7 +138,8 @@ private:
     p.output_gradient = k.from_above.data();
     p.input_gradient = down.empty() ? nullptr : down.data();
     p.kept = k.kept_gradients.data();
-    p.parameters = readable(stage.parameters());
+    for (const auto& bucket : stage.parameters())
+      p.parameters.emplace_back(bucket.data());
     const bool apart = plan_.shares_out(shared_out::gradients);
     const bool sums = a.what == op::backward || a.what == op::weight_gradient;
     if (apart && sums)

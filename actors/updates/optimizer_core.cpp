@@ -113,6 +113,12 @@ update_work optimizer_core::work_of(int direction) {
   return result;
 }
 
+/// Before anything is written to where the next version belongs.
+void optimizer_core::put_aside(int direction) {
+  if (const auto work = std::exchange(directions_.of(direction).put_aside, {}))
+    work();
+}
+
 // The sum over directions is in the first one's buffers, and its samples count for all.
 // An exchange has added the buffers already.
 void optimizer_core::add_directions() {
@@ -150,6 +156,7 @@ void optimizer_core::measure() {
       return mail::push{where_.data, sum.samples, norm_ ? norm_->factor() : 1,
                         sum.gradients, sum.to};
     });
+  put_aside(0); // servers write the version next
 }
 
 /// What clipping by the stage's own norm multiplies its gradients with.
@@ -162,6 +169,7 @@ double optimizer_core::clip_factor_of_own() const {
 
 void optimizer_core::apply() {
   add_directions();
+  put_aside(0);
   auto& sum = directions_.of(0);
   const double factor = norm_              ? norm_->factor()
                         : clipped_.empty() ? 1
@@ -176,6 +184,7 @@ void optimizer_core::apply() {
 }
 
 void optimizer_core::copy(int direction) {
+  put_aside(direction);
   const auto &made = directions_.of(0), &part = directions_.of(direction);
   for (std::size_t b = 0; b < parameters_.size(); ++b)
     arrays<float>::copy(made.to[b].data(), parameters_[b], part.to[b].data(),

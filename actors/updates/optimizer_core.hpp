@@ -60,6 +60,7 @@ private:
   letters add_bucket(int bucket, const std::vector<buffer>& of_directions);
   void begin(const action& a);
   update_work work_of(int direction);
+  void put_aside(int direction);
   void add_directions();
   void measure();
   void apply();

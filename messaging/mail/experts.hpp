@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/pool.hpp"
+#include "kernels/weight_place.hpp"
 #include "schedules/action.hpp"
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace troupe::mail {
 
 /// What an expert computes an action with; the stage that it stands with lends it.
 struct expert_loan {
-  buffer parameters;
+  weight_place<float> parameters;
   buffer gradients; ///< Of backwards.
   int version;
   bool begins_sum; ///< Its gradients are the first of an update.

@@ -5,6 +5,7 @@
 #include "messaging/record.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace troupe::mail {
@@ -26,6 +27,8 @@ struct update_request {
   std::vector<buffer> gradients;
   std::vector<buffer> from;
   std::vector<buffer> to; ///< May be `from`.
+  /// Runs on the stage's device before anything is written to `to`; may be empty.
+  std::function<void()> put_aside = {};
 };
 
 /// Optimizer shard to stage: the next version is written; when its last work ran.

@@ -13,7 +13,8 @@ template <class Scalar>
 class expert_network : public layer<Scalar> {
 public:
   expert_network(const gpt_shape& dims, const std::string& name)
-    : layer<Scalar>(parameters_of(dims, name), {dims.width}, {dims.width}),
+    : layer<Scalar>(multiplied(parameters_of(dims, name), {up, down}), {dims.width},
+                    {dims.width}),
       width_(dims.width),
       hidden_(4 * dims.width),
       stored_(dims.stored) {
@@ -99,12 +100,12 @@ private:
     return a;
   }
 
-  matrix<const Scalar> up_weight(const frame<Scalar>& f) const {
-    return dense(this->weight(f, up), width_, hidden_);
+  stored_matrix<const Scalar> up_weight(const frame<Scalar>& f) const {
+    return this->factor(f, up);
   }
 
-  matrix<const Scalar> down_weight(const frame<Scalar>& f) const {
-    return dense(this->weight(f, down), hidden_, width_);
+  stored_matrix<const Scalar> down_weight(const frame<Scalar>& f) const {
+    return this->factor(f, down);
   }
 
   std::int64_t width_;

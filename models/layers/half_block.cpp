@@ -11,7 +11,8 @@ namespace troupe {
 
 template <class Scalar>
 half_block<Scalar>::half_block(const gpt_shape& dims, std::vector<parameter> parameters)
-  : layer<Scalar>(std::move(parameters), {dims.positions() * dims.width, dims.stored},
+  : layer<Scalar>(multiplied(std::move(parameters), {up, down}),
+                  {dims.positions() * dims.width, dims.stored},
                   {dims.positions() * dims.width, dims.stored}),
     dims_(dims),
     up_(this->parameters()[up].dims[1]),

@@ -44,12 +44,12 @@ protected:
 
   const gpt_shape& dims() const { return dims_; }
 
-  matrix<const Scalar> up_weight(const frame<Scalar>& f) const {
-    return dense(this->weight(f, up), dims_.width, up_);
+  stored_matrix<const Scalar> up_weight(const frame<Scalar>& f) const {
+    return this->factor(f, up);
   }
 
-  matrix<const Scalar> down_weight(const frame<Scalar>& f) const {
-    return dense(this->weight(f, down), down_, dims_.width);
+  stored_matrix<const Scalar> down_weight(const frame<Scalar>& f) const {
+    return this->factor(f, down);
   }
 
 private:

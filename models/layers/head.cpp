@@ -13,11 +13,13 @@ template <class Scalar>
 class language_head : public layer<Scalar> {
 public:
   explicit language_head(const gpt_shape& dims)
-    : layer<Scalar>({{"transformer.ln_f.weight", {dims.width}, beginning::ones},
-                     {"transformer.ln_f.bias", {dims.width}, beginning::zeros},
-                     words_of(dims)},
-                    {dims.positions() * dims.width, dims.stored},
-                    {dims.length * dims.shard.part(dims.words)}),
+    : layer<Scalar>(
+      multiplied({{"transformer.ln_f.weight", {dims.width}, beginning::ones},
+                  {"transformer.ln_f.bias", {dims.width}, beginning::zeros},
+                  words_of(dims)},
+                 {word}),
+      {dims.positions() * dims.width, dims.stored},
+      {dims.length * dims.shard.part(dims.words)}),
       dims_(dims),
       words_(dims.shard.part(dims.words)) {
     // nop
@@ -132,8 +134,8 @@ private:
     return this->dy(f, dims_.rows(f.samples));
   }
 
-  matrix<const Scalar> words(const frame<Scalar>& f) const {
-    return dense(this->weight(f, word), words_, dims_.width);
+  stored_matrix<const Scalar> words(const frame<Scalar>& f) const {
+    return this->factor(f, word);
   }
 
   static parameter words_of(const gpt_shape& dims) {

@@ -31,7 +31,7 @@ void home_experts<Scalar>::for_each(const frame<Scalar>& all,
     next.x = static_cast<const Scalar*>(next.x) + counts[e] * expert.input();
     next.y = static_cast<Scalar*>(next.y) + counts[e] * expert.output();
     next.saved += sizes.saved;
-    next.parameters += expert.bucket();
+    next.parameters.data += expert.bucket(next.parameters.matrices);
     if (all.kept == nullptr)
       continue;
     next.dy = static_cast<const Scalar*>(next.dy) + counts[e] * expert.output();

@@ -16,7 +16,8 @@ class linear : public layer<Scalar> {
 public:
   linear(const std::string& name, std::int64_t in, std::int64_t out, bool rectified,
          const place_in_line& at)
-    : layer<Scalar>(parameters_of(name, in, out), {in, at.reads()}, {out, at.writes()}),
+    : layer<Scalar>(multiplied(parameters_of(name, in, out), {0}), {in, at.reads()},
+                    {out, at.writes()}),
       rectified_(rectified),
       at_(at) {
     // nop
@@ -63,8 +64,8 @@ private:
             {name + ".bias", {out}, beginning::uniform, range}};
   }
 
-  matrix<const Scalar> weights(const frame<Scalar>& f) const {
-    return dense(this->weight(f, 0), this->output(), this->input());
+  stored_matrix<const Scalar> weights(const frame<Scalar>& f) const {
+    return this->factor(f, 0);
   }
 
   stored_matrix<Scalar> kept(const frame<Scalar>& f) const {

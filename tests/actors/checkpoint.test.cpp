@@ -71,6 +71,8 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {.data = 2, .expert = 2, .exchange = "zero1", .experts = true},
   {.data = 4, .expert = 2, .experts = true},
   {.tensor = 2, .by_sequence = true},
+  {.data = 2, .exchange = "zero1", .stored = precision::bf16},
+  {.data = 2, .expert = 2, .experts = true, .stored = precision::bf16},
 };
 
 } // namespace

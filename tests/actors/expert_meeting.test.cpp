@@ -85,7 +85,8 @@ struct asking_stage {
         plan, where,
         [this](std::size_t bucket, int version, bool gradients) {
           lent.push_back({bucket, version, gradients});
-          return std::pair{parameters, gradients ? parameters : buffer{}};
+          return std::pair{weight_place<float>{parameters.data()},
+                           gradients ? parameters : buffer{}};
         },
         &memory) {
     for (const auto& e : plan.work->whole.experts)

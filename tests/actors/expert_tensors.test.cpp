@@ -57,7 +57,7 @@ struct computing_expert {
         std::ranges::copy(*one, part.payload.data());
       }
       if (rows.empty())
-        part.loan = mail::expert_loan{parameters, gradients, 0, begins_sum};
+        part.loan = mail::expert_loan{parameters.data(), gradients, 0, begins_sum};
       rows.push_back(std::move(part));
     }
     work.compute(rows);

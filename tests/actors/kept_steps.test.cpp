@@ -188,14 +188,16 @@ TEST_CASE("a stage keeps its last two steps, as they were", "[nodes]") {
     std::make_shared<const optimizer>(plan.work->optimizer, layers, 1, account),
     account};
   std::vector<std::unique_ptr<pool>> pools;
+  std::vector<buffer> held;
   aged_version newest{0, {}};
   for (const auto values : plan.buckets_of(where)) {
     pools.push_back(std::make_unique<pool>("a test", 1, values, account));
-    newest.buckets.push_back(pools.back()->acquire());
+    held.push_back(pools.back()->acquire());
+    newest.buckets.emplace_back(held.back().data());
   }
   for (int batches = 1; batches <= 3; ++batches) {
     for (std::size_t b = 0; b < pools.size(); ++b)
-      std::fill_n(newest.buckets[b].data(), plan.buckets_of(where)[b], batches);
+      std::fill_n(held[b].data(), plan.buckets_of(where)[b], batches);
     saver.keep(batches, {newest});
   }
   CHECK(saver.recall(1).versions.empty());

@@ -16,12 +16,13 @@ struct mesh_of_ranks {
   bool experts = false; ///< The model has some.
   bool by_sequence = false;
   bool clips = false;
+  precision stored = precision::fp32;
 
   std::string text() const {
     return "data=" + std::to_string(data) + " tensor=" + std::to_string(tensor)
            + " expert=" + std::to_string(expert) + " " + exchange
            + (experts ? " moe" : "") + (by_sequence ? " by sequence" : "")
-           + (clips ? " clipped" : "");
+           + (clips ? " clipped" : "") + (stored == precision::bf16 ? " bf16" : "");
   }
 };
 
@@ -31,6 +32,7 @@ inline run_plan training_on(const mesh_of_ranks& mesh, const schedule& sch, shap
   model_options model{mesh.experts ? "moe" : "gpt", 4, 8, 2, 4, 12};
   if (mesh.experts)
     model.experts = {.count = 4, .capacity = 1};
+  model.stored = mesh.stored;
   auto plan = training_of(sch, dims, clock, model);
   plan.data = mesh.data;
   plan.tensor = mesh.tensor;

@@ -86,6 +86,12 @@ auto with_fields(T& of, Use use) {
   }
 }
 
+/// What stays on a rank: a letter with one does not travel.
+template <class T>
+constexpr bool is_local =
+  std::is_same_v<
+    T, std::optional<mail::expert_loan>> || std::is_same_v<T, std::function<void()>>;
+
 template <class T>
 constexpr bool is_vector = false;
 template <class T>
@@ -96,6 +102,8 @@ template <class T>
 bool same(const T& sent, const T& came) {
   if constexpr (std::is_same_v<T, buffer>) {
     return !came;
+  } else if constexpr (is_local<T>) {
+    return !sent && !came;
   } else if constexpr (std::is_same_v<T, std::vector<float>>) {
     return came.empty();
   } else if constexpr (std::is_same_v<T, double>) {
@@ -171,8 +179,8 @@ void fill(T& field, dice& random) {
     field = static_cast<traffic>(random.number(0, traffic_kinds - 1));
     if (random.coin())
       field = {};
-  } else if constexpr (std::is_same_v<T, std::optional<mail::expert_loan>>) {
-    // They do not travel.
+  } else if constexpr (is_local<T>) {
+    // None: see there.
   } else if constexpr (requires { std::variant_size<T>::value; }) {
     std::visit(all_of, field);
   } else if constexpr (std::is_same_v<T, std::array<std::uint64_t, 2>>) {

@@ -84,6 +84,10 @@ TEST_CASE("products round weights, and nothing else does", "[precision]") {
              rounded = one_batch(model, *data, precision::bf16, is_operand),
              others = one_batch(model, *data, precision::bf16,
                                 [&](const parameter&p) { return !is_operand(p); });
+  const auto whole = *make_network<float>(model);
+  for (const auto& l : whole.layers)
+    for (const auto& p : l->parameters())
+      CHECK(p.multiplied == is_operand(p)); // older versions round those
   CHECK(rounded.loss == all.loss);
   CHECK((rounded.gradients == all.gradients));
   CHECK((rounded.parameters != all.parameters)); // what is updated is not rounded

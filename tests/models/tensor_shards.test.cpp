@@ -37,7 +37,8 @@ struct member {
     p->scratch = scratch.data();
     p->kept = kept.data();
     p->on = &on;
-    p->parameters = readable(parameters);
+    for (const auto& bucket : parameters)
+      p->parameters.emplace_back(bucket.data());
     p->gradients = writable(gradients);
   }
 

@@ -1,0 +1,132 @@
+#include "actors/pipeline/stage_versions.hpp"
+
+#include "actors/plan/layer_reader.hpp"
+#include "kernels/arrays.hpp"
+
+#include <string>
+#include <utility>
+
+namespace troupe {
+
+bucket_pools pools_a_bucket(const std::string& what, int count,
+                            const std::vector<std::int64_t>& sizes,
+                            memory_account& account) {
+  bucket_pools result;
+  for (const auto bucket : sizes)
+    result.push_back(std::make_unique<pool>(what, count, bucket, account));
+  return result;
+}
+
+std::vector<buffer> acquire(const bucket_pools& pools) {
+  std::vector<buffer> result;
+  for (const auto& p : pools)
+    result.push_back(p->acquire());
+  return result;
+}
+
+stage_versions::stage_versions(const run_plan& plan, position where,
+                               const stage_pools& sizes, rank_memory& memory,
+                               stream& on)
+  : on_(on),
+    older_are_rounded_(plan.rounds_older_versions()),
+    held_buckets_(plan.layer_buckets(where)),
+    values_(sizes.buckets),
+    whole_(pools_a_bucket("weight versions of " + plan.name_of(where), sizes.versions,
+                          sizes.buckets, memory.of(memory_use::parameters))),
+    rounded_(pools_a_bucket("older weight versions of " + plan.name_of(where),
+                            sizes.rounded_versions, sizes.rounded_buckets,
+                            memory.of(memory_use::parameters))),
+    snapshots_(pools_a_bucket("snapshots of " + plan.name_of(where), sizes.snapshots,
+                              sizes.buckets, memory.of(memory_use::passing))) {
+  const bool shared_out = plan.shares_out(shared_out::parameters);
+  const auto shares = plan.shares_of(where);
+  for (std::size_t b = 0; b < held_buckets_.size(); ++b)
+    firsts_.push_back(shared_out ? shares[b].begin(held_buckets_[b].what->bucket())
+                                 : 0);
+  fill(0, plan, plan.work->weights);
+  const stage_ledger books{plan.sch, plan.dims, where.hosted()};
+  for (int older = 1; older <= plan.dims.older; ++older)
+    if (books.knows(-older))
+      fill(-older, plan, plan.work->earlier.older[static_cast<std::size_t>(older) - 1]);
+}
+
+/// Each bucket takes its part of a layer, and of that its share.
+void stage_versions::fill(int number, const run_plan& plan,
+                          const weight_source& source) {
+  const bool rounded = older_are_rounded_ && number < 0;
+  held_version made{acquire(rounded ? rounded_ : whole_), {}};
+  layer_reader layers{plan, source};
+  for (std::size_t b = 0; b < held_buckets_.size(); ++b) {
+    const auto& all = layers.values(held_buckets_[b]);
+    auto* const to = made.buckets[b].data();
+    if (rounded)
+      round_bucket(held_buckets_[b].what->parameters(), all.data(), to, on_);
+    else
+      arrays<float>::copy(all.data() + firsts_[b], values_[b], to);
+    made.places.emplace_back(
+      weight_bucket<float>{to, rounded ? precision::bf16 : precision::fp32});
+  }
+  versions_[number] = std::move(made);
+}
+
+std::vector<weight_bucket<float>> stage_versions::stored(int version) const {
+  std::vector<weight_bucket<float>> result;
+  for (const auto& place : versions_.at(version).places)
+    result.push_back(place.now());
+  return result;
+}
+
+update_room stage_versions::make_room(const update_facts& update) {
+  auto& old = versions_.at(update.from);
+  update_room room{.from = old.buckets};
+  auto& next = versions_[update.from + 1];
+  if (update.in_place) {
+    next = std::move(versions_.extract(update.from).mapped());
+  } else if (older_are_rounded_) {
+    next.buckets = std::exchange(old.buckets, acquire(rounded_));
+    room.put_aside = put_aside(old);
+  } else {
+    next.buckets = acquire(whole_);
+  }
+  if (next.places.empty())
+    for (const auto& bucket : next.buckets)
+      next.places.emplace_back(bucket.data());
+  room.to = next.buckets;
+  return room;
+}
+
+/// The work that moves a version to where it has its room. Passes that were planned
+/// before it find it there.
+std::function<void()> stage_versions::put_aside(const held_version& old) {
+  return [this, old] {
+    for (std::size_t b = 0; b < held_buckets_.size(); ++b) {
+      auto* const to = old.buckets[b].data();
+      round_bucket(held_buckets_[b].what->parameters(), old.places[b].now().data, to,
+                   on_);
+      old.places[b].move_to({to, precision::bf16});
+    }
+  };
+}
+
+void stage_versions::keep_only(const stage_ledger& books) {
+  std::erase_if(versions_, [&](const auto& v) { return !books.knows(v.first); });
+}
+
+parameter_copy stage_versions::copy(int version) {
+  struct of_bucket {
+    const float* from;
+    std::int64_t values;
+    float* to;
+  };
+  parameter_copy result{acquire(snapshots_), {}};
+  std::vector<of_bucket> all;
+  for (std::size_t b = 0; b < result.to.size(); ++b)
+    all.push_back({whole(version)[b].data(), values_[b], result.to[b].data()});
+  result.run = [all = std::move(all)] {
+    for (const auto& one : all)
+      arrays<float>::copy(one.from, one.values, one.to);
+  };
+  return result;
+}
+
+} // namespace troupe

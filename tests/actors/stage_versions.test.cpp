@@ -1,0 +1,166 @@
+// Which versions of its weights a stage has, how they are stored, and what passes that
+// were planned before find.
+
+#include "actors/pipeline/stage_versions.hpp"
+
+#include "tests/actors/meshes.hpp"
+#include "tests/actors/proved_run.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <cstring>
+
+using namespace troupe;
+
+namespace {
+
+run_plan plan_of(const schedule& sch, precision stored,
+                 model_options model = tiny::gpt(4)) {
+  model.stored = stored;
+  return tiny::training_of(sch, {2, 4, 3}, clock_kind::virtual_time, model);
+}
+
+/// The plain definition of what bf16 keeps of a float: its upper half, to nearest, ties
+/// to even.
+float rounded(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  bits += 0x7FFF + ((bits >> 16) & 1);
+  bits &= 0xFFFF0000;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
+/// The versions of stage 0, and values of them.
+struct some_versions {
+  explicit some_versions(const schedule& sch, precision stored)
+    : plan(plan_of(sch, stored)) {}
+
+  /// All values of a version, parameter by parameter, as whoever copies them has them.
+  std::vector<float> values(int version) const {
+    std::vector<float> result;
+    const auto stored = versions.stored(version);
+    const auto buckets = plan.layer_buckets(where);
+    for (std::size_t b = 0; b < buckets.size(); ++b)
+      for (const auto& p : buckets[b].what->parameters()) {
+        const auto first = result.size();
+        result.resize(first + static_cast<std::size_t>(p.values()));
+        copy_values(p, stored[b], 0, p.values(), result.data() + first);
+      }
+    return result;
+  }
+
+  /// Of those, what is rounded where older versions are.
+  std::vector<float> as_older(std::vector<float> all) const {
+    auto next = all.begin();
+    for (const auto& bucket : plan.layer_buckets(where))
+      for (const auto& p : bucket.what->parameters())
+        for (std::int64_t i = 0; i < p.values(); ++i, ++next)
+          if (p.is_matrix() && p.name.find(".wte") == std::string::npos
+              && p.name.find(".wpe") == std::string::npos)
+            *next = rounded(*next);
+    return all;
+  }
+
+  run_plan plan;
+  position where{0, 0, 0};
+  rank_memory memory;
+  stream on;
+  stage_versions versions{plan, where, pools_of(plan, where), memory, on};
+};
+
+} // namespace
+
+TEST_CASE("older versions are kept as bf16 where runs store it",
+          "[precision][actors]") {
+  some_versions s{two_bw(), precision::bf16};
+  const auto before = s.values(0);
+  const auto planned = s.versions.place(0, 1);
+  const auto* const master = planned.now().data;
+  const auto room = s.versions.make_room({.from = 0});
+  CHECK(planned.now().data == master); // until the update begins
+  REQUIRE(room.put_aside);
+  room.put_aside();
+  CHECK(planned.now().data != master);
+  CHECK(planned.now().matrices == precision::bf16);
+  CHECK(room.from[1].data() == master);
+  CHECK(room.to[1].data() == master);
+  CHECK(s.versions.place(1, 1).now().data == master);
+  CHECK(s.versions.place(1, 1).now().matrices == precision::fp32);
+  for (std::size_t b = 0; b < room.to.size(); ++b)
+    std::fill_n(room.to[b].data(), s.versions.values_of(b), 7.0F);
+  CHECK((s.values(0) == s.as_older(before)));
+  CHECK((s.as_older(before) != before));
+  CHECK(std::ranges::count(s.values(1), 7.0F) == std::ssize(before));
+}
+
+TEST_CASE("an update in place, or of fp32, puts nothing aside", "[precision][actors]") {
+  const auto stored = GENERATE(precision::fp32, precision::bf16);
+  const bool in_place = GENERATE(true, false);
+  if (stored == precision::bf16 && !in_place)
+    return;
+  some_versions s{two_bw(), stored};
+  const auto before = s.values(0);
+  const auto* const first = s.versions.place(0, 0).now().data;
+  const auto room = s.versions.make_room({.from = 0, .in_place = in_place});
+  CHECK(!room.put_aside);
+  CHECK((room.from[0].data() == room.to[0].data()) == in_place);
+  CHECK(room.from[0].data() == first);
+  CHECK(s.versions.place(1, 0).now().data == room.to[0].data());
+  if (!in_place)
+    CHECK((s.values(0) == before));
+}
+
+// By hand: a stage of 2bw has two versions. Of a block of 64 with its norms and biases,
+// 12 * 64 * 64 values are matrices of products.
+TEST_CASE("an older version takes half the bytes of its matrices",
+          "[precision][actors]") {
+  const model_options model{"gpt", 2, 64, 2, 4, 16};
+  const auto bytes = [&](const schedule& sch, precision stored) {
+    auto plan = plan_of(sch, stored, model);
+    plan.work->first_layers = {0, 3, 6};
+    rank_memory memory;
+    stream on;
+    const position where{0, 0, 0}; // the embedding and a block
+    const auto sizes = pools_of(plan, where);
+    stage_versions made{plan, where, sizes, memory, on};
+    const auto& account = memory.of(memory_use::parameters);
+    const auto reserved = account.reserved();
+    made.make_room(
+      {.from = 0, .in_place = sizes.versions + sizes.rounded_versions == 1});
+    CHECK(account.peak() == reserved);
+    return reserved;
+  };
+  const std::int64_t matrices = 12 * 64 * 64, words = 16 * 64, positions = 4 * 64,
+                     vectors = (2 + 3 + 1 + 2 + 4 + 1) * 64,
+                     whole = 4 * (matrices + words + positions + vectors);
+  CHECK(bytes(one_f_one_b(), precision::fp32) == whole);
+  CHECK(bytes(one_f_one_b(), precision::bf16) == whole);
+  CHECK(bytes(two_bw(), precision::fp32) == 2 * whole);
+  CHECK(bytes(two_bw(), precision::bf16) == 2 * whole - 2 * matrices);
+}
+
+// What the proofs repeat has whole versions, in fp32.
+TEST_CASE("passes read the right bits of older versions", "[precision][actors]") {
+  const auto sch = GENERATE(two_bw(), pipedream(), pipedream(3), pipedream(1, true));
+  auto mesh = GENERATE(
+    tiny::mesh_of_ranks{}, tiny::mesh_of_ranks{.data = 2},
+    tiny::mesh_of_ranks{.data = 2, .exchange = "zero1", .clips = true},
+    tiny::mesh_of_ranks{.data = 2, .exchange = "zero2"},
+    tiny::mesh_of_ranks{.data = 2, .exchange = "zero3"},
+    tiny::mesh_of_ranks{.data = 2, .exchange = "server:async"},
+    tiny::mesh_of_ranks{.data = 2, .exchange = "server:staleness=1", .clips = true},
+    tiny::mesh_of_ranks{.data = 2, .exchange = "hogwild"},
+    tiny::mesh_of_ranks{.tensor = 2}, tiny::mesh_of_ranks{.experts = true},
+    tiny::mesh_of_ranks{.data = 2, .expert = 2, .experts = true},
+    tiny::mesh_of_ranks{.data = 4, .expert = 2, .exchange = "zero1", .experts = true});
+  mesh.stored = precision::bf16;
+  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  if (mesh.exchange == "hogwild" && clock == clock_kind::real)
+    return; // no record holds its order
+  INFO(sch.name << ' ' << mesh.text());
+  auto plan = tiny::training_on(mesh, sch, {2, 4, 3}, clock);
+  plan.machines.inside.latency = 100'000;
+  CHECK(tiny::run_of(std::move(plan)).refusals() == "");
+}
