@@ -1,6 +1,7 @@
 #include "kernels/attention.hpp"
 
 #include "kernels/array_shelf.hpp"
+#include "kernels/fused_attention.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/vector_math.hpp"
 
@@ -44,6 +45,8 @@ struct head {
     k = part(1);
     v = part(2);
   }
+
+  head_matrices<Scalar> plain() const { return {q.plain(), k.plain(), v.plain()}; }
 };
 
 template <class Scalar>
@@ -73,6 +76,8 @@ struct thread_space {
     for (auto*& one : made)
       one = all.take(stored == precision::fp32 ? 0 : dims.length * size_);
     end = all.end();
+    if (std::is_same_v<Scalar, float> && stored == precision::fp32)
+      end = std::max(end, fused_attention::scratch(dims.length, size_));
   }
 
   /// Where rows of `to` are made: there, if they are not rounded in the end.
@@ -166,6 +171,10 @@ void attention<Scalar>::forward(const attention_shape& dims,
     const head<const Scalar> in{dims, qkv, sequence, number};
     const auto out = columns_of(dims, y, sequence, number);
     const auto own = space_of(dims, y.is_bf16, space, worker);
+    if constexpr (std::is_same_v<Scalar, float>)
+      if (by == precision::fp32 && !qkv.is_bf16)
+        return fused_attention::forward(in.plain(), out.plain(),
+                                        log_sum + slice * dims.length, own.packed[0]);
     const right_side<Scalar> keys_t{by, in.k.t(), own.packed[0]},
       values{by, in.v, own.packed[1]};
     for (std::int64_t first = 0; first < dims.length; first += block) {
@@ -205,6 +214,11 @@ void attention<Scalar>::backward(const attention_shape& dims,
     const auto upper = columns_of(dims, dy, sequence, number);
     const auto scale = scale_of<Scalar>(dims);
     const auto own = space_of(dims, dqkv.is_bf16, space, worker);
+    if constexpr (std::is_same_v<Scalar, float>)
+      if (by == precision::fp32 && !qkv.is_bf16)
+        return fused_attention::backward(in.plain(), out.plain(),
+                                         log_sum + slice * dims.length, upper.plain(),
+                                         gradient.plain(), own.packed[0]);
     const auto dk = own.place_of(gradient.k, 0), dv = own.place_of(gradient.v, 1);
     const right_side<Scalar> keys_t{by, in.k.t(), own.packed[0]},
       values_t{by, in.v.t(), own.packed[1]}, keys{by, in.k, own.packed[2]};

@@ -22,9 +22,10 @@ struct attention_shape {
 /// attending to tokens 0..t of its sequence. Vaswani et al., "Attention Is All You
 /// Need", 2017. qkv: (B, T, 3, H, C/H), as GPT-2's c_attn makes it; y: (B, T, H, C/H);
 /// either with T before B if the shape says so; both as matrices of B T rows.
-/// Works on blocks of 32 queries of one head (the backward: of two such blocks), so
-/// scores take at most 128 T values a thread, never (B, H, T, T). The backward makes
-/// them again from log_sum: (B, H, T).
+/// Scores are made anew by the backward, from log_sum: (B, H, T). They never take
+/// (B, H, T, T) values: where products are fp32 (fused_attention.hpp), 8192 a thread;
+/// else, 32 queries of a head are worked on at once, and two such blocks by the
+/// backward, so 128 T.
 template <class Scalar>
 struct attention {
   /// Values of scratch for a pass on a stream of so many threads. \param stored what

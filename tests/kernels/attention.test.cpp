@@ -5,6 +5,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <algorithm>
+#include <limits>
+
 using namespace troupe;
 
 namespace {
@@ -122,6 +125,33 @@ TEST_CASE("attention in float agrees with double, but for what is rounded",
   exact.backward();
   CHECK(relative_difference(fast.y, exact.y) < one.forward);
   CHECK(relative_difference(fast.dqkv, exact.dqkv) < one.backward);
+}
+
+TEST_CASE("attention in float agrees with double at any size of a head, whatever its "
+          "space held",
+          "[attention]") {
+  const auto size = GENERATE(1, 4, 20, 32, 40, 96), length = GENERATE(1, 33, 71, 129);
+  const bool by_position = GENERATE(false, true);
+  attended<float> fast{{2, length, 2, 2 * size, by_position}};
+  attended<double> exact{{2, length, 2, 2 * size, by_position}};
+  std::fill(fast.space.begin(), fast.space.end(),
+            std::numeric_limits<float>::quiet_NaN());
+  fast.forward();
+  fast.backward();
+  exact.forward();
+  exact.backward();
+  CHECK(relative_difference(fast.y, exact.y) < 1e-6);
+  CHECK(relative_difference(fast.dqkv, exact.dqkv) < 2e-6);
+}
+
+TEST_CASE("attention in float bears scores that are far apart", "[attention]") {
+  attended<float> fast{{1, 100, 2, 128}};
+  attended<double> exact{{1, 100, 2, 128}};
+  for (std::size_t i = 0; i < fast.qkv.size(); ++i)
+    exact.qkv[i] = fast.qkv[i] *= i % 384 < 128 ? 64.0F : 1.0F; // the queries
+  fast.forward();
+  exact.forward();
+  CHECK(relative_difference(fast.y, exact.y) < 1e-4);
 }
 
 TEST_CASE("attention has the same bits on any number of threads", "[attention]") {

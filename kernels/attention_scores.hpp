@@ -1,0 +1,67 @@
+#pragma once
+
+#include "kernels/attention_panels.hpp"
+#include "kernels/attention_tile.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+// Scores of a block of keys and a panel of queries: queries stand side by side, so
+// that the softmax works on whole vectors. `ahead`: the first query, counted from the
+// first key.
+
+namespace troupe {
+
+inline float scale_of_scores(std::int64_t size) {
+  return 1 / std::sqrt(static_cast<float>(size));
+}
+
+/// e^x for x up to 88: 0 below -87.7. As fast_exp, in fewer instructions. What includes
+/// this is not to be compiled with sums in any order.
+inline float score_exp(float x) {
+  constexpr float rounder = 12582912.0F + 127; // 1.5 2^23: its sums are whole numbers
+  const float from = x < -88.0F ? -88.0F : x;
+  const float sum = std::fma(from, 1.44269504F, rounder);
+  const float n = sum - rounder; // x = n ln 2 + r
+  const float r = std::fma(n, -1.42860677e-6F, std::fma(n, -0.693145752F, from));
+  float p = 1.98756915e-4F; // the minimax polynomial of Cephes, after (1 + r)
+  p = std::fma(p, r, 1.39819995e-3F);
+  p = std::fma(p, r, 8.33345190e-3F);
+  p = std::fma(p, r, 4.16657962e-2F);
+  p = std::fma(p, r, 1.66666655e-1F);
+  p = std::fma(p, r, 5.00000012e-1F);
+  p = std::fma(p * r, r, r) + 1.0F;
+  return p * std::bit_cast<float>(std::bit_cast<std::uint32_t>(sum) << 23);
+}
+
+/// scores (keys, panel), rows ToRow apart, of the first `count` keys and the panel at
+/// `queries`. Nothing where a tile's keys come later than all queries of a vector.
+template <int ToRow>
+void make_scores(const token_panels& keys, const float* queries, std::int64_t count,
+                 std::int64_t ahead, float* scores, coming_rows& next) {
+  const auto seen = std::min(count, ahead + panel);
+  for (std::int64_t k = 0; k < seen; k += tile_rows) {
+    next.ask();
+    auto* const c = scores + k * ToRow;
+    if (k < ahead + lanes)
+      make_tile<2, 1, ToRow, begin::zero>(keys.size, keys.at(k), panel, queries, c);
+    else
+      make_tile<1, 1, ToRow, begin::zero>(keys.size, keys.at(k), panel, queries + lanes,
+                                          c + lanes);
+  }
+}
+
+/// Sets the scores that make_scores made of keys that come later than a query.
+template <int ToRow>
+void hide_later(float* scores, std::int64_t count, std::int64_t ahead, float with) {
+  const auto seen = std::min(count, ahead + panel);
+  for (auto k = std::max<std::int64_t>(ahead + 1, 0); k < seen; ++k) {
+    auto* const row = scores + k * ToRow;
+    const auto hidden = static_cast<int>(k - ahead);
+    for (int q = 0; q < static_cast<int>(panel); ++q)
+      row[q] = q < hidden ? with : row[q];
+  }
+}
+
+} // namespace troupe

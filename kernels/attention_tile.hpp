@@ -1,0 +1,56 @@
+#pragma once
+
+#include "kernels/vector.hpp"
+
+#include <cstdint>
+
+namespace troupe {
+
+/// Rows of a tile: with two vectors a row and two of b, they fit the registers.
+inline constexpr std::int64_t tile_rows = lanes == 16 ? 8 : 4;
+
+/// What a tile adds a product to: nothing, itself, or itself times a factor of each
+/// row.
+enum class begin { zero, sum, scaled };
+
+/// c (tile_rows, Vectors * lanes) = a b, and what the tile begins with. b: `depth`
+/// rows, 2 * lanes values apart, as sgemm packs them; c: rows ToRow apart. An element
+/// of a is at a[row * FromRow + place * step], so a or its transpose may stand in
+/// memory. \param factors of the rows, if scaled
+template <int Vectors, int FromRow, int ToRow, begin With>
+void make_tile(std::int64_t depth, const float* a, std::int64_t step, const float* b,
+               float* c, const float* factors = nullptr) {
+  vector sums[tile_rows][Vectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < tile_rows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v) {
+      const auto* const from = c + r * ToRow + v * lanes;
+      if constexpr (With == begin::zero)
+        sums[r][v] = vector{};
+      else if constexpr (With == begin::sum)
+        sums[r][v] = load(from);
+      else
+        sums[r][v] = factors[r] * load(from);
+    }
+  for (std::int64_t k = 0; k < depth; ++k) {
+    vector right[Vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v)
+      right[v] = load(b + v * lanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < tile_rows; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < Vectors; ++v)
+        sums[r][v] += a[r * FromRow] * right[v];
+    a += step;
+    b += 2 * lanes;
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < tile_rows; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v)
+      store(c + r * ToRow + v * lanes, sums[r][v]);
+}
+
+} // namespace troupe

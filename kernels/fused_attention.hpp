@@ -1,0 +1,37 @@
+#pragma once
+
+#include "kernels/matrix.hpp"
+
+#include <cstdint>
+
+namespace troupe {
+
+/// The matrices of one head of one sequence, (T, C/H) each.
+template <class Scalar>
+struct head_matrices {
+  matrix<Scalar> q, k, v;
+};
+
+/// One head's attention where products are fp32, on this thread. Scores are made a
+/// block of keys and queries at a time, and used while they are in the cache: no
+/// product packs them. Dao et al., "FlashAttention", 2022.
+struct fused_attention {
+  /// Values of space for either pass over heads of (length, size).
+  static std::int64_t scratch(std::int64_t length, std::int64_t size);
+
+  /// Fills y and log_sum, (T). The outer loop is over queries.
+  static void forward(const head_matrices<const float>& in, matrix<float> y,
+                      float* log_sum, float* space);
+
+  /// Fills the gradients. The outer loop is over keys: gradients of a block of keys are
+  /// summed in the cache, those of queries in `space`.
+  static void backward(const head_matrices<const float>& in, matrix<const float> y,
+                       const float* log_sum, matrix<const float> dy,
+                       const head_matrices<float>& gradient, float* space);
+
+private:
+  static std::int64_t forward_scratch(std::int64_t length, std::int64_t size);
+  static std::int64_t backward_scratch(std::int64_t length, std::int64_t size);
+};
+
+} // namespace troupe

@@ -1,0 +1,137 @@
+#include "kernels/array_shelf.hpp"
+#include "kernels/attention_scores.hpp"
+#include "kernels/fused_attention.hpp"
+
+#include <limits>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::int64_t key_block = 2 * panel;
+constexpr float nothing = -std::numeric_limits<float>::infinity();
+
+struct forward_space {
+  forward_space(std::int64_t length, std::int64_t size, float* begin = nullptr) {
+    array_shelf<float> all{begin};
+    keys = {all.take(token_panels::room(length, size)), size};
+    values = {all.take(value_panels::room(length, size)), length, size};
+    queries = {all.take(token_panels::room(panel, size)), size};
+    scores = all.take(key_block * panel);
+    made = {all.take(value_panels::room(panel, size)), panel, size};
+    end = all.end();
+  }
+
+  token_panels keys;
+  value_panels values;
+  token_panels queries; // a panel
+  float* scores;        // (key_block, panel)
+  value_panels made;    // y of a panel
+  std::int64_t end;
+};
+
+/// The softmax of a panel of queries over the keys seen so far. Milakov & Gimelshein,
+/// "Online normalizer calculation for softmax", 2018.
+struct running_softmax {
+  float most[panel];    ///< The largest score.
+  float sums[panel];    ///< Of e^(scale (score - most)).
+  float factors[panel]; ///< What sums before the last keys were multiplied by.
+
+  running_softmax() {
+    std::fill_n(most, panel, nothing);
+    std::fill_n(sums, panel, 0.0F);
+  }
+
+  /// Turns the scores of more keys, an even number, into e^(scale (score - most)).
+  void add(float* scores, std::int64_t keys, float scale) {
+    float largest[2][panel], now[panel], offset[panel], added[panel];
+    for (auto& one : largest)
+      std::copy_n(most, panel, one);
+    for (std::int64_t k = 0; k < keys; k += 2)
+      for (int row = 0; row < 2; ++row)
+        for (std::int64_t q = 0; q < panel; ++q) {
+          const float score = scores[(k + row) * panel + q];
+          largest[row][q] = score > largest[row][q] ? score : largest[row][q];
+        }
+    for (std::int64_t q = 0; q < panel; ++q) {
+      now[q] = std::max(largest[0][q], largest[1][q]);
+      factors[q] = score_exp(scale * (most[q] - now[q]));
+      most[q] = now[q];
+      offset[q] = -scale * now[q];
+      added[q] = 0;
+    }
+    for (std::int64_t k = 0; k < keys; ++k)
+      for (std::int64_t q = 0; q < panel; ++q) {
+        const float weight =
+          score_exp(std::fma(scale, scores[k * panel + q], offset[q]));
+        scores[k * panel + q] = weight;
+        added[q] += weight;
+      }
+    for (std::int64_t q = 0; q < panel; ++q)
+      sums[q] = factors[q] * sums[q] + added[q];
+  }
+};
+
+/// made (queries, C/H) = factors made + weights values of `count` keys from `key`.
+void add_values(const forward_space& own, std::int64_t key, std::int64_t count,
+                std::int64_t ahead, std::int64_t queries, const float* factors,
+                coming_rows& next) {
+  for (std::int64_t c = 0; c < own.made.size; c += panel)
+    for (std::int64_t q = 0; q < queries; q += tile_rows) {
+      next.ask();
+      const auto depth = std::min(count, ahead + q + tile_rows);
+      const auto *const a = own.scores + q, *const b = own.values.at(key, c);
+      auto* const to = own.made.at(q, c);
+      if (key == 0)
+        make_tile<2, 1, panel, begin::zero>(depth, a, panel, b, to);
+      else
+        make_tile<2, 1, panel, begin::scaled>(depth, a, panel, b, to, factors + q);
+    }
+}
+
+void write(const running_softmax& softmax, float scale, const value_panels& made,
+           matrix<float> y, float* log_sum) {
+  float factors[panel];
+  for (std::int64_t q = 0; q < panel; ++q)
+    factors[q] = 1 / softmax.sums[q];
+  made.unpack(0, factors, y);
+  for (std::int64_t q = 0; q < y.rows; ++q)
+    log_sum[q] = scale * softmax.most[q] + std::log(softmax.sums[q]);
+}
+
+} // namespace
+
+std::int64_t fused_attention::forward_scratch(std::int64_t length, std::int64_t size) {
+  return forward_space{length, size}.end;
+}
+
+void fused_attention::forward(const head_matrices<const float>& in, matrix<float> y,
+                              float* log_sum, float* space) {
+  const auto length = in.q.rows, size = in.q.columns;
+  const float scale = scale_of_scores(size);
+  const forward_space own{length, size, space};
+  for (std::int64_t first = 0; first < length; first += panel) {
+    const auto queries = std::min(panel, length - first), seen = first + queries;
+    own.queries.pack(in.q.row_range(first, queries));
+    own.keys.pack(in.k.row_range(first, queries), first);
+    own.values.pack(in.v.row_range(first, queries), first);
+    coming_rows next;
+    next.add(y.row_range(first, queries));
+    for (const auto& m : {in.q, in.k, in.v})
+      next.add(m.row_range(seen, std::min(panel, length - seen)));
+    running_softmax softmax;
+    for (std::int64_t key = 0; key < seen; key += key_block) {
+      const auto ahead = first - key;
+      const auto count = up_to(tile_rows, std::min(key_block, seen - key));
+      const token_panels keys{own.keys.at(key), size};
+      make_scores<panel>(keys, own.queries.data, count, ahead, own.scores, next);
+      hide_later<panel>(own.scores, count, ahead, nothing);
+      softmax.add(own.scores, count, scale);
+      add_values(own, key, std::min(count, seen - key), ahead, queries, softmax.factors,
+                 next);
+    }
+    write(softmax, scale, own.made, y.row_range(first, queries), log_sum + first);
+  }
+}
+
+} // namespace troupe
