@@ -11,30 +11,44 @@ namespace {
 /// Groups of images whose weight gradients are summed apart, then in order.
 constexpr int groups = 4;
 
+/// Calls `copied(pixel, place, count)` for each weight of a filter and each row of
+/// outputs: so many pixels of an image, from index `pixel`, are values of its patches,
+/// from index `place`. All other values of patches are padding.
+template <class Copied>
+void for_each_row(const convolution_shape& dims, const Copied& copied) {
+  std::int64_t places = 0; // of the weights before
+  for (std::int64_t c = 0; c < dims.channels; ++c)
+    for (std::int64_t i = -dims.padding; i < dims.size - dims.padding; ++i)
+      for (std::int64_t j = -dims.padding; j < dims.size - dims.padding; ++j) {
+        const auto top = std::max<std::int64_t>(0, -i),
+                   bottom = std::min(dims.out_height(), dims.height - i),
+                   left = std::max<std::int64_t>(0, -j),
+                   right = std::min(dims.out_width(), dims.width - j);
+        for (auto h = top; h < bottom && left < right; ++h)
+          copied((c * dims.height + h + i) * dims.width + left + j,
+                 places + h * dims.out_width() + left, right - left);
+        places += dims.places();
+      }
+}
+
 /// patches: (C K K, places), a row for each weight of a filter.
 template <class Scalar>
 void gather(const convolution_shape& dims, const Scalar* image, Scalar* patches) {
-  for (std::int64_t c = 0; c < dims.channels; ++c)
-    for (std::int64_t i = 0; i < dims.size; ++i)
-      for (std::int64_t j = 0; j < dims.size; ++j)
-        for (std::int64_t h = 0; h < dims.out_height(); ++h) {
-          const auto* from = image + (c * dims.height + h + i) * dims.width + j;
-          patches = std::copy(from, from + dims.out_width(), patches);
-        }
+  if (dims.padding > 0)
+    std::fill_n(patches, dims.patch() * dims.places(), Scalar{0});
+  for_each_row(dims, [=](std::int64_t pixel, std::int64_t place, std::int64_t count) {
+    std::copy_n(image + pixel, count, patches + place);
+  });
 }
 
 /// The adjoint of gather: image = the sum of what each patch says of a pixel.
 template <class Scalar>
 void scatter(const convolution_shape& dims, const Scalar* patches, Scalar* image) {
   std::fill(image, image + dims.in_values(), Scalar{0});
-  for (std::int64_t c = 0; c < dims.channels; ++c)
-    for (std::int64_t i = 0; i < dims.size; ++i)
-      for (std::int64_t j = 0; j < dims.size; ++j)
-        for (std::int64_t h = 0; h < dims.out_height(); ++h) {
-          auto* to = image + (c * dims.height + h + i) * dims.width + j;
-          for (std::int64_t w = 0; w < dims.out_width(); ++w)
-            to[w] += *patches++;
-        }
+  for_each_row(dims, [=](std::int64_t pixel, std::int64_t place, std::int64_t count) {
+    for (std::int64_t w = 0; w < count; ++w)
+      image[pixel + w] += patches[place + w];
+  });
 }
 
 } // namespace

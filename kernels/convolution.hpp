@@ -6,18 +6,19 @@
 
 namespace troupe {
 
-/// N images of C channels, H by W, under K by K filters to O channels; no padding,
-/// stride 1, so outputs are H-K+1 by W-K+1.
+/// N images of C channels, H by W, in a frame of P zeros on each side, under K by K
+/// filters to O channels; stride 1, so outputs are H+2P-K+1 by W+2P-K+1.
 struct convolution_shape {
-  std::int64_t images;   ///< N
-  std::int64_t channels; ///< C
-  std::int64_t height;   ///< H
-  std::int64_t width;    ///< W
-  std::int64_t filters;  ///< O
-  std::int64_t size;     ///< K
+  std::int64_t images;      ///< N
+  std::int64_t channels;    ///< C
+  std::int64_t height;      ///< H
+  std::int64_t width;       ///< W
+  std::int64_t filters;     ///< O
+  std::int64_t size;        ///< K
+  std::int64_t padding = 0; ///< P
 
-  std::int64_t out_height() const { return height - size + 1; }
-  std::int64_t out_width() const { return width - size + 1; }
+  std::int64_t out_height() const { return height + 2 * padding - size + 1; }
+  std::int64_t out_width() const { return width + 2 * padding - size + 1; }
   std::int64_t in_values() const { return channels * height * width; }
   std::int64_t out_values() const { return filters * out_height() * out_width(); }
   std::int64_t patch() const { return channels * size * size; }
@@ -25,9 +26,9 @@ struct convolution_shape {
 };
 
 /// Two-dimensional convolution (cross-correlation) as products with the matrix of all
-/// patches of an image. x: (N, C, H, W); w: (O, C, K, K); bias: (O); y: (N, O, H-K+1,
-/// W-K+1). Products are fp32 on any stream: of so few filters bf16 is no faster, and
-/// what it rounds makes a pooling behind it choose others.
+/// patches of an image. x: (N, C, H, W); w: (O, C, K, K); bias: (O); y: (N, O,
+/// H+2P-K+1, W+2P-K+1). Products are fp32 on any stream: of so few filters bf16 is no
+/// faster, and what it rounds makes a pooling behind it choose others.
 template <class Scalar>
 struct convolution {
   /// Values of scratch for a pass on a stream of so many threads.

@@ -67,13 +67,28 @@ network<Scalar> make_mlp(const model_options& o) {
 }
 
 // LeCun et al., "Gradient-Based Learning Applied to Document Recognition", 1998, with
-// ReLU and max-pooling.
+// ReLU and max-pooling. lenet5 sees images of 32 by 32 pixels, as the paper's network;
+// lenet those of MNIST as they are.
 template <class Scalar>
-network<Scalar> make_lenet(precision stored) {
+network<Scalar> make_lenet(const model_options& o) {
+  const auto stored = o.stored;
+  const convolution_shape first{.images = 1,
+                                .channels = 1,
+                                .height = image_side,
+                                .width = image_side,
+                                .filters = 6,
+                                .size = 5,
+                                .padding = o.model == "lenet5" ? 2 : 0};
+  const convolution_shape second{.images = 1,
+                                 .channels = first.filters,
+                                 .height = first.out_height() / 2,
+                                 .width = first.out_width() / 2,
+                                 .filters = 16,
+                                 .size = 5};
   return with_a_unit_a_layer<Scalar>({
-    conv_pool_layer<Scalar>("conv1", 1, image_side, 6, 5),
-    conv_pool_layer<Scalar>("conv2", 6, 12, 16, 5, stored),
-    linear_layer<Scalar>("fc1", 256, 120, true, {stored}),
+    conv_pool_layer<Scalar>("conv1", first),
+    conv_pool_layer<Scalar>("conv2", second, stored),
+    linear_layer<Scalar>("fc1", second.out_values() / 4, 120, true, {stored}),
     linear_layer<Scalar>("fc2", 120, 84, true, {stored}),
     linear_layer<Scalar>("fc3", 84, image_classes, false, {stored, false, true}),
   });
@@ -96,7 +111,7 @@ std::string refusal(const expert_options& o, std::int64_t blocks) {
 std::string refusal(const model_options& o) {
   constexpr std::int64_t most = 1 << 20;
   constexpr std::int64_t most_layers = 10'000; // of which stages are cut in seconds
-  if (o.model != "gpt" && o.model != "mlp" && o.model != "lenet" && o.model != "moe")
+  if (o.model != "gpt" && o.model != "mlp" && !is_lenet(o.model) && o.model != "moe")
     return "there is no model '" + o.model + "'; there are " + model_names();
   if (o.layers < 1 || o.layers > most_layers)
     return "layers are from 1 to 10,000";
@@ -108,7 +123,7 @@ std::string refusal(const model_options& o) {
   if (o.tied && !is_gpt)
     return "only gpt and moe have a head that can be tied to their embedding, not "
            + o.model;
-  const bool has_width = o.model != "lenet" && (o.model != "mlp" || o.layers > 1);
+  const bool has_width = !is_lenet(o.model) && (o.model != "mlp" || o.layers > 1);
   if (o.stored == precision::bf16 && has_width && o.width % 2 != 0)
     return "values of bf16 are kept in pairs: give it an even d-model, not "
            + std::to_string(o.width);
@@ -222,7 +237,11 @@ std::optional<tied_matrix> network<Scalar>::tied() const {
 }
 
 std::string model_names() {
-  return "gpt, lenet, mlp, moe";
+  return "gpt, lenet, lenet5, mlp, moe";
+}
+
+bool is_lenet(const std::string& model) {
+  return model == "lenet" || model == "lenet5";
 }
 
 template <class Scalar>
@@ -231,8 +250,8 @@ tl::expected<network<Scalar>, std::string> make_network(const model_options& opt
     return tl::unexpected{std::move(wrong)};
   if (options.model == "gpt" || options.model == "moe")
     return make_gpt<Scalar>(options);
-  auto result = options.model == "mlp" ? make_mlp<Scalar>(options)
-                                       : make_lenet<Scalar>(options.stored);
+  auto result =
+    options.model == "mlp" ? make_mlp<Scalar>(options) : make_lenet<Scalar>(options);
   result.options = options;
   return result;
 }

@@ -80,8 +80,11 @@ struct network {
   std::optional<tied_matrix> tied() const;
 };
 
-/// The names of the models: "gpt, lenet, mlp, moe".
+/// The names of the models: "gpt, lenet, lenet5, mlp, moe".
 std::string model_names();
+
+/// Whether a model is lenet or lenet5, whose layers and widths no option changes.
+bool is_lenet(const std::string& model);
 
 /// The network, or what is wrong with its name or sizes, and what is allowed.
 template <class Scalar>

@@ -268,10 +268,11 @@ void measure_kernels(const benchmark& b) {
     measure_attention(run, {samples, m.length, m.heads, m.width});
     measure_rowwise(run, rows, m.width, m.words);
     measure_embedding(run, {samples, m.length, m.width, m.words});
-  } else if (m.model == "lenet") {
-    measure_convolution(run, "conv1", {samples, 1, 28, 28, 6, 5});
-    measure_convolution(run, "conv2", {samples, 6, 12, 12, 16, 5});
-    measure_linear(run, "fc1", samples, 256, 120);
+  } else if (is_lenet(m.model)) {
+    const std::int64_t padding = m.model == "lenet5" ? 2 : 0, side = 12 + padding;
+    measure_convolution(run, "conv1", {samples, 1, 28, 28, 6, 5, padding});
+    measure_convolution(run, "conv2", {samples, 6, side, side, 16, 5});
+    measure_linear(run, "fc1", samples, 4 * (side - 4) * (side - 4), 120);
   } else {
     measure_linear(run, "hidden layer", samples, m.width, m.width);
   }

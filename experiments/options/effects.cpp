@@ -1,6 +1,7 @@
 #include "experiments/options/effects.hpp"
 
 #include "experiments/options/own_effects.hpp"
+#include "models/network.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -28,11 +29,11 @@ bool says_layers(const typed_options& a, const typed_options& b) {
 }
 
 bool has_width(const options& o, const optimizer_options&) {
-  return o.model.model != "lenet";
+  return !is_lenet(o.model.model);
 }
 
 bool reads_tokens(const options& o, const optimizer_options&) {
-  return o.model.model != "lenet" && o.model.model != "mlp";
+  return !is_lenet(o.model.model) && o.model.model != "mlp";
 }
 
 bool has_experts(const options& o, const optimizer_options& of_run) {
@@ -111,9 +112,9 @@ constexpr std::string_view of_nodes =
 
 constexpr effect table[] = {
   {"--layers", says_layers, has_width,
-   "is of gpt, moe and mlp; lenet has five layers: leave it out"},
+   "is of gpt, moe and mlp; lenet and lenet5 have five layers: leave it out"},
   {"--d-model", differs<model, &typed_model::width>, has_width,
-   "is of gpt, moe and mlp; lenet has widths of its own: leave it out"},
+   "is of gpt, moe and mlp; lenet and lenet5 have widths of their own: leave it out"},
   {"--heads", differs<model, &typed_model::heads>, reads_tokens, of_tokens},
   {"--seq", differs<model, &typed_model::length>, reads_tokens, of_tokens},
   {"--vocab", differs<model, &typed_model::words>, reads_tokens, of_tokens},

@@ -102,8 +102,8 @@ std::vector<options> verified_catalog(const options& asked) {
   add_sequence_meshes(all, usual);
   add_expert_meshes(all, usual);
   add_tied_meshes(all, usual);
-  of.add("lenet", all_schedules(), 4, 4, 8);
-  of.add("mlp", all_schedules(), 4, 4, 8);
+  for (const std::string images : {"lenet", "lenet5", "mlp"})
+    of.add(images, all_schedules(), 4, 4, 8);
   std::vector<options> result;
   for (std::size_t i = 0; i < all.size(); ++i) {
     learn(all[i], i);

@@ -1,6 +1,5 @@
 #include "models/layers/conv_pool.hpp"
 
-#include "kernels/convolution.hpp"
 #include "kernels/relu_pool.hpp"
 
 #include <cmath>
@@ -106,18 +105,15 @@ private:
 } // namespace
 
 template <class Scalar>
-std::shared_ptr<const layer<Scalar>>
-conv_pool_layer(const std::string& name, std::int64_t channels, std::int64_t side,
-                std::int64_t filters, std::int64_t size, precision writes) {
-  const convolution_shape image{1, channels, side, side, filters, size};
+std::shared_ptr<const layer<Scalar>> conv_pool_layer(const std::string& name,
+                                                     const convolution_shape& image,
+                                                     precision writes) {
   return std::make_shared<conv_pool<Scalar>>(name, image, writes);
 }
 
 template std::shared_ptr<const layer<float>>
-conv_pool_layer<float>(const std::string&, std::int64_t, std::int64_t, std::int64_t,
-                       std::int64_t, precision);
+conv_pool_layer<float>(const std::string&, const convolution_shape&, precision);
 template std::shared_ptr<const layer<double>>
-conv_pool_layer<double>(const std::string&, std::int64_t, std::int64_t, std::int64_t,
-                        std::int64_t, precision);
+conv_pool_layer<double>(const std::string&, const convolution_shape&, precision);
 
 } // namespace troupe

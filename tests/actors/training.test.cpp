@@ -74,7 +74,7 @@ TEST_CASE("schedules with parameters are proved right", "[proof]") {
 
 TEST_CASE("image models are proved right", "[proof]") {
   const auto& entry = GENERATE(from_range(catalog()));
-  for (const char* model : {"mlp", "lenet"})
+  for (const char* model : {"mlp", "lenet", "lenet5"})
     check_proofs(tiny::training_of(*find_schedule(entry.name), {4, 4, 2},
                                    clock_kind::real, {model, 5, 12}));
 }

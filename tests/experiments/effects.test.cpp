@@ -47,7 +47,7 @@ TEST_CASE("an option without effect is refused with what it belongs to", "[effec
      "--vocab is of gpt and moe"},
     {[](typed_options& o) { o.model.name = "lenet", o.model.layers = 3; },
      "--layers is of gpt, moe"},
-    {[](typed_options& o) { o.model.name = "lenet", o.model.width = 3; },
+    {[](typed_options& o) { o.model.name = "lenet5", o.model.width = 3; },
      "--d-model is of gpt, moe"},
     {[](typed_options& o) { o.model.experts = 4; }, "say --model moe too"},
     {[](typed_options& o) { o.model.gate = "gshard"; }, "say --model moe too"},

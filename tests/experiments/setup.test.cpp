@@ -56,7 +56,8 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
          o.schedules.names = {"2bw"}, o.schedules.microbatches = 3;
        },
        "at least as many"},
-      {[](typed_options& o) { o.model.name = "vgg"; }, "there are gpt, lenet, mlp"},
+      {[](typed_options& o) { o.model.name = "vgg"; },
+       "there are gpt, lenet, lenet5, mlp"},
       {[](typed_options& o) { o.model.layers = 0; }, "from 1 to"},
       {[](typed_options& o) { o.model.name = "mlp", o.model.layers = 1'000'000; },
        "from 1 to 10,000"},

@@ -5,18 +5,24 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 
 using namespace troupe;
 
 namespace {
 
-constexpr convolution_shape dims{5, 2, 8, 7, 3, 3};
+// Without padding; with it; and with more of it than there is image.
+const std::vector<convolution_shape> all_shapes{{5, 2, 8, 7, 3, 3},
+                                                {5, 2, 8, 7, 3, 3, 1},
+                                                {5, 2, 6, 5, 3, 5, 2},
+                                                {2, 1, 2, 1, 2, 5, 3}};
 
 /// One convolution over random inputs, forward and backward.
 template <class Scalar>
 struct convolved {
-  explicit convolved(int threads = 1)
-    : on(threads),
+  explicit convolved(const convolution_shape& shape, int threads = 1)
+    : dims(shape),
+      on(threads),
       space(static_cast<std::size_t>(convolution<Scalar>::scratch(dims, threads))) {
     // nop
   }
@@ -34,6 +40,7 @@ struct convolved {
                                          dbias.data(), space.data(), on);
   }
 
+  convolution_shape dims;
   stream on;
   std::vector<Scalar> space;
   std::vector<Scalar> x = random_values<Scalar>(dims.images * dims.in_values(), 1),
@@ -45,10 +52,12 @@ struct convolved {
 
 } // namespace
 
-TEST_CASE("a convolution is the sum over its window", "[convolution]") {
-  convolved<double> c;
+TEST_CASE("a convolution is the sum over its window, whose padding is zero",
+          "[convolution]") {
+  const auto dims = GENERATE(from_range(all_shapes));
+  convolved<double> c{dims};
   c.forward();
-  const auto [N, C, H, W, O, K] = dims;
+  const auto [N, C, H, W, O, K, P] = dims;
   std::size_t i = 0;
   for (std::int64_t n = 0; n < N; ++n)
     for (std::int64_t o = 0; o < O; ++o)
@@ -57,22 +66,27 @@ TEST_CASE("a convolution is the sum over its window", "[convolution]") {
           double sum = c.bias[static_cast<std::size_t>(o)];
           for (std::int64_t ch = 0; ch < C; ++ch)
             for (std::int64_t a = 0; a < K; ++a)
-              for (std::int64_t b = 0; b < K; ++b)
+              for (std::int64_t b = 0; b < K; ++b) {
+                const auto row = h + a - P, column = w + b - P;
+                if (row < 0 || row >= H || column < 0 || column >= W)
+                  continue;
                 sum +=
-                  c.x[static_cast<std::size_t>(((n * C + ch) * H + h + a) * W + w + b)]
+                  c.x[static_cast<std::size_t>(((n * C + ch) * H + row) * W + column)]
                   * c.w[static_cast<std::size_t>(((o * C + ch) * K + a) * K + b)];
+              }
           CHECK(std::abs(c.y[i] - sum) < 1e-12);
         }
 }
 
 TEST_CASE("a convolution's gradients are those of finite differences",
           "[convolution]") {
-  convolved<double> c;
+  const auto dims = GENERATE(from_range(all_shapes));
+  convolved<double> c{dims};
   c.forward();
   c.backward();
-  const auto with = [](std::vector<double> convolved<double>::*what) {
-    return [what](const std::vector<double>& values) {
-      convolved<double> other;
+  const auto with = [&](std::vector<double> convolved<double>::*what) {
+    return [&dims, what](const std::vector<double>& values) {
+      convolved<double> other{dims};
       other.*what = values;
       return other.forward();
     };
@@ -90,8 +104,9 @@ TEST_CASE("a convolution's gradients are those of finite differences",
 
 TEST_CASE("a convolution in float agrees with double, on any number of threads",
           "[convolution]") {
-  convolved<float> fast{1}, together{3};
-  convolved<double> exact;
+  const auto dims = GENERATE(from_range(all_shapes));
+  convolved<float> fast{dims}, together{dims, 3};
+  convolved<double> exact{dims};
   const auto pass = [](auto& c) {
     c.forward();
     c.backward();

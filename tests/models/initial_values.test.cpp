@@ -125,12 +125,13 @@ TEST_CASE("tensor shards begin with their parts of the whole's values",
 // torch.nn.Linear and Conv2d: uniform up to 1 / sqrt(inputs of a unit), biases too.
 TEST_CASE("linear and convolution layers begin with the ranges of PyTorch",
           "[initial_values]") {
+  const std::string model = GENERATE("lenet", "lenet5");
   const std::map<std::string, double> inputs{{"conv1", 1 * 5 * 5},
                                              {"conv2", 6 * 5 * 5},
-                                             {"fc1", 256},
+                                             {"fc1", model == "lenet" ? 256 : 400},
                                              {"fc2", 120},
                                              {"fc3", 84}};
-  for (const auto& [name, values] : first_values(*make_network<float>({"lenet"}))) {
+  for (const auto& [name, values] : first_values(*make_network<float>({model}))) {
     INFO(name);
     const double range = 1 / std::sqrt(inputs.at(name.substr(0, name.find('.'))));
     const auto n = static_cast<double>(values.size());

@@ -75,7 +75,8 @@ std::vector<std::shared_ptr<const layer<double>>> all_layers() {
           head_layer<double>(tiny),
           linear_layer<double>("fc1", 6, 7, true),
           linear_layer<double>("fc2", 6, 7, false),
-          conv_pool_layer<double>("conv1", 2, 10, 3, 5),
+          conv_pool_layer<double>("conv1", {1, 2, 10, 10, 3, 5}),
+          conv_pool_layer<double>("conv1", {1, 2, 8, 6, 3, 5, 2}),
           moe_layer<double>(tiny, 1, {.count = 3, .balance = 0}, experts_at::home),
           moe_layer<double>(
             tiny, 1,
@@ -86,7 +87,7 @@ std::vector<std::shared_ptr<const layer<double>>> all_layers() {
 } // namespace
 
 TEST_CASE("gradients of every layer are those of finite differences", "[layers]") {
-  const auto number = GENERATE(range(0, 9));
+  const auto number = GENERATE(range(0, 10));
   layer_run run{all_layers()[static_cast<std::size_t>(number)]};
   CAPTURE(run.what->parameters()[0].name);
   run.loss();
@@ -109,7 +110,7 @@ TEST_CASE("gradients of every layer are those of finite differences", "[layers]"
 }
 
 TEST_CASE("a second microbatch adds to the gradients of the first", "[layers]") {
-  const auto number = GENERATE(range(0, 9));
+  const auto number = GENERATE(range(0, 10));
   layer_run run{all_layers()[static_cast<std::size_t>(number)]};
   run.loss();
   run.backward(0);
@@ -139,7 +140,7 @@ network<double> tiny_network(const std::string& name) {
 } // namespace
 
 TEST_CASE("gradients of whole networks are those of finite differences", "[slice]") {
-  const std::string name = GENERATE("gpt", "mlp", "lenet");
+  const std::string name = GENERATE("gpt", "mlp", "lenet", "lenet5");
   const auto whole = tiny_network(name);
   network_run run{whole, *cut(whole, 2, {}), false};
   run.run();
@@ -165,7 +166,7 @@ TEST_CASE("gradients of whole networks are those of finite differences", "[slice
 }
 
 TEST_CASE("cuts and split backwards do not change a bit", "[slice]") {
-  const std::string name = GENERATE("gpt", "mlp", "lenet");
+  const std::string name = GENERATE("gpt", "mlp", "lenet", "lenet5");
   const auto whole = tiny_network(name);
   network_run alone{whole, *cut(whole, 1, {}), false};
   const double loss = alone.run();

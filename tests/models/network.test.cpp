@@ -33,17 +33,19 @@ TEST_CASE("networks have the parameters of their papers", "[network]") {
   CHECK(make_network<float>({"gpt", 12, 768, 12, 1024, 50257, {}, true})->values()
         == 124'439'808);
   CHECK(values_of(*make_network<float>({"lenet"})) == 44'426);
+  CHECK(values_of(*make_network<float>({"lenet5"})) == 61'706);
   CHECK(values_of(*make_network<float>({"mlp", 2, 100})) == 785 * 100 + 101 * 10);
 }
 
 TEST_CASE("models and sizes that are not are refused", "[network]") {
-  CHECK_THAT(refusal_of({"resnet"}), ContainsSubstring("no model 'resnet'")
-                                       && ContainsSubstring("gpt, lenet, mlp"));
+  CHECK_THAT(refusal_of({"resnet"}),
+             ContainsSubstring("no model 'resnet'")
+               && ContainsSubstring("gpt, lenet, lenet5, mlp, moe"));
   CHECK_THAT(refusal_of({"gpt", 2, 10, 3}), ContainsSubstring("must divide d-model"));
   CHECK_THAT(refusal_of({"gpt", 0}), ContainsSubstring("from 1 to"));
   CHECK_THAT(refusal_of({"mlp", 10'001}), ContainsSubstring("from 1 to 10,000"));
   CHECK_THAT(refusal_of({"gpt", 2, 8, 2, -1}), ContainsSubstring("from 1 to"));
-  for (const char* model : {"lenet", "mlp"})
+  for (const char* model : {"lenet", "lenet5", "mlp"})
     CHECK_THAT(refusal_of({.model = model, .tied = true}),
                ContainsSubstring("only gpt and moe have a head that can be tied"));
 }
@@ -57,9 +59,9 @@ TEST_CASE("the embedding stays with the first block, the head with the last",
 }
 
 TEST_CASE("the largest stage costs as little as in any other split", "[network]") {
-  const auto whole = *make_network<float>(
-    GENERATE(model_options{"lenet"}, model_options{"gpt", 7, 8, 2, 4, 300},
-             model_options{"moe", 8, 8, 2, 4, 5}));
+  const auto whole = *make_network<float>(GENERATE(
+    model_options{"lenet"}, model_options{"lenet5"},
+    model_options{"gpt", 7, 8, 2, 4, 300}, model_options{"moe", 8, 8, 2, 4, 5}));
   const int units = whole.units();
   const auto largest = [&](const std::vector<int>& at) {
     double most = 0;

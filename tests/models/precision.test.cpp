@@ -43,11 +43,9 @@ trained one_batch(model_options model, const data_set& data, precision stored,
 TEST_CASE("gradients of bf16 are those of fp32, but for what is rounded",
           "[precision]") {
   model_options model{"gpt", 4, 64, 4, 32, 61};
-  model.model = GENERATE("gpt", "lenet", "mlp");
+  model.model = GENERATE("gpt", "lenet", "lenet5", "mlp");
   // A ReLU passes nothing or all: what is rounded decides some of them otherwise.
-  const double most = model.model == "gpt"     ? 3e-2
-                      : model.model == "lenet" ? 5e-2
-                                               : 6e-2;
+  const double most = model.model == "gpt" ? 3e-2 : is_lenet(model.model) ? 5e-2 : 6e-2;
   const auto whole = *make_network<float>(model);
   const auto data = *open_data("synthetic", model, 3);
   const auto exact = one_batch(model, *data, precision::fp32),
@@ -71,7 +69,7 @@ TEST_CASE("gradients of bf16 are those of fp32, but for what is rounded",
 
 TEST_CASE("products round weights, and nothing else does", "[precision]") {
   model_options model{"gpt", 4, 32, 4, 8, 61};
-  model.model = GENERATE("gpt", "moe", "lenet", "mlp");
+  model.model = GENERATE("gpt", "moe", "lenet", "lenet5", "mlp");
   model.experts.shared = true;
   const auto data = *open_data("synthetic", model, 3);
   const auto is_operand = [](const parameter& p) {
@@ -96,7 +94,7 @@ TEST_CASE("products round weights, and nothing else does", "[precision]") {
 
 TEST_CASE("bf16 halves what stages keep and send", "[precision]") {
   model_options model{"gpt", 4, 64, 4, 32, 61};
-  model.model = GENERATE("gpt", "moe", "lenet", "mlp");
+  model.model = GENERATE("gpt", "moe", "lenet", "lenet5", "mlp");
   const auto sizes = [&](precision stored) {
     model.stored = stored;
     const auto whole = *make_network<float>(model);
@@ -106,8 +104,8 @@ TEST_CASE("bf16 halves what stages keep and send", "[precision]") {
     return result;
   };
   const auto exact = sizes(precision::fp32), rounded = sizes(precision::bf16);
-  CHECK(rounded[0].input == exact[0].input);         // tokens or pixels
-  const int halves = model.model == "lenet" ? 1 : 2; // cut before a convolution
+  CHECK(rounded[0].input == exact[0].input);        // tokens or pixels
+  const int halves = is_lenet(model.model) ? 1 : 2; // cut before a convolution
   CHECK(halves * rounded[0].output == exact[0].output);
   CHECK(halves * rounded[1].input == exact[1].input);
   CHECK(rounded[1].labels == exact[1].labels);

@@ -49,7 +49,7 @@ std::filesystem::path with_header(const temporary_folder& folder,
 TEST_CASE("weights that are saved come back to the bit", "[weights]") {
   temporary_folder folder;
   const auto path = folder.path() / "w.safetensors";
-  for (const char* name : {"gpt", "mlp", "lenet"}) {
+  for (const char* name : {"gpt", "mlp", "lenet", "lenet5"}) {
     const auto whole = *make_network<float>({name, 2, 8, 2, 4, 5});
     const auto first = filled(whole, initial_weights(whole, 7));
     CHECK(save_weights(path, whole, readable(first)).empty());

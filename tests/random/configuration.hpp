@@ -58,10 +58,13 @@ private:
   // -- choices
 
   void choose_model() {
-    model_ = name_of({"gpt", "gpt", "gpt", "gpt", "moe", "moe", "mlp", "lenet"});
+    model_ =
+      name_of({"gpt", "gpt", "gpt", "gpt", "moe", "moe", "mlp", "lenet", "lenet5"});
     say("--model", model_);
-    units_ = model_ == "lenet" ? 5 : from_to(model_ == "moe" && !careless_ ? 2 : 1, 6);
-    if (model_ == "lenet")
+    units_ = model_.starts_with("lenet")
+               ? 5
+               : from_to(model_ == "moe" && !careless_ ? 2 : 1, 6);
+    if (model_.starts_with("lenet"))
       return;
     say("--layers", units_);
     if (model_ == "mlp")
@@ -162,7 +165,7 @@ private:
     say("--microbatches", microbatches * data_);
     say("--batch", batch_);
     say("--steps", steps_);
-    if (one_in(3) && model_ != "lenet")
+    if (one_in(3) && !model_.starts_with("lenet"))
       choose_split();
   }
 
