@@ -24,20 +24,23 @@ pass_pieces<float> simulated_stage::pieces(const pass_request& pass) {
   const int sums = meets ? plan_->sizes.sums : asks_experts ? 2 : 1;
   const int layers = pass.by_layer ? plan_->sizes.buckets : 1;
   const int count = sums * layers;
-  // At least a value to each, so that messages take their latency.
-  const auto values = std::max<std::int64_t>(
-    std::llround(plan_->sizes.sum / sizeof(float)), plan_->tensor);
-  const auto rows = std::max<std::int64_t>(
-    std::llround(plan_->sizes.experts / sizeof(float)), plan_->expert);
+  // At least a value to each of so many, so that messages take their latency.
+  const auto values_of = [](double bytes, int each) {
+    return std::max<std::int64_t>(std::llround(bytes / sizeof(float)), each);
+  };
+  const auto& sizes = plan_->sizes;
+  const auto values = values_of(sizes.sum, plan_->tensor),
+             gathered = values_of(sizes.stored_bytes(sizes.sum), plan_->tensor),
+             rows = values_of(sizes.experts, plan_->expert);
   pass_pieces<float> result;
   for (int i = 0; i < count; ++i) {
     const int layer = what == op::forward ? i / sums : layers - 1 - i / sums;
     if (meets && by_sequence && i % layers == 0)
       // A backward gathers the norm's output again, beside its gradient.
-      result.push_back(
-        {.layer = layer,
-         .share = 0,
-         .then = {kind::gather, nullptr, what == op::forward ? values : 2 * values}});
+      result.push_back({.layer = layer,
+                        .share = 0,
+                        .then = {kind::gather, nullptr,
+                                 what == op::forward ? gathered : 2 * gathered}});
     auto& piece = result.emplace_back();
     piece.share = 1.0 / count;
     piece.layer = layer;

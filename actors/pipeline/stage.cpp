@@ -15,9 +15,10 @@ void stage_actor_port::demand() {
 template <class Message>
 void stage_actor_port::send_tensor(Message what) {
   const auto& header = what.header;
+  const auto& sizes = shared_.plan->sizes;
   const auto bytes = what.payload
                        ? header.samples * header.values * std::int64_t{sizeof(float)}
-                       : std::llround(shared_.plan->sizes.message);
+                       : std::llround(sizes.stored_bytes(sizes.message));
   auto receiver = me_.where;
   receiver.stage = header.stage;
   ship(self_, shared_, {traffic::pipeline, bytes, me_.where, receiver},

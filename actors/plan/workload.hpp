@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// What actions send where nothing is computed.
+/// What actions send where nothing is computed. Bytes are those of fp32.
 struct simulated_sizes {
   double message = 0;  ///< Bytes of an activation, and of its gradient.
   double gradient = 0; ///< Bytes of a stage's gradients, and of its parameters.
@@ -20,6 +20,14 @@ struct simulated_sizes {
   double sum = 0;      ///< Bytes that tensor shards sum at once.
   int sums = 2;        ///< Of tensor shards in a forward, and in a backward.
   double experts = 0;  ///< Bytes of the rows that a stage sends its experts.
+  /// Of what stages send each other and what tensor shards gather by sequence. All
+  /// that is summed is fp32, and so are the rows of experts.
+  precision stored = precision::fp32;
+
+  /// Bytes of what is stored so. \param bytes of fp32
+  double stored_bytes(double bytes) const {
+    return stored == precision::bf16 ? bytes / 2 : bytes;
+  }
 };
 
 /// What a run goes on from besides its first weights, if batches came before it.

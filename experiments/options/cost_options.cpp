@@ -118,6 +118,7 @@ void add_cost(option_list& to, std::string& place) {
     "Costs in virtual time, as F=1,B=2 in milliseconds, or F=1/2/1/1 with a value for "
     "each stage. Keys of actions: F, B, I and W (B/2 each), U. Keys of messages: "
     "latency (milliseconds), bandwidth (bytes a second), bytes (of an activation). "
+    "All bytes are those of fp32, also under --precision bf16. "
     "Key of sums in collectives: sum (bytes that a rank adds a second, beside its "
     "actions; not given: sums take no time). "
     "Keys "

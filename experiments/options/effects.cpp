@@ -84,6 +84,12 @@ bool has_nodes(const options& o, const optimizer_options&) {
   return !o.nodes.nodes.empty();
 }
 
+/// Whether anything is bf16 under --precision bf16.
+bool stores(const options& o, const optimizer_options&) {
+  const auto& sizes = o.cost.sizes;
+  return o.trains || sizes.message > 0 || (o.mesh.sequence_parallel && sizes.sum > 0);
+}
+
 bool prints(const options& o, const optimizer_options&) {
   return !o.output.quiet;
 }
@@ -145,6 +151,9 @@ constexpr effect table[] = {
   {"--stall-timeout", differs<when, &typed_run::stall_timeout>, in_real_time,
    "is of real time; virtual time knows at once that nothing is left to do: say "
    "--clock real too, or leave it out"},
+  {"--precision", differs<when, &typed_run::precision>, stores,
+   "says what --cost's bytes and what --sequence-parallel gathers of its tensor are "
+   "stored as, and neither is given: give one of them, or leave it out"},
   {"--evaluate-every", differs<judges, &evaluation_options::every>, evaluates,
    "evaluates on no samples, as --evaluate-samples is 0: give it some, or leave it "
    "out"},

@@ -8,10 +8,18 @@ namespace troupe {
 void add_threads(option_list& to, typed_run& place) {
   to.begin_group("Clock and machines");
   to.add_option("--threads", place.threads, "Threads of the CPU. Value 0: its cores.");
+}
+
+void add_precision(option_list& to, typed_run& place, bool trains) {
+  to.begin_group("Clock and machines");
   to.add_option(
     "--precision", place.precision,
-    "Of activations, their gradients and the operands of products: fp32 or bf16. Sums, "
-    "statistics, the weights that are updated and their gradients are fp32.");
+    trains
+      ? "Of activations, their gradients and the operands of products: fp32 or bf16. "
+        "Sums, statistics, the weights that are updated and their gradients are fp32."
+      : "Of activations and their gradients: fp32 or bf16, which halves the messages "
+        "of --cost bytes, and of tensor what --sequence-parallel gathers. What is "
+        "summed is fp32, and so are the rows of experts.");
 }
 
 void add_clock(option_list& to, typed_run& place) {

@@ -29,6 +29,9 @@ struct run_options {
 };
 
 void add_threads(option_list& to, typed_run& place);
+
+/// \param trains whether values are computed; else only what they weigh matters
+void add_precision(option_list& to, typed_run& place, bool trains);
 void add_clock(option_list& to, typed_run& place);
 
 /// What a user should know of how fast products are; empty if nothing.

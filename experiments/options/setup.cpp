@@ -39,6 +39,7 @@ run_plan common_plan(const options& o) {
   plan.stall_timeout = o.run.stall_timeout;
   plan.machines = o.machines.model;
   plan.sizes = o.cost.sizes;
+  plan.sizes.stored = o.run.products;
   plan.sum_rate = o.cost.sum_rate;
   plan.slowdowns = o.cost.slowdowns;
   plan.cost = counts_operations(o)

@@ -60,7 +60,7 @@ public:
       }
     for (const auto& why : shared_.passed_over)
       std::cerr << output_.command.front() << ": passed over: " << why << '\n';
-    if (const auto slow = warning_of(options_.run); !slow.empty())
+    if (const auto slow = warning_of(options_.run); options_.trains && !slow.empty())
       std::cerr << output_.command.front() << ": " << slow << '\n';
     announce();
     if (!std::cout.flush()) // before hours of training go to waste

@@ -83,6 +83,25 @@ TEST_CASE("by sequence shards gather before a piece, and scatter behind it",
            "layer 0, 0\n");
 }
 
+TEST_CASE("shards gather half the bytes in bf16, and sum the same",
+          "[simulated_stage]") {
+  auto plan = plan_of(2, 1);
+  plan.sizes.sums = 1;
+  plan.sizes.stored = precision::bf16;
+  CHECK(pieces(plan, op::forward)
+        == "layer 0, 1, sum of 8\n"
+           "layer 0, 0\n");
+  plan.sequence_parallel = true;
+  CHECK(pieces(plan, op::forward)
+        == "layer 0, 0, gather of 4\n"
+           "layer 0, 1, scatter of 8\n"
+           "layer 0, 0\n");
+  CHECK(pieces(plan, op::backward)
+        == "layer 0, 0, gather of 8\n"
+           "layer 0, 1, scatter of 8\n"
+           "layer 0, 0\n");
+}
+
 TEST_CASE("experts are asked behind the first piece, but not for weight gradients",
           "[simulated_stage]") {
   auto plan = plan_of(1, 1);

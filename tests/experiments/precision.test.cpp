@@ -92,6 +92,50 @@ TEST_CASE("every set of instructions trains, and proves what it trained",
   }
 }
 
+TEST_CASE("a simulation sends half the bytes where real runs send bf16",
+          "[precision]") {
+  temporary_folder folder;
+  // Seconds, computed by hand: 1 MB over 1 GB/s is 1 ms.
+  const auto makespan = [&](const std::string& what, const std::string& precision) {
+    const auto ran =
+      run_program_in(folder, "simulate --quiet --json r.json " + what
+                               + ",bandwidth=1e9 --precision " + precision);
+    INFO(ran.err);
+    REQUIRE(ran.exit_code == 0);
+    CHECK(ran.err.empty());
+    const auto run = json::parse(content_of(folder.path() / "r.json"))["runs"][0];
+    CHECK(run["precision"] == precision);
+    return Catch::Matchers::WithinAbs(run["makespan"].get<double>() * 1000, 1e-4);
+  };
+  const std::string one = "--schedule naive --microbatches 1 ";
+  // F 1, activation, F 1, B 2, its gradient, B 2
+  const auto two_stages = one + "--stages 2 --cost F=1,B=2,bytes=4e6";
+  CHECK_THAT(6 + 4 + 4, makespan(two_stages, "fp32"));
+  CHECK_THAT(6 + 2 + 2, makespan(two_stages, "bf16"));
+  // Each of two shards computes a half, and sends the other all that is summed.
+  const std::string sums = "--cost F=2,B=4,bytes=1,sums=1,tensor=4e6";
+  const auto shards = one + "--mesh pipe=1,tensor=2 " + sums;
+  CHECK_THAT(3 + 4 + 4, makespan(shards, "fp32"));
+  CHECK_THAT(3 + 4 + 4, makespan(shards, "bf16"));
+  // By sequence it sends a half of what is gathered, before a forward once and before a
+  // backward twice; and of what is summed behind either.
+  const auto by_sequence = one + "--sequence-parallel --mesh pipe=1,tensor=2 " + sums;
+  CHECK_THAT(3 + (2 + 2) + (4 + 2), makespan(by_sequence, "fp32"));
+  CHECK_THAT(3 + (1 + 2) + (2 + 2), makespan(by_sequence, "bf16"));
+  // Two data replicas, a microbatch each: around their ring a half of the gradient goes
+  // twice, but for what bf16 leaves as it is.
+  const auto replicas = "--schedule naive --microbatches 2 --mesh data=2,pipe=1 --cost "
+                        "F=1,B=2,bytes=1,gradient=4e6";
+  CHECK_THAT(3 + 2 + 2, makespan(replicas, "fp32"));
+  CHECK_THAT(3 + 2 + 2, makespan(replicas, "bf16"));
+  // Rows go to the experts and come back, in a forward and in a backward.
+  const auto experts =
+    "--schedule naive --microbatches 2 --mesh data=2,pipe=1,expert=2 --cost "
+    "F=1,B=2,bytes=1,experts=4e6";
+  CHECK_THAT(3 + 4 * 2, makespan(experts, "fp32"));
+  CHECK_THAT(3 + 4 * 2, makespan(experts, "bf16"));
+}
+
 TEST_CASE("a mistake about precision gets one sentence", "[precision]") {
   temporary_folder folder;
   const auto wrong = run_program_in(folder, "train" + tiny + "--precision fp8");
@@ -102,6 +146,10 @@ TEST_CASE("a mistake about precision gets one sentence", "[precision]") {
   CHECK(none.exit_code == 2);
   CHECK_THAT(none.err,
              ContainsSubstring("TROUPE_BF16=sse") && ContainsSubstring("plain"));
+  const auto weightless =
+    run_program_in(folder, "simulate --cost F=1,tensor=4 --mesh pipe=2,tensor=2 "
+                           "--precision bf16");
+  CHECK(weightless.exit_code == 2);
   CHECK(run_program_in(folder, "train" + tiny + "--steps 1").exit_code == 0);
 }
 
