@@ -37,7 +37,7 @@ std::string beside_all(const CLI::App& app) {
   for (const auto* const option : app.get_options())
     if (const auto name = option->get_name();
         option->count() > 0 && name != "--all" && name != "--seed" && name != "--quiet"
-        && name != "--stall-timeout" && name != "--config")
+        && name != "--stall-timeout" && name != "--precision" && name != "--config")
       return name;
   return {};
 }
@@ -77,7 +77,7 @@ tl::expected<options, int> read_command_line(const program_about& about, int arg
     return refuse("--stages and the pipe of --mesh are the same: give one of them");
   if (const auto other = beside_all(app); typed.output.all && !other.empty())
     return refuse("--all chooses models, schedules and sizes itself: only --seed, "
-                  "--stall-timeout and --quiet go with it, not "
+                  "--precision, --stall-timeout and --quiet go with it, not "
                   + other);
   if (file->count() > 0)
     typed.output.config = file->as<std::string>();

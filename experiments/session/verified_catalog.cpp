@@ -93,6 +93,7 @@ private:
 std::vector<options> verified_catalog(const options& asked) {
   typed_options usual;
   usual.data.seed = asked.data.seed;
+  usual.run.precision = asked.run.products == precision::bf16 ? "bf16" : "fp32";
   std::vector<typed_options> all;
   pipelines of{all, usual};
   of.add_sizes();

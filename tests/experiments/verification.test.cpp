@@ -95,6 +95,23 @@ TEST_CASE("a run that fails does not hold", "[verification]") {
   CHECK_FALSE(all.holds());
 }
 
+TEST_CASE("with --all no run is too odd for bf16, and every one is of it",
+          "[verification]") {
+  const auto exact = verified_catalog(*parse({}, true));
+  typed_options said;
+  said.run.precision = "bf16";
+  const auto all = verified_catalog(*parse(said, true));
+  REQUIRE(all.size() == exact.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto shared = set_up(all[i]), as_fp32 = set_up(exact[i]);
+    INFO((shared ? "" : shared.error()));
+    REQUIRE(shared);
+    REQUIRE(shared->runs.size() == as_fp32->runs.size());
+    for (const auto& request : shared->runs)
+      CHECK(request.plan.work->whole.options.stored == precision::bf16);
+  }
+}
+
 TEST_CASE("with --all every schedule learns in every way that it can",
           "[verification]") {
   std::set<std::string> seen;
