@@ -134,6 +134,13 @@ std::vector<stored_tensor> read_header(const input_file& file) {
 
 } // namespace
 
+std::int64_t stored_tensor::values() const {
+  std::int64_t result = 1;
+  for (const auto dim : dims)
+    result *= dim;
+  return result;
+}
+
 tl::expected<safetensors_file, std::string>
 safetensors_file::open(const std::filesystem::path& path) {
   auto file = input_file::open(path, "the weight file");
@@ -156,9 +163,16 @@ const stored_tensor* safetensors_file::find(const std::string& name) const {
 
 void safetensors_file::read(const stored_tensor& tensor, std::int64_t first,
                             std::span<float> values) const {
-  constexpr std::int64_t size = sizeof(float);
-  file_.read(tensor.begin + first * size, values.data(),
-             static_cast<std::int64_t>(values.size()) * size);
+  const auto count = static_cast<std::int64_t>(values.size());
+  const auto read_to = [&](auto* to) {
+    constexpr std::int64_t size = sizeof *to;
+    file_.read(tensor.begin + first * size, to, count * size);
+  };
+  if (tensor.type != "BF16")
+    return read_to(values.data());
+  std::vector<bf16> halves(values.size());
+  read_to(halves.data());
+  widen_row(halves.data(), count, values.data());
 }
 
 std::string write_safetensors(const std::filesystem::path& path,
@@ -168,25 +182,30 @@ std::string write_safetensors(const std::filesystem::path& path,
   nlohmann::ordered_json header{{"__metadata__", {{"format", "pt"}}}};
   header["__metadata__"].update(nlohmann::ordered_json(metadata));
   std::int64_t end = 0;
-  const auto bytes_of = [](const tensor_to_store& t) {
-    std::int64_t bytes = sizeof(float);
-    for (const auto dim : t.dims)
-      bytes *= dim;
-    return bytes;
-  };
+  std::vector<std::vector<bf16>> halves; // a tensor each
+  std::vector<std::string_view> data;
   for (const auto& t : tensors) {
     const auto begin = end;
-    end += bytes_of(t);
+    const bool is_bf16 = t.stored == precision::bf16;
+    const std::string type = is_bf16 ? "BF16" : "F32";
+    const auto values = stored_tensor{t.name, type, t.dims, 0, 0}.values();
+    end += values * bytes_of_type(type);
     header[t.name] = {
-      {"dtype", "F32"}, {"shape", t.dims}, {"data_offsets", {begin, end}}};
+      {"dtype", type}, {"shape", t.dims}, {"data_offsets", {begin, end}}};
+    const void* from = t.values;
+    if (is_bf16) {
+      auto& to = halves.emplace_back(static_cast<std::size_t>(values));
+      round_row(t.values, values, to.data());
+      from = to.data();
+    }
+    data.emplace_back(static_cast<const char*>(from),
+                      static_cast<std::size_t>(end - begin));
   }
   auto text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const auto prefix = std::bit_cast<std::array<char, 8>>(std::uint64_t{text.size()});
   std::vector<std::string_view> pieces{{prefix.data(), prefix.size()}, text};
-  for (const auto& t : tensors)
-    pieces.emplace_back(reinterpret_cast<const char*>(t.values),
-                        static_cast<std::size_t>(bytes_of(t)));
+  pieces.insert(pieces.end(), data.begin(), data.end());
   return write_whole_file(path, pieces, before);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/bf16.hpp"
 #include "models/input_file.hpp"
 
 #include <tl/expected.hpp>
@@ -20,6 +21,11 @@ struct stored_tensor {
   std::vector<std::int64_t> dims;
   std::int64_t begin; ///< Bytes from the start of the file.
   std::int64_t end;
+
+  /// Whether it is F32 or BF16, which files of weights have.
+  bool is_readable() const { return type == "F32" || type == "BF16"; }
+
+  std::int64_t values() const;
 };
 
 /// A safetensors file whose header has been read and found sound: a JSON object of
@@ -36,8 +42,9 @@ public:
   /// Null if there is none of that name.
   const stored_tensor* find(const std::string& name) const;
 
-  /// Reads values of an F32 tensor, from number `first` on. \throws std::runtime_error
-  /// if the file cannot be read any more
+  /// Reads values of a tensor, from number `first` on; those of BF16 become the same
+  /// values of fp32. \pre is_readable() \throws std::runtime_error if the file cannot
+  /// be read any more
   void read(const stored_tensor& tensor, std::int64_t first,
             std::span<float> values) const;
 
@@ -55,6 +62,7 @@ struct tensor_to_store {
   std::string name;
   std::vector<std::int64_t> dims;
   const float* values;
+  precision stored = precision::fp32; ///< bf16: rounded as bf16_of does it.
 };
 
 /// What a file says of itself besides its tensors.

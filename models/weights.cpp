@@ -37,8 +37,8 @@ bool is_mask(const std::string& name) {
 
 /// What is wrong with a file's tensor for a parameter; empty if nothing is.
 std::string mismatch(const parameter& p, const stored_tensor& t) {
-  if (t.type != "F32")
-    return "tensor '" + t.name + "' is " + t.type + "; weights are read as F32";
+  if (!t.is_readable())
+    return "tensor '" + t.name + "' is " + t.type + "; weights are read as F32 or BF16";
   if (t.dims != p.dims)
     return "tensor '" + t.name + "' is " + text_of(t.dims) + "; this model needs "
            + text_of(p.dims);
@@ -57,12 +57,23 @@ std::string not_finite(const std::string& name, std::int64_t first,
          + std::to_string(*found);
 }
 
+/// The first of some finite values that bf16 does not hold, as "[7] is 3.4e38"; empty
+/// if there is none.
+std::string too_large(std::span<const float> values) {
+  const auto found = std::ranges::find_if_not(
+    values, [](float x) { return std::isfinite(fp32_of(bf16_of(x))); });
+  if (found == values.end())
+    return {};
+  return "[" + std::to_string(found - values.begin()) + "] is "
+         + std::to_string(*found);
+}
+
 /// Calls look(first, count) for a tensor's values, some at a time, until it has found
 /// something; returns that.
 template <class Look>
 auto look_through(const stored_tensor& t, const Look& look) {
   constexpr std::int64_t at_once = 1 << 16;
-  const auto all = (t.end - t.begin) / std::int64_t{sizeof(float)};
+  const auto all = t.values();
   const decltype(look(all, all)) nothing{};
   for (std::int64_t first = 0; first < all; first += at_once)
     if (auto found = look(first, std::min(at_once, all - first)); found != nothing)
@@ -169,7 +180,7 @@ tl::expected<weight_source, std::string> weights_from(const std::filesystem::pat
 
 std::string save_weights(const std::filesystem::path& path, const network<float>& whole,
                          const std::vector<const float*>& buckets,
-                         const file_metadata& metadata) {
+                         const file_metadata& metadata, precision stored) {
   std::vector<tensor_to_store> tensors;
   for (std::size_t layer = 0; layer < whole.layers.size(); ++layer)
     for (const auto& p : whole.layers[layer]->parameters()) {
@@ -180,7 +191,11 @@ std::string save_weights(const std::filesystem::path& path, const network<float>
       if (const auto which = not_finite(p.name, 0, values); !which.empty())
         return "cannot write " + path.string() + ": the weights are not finite: "
                + which + "; a lower learning rate or clipping may help";
-      tensors.push_back({p.name, p.dims, values.data()});
+      const auto large = stored == precision::bf16 ? too_large(values) : std::string{};
+      if (!large.empty())
+        return "cannot write " + path.string() + ": " + p.name + large
+               + ", more than bf16 holds: save it as fp32";
+      tensors.push_back({p.name, p.dims, values.data(), stored});
     }
   if (const auto tied = whole.tied()) {
     const auto copy = [&](const tied_matrix::place& at) {

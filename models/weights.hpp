@@ -19,21 +19,24 @@ using weight_source = std::function<void(std::size_t layer, float* bucket)>;
 /// The values that each parameter begins with, for a seed.
 weight_source initial_weights(const network<float>& whole, std::uint64_t seed);
 
-/// The values in a safetensors file. It must hold the network's parameters, F32, by
-/// name and shape, all of them finite, and nothing else. For gpt also the Hub's own
-/// files load: names without `transformer.`, attention masks (ignored), and no
-/// `lm_head.weight` where it is `wte`; tied, one that there is equals `wte` to the bit.
-/// On error says which tensor is missing, unknown, of another shape, not finite or not
-/// tied; the file is then refused whole.
+/// The values in a safetensors file. It must hold the network's parameters, F32 or
+/// BF16, by name and shape, all of them finite, and nothing else. For gpt also the
+/// Hub's own files load: names without `transformer.`, attention masks (ignored), and
+/// no `lm_head.weight` where it is `wte`; tied, one that there is equals `wte` to the
+/// bit. On error says which tensor is missing, unknown, of another shape, not finite or
+/// not tied; the file is then refused whole.
 tl::expected<weight_source, std::string> weights_from(const std::filesystem::path& path,
                                                       const network<float>& whole);
 
 /// Writes all parameters, if they are finite, and a tied matrix once, if its copies are
 /// equal; else the file stays what it was. A gpt's `model.safetensors` gets the config
 /// that Hugging Face wants (hugging_face.hpp).
-/// \param buckets a layer each. Empty on success, else what went wrong.
+/// \param buckets a layer each
+/// \param stored what values are rounded to, for the file alone; those too large for it
+/// are not finite. Empty on success, else what went wrong.
 std::string save_weights(const std::filesystem::path& path, const network<float>& whole,
                          const std::vector<const float*>& buckets,
-                         const file_metadata& metadata = {});
+                         const file_metadata& metadata = {},
+                         precision stored = precision::fp32);
 
 } // namespace troupe

@@ -90,6 +90,10 @@ bool stores(const options& o, const optimizer_options&) {
   return o.trains || sizes.message > 0 || (o.mesh.sequence_parallel && sizes.sum > 0);
 }
 
+bool saves_weights(const options& o, const optimizer_options&) {
+  return !o.output.save.empty();
+}
+
 bool prints(const options& o, const optimizer_options&) {
   return !o.output.quiet;
 }
@@ -167,6 +171,8 @@ constexpr effect table[] = {
    "keeps what --restart goes on from: say that too, or leave it out"},
   {"--tls", differs<places, &typed_nodes::tls>, has_nodes, of_nodes},
   {"--insecure", differs<places, &typed_nodes::insecure>, has_nodes, of_nodes},
+  {"--save-precision", differs<output, &output_options::save_precision>, saves_weights,
+   "is of the file that --save names: say that too, or leave it out"},
   {"--print", differs<output, &output_options::print>, prints,
    "draws what --quiet keeps back: give one of them"},
 };

@@ -6,10 +6,14 @@ namespace troupe {
 
 void add_output(option_list& to, output_options& place, const output_kinds& has) {
   to.begin_group("Output");
-  if (has.weights)
+  if (has.weights) {
     to.add_option("--save", place.save,
                   "Safetensors file for the weights at the end. A gpt's "
                   "model.safetensors gets a config.json beside it, for Hugging Face.");
+    to.add_option("--save-precision", place.save_precision,
+                  "Of the weights in that file: fp32, or bf16, to which they are "
+                  "rounded. --init reads either.");
+  }
   if (has.results)
     to.add_option("--json", place.json,
                   "File for the results. Name -: standard output.");

@@ -9,9 +9,10 @@ class option_list;
 
 /// Where results go, and what is printed.
 struct output_options {
-  std::string save;   ///< Safetensors file.
-  std::string json;   ///< "-": standard output.
-  std::string report; ///< Folder.
+  std::string save;                    ///< Safetensors file.
+  std::string save_precision = "fp32"; ///< What its values are: fp32 or bf16.
+  std::string json;                    ///< "-": standard output.
+  std::string report;                  ///< Folder.
   /// Without a report: what the name of a new folder for one begins with, as
   /// runs/compare. Empty: there is no report then.
   std::string new_report;

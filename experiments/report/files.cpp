@@ -140,7 +140,9 @@ std::string output_files::write_weights(const run_request& request,
     return {};
   const auto file = weights_of(request, only_run);
   return note(file, save_weights(file, request.plan.work->whole,
-                                 readable(result.parameters), metadata_of(result)));
+                                 readable(result.parameters), metadata_of(result),
+                                 places_.save_precision == "bf16" ? precision::bf16
+                                                                  : precision::fp32));
 }
 
 std::string output_files::write_trace(const run_account& run) {

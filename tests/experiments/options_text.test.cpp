@@ -114,7 +114,7 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
 /// Options that say nothing of a run, only of what the program leaves behind.
 bool is_of_output(const std::string& name) {
   const words all{"--help",   "--version", "--config", "--save",
-                  "--report", "--json",    "--quiet"};
+                  "--report", "--json",    "--quiet",  "--save-precision"};
   return std::ranges::find(all, name) != all.end();
 }
 

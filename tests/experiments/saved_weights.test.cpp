@@ -29,6 +29,33 @@ std::string tensors_of(const std::filesystem::path& file) {
 
 } // namespace
 
+TEST_CASE("weights saved as bf16 take half the bytes, and load", "[programs]") {
+  temporary_folder folder;
+  const auto train = [&](const std::string& more) {
+    return run_program_in(folder, "train --stages 2 --quiet --steps 1" + tiny + more);
+  };
+  CHECK(train("--save w.safetensors").exit_code == 0);
+  CHECK(train("--save h.safetensors --save-precision bf16").exit_code == 0);
+  const auto header_of = [&](const char* file) {
+    const auto content = content_of(folder.path() / file);
+    std::uint64_t length = 0;
+    std::memcpy(&length, content.data(), sizeof length);
+    const auto bytes = content.size() - sizeof length - length;
+    return std::pair{json::parse(content.substr(sizeof length, length)), bytes};
+  };
+  const auto [exact, bytes] = header_of("w.safetensors");
+  const auto [rounded, half] = header_of("h.safetensors");
+  CHECK(bytes == 2 * half);
+  CHECK(exact["lm_head.weight"]["dtype"] == "F32");
+  CHECK(rounded["lm_head.weight"]["dtype"] == "BF16");
+  // As nothing is learnt, what was rounded once is saved as it was.
+  CHECK(train("--init h.safetensors --lr 0 --save g.safetensors --save-precision bf16")
+          .exit_code
+        == 0);
+  CHECK((tensors_of(folder.path() / "g.safetensors")
+         == tensors_of(folder.path() / "h.safetensors")));
+}
+
 TEST_CASE("saved weights go on where they were, under any schedule and cut",
           "[programs]") {
   temporary_folder folder;

@@ -23,10 +23,9 @@ inline void take_safetensors(std::span<const std::uint8_t> bytes) {
     return;
   if (const auto file = troupe::safetensors_file::open(path))
     for (const auto& t : file->tensors()) {
-      if (t.type != "F32")
+      if (!t.is_readable())
         continue;
-      std::vector<float> values(static_cast<std::size_t>(t.end - t.begin)
-                                / sizeof(float));
+      std::vector<float> values(static_cast<std::size_t>(t.values()));
       file->read(t, 0, values);
     }
 }
