@@ -1,5 +1,6 @@
 #include "models/random.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -51,6 +52,13 @@ std::int64_t random_stream::below(std::uint64_t n, std::int64_t below) const {
 double random_stream::normal(std::uint64_t n) const {
   const double radius = std::sqrt(-2 * std::log(1 - uniform(2 * n)));
   return radius * std::cos(2 * std::numbers::pi * uniform(2 * n + 1));
+}
+
+double random_stream::normal_above_zero(std::uint64_t n) const {
+  const double turn = uniform(2 * n + 1);
+  if (turn > 0.251 && turn < 0.749) // its cosine is below 0, far from any rounding
+    return 0;
+  return std::max(0.0, normal(n));
 }
 
 } // namespace troupe

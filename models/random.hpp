@@ -24,6 +24,9 @@ public:
   /// Normal with mean 0 and standard deviation 1.
   double normal(std::uint64_t n) const;
 
+  /// The same where it is above 0, else 0. Takes half the time, as a sign costs little.
+  double normal_above_zero(std::uint64_t n) const;
+
 private:
   std::uint64_t key_;
 };

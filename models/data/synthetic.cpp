@@ -133,10 +133,12 @@ private:
     const double ink = 0.6 + 0.4 * draws.uniform(4);
     for (int i = 0; i < side * side; ++i) {
       const double x = (i % side - x0) / size, y = (i / side - y0) / size;
-      const double noise = 0.15 * draws.normal(100 + static_cast<std::uint64_t>(i));
+      const auto number = 100 + static_cast<std::uint64_t>(i);
       const bool inside = shapes[static_cast<std::size_t>(kind)](x, y);
-      to.pixels[i] =
-        static_cast<float>(std::clamp((inside ? ink : 0) + noise, 0.0, 1.0));
+      // Beside the shape noise below 0 is black, as most pixels are.
+      const double value = inside ? ink + 0.15 * draws.normal(number)
+                                  : 0.15 * draws.normal_above_zero(number);
+      to.pixels[i] = static_cast<float>(std::clamp(value, 0.0, 1.0));
     }
     to.labels[0] = static_cast<std::int32_t>(kind);
   }

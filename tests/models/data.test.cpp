@@ -3,6 +3,7 @@
 #include "models/data/shuffle.hpp"
 #include "models/data/synthetic.hpp"
 #include "models/data/text.hpp"
+#include "models/random.hpp"
 #include "tests/temporary_folder.hpp"
 #include "tests/unprivileged.hpp"
 
@@ -10,6 +11,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -202,6 +204,17 @@ TEST_CASE("synthetic samples depend on seed and index, and evaluation is apart",
     CHECK(std::ranges::max(p.pixels) <= 1);
   }
   CHECK(kinds.size() == 10);
+}
+
+TEST_CASE("a normal number above zero is the normal number, or zero", "[synthetic]") {
+  const random_stream draws{3, "numbers"};
+  int above = 0;
+  for (std::uint64_t n = 0; n < 100'000; ++n) {
+    const double expected = std::max(draws.normal(n), 0.0);
+    above += expected > 0;
+    REQUIRE(draws.normal_above_zero(n) == expected);
+  }
+  CHECK(std::abs(above - 50'000) < 5 * 159); // 5 deviations of a fair coin's
 }
 
 TEST_CASE("each epoch has each item once, in an order of its own", "[shuffle]") {
