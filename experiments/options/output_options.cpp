@@ -12,7 +12,7 @@ void add_output(option_list& to, output_options& place, const output_kinds& has)
                   "model.safetensors gets a config.json beside it, for Hugging Face.");
     to.add_option("--save-precision", place.save_precision,
                   "Of the weights in that file: fp32, or bf16, to which they are "
-                  "rounded. --init reads either.");
+                  "rounded. Option --init reads either.");
   }
   if (has.results)
     to.add_option("--json", place.json,

@@ -17,9 +17,9 @@ void add_precision(option_list& to, typed_run& place, bool trains) {
     trains
       ? "Of activations, their gradients and the operands of products: fp32 or bf16. "
         "Sums, statistics, the weights that are updated and their gradients are fp32."
-      : "Of activations and their gradients: fp32 or bf16, which halves the messages "
-        "of --cost bytes, and of tensor what --sequence-parallel gathers. What is "
-        "summed is fp32, and so are the rows of experts.");
+      : "Of activations and their gradients: fp32 or bf16. In bf16 messages of bytes "
+        "in --cost are half as long, and so is what --sequence-parallel gathers of "
+        "tensor. What is summed is fp32, and so are the rows of experts.");
 }
 
 void add_clock(option_list& to, typed_run& place) {
