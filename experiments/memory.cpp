@@ -87,7 +87,7 @@ void print_legend(std::FILE* out, const run_plan& plan) {
     "  parameters 4P (zero3: /N), gradients 4P (zero2, zero3: /N), optimizer "
     "%dP (zero1 to zero3: /N)\n"
     "activations: of microbatches in flight, at most; passing: on its way or "
-    "while an action runs, at most\n"
+    "while an action runs, at most, and of bf16 weights packed for products\n"
     "checkpoint: copies of parameters and moments that a rank writes; without "
     "checkpoints nothing\n"
     "in mixed precision with Adam the whole model would take a rank, without "

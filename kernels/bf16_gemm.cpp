@@ -208,13 +208,17 @@ std::int64_t bf16_packed_size(std::int64_t depth, std::int64_t columns) {
   return steps_of(depth) * step_depth * whole_blocks(columns) / 2;
 }
 
-void bf16_pack_right(stored_matrix<const float> b, float* to) {
-  pack<false>(b.t(), 0, b.transposed ? b.rows : b.columns, 0,
-              b.transposed ? b.columns : b.rows, reinterpret_cast<std::uint16_t*>(to));
+void bf16_pack_right(stored_matrix<const float> b, std::int64_t first,
+                     std::int64_t columns, float* to) {
+  const auto depth = b.transposed ? b.columns : b.rows;
+  pack<false>(b.t(), first, columns, 0, depth,
+              reinterpret_cast<std::uint16_t*>(to)
+                + first / block_side * steps_of(depth) * step_values);
 }
 
 void bf16_gemm_packed(stored_matrix<const float> a, const float* b, std::int64_t depth,
-                      float alpha, float beta, stored_matrix<float> c) {
+                      std::int64_t first, float alpha, float beta,
+                      stored_matrix<float> c, const epilogue<float>& end) {
   check_factors(alpha, beta, c);
   const auto path = chosen_bf16_path().value();
   const auto make = block_of(path);
@@ -227,17 +231,23 @@ void bf16_gemm_packed(stored_matrix<const float> a, const float* b, std::int64_t
     for (std::int64_t row = 0; row < c.rows; row += most_rows) {
       const part_of_sums to{c, row, column, std::min(most_rows, c.rows - row),
                             std::min(panel_columns, c.columns - column)};
+      const auto sums = to.sums();
       if (beta != 0)
-        scale(beta, to.sums());
+        scale(beta, sums);
       for (std::int64_t begin = 0; begin < whole_depth; begin += most_depth) {
-        const auto some = std::min(most_depth, whole_depth - begin);
-        pack<true>(a, row, to.sums().rows, begin, some, left);
-        make_blocks(make, steps_of(some), left, steps_of(some) * step_values,
-                    right + column / block_side * sliver
-                      + begin / step_depth * step_values,
-                    sliver, begin == 0 && beta == 0, to.sums());
+        const auto some = std::min(most_depth, whole_depth - begin),
+                   steps = steps_of(some);
+        pack<true>(a, row, sums.rows, begin, some, left);
+        for (std::int64_t j = 0; j < sums.columns; j += columns_a_part) {
+          const auto count = std::min(columns_a_part, sums.columns - j);
+          make_blocks(make, steps, left, steps * step_values,
+                      right + (first + column + j) / block_side * sliver
+                        + begin / step_depth * step_values,
+                      sliver, begin == 0 && beta == 0, sums.column_range(j, count));
+          if (begin + some == whole_depth)
+            to.end(j, count, alpha, end);
+        }
       }
-      to.end(0, to.sums().columns, alpha, {});
     }
 }
 

@@ -19,13 +19,17 @@ void bf16_gemm(stored_matrix<const float> a, stored_matrix<const float> b, float
 /// Values (fp32) of room that a (depth, columns) matrix needs when it is packed.
 std::int64_t bf16_packed_size(std::int64_t depth, std::int64_t columns);
 
-/// Packs all of b once, for many products.
-void bf16_pack_right(stored_matrix<const float> b, float* to);
+/// Packs columns [first, first + columns) of b to their places in such room, for many
+/// products. \pre first is a multiple of 32
+void bf16_pack_right(stored_matrix<const float> b, std::int64_t first,
+                     std::int64_t columns, float* to);
 
-/// The same product with the first rows and columns of a b of `depth` rows that was
-/// packed: as many rows as a has columns, as many columns as c. Rows of b up to
-/// the next multiple of 32 are read too, and multiplied by 0.
+/// The same product with a b of `depth` rows that was packed: its first rows, as many
+/// as a has columns, and its columns from `first` on, as many as c. Rows of b up to the
+/// next multiple of 32 are read too, and multiplied by 0. \pre first is a multiple of
+/// 32
 void bf16_gemm_packed(stored_matrix<const float> a, const float* b, std::int64_t depth,
-                      float alpha, float beta, stored_matrix<float> c);
+                      std::int64_t first, float alpha, float beta,
+                      stored_matrix<float> c, const epilogue<float>& end);
 
 } // namespace troupe

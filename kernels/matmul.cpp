@@ -105,34 +105,68 @@ void multiply(precision by, stored_matrix<const Scalar> a,
 
 namespace {
 
-template <class Scalar>
-void share_out(precision by, const stored_matrix<const Scalar>& a,
-               const stored_matrix<const Scalar>& b, Scalar beta,
-               const stored_matrix<Scalar>& c, stream& on,
-               const epilogue<Scalar>& end) {
-  const auto [count, by_columns] =
-    slices_of(c.rows, c.columns, read_columns(a), on.threads());
+/// Some rows of c, or some columns.
+struct product_slice {
+  std::int64_t row, rows, column, columns;
+
+  template <class Scalar>
+  stored_matrix<Scalar> of(const stored_matrix<Scalar>& c) const {
+    return c.row_range(row, rows).column_range(column, columns);
+  }
+
+  template <class Scalar>
+  stored_matrix<Scalar> rows_of(const stored_matrix<Scalar>& a) const {
+    return a.transposed ? a.column_range(row, rows) : a.row_range(row, rows);
+  }
+
+  template <class Scalar>
+  stored_matrix<Scalar> columns_of(const stored_matrix<Scalar>& b) const {
+    return b.transposed ? b.row_range(column, columns)
+                        : b.column_range(column, columns);
+  }
+};
+
+/// Calls make(slice) for slices that are c, and begin at multiples of a unit.
+template <class Make>
+void share_out(std::int64_t rows, std::int64_t columns, std::int64_t depth,
+               std::int64_t unit, stream& on, const Make& make) {
+  const auto [count, by_columns] = slices_of(rows, columns, depth, on.threads());
   if (count == 1)
-    return multiply<Scalar>(by, a, b, Scalar{1}, beta, c, end);
-  const auto length = by_columns ? c.columns : c.rows;
-  // Blocks of bf16 are not cut in two.
-  const std::int64_t unit = by == precision::bf16 ? block_side : 1;
-  const auto first_of = [&, count = count](int slice) {
+    return make(product_slice{0, rows, 0, columns});
+  const auto length = by_columns ? columns : rows;
+  const auto first_of = [=, count = count](int slice) {
     return slice == count ? length : length / unit * slice / count * unit;
   };
   on.cpu().run(count, [&, by_columns = by_columns](int slice, int) {
     const auto first = first_of(slice), size = first_of(slice + 1) - first;
-    const auto rows_read = by_columns     ? a
-                           : a.transposed ? a.column_range(first, size)
-                                          : a.row_range(first, size);
-    const auto columns_read = !by_columns    ? b
-                              : b.transposed ? b.row_range(first, size)
-                                             : b.column_range(first, size);
-    const auto made =
-      by_columns ? c.column_range(first, size) : c.row_range(first, size);
-    multiply<Scalar>(by, rows_read, columns_read, Scalar{1}, beta, made,
-                     by_columns ? end.from(0, first) : end.from(first, 0));
+    make(by_columns ? product_slice{0, rows, first, size}
+                    : product_slice{first, size, 0, columns});
   });
+}
+
+template <class Scalar>
+void product(precision by, const stored_matrix<const Scalar>& a,
+             const stored_matrix<const Scalar>& b, Scalar beta,
+             const stored_matrix<Scalar>& c, stream& on, const epilogue<Scalar>& end) {
+  // Blocks of bf16 are not cut in two.
+  share_out(c.rows, c.columns, read_columns(a), by == precision::bf16 ? block_side : 1,
+            on, [&](const product_slice& s) {
+              multiply<Scalar>(by, s.rows_of(a), s.columns_of(b), Scalar{1}, beta,
+                               s.of(c), end.from(s.row, s.column));
+            });
+}
+
+/// By all threads of a team, some columns each.
+void pack_together(const kept_right_side<float>& b, stream& on) {
+  const auto columns = read_columns(b.b), blocks = columns / block_side;
+  const int count = static_cast<int>(std::clamp<std::int64_t>(blocks, 1, on.threads()));
+  on.cpu().run(count, [&](int slice, int) {
+    const auto first = blocks * slice / count * block_side,
+               end = slice + 1 == count ? columns
+                                        : blocks * (slice + 1) / count * block_side;
+    bf16_pack_right(b.b, first, end - first, b.packed);
+  });
+  *b.holds = b.version;
 }
 
 } // namespace
@@ -140,13 +174,36 @@ void share_out(precision by, const stored_matrix<const Scalar>& a,
 template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, stored_matrix<const Scalar> b, Scalar beta,
             stored_matrix<Scalar> c, stream& on, const epilogue<Scalar>& end) {
-  share_out<Scalar>(on.products(), a, b, beta, c, on, end);
+  product<Scalar>(on.products(), a, b, beta, c, on, end);
+}
+
+template <class Scalar>
+void matmul(stored_matrix<const Scalar> a, const kept_right_side<Scalar>& b,
+            Scalar beta, stored_matrix<Scalar> c, stream& on,
+            const epilogue<Scalar>& end) {
+  if constexpr (std::is_same_v<Scalar, float>)
+    if (b.packed != nullptr) {
+      check_product<Scalar>(a, b.b, c);
+      if (*b.holds != b.version)
+        pack_together(b, on);
+      return share_out(c.rows, c.columns, read_columns(a), block_side, on,
+                       [&](const product_slice& s) {
+                         bf16_gemm_packed(s.rows_of(a), b.packed, read_rows(b.b),
+                                          s.column, 1, beta, s.of(c),
+                                          end.from(s.row, s.column));
+                       });
+    }
+  matmul<Scalar>(a, b.b, beta, c, on, end);
 }
 
 template <class Scalar>
 void exact_matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
                   matrix<Scalar> c, stream& on) {
-  share_out<Scalar>(precision::fp32, a, b, beta, c, on, {});
+  product<Scalar>(precision::fp32, a, b, beta, c, on, {});
+}
+
+std::int64_t kept_room(std::int64_t depth, std::int64_t columns) {
+  return padded(bf16_packed_size(depth, columns));
 }
 
 template <class Scalar>
@@ -164,7 +221,7 @@ right_side<Scalar>::right_side(precision by, stored_matrix<const Scalar> b,
   : by_(by), b_(b), packed_(space) {
   if constexpr (std::is_same_v<Scalar, float>) {
     if (by == precision::bf16)
-      bf16_pack_right(b, space);
+      bf16_pack_right(b, 0, read_columns(b), space);
     else
       pack_right(of_floats(b), space);
   }
@@ -175,7 +232,7 @@ void right_side<Scalar>::multiply(stored_matrix<const Scalar> a, Scalar alpha,
                                   Scalar beta, stored_matrix<Scalar> c) const {
   if constexpr (std::is_same_v<Scalar, float>) {
     if (by_ == precision::bf16)
-      bf16_gemm_packed(a, packed_, read_rows(b_), alpha, beta, c);
+      bf16_gemm_packed(a, packed_, read_rows(b_), 0, alpha, beta, c, {});
     else
       sgemm_packed(of_floats(a), packed_, read_rows(b_), alpha, beta, of_floats(c));
   } else
@@ -192,6 +249,12 @@ template void matmul<float>(stored_matrix<const float>, stored_matrix<const floa
 template void matmul<double>(stored_matrix<const double>, stored_matrix<const double>,
                              double, stored_matrix<double>, stream&,
                              const epilogue<double>&);
+template void matmul<float>(stored_matrix<const float>, const kept_right_side<float>&,
+                            float, stored_matrix<float>, stream&,
+                            const epilogue<float>&);
+template void matmul<double>(stored_matrix<const double>,
+                             const kept_right_side<double>&, double,
+                             stored_matrix<double>, stream&, const epilogue<double>&);
 template void exact_matmul<float>(matrix<const float>, matrix<const float>, float,
                                   matrix<float>, stream&);
 template void exact_matmul<double>(matrix<const double>, matrix<const double>, double,

@@ -17,6 +17,25 @@ template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, stored_matrix<const Scalar> b, Scalar beta,
             stored_matrix<Scalar> c, stream& on, const epilogue<Scalar>& end = {});
 
+/// A right side that stays packed from product to product of bf16, where it has room.
+template <class Scalar>
+struct kept_right_side {
+  stored_matrix<const Scalar> b;
+  int version = 0;          ///< Of its values.
+  Scalar* packed = nullptr; ///< kept_room() of b; null: b is packed for each product.
+  int* holds = nullptr;     ///< The version that is packed there.
+};
+
+/// The same. The first product with a version packs it.
+/// \pre where b has room, products are bf16
+template <class Scalar>
+void matmul(stored_matrix<const Scalar> a, const kept_right_side<Scalar>& b,
+            Scalar beta, stored_matrix<Scalar> c, stream& on,
+            const epilogue<Scalar>& end = {});
+
+/// Values (fp32) of room that a (K, N) matrix, as read, needs to stay packed.
+std::int64_t kept_room(std::int64_t depth, std::int64_t columns);
+
 /// The same in fp32, whatever the stream's products are.
 template <class Scalar>
 void exact_matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,

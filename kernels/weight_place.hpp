@@ -2,9 +2,20 @@
 
 #include "kernels/stored_matrix.hpp"
 
+#include <limits>
 #include <memory>
+#include <vector>
 
 namespace troupe {
+
+/// Room in which matrices stay packed for products of bf16, each as one version of it.
+template <class Scalar>
+struct packed_weights {
+  static constexpr int none = std::numeric_limits<int>::min();
+
+  Scalar* room;
+  std::vector<int> holds; ///< The version of each; `none` at first.
+};
 
 /// A bucket of parameters, as passes read it: all of it of Scalar, or with the matrices
 /// that only products read as bf16, in less room.
@@ -12,13 +23,16 @@ template <class Scalar>
 struct weight_bucket {
   const Scalar* data = nullptr;
   precision matrices = precision::fp32;
+  int version = 0;
+  packed_weights<Scalar>* packed = nullptr; ///< Null: products pack for themselves.
 
   weight_bucket() = default;
   weight_bucket(const Scalar* whole) : data(whole) {
     // nop
   }
-  weight_bucket(const Scalar* begin, precision of_matrices)
-    : data(begin), matrices(of_matrices) {
+  weight_bucket(const Scalar* begin, precision of_matrices, int of_version = 0,
+                packed_weights<Scalar>* kept = nullptr)
+    : data(begin), matrices(of_matrices), version(of_version), packed(kept) {
     // nop
   }
 };

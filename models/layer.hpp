@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/array_shelf.hpp"
+#include "kernels/matmul.hpp"
 #include "kernels/stream.hpp"
 #include "models/parameter.hpp"
 
@@ -119,6 +120,15 @@ public:
     return room_of<Scalar>(samples * output_.values, output_.stored);
   }
 
+  /// Values of the room in which its matrices of products stay packed, and how many
+  /// such copies there are: two of each, for it is also read transposed.
+  std::int64_t packed_values() const {
+    std::int64_t result = 0;
+    for_each_packed([&](std::size_t, bool, std::int64_t values) { result += values; });
+    return result;
+  }
+  std::size_t packed_copies() const { return 2 * parameters_.size(); }
+
   virtual layer_sizes sizes(std::int64_t samples, int threads) const = 0;
 
   /// Floating-point operations of a forward a sample. Each of the two gradients takes
@@ -143,11 +153,28 @@ protected:
     return f.parameters.data + parameters_[i].offset_in(f.parameters.matrices);
   }
 
+  /// A matrix as right side of products, as it is and transposed.
+  struct factor {
+    kept_right_side<Scalar> as_is, transposed;
+
+    operator const kept_right_side<Scalar>&() const { return as_is; }
+    const kept_right_side<Scalar>& t() const { return transposed; }
+  };
+
   /// \pre the parameter is multiplied
-  stored_matrix<const Scalar> factor(const frame<Scalar>& f, std::size_t i) const {
+  factor factor_of(const frame<Scalar>& f, std::size_t i) const {
+    const auto& all = f.parameters;
     const auto& dims = parameters_[i].dims;
-    return stored_at<const Scalar>(weight(f, i), dims[0], dims[1],
-                                   f.parameters.matrices);
+    factor result;
+    result.as_is.b =
+      stored_at<const Scalar>(weight(f, i), dims[0], dims[1], all.matrices);
+    result.transposed.b = result.as_is.b.t();
+    for (auto* one : {&result.as_is, &result.transposed}) {
+      one->version = all.version;
+      if (all.packed != nullptr)
+        keep_packed(i, *all.packed, *one);
+    }
+    return result;
   }
 
   Scalar* gradient(const frame<Scalar>& f, std::size_t i) const {
@@ -172,6 +199,28 @@ private:
   static std::int64_t row(const edge& which, const frame<Scalar>& f,
                           std::int64_t rows) {
     return rows == 0 ? 0 : which.values * f.samples / rows;
+  }
+
+  /// Calls see(parameter, transposed, values) for each copy that stays packed.
+  template <class See>
+  void for_each_packed(const See& see) const {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      if (const auto& p = parameters_[i]; p.multiplied) {
+        see(i, false, kept_room(p.dims[0], p.dims[1]));
+        see(i, true, kept_room(p.dims[1], p.dims[0]));
+      }
+  }
+
+  void keep_packed(std::size_t which, packed_weights<Scalar>& where,
+                   kept_right_side<Scalar>& one) const {
+    std::int64_t at = 0;
+    for_each_packed([&](std::size_t i, bool transposed, std::int64_t values) {
+      if (i == which && transposed == one.b.transposed) {
+        one.packed = where.room + at;
+        one.holds = &where.holds[2 * i + (transposed ? 1 : 0)];
+      }
+      at += values;
+    });
   }
 
   std::vector<parameter> parameters_;

@@ -20,6 +20,8 @@ std::int64_t stage_pools::bytes() const {
     parameters += padded(bucket) * rounded_versions;
   for (const auto bucket : gradients)
     parameters += padded(bucket);
+  for (const auto bucket : packed)
+    parameters += padded(bucket);
   for (const auto& copies : {to_shards, sums, gathers, ties, saved.versions,
                              saved.moments, kept_steps.versions, kept_steps.moments})
     parameters += copies.buffers * padded(copies.values);
@@ -100,6 +102,9 @@ stage_pools pools_of(const run_plan& plan, position where) {
     for (const auto& bucket : plan.layer_buckets(where))
       result.rounded_buckets.push_back(bucket.what->bucket(precision::bf16));
   }
+  if (plan.keeps_packed_weights())
+    for (const auto& bucket : plan.layer_buckets(where))
+      result.packed.push_back(bucket.what->packed_values());
   if (where.direction == 0)
     result.optimizer = optimizer::state_values(work.optimizer, plan.layers_of(where),
                                                plan.state_shares_of(where));

@@ -30,6 +30,7 @@ struct stage_pools {
   int versions = 1;
   std::vector<std::int64_t> rounded_buckets; ///< Of older versions kept as bf16,
   int rounded_versions = 0;                  ///< which are not among `versions`.
+  std::vector<std::int64_t> packed;          ///< Of each: matrices that stay packed.
   int snapshots = 0; ///< Copies of the parameters under way to an evaluation.
 
   int stashes = 0;

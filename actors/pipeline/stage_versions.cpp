@@ -43,6 +43,13 @@ stage_versions::stage_versions(const run_plan& plan, position where,
   for (std::size_t b = 0; b < held_buckets_.size(); ++b)
     firsts_.push_back(shared_out ? shares[b].begin(held_buckets_[b].what->bucket())
                                  : 0);
+  for (std::size_t b = 0; b < sizes.packed.size(); ++b) {
+    auto& room =
+      packed_rooms_.emplace_back(sizes.packed[b], memory.of(memory_use::passing));
+    memory.of(memory_use::passing).use(room.bytes());
+    packed_.push_back({room.data(), std::vector(held_buckets_[b].what->packed_copies(),
+                                                packed_weights<float>::none)});
+  }
   fill(0, plan, plan.work->weights);
   const stage_ledger books{plan.sch, plan.dims, where.hosted()};
   for (int older = 1; older <= plan.dims.older; ++older)
@@ -64,9 +71,14 @@ void stage_versions::fill(int number, const run_plan& plan,
     else
       arrays<float>::copy(all.data() + firsts_[b], values_[b], to);
     made.places.emplace_back(
-      weight_bucket<float>{to, rounded ? precision::bf16 : precision::fp32});
+      bucket_at(to, rounded ? precision::bf16 : precision::fp32, number, b));
   }
   versions_[number] = std::move(made);
+}
+
+weight_bucket<float> stage_versions::bucket_at(const float* where, precision matrices,
+                                               int version, std::size_t bucket) {
+  return {where, matrices, version, packed_.empty() ? nullptr : &packed_[bucket]};
 }
 
 std::vector<weight_bucket<float>> stage_versions::stored(int version) const {
@@ -81,29 +93,29 @@ update_room stage_versions::make_room(const update_facts& update) {
   update_room room{.from = old.buckets};
   auto& next = versions_[update.from + 1];
   if (update.in_place) {
-    next = std::move(versions_.extract(update.from).mapped());
+    next.buckets = std::move(versions_.extract(update.from).mapped().buckets);
   } else if (older_are_rounded_) {
     next.buckets = std::exchange(old.buckets, acquire(rounded_));
-    room.put_aside = put_aside(old);
+    room.put_aside = put_aside(update.from, old);
   } else {
     next.buckets = acquire(whole_);
   }
-  if (next.places.empty())
-    for (const auto& bucket : next.buckets)
-      next.places.emplace_back(bucket.data());
+  for (std::size_t b = 0; b < next.buckets.size(); ++b)
+    next.places.emplace_back(
+      bucket_at(next.buckets[b].data(), precision::fp32, update.from + 1, b));
   room.to = next.buckets;
   return room;
 }
 
 /// The work that moves a version to where it has its room. Passes that were planned
 /// before it find it there.
-std::function<void()> stage_versions::put_aside(const held_version& old) {
-  return [this, old] {
+std::function<void()> stage_versions::put_aside(int number, const held_version& old) {
+  return [this, number, old] {
     for (std::size_t b = 0; b < held_buckets_.size(); ++b) {
       auto* const to = old.buckets[b].data();
       round_bucket(held_buckets_[b].what->parameters(), old.places[b].now().data, to,
                    on_);
-      old.places[b].move_to({to, precision::bf16});
+      old.places[b].move_to(bucket_at(to, precision::bf16, number, b));
     }
   };
 }

@@ -63,13 +63,17 @@ private:
   };
 
   void fill(int number, const run_plan& plan, const weight_source& source);
-  std::function<void()> put_aside(const held_version& old);
+  weight_bucket<float> bucket_at(const float* where, precision matrices, int version,
+                                 std::size_t bucket);
+  std::function<void()> put_aside(int number, const held_version& old);
 
   stream& on_;
   bool older_are_rounded_;
   std::vector<layer_bucket> held_buckets_;
   std::vector<std::int64_t> firsts_, values_; // of each bucket: what is held of it
   bucket_pools whole_, rounded_, snapshots_;
+  std::vector<tensor_memory> packed_rooms_;
+  std::vector<packed_weights<float>> packed_; // a bucket each, of all its versions
   std::map<int, held_version> versions_;
 };
 

@@ -179,6 +179,12 @@ struct run_plan {
            && !shares_out(shared_out::parameters);
   }
 
+  /// Matrices stay packed for products of bf16, where several microbatches read a
+  /// version, and stages hold their parameters whole.
+  bool keeps_packed_weights() const {
+    return rounds_older_versions() && update_size(sch, dims) > directions();
+  }
+
   /// Values that a stage holds of each bucket: all, or its share.
   std::vector<std::int64_t> held_of(shared_out what, position p) const;
 

@@ -100,12 +100,12 @@ private:
     return a;
   }
 
-  stored_matrix<const Scalar> up_weight(const frame<Scalar>& f) const {
-    return this->factor(f, up);
+  typename layer<Scalar>::factor up_weight(const frame<Scalar>& f) const {
+    return this->factor_of(f, up);
   }
 
-  stored_matrix<const Scalar> down_weight(const frame<Scalar>& f) const {
-    return this->factor(f, down);
+  typename layer<Scalar>::factor down_weight(const frame<Scalar>& f) const {
+    return this->factor_of(f, down);
   }
 
   std::int64_t width_;

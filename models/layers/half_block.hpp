@@ -44,12 +44,12 @@ protected:
 
   const gpt_shape& dims() const { return dims_; }
 
-  stored_matrix<const Scalar> up_weight(const frame<Scalar>& f) const {
-    return this->factor(f, up);
+  typename layer<Scalar>::factor up_weight(const frame<Scalar>& f) const {
+    return this->factor_of(f, up);
   }
 
-  stored_matrix<const Scalar> down_weight(const frame<Scalar>& f) const {
-    return this->factor(f, down);
+  typename layer<Scalar>::factor down_weight(const frame<Scalar>& f) const {
+    return this->factor_of(f, down);
   }
 
 private:

@@ -134,8 +134,8 @@ private:
     return this->dy(f, dims_.rows(f.samples));
   }
 
-  stored_matrix<const Scalar> words(const frame<Scalar>& f) const {
-    return this->factor(f, word);
+  typename layer<Scalar>::factor words(const frame<Scalar>& f) const {
+    return this->factor_of(f, word);
   }
 
   static parameter words_of(const gpt_shape& dims) {

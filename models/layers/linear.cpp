@@ -64,8 +64,8 @@ private:
             {name + ".bias", {out}, beginning::uniform, range}};
   }
 
-  stored_matrix<const Scalar> weights(const frame<Scalar>& f) const {
-    return this->factor(f, 0);
+  typename layer<Scalar>::factor weights(const frame<Scalar>& f) const {
+    return this->factor_of(f, 0);
   }
 
   stored_matrix<Scalar> kept(const frame<Scalar>& f) const {

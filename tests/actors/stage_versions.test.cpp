@@ -141,6 +141,26 @@ TEST_CASE("an older version takes half the bytes of its matrices",
   CHECK(bytes(two_bw(), precision::bf16) == 2 * whole - 2 * matrices);
 }
 
+// By hand: two copies of two bytes a value, where several microbatches read a version.
+TEST_CASE("matrices stay packed where that is worth it", "[precision][actors]") {
+  const model_options model{"gpt", 2, 64, 2, 4, 16};
+  const auto bytes = [&](const schedule& sch, precision stored) {
+    auto plan = plan_of(sch, stored, model);
+    plan.work->first_layers = {0, 3, 6};
+    rank_memory memory;
+    stream on;
+    const position where{0, 0, 0}; // the embedding and a block
+    const stage_versions made{plan, where, pools_of(plan, where), memory, on};
+    return memory.of(memory_use::passing).peak();
+  };
+  CHECK(bytes(one_f_one_b(), precision::fp32) == 0);
+  CHECK(bytes(one_f_one_b(), precision::bf16) == 2 * 2 * 12 * 64 * 64);
+  CHECK(bytes(two_bw(), precision::bf16) == 2 * 2 * 12 * 64 * 64);
+  CHECK(bytes(chimera(), precision::bf16) == 2 * 2 * 12 * 64 * 64);
+  CHECK(bytes(pipedream(), precision::bf16) == 0); // an update a microbatch
+  CHECK(bytes(pipedream(2), precision::bf16) == 2 * 2 * 12 * 64 * 64);
+}
+
 // What the proofs repeat has whole versions, in fp32.
 TEST_CASE("passes read the right bits of older versions", "[precision][actors]") {
   const auto sch = GENERATE(two_bw(), pipedream(), pipedream(3), pipedream(1, true));
