@@ -39,12 +39,13 @@ struct team::helpers {
   std::atomic<std::uint64_t> round{0}; // changes under the lock
   bool stop = false;
 
-  // the work of this round
+  // the work of this round; it is closed when its caller has no more slices to take
+  bool open = false;
   int slices = 0;
   const void* context = nullptr;
   call work = nullptr;
   std::atomic<int> next_slice{0};
-  std::atomic<int> busy{0}; // helpers that have not ended this round
+  std::atomic<int> busy{0}; // helpers that have joined this round, and not ended it
   std::exception_ptr failure;
 
   std::vector<std::thread> threads;
@@ -70,6 +71,9 @@ struct team::helpers {
         if (stop)
           return;
         seen = round.load();
+        if (!open)
+          continue; // it woke too late: nobody waits for it
+        ++busy;
       }
       take_slices(worker);
       --busy;
@@ -97,13 +101,17 @@ void team::run_on_helpers(int slices, const void* context, call work) {
     h.context = context;
     h.work = work;
     h.next_slice = 0;
-    h.busy = size_ - 1;
     h.failure = nullptr;
+    h.open = true;
     ++h.round;
   }
   h.wake.notify_all();
   h.take_slices(0);
-  while (h.busy.load() > 0) // the others are in their last slice
+  {
+    const std::lock_guard guard{h.lock};
+    h.open = false;
+  }
+  while (h.busy.load() > 0) // those who joined are in their last slice
     std::this_thread::yield();
   if (h.failure)
     std::rethrow_exception(h.failure);
