@@ -9,6 +9,8 @@ ADAMW = dict(kind="adamw", lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0
 GPT = dict(model="gpt", layers=2, d=32, heads=4, T=16, V=64, batch=8, M=4, steps=10, stages=2, schedule="1f1b")
 MOE = dict(GPT, model="moe", d=16, heads=2, batch=8, M=2, steps=10, experts=4, gate="switch", capacity=1.25, balance=0.01,
            shared=False)
+# So few rows that a gate is never near another choice, and rounding to bf16 moves none.
+CLEAR = dict(MOE, T=4, batch=4, capacity=8.0, bytes=400)
 FLUSH = [
     (["--schedule"], ["--schedule", "naive"]),
     (["--schedule"], ["--schedule", "gpipe"]),
@@ -62,6 +64,9 @@ CASES = {
     "moe_defaults": dict(MOE, seed=205, steps=8, defaults=True, optimizer=dict(ADAMW), variants=[]),
     "moe_noise": dict(MOE, seed=203, capacity=1.1, noise=0.5, noise_seed=7, batch=7, M=3, variants=FLUSH[:2],
                       optimizer=dict(SGD, lr=0.2, momentum=0.9)),
+    "moe_switch_clear": dict(CLEAR, seed=468, steps=6, optimizer=dict(SGD, lr=0.2, momentum=0.9), variants=FLUSH[:2]),
+    "moe_gshard_clear": dict(CLEAR, seed=606, steps=4, gate="gshard", balance=0.05, shared=True,
+                             optimizer=dict(SGD, lr=0.2, momentum=0.9), variants=FLUSH[:2]),
     "gpt_servers": dict(GPT, d=16, heads=2, seed=19, optimizer=dict(SGD, lr=0.2), variants=[
         (["--stages", "--lr"], ["--mesh", f"data={n},pipe=2", "--exchange", "server:staleness=0", "--lr", f"{0.2 / n}"]) for n in (2, 4)]),
     "ampnet_one": dict(GPT, d=16, heads=2, seed=18, schedule="ampnet", update_every=3, clip_stage=True, clip=0.5,
