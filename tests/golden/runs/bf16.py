@@ -4,6 +4,10 @@
   bf16.py > bf16.json     trains the cases in float64, values rounded to bf16 where troupe's `--precision bf16` rounds them, and
                           writes how far each is from the case's golden
   bf16.py exact           the same without rounding: how far this network is from the golden's
+  bf16.py draws N         the same N times, each with noise as small as fp32's before values are rounded, so that those between
+                          two values of bf16 go either way: medians and largest differences
+  bf16.py short > bf16_short.json
+                          losses of three steps of three samples each: so few values that hardly one goes the other way in fp32
 
 Where troupe rounds (README.md, "Half the bytes: bf16"; models/layers): what layers hand each other and keep for the backward,
 and the gradients of both, when they are stored; the operands of products of matrices, when they are multiplied, in a backward
@@ -34,11 +38,15 @@ from inputs import weights_of
 torch.set_num_threads(1)
 torch.set_default_dtype(torch.float64)
 
-exact = sys.argv[1:] == ["exact"]
+mode = (sys.argv[1:] or [""])[0]
 
 
 def rounded(x):
-    return x if exact else x.float().bfloat16().to(x.dtype)
+    if mode == "exact":
+        return x
+    if mode == "draws":
+        x = x * (1 + 2.0 ** -24 * torch.randn_like(x))
+    return x.float().bfloat16().to(x.dtype)
 
 
 class Store(Function):
@@ -211,21 +219,54 @@ def loads_of(out):
     return [(e["loads"], e["dropped"]) for e in out.get("experts", [])]
 
 
+def difference(name, c):
+    """How far the case comes from its golden; None if rows go to other experts."""
+    folder = Path(__file__).resolve().parent / name
+    want = json.loads((folder / "expected.json").read_text())
+    out, final = training.train(c)
+    if loads_of(out) != loads_of(want):
+        return None
+    losses = list(zip(out["loss"], want["loss"])) + [(out["evaluation"]["loss"], want["evaluation"]["loss"])]
+    golden = safetensors_of(folder / "final.safetensors")
+    movement, tensor = max((movement_difference(n, final, golden, weights_of(c)), n) for n in golden)
+    return {"loss": max(abs(a - b) / max(abs(b), 1) for a, b in losses), "movement": movement, "tensor": tensor}
+
+
+def draws(name, c, count):
+    all_of_them = []
+    for seed in range(count):
+        torch.manual_seed(seed)
+        all_of_them.append(difference(name, c))
+    whole = [d for d in all_of_them if d]
+    return {what: {"median": float(np.median([d[what] for d in whole])), "largest": max(d[what] for d in whole)}
+            for what in ("loss", "movement")} | {"draws": len(whole)} if whole else None
+
+
+def short(c):
+    """As the case with --batch 3 --microbatches 3 --steps 3; the text is the case's own."""
+    text = c.get("bytes", c["steps"] * c["batch"] * c.get("T", 0) + 1)
+    return training.train(dict(c, batch=3, M=3, steps=3, bytes=text))[0]["loss"]
+
+
+def three_digits(x):
+    if isinstance(x, dict):
+        return {k: three_digits(v) for k, v in x.items()}
+    return float(f"{x:.3g}") if isinstance(x, float) else x
+
+
 def main():
     networks.up_down, networks.logits_of, training.run = up_down, logits_of, run
-    result = {}
+    lines = []
     for name, c in CASES.items():
-        folder = Path(__file__).resolve().parent / name
-        want = json.loads((folder / "expected.json").read_text())
-        out, final = training.train(c)
-        if loads_of(out) != loads_of(want):
-            continue
-        losses = list(zip(out["loss"], want["loss"])) + [(out["evaluation"]["loss"], want["evaluation"]["loss"])]
-        golden = safetensors_of(folder / "final.safetensors")
-        movement, tensor = max((movement_difference(n, final, golden, weights_of(c)), n) for n in golden)
-        result[name] = {"loss": float(f"{max(abs(a - b) / max(abs(b), 1) for a, b in losses):.3g}"),
-                        "movement": float(f"{movement:.3g}"), "tensor": tensor}
-    print("{\n" + ",\n".join(f" {json.dumps(k)}: {json.dumps(v)}" for k, v in result.items()) + "\n}")
+        if mode == "short":
+            result = short(c)
+        elif mode == "draws":
+            result = three_digits(draws(name, c, int(sys.argv[2])))
+        else:
+            result = three_digits(difference(name, c))
+        if result is not None:
+            lines.append(f" {json.dumps(name)}: {json.dumps(result)}")
+    print("{\n" + ",\n".join(lines) + "\n}")
 
 
 if __name__ == "__main__":
