@@ -23,6 +23,16 @@ constexpr double loss_apart = 5e-6;      // over the larger of the loss and 1
 constexpr double parameter_apart = 2e-5; // over the tensor's largest value
 constexpr double movement_apart = 2e-4;  // norm, over that of how far the tensor moved
 
+// In bf16 these are golden/runs/bf16.json's, so many times: roundings are as many and
+// as large, but sums in another order round some values the other way.
+constexpr double bf16_more = 1.5;
+
+// Losses that miss that limit, and what limits them instead: the largest of 64
+// computations by PyTorch (bf16.py draws) in which values between two of bf16 go either
+// way. Of those 31, 14 and 37 miss it, too; which sums do depends on their order.
+const std::map<std::string, double> bf16_misses{
+  {"gpt_odd", 3.00e-4}, {"gpt_tied", 1.11e-3}, {"2bw", 4.96e-4}};
+
 struct tensor {
   json shape;
   std::vector<float> values;
@@ -52,8 +62,13 @@ bool means_something(const std::string& name, std::size_t i, std::size_t values)
   return !name.ends_with("attn.c_attn.bias") || i < values / 3 || i >= 2 * values / 3;
 }
 
-void compare(const std::string& name, const tensor& got, const tensor& want,
-             const tensor& first) {
+struct differences {
+  double parameter; // the largest, over the tensor's largest value
+  double movement;
+};
+
+differences apart(const std::string& name, const tensor& got, const tensor& want,
+                  const tensor& first) {
   double most = 0, largest = 0, apart = 0, norm = 0, moved = 0;
   for (std::size_t i = 0; i < want.values.size(); ++i) {
     if (!means_something(name, i, want.values.size()))
@@ -65,16 +80,30 @@ void compare(const std::string& name, const tensor& got, const tensor& want,
     norm += b * b;
     moved += (b - c) * (b - c);
   }
-  INFO(name);
-  CHECK(most <= parameter_apart * largest);
   // Where little moves, rounding is most of it.
   const double far = std::max(std::sqrt(moved), 2e-3 * std::sqrt(norm));
-  CHECK(std::sqrt(apart) <= movement_apart * far);
+  return {most / largest, most < INFINITY ? std::sqrt(apart) / far : INFINITY};
+}
+
+double loss_difference(const json& got, double want) {
+  if (!got.is_number())
+    return INFINITY;
+  return std::abs(got.get<double>() - want) / std::max(want, 1.0);
 }
 
 bool is_loss(const json& got, double want) {
-  return got.is_number()
-         && std::abs(got.get<double>() - want) <= loss_apart * std::max(want, 1.0);
+  return loss_difference(got, want) <= loss_apart;
+}
+
+void compare_loads(const json& got, const json& want) {
+  if (!want.contains("experts")) {
+    CHECK(got["experts"].is_null());
+    return;
+  }
+  REQUIRE(got["experts"].size() == want["experts"].size());
+  for (std::size_t b = 0; b < want["experts"].size(); ++b)
+    for (const char* what : {"loads", "dropped"})
+      CHECK(got["experts"][b][what] == want["experts"][b][what]);
 }
 
 void compare_results(const json& got, const json& want, bool of_images) {
@@ -93,14 +122,11 @@ void compare_results(const json& got, const json& want, bool of_images) {
   } else {
     CHECK(score["accuracy"].is_null());
   }
-  if (!want.contains("experts")) {
-    CHECK(got["experts"].is_null());
-    return;
-  }
-  REQUIRE(got["experts"].size() == want["experts"].size());
-  for (std::size_t b = 0; b < want["experts"].size(); ++b)
-    for (const char* what : {"loads", "dropped"})
-      CHECK(got["experts"][b][what] == want["experts"][b][what]);
+  compare_loads(got, want);
+}
+
+json expected_of(const std::string& name) {
+  return json::parse(content_of(cases / name / "expected.json"));
 }
 
 /// The arguments of a case, without some options and their values, and with others.
@@ -124,18 +150,20 @@ std::string typed(const json& arguments, const json& variant) {
   return result;
 }
 
-void check(const std::string& name, const json& want, const json& variant) {
+/// What a run says of itself, and how far each of its tensors is from the golden.
+struct trained {
+  json run;
+  std::map<std::string, differences> tensors;
+};
+
+trained train(const std::string& name, const json& want, const json& variant) {
   temporary_folder folder;
   const auto command = typed(want["arguments"], variant);
   INFO(name << ": " << command);
   const auto ran = run_program_in(folder, command);
   INFO(ran.err);
   REQUIRE(ran.exit_code == 0);
-  const auto& typed_words = want["arguments"];
-  compare_results(json::parse(content_of(folder.path() / "got.json"))["runs"][0], want,
-                  std::ranges::any_of(typed_words, [](const json& word) {
-                    return word == "lenet" || word == "mlp";
-                  }));
+  trained result{.run = json::parse(content_of(folder.path() / "got.json"))["runs"][0]};
   const auto got = tensors_of(folder.path() / "got.safetensors");
   const auto final = tensors_of(cases / name / "final.safetensors"),
              first = tensors_of(cases / want["init"] / "init.safetensors");
@@ -143,8 +171,47 @@ void check(const std::string& name, const json& want, const json& variant) {
   for (const auto& [tensor_name, expected] : final) {
     REQUIRE(got.contains(tensor_name));
     REQUIRE(got.at(tensor_name).shape == expected.shape);
-    compare(tensor_name, got.at(tensor_name), expected, first.at(tensor_name));
+    result.tensors[tensor_name] =
+      apart(tensor_name, got.at(tensor_name), expected, first.at(tensor_name));
   }
+  return result;
+}
+
+void check(const std::string& name, const json& want, const json& variant) {
+  INFO(name << ": " << variant);
+  const auto [run, tensors] = train(name, want, variant);
+  const auto& typed_words = want["arguments"];
+  compare_results(run, want, std::ranges::any_of(typed_words, [](const json& word) {
+                    return word == "lenet" || word == "mlp";
+                  }));
+  for (const auto& [tensor_name, differ] : tensors) {
+    INFO(tensor_name);
+    CHECK(differ.parameter <= parameter_apart);
+    CHECK(differ.movement <= movement_apart);
+  }
+}
+
+/// \param rounded how far the golden comes from itself by rounding to bf16
+void check_bf16(const std::string& name, const json& rounded) {
+  INFO(name);
+  const auto want = expected_of(name);
+  const auto [run, tensors] =
+    train(name, want, {{"without", json::array()}, {"with", {"--precision", "bf16"}}});
+  compare_loads(run, want);
+  REQUIRE(run["loss"].size() == want["loss"].size());
+  double loss = loss_difference(run["evaluation"]["loss"], want["evaluation"]["loss"]);
+  for (std::size_t i = 0; i < want["loss"].size(); ++i)
+    loss = std::max(loss, loss_difference(run["loss"][i], want["loss"][i]));
+  double movement = 0;
+  for (const auto& [tensor_name, differ] : tensors)
+    movement = std::max(movement, differ.movement);
+  INFO("loss " << loss << ", movement " << movement << "; rounded: " << rounded);
+  const auto missed = bf16_misses.find(name);
+  CHECK(loss <= (missed != bf16_misses.end()
+                   ? missed->second
+                   : bf16_more * rounded["loss"].get<double>()));
+  CHECK(movement <= bf16_more * rounded["movement"].get<double>());
+  CHECK(movement > movement_apart); // or it was fp32
 }
 
 /// The cases whose names begin like one of these.
@@ -163,10 +230,6 @@ std::vector<std::string> cases_of(const std::vector<std::string>& beginnings) {
 
 const std::vector<std::string> flush{"gpt_"}, stale{"pipedream", "2bw", "ampnet"},
   experts{"moe_"}, images{"lenet", "mlp"};
-
-json expected_of(const std::string& name) {
-  return json::parse(content_of(cases / name / "expected.json"));
-}
 
 void check_as_written(const std::vector<std::string>& beginnings) {
   for (const auto& name : cases_of(beginnings))
@@ -231,4 +294,41 @@ TEST_CASE("other schedules and meshes train experts to the same", "[golden]") {
 
 TEST_CASE("other schedules train images to the same", "[golden]") {
   check_variants(images, 3);
+}
+
+TEST_CASE("goldens in bf16 are as far from PyTorch as PyTorch that rounds to bf16",
+          "[golden]") {
+  const auto rounded = json::parse(content_of(cases / "bf16.json"));
+  for (const auto& [name, differ] : rounded.items())
+    check_bf16(name, differ);
+  for (const auto& some : {flush, stale, images})
+    for (const auto& name : cases_of(some))
+      CHECK(rounded.contains(name));
+  for (const char* name : {"moe_switch_clear", "moe_gshard_clear"})
+    CHECK(rounded.contains(name));
+}
+
+TEST_CASE("short runs in bf16 round where PyTorch does that rounds to bf16",
+          "[golden]") {
+  const auto losses = json::parse(content_of(cases / "bf16_short.json"));
+  REQUIRE(losses.size() == cases_of({""}).size());
+  std::vector<std::string> others; // some value lay between two of bf16
+  for (const auto& [name, want] : losses.items()) {
+    const auto [run, tensors] =
+      train(name, expected_of(name),
+            {{"without", {"--batch", "--microbatches", "--steps"}},
+             {"with",
+              {"--batch", "3", "--microbatches", "3", "--steps", "2", "--precision",
+               "bf16"}}});
+    REQUIRE(run["loss"].size() == want.size());
+    double most = 0;
+    for (std::size_t i = 0; i < want.size(); ++i)
+      most = std::max(most, loss_difference(run["loss"][i], want[i]));
+    if (most > 1e-6)
+      others.push_back(name + " by " + std::to_string(most));
+  }
+  INFO(json(others));
+  // With noise as small as fp32's PyTorch itself keeps 12 of 25, and where troupe
+  // rounds elsewhere than it, none of that network.
+  CHECK(3 * others.size() <= 2 * losses.size());
 }

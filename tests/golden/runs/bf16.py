@@ -7,7 +7,8 @@
   bf16.py draws N         the same N times, each with noise as small as fp32's before values are rounded, so that those between
                           two values of bf16 go either way: medians and largest differences
   bf16.py short > bf16_short.json
-                          losses of three steps of three samples each: so few values that hardly one goes the other way in fp32
+                          losses of two steps of three samples each: so few values that in many cases none goes the other way
+                          in fp32
 
 Where troupe rounds (README.md, "Half the bytes: bf16"; models/layers): what layers hand each other and keep for the backward,
 and the gradients of both, when they are stored; the operands of products of matrices, when they are multiplied, in a backward
@@ -243,9 +244,9 @@ def draws(name, c, count):
 
 
 def short(c):
-    """As the case with --batch 3 --microbatches 3 --steps 3; the text is the case's own."""
+    """As the case with --batch 3 --microbatches 3 --steps 2; the text is the case's own."""
     text = c.get("bytes", c["steps"] * c["batch"] * c.get("T", 0) + 1)
-    return training.train(dict(c, batch=3, M=3, steps=3, bytes=text))[0]["loss"]
+    return training.train(dict(c, batch=3, M=3, steps=2, bytes=text))[0]["loss"]
 
 
 def three_digits(x):
