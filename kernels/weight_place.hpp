@@ -4,17 +4,22 @@
 
 #include <limits>
 #include <memory>
-#include <vector>
 
 namespace troupe {
 
-/// Room in which matrices stay packed for products of bf16, each as one version of it.
+/// Room in which matrices stay packed for products of bf16, each as one version of it;
+/// or none.
 template <class Scalar>
 struct packed_weights {
-  static constexpr int none = std::numeric_limits<int>::min();
+  static constexpr int nothing = std::numeric_limits<int>::min();
 
-  Scalar* room;
-  std::vector<int> holds; ///< The version of each; `none` at first.
+  Scalar* room = nullptr;
+  int* holds = nullptr; ///< The version of each copy; `nothing` at first.
+
+  /// What is behind so many values and copies.
+  packed_weights behind(std::int64_t values, std::size_t copies) const {
+    return room == nullptr ? *this : packed_weights{room + values, holds + copies};
+  }
 };
 
 /// A bucket of parameters, as passes read it: all of it of Scalar, or with the matrices
@@ -24,14 +29,14 @@ struct weight_bucket {
   const Scalar* data = nullptr;
   precision matrices = precision::fp32;
   int version = 0;
-  packed_weights<Scalar>* packed = nullptr; ///< Null: products pack for themselves.
+  packed_weights<Scalar> packed; ///< Without room products pack for themselves.
 
   weight_bucket() = default;
   weight_bucket(const Scalar* whole) : data(whole) {
     // nop
   }
   weight_bucket(const Scalar* begin, precision of_matrices, int of_version = 0,
-                packed_weights<Scalar>* kept = nullptr)
+                packed_weights<Scalar> kept = {})
     : data(begin), matrices(of_matrices), version(of_version), packed(kept) {
     // nop
   }

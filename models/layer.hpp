@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,11 +124,9 @@ public:
   /// Values of the room in which its matrices of products stay packed, and how many
   /// such copies there are: two of each, for it is also read transposed.
   std::int64_t packed_values() const {
-    std::int64_t result = 0;
-    for_each_packed([&](std::size_t, bool, std::int64_t values) { result += values; });
-    return result;
+    return packed_before(parameters_.size()).values;
   }
-  std::size_t packed_copies() const { return 2 * parameters_.size(); }
+  std::size_t packed_copies() const { return packed_before(parameters_.size()).copies; }
 
   virtual layer_sizes sizes(std::int64_t samples, int threads) const = 0;
 
@@ -157,8 +156,8 @@ protected:
   struct factor {
     kept_right_side<Scalar> as_is, transposed;
 
-    operator const kept_right_side<Scalar>&() const { return as_is; }
-    const kept_right_side<Scalar>& t() const { return transposed; }
+    operator kept_right_side<Scalar>() const { return as_is; }
+    kept_right_side<Scalar> t() const { return transposed; }
   };
 
   /// \pre the parameter is multiplied
@@ -168,13 +167,18 @@ protected:
     factor result;
     result.as_is.b =
       stored_at<const Scalar>(weight(f, i), dims[0], dims[1], all.matrices);
-    result.transposed.b = result.as_is.b.t();
-    for (auto* one : {&result.as_is, &result.transposed}) {
-      one->version = all.version;
-      if (all.packed != nullptr)
-        keep_packed(i, *all.packed, *one);
-    }
+    const auto to = packed_of(all.packed, i);
+    const auto transposed_to = to.behind(kept_room(dims[0], dims[1]), 1);
+    result.as_is = {result.as_is.b, all.version, to.room, to.holds};
+    result.transposed = {result.as_is.b.t(), all.version, transposed_to.room,
+                         transposed_to.holds};
     return result;
+  }
+
+  /// The parameters from the i-th on, as the bucket of a layer within this one.
+  weight_bucket<Scalar> bucket_from(const frame<Scalar>& f, std::size_t i) const {
+    return {weight(f, i), f.parameters.matrices, f.parameters.version,
+            packed_of(f.parameters.packed, i)};
   }
 
   Scalar* gradient(const frame<Scalar>& f, std::size_t i) const {
@@ -201,26 +205,27 @@ private:
     return rows == 0 ? 0 : which.values * f.samples / rows;
   }
 
-  /// Calls see(parameter, transposed, values) for each copy that stays packed.
-  template <class See>
-  void for_each_packed(const See& see) const {
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      if (const auto& p = parameters_[i]; p.multiplied) {
-        see(i, false, kept_room(p.dims[0], p.dims[1]));
-        see(i, true, kept_room(p.dims[1], p.dims[0]));
-      }
+  packed_weights<Scalar> packed_of(const packed_weights<Scalar>& all,
+                                   std::size_t i) const {
+    const auto before = packed_before(i);
+    return all.behind(before.values, before.copies);
   }
 
-  void keep_packed(std::size_t which, packed_weights<Scalar>& where,
-                   kept_right_side<Scalar>& one) const {
-    std::int64_t at = 0;
-    for_each_packed([&](std::size_t i, bool transposed, std::int64_t values) {
-      if (i == which && transposed == one.b.transposed) {
-        one.packed = where.room + at;
-        one.holds = &where.holds[2 * i + (transposed ? 1 : 0)];
+  struct packed_sizes {
+    std::int64_t values = 0;
+    std::size_t copies = 0;
+  };
+
+  /// Of the parameters before the i-th.
+  packed_sizes packed_before(std::size_t i) const {
+    packed_sizes result;
+    for (const auto& p : std::span{parameters_}.first(i))
+      if (p.multiplied) {
+        result.values +=
+          kept_room(p.dims[0], p.dims[1]) + kept_room(p.dims[1], p.dims[0]);
+        result.copies += 2;
       }
-      at += values;
-    });
+    return result;
   }
 
   std::vector<parameter> parameters_;

@@ -47,8 +47,8 @@ stage_versions::stage_versions(const run_plan& plan, position where,
     auto& room =
       packed_rooms_.emplace_back(sizes.packed[b], memory.of(memory_use::passing));
     memory.of(memory_use::passing).use(room.bytes());
-    packed_.push_back({room.data(), std::vector(held_buckets_[b].what->packed_copies(),
-                                                packed_weights<float>::none)});
+    packed_holds_.emplace_back(held_buckets_[b].what->packed_copies(),
+                               packed_weights<float>::nothing);
   }
   fill(0, plan, plan.work->weights);
   const stage_ledger books{plan.sch, plan.dims, where.hosted()};
@@ -78,7 +78,12 @@ void stage_versions::fill(int number, const run_plan& plan,
 
 weight_bucket<float> stage_versions::bucket_at(const float* where, precision matrices,
                                                int version, std::size_t bucket) {
-  return {where, matrices, version, packed_.empty() ? nullptr : &packed_[bucket]};
+  if (packed_rooms_.empty())
+    return {where, matrices, version};
+  return {where,
+          matrices,
+          version,
+          {packed_rooms_[bucket].data(), packed_holds_[bucket].data()}};
 }
 
 std::vector<weight_bucket<float>> stage_versions::stored(int version) const {

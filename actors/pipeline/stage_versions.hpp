@@ -31,6 +31,9 @@ public:
   stage_versions(const run_plan& plan, position where, const stage_pools& sizes,
                  rank_memory& memory, stream& on);
 
+  stage_versions(const stage_versions&) = delete; // its places know where it is
+  stage_versions& operator=(const stage_versions&) = delete;
+
   /// Where passes find a bucket of a version, whenever they run.
   const weight_place<float>& place(int version, std::size_t bucket) const {
     return versions_.at(version).places[bucket];
@@ -73,7 +76,7 @@ private:
   std::vector<std::int64_t> firsts_, values_; // of each bucket: what is held of it
   bucket_pools whole_, rounded_, snapshots_;
   std::vector<tensor_memory> packed_rooms_;
-  std::vector<packed_weights<float>> packed_; // a bucket each, of all its versions
+  std::vector<std::vector<int>> packed_holds_; // versions, a bucket each
   std::map<int, held_version> versions_;
 };
 

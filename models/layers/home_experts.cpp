@@ -32,6 +32,8 @@ void home_experts<Scalar>::for_each(const frame<Scalar>& all,
     next.y = static_cast<Scalar*>(next.y) + counts[e] * expert.output();
     next.saved += sizes.saved;
     next.parameters.data += expert.bucket(next.parameters.matrices);
+    next.parameters.packed =
+      next.parameters.packed.behind(expert.packed_values(), expert.packed_copies());
     if (all.kept == nullptr)
       continue;
     next.dy = static_cast<const Scalar*>(next.dy) + counts[e] * expert.output();

@@ -242,7 +242,7 @@ private:
   /// A layer within this one, whose parameters begin with this one's i-th.
   frame<Scalar> part_frame(const frame<Scalar>& f, std::size_t i) const {
     frame<Scalar> result;
-    result.parameters = {this->weight(f, i), f.parameters.matrices};
+    result.parameters = this->bucket_from(f, i);
     result.gradients = f.gradients == nullptr ? nullptr : this->gradient(f, i);
     result.beta = f.beta;
     result.on = f.on;

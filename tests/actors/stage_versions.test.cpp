@@ -161,6 +161,50 @@ TEST_CASE("matrices stay packed where that is worth it", "[precision][actors]") 
   CHECK(bytes(pipedream(2), precision::bf16) == 2 * 2 * 12 * 64 * 64);
 }
 
+// A layer's experts at home, and its shared one, are layers within it.
+TEST_CASE("what stays packed of experts is theirs", "[precision][actors]") {
+  model_options model{"moe", 2, 64, 2, 4, 16};
+  model.experts.count = 3;
+  model.experts.shared = GENERATE(false, true);
+  model.stored = precision::bf16;
+  const auto whole = *make_network<float>(model);
+  const auto& moe = *whole.layers[4]; // every second block has experts
+  const auto experts = std::size_t{3} + (model.experts.shared ? 1 : 0);
+  CHECK(moe.packed_copies() == 4 * experts);
+  std::vector<float> bucket(static_cast<std::size_t>(moe.bucket()), 0.01F),
+    x(static_cast<std::size_t>(moe.input_room(4)), 0.5F), y(x.size());
+  const auto sizes = moe.sizes(4, 1);
+  std::vector<float> saved(static_cast<std::size_t>(sizes.saved)),
+    kept(static_cast<std::size_t>(sizes.kept)),
+    scratch(static_cast<std::size_t>(sizes.scratch)),
+    room(static_cast<std::size_t>(moe.packed_values()));
+  std::vector<int> holds(moe.packed_copies(), packed_weights<float>::nothing);
+  for (std::size_t i = 0; i < x.size();
+       ++i) // tokens that differ, so that all are asked
+    x[i] = static_cast<float>(static_cast<int>(i * 7919 % 64) - 32) / 16;
+  for (std::size_t i = 0; i < bucket.size(); ++i)
+    bucket[i] = static_cast<float>(static_cast<int>(i * 104729 % 128) - 64) / 512;
+  stream on{1, precision::bf16};
+  frame<float> f;
+  f.samples = 4;
+  f.x = x.data();
+  f.y = y.data();
+  f.saved = saved.data();
+  f.kept = kept.data();
+  f.scratch = scratch.data();
+  f.on = &on;
+  f.parameters = bucket.data();
+  moe.forward(f);
+  const auto plain = y;
+  f.parameters = {bucket.data(), precision::fp32, 5, {room.data(), holds.data()}};
+  moe.forward(f);
+  CHECK((y == plain));
+  // Forward copies of all experts that were asked, the shared one always.
+  CHECK(std::ranges::count(holds, 5) >= 2 * (model.experts.shared ? 2 : 1));
+  for (std::size_t i = 0; i < holds.size(); ++i)
+    CHECK((i % 2 == 0 || holds[i] == packed_weights<float>::nothing));
+}
+
 // What the proofs repeat has whole versions, in fp32.
 TEST_CASE("passes read the right bits of older versions", "[precision][actors]") {
   const auto sch = GENERATE(two_bw(), pipedream(), pipedream(3), pipedream(1, true));
