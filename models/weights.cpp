@@ -178,9 +178,24 @@ tl::expected<weight_source, std::string> weights_from(const std::filesystem::pat
   };
 }
 
+std::string not_finite(const network<float>& whole,
+                       const std::vector<const float*>& buckets) {
+  for (std::size_t layer = 0; layer < whole.layers.size(); ++layer)
+    for (const auto& p : whole.layers[layer]->parameters())
+      if (auto which = not_finite(
+            p.name, 0,
+            {buckets[layer] + p.offset, static_cast<std::size_t>(p.values())});
+          !which.empty())
+        return which;
+  return {};
+}
+
 std::string save_weights(const std::filesystem::path& path, const network<float>& whole,
                          const std::vector<const float*>& buckets,
                          const file_metadata& metadata, precision stored) {
+  if (const auto which = not_finite(whole, buckets); !which.empty())
+    return "cannot write " + path.string() + ": the weights are not finite: " + which
+           + "; a lower learning rate or clipping may help";
   std::vector<tensor_to_store> tensors;
   for (std::size_t layer = 0; layer < whole.layers.size(); ++layer)
     for (const auto& p : whole.layers[layer]->parameters()) {
@@ -188,9 +203,6 @@ std::string save_weights(const std::filesystem::path& path, const network<float>
         continue;
       const std::span values{buckets[layer] + p.offset,
                              static_cast<std::size_t>(p.values())};
-      if (const auto which = not_finite(p.name, 0, values); !which.empty())
-        return "cannot write " + path.string() + ": the weights are not finite: "
-               + which + "; a lower learning rate or clipping may help";
       const auto large = stored == precision::bf16 ? too_large(values) : std::string{};
       if (!large.empty())
         return "cannot write " + path.string() + ": " + p.name + large

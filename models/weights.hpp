@@ -28,6 +28,11 @@ weight_source initial_weights(const network<float>& whole, std::uint64_t seed);
 tl::expected<weight_source, std::string> weights_from(const std::filesystem::path& path,
                                                       const network<float>& whole);
 
+/// The first value that is not finite, as "NAME[7] is nan"; empty if there is none.
+/// \param buckets a layer each
+std::string not_finite(const network<float>& whole,
+                       const std::vector<const float*>& buckets);
+
 /// Writes all parameters, if they are finite, and a tied matrix once, if its copies are
 /// equal; else the file stays what it was. A gpt's `model.safetensors` gets the config
 /// that Hugging Face wants (hugging_face.hpp).

@@ -77,6 +77,12 @@ verification verify(const run_request& request, node_runs* performs) {
   verification all{result.how, result.failure, {}};
   if (result.how != ending::finished)
     return all;
+  if (const auto which = not_finite(plan.work->whole, readable(result.parameters));
+      !which.empty())
+    return {ending::failed,
+            "the weights are not finite: " + which
+              + "; a lower learning rate or clipping may help",
+            {}};
   all.proofs = prove(plan, result, published::find(plan.sch.name, request.parameters));
   if (!sums_elsewhere(plan))
     return all;

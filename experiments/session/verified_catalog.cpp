@@ -115,4 +115,8 @@ std::vector<options> verified_catalog(const options& asked) {
   return result;
 }
 
+bool always_holds(const options& one) {
+  return one.run.products != precision::bf16 || one.mesh.tensor == 1;
+}
+
 } // namespace troupe

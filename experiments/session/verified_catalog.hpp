@@ -12,4 +12,9 @@ namespace troupe {
 /// \param asked the same for all of them, as --seed and --precision
 std::vector<options> verified_catalog(const options& asked);
 
+/// Whether right runs always hold: not of tensor shards in bf16. They sum in another
+/// order than the loop that judges them, and every layer behind rounds that apart, now
+/// and then further than a proof may allow.
+bool always_holds(const options& one);
+
 } // namespace troupe

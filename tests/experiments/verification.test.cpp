@@ -95,6 +95,15 @@ TEST_CASE("a run that fails does not hold", "[verification]") {
   CHECK_FALSE(all.holds());
 }
 
+TEST_CASE("nothing is proved of weights that are not finite", "[verification]") {
+  auto request = tiny_request("1f1b", "pipe=2");
+  request.plan.dims.steps = 1; // its loss is that of the first weights
+  request.plan.work->optimizer.rate = 1e39;
+  const auto all = verify(request, nullptr);
+  CHECK_FALSE(all.holds());
+  CHECK_THAT(all.failure, ContainsSubstring("the weights are not finite: "));
+}
+
 TEST_CASE("with --all no run is too odd for bf16, and every one is of it",
           "[verification]") {
   const auto exact = verified_catalog(*parse({}, true));
@@ -107,8 +116,11 @@ TEST_CASE("with --all no run is too odd for bf16, and every one is of it",
     INFO((shared ? "" : shared.error()));
     REQUIRE(shared);
     REQUIRE(shared->runs.size() == as_fp32->runs.size());
-    for (const auto& request : shared->runs)
+    for (const auto& request : shared->runs) {
       CHECK(request.plan.work->whole.options.stored == precision::bf16);
+      CHECK(always_holds(all[i]) == (request.plan.tensor == 1));
+    }
+    CHECK(always_holds(exact[i]));
   }
 }
 
