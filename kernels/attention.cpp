@@ -172,7 +172,7 @@ void attention<Scalar>::forward(const attention_shape& dims,
     const auto out = columns_of(dims, y, sequence, number);
     const auto own = space_of(dims, y.is_bf16, space, worker);
     if constexpr (std::is_same_v<Scalar, float>)
-      if (by == precision::fp32 && !qkv.is_bf16)
+      if (by == precision::fp32 && !(qkv.is_bf16 || y.is_bf16))
         return fused_attention::forward(in.plain(), out.plain(),
                                         log_sum + slice * dims.length, own.packed[0]);
     const right_side<Scalar> keys_t{by, in.k.t(), own.packed[0]},
@@ -215,7 +215,8 @@ void attention<Scalar>::backward(const attention_shape& dims,
     const auto scale = scale_of<Scalar>(dims);
     const auto own = space_of(dims, dqkv.is_bf16, space, worker);
     if constexpr (std::is_same_v<Scalar, float>)
-      if (by == precision::fp32 && !qkv.is_bf16)
+      if (by == precision::fp32
+          && !(qkv.is_bf16 || y.is_bf16 || dy.is_bf16 || dqkv.is_bf16))
         return fused_attention::backward(in.plain(), out.plain(),
                                          log_sum + slice * dims.length, upper.plain(),
                                          gradient.plain(), own.packed[0]);

@@ -23,8 +23,8 @@ struct attention_shape {
 /// Need", 2017. qkv: (B, T, 3, H, C/H), as GPT-2's c_attn makes it; y: (B, T, H, C/H);
 /// either with T before B if the shape says so; both as matrices of B T rows.
 /// Scores are made anew by the backward, from log_sum: (B, H, T). They never take
-/// (B, H, T, T) values: where products are fp32 (fused_attention.hpp), 8192 a thread;
-/// else, 32 queries of a head are worked on at once, and two such blocks by the
+/// (B, H, T, T) values: where products are fp32 (fused_attention.hpp), at most 8192 a
+/// thread; else, 32 queries of a head are worked on at once, and two such blocks by the
 /// backward, so 128 T.
 template <class Scalar>
 struct attention {

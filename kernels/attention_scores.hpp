@@ -45,10 +45,11 @@ void make_scores(const token_panels& keys, const float* queries, std::int64_t co
     next.ask();
     auto* const c = scores + k * ToRow;
     if (k < ahead + lanes)
-      make_tile<2, 1, ToRow, begin::zero>(keys.size, keys.at(k), panel, queries, c);
+      make_tile<2, 1, ToRow, tile_begin::zero>(keys.size, keys.at(k), panel, queries,
+                                               c);
     else
-      make_tile<1, 1, ToRow, begin::zero>(keys.size, keys.at(k), panel, queries + lanes,
-                                          c + lanes);
+      make_tile<1, 1, ToRow, tile_begin::zero>(keys.size, keys.at(k), panel,
+                                               queries + lanes, c + lanes);
   }
 }
 

@@ -11,13 +11,13 @@ inline constexpr std::int64_t tile_rows = lanes == 16 ? 8 : 4;
 
 /// What a tile adds a product to: nothing, itself, or itself times a factor of each
 /// row.
-enum class begin { zero, sum, scaled };
+enum class tile_begin { zero, sum, scaled };
 
 /// c (tile_rows, Vectors * lanes) = a b, and what the tile begins with. b: `depth`
 /// rows, 2 * lanes values apart, as sgemm packs them; c: rows ToRow apart. An element
 /// of a is at a[row * FromRow + place * step], so a or its transpose may stand in
 /// memory. \param factors of the rows, if scaled
-template <int Vectors, int FromRow, int ToRow, begin With>
+template <int Vectors, int FromRow, int ToRow, tile_begin With>
 void make_tile(std::int64_t depth, const float* a, std::int64_t step, const float* b,
                float* c, const float* factors = nullptr) {
   vector sums[tile_rows][Vectors];
@@ -26,9 +26,9 @@ void make_tile(std::int64_t depth, const float* a, std::int64_t step, const floa
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) {
       const auto* const from = c + r * ToRow + v * lanes;
-      if constexpr (With == begin::zero)
+      if constexpr (With == tile_begin::zero)
         sums[r][v] = vector{};
-      else if constexpr (With == begin::sum)
+      else if constexpr (With == tile_begin::sum)
         sums[r][v] = load(from);
       else
         sums[r][v] = factors[r] * load(from);

@@ -15,6 +15,8 @@ struct head_matrices {
 /// One head's attention where products are fp32, on this thread. Scores are made a
 /// block of keys and queries at a time, and used while they are in the cache: no
 /// product packs them. Dao et al., "FlashAttention", 2022.
+/// Keys and values of a few later tokens are multiplied by 0, so an infinity or a NaN
+/// among them reaches up to 7 tokens before.
 struct fused_attention {
   /// Values of space for either pass over heads of (length, size).
   static std::int64_t scratch(std::int64_t length, std::int64_t size);

@@ -112,9 +112,9 @@ void add_to_keys(const float* scores, const value_panels& values, const block_pa
       const auto* const a = scores + k * block + from;
       const auto* const b = values.at(at.first + from, c);
       if (at.ahead() == 0)
-        make_tile<2, block, panel, begin::zero>(depth, a, 1, b, sums.at(k, c));
+        make_tile<2, block, panel, tile_begin::zero>(depth, a, 1, b, sums.at(k, c));
       else
-        make_tile<2, block, panel, begin::sum>(depth, a, 1, b, sums.at(k, c));
+        make_tile<2, block, panel, tile_begin::sum>(depth, a, 1, b, sums.at(k, c));
     }
 }
 
@@ -126,9 +126,9 @@ void add_to_queries(const backward_space& own, const block_pair& at) {
       const auto *const a = own.ds + q, *const b = own.k_values.at(0, c);
       auto* const to = own.dq.at(at.first + q, c);
       if (at.key == 0)
-        make_tile<2, 1, panel, begin::zero>(depth, a, block, b, to);
+        make_tile<2, 1, panel, tile_begin::zero>(depth, a, block, b, to);
       else
-        make_tile<2, 1, panel, begin::sum>(depth, a, block, b, to);
+        make_tile<2, 1, panel, tile_begin::sum>(depth, a, block, b, to);
     }
 }
 

@@ -83,9 +83,9 @@ void add_values(const forward_space& own, std::int64_t key, std::int64_t count,
       const auto *const a = own.scores + q, *const b = own.values.at(key, c);
       auto* const to = own.made.at(q, c);
       if (key == 0)
-        make_tile<2, 1, panel, begin::zero>(depth, a, panel, b, to);
+        make_tile<2, 1, panel, tile_begin::zero>(depth, a, panel, b, to);
       else
-        make_tile<2, 1, panel, begin::scaled>(depth, a, panel, b, to, factors + q);
+        make_tile<2, 1, panel, tile_begin::scaled>(depth, a, panel, b, to, factors + q);
     }
 }
 

@@ -56,6 +56,8 @@ std::string write_config(const std::filesystem::path& weights,
                   {"n_inner", nullptr}, // 4 n_embd
                   {"activation_function", "gelu_new"},
                   {"layer_norm_epsilon", 1e-5}});
+  for (const char* name : {"torch_dtype", "dtype"})
+    config->erase(name);                      // the file of weights says what they are
   constexpr std::int64_t end_of_text = 50256; // GPT-2's, and the default
   for (const char* name : {"bos_token_id", "eos_token_id"})
     if (!config->contains(name) && model.words <= end_of_text)
