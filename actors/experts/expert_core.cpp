@@ -92,6 +92,8 @@ void expert_core::ended(const mail::ended& e) {
   answer();
 }
 
+// What the stage has lent goes back before the answers: with the last one its action
+// may end.
 void expert_core::answer() {
   auto made = work_->results(rows_);
   std::vector<std::int64_t> bytes;

@@ -160,3 +160,20 @@ TEST_CASE("an expert says whose rows are missing", "[expert]") {
   e.give(0, 2);
   CHECK(e.core.explain().what.empty());
 }
+
+TEST_CASE("an expert has given back what its stage lent when it answers", "[expert]") {
+  memory_account account;
+  pool gradients{"gradients", 1, 16, account};
+  tiny::pool_watching_port port{gradients};
+  const auto plan = spread_experts();
+  expert_core core{plan, host, 3, port, std::make_shared<simulated_expert>()};
+  for (const int source : {0, 1}) {
+    mail::rows_to_expert letter{{op::forward, 0, 1, 0}, source, 2, {}, {}};
+    if (source == host.data)
+      letter.loan = mail::expert_loan{{}, gradients.acquire(), 6, false};
+    core.take({{role::expert, host, 3}, meeting_kind::experts, std::move(letter)});
+  }
+  core.go({op::forward, 0, 1, 0});
+  port.run_work(core);
+  CHECK(port.mail().size() == 2);
+}

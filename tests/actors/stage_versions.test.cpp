@@ -21,6 +21,13 @@ run_plan plan_of(const schedule& sch, precision stored,
   return tiny::training_of(sch, {2, 4, 3}, clock_kind::virtual_time, model);
 }
 
+/// Of two stages with a block of 64 each; the first has the embedding.
+run_plan plan_of_blocks(const schedule& sch, precision stored) {
+  auto plan = plan_of(sch, stored, {"gpt", 2, 64, 2, 4, 16});
+  plan.work->first_layers = {0, 3, 6};
+  return plan;
+}
+
 /// The plain definition of what bf16 keeps of a float: its upper half, to nearest, ties
 /// to even.
 float rounded(float value) {
@@ -116,13 +123,11 @@ TEST_CASE("an update in place, or of fp32, puts nothing aside", "[precision][act
 // 12 * 64 * 64 values are matrices of products.
 TEST_CASE("an older version takes half the bytes of its matrices",
           "[precision][actors]") {
-  const model_options model{"gpt", 2, 64, 2, 4, 16};
   const auto bytes = [&](const schedule& sch, precision stored) {
-    auto plan = plan_of(sch, stored, model);
-    plan.work->first_layers = {0, 3, 6};
+    const auto plan = plan_of_blocks(sch, stored);
     rank_memory memory;
     stream on;
-    const position where{0, 0, 0}; // the embedding and a block
+    const position where{0, 0, 0};
     const auto sizes = pools_of(plan, where);
     stage_versions made{plan, where, sizes, memory, on};
     const auto& account = memory.of(memory_use::parameters);
@@ -143,13 +148,11 @@ TEST_CASE("an older version takes half the bytes of its matrices",
 
 // By hand: two copies of two bytes a value, where several microbatches read a version.
 TEST_CASE("matrices stay packed where that is worth it", "[precision][actors]") {
-  const model_options model{"gpt", 2, 64, 2, 4, 16};
   const auto bytes = [&](const schedule& sch, precision stored) {
-    auto plan = plan_of(sch, stored, model);
-    plan.work->first_layers = {0, 3, 6};
+    const auto plan = plan_of_blocks(sch, stored);
     rank_memory memory;
     stream on;
-    const position where{0, 0, 0}; // the embedding and a block
+    const position where{0, 0, 0};
     const stage_versions made{plan, where, pools_of(plan, where), memory, on};
     return memory.of(memory_use::passing).peak();
   };
