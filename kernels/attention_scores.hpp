@@ -2,6 +2,7 @@
 
 #include "kernels/attention_panels.hpp"
 #include "kernels/attention_tile.hpp"
+#include "kernels/vector_math.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -23,16 +24,9 @@ inline float score_exp(float x) {
   constexpr float rounder = 12582912.0F + 127; // 1.5 2^23: its sums are whole numbers
   const float from = x < -88.0F ? -88.0F : x;
   const float sum = std::fma(from, 1.44269504F, rounder);
-  const float n = sum - rounder; // x = n ln 2 + r
-  const float r = std::fma(n, -1.42860677e-6F, std::fma(n, -0.693145752F, from));
-  float p = 1.98756915e-4F; // the minimax polynomial of Cephes, after (1 + r)
-  p = std::fma(p, r, 1.39819995e-3F);
-  p = std::fma(p, r, 8.33345190e-3F);
-  p = std::fma(p, r, 4.16657962e-2F);
-  p = std::fma(p, r, 1.66666655e-1F);
-  p = std::fma(p, r, 5.00000012e-1F);
-  p = std::fma(p * r, r, r) + 1.0F;
-  return p * std::bit_cast<float>(std::bit_cast<std::uint32_t>(sum) << 23);
+  const float n = sum - rounder;
+  return exp_of_rest(from, n)
+         * std::bit_cast<float>(std::bit_cast<std::uint32_t>(sum) << 23);
 }
 
 /// scores (keys, panel), rows ToRow apart, of the first `count` keys and the panel at

@@ -8,19 +8,24 @@
 
 namespace troupe {
 
-/// e^x without branches or calls, so that loops over it become vector instructions.
-/// Within 2 units in the last place; 0 below -87.3, finite above 88.
-inline float fast_exp(float x) {
-  const float clamped = x < -87.3F ? -87.3F : (x > 88.0F ? 88.0F : x);
-  const float n = std::nearbyint(clamped * 1.44269504F); // x = n ln 2 + r
-  const float r = std::fma(n, -1.42860677e-6F, std::fma(n, -0.693145752F, clamped));
+/// e^(x - n ln 2), for the whole number n next to x / ln 2.
+inline float exp_of_rest(float x, float n) {
+  const float r = std::fma(n, -1.42860677e-6F, std::fma(n, -0.693145752F, x));
   float p = 1.98756915e-4F; // the minimax polynomial of Cephes, after (1 + r)
   p = std::fma(p, r, 1.39819995e-3F);
   p = std::fma(p, r, 8.33345190e-3F);
   p = std::fma(p, r, 4.16657962e-2F);
   p = std::fma(p, r, 1.66666655e-1F);
   p = std::fma(p, r, 5.00000012e-1F);
-  p = std::fma(p * r, r, r) + 1.0F;
+  return std::fma(p * r, r, r) + 1.0F;
+}
+
+/// e^x without branches or calls, so that loops over it become vector instructions.
+/// Within 2 units in the last place; 0 below -87.3, finite above 88.
+inline float fast_exp(float x) {
+  const float clamped = x < -87.3F ? -87.3F : (x > 88.0F ? 88.0F : x);
+  const float n = std::nearbyint(clamped * 1.44269504F);
+  const float p = exp_of_rest(clamped, n);
   const auto scale = std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
   return x < -87.3F ? 0.0F : p * scale;
 }
@@ -52,13 +57,13 @@ gelu_result<Scalar> gelu_and_slope(Scalar x) {
 /// The largest of n values; in 16 lanes, so that it becomes vector instructions.
 template <class Scalar>
 Scalar largest(const Scalar* x, std::int64_t n) {
-  Scalar lanes[16];
-  std::fill(std::begin(lanes), std::end(lanes), x[0]);
+  Scalar each[16];
+  std::fill(std::begin(each), std::end(each), x[0]);
   std::int64_t i = 0;
   for (; i + 16 <= n; i += 16)
     for (int lane = 0; lane < 16; ++lane)
-      lanes[lane] = x[i + lane] > lanes[lane] ? x[i + lane] : lanes[lane];
-  Scalar most = *std::max_element(std::begin(lanes), std::end(lanes));
+      each[lane] = x[i + lane] > each[lane] ? x[i + lane] : each[lane];
+  Scalar most = *std::max_element(std::begin(each), std::end(each));
   for (; i < n; ++i)
     most = std::max(most, x[i]);
   return most;
