@@ -1,0 +1,344 @@
+#include "kernels/cuda/on_host/block.hpp"
+
+#include "kernels/cuda/on_host/fibre.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace troupe::on_host {
+
+namespace {
+
+constexpr unsigned warp_size = 32;
+constexpr unsigned most_threads = 1024;
+constexpr std::int64_t most_static = 48 * 1024;  // bytes of shared memory,
+constexpr std::int64_t most_shared = 227 * 1024; // of compute capability 9.0
+constexpr unsigned char poison = 0xcd;
+
+enum class waits_for : std::uint8_t { nothing, warp, block };
+
+struct thread {
+  std::unique_ptr<fibre> runs;
+  index3 index;
+  waits_for waits = waits_for::nothing;
+  bool ended = true;
+  int barriers = 0;
+  int warp_syncs = 0;
+};
+
+struct shared_place {
+  std::int64_t offset;
+  std::int64_t bytes;
+};
+
+unsigned volume(const index3& of) {
+  return of.x * of.y * of.z;
+}
+
+/// The n-th of so many, in an order.
+unsigned nth(thread_order order, unsigned n, unsigned count) {
+  switch (order) {
+  case thread_order::forward:
+    return n;
+  case thread_order::backward:
+    return count - 1 - n;
+  case thread_order::odd_first:
+    return n < count / 2 ? 2 * n + 1 : 2 * (n - count / 2);
+  }
+  return n;
+}
+
+thread_order order_now = thread_order::forward;
+memory_watch* watch_now = nullptr;
+
+/// What runs kernels on one thread of this machine.
+class runner {
+public:
+  void run(const launch_shape& shape, void (*kernel)(const void*),
+           const void* arguments) {
+    if (volume(shape.block) == 0 || volume(shape.block) % warp_size != 0
+        || volume(shape.block) > most_threads || volume(shape.grid) == 0)
+      throw kernel_error{"a launch is of whole warps, of at most 1024 threads a block, "
+                         "and of at least one block"};
+    shape_ = shape;
+    kernel_ = kernel;
+    arguments_ = arguments;
+    ++launch_;
+    error_.clear();
+    while (threads_.size() < volume(shape.block))
+      add_thread();
+    const auto blocks = volume(shape.grid);
+    for (unsigned n = 0; n < blocks && error_.empty(); ++n)
+      run_block(nth(order_now, n, blocks));
+    forget_shared();
+    if (!error_.empty())
+      throw kernel_error{error_};
+  }
+
+  thread& now() { return *threads_[now_]; }
+  unsigned number() const { return now_; }
+  const index3& block() const { return block_; }
+  const launch_shape& shape() const { return shape_; }
+
+  void wait(waits_for what) {
+    auto& self = now();
+    self.waits = what;
+    self.runs->pause();
+  }
+
+  const std::uint64_t* exchange(std::uint64_t own) {
+    // Two sets in turns: nobody is two exchanges ahead of another one.
+    auto& slots = slots_[static_cast<unsigned>(now().warp_syncs) % 2];
+    slots[now_] = own;
+    wait(waits_for::warp);
+    return &slots[now_ / warp_size * warp_size];
+  }
+
+  void* shared(const char* name, const void* where, std::int64_t bytes,
+               std::int64_t value) {
+    auto found = places_.find(where);
+    if (found == places_.end()) {
+      const auto offset = used_;
+      used_ += (bytes + 127) / 128 * 128 + 128; // with a gap behind it
+      if (used_ > std::ssize(memory_))
+        fail(std::string{"'"} + name + "' is more shared memory than a GPU has");
+      found = places_.emplace(where, shared_place{offset, bytes}).first;
+      if (watch_now != nullptr)
+        watch_now->add(memory_.data() + offset, {name, bytes, value, true, false});
+    }
+    return memory_.data() + found->second.offset;
+  }
+
+  void* dynamic(const char* name, std::int64_t value) {
+    return shared(name, &shape_, shape_.dynamic_shared, value);
+  }
+
+  std::int64_t static_bytes() const {
+    std::int64_t sum = 0;
+    for (const auto& [where, place] : places_)
+      sum += where == &shape_ ? 0 : place.bytes;
+    return sum;
+  }
+
+  void access(const void* address, std::int64_t bytes, access_kind what,
+              const void* from) {
+    if (!inside_ || watch_now == nullptr || now().runs->owns(address))
+      return;
+    const auto& self = now();
+    const auto number =
+      block_.x + shape_.grid.x * (block_.y + shape_.grid.y * block_.z);
+    auto wrong = watch_now->judge(
+      address, bytes, what,
+      {launch_, number, static_cast<int>(now_), self.barriers, self.warp_syncs}, from);
+    if (!wrong.empty())
+      fail(wrong);
+  }
+
+  bool inside() const { return inside_; }
+
+  /// Ends the launch; who calls never goes on.
+  void fail(const std::string& what) {
+    error_ = what;
+    for (;;)
+      now().runs->pause();
+  }
+
+private:
+  void add_thread() {
+    auto& added = threads_.emplace_back(std::make_unique<thread>());
+    added->runs = std::make_unique<fibre>([this] {
+      kernel_(arguments_);
+      now().ended = true;
+    });
+  }
+
+  void run_block(unsigned which) {
+    block_ = {which % shape_.grid.x, which / shape_.grid.x % shape_.grid.y,
+              which / shape_.grid.x / shape_.grid.y};
+    forget_shared();
+    std::ranges::fill(memory_, poison);
+    const auto count = volume(shape_.block);
+    for (unsigned t = 0; t < count; ++t) {
+      auto& one = *threads_[t];
+      one.index = {t % shape_.block.x, t / shape_.block.x % shape_.block.y,
+                   t / shape_.block.x / shape_.block.y};
+      one.waits = waits_for::nothing;
+      one.ended = false;
+      one.barriers = one.warp_syncs = 0;
+    }
+    while (error_.empty()) {
+      for (unsigned n = 0; n < count / warp_size; ++n)
+        run_warp(nth(order_now, n, count / warp_size) * warp_size);
+      if (!error_.empty() || !pass_barrier(count))
+        break;
+    }
+    if (static_bytes() > most_static)
+      error_ = "a block's arrays take " + std::to_string(static_bytes())
+               + " bytes of shared memory, of which a kernel may declare 49152";
+    if (!error_.empty())
+      bury();
+  }
+
+  /// As far as it can go without the other warps.
+  void run_warp(unsigned first) {
+    for (;;) {
+      unsigned waiting = 0;
+      for (unsigned n = 0; n < warp_size; ++n) {
+        now_ = first + nth(order_now, n, warp_size);
+        if (!now().ended && now().waits == waits_for::nothing) {
+          inside_ = true;
+          now().runs->resume();
+          inside_ = false;
+        }
+        if (!error_.empty())
+          return;
+        waiting += !now().ended && now().waits == waits_for::warp;
+      }
+      if (waiting == 0)
+        return;
+      if (waiting < warp_size) {
+        error_ = "some threads of warp " + std::to_string(first / warp_size)
+                 + " wait for the warp, and others have ended or wait for the block";
+        return;
+      }
+      for (auto t = first; t < first + warp_size; ++t) {
+        threads_[t]->waits = waits_for::nothing;
+        ++threads_[t]->warp_syncs;
+      }
+    }
+  }
+
+  /// Whether threads have come to a barrier, and go on behind it.
+  bool pass_barrier(unsigned count) {
+    unsigned waiting = 0;
+    for (unsigned t = 0; t < count; ++t)
+      waiting += !threads_[t]->ended;
+    if (waiting == 0)
+      return false;
+    if (waiting < count) {
+      error_ = std::to_string(waiting) + " of " + std::to_string(count)
+               + " threads wait for the block, and the others have ended";
+      return false;
+    }
+    for (unsigned t = 0; t < count; ++t) {
+      threads_[t]->waits = waits_for::nothing;
+      ++threads_[t]->barriers;
+    }
+    return true;
+  }
+
+  void forget_shared() {
+    if (watch_now != nullptr)
+      for (const auto& [where, place] : places_)
+        watch_now->remove(memory_.data() + place.offset);
+    places_.clear();
+    used_ = 0;
+  }
+
+  /// Fibres in the middle of a kernel cannot end: they are kept for good.
+  void bury() {
+    static auto& kept = *new std::vector<std::unique_ptr<thread>>;
+    for (auto& one : threads_)
+      kept.push_back(std::move(one));
+    threads_.clear();
+  }
+
+  launch_shape shape_;
+  void (*kernel_)(const void*) = nullptr;
+  const void* arguments_ = nullptr;
+  std::vector<std::unique_ptr<thread>> threads_;
+  std::vector<unsigned char> memory_ = std::vector<unsigned char>(most_shared);
+  std::map<const void*, shared_place> places_;
+  std::int64_t used_ = 0;
+  std::array<std::array<std::uint64_t, most_threads>, 2> slots_{};
+  std::int64_t launch_ = 0;
+  index3 block_;
+  unsigned now_ = 0;
+  bool inside_ = false;
+  std::string error_;
+};
+
+runner& here() {
+  static thread_local runner one;
+  return one;
+}
+
+} // namespace
+
+void run_threads(thread_order order) {
+  order_now = order;
+}
+
+void look_on(memory_watch* watch) {
+  watch_now = watch;
+}
+
+void run_kernel(const launch_shape& shape, void (*kernel)(const void*),
+                const void* arguments) {
+  here().run(shape, kernel, arguments);
+}
+
+index3 thread_index() {
+  return here().now().index;
+}
+
+index3 block_index() {
+  return here().block();
+}
+
+index3 block_size() {
+  return here().shape().block;
+}
+
+index3 grid_size() {
+  return here().shape().grid;
+}
+
+void sync_block() {
+  here().wait(waits_for::block);
+}
+
+void sync_warp() {
+  here().wait(waits_for::warp);
+}
+
+std::uint64_t exchange_in_warp(std::uint64_t own, unsigned source) {
+  return here().exchange(own)[source % warp_size];
+}
+
+unsigned ballot_in_warp(bool holds) {
+  const auto* const all = here().exchange(holds ? 1 : 0);
+  unsigned result = 0;
+  for (unsigned i = 0; i < warp_size; ++i)
+    result |= static_cast<unsigned>(all[i]) << i;
+  return result;
+}
+
+unsigned lane() {
+  return here().number() % warp_size;
+}
+
+void* shared_array(const char* name, const void* where, std::int64_t bytes,
+                   std::int64_t value) {
+  return here().shared(name, where, bytes, value);
+}
+
+void* dynamic_shared(const char* name, std::int64_t value) {
+  return here().dynamic(name, value);
+}
+
+int add_atomically(int* to, int value) {
+  watch_access(to, sizeof *to, access_kind::atomic, __builtin_return_address(0));
+  return std::exchange(*to, *to + value);
+}
+
+void watch_access(const void* address, std::int64_t bytes, access_kind what,
+                  const void* from) {
+  here().access(address, bytes, what, from);
+}
+
+} // namespace troupe::on_host

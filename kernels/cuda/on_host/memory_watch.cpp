@@ -1,0 +1,140 @@
+#include "kernels/cuda/on_host/memory_watch.hpp"
+
+#include "kernels/cuda/on_host/source_line.hpp"
+
+#include <cstddef>
+#include <utility>
+
+namespace troupe::on_host {
+
+namespace {
+
+constexpr int warp_size = 32;
+
+bool same_block(const moment& a, const moment& b) {
+  return a.launch == b.launch && a.block == b.block;
+}
+
+bool same_warp(const moment& a, const moment& b) {
+  return same_block(a, b) && a.thread / warp_size == b.thread / warp_size;
+}
+
+std::string who(const moment& when) {
+  return "thread " + std::to_string(when.thread) + " of block "
+         + std::to_string(when.block);
+}
+
+} // namespace
+
+void memory_watch::add(const void* array, watched_array what) {
+  const auto values =
+    static_cast<std::size_t>((what.bytes + what.value - 1) / what.value);
+  const bool holds = what.holds_values;
+  auto& to = arrays_[static_cast<const std::byte*>(array)];
+  to.what = std::move(what);
+  to.cells.assign(values, {});
+  for (auto& c : to.cells)
+    c.has_value = holds;
+}
+
+void memory_watch::remove(const void* array) {
+  arrays_.erase(static_cast<const std::byte*>(array));
+}
+
+memory_watch::arrays::iterator memory_watch::find(const void* address) {
+  const auto* const at = static_cast<const std::byte*>(address);
+  auto found = arrays_.upper_bound(at);
+  if (found == arrays_.begin())
+    return arrays_.end();
+  --found;
+  return at < found->first + found->second.what.bytes ? found : arrays_.end();
+}
+
+bool memory_watch::is_ordered(const mark& before, const moment& when) {
+  const auto& b = before.when;
+  if (b.launch != when.launch)
+    return true;
+  if (b.block != when.block)
+    return false;
+  return b.thread == when.thread || b.barriers < when.barriers
+         || (same_warp(b, when) && b.warp_syncs < when.warp_syncs);
+}
+
+bool memory_watch::reads_are_ordered(const cell& at, const moment& when) {
+  const auto& r = at.read.when;
+  if (r.launch != when.launch)
+    return true;
+  if (at.read_by_blocks || r.block != when.block)
+    return false;
+  if (r.barriers < when.barriers)
+    return true;
+  if (at.read_by_warps || !same_warp(r, when))
+    return false;
+  return r.warp_syncs < when.warp_syncs
+         || (!at.read_by_threads && r.thread == when.thread);
+}
+
+void memory_watch::note_read(cell& at, const moment& when, const void* from) {
+  const auto& r = at.read.when;
+  if (r.launch != when.launch)
+    at.read_by_blocks = at.read_by_warps = at.read_by_threads = false;
+  else if (r.block != when.block)
+    at.read_by_blocks = true;
+  if (!same_block(r, when) || r.barriers < when.barriers)
+    at.read_by_warps = at.read_by_threads = false;
+  else if (!same_warp(r, when))
+    at.read_by_warps = true;
+  else if (r.warp_syncs < when.warp_syncs)
+    at.read_by_threads = false;
+  else if (r.thread != when.thread)
+    at.read_by_threads = true;
+  at.read = {when, from};
+}
+
+std::string memory_watch::judge(const void* address, std::int64_t bytes,
+                                access_kind what, const moment& when,
+                                const void* from) {
+  const bool reads = what == access_kind::read;
+  const auto verb = [](bool is_read) { return is_read ? " reads " : " writes "; };
+  const auto found = find(address);
+  if (found == arrays_.end())
+    return who(when) + verb(reads) + "outside of every array, at " + source_line(from);
+  auto& [begin, found_array] = *found;
+  const auto offset = static_cast<const std::byte*>(address) - begin;
+  const auto& name = found_array.what.name;
+  const auto place = " '" + name + "' at byte " + std::to_string(offset);
+  if (offset + bytes > found_array.what.bytes)
+    return who(when) + verb(reads) + "beyond the end of '" + name + "', at "
+           + source_line(from);
+  if (!reads && !found_array.what.may_write)
+    return who(when) + " writes to '" + name + "', which is only read, at "
+           + source_line(from);
+  const auto race = [&](const mark& with, bool with_read) {
+    return "race on" + place + ": " + who(with.when) + verb(with_read) + "it at "
+           + source_line(with.from) + ", " + who(when) + verb(reads) + "it at "
+           + source_line(from) + ", and no barrier is between them";
+  };
+  const auto first = static_cast<std::size_t>(offset / found_array.what.value);
+  const auto last =
+    static_cast<std::size_t>((offset + bytes - 1) / found_array.what.value);
+  const bool atomic = what == access_kind::atomic;
+  for (auto i = first; i <= last; ++i) {
+    auto& at = found_array.cells[i];
+    if (what != access_kind::write && !at.has_value)
+      return who(when) + " reads" + place + ", which nobody has written, at "
+             + source_line(from);
+    if (!(atomic && at.write.atomic) && !is_ordered(at.write, when))
+      return race(at.write, false);
+    if (!reads && !reads_are_ordered(at, when))
+      return race(at.read, true);
+    if (reads) {
+      note_read(at, when, from);
+    } else {
+      at.write = {when, from, atomic};
+      at.has_value = true;
+    }
+  }
+  return {};
+}
+
+} // namespace troupe::on_host

@@ -1,0 +1,102 @@
+// CUDA's words for kernels, on fibres.
+#pragma once
+
+#include "kernels/cuda/on_host/block.hpp"
+
+#include <cuda_bf16.h>
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __forceinline__
+#undef __launch_bounds__
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+
+#define threadIdx (troupe::on_host::thread_index())
+#define blockIdx (troupe::on_host::block_index())
+#define blockDim (troupe::on_host::block_size())
+#define gridDim (troupe::on_host::grid_size())
+
+/// An array in shared memory: TROUPE_SHARED(float, part, [2][8]);
+#define TROUPE_SHARED(type, name, dims)                                                \
+  using name##_array = type dims;                                                      \
+  static const char name##_place = 0;                                                  \
+  auto& name = *static_cast<name##_array*>(troupe::on_host::shared_array(              \
+    #name, &name##_place, sizeof(name##_array), sizeof(type)))
+
+/// The shared memory that the launch asked for, of a kernel that has no other.
+#define TROUPE_DYNAMIC_SHARED(type, name)                                              \
+  auto* const name =                                                                   \
+    static_cast<type*>(troupe::on_host::dynamic_shared(#name, sizeof(type)))
+
+inline void __syncthreads() {
+  troupe::on_host::sync_block();
+}
+
+// Warps are always whole here.
+
+inline void __syncwarp(unsigned = ~0U) {
+  troupe::on_host::sync_warp();
+}
+
+template <class Value>
+Value __shfl_sync(unsigned, Value value, int source) {
+  return troupe::on_host::from_lane(static_cast<unsigned>(source), value);
+}
+
+template <class Value>
+Value __shfl_xor_sync(unsigned, Value value, int mask) {
+  return troupe::on_host::from_lane(
+    troupe::on_host::lane() ^ static_cast<unsigned>(mask), value);
+}
+
+inline unsigned __ballot_sync(unsigned, bool holds) {
+  return troupe::on_host::ballot_in_warp(holds);
+}
+
+inline int __popc(unsigned bits) {
+  return __builtin_popcount(bits);
+}
+
+inline int __ffs(int bits) {
+  return __builtin_ffs(bits);
+}
+
+inline int atomicAdd(int* to, int value) {
+  return troupe::on_host::add_atomically(to, value);
+}
+
+namespace troupe::cuda {
+
+using dim3 = on_host::index3;
+
+/// Where launches go, one behind another. Null: they are run at once.
+using queue = CUstream_st*;
+
+/// \param grid blocks \param block threads of each \param dynamic_shared bytes of a
+/// block
+template <class... Parameters, class... Arguments>
+void launch(queue, dim3 grid, dim3 block, std::int64_t dynamic_shared,
+            void (*kernel)(Parameters...), Arguments... arguments) {
+  // Only what the kernel does with its copies of the arguments is watched.
+  const auto call = [=]() __attribute__((no_sanitize_thread)) {
+    kernel(static_cast<Parameters>(arguments)...);
+  };
+  on_host::run_kernel(
+    {grid, block, dynamic_shared},
+    [](const void* what) __attribute__((no_sanitize_thread)) {
+      (*static_cast<const decltype(call)*>(what))();
+    },
+    &call);
+}
+
+} // namespace troupe::cuda

@@ -1,0 +1,141 @@
+// What kernels read and write of matrices, inside a .cu.
+#pragma once
+
+#include "kernels/cuda/source.hpp"
+#include "kernels/stored_matrix.hpp"
+
+#include <cstdint>
+
+namespace troupe::cuda {
+
+/// So many neighbouring values of a row are read and written at once, where all rows of
+/// a kernel's matrices can be cut so: 16 bytes of bf16, twice 16 of fp32.
+inline constexpr int pack = 8;
+
+/// 16 bytes, moved at once.
+struct alignas(16) sixteen_bytes {
+  unsigned words[4];
+};
+
+__device__ inline float fp32_of_bits(unsigned bits) {
+#ifdef __CUDA_ARCH__
+  return __uint_as_float(bits);
+#else
+  float result;
+  __builtin_memcpy(&result, &bits, sizeof result);
+  return result;
+#endif
+}
+
+__device__ inline unsigned bits_of_fp32(float value) {
+#ifdef __CUDA_ARCH__
+  return __float_as_uint(value);
+#else
+  unsigned result;
+  __builtin_memcpy(&result, &value, sizeof result);
+  return result;
+#endif
+}
+
+/// Rounded to nearest, ties to even, as CUDA has it: unlike the CPU's, numbers too
+/// small for a normal fp32 stay what they are.
+__device__ inline unsigned short bits_of_bf16(float value) {
+  const __nv_bfloat16_raw raw = __float2bfloat16_rn(value);
+  return raw.x;
+}
+
+/// A matrix of fp32 or of bf16 as kernels have it: not transposed.
+struct stored {
+  void* data;
+  std::int64_t stride;
+  bool is_bf16;
+
+  /// N neighbouring values of a row. \pre N is 1, or pack and the matrix is_wide()
+  template <int N>
+  __device__ void load(std::int64_t row, std::int64_t column, float (&to)[N]) const {
+    const auto at = row * stride + column;
+    if constexpr (N == 1) {
+      to[0] =
+        is_bf16
+          ? fp32_of_bits(unsigned{static_cast<const unsigned short*>(data)[at]} << 16)
+          : static_cast<const float*>(data)[at];
+    } else if (is_bf16) {
+      const auto bits =
+        *reinterpret_cast<const sixteen_bytes*>(static_cast<const bf16*>(data) + at);
+      for (int i = 0; i < N; i += 2) {
+        to[i] = fp32_of_bits(bits.words[i / 2] << 16);
+        to[i + 1] = fp32_of_bits(bits.words[i / 2] & 0xffff0000U);
+      }
+    } else {
+      const auto* from =
+        reinterpret_cast<const sixteen_bytes*>(static_cast<const float*>(data) + at);
+      for (int half = 0; half < N / 4; ++half) {
+        const auto bits = from[half];
+        for (int i = 0; i < 4; ++i)
+          to[4 * half + i] = fp32_of_bits(bits.words[i]);
+      }
+    }
+  }
+
+  template <int N>
+  __device__ void store(std::int64_t row, std::int64_t column,
+                        const float (&from)[N]) const {
+    const auto at = row * stride + column;
+    if constexpr (N == 1) {
+      if (is_bf16)
+        static_cast<unsigned short*>(data)[at] = bits_of_bf16(from[0]);
+      else
+        static_cast<float*>(data)[at] = from[0];
+    } else if (is_bf16) {
+      sixteen_bytes bits;
+      for (int i = 0; i < N; i += 2)
+        bits.words[i / 2] =
+          bits_of_bf16(from[i]) | (unsigned{bits_of_bf16(from[i + 1])} << 16);
+      *reinterpret_cast<sixteen_bytes*>(static_cast<bf16*>(data) + at) = bits;
+    } else {
+      auto* to = reinterpret_cast<sixteen_bytes*>(static_cast<float*>(data) + at);
+      for (int half = 0; half < N / 4; ++half) {
+        sixteen_bytes bits;
+        for (int i = 0; i < 4; ++i)
+          bits.words[i] = bits_of_fp32(from[4 * half + i]);
+        to[half] = bits;
+      }
+    }
+  }
+};
+
+template <class Scalar>
+stored stored_of(const stored_matrix<Scalar>& m) {
+  return {const_cast<void*>(static_cast<const void*>(m.data)), m.stride, m.is_bf16};
+}
+
+__host__ __device__ inline stored stored_of(const float* row) {
+  return {const_cast<float*>(row), 0, false};
+}
+
+/// Whether rows of it begin where packs may.
+template <class Scalar>
+bool is_wide(const stored_matrix<Scalar>& m) {
+  return m.data == nullptr
+         || (m.columns % pack == 0 && m.stride % pack == 0
+             && reinterpret_cast<std::uintptr_t>(m.data) % 16 == 0);
+}
+
+inline bool is_wide(const float* array) {
+  return reinterpret_cast<std::uintptr_t>(array) % 16 == 0;
+}
+
+/// Calls f with the pack that all matrices and arrays allow, as a constant: pack or 1.
+template <class F, class... Arrays>
+void by_pack(const F& f, const Arrays&... arrays) {
+  if ((is_wide(arrays) && ...))
+    f(std::integral_constant<int, pack>{});
+  else
+    f(std::integral_constant<int, 1>{});
+}
+
+constexpr unsigned blocks_of(std::int64_t items, std::int64_t a_block) {
+  return static_cast<unsigned>((items + a_block - 1) / a_block);
+}
+
+} // namespace troupe::cuda

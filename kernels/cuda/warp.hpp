@@ -1,0 +1,48 @@
+// Sums and maxima over threads, inside a .cu. All have the same bits whatever runs
+// first.
+#pragma once
+
+#include "kernels/cuda/source.hpp"
+
+namespace troupe::cuda {
+
+inline constexpr int warp_size = 32;
+inline constexpr unsigned whole_warp = 0xffffffffU;
+
+/// Every thread of the warp gets the sum.
+__device__ inline float sum_over_warp(float own) {
+  for (int apart = warp_size / 2; apart > 0; apart /= 2)
+    own += __shfl_xor_sync(whole_warp, own, apart);
+  return own;
+}
+
+__device__ inline double sum_over_warp(double own) {
+  for (int apart = warp_size / 2; apart > 0; apart /= 2)
+    own += __shfl_xor_sync(whole_warp, own, apart);
+  return own;
+}
+
+/// A NaN of any thread is everyone's.
+__device__ inline float max_over_warp(float own) {
+  for (int apart = warp_size / 2; apart > 0; apart /= 2) {
+    const float other = __shfl_xor_sync(whole_warp, own, apart);
+    own = other > own || other != other ? other : own;
+  }
+  return own;
+}
+
+/// Every thread of the block gets the sum: of warps in their order, each by
+/// sum_over_warp. \param space a value a warp; free again behind the next barrier
+template <class Value>
+__device__ Value sum_over_block(Value own, Value* space) {
+  own = sum_over_warp(own);
+  if (threadIdx.x % warp_size == 0)
+    space[threadIdx.x / warp_size] = own;
+  __syncthreads();
+  Value sum = 0;
+  for (unsigned w = 0; w < blockDim.x / warp_size; ++w)
+    sum += space[w];
+  return sum;
+}
+
+} // namespace troupe::cuda

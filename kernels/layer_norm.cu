@@ -1,0 +1,167 @@
+// Layer norm on a GPU: a warp a row, and for the weights a block for some columns.
+
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/source.hpp"
+#include "kernels/cuda/stored.hpp"
+#include "kernels/cuda/warp.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+constexpr int rows_a_block = 4;
+constexpr int columns_a_block = warp_size;
+constexpr int row_groups = 16; // of a block that sums columns: a warp each
+
+/// This warp's row.
+__device__ std::int64_t own_row() {
+  return std::int64_t{blockIdx.x} * rows_a_block + threadIdx.x / warp_size;
+}
+
+template <int N>
+__global__ void normalise(stored x, const float* gain, const float* bias, stored y,
+                          float* mean, float* rstd, std::int64_t rows, // R
+                          int columns) {                               // C
+  const auto row = own_row();
+  if (row >= rows)
+    return;
+  const int first = threadIdx.x % warp_size * N;
+  float values[N], factor[N], offset[N];
+  float sum = 0;
+  for (int c = first; c < columns; c += warp_size * N) {
+    x.load(row, c, values);
+    for (int i = 0; i < N; ++i)
+      sum += values[i];
+  }
+  const float m = sum_over_warp(sum) / static_cast<float>(columns);
+  float squares = 0;
+  for (int c = first; c < columns; c += warp_size * N) {
+    x.load(row, c, values);
+    for (int i = 0; i < N; ++i)
+      squares += (values[i] - m) * (values[i] - m);
+  }
+  const float s =
+    1 / sqrtf(sum_over_warp(squares) / static_cast<float>(columns) + 1e-5F);
+  for (int c = first; c < columns; c += warp_size * N) {
+    x.load(row, c, values);
+    stored_of(gain).load(0, c, factor);
+    stored_of(bias).load(0, c, offset);
+    for (int i = 0; i < N; ++i)
+      values[i] = (values[i] - m) * s * factor[i] + offset[i];
+    y.store(row, c, values);
+  }
+  if (first == 0) {
+    mean[row] = m;
+    rstd[row] = s;
+  }
+}
+
+/// dx = rstd (g - mean(g) - h mean(g h)) + dresidual, where h is the normalised x and
+/// g = dy * gain.
+template <int N>
+__global__ void input_gradients(stored x, const float* gain, const float* mean,
+                                const float* rstd, stored dy, stored dresidual,
+                                stored dx, std::int64_t rows, int columns) {
+  const auto row = own_row();
+  if (row >= rows)
+    return;
+  const int first = threadIdx.x % warp_size * N;
+  const float m = mean[row], s = rstd[row];
+  float h[N], g[N], factor[N], residual[N];
+  const auto load = [&](int c) {
+    x.load(row, c, h);
+    dy.load(row, c, g);
+    stored_of(gain).load(0, c, factor);
+    for (int i = 0; i < N; ++i) {
+      h[i] = (h[i] - m) * s;
+      g[i] *= factor[i];
+    }
+  };
+  float sum = 0, sum_h = 0;
+  for (int c = first; c < columns; c += warp_size * N) {
+    load(c);
+    for (int i = 0; i < N; ++i) {
+      sum += g[i];
+      sum_h += g[i] * h[i];
+    }
+  }
+  const float mean_g = sum_over_warp(sum) / static_cast<float>(columns),
+              mean_h = sum_over_warp(sum_h) / static_cast<float>(columns);
+  for (int c = first; c < columns; c += warp_size * N) {
+    load(c);
+    for (int i = 0; i < N; ++i)
+      residual[i] = 0;
+    if (dresidual.data != nullptr)
+      dresidual.load(row, c, residual);
+    for (int i = 0; i < N; ++i)
+      g[i] = s * (g[i] - mean_g - h[i] * mean_h) + residual[i];
+    dx.store(row, c, g);
+  }
+}
+
+/// A thread sums every row_groups-th row of a column; the first warp then adds those
+/// groups in order.
+__global__ void weight_gradients(stored x, const float* mean, const float* rstd,
+                                 stored dy, float beta, float* dgain, float* dbias,
+                                 std::int64_t rows, int columns) {
+  TROUPE_SHARED(float, gains, [row_groups][columns_a_block]);
+  TROUPE_SHARED(float, biases, [row_groups][columns_a_block]);
+  const int lane = threadIdx.x % warp_size, group = threadIdx.x / warp_size;
+  const auto c = std::int64_t{blockIdx.x} * columns_a_block + lane;
+  float gain = 0, bias = 0;
+  for (std::int64_t row = group; row < rows && c < columns; row += row_groups) {
+    float value[1], upper[1];
+    x.load(row, c, value);
+    dy.load(row, c, upper);
+    gain += upper[0] * (value[0] - mean[row]) * rstd[row];
+    bias += upper[0];
+  }
+  gains[group][lane] = gain;
+  biases[group][lane] = bias;
+  __syncthreads();
+  if (group > 0 || c >= columns)
+    return;
+  for (int other = 1; other < row_groups; ++other) {
+    gain += gains[other][lane];
+    bias += biases[other][lane];
+  }
+  dgain[c] = gain + (beta == 0 ? 0 : beta * dgain[c]);
+  dbias[c] = bias + (beta == 0 ? 0 : beta * dbias[c]);
+}
+
+constexpr unsigned row_threads = rows_a_block * warp_size;
+
+} // namespace
+
+void layer_norm::forward(input x, const float* gain, const float* bias, output y,
+                         float* mean, float* rstd, queue on) {
+  by_pack(
+    [&](auto n) {
+      launch(on, {blocks_of(x.rows, rows_a_block), 1, 1}, {row_threads, 1, 1}, 0,
+             normalise<n>, stored_of(x), gain, bias, stored_of(y), mean, rstd, x.rows,
+             static_cast<int>(x.columns));
+    },
+    x, y, gain, bias);
+}
+
+void layer_norm::input_gradient(input x, const float* gain, const float* mean,
+                                const float* rstd, input dy, input dresidual, output dx,
+                                queue on) {
+  by_pack(
+    [&](auto n) {
+      launch(on, {blocks_of(x.rows, rows_a_block), 1, 1}, {row_threads, 1, 1}, 0,
+             input_gradients<n>, stored_of(x), gain, mean, rstd, stored_of(dy),
+             stored_of(dresidual), stored_of(dx), x.rows, static_cast<int>(x.columns));
+    },
+    x, dy, dresidual, dx, gain);
+}
+
+void layer_norm::weight_gradient(input x, const float* mean, const float* rstd,
+                                 input dy, float beta, float* dgain, float* dbias,
+                                 queue on) {
+  launch(on, {blocks_of(x.columns, columns_a_block), 1, 1},
+         {row_groups * warp_size, 1, 1}, 0, weight_gradients, stored_of(x), mean, rstd,
+         stored_of(dy), beta, dgain, dbias, x.rows, static_cast<int>(x.columns));
+}
+
+} // namespace troupe::cuda

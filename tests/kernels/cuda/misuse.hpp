@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+/// Kernels with one mistake each, for tests of those who find them.
+namespace misuse {
+
+// Each gives `to` the sum of its 64 neighbours in a block.
+void sum_right(const float* from, float* to);
+void sum_without_barrier(const float* from, float* to);
+void sum_with_barrier_of_half(const float* from, float* to);
+void sum_in_two_warps_of_one(const float* from, float* to);
+void sum_of_unwritten(const float* from, float* to);
+void sum_without_barrier_behind(const float* from,
+                                float* to); // but before the next write
+
+void blocks_write_the_same(float* to);
+void reads_beyond(const float* from, std::int64_t n, float* to);
+void writes_its_input(float* from);
+void counts_without_atomics(int* to);
+void counts(int* to);
+void shuffles_with_half(float* to);
+void takes_too_much_shared(float* to);
+
+} // namespace misuse
