@@ -1,7 +1,7 @@
-// Layer norm on a GPU: a warp a row, and for the weights a block for some columns.
+// Layer norm on a GPU: a warp a row.
 
+#include "kernels/cuda/column_sums.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/source.hpp"
 #include "kernels/cuda/stored.hpp"
 #include "kernels/cuda/warp.hpp"
 
@@ -10,8 +10,6 @@ namespace troupe::cuda {
 namespace {
 
 constexpr int rows_a_block = 4;
-constexpr int columns_a_block = warp_size;
-constexpr int row_groups = 16; // of a block that sums columns: a warp each
 
 /// This warp's row.
 __device__ std::int64_t own_row() {
@@ -99,35 +97,20 @@ __global__ void input_gradients(stored x, const float* gain, const float* mean,
   }
 }
 
-/// A thread sums every row_groups-th row of a column; the first warp then adds those
-/// groups in order.
-__global__ void weight_gradients(stored x, const float* mean, const float* rstd,
-                                 stored dy, float beta, float* dgain, float* dbias,
-                                 std::int64_t rows, int columns) {
-  TROUPE_SHARED(float, gains, [row_groups][columns_a_block]);
-  TROUPE_SHARED(float, biases, [row_groups][columns_a_block]);
-  const int lane = threadIdx.x % warp_size, group = threadIdx.x / warp_size;
-  const auto c = std::int64_t{blockIdx.x} * columns_a_block + lane;
-  float gain = 0, bias = 0;
-  for (std::int64_t row = group; row < rows && c < columns; row += row_groups) {
+struct weight_terms {
+  stored x;
+  const float *mean, *rstd;
+  stored dy;
+  float* to[2]; // dgain, dbias
+
+  __device__ void at(std::int64_t row, std::int64_t c, float (&add)[2]) const {
     float value[1], upper[1];
     x.load(row, c, value);
     dy.load(row, c, upper);
-    gain += upper[0] * (value[0] - mean[row]) * rstd[row];
-    bias += upper[0];
+    add[0] = upper[0] * (value[0] - mean[row]) * rstd[row];
+    add[1] = upper[0];
   }
-  gains[group][lane] = gain;
-  biases[group][lane] = bias;
-  __syncthreads();
-  if (group > 0 || c >= columns)
-    return;
-  for (int other = 1; other < row_groups; ++other) {
-    gain += gains[other][lane];
-    bias += biases[other][lane];
-  }
-  dgain[c] = gain + (beta == 0 ? 0 : beta * dgain[c]);
-  dbias[c] = bias + (beta == 0 ? 0 : beta * dbias[c]);
-}
+};
 
 constexpr unsigned row_threads = rows_a_block * warp_size;
 
@@ -159,9 +142,9 @@ void layer_norm::input_gradient(input x, const float* gain, const float* mean,
 void layer_norm::weight_gradient(input x, const float* mean, const float* rstd,
                                  input dy, float beta, float* dgain, float* dbias,
                                  queue on) {
-  launch(on, {blocks_of(x.columns, columns_a_block), 1, 1},
-         {row_groups * warp_size, 1, 1}, 0, weight_gradients, stored_of(x), mean, rstd,
-         stored_of(dy), beta, dgain, dbias, x.rows, static_cast<int>(x.columns));
+  launch_column_sums<2>(
+    on, x.rows, x.columns,
+    weight_terms{stored_of(x), mean, rstd, stored_of(dy), {dgain, dbias}}, beta);
 }
 
 } // namespace troupe::cuda

@@ -125,6 +125,15 @@ inline bool is_wide(const float* array) {
   return reinterpret_cast<std::uintptr_t>(array) % 16 == 0;
 }
 
+/// Whether rows of so many values are packs.
+struct is_packs {
+  std::int64_t columns;
+};
+
+inline bool is_wide(const is_packs& rows) {
+  return rows.columns % pack == 0;
+}
+
 /// Calls f with the pack that all matrices and arrays allow, as a constant: pack or 1.
 template <class F, class... Arrays>
 void by_pack(const F& f, const Arrays&... arrays) {

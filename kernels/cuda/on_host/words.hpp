@@ -75,17 +75,18 @@ inline int atomicAdd(int* to, int value) {
   return troupe::on_host::add_atomically(to, value);
 }
 
+struct CUstream_st;
+/// Where launches go, one behind another. Null: they are run at once.
+using cudaStream_t = CUstream_st*;
+
 namespace troupe::cuda {
 
 using dim3 = on_host::index3;
 
-/// Where launches go, one behind another. Null: they are run at once.
-using queue = CUstream_st*;
-
 /// \param grid blocks \param block threads of each \param dynamic_shared bytes of a
 /// block
 template <class... Parameters, class... Arguments>
-void launch(queue, dim3 grid, dim3 block, std::int64_t dynamic_shared,
+void launch(cudaStream_t, dim3 grid, dim3 block, std::int64_t dynamic_shared,
             void (*kernel)(Parameters...), Arguments... arguments) {
   // Only what the kernel does with its copies of the arguments is watched.
   const auto call = [=]() __attribute__((no_sanitize_thread)) {

@@ -1,0 +1,52 @@
+// What a bias takes outside of a product, on a GPU.
+
+#include "kernels/cuda/column_sums.hpp"
+#include "kernels/cuda/elementwise.hpp"
+#include "kernels/cuda/kernels.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+struct add_bias_and_residual {
+  stored product;
+  const float* bias;
+  stored x, y;
+
+  template <int N>
+  __device__ void run(std::int64_t row, std::int64_t column) const {
+    float sum[N], offset[N], residual[N];
+    product.load(row, column, sum);
+    stored_of(bias).load(0, column, offset);
+    x.load(row, column, residual);
+    for (int i = 0; i < N; ++i)
+      sum[i] = (sum[i] + offset[i]) + residual[i];
+    y.store(row, column, sum);
+  }
+};
+
+struct bias_terms {
+  stored dy;
+  float* to[1];
+
+  __device__ void at(std::int64_t row, std::int64_t c, float (&add)[1]) const {
+    dy.load(row, c, add);
+  }
+};
+
+} // namespace
+
+void bias::add_with_residual(matrix<const float> product, const float* bias, input x,
+                             output y, queue on) {
+  for_each_pack(
+    on, product.rows, product.columns,
+    add_bias_and_residual{stored_of(input{product}), bias, stored_of(x), stored_of(y)},
+    input{product}, bias, x, y);
+}
+
+void bias::gradient(input dy, float beta, float* dbias, queue on) {
+  launch_column_sums<1>(on, dy.rows, dy.columns, bias_terms{stored_of(dy), {dbias}},
+                        beta);
+}
+
+} // namespace troupe::cuda

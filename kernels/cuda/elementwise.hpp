@@ -1,0 +1,45 @@
+// Kernels whose values do not depend on each other, inside a .cu.
+#pragma once
+
+#include "kernels/cuda/stored.hpp"
+
+#include <cstdint>
+
+namespace troupe::cuda {
+
+inline constexpr unsigned threads_of_elementwise = 256;
+
+template <int N, class Body>
+__global__ void __launch_bounds__(threads_of_elementwise)
+  over_packs(std::int64_t rows, std::int64_t columns, Body body) {
+  const auto packs = columns / N;
+  const auto i = std::int64_t{blockIdx.x} * threads_of_elementwise + threadIdx.x;
+  if (i < rows * packs)
+    body.template run<N>(i / packs, i % packs * N);
+}
+
+template <int N, class Body>
+void launch_over(cudaStream_t on, std::int64_t rows, std::int64_t columns,
+                 const Body& body) {
+  if (rows * columns > 0)
+    launch(on, {blocks_of(rows * (columns / N), threads_of_elementwise), 1, 1},
+           {threads_of_elementwise, 1, 1}, 0, over_packs<N, Body>, rows, columns, body);
+}
+
+/// Calls body.run<1>(row, column) for each value of (R, C), a thread each.
+template <class Body>
+void for_each_value(cudaStream_t on, std::int64_t rows, std::int64_t columns,
+                    const Body& body) {
+  launch_over<1>(on, rows, columns, body);
+}
+
+/// Calls body.run<N>(row, column) for each N neighbouring values of (R, C), a thread
+/// each. \param arrays what decides whether N is a pack, or 1
+template <class Body, class... Arrays>
+void for_each_pack(cudaStream_t on, std::int64_t rows, std::int64_t columns,
+                   const Body& body, const Arrays&... arrays) {
+  by_pack([&](auto n) { launch_over<n>(on, rows, columns, body); }, is_packs{columns},
+          arrays...);
+}
+
+} // namespace troupe::cuda

@@ -1,0 +1,21 @@
+// GELU's value and slope, inside a .cu.
+#pragma once
+
+#include "kernels/cuda/source.hpp"
+
+namespace troupe::cuda {
+
+struct gelu_value {
+  float value, slope;
+};
+
+/// That of gelu.hpp: x (1 + tanh(u)) / 2 = x / (1 + e^(-2u)), of one exponential.
+__device__ inline gelu_value gelu_at(float x) {
+  constexpr float twice_root = 1.5957691216057308F, cubic = 0.044715F; // 2 sqrt(2/pi)
+  const float square = x * x;
+  const float gate = 1 / (1 + expf(-(twice_root * x * (1 + cubic * square))));
+  const float inner = twice_root * x * (1 + 3 * cubic * square);
+  return {x * gate, gate * (1 + inner * (1 - gate))};
+}
+
+} // namespace troupe::cuda

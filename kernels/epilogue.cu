@@ -1,0 +1,91 @@
+// What follows a product, on a GPU.
+
+#include "kernels/cuda/elementwise.hpp"
+#include "kernels/cuda/gelu_value.hpp"
+#include "kernels/cuda/kernels.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+struct finish_values {
+  epilogue_kind what;
+  stored product;
+  const float* bias;
+  stored x, y;
+  matrix<std::uint8_t> mask;
+  stored c;
+
+  template <int N>
+  __device__ void run(std::int64_t row, std::int64_t column) const {
+    float values[N];
+    product.load(row, column, values);
+    if (bias != nullptr)
+      add(stored_of(bias), 0, column, values);
+    switch (what) {
+    case epilogue_kind::none:
+    case epilogue_kind::bias:
+      break;
+    case epilogue_kind::bias_gelu:
+      apply_gelu(row, column, values);
+      break;
+    case epilogue_kind::bias_relu:
+      for (int i = 0; i < N; ++i) {
+        mask.data[row * mask.stride + column + i] = values[i] > 0;
+        values[i] = values[i] < 0 ? 0 : values[i];
+      }
+      break;
+    case epilogue_kind::bias_residual:
+      add(x, row, column, values);
+      break;
+    case epilogue_kind::times:
+      multiply(row, column, values);
+      break;
+    }
+    c.store(row, column, values);
+  }
+
+private:
+  template <int N>
+  __device__ static void add(const stored& from, std::int64_t row, std::int64_t column,
+                             float (&values)[N]) {
+    float added[N];
+    from.load(row, column, added);
+    for (int i = 0; i < N; ++i)
+      values[i] += added[i];
+  }
+
+  template <int N>
+  __device__ void apply_gelu(std::int64_t row, std::int64_t column,
+                             float (&values)[N]) const {
+    float out[N];
+    for (int i = 0; i < N; ++i) {
+      const auto at = gelu_at(values[i]);
+      out[i] = at.value;
+      values[i] = at.slope;
+    }
+    y.store(row, column, out);
+  }
+
+  template <int N>
+  __device__ void multiply(std::int64_t row, std::int64_t column,
+                           float (&values)[N]) const {
+    float factor[N];
+    x.load(row, column, factor);
+    for (int i = 0; i < N; ++i)
+      values[i] *= factor[i];
+  }
+};
+
+} // namespace
+
+void epilogues::finish(matrix<const float> product, const epilogue<float>& end,
+                       output c, queue on) {
+  const input from{product};
+  for_each_pack(on, product.rows, product.columns,
+                finish_values{end.what, stored_of(from), end.bias, stored_of(end.x),
+                              stored_of(end.y), end.mask, stored_of(c)},
+                from, end.bias, end.x, end.y, c);
+}
+
+} // namespace troupe::cuda
