@@ -1,0 +1,220 @@
+// Softmax with cross-entropy on a GPU: a block a row. One reading of the row finds its
+// largest logit and the sum of exponentials together (Milakov and Gimelshein, "Online
+// normalizer calculation for softmax", 2018), a second one writes the gradient.
+
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/source.hpp"
+#include "kernels/cuda/stored.hpp"
+#include "kernels/cuda/warp.hpp"
+
+#include <cmath>
+#include <utility>
+
+namespace troupe::cuda {
+
+namespace {
+
+constexpr int most_warps = 32;
+
+/// What some of a row's logits add to its softmax.
+struct mass {
+  float most; ///< The largest; below all numbers if there are none.
+  float sum;  ///< Of e^(x - most).
+};
+
+__device__ mass nothing() {
+  return {-INFINITY, 0};
+}
+
+/// A NaN stays.
+__device__ float larger(float a, float b) {
+  return b > a || b != b ? b : a;
+}
+
+/// merged(b, a) has the same bits, so threads that merge from both sides agree.
+__device__ mass merged(mass a, mass b) {
+  const bool turned = b.most > a.most || b.most != b.most;
+  const mass upper = turned ? b : a, lower = turned ? a : b;
+  if (upper.most == -INFINITY) // whose difference from itself is a NaN
+    return nothing();
+  return {upper.most, upper.sum + lower.sum * expf(lower.most - upper.most)};
+}
+
+__device__ mass merged_over_warp(mass own) {
+  for (int apart = warp_size / 2; apart > 0; apart /= 2) {
+    const float most = __shfl_xor_sync(whole_warp, own.most, apart);
+    own = merged(own, {most, __shfl_xor_sync(whole_warp, own.sum, apart)});
+  }
+  return own;
+}
+
+/// Every thread of the block gets the same bits.
+__device__ mass merged_over_block(mass own) {
+  TROUPE_SHARED(float, most, [most_warps]);
+  TROUPE_SHARED(float, sums, [most_warps]);
+  const unsigned lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
+  own = merged_over_warp(own);
+  if (lane == 0) {
+    most[warp] = own.most;
+    sums[warp] = own.sum;
+  }
+  __syncthreads();
+  own = nothing();
+  if (lane < blockDim.x / warp_size)
+    own = {most[lane], sums[lane]};
+  return merged_over_warp(own);
+}
+
+/// Of a whole row.
+template <int N>
+__device__ mass mass_of_row(stored logits, std::int64_t row, int columns) {
+  mass own = nothing();
+  float x[N];
+  for (int c = threadIdx.x * N; c < columns; c += blockDim.x * N) {
+    logits.load(row, c, x);
+    float most = own.most;
+    for (int i = 0; i < N; ++i)
+      most = larger(most, x[i]);
+    if (most == -INFINITY)
+      continue;
+    own.sum *= expf(own.most - most);
+    for (int i = 0; i < N; ++i)
+      own.sum += expf(x[i] - most);
+    own.most = most;
+  }
+  return merged_over_block(own);
+}
+
+/// x becomes turn(x), less `scale` at the label's column. \param label may be elsewhere
+template <int N, class Turn>
+__device__ void rewrite_row(stored of, std::int64_t row, int columns,
+                            std::int64_t label, float scale, const Turn& turn) {
+  float x[N];
+  for (int c = threadIdx.x * N; c < columns; c += blockDim.x * N) {
+    of.load(row, c, x);
+    for (int i = 0; i < N; ++i)
+      x[i] = c + i == label ? turn(x[i]) - scale : turn(x[i]);
+    of.store(row, c, x);
+  }
+}
+
+/// The label's logit; 0 if another shard has it.
+__device__ float label_of_row(stored logits, std::int64_t row, int columns,
+                              std::int64_t label) {
+  float own[1] = {0};
+  if (label >= 0 && label < columns)
+    logits.load(row, label, own);
+  return own[0];
+}
+
+template <int N>
+__global__ void __launch_bounds__(most_warps* warp_size)
+  gradients(stored logits, const std::int32_t* labels, float scale, float* row_losses,
+            std::int32_t* correct, int columns) { // V
+  const std::int64_t row = blockIdx.x;
+  const auto label = labels[row];
+  // Before the block's barrier, behind which logits become gradients.
+  const float own = threadIdx.x == 0 ? label_of_row(logits, row, columns, label) : 0;
+  const auto all = mass_of_row<N>(logits, row, columns);
+  if (threadIdx.x == 0) {
+    row_losses[row] = all.most + logf(all.sum) - own;
+    correct[row] = own >= all.most ? 1 : 0;
+  }
+  const float factor = scale / all.sum;
+  rewrite_row<N>(logits, row, columns, label, scale,
+                 [&](float x) { return expf(x - all.most) * factor; });
+}
+
+/// \param own three facts of each row: see cross_entropy.hpp
+template <int N>
+__global__ void __launch_bounds__(most_warps* warp_size)
+  exponentials_of_shard(stored logits, std::int64_t first, const std::int32_t* labels,
+                        float* own, int columns) {
+  const std::int64_t row = blockIdx.x, rows = gridDim.x;
+  if (threadIdx.x == 0)
+    own[2 * rows + row] = label_of_row(logits, row, columns, labels[row] - first);
+  const auto all = mass_of_row<N>(logits, row, columns);
+  if (threadIdx.x == 0) {
+    own[row] = all.most;
+    own[rows + row] = all.sum;
+  }
+  rewrite_row<N>(logits, row, columns, -1, 0,
+                 [&](float x) { return expf(x - all.most); });
+}
+
+template <int N>
+__global__ void __launch_bounds__(most_warps* warp_size)
+  gradients_of_shard(stored exponentials, std::int64_t first,
+                     const std::int32_t* labels, const float* facts, int shards,
+                     int own, float scale, float* row_losses, std::int32_t* correct,
+                     int columns) {
+  const std::int64_t row = blockIdx.x, rows = gridDim.x;
+  const auto fact = [&](int shard, int which) {
+    return facts[(std::int64_t{3} * shard + which) * rows + row];
+  };
+  float most = fact(0, 0);
+  for (int t = 1; t < shards; ++t)
+    most = larger(most, fact(t, 0));
+  float sum = 0, labelled = 0;
+  for (int t = 0; t < shards; ++t) {
+    sum += fact(t, 1) * expf(fact(t, 0) - most);
+    labelled += fact(t, 2);
+  }
+  const float factor = scale * expf(fact(own, 0) - most) / sum;
+  rewrite_row<N>(exponentials, row, columns, labels[row] - first, scale,
+                 [&](float x) { return x * factor; });
+  if (threadIdx.x == 0) {
+    row_losses[row] = most + logf(sum) - labelled;
+    correct[row] = labelled >= most ? 1 : 0;
+  }
+}
+
+/// Of a block: no more than columns need.
+template <int N>
+unsigned threads_of(std::int64_t columns) {
+  const auto warps = blocks_of(columns, warp_size * N);
+  return (warps < most_warps ? warps : most_warps) * warp_size;
+}
+
+} // namespace
+
+void cross_entropy::forward(matrix<float> logits, const std::int32_t* labels,
+                            float scale, float* row_losses, std::int32_t* correct,
+                            queue on) {
+  by_pack(
+    [&](auto n) {
+      launch(on, {blocks_of(logits.rows, 1), 1, 1},
+             {threads_of<n>(logits.columns), 1, 1}, 0, gradients<n>,
+             stored_of(output{logits}), labels, scale, row_losses, correct,
+             static_cast<int>(logits.columns));
+    },
+    output{logits});
+}
+
+void cross_entropy::tell(matrix<float> logits, std::int64_t first,
+                         const std::int32_t* labels, float* own, queue on) {
+  by_pack(
+    [&](auto n) {
+      launch(on, {blocks_of(logits.rows, 1), 1, 1},
+             {threads_of<n>(logits.columns), 1, 1}, 0, exponentials_of_shard<n>,
+             stored_of(output{logits}), first, labels, own,
+             static_cast<int>(logits.columns));
+    },
+    output{logits});
+}
+
+void cross_entropy::finish(matrix<float> exponentials, std::int64_t first,
+                           const std::int32_t* labels, const float* all, int shards,
+                           int own, float scale, float* row_losses,
+                           std::int32_t* correct, queue on) {
+  by_pack(
+    [&](auto n) {
+      launch(on, {blocks_of(exponentials.rows, 1), 1, 1},
+             {threads_of<n>(exponentials.columns), 1, 1}, 0, gradients_of_shard<n>,
+             stored_of(output{exponentials}), first, labels, all, shards, own, scale,
+             row_losses, correct, static_cast<int>(exponentials.columns));
+    },
+    output{exponentials});
+}
+
+} // namespace troupe::cuda

@@ -1,0 +1,204 @@
+// A GPU's loss against the CPU's in double.
+
+#include "kernels/cross_entropy.hpp"
+#include "kernels/cuda/kernels.hpp"
+#include "tests/kernels/cuda/judge.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <limits>
+
+using namespace troupe;
+using gpu::stored_array;
+
+namespace {
+
+constexpr float scale = 0.125F;
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+struct batch {
+  std::int64_t rows, classes;
+  std::vector<float> logits;
+  std::vector<std::int32_t> labels;
+
+  float* row(std::int64_t r) { return &logits[static_cast<std::size_t>(r * classes)]; }
+  std::int32_t& label(std::int64_t r) { return labels[static_cast<std::size_t>(r)]; }
+};
+
+/// Every second row's label is right; every fourth row's, one of two that are.
+batch some_batch(std::int64_t rows, std::int64_t classes) {
+  batch result{rows, classes, random_values<float>(rows * classes, 1),
+               random_labels(rows, static_cast<int>(classes), 2)};
+  for (std::int64_t r = 0; r < rows; r += 2) {
+    auto* const row = result.row(r);
+    auto* const most = std::max_element(row, row + classes);
+    if (r % 4 == 0)
+      row[result.label(r)] = *most;
+    else
+      result.label(r) = static_cast<std::int32_t>(most - row);
+  }
+  return result;
+}
+
+struct judgement {
+  std::vector<double> gradient, row_losses;
+  std::vector<float> correct;
+};
+
+judgement of_cpu(const batch& from) {
+  judgement result{gpu::exact(from.logits),
+                   std::vector<double>(static_cast<std::size_t>(from.rows)),
+                   {}};
+  stream on;
+  const auto sum = cross_entropy<double>::forward(
+    dense(result.gradient.data(), from.rows, from.classes), from.labels.data(), scale,
+    result.row_losses.data(), on);
+  std::int64_t hits = 0;
+  for (std::size_t r = 0; r < from.labels.size(); ++r) {
+    const auto* const row = &from.logits[r * static_cast<std::size_t>(from.classes)];
+    const bool hit = row[from.labels[r]] == *std::max_element(row, row + from.classes);
+    result.correct.push_back(hit ? 1 : 0);
+    hits += hit ? 1 : 0;
+  }
+  CHECK(hits == sum.correct);
+  return result;
+}
+
+std::vector<float> as_floats(const std::vector<std::int32_t>& integers) {
+  return {integers.begin(), integers.end()};
+}
+
+gpu::results of_gpu(const batch& from, std::int64_t gap) {
+  return gpu::in_every_order([&] {
+    const stored_array logits{"logits",
+                              from.logits,
+                              {from.rows, from.classes, gap},
+                              precision::fp32,
+                              gpu::use::updated};
+    const gpu::array<std::int32_t> labels{"labels", from.labels},
+      correct{"correct", from.rows};
+    const gpu::array<float> row_losses{"row_losses", from.rows};
+    cuda::cross_entropy::forward(logits.out().plain(), labels.data(), scale,
+                                 row_losses.data(), correct.data(), nullptr);
+    gpu::wait();
+    return gpu::results{logits.values(), row_losses.values(),
+                        as_floats(correct.values())};
+  });
+}
+
+std::vector<float> columns_of(const batch& from, std::int64_t first,
+                              std::int64_t count) {
+  std::vector<float> result;
+  for (std::int64_t r = 0; r < from.rows; ++r) {
+    const auto* const row =
+      &from.logits[static_cast<std::size_t>(r * from.classes + first)];
+    result.insert(result.end(), row, row + count);
+  }
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("a GPU's loss and its gradient are the CPU's", "[cuda]") {
+  GPU_OR_SKIP();
+  const auto [R, V, gap] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t>(
+    {{1, 1, 0}, {5, 7, 2}, {9, 33, 0}, {6, 304, 8}, {4, 1003, 5}, {3, 8200, 0}}));
+  CAPTURE(R, V, gap);
+  const auto batch = some_batch(R, V);
+  const auto made = of_gpu(batch, gap);
+  const auto expected = of_cpu(batch);
+  CHECK(relative_difference(made[0], expected.gradient) < gpu::near_fp32);
+  CHECK(relative_difference(made[1], expected.row_losses) < gpu::near_fp32);
+  CHECK(made[2] == expected.correct);
+}
+
+TEST_CASE("tensor shards of a GPU say of their classes what one says of all",
+          "[cuda]") {
+  GPU_OR_SKIP();
+  const auto [R, V, gap, begins] =
+    GENERATE(table<std::int64_t, std::int64_t, std::int64_t, std::vector<std::int64_t>>(
+      {{1, 1, 0, {0, 1}},
+       {9, 37, 1, {0, 36, 37}},
+       {7, 304, 8, {0, 8, 280, 304}},
+       {3, 1300, 0, {0, 1100, 1300}}}));
+  CAPTURE(R, V, gap);
+  auto batch = some_batch(R, V);
+  if (R == 9)
+    batch.row(1)[V - 1] = 150; // e^150 is no fp32
+  const auto shards = static_cast<int>(begins.size()) - 1;
+  const auto count = [&](int s) {
+    return begins[static_cast<std::size_t>(s) + 1]
+           - begins[static_cast<std::size_t>(s)];
+  };
+  const auto first = [&](int s) { return begins[static_cast<std::size_t>(s)]; };
+
+  const auto made = gpu::in_every_order([&] {
+    const gpu::array<std::int32_t> labels{"labels", batch.labels};
+    const gpu::array<float> facts{"facts", 3 * R * shards};
+    std::vector<stored_array> logits;
+    for (int s = 0; s < shards; ++s) {
+      logits.emplace_back("logits", columns_of(batch, first(s), count(s)),
+                          stored_array::size{R, count(s), gap}, precision::fp32,
+                          gpu::use::updated);
+      cuda::cross_entropy::tell(logits.back().out().plain(), first(s), labels.data(),
+                                facts.data() + 3 * R * s, nullptr);
+    }
+    gpu::results all;
+    for (int s = 0; s < shards; ++s) {
+      const gpu::array<float> row_losses{"row_losses", R};
+      const gpu::array<std::int32_t> correct{"correct", R};
+      cuda::cross_entropy::finish(logits[static_cast<std::size_t>(s)].out().plain(),
+                                  first(s), labels.data(), facts.data(), shards, s,
+                                  scale, row_losses.data(), correct.data(), nullptr);
+      gpu::wait();
+      all.push_back(logits[static_cast<std::size_t>(s)].values());
+      all.push_back(row_losses.values());
+      all.push_back(as_floats(correct.values()));
+    }
+    return all;
+  });
+
+  const auto expected = of_cpu(batch);
+  for (int s = 0; s < shards; ++s) {
+    CAPTURE(s);
+    const auto at = 3 * static_cast<std::size_t>(s);
+    std::vector<double> gradient;
+    for (std::int64_t r = 0; r < R; ++r)
+      for (std::int64_t v = first(s); v < first(s) + count(s); ++v)
+        gradient.push_back(expected.gradient[static_cast<std::size_t>(r * V + v)]);
+    CHECK(relative_difference(made[at], gradient) < gpu::near_fp32);
+    CHECK(relative_difference(made[at + 1], expected.row_losses) < gpu::near_fp32);
+    CHECK(made[at + 2] == expected.correct);
+  }
+}
+
+TEST_CASE("classes that cannot be have no gradient on a GPU", "[cuda]") {
+  GPU_OR_SKIP();
+  // Whole warps find nothing but these.
+  const auto classes = GENERATE(std::int64_t{603}, std::int64_t{1032});
+  auto batch = some_batch(3, classes);
+  for (std::int64_t r = 0; r < 3; ++r) {
+    std::fill_n(batch.row(r), 600, -infinity);
+    batch.label(r) = 602;
+  }
+  const auto made = of_gpu(batch, 0);
+  const auto expected = of_cpu(batch);
+  CHECK(relative_difference(made[0], expected.gradient) < gpu::near_fp32);
+  CHECK(relative_difference(made[1], expected.row_losses) < gpu::near_fp32);
+  CHECK(made[0][599] == 0);
+}
+
+TEST_CASE("a NaN among logits is its row's loss, on a GPU too", "[cuda]") {
+  GPU_OR_SKIP();
+  const auto at = GENERATE(0, 5, 38, 39);
+  auto batch = some_batch(3, 40);
+  std::fill_n(batch.row(1), 40, -infinity);
+  batch.row(1)[at] = std::numeric_limits<float>::quiet_NaN();
+  const auto made = of_gpu(batch, GENERATE(0, 3));
+  CHECK(made[1][0] == made[1][0]);
+  CHECK(made[1][1] != made[1][1]);
+  CHECK(made[1][2] == made[1][2]);
+  CHECK(made[2][1] == 0);
+}
