@@ -1,0 +1,186 @@
+// Token and position embeddings on a GPU: a warp a row. For gradients the warp of the
+// first row with a token sums all rows with it, in order, so that nothing is added
+// atomically.
+
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/source.hpp"
+#include "kernels/cuda/stored.hpp"
+#include "kernels/cuda/warp.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+constexpr int warps_a_block = 4;
+constexpr int tokens_at_once = 4; // that a thread looks at
+constexpr int rows_at_once = 4;   // that are on their way from memory
+
+/// This warp's row.
+__device__ std::int64_t own_row() {
+  return std::int64_t{blockIdx.x} * warps_a_block + threadIdx.x / warp_size;
+}
+
+/// The words of a tensor shard.
+struct word_range {
+  std::int64_t first, count;
+
+  /// -1 if the shard has others.
+  __device__ std::int64_t row_of(std::int32_t token) const {
+    const auto row = token - first;
+    return row >= 0 && row < count ? row : -1;
+  }
+};
+
+template <int N>
+__global__ void embed(word_range range, const std::int32_t* tokens, stored words,
+                      stored places, std::int64_t sequences, std::int64_t length,
+                      bool by_position, stored y, int width) { // B, T, C
+  const auto row = own_row();
+  if (row >= sequences * length)
+    return;
+  const auto word = range.row_of(tokens[row]);
+  const auto place = by_position ? row / sequences : row % length;
+  float values[N], offset[N];
+  for (int c = threadIdx.x % warp_size * N; c < width; c += warp_size * N) {
+    for (int i = 0; i < N; ++i)
+      values[i] = offset[i] = 0;
+    if (word >= 0)
+      words.load(word, c, values);
+    if (places.data != nullptr)
+      places.load(place, c, offset);
+    for (int i = 0; i < N; ++i)
+      values[i] += offset[i];
+    y.store(row, c, values);
+  }
+}
+
+template <int N>
+__global__ void clear(stored to, std::int64_t values) {
+  const auto at = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * N;
+  const float zeros[N] = {};
+  if (at < values)
+    to.store(0, at, zeros);
+}
+
+/// Whether a row before this one has its token.
+__device__ bool stood_before(const std::int32_t* tokens, std::int64_t row) {
+  const int lane = threadIdx.x % warp_size;
+  const auto token = tokens[row];
+  for (std::int64_t begin = 0; begin < row; begin += tokens_at_once * warp_size) {
+    bool same = false;
+    for (int i = 0; i < tokens_at_once; ++i) {
+      const auto other = begin + i * warp_size + lane;
+      same |= other < row && tokens[other] == token;
+    }
+    if (__ballot_sync(whole_warp, same) != 0)
+      return true;
+  }
+  return false;
+}
+
+/// A bit for each of the 32 rows from `begin` on that have a token.
+__device__ unsigned rows_with(std::int32_t token, const std::int32_t* tokens,
+                              std::int64_t begin, std::int64_t rows) {
+  const auto other = begin + threadIdx.x % warp_size;
+  return __ballot_sync(whole_warp, other < rows && tokens[other] == token);
+}
+
+/// A warp sums some columns of one token's rows.
+template <int N>
+__global__ void word_gradients(word_range range, const std::int32_t* tokens, stored dy,
+                               stored dwords, std::int64_t rows, int width) {
+  const auto row = own_row();
+  if (row >= rows)
+    return;
+  const auto token = tokens[row];
+  const auto word = range.row_of(token);
+  if (word < 0 || stood_before(tokens, row))
+    return;
+  const int c = (blockIdx.y * warp_size + threadIdx.x % warp_size) * N;
+  float sum[N] = {};
+  if (c < width)
+    dwords.load(word, c, sum);
+  for (auto begin = row; begin < rows; begin += warp_size) {
+    auto bits = rows_with(token, tokens, begin, rows);
+    while (bits != 0) {
+      float upper[rows_at_once][N];
+      for (int j = 0; j < rows_at_once; ++j) {
+        for (int i = 0; i < N; ++i)
+          upper[j][i] = 0;
+        if (bits != 0 && c < width)
+          dy.load(begin + __ffs(static_cast<int>(bits)) - 1, c, upper[j]);
+        bits &= bits - 1;
+      }
+      for (int j = 0; j < rows_at_once; ++j)
+        for (int i = 0; i < N; ++i)
+          sum[i] += upper[j][i];
+    }
+  }
+  if (c < width)
+    dwords.store(word, c, sum);
+}
+
+/// A warp sums some columns of one position's rows.
+template <int N>
+__global__ void place_gradients(stored dy, float beta, stored dplaces,
+                                std::int64_t sequences, std::int64_t length,
+                                bool by_position, int width) {
+  const auto place = own_row();
+  const int c = (blockIdx.y * warp_size + threadIdx.x % warp_size) * N;
+  if (place >= length || c >= width)
+    return;
+  float sum[N] = {}, upper[N];
+  if (beta != 0)
+    dplaces.load(place, c, sum);
+  for (std::int64_t b = 0; b < sequences; ++b) {
+    dy.load(by_position ? place * sequences + b : b * length + place, c, upper);
+    for (int i = 0; i < N; ++i)
+      sum[i] += upper[i];
+  }
+  dplaces.store(place, c, sum);
+}
+
+constexpr unsigned block_threads = warps_a_block * warp_size;
+
+stored gradient_of(float* array, std::int64_t width) {
+  return {array, width, false};
+}
+
+} // namespace
+
+void embedding::forward(const shape& dims, const std::int32_t* tokens, input words,
+                        input places, output y, queue on) {
+  by_pack(
+    [&](auto n) {
+      launch(on, {blocks_of(dims.sequences * dims.length, warps_a_block), 1, 1},
+             {block_threads, 1, 1}, 0, embed<n>,
+             word_range{dims.first_word, dims.words}, tokens, stored_of(words),
+             stored_of(places), dims.sequences, dims.length, dims.by_position,
+             stored_of(y), static_cast<int>(dims.width));
+    },
+    words, places, y);
+}
+
+void embedding::gradient(const shape& dims, const std::int32_t* tokens, input dy,
+                         float beta, float* dwords, float* dplaces, queue on) {
+  const auto rows = dims.sequences * dims.length, values = dims.words * dims.width;
+  const auto width = static_cast<int>(dims.width);
+  by_pack(
+    [&](auto n) {
+      const auto slabs = blocks_of(width, warp_size * n);
+      if (beta == 0)
+        launch(on, {blocks_of(values, block_threads * n), 1, 1}, {block_threads, 1, 1},
+               0, clear<n>, gradient_of(dwords, 0), values);
+      launch(on, {blocks_of(rows, warps_a_block), slabs, 1}, {block_threads, 1, 1}, 0,
+             word_gradients<n>, word_range{dims.first_word, dims.words}, tokens,
+             stored_of(dy), gradient_of(dwords, dims.width), rows, width);
+      if (dplaces != nullptr)
+        launch(on, {blocks_of(dims.length, warps_a_block), slabs, 1},
+               {block_threads, 1, 1}, 0, place_gradients<n>, stored_of(dy), beta,
+               gradient_of(dplaces, dims.width), dims.sequences, dims.length,
+               dims.by_position, width);
+    },
+    dy, dwords, dplaces);
+}
+
+} // namespace troupe::cuda
