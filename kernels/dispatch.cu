@@ -1,0 +1,149 @@
+// Rows on their way to experts and back on a GPU: a warp a row, and its choices one
+// after another.
+
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/source.hpp"
+#include "kernels/cuda/stored.hpp"
+#include "kernels/cuda/warp.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+constexpr int warps_a_block = 4;
+constexpr unsigned block_threads = warps_a_block * warp_size;
+
+/// This warp's row.
+__device__ std::int64_t own_row() {
+  return std::int64_t{blockIdx.x} * warps_a_block + threadIdx.x / warp_size;
+}
+
+/// The columns that this thread treats.
+template <int N, class Use>
+__device__ void for_own_columns(int columns, const Use& use) {
+  for (int c = threadIdx.x % warp_size * N; c < columns; c += warp_size * N)
+    use(c);
+}
+
+template <int N>
+__global__ void copy_to_places(const std::int32_t* places, stored x, stored sent,
+                               std::int64_t rows, int k, int columns) { // R, C
+  const auto row = own_row();
+  if (row >= rows)
+    return;
+  for_own_columns<N>(columns, [&](int c) {
+    float values[N];
+    x.load(row, c, values);
+    for (int i = 0; i < k; ++i)
+      if (const auto place = places[row * k + i]; place >= 0)
+        sent.store(place, c, values);
+  });
+}
+
+/// \param weights null: they are 1
+template <int N>
+__global__ void add_from_places(const std::int32_t* places, const float* weights,
+                                stored sent, stored to, std::int64_t rows, int k,
+                                int columns) {
+  const auto row = own_row();
+  if (row >= rows)
+    return;
+  for_own_columns<N>(columns, [&](int c) {
+    float sum[N], values[N];
+    to.load(row, c, sum);
+    for (int i = 0; i < k; ++i)
+      if (const auto place = places[row * k + i]; place >= 0) {
+        const float weight = weights == nullptr ? 1 : weights[row * k + i];
+        sent.load(place, c, values);
+        for (int j = 0; j < N; ++j)
+          sum[j] += weight * values[j];
+      }
+    to.store(row, c, sum);
+  });
+}
+
+template <int N>
+__global__ void combine_gradients(const std::int32_t* places, const float* weights,
+                                  stored outputs, stored dy, stored doutputs,
+                                  float* dweights, std::int64_t rows, int k,
+                                  int columns) {
+  const auto row = own_row();
+  if (row >= rows)
+    return;
+  for (auto i = row * k; i < (row + 1) * k; ++i) {
+    const auto place = places[i];
+    const float weight = weights[i];
+    float sum = 0;
+    if (place >= 0)
+      for_own_columns<N>(columns, [&](int c) {
+        float upper[N], output[N];
+        dy.load(row, c, upper);
+        outputs.load(place, c, output);
+        for (int j = 0; j < N; ++j) {
+          sum += upper[j] * output[j];
+          upper[j] *= weight;
+        }
+        doutputs.store(place, c, upper);
+      });
+    sum = sum_over_warp(sum);
+    if (threadIdx.x % warp_size == 0)
+      dweights[i] = sum;
+  }
+}
+
+/// Rows of which places speak.
+input rows_of(const float* array, std::int64_t columns) {
+  return dense(array, 0, columns);
+}
+
+void add_rows(const gate_table<float>& by, const float* weights, input sent, output to,
+              queue on) {
+  by_pack(
+    [&](auto n) {
+      launch(on, {blocks_of(by.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
+             add_from_places<n>, by.places, weights, stored_of(sent), stored_of(to),
+             by.rows, by.rule.chosen, static_cast<int>(to.columns));
+    },
+    sent, to);
+}
+
+} // namespace
+
+void dispatch::send(const gate_table<float>& by, matrix<const float> x, float* rows,
+                    queue on) {
+  const input from{x}, to = rows_of(rows, x.columns);
+  by_pack(
+    [&](auto n) {
+      launch(on, {blocks_of(by.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
+             copy_to_places<n>, by.places, stored_of(from), stored_of(to), by.rows,
+             by.rule.chosen, static_cast<int>(x.columns));
+    },
+    from, to);
+}
+
+void dispatch::combine(const gate_table<float>& by, const float* rows, matrix<float> y,
+                       queue on) {
+  add_rows(by, by.weights, rows_of(rows, y.columns), y, on);
+}
+
+void dispatch::combine_gradient(const gate_table<float>& by, const float* rows,
+                                matrix<const float> dy, float* drows, float* dweights,
+                                queue on) {
+  const input outputs = rows_of(rows, dy.columns), upper{dy},
+              down = rows_of(drows, dy.columns);
+  by_pack(
+    [&](auto n) {
+      launch(on, {blocks_of(by.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
+             combine_gradients<n>, by.places, by.weights, stored_of(outputs),
+             stored_of(upper), stored_of(down), dweights, by.rows, by.rule.chosen,
+             static_cast<int>(dy.columns));
+    },
+    outputs, upper, down);
+}
+
+void dispatch::send_gradient(const gate_table<float>& by, const float* drows,
+                             matrix<float> dx, queue on) {
+  add_rows(by, nullptr, rows_of(drows, dx.columns), dx, on);
+}
+
+} // namespace troupe::cuda
