@@ -9,6 +9,9 @@
 #include <string>
 #include <utility>
 
+/// A loop over registers: on a GPU they have no index.
+#define TROUPE_UNROLL _Pragma("unroll")
+
 /// An array in shared memory: TROUPE_SHARED(float, part, [2][8]);
 #define TROUPE_SHARED(type, name, dims) __shared__ __align__(16) type name dims
 

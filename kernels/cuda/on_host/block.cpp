@@ -310,6 +310,10 @@ std::uint64_t exchange_in_warp(std::uint64_t own, unsigned source) {
   return here().exchange(own)[source % warp_size];
 }
 
+const std::uint64_t* all_in_warp(std::uint64_t own) {
+  return here().exchange(own);
+}
+
 unsigned ballot_in_warp(bool holds) {
   const auto* const all = here().exchange(holds ? 1 : 0);
   unsigned result = 0;

@@ -60,6 +60,10 @@ void sync_warp();
 /// What thread `source` of the warp brings, when all have brought theirs.
 std::uint64_t exchange_in_warp(std::uint64_t own, unsigned source);
 
+/// What each thread of the warp brings, until this thread's next exchange. Not for
+/// code whose accesses are watched.
+const std::uint64_t* all_in_warp(std::uint64_t own);
+
 /// A bit for each thread of the warp.
 unsigned ballot_in_warp(bool holds);
 

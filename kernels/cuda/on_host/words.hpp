@@ -26,6 +26,9 @@
 #define blockDim (troupe::on_host::block_size())
 #define gridDim (troupe::on_host::grid_size())
 
+/// A loop over registers: on a GPU they have no index.
+#define TROUPE_UNROLL
+
 /// An array in shared memory: TROUPE_SHARED(float, part, [2][8]);
 #define TROUPE_SHARED(type, name, dims)                                                \
   using name##_array = type dims;                                                      \
