@@ -1,0 +1,180 @@
+// The backward of causal self-attention on a GPU, as of Dao, "FlashAttention-2", 2023,
+// but without atomics: a kernel for the gradients of keys and values goes through
+// queries, another for those of queries through keys. Both make the scores anew.
+
+#include "kernels/cuda/attention_heads.hpp"
+#include "kernels/cuda/kernels.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+constexpr int rows_a_block = 4; // of what sums rows
+
+/// dots (B, H, T) = dy . y, a warp for each.
+template <int N>
+__global__ void multiply_rows(attention_shape dims, token_matrix y, token_matrix dy,
+                              float* dots) {
+  const auto own = std::int64_t{blockIdx.x} * rows_a_block + threadIdx.x / warp_size;
+  const auto slice = own / dims.length;
+  if (slice >= dims.sequences * dims.heads)
+    return;
+  const head_columns out{y, dims, slice, 0}, upper{dy, dims, slice, 0};
+  const auto row = out.row(static_cast<int>(own % dims.length));
+  float sum = 0;
+  for (int c = lane() * N; c < out.width; c += warp_size * N) {
+    float a[N], b[N];
+    y.all.load(row, out.first_column + c, a);
+    dy.all.load(row, out.first_column + c, b);
+    for (int i = 0; i < N; ++i)
+      sum += a[i] * b[i];
+  }
+  sum = sum_over_warp(sum);
+  if (lane() == 0)
+    dots[own] = sum;
+}
+
+/// 2^(scale score - log2_sum) and that times (d weight - dot): the weight of a score,
+/// and its gradient without the factor that scores have. Both 0 where it is not seen.
+__device__ void score_gradient(float& score, float& gradient, bool is_seen, float scale,
+                               float log2_sum, float dot) {
+  score = is_seen ? exp2f(fmaf(scale, score, -log2_sum)) : 0;
+  gradient = is_seen ? score * (gradient - dot) : 0;
+}
+
+/// \tparam Part so many columns a block makes of dk and dv: what registers can hold
+template <class Value, int Width, int Part, class Tiles = attention_tiles<Value, Width>>
+__global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
+  key_gradients(attention_shape dims, token_matrix qkv, const float* log_sum,
+                const float* dots, token_matrix dy, token_matrix dqkv) {
+  constexpr int step = Tiles::backward_step;
+  TROUPE_DYNAMIC_SHARED(Value, space);
+  const tile<Value, Width> keys{space}, values = keys.below(Tiles::rows),
+                                        queries = values.below(Tiles::rows),
+                                        upper = queries.below(step);
+  float* const log2_sums = reinterpret_cast<float*>(upper.row(step));
+  float* const step_dots = log2_sums + step;
+  const block_of_head at{dims, Tiles::rows, false};
+  const head_columns q{qkv, dims, at.slice, 0}, k{qkv, dims, at.slice, 1},
+    v{qkv, dims, at.slice, 2}, dout{dy, dims, at.slice, 0};
+  const int own_row = static_cast<int>(threadIdx.x) / warp_size * chunk,
+            first = at.first + own_row, part = static_cast<int>(blockIdx.y) * Part;
+  const int columns = q.width - part < Part ? q.width - part : Part;
+  const float scale = scale_of_scores(dims);
+  strip<Part> key_sums{}, value_sums{};
+  k.load(keys, Tiles::rows, at.first);
+  v.load(values, Tiles::rows, at.first);
+  for (int query = at.first; query < q.length; query += step) {
+    __syncthreads();
+    q.load(queries, step, query);
+    dout.load(upper, step, query);
+    for (int i = threadIdx.x; i < step && query + i < q.length; i += Tiles::threads) {
+      const auto token = at.slice * dims.length + query + i;
+      log2_sums[i] = log_sum[token] * log2_of_e;
+      step_dots[i] = dots[token];
+    }
+    __syncthreads();
+    const triangle<side::from_row> seen{(first - query) / chunk};
+    if (query + step <= first)
+      continue;
+    strip<step> weights{}, gradients{};
+    multiply_by_rows(weights, keys.below(own_row), queries, q.width, seen);
+    multiply_by_rows(gradients, values.below(own_row), upper, q.width, seen);
+    TROUPE_UNROLL
+    for (int block = 0; block < step / 8; ++block)
+      for (int i = 0; i < 4; ++i) {
+        const int column = weights.column(block, i);
+        const bool is_there = query + column < q.length;
+        score_gradient(
+          weights.values[block][i], gradients.values[block][i],
+          is_there && seen.has(block / 2, weights.row(i), weights.column(block % 2, i)),
+          scale * log2_of_e, is_there ? log2_sums[column] : 0,
+          is_there ? step_dots[column] : 0);
+      }
+    multiply(value_sums, weights, upper.from_column(part), columns, seen);
+    multiply(key_sums, gradients, queries.from_column(part), columns, seen);
+  }
+  const head_columns dk{dqkv, dims, at.slice, 1}, dv{dqkv, dims, at.slice, 2};
+  dk.store(key_sums, first, part, {scale, scale});
+  dv.store(value_sums, first, part, {1, 1});
+}
+
+template <class Value, int Width, class Tiles = attention_tiles<Value, Width>>
+__global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
+  query_gradients(attention_shape dims, token_matrix qkv, const float* log_sum,
+                  const float* dots, token_matrix dy, token_matrix dqkv) {
+  constexpr int step = Tiles::backward_step;
+  TROUPE_DYNAMIC_SHARED(Value, space);
+  const tile<Value, Width> queries{space}, upper = queries.below(Tiles::rows),
+                                           keys = upper.below(Tiles::rows),
+                                           values = keys.below(step);
+  const block_of_head at{dims, Tiles::rows, true};
+  const head_columns q{qkv, dims, at.slice, 0}, k{qkv, dims, at.slice, 1},
+    v{qkv, dims, at.slice, 2}, dout{dy, dims, at.slice, 0};
+  const int own_row = static_cast<int>(threadIdx.x) / warp_size * chunk,
+            first = at.first + own_row;
+  const float scale = scale_of_scores(dims);
+  float log2_sums[2] = {}, own_dots[2] = {};
+  for (int half = 0; half < 2; ++half) {
+    const int token = first + strip<step>::row(2 * half);
+    if (token < q.length) {
+      log2_sums[half] = log_sum[at.slice * dims.length + token] * log2_of_e;
+      own_dots[half] = dots[at.slice * dims.length + token];
+    }
+  }
+  strip<Width> sums{};
+  q.load(queries, Tiles::rows, at.first);
+  dout.load(upper, Tiles::rows, at.first);
+  for (int key = 0; key < at.first + Tiles::rows && key < q.length; key += step) {
+    __syncthreads();
+    k.load(keys, step, key);
+    v.load(values, step, key);
+    __syncthreads();
+    const triangle<side::up_to_row> seen{(first - key) / chunk};
+    if (first < key)
+      continue;
+    strip<step> weights{}, gradients{};
+    multiply_by_rows(weights, queries.below(own_row), keys, q.width, seen);
+    multiply_by_rows(gradients, upper.below(own_row), values, q.width, seen);
+    TROUPE_UNROLL
+    for (int block = 0; block < step / 8; ++block)
+      for (int i = 0; i < 4; ++i)
+        score_gradient(
+          weights.values[block][i], gradients.values[block][i],
+          seen.has(block / 2, weights.row(i), weights.column(block % 2, i)),
+          scale * log2_of_e, log2_sums[i / 2], own_dots[i / 2]);
+    multiply(sums, gradients, keys, q.width, seen);
+  }
+  const head_columns dq{dqkv, dims, at.slice, 0};
+  dq.store(sums, first, 0, {scale, scale});
+}
+
+} // namespace
+
+void attention::backward(const attention_shape& dims, input qkv, input y,
+                         const float* log_sum, input dy, output dqkv, float* space,
+                         queue on) {
+  const auto in = token_matrix_of(dims, qkv), out = token_matrix_of(dims, y),
+             upper = token_matrix_of(dims, dy), gradient = token_matrix_of(dims, dqkv);
+  const dim3 grid{blocks_of(dims.sequences * dims.heads * dims.length, rows_a_block), 1,
+                  1},
+    block{rows_a_block * warp_size, 1, 1};
+  launch(on, grid, block, 0,
+         out.is_wide && upper.is_wide ? multiply_rows<pack> : multiply_rows<1>, dims,
+         out, upper, space);
+  by_tile(dims, qkv.is_bf16 && dy.is_bf16, [&](auto value, auto width) {
+    using scalar = decltype(value);
+    using tiles = attention_tiles<scalar, width>;
+    constexpr int part = width < 128 ? width : 128, step = tiles::backward_step;
+    const auto room = tiles::room(2 * tiles::rows + 2 * step);
+    const auto blocks = blocks_of_heads(dims, tiles::rows);
+    launch(on, {blocks, blocks_of(dims.width / dims.heads, part), 1},
+           {tiles::threads, 1, 1}, room + std::int64_t{2 * step * sizeof(float)},
+           key_gradients<scalar, width, part>, dims, in, log_sum, space, upper,
+           gradient);
+    launch(on, {blocks, 1, 1}, {tiles::threads, 1, 1}, room,
+           query_gradients<scalar, width>, dims, in, log_sum, space, upper, gradient);
+  });
+}
+
+} // namespace troupe::cuda

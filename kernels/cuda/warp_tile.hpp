@@ -1,0 +1,228 @@
+// Products of tiles in shared memory, 16 rows a warp, inside a .cu. Sums lie in
+// registers as tensor cores have them, whatever makes them: lane 4 g + t has columns 2
+// t and 2 t + 1 of every 8, of rows g and g + 8.
+#pragma once
+
+#include "kernels/cuda/mma.hpp"
+#include "kernels/cuda/stored.hpp"
+#include "kernels/cuda/warp.hpp"
+
+#include <type_traits>
+
+namespace troupe::cuda {
+
+/// Rows and columns that products have at once, and tiles multiples of.
+inline constexpr int chunk = 16;
+
+__device__ inline int lane() {
+  return static_cast<int>(threadIdx.x % warp_size);
+}
+
+__host__ __device__ constexpr int whole_chunks(int columns) {
+  return (columns + chunk - 1) / chunk * chunk;
+}
+
+/// Rows in shared memory, of fp32 or bf16_bits. The gap behind each lets eight rows be
+/// read at once: they begin in different banks.
+template <class Value, int Width>
+struct tile {
+  static constexpr int stride = Width + 16 / static_cast<int>(sizeof(Value));
+  Value* data;
+
+  __device__ Value* row(int r) const { return data + r * stride; }
+  __device__ tile below(int rows) const { return {row(rows)}; }
+  __device__ tile from_column(int c) const { return {data + c}; }
+};
+
+/// 16 rows of a warp, in registers.
+template <int Columns>
+struct strip {
+  float values[Columns / 8][4];
+
+  /// Of value i of each four.
+  __device__ static int row(int i) { return lane() / 4 + i / 2 * 8; }
+  __device__ static int column(int block, int i) {
+    return block * 8 + lane() % 4 * 2 + i % 2;
+  }
+};
+
+enum class side { up_to_row, from_row };
+
+/// Which of a step's columns 16 rows have to do with, in a triangle: `diagonal` is the
+/// chunk of columns that begins with the first row's own. The others' values may be
+/// NaNs, and stay out of all sums.
+template <side Side>
+struct triangle {
+  int diagonal;
+
+  __device__ bool has(int c) const {
+    return Side == side::up_to_row ? c <= diagonal : c >= diagonal;
+  }
+
+  /// Row and column of the chunk.
+  __device__ bool has(int c, int row, int column) const {
+    if (c != diagonal)
+      return has(c);
+    return Side == side::up_to_row ? column <= row : column >= row;
+  }
+};
+
+/// 16 bytes of fp32, read at once.
+struct alignas(16) four {
+  float values[4];
+};
+
+/// The first two values of a row.
+__device__ inline void read_pair(const float* row, float (&to)[2]) {
+  to[0] = row[0];
+  to[1] = row[1];
+}
+
+__device__ inline void read_pair(const bf16_bits* row, float (&to)[2]) {
+  to[0] = fp32_of_bits(unsigned{row[0]} << 16);
+  to[1] = fp32_of_bits(unsigned{row[1]} << 16);
+}
+
+/// sums += a b^T of 16 rows of a, over so many columns of both.
+template <int Columns, int Width, side Side>
+__device__ void multiply_by_rows(strip<Columns>& sums, const tile<float, Width>& a,
+                                 const tile<float, Width>& b, int width,
+                                 const triangle<Side>& in) {
+  const int g = lane() / 4, t = lane() % 4;
+  const auto four_of = [](const tile<float, Width>& of, int row, int column) {
+    return *reinterpret_cast<const four*>(of.row(row) + column);
+  };
+  for (int k = 0; k < width; k += 4) {
+    const four upper = four_of(a, g, k), lower = four_of(a, g + 8, k);
+    TROUPE_UNROLL
+    for (int block = 0; block < Columns / 8; ++block) {
+      if (!in.has(block / 2))
+        continue;
+      const four even = four_of(b, 8 * block + 2 * t, k),
+                 odd = four_of(b, 8 * block + 2 * t + 1, k);
+      auto& to = sums.values[block];
+      TROUPE_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        to[0] += upper.values[i] * even.values[i];
+        to[1] += upper.values[i] * odd.values[i];
+        to[2] += lower.values[i] * even.values[i];
+        to[3] += lower.values[i] * odd.values[i];
+      }
+    }
+  }
+}
+
+template <int Columns, int Width, side Side>
+__device__ void multiply_by_rows(strip<Columns>& sums, const tile<bf16_bits, Width>& a,
+                                 const tile<bf16_bits, Width>& b, int width,
+                                 const triangle<Side>& in) {
+  const int l = lane();
+  const bf16_bits *const a_row = a.row(l % 16) + l / 16 * 8, *const b_row =
+                                                               b.row(l % 8 + l / 16 * 8)
+                                                               + l / 8 % 2 * 8;
+  for (int k = 0; k < width; k += chunk) {
+    const auto rows = load_fragment(a_row + k);
+    TROUPE_UNROLL
+    for (int c = 0; c < Columns / chunk; ++c) {
+      if (!in.has(c))
+        continue;
+      const auto columns = load_fragment(b_row + c * chunk * b.stride + k);
+      multiply_add(sums.values[2 * c], rows, columns.words[0], columns.words[1]);
+      multiply_add(sums.values[2 * c + 1], rows, columns.words[2], columns.words[3]);
+    }
+  }
+}
+
+/// sums += weights b of chunk c of the weights' columns, value by value: what is
+/// outside of the triangle is not multiplied.
+template <class Value, int Columns, int Depth, int Width, side Side>
+__device__ void add_plainly(strip<Columns>& sums, const strip<Depth>& weights,
+                            const tile<Value, Width>& b, int columns, int c,
+                            const triangle<Side>& in) {
+  const int g = lane() / 4, t = lane() % 4;
+  TROUPE_UNROLL
+  for (int i = 0; i < 4; ++i) { // which of a lane's weights of a row
+    const auto& own = weights.values[2 * c + i / 2];
+    for (int from = 0; from < 4; ++from) { // which lane's
+      const float upper = __shfl_sync(whole_warp, own[i % 2], 4 * g + from),
+                  lower = __shfl_sync(whole_warp, own[2 + i % 2], 4 * g + from);
+      const int k = i / 2 * 8 + 2 * from + i % 2;
+      const bool above = in.has(c, g, k), below = in.has(c, g + 8, k);
+      const auto* const row = b.row(c * chunk + k) + 2 * t;
+      TROUPE_UNROLL
+      for (int block = 0; block < Columns / 8; ++block) {
+        if (8 * block >= columns)
+          continue;
+        float values[2];
+        read_pair(row + 8 * block, values);
+        auto& to = sums.values[block];
+        to[0] = above ? to[0] + upper * values[0] : to[0];
+        to[1] = above ? to[1] + upper * values[1] : to[1];
+        to[2] = below ? to[2] + lower * values[0] : to[2];
+        to[3] = below ? to[3] + lower * values[1] : to[3];
+      }
+    }
+  }
+}
+
+/// sums += weights b, of so many columns of b.
+template <int Columns, int Depth, int Width, side Side>
+__device__ void multiply(strip<Columns>& sums, const strip<Depth>& weights,
+                         const tile<float, Width>& b, int columns,
+                         const triangle<Side>& in) {
+  TROUPE_UNROLL
+  for (int c = 0; c < Depth / chunk; ++c)
+    if (in.has(c))
+      add_plainly(sums, weights, b, columns, c, in);
+}
+
+/// Neighbours of a row as one word.
+__device__ inline unsigned rounded(const float (&pair)[4], int first) {
+  return bits_of_bf16(pair[first]) | (unsigned{bits_of_bf16(pair[first + 1])} << 16);
+}
+
+/// Whether a word's two bf16 are numbers.
+__device__ inline bool is_finite(unsigned word) {
+  return (word & 0x7f80U) != 0x7f80U && (word & 0x7f800000U) != 0x7f800000U;
+}
+
+/// 16 x 16 of b, as right sides: two blocks of 8 columns.
+template <int Width>
+__device__ fragment right_side(const tile<bf16_bits, Width>& b, int row, int column) {
+  const int l = lane();
+  return load_transposed(b.row(row + l % 16) + column + l / 16 * 8);
+}
+
+template <int Columns, int Depth, int Width, side Side>
+__device__ void multiply(strip<Columns>& sums, const strip<Depth>& weights,
+                         const tile<bf16_bits, Width>& b, int columns,
+                         const triangle<Side>& in) {
+  TROUPE_UNROLL
+  for (int c = 0; c < Depth / chunk; ++c) {
+    if (!in.has(c))
+      continue;
+    if (c == in.diagonal) { // 0 times a NaN would be one
+      bool finite = true;
+      for (int column = 0; column < columns; column += chunk)
+        for (const auto word : right_side(b, c * chunk, column).words)
+          finite = finite && is_finite(word);
+      if (__ballot_sync(whole_warp, finite) != whole_warp) {
+        add_plainly(sums, weights, b, columns, c, in);
+        continue;
+      }
+    }
+    const auto &left = weights.values[2 * c], &right = weights.values[2 * c + 1];
+    const fragment rows{
+      {rounded(left, 0), rounded(left, 2), rounded(right, 0), rounded(right, 2)}};
+    TROUPE_UNROLL
+    for (int n = 0; n < Columns / chunk; ++n) {
+      if (chunk * n >= columns)
+        continue;
+      const auto side = right_side(b, c * chunk, n * chunk);
+      multiply_add(sums.values[2 * n], rows, side.words[0], side.words[1]);
+      multiply_add(sums.values[2 * n + 1], rows, side.words[2], side.words[3]);
+    }
+  }
+}
+
+} // namespace troupe::cuda
