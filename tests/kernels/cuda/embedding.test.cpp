@@ -55,7 +55,7 @@ TEST_CASE("a GPU embeds tokens as the CPU does", "[cuda]") {
     const gpu::array<std::int32_t> gtokens{"tokens", tokens};
     const stored_array gwords{"words", words, {dims.words, C, gap}, stored},
       gplaces{"places", places, {dims.length, C, gap}, stored},
-      y{"y", {rows, C, gap}, stored};
+      y{"y", {rows, C, has_places ? gap : gap + 3}, stored};
     cuda::embedding::forward(dims, gtokens.data(), gwords.in(),
                              has_places ? gplaces.in() : cuda::input{}, y.out(),
                              nullptr);

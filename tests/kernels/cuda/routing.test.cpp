@@ -212,7 +212,7 @@ TEST_CASE("a GPU sends rows to experts and back as the CPU does", "[cuda]") {
   GPU_OR_SKIP();
   const auto of = some_routes();
   const auto [C, gap] =
-    GENERATE(table<std::int64_t, std::int64_t>({{1, 0}, {37, 2}, {264, 8}}));
+    GENERATE(table<std::int64_t, std::int64_t>({{1, 0}, {37, 2}, {264, 8}, {16, 3}}));
   CAPTURE(of.rows, of.rule.experts, of.rule.chosen, of.rule.capacity, C);
   const auto logits = some_logits(of);
   const cpu_gate<float> gate{logits, of};
