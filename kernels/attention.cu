@@ -63,7 +63,7 @@ struct running_softmax {
 };
 
 template <class Value, int Width, class Tiles = attention_tiles<Value, Width>>
-__global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
+__global__ void __launch_bounds__(Tiles::threads)
   attend(attention_shape dims, token_matrix qkv, token_matrix y, float* log_sum) {
   constexpr int step = Tiles::forward_step;
   TROUPE_DYNAMIC_SHARED(Value, space);

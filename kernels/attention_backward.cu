@@ -44,7 +44,7 @@ __device__ void score_gradient(float& score, float& gradient, bool is_seen, floa
 
 /// \tparam Part so many columns a block makes of dk and dv: what registers can hold
 template <class Value, int Width, int Part, class Tiles = attention_tiles<Value, Width>>
-__global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
+__global__ void __launch_bounds__(Tiles::threads, Tiles::backward_blocks)
   key_gradients(attention_shape dims, token_matrix qkv, const float* log_sum,
                 const float* dots, token_matrix dy, token_matrix dqkv) {
   constexpr int step = Tiles::backward_step;
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
 }
 
 template <class Value, int Width, class Tiles = attention_tiles<Value, Width>>
-__global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
+__global__ void __launch_bounds__(Tiles::threads, Tiles::backward_blocks)
   query_gradients(attention_shape dims, token_matrix qkv, const float* log_sum,
                   const float* dots, token_matrix dy, token_matrix dqkv) {
   constexpr int step = Tiles::backward_step;

@@ -19,8 +19,8 @@ struct attention_tiles {
   static constexpr int row_bytes = Width * static_cast<int>(sizeof(Value));
   static constexpr int warps = row_bytes <= 512 ? 4 : 2;
   static constexpr int threads = warps * warp_size;
-  /// Of a multiprocessor. Where nothing is said, a few registers are spilled for more.
-  static constexpr int blocks = 2;
+  /// The backward's, of a multiprocessor: with more, registers are spilled.
+  static constexpr int backward_blocks = row_bytes <= 128 ? 3 : 2;
   static constexpr int rows = warps * chunk;
   static constexpr int forward_step = row_bytes <= 256   ? 64
                                       : row_bytes <= 512 ? 32

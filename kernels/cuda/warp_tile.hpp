@@ -178,7 +178,8 @@ __device__ void multiply(strip<Columns>& sums, const strip<Depth>& weights,
 
 /// Neighbours of a row as one word.
 __device__ inline unsigned rounded(const float (&pair)[4], int first) {
-  return bits_of_bf16(pair[first]) | (unsigned{bits_of_bf16(pair[first + 1])} << 16);
+  const __nv_bfloat162_raw both = __floats2bfloat162_rn(pair[first], pair[first + 1]);
+  return both.x | (unsigned{both.y} << 16);
 }
 
 /// Whether a word's two bf16 are numbers.
