@@ -1,5 +1,8 @@
 #include "kernels/arrays.hpp"
 
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -31,12 +34,18 @@ void arrays<Scalar>::add(const Scalar* from, std::int64_t n, Scalar* to) {
 
 template <class Scalar>
 void arrays<Scalar>::copy(const Scalar* from, std::int64_t n, Scalar* to, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::arrays::copy(dense(from, 1, n), dense(to, 1, n), gpu->on());
   by_ranges(n, on, [&](auto i, auto count) { copy(from + i, count, to + i); });
 }
 
 template <class Scalar>
 void arrays<Scalar>::copy(stored_matrix<const Scalar> from, stored_matrix<Scalar> to,
                           stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::arrays::copy(from, to, gpu->on());
   const auto rows = [&](std::int64_t first, std::int64_t last, int) {
     row_reader<Scalar> reader{from};
     row_writer<Scalar> writer{to};
@@ -51,11 +60,17 @@ void arrays<Scalar>::copy(stored_matrix<const Scalar> from, stored_matrix<Scalar
 
 template <class Scalar>
 void arrays<Scalar>::add(const Scalar* from, std::int64_t n, Scalar* to, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::arrays::add(from, n, to, gpu->on());
   by_ranges(n, on, [&](auto i, auto count) { add(from + i, count, to + i); });
 }
 
 template <class Scalar>
 void arrays<Scalar>::clear(std::int64_t n, Scalar* to, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::arrays::clear(n, to, gpu->on());
   by_ranges(n, on, [&](auto i, auto count) { std::fill_n(to + i, count, Scalar{0}); });
 }
 

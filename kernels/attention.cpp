@@ -1,6 +1,8 @@
 #include "kernels/attention.hpp"
 
 #include "kernels/array_shelf.hpp"
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
 #include "kernels/fused_attention.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/vector_math.hpp"
@@ -164,6 +166,9 @@ void attention<Scalar>::forward(const attention_shape& dims,
                                 stored_matrix<const Scalar> qkv,
                                 stored_matrix<Scalar> y, Scalar* log_sum, Scalar* space,
                                 stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::attention::forward(dims, qkv, y, log_sum, gpu->on());
   const auto heads = static_cast<int>(dims.sequences * dims.heads);
   const auto by = on.products();
   on.cpu().run(heads, [&](int slice, int worker) {
@@ -204,6 +209,13 @@ void attention<Scalar>::backward(const attention_shape& dims,
                                  stored_matrix<const Scalar> dy,
                                  stored_matrix<Scalar> dqkv, Scalar* space,
                                  stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu()) {
+      const auto rows = dims.sequences * dims.heads * dims.length;
+      return cuda::attention::backward(
+        dims, qkv, y, log_sum, dy, dqkv,
+        static_cast<float*>(gpu->space(cuda::room::rows, 4 * rows)), gpu->on());
+    }
   const auto heads = static_cast<int>(dims.sequences * dims.heads);
   const auto by = on.products();
   on.cpu().run(heads, [&](int slice, int worker) {

@@ -1,5 +1,8 @@
 #include "kernels/bias.hpp"
 
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -8,6 +11,9 @@ template <class Scalar>
 void bias<Scalar>::add_with_residual(matrix<const Scalar> product, const Scalar* bias,
                                      stored_matrix<const Scalar> x,
                                      stored_matrix<Scalar> y, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::bias::add_with_residual(product, bias, x, y, gpu->on());
   constexpr std::int64_t rows_a_slice = 16;
   const auto add_rows = [&](std::int64_t first, std::int64_t last, int) {
     row_reader<Scalar> residual{x};
@@ -26,6 +32,9 @@ void bias<Scalar>::add_with_residual(matrix<const Scalar> product, const Scalar*
 template <class Scalar>
 void bias<Scalar>::gradient(stored_matrix<const Scalar> dy, Scalar beta, Scalar* dbias,
                             stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::bias::gradient(dy, beta, dbias, gpu->on());
   constexpr std::int64_t columns_a_slice = 256; // a slice adds whole columns, in order
   const auto sum_columns = [&](std::int64_t first, std::int64_t last, int) {
     if (beta == 0)

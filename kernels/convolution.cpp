@@ -1,5 +1,7 @@
 #include "kernels/convolution.hpp"
 
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
 #include "kernels/matmul.hpp"
 
 #include <algorithm>
@@ -63,6 +65,9 @@ template <class Scalar>
 void convolution<Scalar>::forward(const convolution_shape& dims, const Scalar* x,
                                   const Scalar* w, const Scalar* bias, Scalar* y,
                                   Scalar* space, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::convolution::forward(dims, x, w, bias, y, gpu->on());
   const auto weights = dense(w, dims.filters, dims.patch());
   on.cpu().run_ranges(
     dims.images, 1, [&](std::int64_t first, std::int64_t last, int worker) {
@@ -83,6 +88,9 @@ template <class Scalar>
 void convolution<Scalar>::input_gradient(const convolution_shape& dims, const Scalar* w,
                                          const Scalar* dy, Scalar* dx, Scalar* space,
                                          stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::convolution::input_gradient(dims, w, dy, dx, gpu->on());
   const auto weights = dense(w, dims.filters, dims.patch());
   on.cpu().run_ranges(
     dims.images, 1, [&](std::int64_t first, std::int64_t last, int worker) {
@@ -101,6 +109,10 @@ void convolution<Scalar>::weight_gradient(const convolution_shape& dims,
                                           const Scalar* x, const Scalar* dy,
                                           Scalar beta, Scalar* dw, Scalar* dbias,
                                           Scalar* space, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::convolution::weight_gradient(dims, x, dy, beta, dw, dbias,
+                                                gpu->on());
   const auto weights = dims.filters * dims.patch();
   auto* const sums = space + on.threads() * dims.patch() * dims.places();
   on.cpu().run(groups, [&](int group, int worker) {

@@ -124,8 +124,8 @@ bool compute_threads::tell(cpu_device& on, device_job done, const work_end& how)
 }
 
 cpu_device::cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared,
-                       int team)
-  : seen_(seen), shared_(std::move(shared)), team_(team) {
+                       int team, const stream* on)
+  : seen_(seen), shared_(std::move(shared)), team_(team), on_(on) {
   // nop
 }
 
@@ -158,14 +158,7 @@ work_end cpu_device::compute(const work& what) {
   occupied now{seen_, {what.kind, what.stage, what.microbatch, what.operations}};
   work_end result{.start = now.start()};
   try {
-    if (what.run)
-      what.run();
-    for (const auto& part : what.parts) {
-      if (part.run)
-        part.run();
-      if (part.over)
-        part.over();
-    }
+    what.compute(on_);
   } catch (...) {
     result.failure = std::current_exception();
   }

@@ -80,7 +80,9 @@ class cpu_device : public device {
 public:
   /// \param seen what it is at \param shared null: it computes nothing
   /// \param team how many threads it computes with, itself among them
-  cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared, int team);
+  /// \param on what its works launch kernels on; null: nothing that must be waited for
+  cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared, int team,
+             const stream* on = nullptr);
 
   /// Waits for the work under way.
   ~cpu_device() override;
@@ -99,6 +101,7 @@ private:
   occupation& seen_;
   std::shared_ptr<compute_threads> shared_;
   int team_;
+  const stream* on_;
   // under the lock of all
   job_line jobs_;
   bool busy_ = false; ///< With one that was the first.

@@ -1,10 +1,13 @@
 #include "kernels/cross_entropy.hpp"
 
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
 #include "kernels/vector_math.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <numeric>
 
 namespace troupe {
 
@@ -21,12 +24,30 @@ loss_sum sum_of_rows(const Scalar* row_losses, std::int64_t rows,
   return result;
 }
 
+std::int32_t* hits_on(cuda::line& gpu, std::int64_t rows) {
+  return static_cast<std::int32_t*>(gpu.space(cuda::room::rows, 4 * rows));
+}
+
+/// What a GPU has found of each row, when it has.
+loss_sum sum_on(cuda::line& gpu, const float* row_losses, std::int64_t rows,
+                const std::int32_t* hits) {
+  gpu.wait();
+  return sum_of_rows(row_losses, rows,
+                     std::accumulate(hits, hits + rows, std::int64_t{0}));
+}
+
 } // namespace
 
 template <class Scalar>
 loss_sum cross_entropy<Scalar>::forward(matrix<Scalar> logits,
                                         const std::int32_t* labels, Scalar scale,
                                         Scalar* row_losses, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu()) {
+      auto* const hits = hits_on(*gpu, logits.rows);
+      cuda::cross_entropy::forward(logits, labels, scale, row_losses, hits, gpu->on());
+      return sum_on(*gpu, row_losses, logits.rows, hits);
+    }
   std::atomic<std::int64_t> correct = 0;
   on.cpu().run_ranges(logits.rows, rows_a_slice,
                       [&](std::int64_t first, std::int64_t last, int) {
@@ -56,6 +77,9 @@ loss_sum cross_entropy<Scalar>::forward(matrix<Scalar> logits,
 template <class Scalar>
 void cross_entropy<Scalar>::tell(matrix<Scalar> logits, std::int64_t first,
                                  const std::int32_t* labels, Scalar* own, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::cross_entropy::tell(logits, first, labels, own, gpu->on());
   auto* const largest_of = own;
   auto* const sum_of = own + logits.rows;
   auto* const labelled = own + 2 * logits.rows;
@@ -81,6 +105,13 @@ loss_sum cross_entropy<Scalar>::finish(matrix<Scalar> exponentials, std::int64_t
                                        const std::int32_t* labels, const Scalar* all,
                                        int shards, int own, Scalar scale,
                                        Scalar* row_losses, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu()) {
+      auto* const hits = hits_on(*gpu, exponentials.rows);
+      cuda::cross_entropy::finish(exponentials, first, labels, all, shards, own, scale,
+                                  row_losses, hits, gpu->on());
+      return sum_on(*gpu, row_losses, exponentials.rows, hits);
+    }
   const auto rows = exponentials.rows;
   const auto fact = [&](int shard, int which, std::int64_t row) {
     return all[shard * facts(rows) + which * rows + row];

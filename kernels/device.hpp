@@ -9,6 +9,8 @@
 
 namespace troupe {
 
+class stream;
+
 /// A piece of a work that others wait for.
 struct work_part {
   double share;               ///< Of the work's cost.
@@ -36,6 +38,10 @@ struct work {
   /// Whether there is arithmetic.
   bool computes() const;
 
+  /// Does it all, here and now. \param on what kernels of `run` and `parts` are
+  /// launched on, and waited for before anybody is told; null: they end as they return
+  void compute(const stream* on) const;
+
   /// The share of the action that has been done with this work.
   double done() const {
     double result = parts.empty() ? 1 : begun;
@@ -44,6 +50,9 @@ struct work {
     return result;
   }
 };
+
+/// Runs arithmetic, and waits for what it has launched.
+void run_to_end(const std::function<void()>& arithmetic, const stream* on);
 
 /// How a work has ended.
 struct work_end {

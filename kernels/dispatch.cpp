@@ -1,5 +1,8 @@
 #include "kernels/dispatch.hpp"
 
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -20,7 +23,10 @@ void for_each_sent(const gate_table<Scalar>& table, const Use& use) {
 
 template <class Scalar>
 void dispatch<Scalar>::send(const gate_table<Scalar>& by, matrix<const Scalar> x,
-                            Scalar* rows, stream&) {
+                            Scalar* rows, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::dispatch::send(by, x, rows, gpu->on());
   for_each_sent(by, [&](std::int64_t r, std::int64_t, std::int64_t place) {
     std::copy_n(x.row(r), x.columns, rows + place * x.columns);
   });
@@ -28,7 +34,10 @@ void dispatch<Scalar>::send(const gate_table<Scalar>& by, matrix<const Scalar> x
 
 template <class Scalar>
 void dispatch<Scalar>::combine(const gate_table<Scalar>& by, const Scalar* rows,
-                               matrix<Scalar> y, stream&) {
+                               matrix<Scalar> y, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::dispatch::combine(by, rows, y, gpu->on());
   for_each_sent(by, [&](std::int64_t r, std::int64_t choice, std::int64_t place) {
     const auto* const in = rows + place * y.columns;
     const Scalar weight = by.weights[choice];
@@ -41,7 +50,10 @@ void dispatch<Scalar>::combine(const gate_table<Scalar>& by, const Scalar* rows,
 template <class Scalar>
 void dispatch<Scalar>::combine_gradient(const gate_table<Scalar>& by,
                                         const Scalar* rows, matrix<const Scalar> dy,
-                                        Scalar* drows, Scalar* dweights, stream&) {
+                                        Scalar* drows, Scalar* dweights, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::dispatch::combine_gradient(by, rows, dy, drows, dweights, gpu->on());
   std::fill_n(dweights, by.rows * by.rule.chosen, Scalar{0});
   for_each_sent(by, [&](std::int64_t r, std::int64_t choice, std::int64_t place) {
     const auto *const upper = dy.row(r), *const output = rows + place * dy.columns;
@@ -58,7 +70,10 @@ void dispatch<Scalar>::combine_gradient(const gate_table<Scalar>& by,
 
 template <class Scalar>
 void dispatch<Scalar>::send_gradient(const gate_table<Scalar>& by, const Scalar* drows,
-                                     matrix<Scalar> dx, stream&) {
+                                     matrix<Scalar> dx, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::dispatch::send_gradient(by, drows, dx, gpu->on());
   for_each_sent(by, [&](std::int64_t r, std::int64_t, std::int64_t place) {
     const auto* const in = drows + place * dx.columns;
     auto* const out = dx.row(r);

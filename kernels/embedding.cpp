@@ -1,5 +1,8 @@
 #include "kernels/embedding.hpp"
 
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -20,6 +23,9 @@ void embedding<Scalar>::forward(const shape& dims, const std::int32_t* tokens,
                                 stored_matrix<const Scalar> words,
                                 stored_matrix<const Scalar> places,
                                 stored_matrix<Scalar> y, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::embedding::forward(dims, tokens, words, places, y, gpu->on());
   const auto rows = dims.sequences * dims.length;
   on.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
     row_reader<Scalar> of_words{words}, of_places{places};
@@ -46,6 +52,10 @@ template <class Scalar>
 void embedding<Scalar>::gradient(const shape& dims, const std::int32_t* tokens,
                                  stored_matrix<const Scalar> dy, Scalar beta,
                                  Scalar* dwords, Scalar* dplaces, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::embedding::gradient(dims, tokens, dy, beta, dwords, dplaces,
+                                       gpu->on());
   constexpr std::int64_t columns_a_slice = 64; // a slice adds whole columns, in order
   const auto width = dims.width;
   const auto add_columns = [&](std::int64_t first, std::int64_t last, int) {

@@ -1,5 +1,7 @@
 #include "kernels/gelu.hpp"
 
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
 #include "kernels/vector_math.hpp"
 
 namespace troupe {
@@ -12,6 +14,9 @@ constexpr std::int64_t rows_a_slice = 16;
 
 template <class Scalar>
 void gelu<Scalar>::forward(matrix<const Scalar> x, matrix<Scalar> y, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::gelu::forward(x, y, gpu->on());
   const auto rows = [&](std::int64_t first, std::int64_t last, int) {
     for (auto r = first; r < last; ++r) {
       const auto* in = x.row(r);
@@ -26,6 +31,9 @@ void gelu<Scalar>::forward(matrix<const Scalar> x, matrix<Scalar> y, stream& on)
 template <class Scalar>
 void gelu<Scalar>::backward(matrix<const Scalar> x, matrix<const Scalar> dy,
                             matrix<Scalar> dx, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::gelu::backward(x, dy, dx, gpu->on());
   const auto rows = [&](std::int64_t first, std::int64_t last, int) {
     for (auto r = first; r < last; ++r) {
       const auto *in = x.row(r), *upper = dy.row(r);

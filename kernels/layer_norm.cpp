@@ -1,5 +1,8 @@
 #include "kernels/layer_norm.hpp"
 
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -15,6 +18,9 @@ template <class Scalar>
 void layer_norm<Scalar>::forward(stored_matrix<const Scalar> x, const Scalar* gain,
                                  const Scalar* bias, stored_matrix<Scalar> y,
                                  Scalar* mean, Scalar* rstd, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::layer_norm::forward(x, gain, bias, y, mean, rstd, gpu->on());
   const auto width = x.columns;
   on.cpu().run_ranges(
     x.rows, rows_a_slice, [&](std::int64_t first, std::int64_t last, int) {
@@ -48,6 +54,10 @@ void layer_norm<Scalar>::input_gradient(stored_matrix<const Scalar> x,
                                         stored_matrix<const Scalar> dy,
                                         stored_matrix<const Scalar> dresidual,
                                         stored_matrix<Scalar> dx, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::layer_norm::input_gradient(x, gain, mean, rstd, dy, dresidual, dx,
+                                              gpu->on());
   const auto width = x.columns;
   on.cpu().run_ranges(
     x.rows, rows_a_slice, [&](std::int64_t first, std::int64_t last, int) {
@@ -83,6 +93,10 @@ void layer_norm<Scalar>::weight_gradient(stored_matrix<const Scalar> x,
                                          const Scalar* mean, const Scalar* rstd,
                                          stored_matrix<const Scalar> dy, Scalar beta,
                                          Scalar* dgain, Scalar* dbias, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::layer_norm::weight_gradient(x, mean, rstd, dy, beta, dgain, dbias,
+                                               gpu->on());
   constexpr std::int64_t columns_a_slice = 256; // a slice adds whole columns, in order
   on.cpu().run_ranges(x.columns, columns_a_slice,
                       [&](std::int64_t first, std::int64_t last, int) {

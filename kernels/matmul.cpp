@@ -2,6 +2,8 @@
 
 #include "kernels/bf16_block.hpp"
 #include "kernels/bf16_gemm.hpp"
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/matmul.hpp"
 #include "kernels/memory.hpp"
 #include "kernels/sgemm.hpp"
 
@@ -174,6 +176,11 @@ void pack_together(const kept_right_side<float>& b, stream& on) {
 template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, stored_matrix<const Scalar> b, Scalar beta,
             stored_matrix<Scalar> c, stream& on, const epilogue<Scalar>& end) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu()) {
+      check_product<Scalar>(a, b, c);
+      return cuda::matmul(on.products(), a, {b}, beta, c, *gpu, end);
+    }
   product<Scalar>(on.products(), a, b, beta, c, on, end);
 }
 
@@ -181,6 +188,11 @@ template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, const kept_right_side<Scalar>& b,
             Scalar beta, stored_matrix<Scalar> c, stream& on,
             const epilogue<Scalar>& end) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu()) {
+      check_product<Scalar>(a, b.b, c);
+      return cuda::matmul(on.products(), a, b, beta, c, *gpu, end);
+    }
   if constexpr (std::is_same_v<Scalar, float>)
     if (b.packed != nullptr) {
       check_product<Scalar>(a, b.b, c);
@@ -199,6 +211,9 @@ void matmul(stored_matrix<const Scalar> a, const kept_right_side<Scalar>& b,
 template <class Scalar>
 void exact_matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
                   matrix<Scalar> c, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::matmul(precision::fp32, a, {b}, beta, c, *gpu, {});
   product<Scalar>(precision::fp32, a, b, beta, c, on, {});
 }
 

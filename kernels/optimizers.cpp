@@ -1,5 +1,8 @@
 #include "kernels/optimizers.hpp"
 
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -22,6 +25,10 @@ void by_ranges(std::int64_t n, stream& on, const Update& update) {
 
 void adamw(const adamw_step& how, float scale, const float* gradient, const float* from,
            float* to, float* mean, float* square, std::int64_t n, stream& on) {
+  if constexpr (cuda::may_run<float>)
+    if (auto* const gpu = on.gpu())
+      return cuda::optimizers::adamw(how, scale, gradient, from, to, mean, square, n,
+                                     gpu->on());
   const auto t = static_cast<double>(how.number);
   const auto beta1 = static_cast<float>(how.beta1),
              rest1 = static_cast<float>(1 - how.beta1);
@@ -45,6 +52,10 @@ void adamw(const adamw_step& how, float scale, const float* gradient, const floa
 
 void sgd(const sgd_step& how, float scale, const float* gradient, const float* from,
          float* to, float* velocity, std::int64_t n, stream& on) {
+  if constexpr (cuda::may_run<float>)
+    if (auto* const gpu = on.gpu())
+      return cuda::optimizers::sgd(how, scale, gradient, from, to, velocity, n,
+                                   gpu->on());
   const auto rate = static_cast<float>(how.rate);
   const auto momentum = static_cast<float>(how.momentum);
   const auto decay = static_cast<float>(how.weight_decay);
@@ -61,7 +72,16 @@ void sgd(const sgd_step& how, float scale, const float* gradient, const float* f
   });
 }
 
-double sum_of_squares(const float* x, std::int64_t n, stream&) {
+double sum_of_squares(const float* x, std::int64_t n, stream& on) {
+  if constexpr (cuda::may_run<float>)
+    if (auto* const gpu = on.gpu()) {
+      const auto parts = cuda::optimizers::sum_parts(n);
+      auto* const sums =
+        static_cast<double*>(gpu->space(cuda::room::rows, 8 * (parts + 1)));
+      cuda::optimizers::sum_of_squares(x, n, sums + 1, sums, gpu->on());
+      gpu->wait();
+      return *sums;
+    }
   double sum = 0;
   for (std::int64_t i = 0; i < n; ++i)
     sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);

@@ -1,5 +1,8 @@
 #include "kernels/relu.hpp"
 
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -8,6 +11,9 @@ template <class Scalar>
 void relu<Scalar>::backward(stored_matrix<const Scalar> dy,
                             matrix<const std::uint8_t> mask, stored_matrix<Scalar> dx,
                             stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::relu::backward(dy, mask, dx, gpu->on());
   constexpr std::int64_t values_a_slice = 1 << 16;
   const auto rows = [&](std::int64_t first, std::int64_t last, int) {
     row_reader<Scalar> from_above{dy};

@@ -1,5 +1,8 @@
 #include "kernels/relu_pool.hpp"
 
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -8,6 +11,9 @@ template <class Scalar>
 void relu_pool<Scalar>::forward(const shape& dims, const Scalar* x,
                                 stored_matrix<Scalar> y, std::uint8_t* choice,
                                 stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::relu_pool::forward(dims, x, y, choice, gpu->on());
   const auto rows = dims.planes * (dims.height / 2), columns = dims.width / 2;
   on.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
     row_writer<Scalar> to{y};
@@ -36,6 +42,9 @@ void relu_pool<Scalar>::forward(const shape& dims, const Scalar* x,
 template <class Scalar>
 void relu_pool<Scalar>::backward(const shape& dims, stored_matrix<const Scalar> dy,
                                  const std::uint8_t* choice, Scalar* dx, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::relu_pool::backward(dims, dy, choice, dx, gpu->on());
   const auto rows = dims.planes * (dims.height / 2), columns = dims.width / 2;
   on.cpu().run_ranges(rows, 64, [&](std::int64_t first, std::int64_t last, int) {
     row_reader<Scalar> from_above{dy};

@@ -1,5 +1,7 @@
 #include "kernels/top_k_gate.hpp"
 
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
 #include "kernels/memory.hpp"
 #include "kernels/vector_math.hpp"
 
@@ -76,7 +78,12 @@ gate_table<Scalar>::gate_table(Scalar* array, std::int64_t r, const gate_rule& b
 }
 
 template <class Scalar>
-void top_k_gate<Scalar>::forward(const gate_table<Scalar>& to, stream&) {
+void top_k_gate<Scalar>::forward(const gate_table<Scalar>& to, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu()) {
+      cuda::top_k_gate::forward(to, gpu->on());
+      return gpu->wait(); // its counts say here where rows go
+    }
   const int n = to.rule.experts, k = to.rule.chosen;
   std::vector<std::int32_t> order(static_cast<std::size_t>(n));
   std::fill_n(to.counts, n, 0);
@@ -115,7 +122,10 @@ double top_k_gate<Scalar>::imbalance(const gate_table<Scalar>& of) {
 
 template <class Scalar>
 void top_k_gate<Scalar>::backward(const gate_table<Scalar>& of, const Scalar* dweights,
-                                  Scalar balance, Scalar* dlogits, stream&) {
+                                  Scalar balance, Scalar* dlogits, stream& on) {
+  if constexpr (cuda::may_run<Scalar>)
+    if (auto* const gpu = on.gpu())
+      return cuda::top_k_gate::backward(of, dweights, balance, dlogits, gpu->on());
   const int n = of.rule.experts, k = of.rule.chosen;
   const auto rows = static_cast<Scalar>(of.rows);
   for (std::int64_t r = 0; r < of.rows; ++r) {

@@ -49,8 +49,8 @@ void virtual_device::enqueue(work what, on_end ended) {
   work_end result;
   const auto compute = [&](const std::function<void()>& run) {
     try {
-      if (run && !result.failure)
-        run();
+      if (!result.failure)
+        run_to_end(run, on_);
     } catch (...) {
       result.failure = std::current_exception();
     }

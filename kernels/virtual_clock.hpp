@@ -56,8 +56,9 @@ using cost_model = std::function<nanoseconds(const work& what)>;
 class virtual_device : public device {
 public:
   /// \param clock outlives it; has no events of it any more when it goes
-  virtual_device(virtual_clock& clock, cost_model cost)
-    : clock_(clock), cost_(std::move(cost)) {
+  /// \param on what its works launch kernels on; null: nothing that must be waited for
+  virtual_device(virtual_clock& clock, cost_model cost, const stream* on = nullptr)
+    : clock_(clock), cost_(std::move(cost)), on_(on) {
     // nop
   }
   virtual_device(const virtual_device&) = delete;
@@ -83,6 +84,7 @@ private:
 
   virtual_clock& clock_;
   cost_model cost_;
+  const stream* on_;
   nanoseconds free_at_ = 0;
   bool stopped_ = false;
   std::vector<told_work> under_way_; // in their order; seldom more than one

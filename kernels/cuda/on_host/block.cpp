@@ -1,10 +1,12 @@
 #include "kernels/cuda/on_host/block.hpp"
 
 #include "kernels/cuda/on_host/fibre.hpp"
+#include "kernels/cuda/on_host/shared_memory.hpp"
+#include "kernels/cuda/on_host/source_line.hpp"
 
-#include <algorithm>
 #include <array>
-#include <map>
+#include <atomic>
+#include <bit>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -15,9 +17,7 @@ namespace {
 
 constexpr unsigned warp_size = 32;
 constexpr unsigned most_threads = 1024;
-constexpr std::int64_t most_static = 48 * 1024;  // bytes of shared memory,
-constexpr std::int64_t most_shared = 227 * 1024; // of compute capability 9.0
-constexpr unsigned char poison = 0xcd;
+constexpr std::int64_t most_static = 48 * 1024; // bytes of shared memory
 
 enum class waits_for : std::uint8_t { nothing, warp, block };
 
@@ -28,11 +28,6 @@ struct thread {
   bool ended = true;
   int barriers = 0;
   int warp_syncs = 0;
-};
-
-struct shared_place {
-  std::int64_t offset;
-  std::int64_t bytes;
 };
 
 unsigned volume(const index3& of) {
@@ -54,6 +49,7 @@ unsigned nth(thread_order order, unsigned n, unsigned count) {
 
 thread_order order_now = thread_order::forward;
 memory_watch* watch_now = nullptr;
+std::atomic<std::int64_t> launches = 0;
 
 /// What runs kernels on one thread of this machine.
 class runner {
@@ -67,14 +63,14 @@ public:
     shape_ = shape;
     kernel_ = kernel;
     arguments_ = arguments;
-    ++launch_;
+    launch_ = ++launches;
     error_.clear();
     while (threads_.size() < volume(shape.block))
       add_thread();
     const auto blocks = volume(shape.grid);
     for (unsigned n = 0; n < blocks && error_.empty(); ++n)
       run_block(nth(order_now, n, blocks));
-    forget_shared();
+    shared_.forget();
     if (!error_.empty())
       throw kernel_error{error_};
   }
@@ -100,28 +96,14 @@ public:
 
   void* shared(const char* name, const void* where, std::int64_t bytes,
                std::int64_t value) {
-    auto found = places_.find(where);
-    if (found == places_.end()) {
-      const auto offset = used_;
-      used_ += (bytes + 127) / 128 * 128 + 128; // with a gap behind it
-      if (used_ > std::ssize(memory_))
-        fail(std::string{"'"} + name + "' is more shared memory than a GPU has");
-      found = places_.emplace(where, shared_place{offset, bytes}).first;
-      if (watch_now != nullptr)
-        watch_now->add(memory_.data() + offset, {name, bytes, value, true, false});
-    }
-    return memory_.data() + found->second.offset;
+    auto* const found = shared_.array(name, where, bytes, value);
+    if (found == nullptr)
+      fail(std::string{"'"} + name + "' is more shared memory than a GPU has");
+    return found;
   }
 
   void* dynamic(const char* name, std::int64_t value) {
     return shared(name, &shape_, shape_.dynamic_shared, value);
-  }
-
-  std::int64_t static_bytes() const {
-    std::int64_t sum = 0;
-    for (const auto& [where, place] : places_)
-      sum += where == &shape_ ? 0 : place.bytes;
-    return sum;
   }
 
   void access(const void* address, std::int64_t bytes, access_kind what,
@@ -131,6 +113,11 @@ public:
     const auto& self = now();
     const auto number =
       block_.x + shape_.grid.x * (block_.y + shape_.grid.y * block_.z);
+    if (std::has_single_bit(static_cast<std::uint64_t>(bytes))
+        && reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uint64_t>(bytes)
+             != 0)
+      fail("thread " + std::to_string(now_) + " reaches " + std::to_string(bytes)
+           + " bytes at once that are not aligned, at " + source_line(from));
     auto wrong = watch_now->judge(
       address, bytes, what,
       {launch_, number, static_cast<int>(now_), self.barriers, self.warp_syncs}, from);
@@ -159,8 +146,7 @@ private:
   void run_block(unsigned which) {
     block_ = {which % shape_.grid.x, which / shape_.grid.x % shape_.grid.y,
               which / shape_.grid.x / shape_.grid.y};
-    forget_shared();
-    std::ranges::fill(memory_, poison);
+    shared_.begin(watch_now);
     const auto count = volume(shape_.block);
     for (unsigned t = 0; t < count; ++t) {
       auto& one = *threads_[t];
@@ -176,8 +162,8 @@ private:
       if (!error_.empty() || !pass_barrier(count))
         break;
     }
-    if (static_bytes() > most_static)
-      error_ = "a block's arrays take " + std::to_string(static_bytes())
+    if (const auto declared = shared_.bytes_without(&shape_); declared > most_static)
+      error_ = "a block's arrays take " + std::to_string(declared)
                + " bytes of shared memory, of which a kernel may declare 49152";
     if (!error_.empty())
       bury();
@@ -231,14 +217,6 @@ private:
     return true;
   }
 
-  void forget_shared() {
-    if (watch_now != nullptr)
-      for (const auto& [where, place] : places_)
-        watch_now->remove(memory_.data() + place.offset);
-    places_.clear();
-    used_ = 0;
-  }
-
   /// Fibres in the middle of a kernel cannot end: they are kept for good.
   void bury() {
     static auto& kept = *new std::vector<std::unique_ptr<thread>>;
@@ -251,9 +229,7 @@ private:
   void (*kernel_)(const void*) = nullptr;
   const void* arguments_ = nullptr;
   std::vector<std::unique_ptr<thread>> threads_;
-  std::vector<unsigned char> memory_ = std::vector<unsigned char>(most_shared);
-  std::map<const void*, shared_place> places_;
-  std::int64_t used_ = 0;
+  shared_memory shared_;
   std::array<std::array<std::uint64_t, most_threads>, 2> slots_{};
   std::int64_t launch_ = 0;
   index3 block_;
@@ -275,6 +251,19 @@ void run_threads(thread_order order) {
 
 void look_on(memory_watch* watch) {
   watch_now = watch;
+}
+
+memory_watch* who_looks_on() {
+  return watch_now;
+}
+
+void watch_library(const void* address, std::int64_t bytes, access_kind what) {
+  if (watch_now == nullptr)
+    return;
+  const auto wrong = watch_now->judge(address, bytes, what, {.launch = ++launches},
+                                      reinterpret_cast<const void*>(&watch_library));
+  if (!wrong.empty())
+    throw kernel_error{"a library: " + wrong};
 }
 
 void run_kernel(const launch_shape& shape, void (*kernel)(const void*),

@@ -38,6 +38,10 @@ void run_threads(thread_order order);
 /// Who looks on at accesses, if the kernel is compiled so that its accesses can be seen
 /// (accesses.cpp). Null: nobody. For one thread at a time.
 void look_on(memory_watch* watch);
+memory_watch* who_looks_on();
+
+/// What a library does with memory, as a launch of its own. \throws kernel_error
+void watch_library(const void* address, std::int64_t bytes, access_kind what);
 
 /// Runs a kernel on this thread: blocks one after another, a block's threads as fibres.
 /// \throws kernel_error

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/on_host/block.hpp"
+#include "kernels/cuda/on_host/queue.hpp"
 
 #include <cuda_bf16.h>
 
@@ -78,29 +79,33 @@ inline int atomicAdd(int* to, int value) {
   return troupe::on_host::add_atomically(to, value);
 }
 
-struct CUstream_st;
-/// Where launches go, one behind another. Null: they are run at once.
 using cudaStream_t = CUstream_st*;
 
 namespace troupe::cuda {
 
 using dim3 = on_host::index3;
 
-/// \param grid blocks \param block threads of each \param dynamic_shared bytes of a
-/// block
+/// \param on where it is launched; null: it is run at once \param grid blocks
+/// \param block threads of each \param dynamic_shared bytes of a block
 template <class... Parameters, class... Arguments>
-void launch(cudaStream_t, dim3 grid, dim3 block, std::int64_t dynamic_shared,
+void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
             void (*kernel)(Parameters...), Arguments... arguments) {
   // Only what the kernel does with its copies of the arguments is watched.
   const auto call = [=]() __attribute__((no_sanitize_thread)) {
     kernel(static_cast<Parameters>(arguments)...);
   };
-  on_host::run_kernel(
-    {grid, block, dynamic_shared},
-    [](const void* what) __attribute__((no_sanitize_thread)) {
-      (*static_cast<const decltype(call)*>(what))();
-    },
-    &call);
+  const auto run = [=]() __attribute__((no_sanitize_thread)) {
+    on_host::run_kernel(
+      {grid, block, dynamic_shared},
+      [](const void* what) __attribute__((no_sanitize_thread)) {
+        (*static_cast<const decltype(call)*>(what))();
+      },
+      &call);
+  };
+  if (on == nullptr)
+    run();
+  else
+    on->enqueue(run);
 }
 
 } // namespace troupe::cuda

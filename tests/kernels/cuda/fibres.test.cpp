@@ -103,6 +103,12 @@ TEST_CASE("arrays end where they end, and inputs are only read", "[fibres]") {
                 ContainsSubstring("writes to 'from', which is only read"));
 }
 
+TEST_CASE("sixteen bytes at once are aligned", "[fibres]") {
+  const gpu::array<float> from{"from", ascending(64)}, to{"to", 64};
+  CHECK_REFUSED(misuse::reads_packs_from_anywhere(from.data(), to.data()),
+                ContainsSubstring("reaches 16 bytes at once that are not aligned"));
+}
+
 TEST_CASE("atomic sums are no race, others are", "[fibres]") {
   const gpu::array<int> to{"to", {0}, gpu::use::updated};
   misuse::counts(to.data());

@@ -1,4 +1,5 @@
 #include "kernels/cuda/source.hpp"
+#include "kernels/cuda/stored.hpp"
 #include "kernels/cuda/warp.hpp"
 #include "tests/kernels/cuda/misuse.hpp"
 
@@ -67,6 +68,14 @@ __global__ void shuffle_half(float* to) {
   to[threadIdx.x] = own;
 }
 
+__global__ void copy_packs(stored from, stored to) {
+  float values[pack];
+  if (threadIdx.x > 0)
+    return;
+  from.load(0, 0, values);
+  to.store(0, 0, values);
+}
+
 __global__ void fill_much(float* to) {
   TROUPE_SHARED(float, much, [20000]);
   much[threadIdx.x] = 1;
@@ -121,6 +130,11 @@ void counts(int* to) {
 
 void shuffles_with_half(float* to) {
   launch(nullptr, {1, 1, 1}, {32, 1, 1}, 0, shuffle_half, to);
+}
+
+void reads_packs_from_anywhere(const float* from, float* to) {
+  launch(nullptr, {1, 1, 1}, {32, 1, 1}, 0, copy_packs, stored_of(from + 1),
+         stored_of(to));
 }
 
 void takes_too_much_shared(float* to) {

@@ -20,6 +20,7 @@ void writes_its_input(float* from);
 void counts_without_atomics(int* to);
 void counts(int* to);
 void shuffles_with_half(float* to);
+void reads_packs_from_anywhere(const float* from, float* to);
 void takes_too_much_shared(float* to);
 
 } // namespace misuse

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "kernels/cuda/line.hpp"
+#include "kernels/epilogue.hpp"
+#include "kernels/matmul.hpp"
+
+namespace troupe::cuda {
+
+/// matmul.hpp's on a GPU: cuBLASLt's product, then what follows it. \param by what
+/// floats among the operands are rounded to
+void matmul(precision by, stored_matrix<const float> a, const kept_right_side<float>& b,
+            float beta, stored_matrix<float> c, line& on, const epilogue<float>& end);
+
+} // namespace troupe::cuda

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "kernels/memory_space.hpp"
+#include "kernels/stream.hpp"
+
+#include <string>
+
+namespace troupe {
+
+/// What computes for a rank: the CPU, or a GPU.
+struct processor {
+  static constexpr int cpu = -1;
+
+  int gpu = cpu; ///< By its number, from 0.
+
+  bool is_gpu() const { return gpu != cpu; }
+  bool operator==(const processor&) const = default;
+};
+
+/// "cpu", or "cuda:0".
+std::string to_string(const processor& what);
+
+/// \throws no_thread; std::runtime_error if there is no such GPU
+stream stream_on(const processor& where, int threads, precision products);
+
+/// Where tensors are that kernels read there, and this machine as well.
+memory_space& memory_of(const processor& where);
+
+/// Why no GPU can be used, in words; empty: one can.
+std::string absence_of_gpus();
+
+/// GPUs that can be used.
+int count_of_gpus();
+
+} // namespace troupe

@@ -1,0 +1,130 @@
+// Products on a GPU's line, as layers ask for them, against the CPU's in double.
+
+#include "kernels/cuda/line.hpp"
+#include "kernels/matmul.hpp"
+#include "tests/kernels/cuda/judge.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+using namespace troupe;
+using gpu::stored_array;
+
+namespace {
+
+stream gpu_stream(precision products) {
+  return stream{1, products, std::make_shared<cuda::line>(0)};
+}
+
+/// The size of a stored factor that reads as (rows, columns).
+stored_array::size stored_size(std::int64_t rows, std::int64_t columns, bool transposed,
+                               std::int64_t gap) {
+  return transposed ? stored_array::size{columns, rows, gap}
+                    : stored_array::size{rows, columns, gap};
+}
+
+stored_matrix<const double> read_as(const std::vector<double>& values,
+                                    const stored_array::size& dims, bool transposed) {
+  const auto m = dense(values.data(), dims.rows, dims.columns);
+  return transposed ? m.t() : m;
+}
+
+} // namespace
+
+TEST_CASE("a GPU's product and what follows it are the CPU's", "[cuda]") {
+  GPU_OR_SKIP();
+  const auto by = GENERATE(precision::fp32, precision::bf16);
+  const auto [M, N, K, gap] =
+    GENERATE(table<std::int64_t, std::int64_t, std::int64_t, std::int64_t>(
+      {{1, 1, 1, 0}, {8, 16, 24, 0}, {16, 8, 40, 8}, {40, 24, 8, 0}}));
+  const bool a_t = GENERATE(false, true), b_t = GENERATE(false, true);
+  const auto what = GENERATE(epilogue_kind::none, epilogue_kind::bias,
+                             epilogue_kind::bias_gelu, epilogue_kind::times);
+  const bool rounds_c = by == precision::bf16 && GENERATE(false, true);
+  const bool adds = !rounds_c && what == epilogue_kind::none && GENERATE(false, true);
+  CAPTURE(M, N, K, a_t, b_t, static_cast<int>(what), rounds_c, adds);
+  const auto a_size = stored_size(M, K, a_t, gap), b_size = stored_size(K, N, b_t, gap);
+  const stored_array::size c_size{M, N, gap};
+  const auto c_stored = rounds_c ? precision::bf16 : precision::fp32;
+  const auto a = random_values<float>(M * K, 1), b = random_values<float>(K * N, 2),
+             before = random_values<float>(M * N, 3),
+             offsets = random_values<float>(N, 4),
+             x = gpu::rounded(random_values<float>(M * N, 5), c_stored);
+  // Where products are rounded, a comes rounded, and b is rounded on the way.
+  const auto ra = gpu::rounded(a, by), rb = gpu::rounded(b, by);
+
+  const auto made = gpu::in_every_order([&] {
+    const stored_array ga{"a", ra, a_size, by}, gb{"b", b, b_size, precision::fp32},
+      gx{"x", x, c_size, c_stored}, y{"y", c_size, c_stored};
+    const auto c = adds ? std::make_unique<stored_array>("c", before, c_size, c_stored,
+                                                         gpu::use::updated)
+                        : std::make_unique<stored_array>("c", c_size, c_stored);
+    const gpu::array<float> bias{"bias", offsets};
+    auto on = gpu_stream(by);
+    epilogue<float> end;
+    end.what = what;
+    if (what == epilogue_kind::bias || what == epilogue_kind::bias_gelu)
+      end.bias = bias.data();
+    if (what == epilogue_kind::bias_gelu)
+      end.y = y.out();
+    if (what == epilogue_kind::times)
+      end.x = gx.in();
+    matmul<float>(a_t ? ga.in().t() : ga.in(), b_t ? gb.in().t() : gb.in(),
+                  adds ? 1.0F : 0.0F, c->out(), on, end);
+    on.gpu()->wait();
+    return gpu::results{c->values(), what == epilogue_kind::bias_gelu
+                                       ? y.values()
+                                       : std::vector<float>{}};
+  });
+
+  const auto ad = gpu::exact(ra), bd = gpu::exact(rb), xd = gpu::exact(x),
+             offsetsd = gpu::exact(offsets);
+  auto c = gpu::exact(before);
+  std::vector<double> y(c.size());
+  epilogue<double> end;
+  end.what = what;
+  end.bias = offsetsd.data();
+  end.x = dense(xd.data(), M, N);
+  end.y = dense(y.data(), M, N);
+  stream on;
+  matmul<double>(read_as(ad, a_size, a_t), read_as(bd, b_size, b_t), adds ? 1 : 0,
+                 dense(c.data(), M, N), on, end);
+  CHECK(relative_difference(made[0], c) < gpu::near(c_stored));
+  if (what == epilogue_kind::bias_gelu)
+    CHECK(relative_difference(made[1], y) < gpu::near(c_stored));
+}
+
+TEST_CASE("a GPU rounds the weights of a version once", "[cuda]") {
+  GPU_OR_SKIP();
+  constexpr std::int64_t M = 8, N = 16, K = 24;
+  const auto a = gpu::rounded(random_values<float>(M * K, 1), precision::bf16),
+             first = random_values<float>(K * N, 2),
+             second = random_values<float>(K * N, 3);
+  const stored_array ga{"a", a, {M, K}, precision::bf16},
+    old_b{"old b", first, {K, N}, precision::fp32},
+    new_b{"new b", second, {K, N}, precision::fp32};
+  const gpu::array<float> room{"room", kept_room(K, N)};
+  int holds = -1;
+  auto on = gpu_stream(precision::bf16);
+  const auto product_with = [&](const stored_array& b, int version) {
+    const stored_array c{"c", {M, N}, precision::fp32};
+    matmul<float>(ga.in(), kept_right_side<float>{b.in(), version, room.data(), &holds},
+                  0, c.out(), on);
+    on.gpu()->wait();
+    return c.values();
+  };
+  const auto with = [&](const std::vector<float>& b) {
+    const auto ad = gpu::exact(a), bd = gpu::exact(gpu::rounded(b, precision::bf16));
+    std::vector<double> c(M * N);
+    stream cpu;
+    matmul<double>(dense(ad.data(), M, K), dense(bd.data(), K, N), 0,
+                   dense(c.data(), M, N), cpu);
+    return c;
+  };
+  CHECK(relative_difference(product_with(old_b, 0), with(first)) < gpu::near_fp32);
+  CHECK(holds == 0);
+  // Of a version that is there, nobody reads the weights again.
+  CHECK(relative_difference(product_with(new_b, 0), with(first)) < gpu::near_fp32);
+  CHECK(relative_difference(product_with(new_b, 1), with(second)) < gpu::near_fp32);
+  CHECK(holds == 1);
+}
