@@ -41,7 +41,8 @@ void gradient_buckets::sum(std::size_t layer, const std::vector<float*>& arrays,
 }
 
 std::vector<double>
-gradient_buckets::squares(const std::vector<const float*>& gradients) const {
+gradient_buckets::squares(const std::vector<const float*>& gradients,
+                          stream& on) const {
   std::vector<gradient_bucket> buckets;
   std::vector<const float*> values;
   std::deque<std::vector<float>> copies;
@@ -52,7 +53,6 @@ gradient_buckets::squares(const std::vector<const float*>& gradients) const {
       buckets.push_back(part);
       values.push_back(is_whole(l) ? gradients[l] : copies.back().data());
     }
-  stream on;
   std::vector<double> result;
   for (std::size_t i = 0; i < buckets.front().measured.size(); ++i)
     for (std::size_t b = 0; b < buckets.size(); ++b)

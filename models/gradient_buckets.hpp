@@ -39,7 +39,8 @@ public:
 
   /// Sums of squares, a parameter each: what the first measures of every bucket, then
   /// the second. \param gradients laid out as the layers
-  std::vector<double> squares(const std::vector<const float*>& gradients) const;
+  std::vector<double> squares(const std::vector<const float*>& gradients,
+                              stream& on) const;
 
 private:
   bool is_whole(std::size_t layer) const;

@@ -167,6 +167,8 @@ void optimizer::update_shared(std::int64_t first, std::int64_t samples, double f
                               const std::vector<const float*>& gradients,
                               const std::vector<float*>& parameters, stream& on) {
   constexpr std::int64_t at_once = 64; // few, as others' updates of them are lost
+  stream cpu;                          // a GPU does not reach what this function holds
+  stream& here_on = on.gpu() == nullptr ? on : cpu;
   samples_ = first;
   const auto how = next_step(samples, factor);
   std::int64_t state = 0;
@@ -178,7 +180,7 @@ void optimizer::update_shared(std::int64_t first, std::int64_t samples, double f
       const auto n = std::min(at_once, p.values() - i);
       for (std::int64_t k = 0; k < n; ++k)
         here[k] = std::atomic_ref{there[i + k]}.load(std::memory_order_relaxed);
-      apply(how, p, state + i, gradient + i, here, here, n, on);
+      apply(how, p, state + i, gradient + i, here, here, n, here_on);
       for (std::int64_t k = 0; k < n; ++k)
         std::atomic_ref{there[i + k]}.store(here[k], std::memory_order_relaxed);
     }

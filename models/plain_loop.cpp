@@ -16,7 +16,8 @@ class loop {
 public:
   explicit loop(const plain_plan& plan)
     : plan_(plan),
-      on_(plan.threads, plan.whole.options.stored),
+      on_(stream_on(plan.on, plan.threads, plan.whole.options.stored)),
+      account_(memory_of(plan.on)),
       share_(plan.batches.microbatches / plan.replicas),
       total_(share_ * plan.steps),
       update_size_(plan.update_every > 0 ? plan.update_every : share_),
@@ -102,6 +103,7 @@ private:
         passes[s].output_gradient = stages_[s + 1].input_gradient();
       stages_[s].layers().backward(passes[s]);
     }
+    on_.wait();
     replica_begins_[static_cast<std::size_t>(replica)] = false;
     samples_ += plan_.batches.samples_of(n);
   }
@@ -111,7 +113,7 @@ private:
       return 1;
     double sum = 0;
     for (const auto& stage : stages_)
-      for (const double squares : stage.squares())
+      for (const double squares : stage.squares(on_))
         sum += squares;
     return clip_factor(plan_.optimizer.clip,
                        std::sqrt(sum) / static_cast<double>(samples_));
@@ -147,7 +149,7 @@ private:
     const bool by_stage = plan_.optimizer.scope == clip_scope::stage;
     const double factor = by_stage ? 1 : clip();
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      const auto squares = by_stage ? stages_[s].squares() : std::vector<double>{};
+      const auto squares = by_stage ? stages_[s].squares(on_) : std::vector<double>{};
       const double norm =
         std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0))
         / static_cast<double>(samples_);
@@ -155,7 +157,8 @@ private:
       stages_[s].update(samples_, own,
                         plan_.reads
                           ? plan_.reads(static_cast<int>(s), std::min(next, total_ - 1))
-                          : stages_[s].newest() + 1);
+                          : stages_[s].newest() + 1,
+                        on_);
       if (plan_.witness != nullptr)
         plan_.witness->made(static_cast<int>(s), stages_[s].newest(),
                             stages_[s].parameters());

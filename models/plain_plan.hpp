@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/processor.hpp"
 #include "models/batching.hpp"
 #include "models/data/data_set.hpp"
 #include "models/gradient_buckets.hpp"
@@ -52,6 +53,7 @@ struct plain_plan {
   gradient_buckets::sum_function sum_microbatch;
   weight_source weights;
   int threads = 1;
+  processor on = {};                 ///< What computes.
   update_witness* witness = nullptr; ///< Null: nobody looks on.
   /// Called with the loss of each minibatch after its update.
   std::function<void(double loss)> progress;

@@ -99,13 +99,13 @@ void plain_stage::add_replicas() {
   }
 }
 
-std::vector<double> plain_stage::squares() const {
-  return gradients_.squares(readable(sums_[0]));
+std::vector<double> plain_stage::squares(stream& on) const {
+  return gradients_.squares(readable(sums_[0]), on);
 }
 
-void plain_stage::update(std::int64_t samples, double factor, int oldest_needed) {
+void plain_stage::update(std::int64_t samples, double factor, int oldest_needed,
+                         stream& on) {
   const int from = newest();
-  stream on;
   if (from >= oldest_needed) {
     versions_[from + 1] = new_buckets();
     optimizer_.update(samples, factor, readable(sums_[0]), readable(versions_[from]),
@@ -117,6 +117,7 @@ void plain_stage::update(std::int64_t samples, double factor, int oldest_needed)
     in_place.key() = from + 1;
     versions_.insert(std::move(in_place));
   }
+  on.wait();
   versions_.erase(versions_.begin(),
                   versions_.lower_bound(std::min(oldest_needed, from + 1)));
 }

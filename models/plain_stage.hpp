@@ -35,10 +35,10 @@ public:
   void add_replicas();
 
   /// Sums of squares of the update's gradients, in the order in which a norm adds them.
-  std::vector<double> squares() const;
+  std::vector<double> squares(stream& on) const;
 
   /// Makes the next version; of those before, keeps from `oldest_needed` on.
-  void update(std::int64_t samples, double factor, int oldest_needed);
+  void update(std::int64_t samples, double factor, int oldest_needed, stream& on);
 
   /// Appends copies of the newest version and of the update's gradients.
   void collect(std::vector<std::vector<float>>& parameters,

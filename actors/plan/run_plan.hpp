@@ -2,6 +2,7 @@
 
 #include "actors/plan/layout.hpp"
 #include "actors/plan/workload.hpp"
+#include "kernels/processor.hpp"
 #include "kernels/virtual_clock.hpp"
 #include "messaging/interconnect.hpp"
 #include "messaging/position.hpp"
@@ -45,7 +46,8 @@ struct run_plan {
   /// Bytes of messages that a rank adds a second in virtual time, in collectives and
   /// where a matrix is tied; 0: sums take no time.
   double sum_rate = 0;
-  int threads = 1; ///< In real time.
+  int threads = 1;                   ///< In real time.
+  std::vector<processor> processors; ///< Of ranks, in turns; empty: the CPU.
 
   /// Factors of `cost`, one per data replica, in virtual time. Empty: all are 1.
   std::vector<double> slowdowns;
@@ -76,6 +78,13 @@ struct run_plan {
   int replicas() const { return data * directions_of(sch.where); }
   int ranks() const { return data * ranks_of_pipeline() * tensor; }
   int ranks_of_pipeline() const { return ranks_of(sch.where, dims); }
+
+  /// What computes for a rank.
+  processor processor_of(int rank) const {
+    return processors.empty()
+             ? processor{}
+             : processors[static_cast<std::size_t>(rank) % processors.size()];
+  }
 
   /// Devices that compute at once: those of ranks, and of parameter servers.
   int devices() const {

@@ -24,6 +24,7 @@ plain_plan plain_of(const run_plan& plan) {
     .optimizer = work.optimizer,
     .directions = directions,
     .weights = work.weights};
+  result.on = plan.processor_of(0);
   if (plan.shares_out(shared_out::gradients))
     result.sum_microbatch = [&plan](const std::vector<float*>& arrays, std::int64_t n) {
       sum_data_replicas(plan, arrays, n);

@@ -27,9 +27,9 @@ public:
     : plan_(plan),
       work_(*plan.work),
       log_(plan),
-      on_(1, work_.whole.options.stored),
+      on_(stream_on(plan.processor_of(0), 1, work_.whole.options.stored)),
       stages_(stages_of(plan, ran)),
-      updates_(plan, stages_, accesses, witness) {
+      updates_(plan, stages_, accesses, on_, witness) {
     // nop
   }
 
@@ -150,6 +150,7 @@ private:
     p.on = &on_;
     if (a.what == op::forward) {
       const auto loss = stage.layers.forward(p);
+      on_.wait();
       k.forwarded = true;
       if (stage.layers.is_last())
         log_.add({microbatch, samples, loss});
@@ -163,6 +164,7 @@ private:
       stage.layers.input_gradient(p);
     else
       stage.layers.weight_gradient(p);
+    on_.wait();
     if (a.what != op::weight_gradient && a.stage > 0)
       of(a.stage - 1, microbatch).from_above = std::move(down);
     if (a.what != op::input_gradient) {

@@ -27,9 +27,9 @@ void check(const replayed_stage& stage) {
 
 replayed_updates::replayed_updates(const run_plan& plan,
                                    std::vector<replayed_stage>& stages,
-                                   const shared_history& accesses,
+                                   const shared_history& accesses, stream& on,
                                    update_witness* witness)
-  : plan_(plan), stages_(stages), witness_(witness) {
+  : plan_(plan), stages_(stages), on_(on), witness_(witness) {
   const auto& work = *plan.work;
   const auto count = static_cast<std::size_t>(plan.dims.stages);
   const auto shares = static_cast<std::size_t>(plan.state_shares());
@@ -102,7 +102,7 @@ void replayed_updates::add_tied() {
 void replayed_updates::add_squares(const replayed_stage& stage, double& to) const {
   const auto s = static_cast<std::size_t>(stage.where.stage);
   if (plan_.work->optimizer.clip > 0)
-    for (const double part : buckets_[s].squares(readable(stage.sum)))
+    for (const double part : buckets_[s].squares(readable(stage.sum), on_))
       to += part;
 }
 
@@ -146,9 +146,9 @@ void replayed_updates::make_version(int s, int version, std::int64_t samples,
   auto& first = at(0, s);
   const auto& from = first.versions.at(version - 1);
   auto next = from;
-  stream on;
   optimizers_[static_cast<std::size_t>(s)].update(samples, factor, readable(first.sum),
-                                                  readable(from), writable(next), on);
+                                                  readable(from), writable(next), on_);
+  on_.wait();
   if (witness_ != nullptr)
     witness_->made(s, version, writable(next));
   for (int r = 0; r < plan_.replicas(); ++r)

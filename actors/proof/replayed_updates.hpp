@@ -15,9 +15,9 @@ class replayed_updates {
 public:
   /// \param stages of pipeline 0, then of 1; outlive it
   /// \param accesses to parameters that data replicas update one by one
-  /// \param witness may be null
+  /// \param on what common updates are computed on \param witness may be null
   replayed_updates(const run_plan& plan, std::vector<replayed_stage>& stages,
-                   const shared_history& accesses, update_witness* witness);
+                   const shared_history& accesses, stream& on, update_witness* witness);
 
   /// Makes the update that a stage stands at, for all who have a part in it; false if
   /// they have not all come to it.
@@ -49,6 +49,7 @@ private:
 
   const run_plan& plan_;
   std::vector<replayed_stage>& stages_;
+  stream& on_;
   update_witness* witness_;
   memory_account account_;
   /// Where a copy of a tied matrix stands.

@@ -22,6 +22,8 @@ inline constexpr int memory_uses = 6;
 /// The tensor memory of a rank: all of it, and what each use has of it.
 class rank_memory {
 public:
+  explicit rank_memory(memory_space& where = host_memory()) : all_(where) {}
+
   memory_account& of(memory_use use) { return of_[static_cast<std::size_t>(use)]; }
   const memory_account& of(memory_use use) const {
     return of_[static_cast<std::size_t>(use)];

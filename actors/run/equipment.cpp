@@ -99,30 +99,32 @@ void equipment::equip_rank(int rank) {
   const auto of_data = static_cast<std::size_t>(plan_.data_of(rank));
   const double slowdown = plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data];
   made->computer = make_device(slowdown, real() ? &watch_.device_of(rank) : nullptr,
-                               made->main_stream.threads());
+                               made->main_stream.threads(), &made->main_stream);
   if (plan_.sums_take_time())
     made->sums = make_virtual_device(costs_of_sums(plan_.sum_rate), slowdown);
 }
 
 /// \param seen null in virtual time
 std::unique_ptr<device> equipment::make_device(double slowdown, occupation* seen,
-                                               int threads) {
+                                               int threads, const stream* on) {
   if (seen != nullptr)
-    return std::make_unique<cpu_device>(*seen, threads_, threads);
-  return make_virtual_device(plan_.cost, slowdown);
+    return std::make_unique<cpu_device>(*seen, threads_, threads, on);
+  return make_virtual_device(plan_.cost, slowdown, on);
 }
 
-std::unique_ptr<device> equipment::make_virtual_device(cost_model cost,
-                                                       double slowdown) {
+std::unique_ptr<device> equipment::make_virtual_device(cost_model cost, double slowdown,
+                                                       const stream* on) {
   if (make_virtual_)
     return make_virtual_(clock_);
   if (slowdown == 1)
-    return std::make_unique<virtual_device>(clock_, std::move(cost));
+    return std::make_unique<virtual_device>(clock_, std::move(cost), on);
   return std::make_unique<virtual_device>(
-    clock_, [cost = std::move(cost), slowdown](const work& what) {
+    clock_,
+    [cost = std::move(cost), slowdown](const work& what) {
       return static_cast<nanoseconds>(
         std::llround(static_cast<double>(cost(what)) * slowdown));
-    });
+    },
+    on);
 }
 
 void equipment::equip_stages() {

@@ -23,8 +23,10 @@ namespace troupe {
 /// One device and what it computes with.
 struct rank_resources {
   rank_resources(const run_plan& plan, int rank)
-    : main_stream(team_size(plan, rank),
-                  plan.work ? plan.work->whole.options.stored : precision::fp32) {
+    : memory(memory_of(plan.processor_of(rank))),
+      main_stream(
+        stream_on(plan.processor_of(rank), team_size(plan, rank),
+                  plan.work ? plan.work->whole.options.stored : precision::fp32)) {
     // nop
   }
 
@@ -152,8 +154,10 @@ private:
   void equip_experts();
   void equip_exchange(position where);
   std::vector<device*> devices() const;
-  std::unique_ptr<device> make_device(double slowdown, occupation* seen, int threads);
-  std::unique_ptr<device> make_virtual_device(cost_model cost, double slowdown);
+  std::unique_ptr<device> make_device(double slowdown, occupation* seen, int threads,
+                                      const stream* on = nullptr);
+  std::unique_ptr<device> make_virtual_device(cost_model cost, double slowdown,
+                                              const stream* on = nullptr);
   std::int64_t allocations() const;
 
   const run_plan& plan_;

@@ -200,7 +200,8 @@ TEST_CASE("a norm goes through data replicas and their buckets as a plain loop d
                     readable(held), on, is_copy))
       expected.push_back(part);
   }
-  CHECK(gradient_buckets_of(plan, 0).squares(readable(gradients)) == expected);
+  stream on;
+  CHECK(gradient_buckets_of(plan, 0).squares(readable(gradients), on) == expected);
 }
 
 TEST_CASE("every choice of an expert is counted, taken or dropped", "[experts]") {

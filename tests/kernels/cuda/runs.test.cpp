@@ -1,0 +1,94 @@
+// Whole runs on a GPU that is none: kernels on fibres, launched on streams that run
+// them at some later time, which a seed chooses. What is read too early is wrong.
+
+#include "kernels/cuda/on_host/queue.hpp"
+#include "tests/actors/meshes.hpp"
+#include "tests/actors/proved_run.hpp"
+#include "tests/actors/split_schedules.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+using namespace troupe;
+
+namespace {
+
+/// So many seeds for each run; more where somebody asks for them.
+std::uint64_t seeds() {
+  const char* const asked = std::getenv("TROUPE_SEEDS");
+  return asked != nullptr ? std::stoull(asked) : 1;
+}
+
+void check(run_plan plan, std::string_view of) {
+  plan.processors = {processor{0}};
+  for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+    INFO(of << ", seed " << seed);
+    on_host::seed_queues(seed);
+    CHECK(tiny::run_of(plan).refusals() == "");
+  }
+}
+
+const std::vector<tiny::mesh_of_ranks> meshes{
+  {.stored = precision::bf16},
+  {.data = 2, .exchange = "ring"},
+  {.data = 3, .exchange = "tree", .clips = true, .stored = precision::bf16},
+  {.data = 2, .exchange = "server"},
+  {.data = 2, .exchange = "zero1"},
+  {.data = 2, .exchange = "zero2", .clips = true},
+  {.data = 3, .exchange = "zero3", .stored = precision::bf16},
+  {.tensor = 2, .clips = true},
+  {.data = 2, .tensor = 2, .exchange = "zero3", .by_sequence = true},
+  {.data = 2, .expert = 2, .experts = true},
+  {.data = 2, .expert = 2, .exchange = "zero1", .experts = true},
+};
+
+} // namespace
+
+TEST_CASE("every schedule is proved right on streams, whenever they run", "[streams]") {
+  const auto clock = GENERATE(from_range(tiny::clocks()));
+  const auto& entry = GENERATE(from_range(catalog()));
+  const auto sch = *find_schedule(entry.name);
+  check(tiny::training_of(sch, {4, 4, 3}, clock, {"mlp", 5, 12}), entry.name);
+  check(tiny::training_of(sch, {2, 2, 2}, clock, tiny::gpt(2)), entry.name);
+}
+
+TEST_CASE("ranks of every kind are proved right on streams", "[streams]") {
+  const auto& mesh = GENERATE(from_range(meshes));
+  check(tiny::training_on(mesh, one_f_one_b(), {2, 2, 2}, clock_kind::real),
+        mesh.text());
+}
+
+TEST_CASE("images, and weights that are kept, are proved right on streams",
+          "[streams]") {
+  check(tiny::training_of(gpipe(), {2, 2, 2}, clock_kind::real, {"lenet", 5, 12}),
+        "lenet");
+  auto plan = tiny::training_on({.stored = precision::bf16}, pipedream(), {2, 4, 3},
+                                clock_kind::real);
+  check(plan, "pipedream in bf16");
+}
+
+TEST_CASE("a GPU trains what the CPU trains", "[streams]") {
+  auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::virtual_time);
+  const auto on_cpu = tiny::run_of(plan).result;
+  plan.processors = {processor{0}};
+  const auto on_gpu = tiny::run_of(plan).result;
+  REQUIRE(on_cpu.loss.size() == on_gpu.loss.size());
+  for (std::size_t i = 0; i < on_cpu.loss.size(); ++i)
+    CHECK(std::abs(on_cpu.loss[i] - on_gpu.loss[i]) < 1e-5 * on_cpu.loss[i]);
+  CHECK(on_cpu.parameters != on_gpu.parameters); // it was another processor
+}
+
+TEST_CASE("ranks on the CPU and on a GPU train one network", "[streams]") {
+  auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::real);
+  const auto on_cpu = tiny::run_of(plan).result;
+  plan.processors = {processor{}, processor{0}};
+  const auto mixed = perform(plan);
+  REQUIRE(mixed.how == ending::finished);
+  for (std::size_t i = 0; i < on_cpu.loss.size(); ++i)
+    CHECK(std::abs(on_cpu.loss[i] - mixed.loss[i]) < 1e-5 * on_cpu.loss[i]);
+}
