@@ -2,6 +2,7 @@
 // "FlashAttention-2", 2023: a block has some queries, and goes through the keys that
 // they see.
 
+#include "kernels/attention.hpp"
 #include "kernels/cuda/attention_heads.hpp"
 #include "kernels/cuda/kernels.hpp"
 

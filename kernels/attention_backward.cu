@@ -2,6 +2,7 @@
 // but without atomics: a kernel for the gradients of keys and values goes through
 // queries, another for those of queries through keys. Both make the scores anew.
 
+#include "kernels/attention.hpp"
 #include "kernels/cuda/attention_heads.hpp"
 #include "kernels/cuda/kernels.hpp"
 

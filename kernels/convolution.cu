@@ -1,5 +1,6 @@
 // Convolution on a GPU, by its definition: networks that convolve are small here.
 
+#include "kernels/convolution.hpp"
 #include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/warp.hpp"

@@ -2,6 +2,7 @@
 // largest logit and the sum of exponentials together (Milakov and Gimelshein, "Online
 // normalizer calculation for softmax", 2018), a second one writes the gradient.
 
+#include "kernels/cross_entropy.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/source.hpp"
 #include "kernels/cuda/stored.hpp"

@@ -6,6 +6,7 @@
 #include "kernels/cuda/source.hpp"
 #include "kernels/cuda/stored.hpp"
 #include "kernels/cuda/warp.hpp"
+#include "kernels/embedding.hpp"
 
 namespace troupe::cuda {
 

@@ -7,6 +7,16 @@
 
 namespace troupe {
 
+struct embedding_shape {
+  std::int64_t sequences, length, width, words;
+  std::int64_t first_word = 0;
+  bool by_position = false; ///< Tokens and y have T before B.
+
+  std::int64_t place_of(std::int64_t row) const {
+    return by_position ? row / sequences : row % length;
+  }
+};
+
 /// Token and learned position embeddings: y[b, t] = words[tokens[b, t]] + places[t].
 /// B sequences of T tokens, width C, V words. tokens: (B, T), each in [0, V);
 /// words: (V, C); places: (T, C); y: (B, T, C).
@@ -15,15 +25,7 @@ namespace troupe {
 /// places is null they are zeros too, so that the sum over shards is the whole.
 template <class Scalar>
 struct embedding {
-  struct shape {
-    std::int64_t sequences, length, width, words;
-    std::int64_t first_word = 0;
-    bool by_position = false; ///< Tokens and y have T before B.
-
-    std::int64_t place_of(std::int64_t row) const {
-      return by_position ? row / sequences : row % length;
-    }
-  };
+  using shape = embedding_shape;
 
   static void forward(const shape& dims, const std::int32_t* tokens,
                       stored_matrix<const Scalar> words,

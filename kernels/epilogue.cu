@@ -3,6 +3,7 @@
 #include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/gelu_value.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/epilogue.hpp"
 
 namespace troupe::cuda {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/epilogue.hpp"
+#include "kernels/kept_right_side.hpp"
 #include "kernels/stored_matrix.hpp"
 #include "kernels/stream.hpp"
 
@@ -16,15 +17,6 @@ namespace troupe {
 template <class Scalar>
 void matmul(stored_matrix<const Scalar> a, stored_matrix<const Scalar> b, Scalar beta,
             stored_matrix<Scalar> c, stream& on, const epilogue<Scalar>& end = {});
-
-/// A right side that stays packed from product to product of bf16, where it has room.
-template <class Scalar>
-struct kept_right_side {
-  stored_matrix<const Scalar> b;
-  int version = 0;          ///< Of its values.
-  Scalar* packed = nullptr; ///< kept_room() of b; null: b is packed for each product.
-  int* holds = nullptr;     ///< The version that is packed there.
-};
 
 /// The same. The first product with a version packs it.
 /// \pre where b has room, products are bf16

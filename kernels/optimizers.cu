@@ -3,6 +3,7 @@
 #include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/warp.hpp"
+#include "kernels/optimizers.hpp"
 
 #include <cmath>
 

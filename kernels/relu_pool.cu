@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/relu_pool.hpp"
 
 namespace troupe::cuda {
 

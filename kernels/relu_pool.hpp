@@ -7,13 +7,15 @@
 
 namespace troupe {
 
+struct relu_pool_shape {
+  std::int64_t planes, height, width;
+};
+
 /// ReLU and then the maximum of each 2 by 2 square, of P planes H by W; H and W are
 /// even. x: (P, H, W); y and choice: (P, H/2, W/2), as matrices (P H/2, W/2).
 template <class Scalar>
 struct relu_pool {
-  struct shape {
-    std::int64_t planes, height, width;
-  };
+  using shape = relu_pool_shape;
 
   /// Fills y, and in `choice` which pixel of a square it is: 0..3, or 4 for none above
   /// 0.

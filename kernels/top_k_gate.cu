@@ -5,6 +5,7 @@
 #include "kernels/cuda/source.hpp"
 #include "kernels/cuda/stored.hpp"
 #include "kernels/cuda/warp.hpp"
+#include "kernels/top_k_gate.hpp"
 
 #include <cmath>
 

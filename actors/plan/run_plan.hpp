@@ -86,6 +86,14 @@ struct run_plan {
              : processors[static_cast<std::size_t>(rank) % processors.size()];
   }
 
+  /// Whether some ranks are on the CPU, and others on GPUs. Their bits differ.
+  bool mixes_processors() const {
+    for (int rank = 1; rank < ranks(); ++rank)
+      if (processor_of(rank).is_gpu() != processor_of(0).is_gpu())
+        return true;
+    return false;
+  }
+
   /// Devices that compute at once: those of ranks, and of parameter servers.
   int devices() const {
     return updates_are_by(update_by::servers) ? 2 * ranks() : ranks();

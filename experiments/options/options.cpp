@@ -47,6 +47,8 @@ void add_runs(option_list& to, typed_options& place, const program_about& about)
     add_optimizer(to, place.optimizer);
     add_threads(to, place.run);
   }
+  if (about.trains && !about.measures)
+    add_device(to, place.run);
   add_precision(to, place.run, about.trains);
   if (about.trains && !about.measures)
     add_clock(to, place.run);
@@ -142,6 +144,9 @@ tl::expected<options, std::string> parse(const typed_options& typed, bool trains
   auto nodes = parse(typed.nodes);
   if (!nodes)
     return problem{nodes.error()};
+  if (!nodes->nodes.empty() && !run->processors.empty())
+    return problem{"--device: ranks on nodes compute on the CPU: leave --nodes out, or "
+                   "say --device cpu"};
   if (!nodes->nodes.empty() && run->clock == clock_kind::virtual_time)
     return problem{"virtual time stays within one process: leave --nodes out, or say "
                    "--clock real"};

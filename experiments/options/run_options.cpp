@@ -3,11 +3,24 @@
 #include "experiments/options/option_list.hpp"
 #include "kernels/bf16_block.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 namespace troupe {
 
 void add_threads(option_list& to, typed_run& place) {
   to.begin_group("Clock and machines");
   to.add_option("--threads", place.threads, "Threads of the CPU. Value 0: its cores.");
+}
+
+void add_device(option_list& to, typed_run& place) {
+  to.begin_group("Clock and machines");
+  to.add_option(
+    "--device", place.device,
+    "What computes: cpu, cuda (all GPUs of this machine), or a list as "
+    "cuda:0,cuda:1,cpu. Ranks take them in turns, so several may share one. "
+    "Evaluations are on the CPU.");
 }
 
 void add_precision(option_list& to, typed_run& place, bool trains) {
@@ -46,6 +59,39 @@ std::string warning_of(const run_options& o) {
          "as long as those of fp32";
 }
 
+tl::expected<std::vector<processor>, std::string> parse_devices(const std::string& text,
+                                                                int gpus) {
+  std::vector<processor> result;
+  if (text == "cuda") {
+    for (int gpu = 0; gpu < std::max(gpus, 1); ++gpu)
+      result.push_back({gpu});
+    return result;
+  }
+  for (const auto& part : split(text, ',')) {
+    const auto number_of = [](const std::string& digits) {
+      const auto value = number(digits);
+      return value && *value == std::floor(*value) && *value < 1024
+               ? static_cast<int>(*value)
+               : processor::cpu;
+    };
+    processor one;
+    if (part.starts_with("cuda:"))
+      one.gpu = number_of(part.substr(5));
+    if (part != to_string(one))
+      return problem{"--device '" + part
+                     + "': write cpu, cuda, or a list as cuda:0,cuda:1,cpu"};
+    if (one.gpu >= gpus && gpus > 0)
+      return problem{"--device " + part + ": this machine has "
+                     + (gpus == 1 ? "one GPU, cuda:0"
+                                  : std::to_string(gpus) + " GPUs, from cuda:0 to cuda:"
+                                      + std::to_string(gpus - 1))};
+    result.push_back(one);
+  }
+  if (std::ranges::none_of(result, &processor::is_gpu))
+    result.clear();
+  return result;
+}
+
 tl::expected<run_options, std::string> parse(const typed_run& typed) {
   if (typed.clock != "real" && typed.clock != "virtual")
     return problem{"--clock " + typed.clock + ": the clock is real or virtual"};
@@ -55,6 +101,15 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
     return problem{"--stall-timeout is from 0.001 to 1,000,000 seconds"};
   if (typed.precision != "fp32" && typed.precision != "bf16")
     return problem{"--precision " + typed.precision + ": values are fp32 or bf16"};
+  auto processors = std::vector<processor>{};
+  if (typed.device != "cpu") {
+    auto parsed = parse_devices(typed.device, count_of_gpus());
+    if (!parsed)
+      return problem{parsed.error()};
+    if (const auto why = absence_of_gpus(); !parsed->empty() && !why.empty())
+      return problem{"--device " + typed.device + ": " + why};
+    processors = std::move(*parsed);
+  }
   const bool rounds = typed.precision == "bf16";
   bool by_pairs = false;
   if (rounds) {
@@ -67,6 +122,7 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
     .clock = typed.clock == "real" ? clock_kind::real : clock_kind::virtual_time,
     .products = rounds ? precision::bf16 : precision::fp32,
     .sums_by_pairs = by_pairs,
+    .processors = std::move(processors),
     .threads = typed.threads,
     .stall_timeout =
       std::chrono::milliseconds{static_cast<std::int64_t>(typed.stall_timeout * 1000)}};

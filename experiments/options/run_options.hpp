@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -15,6 +16,7 @@ class option_list;
 struct typed_run {
   std::string clock = "real";
   int threads = 0;
+  std::string device = "cpu";
   std::string precision = "fp32";
   double stall_timeout = 10; ///< seconds
 };
@@ -23,12 +25,14 @@ struct typed_run {
 struct run_options {
   clock_kind clock = clock_kind::real;
   precision products = precision::fp32;
-  bool sums_by_pairs = false; ///< bf16_path::dot makes products here.
+  bool sums_by_pairs = false;        ///< bf16_path::dot makes products here.
+  std::vector<processor> processors; ///< Of ranks, in turns; empty: the CPU.
   int threads = 0; ///< Of the CPU; 0: as many as the machine that runs it has cores.
   std::chrono::milliseconds stall_timeout{10'000};
 };
 
 void add_threads(option_list& to, typed_run& place);
+void add_device(option_list& to, typed_run& place);
 
 /// \param trains whether values are computed; else only what they weigh matters
 void add_precision(option_list& to, typed_run& place, bool trains);
@@ -36,6 +40,11 @@ void add_clock(option_list& to, typed_run& place);
 
 /// What a user should know of how fast products are; empty if nothing.
 std::string warning_of(const run_options& o);
+
+/// What --device says: "cpu", "cuda" (all GPUs of this machine), or a list as
+/// "cuda:0,cuda:1,cpu". Ranks take them in turns. \param gpus of this machine
+tl::expected<std::vector<processor>, std::string> parse_devices(const std::string& text,
+                                                                int gpus);
 
 /// On error says what is wrong, and what is allowed.
 tl::expected<run_options, std::string> parse(const typed_run& typed);

@@ -128,6 +128,7 @@ std::string add_training(const options& o, run_plan& plan) {
     o.run.threads > 0
       ? o.run.threads
       : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+  plan.processors = o.run.processors;
   if (o.evaluation.samples > 0 && work->data->evaluation_size() > 0)
     plan.evaluate_every = o.evaluation.every;
   plan.work = std::move(*work);

@@ -57,6 +57,13 @@ std::vector<std::int64_t> seen_by(const run_result& r, const run_plan& plan) {
   return result;
 }
 
+/// "cpu", "cuda", or "cpu and cuda".
+std::string devices_of(const run_plan& plan) {
+  if (plan.mixes_processors())
+    return "cpu and cuda";
+  return plan.processor_of(0).is_gpu() ? "cuda" : "cpu";
+}
+
 json run_json(const run_account& run) {
   const auto& plan = run.request->plan;
   const auto& r = run.result;
@@ -71,7 +78,7 @@ json run_json(const run_account& run) {
     {"parameters", parameters_json(*run.request)},
     {"ending", text_of(run.how())},
     {"clock", run.virtual_time() ? "virtual" : "real"},
-    {"device", plan.work ? "cpu" : "none"},
+    {"device", plan.work ? devices_of(plan) : "none"},
     {"precision", plan.sizes.stored == precision::bf16 ? "bf16" : "fp32"},
     {"timing", name_of(run.timing())},
     {"stages", plan.dims.stages},

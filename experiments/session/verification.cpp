@@ -34,7 +34,8 @@ std::string name_of(const run_request& request) {
          + std::to_string(plan.dims.steps) + " steps of "
          + std::to_string(plan.work->batch) + ", "
          + (plan.clock == clock_kind::real ? std::to_string(plan.threads) + " threads"
-                                           : "virtual time");
+                                           : "virtual time")
+         + (plan.processor_of(0).is_gpu() ? ", on a GPU" : "");
 }
 
 void print(const std::string& what, const proof& p) {
@@ -108,6 +109,13 @@ std::optional<verified_runs> verify(const options& o) {
     if (!can_be_replayed(request.plan)) {
       std::cerr << "verify: in real time hogwild's replicas write the same memory at "
                    "once, in an order that no record holds: say --clock virtual\n";
+      return {};
+    }
+  for (const auto& request : shared->runs)
+    if (request.plan.mixes_processors()) {
+      std::cerr
+        << "verify: bits of the CPU and of GPUs differ, and a proof computes all "
+           "stages on one kind: name only one in --device\n";
       return {};
     }
   verified_runs count;

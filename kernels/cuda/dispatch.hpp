@@ -1,7 +1,6 @@
 #pragma once
 
 #include "kernels/cuda/line.hpp"
-#include "kernels/stream.hpp"
 
 #include <concepts>
 

@@ -1,18 +1,26 @@
 #pragma once
 
-#include "kernels/attention.hpp"
-#include "kernels/convolution.hpp"
-#include "kernels/cross_entropy.hpp"
-#include "kernels/embedding.hpp"
-#include "kernels/epilogue.hpp"
-#include "kernels/optimizers.hpp"
-#include "kernels/relu_pool.hpp"
 #include "kernels/stored_matrix.hpp"
-#include "kernels/top_k_gate.hpp"
 
 #include <cstdint>
 
 struct CUstream_st;
+
+namespace troupe {
+
+// Of the operations' headers.
+struct adamw_step;
+struct attention_shape;
+struct convolution_shape;
+struct embedding_shape;
+struct relu_pool_shape;
+struct sgd_step;
+template <class Scalar>
+struct epilogue;
+template <class Scalar>
+struct gate_table;
+
+} // namespace troupe
 
 /// What a GPU computes: the operations of this folder's headers, which say what each of
 /// them does, under the same names. x.cu stands beside x.cpp, which specifies it.
@@ -68,7 +76,7 @@ struct layer_norm {
 };
 
 struct embedding {
-  using shape = troupe::embedding<float>::shape;
+  using shape = embedding_shape;
 
   static void forward(const shape& dims, const std::int32_t* tokens, input words,
                       input places, output y, queue on);
@@ -141,7 +149,7 @@ struct convolution {
 };
 
 struct relu_pool {
-  using shape = troupe::relu_pool<float>::shape;
+  using shape = relu_pool_shape;
 
   static void forward(const shape& dims, const float* x, output y, std::uint8_t* choice,
                       queue on);

@@ -157,6 +157,11 @@ private:
   cublasLtMatmulAlgo_t how_{};
 };
 
+/// Of 13000: "13.0".
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
 class unified_space : public memory_space {
 public:
   void* take(std::int64_t bytes) override {
@@ -254,6 +259,13 @@ int count() {
 std::string absence() {
   int found = 0;
   const auto state = cudaGetDeviceCount(&found);
+  if (state == cudaErrorInsufficientDriver) {
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+      return "this machine has no driver of NVIDIA's";
+    return "NVIDIA's driver is of CUDA " + version_text(driver)
+           + ", and this build needs " + version_text(CUDART_VERSION) + " or newer";
+  }
   if (state != cudaSuccess)
     return std::string{"no GPU can be used: "} + cudaGetErrorString(state);
   return found == 0 ? "this machine has no GPU of NVIDIA's" : "";

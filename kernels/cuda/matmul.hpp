@@ -2,7 +2,7 @@
 
 #include "kernels/cuda/line.hpp"
 #include "kernels/epilogue.hpp"
-#include "kernels/matmul.hpp"
+#include "kernels/kept_right_side.hpp"
 
 namespace troupe::cuda {
 

@@ -91,9 +91,10 @@ TEST_CASE("norms go share by share of every bucket", "[gradient_buckets]") {
       result += s;
     return result;
   };
-  CHECK(total(whole_parts.squares({values.data()})) == sum);
-  CHECK(total(apart.squares({values.data()})) == sum);
-  CHECK(total(together.squares({values.data()})) == sum);
+  stream on;
+  CHECK(total(whole_parts.squares({values.data()}, on)) == sum);
+  CHECK(total(apart.squares({values.data()}, on)) == sum);
+  CHECK(total(together.squares({values.data()}, on)) == sum);
   // The first value of the first expert is in the first share of its own bucket, and in
   // a later one of the layer's.
   std::ranges::fill(values, 0.0F);
@@ -104,8 +105,8 @@ TEST_CASE("norms go share by share of every bucket", "[gradient_buckets]") {
   const auto place = [&](const std::vector<double>& squares) {
     return std::ranges::find(squares, 1.0) - squares.begin();
   };
-  CHECK(place(apart.squares({values.data()}))
-        < place(together.squares({values.data()})));
+  CHECK(place(apart.squares({values.data()}, on))
+        < place(together.squares({values.data()}, on)));
 }
 
 TEST_CASE("a norm goes measurer by measurer, each through its own buckets",
@@ -128,7 +129,8 @@ TEST_CASE("a norm goes measurer by measurer, each through its own buckets",
     first[at] = static_cast<float>(e + 1);
     second[at] = static_cast<float>(e + 4);
   }
-  auto squares = buckets.squares({first.data(), second.data()});
+  stream on;
+  auto squares = buckets.squares({first.data(), second.data()}, on);
   std::erase(squares, 0.0);
   CHECK(squares == std::vector<double>{1, 16, 4, 9, 25, 36});
 }

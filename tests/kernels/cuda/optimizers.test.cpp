@@ -1,5 +1,7 @@
 // A GPU's updates, against the papers' formulas in double.
 
+#include "kernels/optimizers.hpp"
+
 #include "kernels/cuda/kernels.hpp"
 #include "tests/kernels/cuda/judge.hpp"
 
