@@ -67,7 +67,8 @@ tl::expected<std::vector<processor>, std::string> parse_devices(const std::strin
       result.push_back({gpu});
     return result;
   }
-  for (const auto& part : split(text, ',')) {
+  const auto parts = text.empty() ? std::vector<std::string>{""} : split(text, ',');
+  for (const auto& part : parts) {
     const auto number_of = [](const std::string& digits) {
       const auto value = number(digits);
       return value && *value == std::floor(*value) && *value < 1024

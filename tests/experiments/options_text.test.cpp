@@ -111,10 +111,11 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
   };
 }
 
-/// Options that say nothing of a run, only of what the program leaves behind.
-bool is_of_output(const std::string& name) {
-  const words all{"--help",   "--version", "--config", "--save",
-                  "--report", "--json",    "--quiet",  "--save-precision"};
+/// Options that say nothing of a run, only of what the program leaves behind; and the
+/// processors, which are this machine's.
+bool stays_here(const std::string& name) {
+  const words all{"--help", "--version", "--config",         "--save",  "--report",
+                  "--json", "--quiet",   "--save-precision", "--device"};
   return std::ranges::find(all, name) != all.end();
 }
 
@@ -125,7 +126,7 @@ words names_of_options(const program_about& about) {
   add_options(list, typed, about);
   words result;
   for (const auto* const option : app.get_options())
-    if (const auto name = option->get_name(); !is_of_output(name))
+    if (const auto name = option->get_name(); !stays_here(name))
       result.push_back(name);
   return result;
 }

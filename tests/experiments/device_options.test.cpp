@@ -1,0 +1,46 @@
+// What --device says, on machines with GPUs and without.
+
+#include "experiments/options/run_options.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("devices are the CPU, all GPUs, or a list that ranks take in turns",
+          "[device]") {
+  using list = std::vector<processor>;
+  CHECK(parse_devices("cpu", 2) == list{});
+  CHECK(parse_devices("cpu,cpu", 2) == list{});
+  CHECK(parse_devices("cuda", 1) == list{{0}});
+  CHECK(parse_devices("cuda", 3) == list{{0}, {1}, {2}});
+  CHECK(parse_devices("cuda:1,cpu,cuda:0", 2) == list{{1}, {}, {0}});
+  CHECK(parse_devices("cuda:0,cuda:0", 1) == list{{0}, {0}});
+}
+
+TEST_CASE("words that name no device, and GPUs that are not there, are refused",
+          "[device]") {
+  for (const char* text : {"", "gpu", "cuda:", "cuda:-1", "cuda:1.5", "cuda:01", "cpu,",
+                           "cuda,cpu", "CUDA", "cuda:99999999999", "cuda: 0"}) {
+    INFO(text);
+    const auto parsed = parse_devices(text, 2);
+    REQUIRE(!parsed);
+    CHECK_THAT(parsed.error(),
+               ContainsSubstring("write cpu, cuda, or a list as cuda:0,cuda:1,cpu"));
+  }
+  CHECK(parse_devices("cuda:2", 2).error()
+        == "--device cuda:2: this machine has 2 GPUs, from cuda:0 to cuda:1");
+  CHECK(parse_devices("cuda:1", 1).error()
+        == "--device cuda:1: this machine has one GPU, cuda:0");
+}
+
+TEST_CASE("a machine without GPUs says so", "[device]") {
+  typed_run typed;
+  typed.device = "cuda";
+  const auto parsed = parse(typed);
+  if (!absence_of_gpus().empty())
+    CHECK(parsed.error() == "--device cuda: " + absence_of_gpus());
+  else
+    CHECK(std::ssize(parsed->processors) == count_of_gpus());
+}
