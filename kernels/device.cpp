@@ -25,8 +25,12 @@ void run_to_end(const std::function<void()>& arithmetic, const stream* on) {
   try {
     arithmetic();
   } catch (...) {
-    if (on != nullptr)
-      on->wait(); // what was launched before still uses its arrays
+    try {
+      if (on != nullptr)
+        on->wait(); // what was launched before still uses its arrays
+    } catch (...) {
+      // the first failure is told
+    }
     throw;
   }
   if (on != nullptr)

@@ -213,7 +213,7 @@ void exact_matmul(matrix<const Scalar> a, matrix<const Scalar> b, Scalar beta,
                   matrix<Scalar> c, stream& on) {
   if constexpr (cuda::may_run<Scalar>)
     if (auto* const gpu = on.gpu())
-      return cuda::matmul(precision::fp32, a, {b}, beta, c, *gpu, {});
+      return cuda::matmul(precision::fp32, a, {b}, beta, c, *gpu, {}, true);
   product<Scalar>(precision::fp32, a, b, beta, c, on, {});
 }
 

@@ -27,14 +27,20 @@ stream stream_on(const processor& where, int threads, precision products) {
   if (!where.is_gpu())
     return stream{threads, products};
   if constexpr (cuda::is_built)
-    return stream{1, products, std::make_shared<cuda::line>(where.gpu)};
+    return stream{1, products, std::make_shared<cuda::line>(where.gpu, where.tf32)};
   throw std::runtime_error{absence_of_gpus()};
+}
+
+bool reaches_host_memory(const processor& where) {
+  if constexpr (cuda::is_built)
+    return !where.is_gpu() || cuda::reaches_host_memory(where.gpu);
+  return true;
 }
 
 memory_space& memory_of(const processor& where) {
   if constexpr (cuda::is_built)
     if (where.is_gpu())
-      return cuda::unified_memory();
+      return cuda::unified_memory(where.gpu);
   return host_memory();
 }
 

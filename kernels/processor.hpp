@@ -11,7 +11,8 @@ namespace troupe {
 struct processor {
   static constexpr int cpu = -1;
 
-  int gpu = cpu; ///< By its number, from 0.
+  int gpu = cpu;     ///< By its number, from 0.
+  bool tf32 = false; ///< A GPU rounds operands of products of fp32 to 11 bits.
 
   bool is_gpu() const { return gpu != cpu; }
   bool operator==(const processor&) const = default;
@@ -31,5 +32,9 @@ std::string absence_of_gpus();
 
 /// GPUs that can be used.
 int count_of_gpus();
+
+/// Whether kernels there reach all memory of this machine, not only that of
+/// memory_of().
+bool reaches_host_memory(const processor& where);
 
 } // namespace troupe

@@ -63,11 +63,12 @@ void stage_versions::fill(int number, const run_plan& plan,
   const bool rounded = older_are_rounded_ && number < 0;
   held_version made{acquire(rounded ? rounded_ : whole_), {}};
   layer_reader layers{plan, source};
+  stream here; // a GPU does not reach what a reader has
   for (std::size_t b = 0; b < held_buckets_.size(); ++b) {
     const auto& all = layers.values(held_buckets_[b]);
     auto* const to = made.buckets[b].data();
     if (rounded)
-      round_bucket(held_buckets_[b].what->parameters(), all.data(), to, on_);
+      round_bucket(held_buckets_[b].what->parameters(), all.data(), to, here);
     else
       arrays<float>::copy(all.data() + firsts_[b], values_[b], to);
     made.places.emplace_back(

@@ -13,6 +13,7 @@
 #include "schedules/bounds.hpp"
 #include "schedules/schedule.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -84,6 +85,14 @@ struct run_plan {
     return processors.empty()
              ? processor{}
              : processors[static_cast<std::size_t>(rank) % processors.size()];
+  }
+
+  /// Where a rank's tensors are. As ranks hand each other buffers, all are where GPUs
+  /// reach them if one rank is on a GPU.
+  memory_space& memory_at(int rank) const {
+    const auto own = processor_of(rank);
+    const auto gpu = std::ranges::find_if(processors, &processor::is_gpu);
+    return memory_of(own.is_gpu() || gpu == processors.end() ? own : *gpu);
   }
 
   /// Whether some ranks are on the CPU, and others on GPUs. Their bits differ.

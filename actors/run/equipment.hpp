@@ -23,7 +23,7 @@ namespace troupe {
 /// One device and what it computes with.
 struct rank_resources {
   rank_resources(const run_plan& plan, int rank)
-    : memory(memory_of(plan.processor_of(rank))),
+    : memory(plan.memory_at(rank)),
       main_stream(
         stream_on(plan.processor_of(rank), team_size(plan, rank),
                   plan.work ? plan.work->whole.options.stored : precision::fp32)) {

@@ -29,7 +29,8 @@ void add_precision(option_list& to, typed_run& place, bool trains) {
     "--precision", place.precision,
     trains
       ? "Of activations, their gradients and the operands of products: fp32 or bf16. "
-        "Sums, statistics, the weights that are updated and their gradients are fp32."
+        "On GPUs also tf32: fp32, but operands of products have 11 bits. Sums, "
+        "statistics, the weights that are updated and their gradients are fp32."
       : "Of activations and their gradients: fp32 or bf16. In bf16 messages of bytes "
         "in --cost are half as long, and so is what --sequence-parallel gathers of "
         "tensor. What is summed is fp32, and so are the rows of experts.");
@@ -100,8 +101,6 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
     return problem{"--threads is from 0 (the machine's cores) to 1,024"};
   if (!(typed.stall_timeout >= 0.001 && typed.stall_timeout <= 1e6))
     return problem{"--stall-timeout is from 0.001 to 1,000,000 seconds"};
-  if (typed.precision != "fp32" && typed.precision != "bf16")
-    return problem{"--precision " + typed.precision + ": values are fp32 or bf16"};
   auto processors = std::vector<processor>{};
   if (typed.device != "cpu") {
     auto parsed = parse_devices(typed.device, count_of_gpus());
@@ -110,6 +109,16 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
     if (const auto why = absence_of_gpus(); !parsed->empty() && !why.empty())
       return problem{"--device " + typed.device + ": " + why};
     processors = std::move(*parsed);
+  }
+  if (typed.precision == "tf32") {
+    if (processors.empty())
+      return problem{
+        "--precision tf32 is of a GPU's products: say --device cuda with it"};
+    for (auto& one : processors)
+      one.tf32 = one.is_gpu();
+  } else if (typed.precision != "fp32" && typed.precision != "bf16") {
+    return problem{"--precision " + typed.precision
+                   + ": values are fp32 or bf16, and a GPU's products also tf32"};
   }
   const bool rounds = typed.precision == "bf16";
   bool by_pairs = false;

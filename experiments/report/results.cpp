@@ -79,7 +79,9 @@ json run_json(const run_account& run) {
     {"ending", text_of(run.how())},
     {"clock", run.virtual_time() ? "virtual" : "real"},
     {"device", plan.work ? devices_of(plan) : "none"},
-    {"precision", plan.sizes.stored == precision::bf16 ? "bf16" : "fp32"},
+    {"precision", plan.sizes.stored == precision::bf16 ? "bf16"
+                  : plan.processor_of(0).tf32          ? "tf32"
+                                                       : "fp32"},
     {"timing", name_of(run.timing())},
     {"stages", plan.dims.stages},
     {"ranks", plan.ranks()},

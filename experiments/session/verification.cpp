@@ -118,6 +118,13 @@ std::optional<verified_runs> verify(const options& o) {
            "stages on one kind: name only one in --device\n";
       return {};
     }
+  for (const auto& request : shared->runs)
+    if (!reaches_host_memory(request.plan.processor_of(0))) {
+      std::cerr
+        << "verify: a replay is in this machine's memory, which this GPU does not "
+           "reach: train there, and verify with --device cpu\n";
+      return {};
+    }
   verified_runs count;
   for (const auto& request : shared->runs) {
     ++count.runs;

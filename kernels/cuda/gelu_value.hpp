@@ -12,6 +12,8 @@ struct gelu_value {
 /// That of gelu.hpp: x (1 + tanh(u)) / 2 = x / (1 + e^(-2u)), of one exponential.
 __device__ inline gelu_value gelu_at(float x) {
   constexpr float twice_root = 1.5957691216057308F, cubic = 0.044715F; // 2 sqrt(2/pi)
+  if (x > 16 || x < -16) // where the formula overflows, too
+    return {x > 0 ? x : 0, x > 0 ? 1.0F : 0.0F};
   const float square = x * x;
   const float gate = 1 / (1 + expf(-(twice_root * x * (1 + cubic * square))));
   const float inner = twice_root * x * (1 + 3 * cubic * square);

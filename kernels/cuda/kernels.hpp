@@ -27,7 +27,8 @@ struct gate_table;
 ///
 /// Here they are launched, not waited for: arrays are the GPU's, and stay as they are
 /// until the queue has come so far. Values that are not arrays are the caller's. Bits
-/// depend on inputs and sizes alone. Sums are fp32, in an order of the GPU's own.
+/// depend on inputs and sizes, and on whether rows begin at multiples of 16 bytes. Sums
+/// are fp32, in an order of the GPU's own.
 /// All throw std::runtime_error if they cannot be launched.
 namespace troupe::cuda {
 

@@ -25,8 +25,9 @@ enum class room : std::uint8_t {
 class line {
 public:
   /// \param gpu by its number
-  /// \throws std::runtime_error if there is none of that number
-  explicit line(int gpu);
+  /// \param tf32 whether operands of fp32 products may be rounded to 11 bits
+  /// \throws std::runtime_error if there is none of that number, or it cannot be used
+  explicit line(int gpu, bool tf32 = false);
   ~line();
   line(const line&) = delete;
   line& operator=(const line&) = delete;
@@ -37,10 +38,12 @@ public:
   /// Until all that was launched has ended. \throws std::runtime_error if it failed
   void wait();
 
+  bool tf32() const { return tf32_; }
+
   /// c = a b + beta c, each as read. a and b are of one type; c is fp32, sums are too.
-  /// With beta 0, c may hold anything.
+  /// With beta 0, c may hold anything. \param rounds operands of fp32 to 11 bits
   void product(stored_matrix<const float> a, stored_matrix<const float> b, float beta,
-               matrix<float> c);
+               matrix<float> c, bool rounds);
 
   /// A room of that many bytes at least, which this machine reaches as well. Waits
   /// where it must grow. \throws std::bad_alloc
@@ -49,6 +52,7 @@ public:
 private:
   struct state;
 
+  bool tf32_;
   std::unique_ptr<state> state_;
 };
 
@@ -58,8 +62,11 @@ std::string absence();
 /// GPUs of this machine.
 int count();
 
-/// Memory that a GPU and this machine both reach, wherever it is just now. Whoever
-/// touches it here waits first for the work that writes it.
-memory_space& unified_memory();
+/// Whether a GPU's kernels reach all memory of this machine.
+bool reaches_host_memory(int gpu);
+
+/// Memory that all GPUs and this machine reach, wherever it is just now; of one GPU's
+/// making. Whoever touches it here waits first for the work that writes it.
+memory_space& unified_memory(int gpu);
 
 } // namespace troupe::cuda

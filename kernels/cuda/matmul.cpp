@@ -36,7 +36,7 @@ input rounded_right(const kept_right_side<float>& b, line& on) {
 } // namespace
 
 void matmul(precision by, input a, const kept_right_side<float>& b, float beta,
-            output c, line& on, const epilogue<float>& end) {
+            output c, line& on, const epilogue<float>& end, bool exact) {
   auto factor = b.b;
   if (by == precision::bf16) {
     if (!a.is_bf16)
@@ -50,7 +50,7 @@ void matmul(precision by, input a, const kept_right_side<float>& b, float beta,
         room::sums, c.rows * c.columns * static_cast<std::int64_t>(sizeof(float)))),
       c.rows, c.columns)
               : c.plain();
-  on.product(a, factor, beta, sums);
+  on.product(a, factor, beta, sums, on.tf32() && !exact);
   if (c.is_bf16 || end.what != epilogue_kind::none)
     epilogues::finish(sums, end, c, on.on());
 }

@@ -29,6 +29,7 @@ void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
             void (*kernel)(Parameters...), Arguments... arguments) {
   constexpr std::int64_t without_asking = 48 * 1024;
   auto state = cudaSuccess;
+  cudaGetLastError(); // of a call before, which has been told
   if (dynamic_shared > without_asking)
     state = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                  cudaFuncAttributeMaxDynamicSharedMemorySize,

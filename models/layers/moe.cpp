@@ -257,6 +257,7 @@ private:
                          dense(by.probabilities, rows(f), std::int64_t{options_.count}),
                          *f.on);
     if (options_.noise > 0 && f.first >= 0) {
+      f.on->wait(); // noise is added here
       const auto begin = static_cast<std::uint64_t>(f.first * length_ * options_.count);
       for (std::int64_t i = 0; i < rows(f) * options_.count; ++i)
         by.probabilities[i] += static_cast<Scalar>(

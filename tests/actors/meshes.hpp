@@ -17,6 +17,7 @@ struct mesh_of_ranks {
   bool by_sequence = false;
   bool clips = false;
   precision stored = precision::fp32;
+  double noise = 0; ///< Of the experts' gate.
 
   std::string text() const {
     return "data=" + std::to_string(data) + " tensor=" + std::to_string(tensor)
@@ -31,7 +32,7 @@ inline run_plan training_on(const mesh_of_ranks& mesh, const schedule& sch, shap
                             clock_kind clock) {
   model_options model{mesh.experts ? "moe" : "gpt", 4, 8, 2, 4, 12};
   if (mesh.experts)
-    model.experts = {.count = 4, .capacity = 1};
+    model.experts = {.count = 4, .capacity = 1, .noise = mesh.noise};
   model.stored = mesh.stored;
   auto plan = training_of(sch, dims, clock, model);
   plan.data = mesh.data;

@@ -35,6 +35,16 @@ TEST_CASE("words that name no device, and GPUs that are not there, are refused",
         == "--device cuda:1: this machine has one GPU, cuda:0");
 }
 
+TEST_CASE("tf32 is of GPUs", "[device]") {
+  typed_run typed;
+  typed.precision = "tf32";
+  CHECK(parse(typed).error()
+        == "--precision tf32 is of a GPU's products: say --device cuda with it");
+  typed.device = "cuda";
+  if (absence_of_gpus().empty())
+    CHECK(parse(typed)->processors.front().tf32);
+}
+
 TEST_CASE("a machine without GPUs says so", "[device]") {
   typed_run typed;
   typed.device = "cuda";

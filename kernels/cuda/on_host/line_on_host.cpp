@@ -6,6 +6,7 @@
 #include "kernels/cuda/on_host/queue.hpp"
 
 #include <atomic>
+#include <bit>
 #include <map>
 #include <utility>
 #include <vector>
@@ -54,6 +55,12 @@ float value_at(const stored_matrix<const float>& m, std::int64_t row,
   return m.plain().row(row)[column];
 }
 
+/// Rounded to nearest, to 10 bits of mantissa behind the first. \pre finite
+float tf32_of(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return std::bit_cast<float>((bits + 0x0fffU + ((bits >> 13) & 1U)) & 0xffffe000U);
+}
+
 void watch_rows(const stored_matrix<const float>& m, on_host::access_kind what) {
   const auto value = m.is_bf16 ? sizeof(bf16) : sizeof(float);
   for (std::int64_t r = 0; r < m.rows; ++r)
@@ -61,6 +68,23 @@ void watch_rows(const stored_matrix<const float>& m, on_host::access_kind what) 
                              + static_cast<std::size_t>(r * m.stride) * value,
                            m.columns * static_cast<std::int64_t>(value), what);
 }
+
+/// This machine's memory, of which whoever looks on is told: kernels reach no other.
+class told_space : public memory_space {
+public:
+  void* take(std::int64_t bytes) override {
+    auto* const memory = host_memory().take(bytes);
+    if (auto* const watch = on_host::who_looks_on())
+      watch->add(memory, {"tensors", bytes, 1});
+    return memory;
+  }
+
+  void give_back(void* memory, std::int64_t bytes) noexcept override {
+    if (auto* const watch = on_host::who_looks_on())
+      watch->remove(memory);
+    host_memory().give_back(memory, bytes);
+  }
+};
 
 } // namespace
 
@@ -79,7 +103,7 @@ struct line::state {
   std::map<room, std::vector<std::uint64_t>> rooms;
 };
 
-line::line(int) : state_(std::make_unique<state>()) {
+line::line(int, bool tf32) : tf32_(tf32), state_(std::make_unique<state>()) {
   // nop
 }
 
@@ -94,7 +118,7 @@ void line::wait() {
 }
 
 void line::product(stored_matrix<const float> a, stored_matrix<const float> b,
-                   float beta, matrix<float> c) {
+                   float beta, matrix<float> c, bool rounds) {
   state_->queue.enqueue([=] {
     using enum on_host::access_kind;
     watch_rows(a, read);
@@ -102,13 +126,15 @@ void line::product(stored_matrix<const float> a, stored_matrix<const float> b,
     if (beta != 0)
       watch_rows(c, read);
     watch_rows(c, write);
+    const auto factor = [rounds = rounds && !a.is_bf16](float value) {
+      return static_cast<double>(rounds ? tf32_of(value) : value);
+    };
     const auto depth = a.transposed ? a.rows : a.columns;
     for (std::int64_t m = 0; m < c.rows; ++m)
       for (std::int64_t n = 0; n < c.columns; ++n) {
         double sum = 0;
         for (std::int64_t k = 0; k < depth; ++k)
-          sum += static_cast<double>(value_at(a, m, k))
-                 * static_cast<double>(value_at(b, k, n));
+          sum += factor(value_at(a, m, k)) * factor(value_at(b, k, n));
         auto& to = c.row(m)[n];
         to = static_cast<float>(sum) + (beta == 0 ? 0 : beta * to);
       }
@@ -136,8 +162,13 @@ int count() {
   return 1;
 }
 
-memory_space& unified_memory() {
-  return host_memory();
+bool reaches_host_memory(int) {
+  return true;
+}
+
+memory_space& unified_memory(int) {
+  static told_space only; // has no state
+  return only;
 }
 
 } // namespace troupe::cuda

@@ -94,6 +94,34 @@ TEST_CASE("a GPU's product and what follows it are the CPU's", "[cuda]") {
     CHECK(relative_difference(made[1], y) < gpu::near(c_stored));
 }
 
+TEST_CASE("a GPU's products in tf32 are near, and exact ones are not rounded",
+          "[cuda]") {
+  GPU_OR_SKIP();
+  constexpr std::int64_t M = 16, N = 24, K = 40;
+  const auto a = random_values<float>(M * K, 1), b = random_values<float>(K * N, 2);
+  const gpu::array<float> ga{"a", a}, gb{"b", b};
+  stream on{1, precision::fp32, std::make_shared<cuda::line>(0, true)};
+  const auto product = [&](bool exact) {
+    const gpu::array<float> c{"c", M * N};
+    if (exact)
+      exact_matmul<float>(dense(ga.data(), M, K), dense(gb.data(), K, N), 0,
+                          dense(c.data(), M, N), on);
+    else
+      matmul<float>(dense(ga.data(), M, K), dense(gb.data(), K, N), 0,
+                    dense(c.data(), M, N), on);
+    on.wait();
+    return c.values();
+  };
+  const auto ad = gpu::exact(a), bd = gpu::exact(b);
+  std::vector<double> c(M * N);
+  stream cpu;
+  matmul<double>(dense(ad.data(), M, K), dense(bd.data(), K, N), 0,
+                 dense(c.data(), M, N), cpu);
+  CHECK(relative_difference(product(false), c) < 1e-3);
+  CHECK(relative_difference(product(false), c) > 1e-5);
+  CHECK(relative_difference(product(true), c) < gpu::near_fp32);
+}
+
 TEST_CASE("a GPU rounds the weights of a version once", "[cuda]") {
   GPU_OR_SKIP();
   constexpr std::int64_t M = 8, N = 16, K = 24;

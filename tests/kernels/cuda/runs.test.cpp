@@ -38,13 +38,14 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {.data = 2, .exchange = "ring"},
   {.data = 3, .exchange = "tree", .clips = true, .stored = precision::bf16},
   {.data = 2, .exchange = "server"},
+  {.data = 2, .exchange = "server:async"},
   {.data = 2, .exchange = "zero1"},
   {.data = 2, .exchange = "zero2", .clips = true},
   {.data = 3, .exchange = "zero3", .stored = precision::bf16},
   {.tensor = 2, .clips = true},
   {.data = 2, .tensor = 2, .exchange = "zero3", .by_sequence = true},
   {.data = 2, .expert = 2, .experts = true},
-  {.data = 2, .expert = 2, .exchange = "zero1", .experts = true},
+  {.data = 2, .expert = 2, .exchange = "zero1", .experts = true, .noise = 0.5},
 };
 
 } // namespace
@@ -63,6 +64,14 @@ TEST_CASE("ranks of every kind are proved right on streams", "[streams]") {
         mesh.text());
 }
 
+TEST_CASE("replicas that write one memory are proved right on streams", "[streams]") {
+  const auto stored = GENERATE(precision::fp32, precision::bf16);
+  const auto& sch = GENERATE(from_range(std::vector{chimera(), pipedream()}));
+  check(tiny::training_on({.data = 2, .exchange = "hogwild", .stored = stored}, sch,
+                          {2, 4, 3}, clock_kind::virtual_time),
+        sch.name);
+}
+
 TEST_CASE("images, and weights that are kept, are proved right on streams",
           "[streams]") {
   check(tiny::training_of(gpipe(), {2, 2, 2}, clock_kind::real, {"lenet", 5, 12}),
@@ -70,6 +79,15 @@ TEST_CASE("images, and weights that are kept, are proved right on streams",
   auto plan = tiny::training_on({.stored = precision::bf16}, pipedream(), {2, 4, 3},
                                 clock_kind::real);
   check(plan, "pipedream in bf16");
+}
+
+TEST_CASE("products in tf32 are proved right on streams", "[streams]") {
+  auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::real);
+  plan.processors = {{.gpu = 0, .tf32 = true}};
+  const auto rounded = tiny::run_of(plan);
+  CHECK(rounded.refusals() == "");
+  plan.processors = {{.gpu = 0}};
+  CHECK(rounded.result.parameters != tiny::run_of(plan).result.parameters);
 }
 
 TEST_CASE("a GPU trains what the CPU trains", "[streams]") {

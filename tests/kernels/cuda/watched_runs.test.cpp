@@ -1,0 +1,58 @@
+// Runs of which every access of every kernel is watched: to memory of tensors alone,
+// without races, of values that somebody wrote.
+
+#include "kernels/cuda/on_host/block.hpp"
+#include "tests/actors/meshes.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+using namespace troupe;
+
+namespace {
+
+const std::vector<tiny::mesh_of_ranks> meshes{
+  {},
+  {.stored = precision::bf16},
+  {.data = 2, .exchange = "zero3", .clips = true},
+  {.tensor = 2},
+  {.data = 2,
+   .tensor = 2,
+   .exchange = "zero1",
+   .by_sequence = true,
+   .stored = precision::bf16},
+  {.data = 2, .expert = 2, .experts = true, .noise = 0.5},
+  {.data = 2, .exchange = "hogwild", .stored = precision::bf16},
+};
+
+void watch(run_plan plan, bool alone) {
+  plan.processors = {processor{0}};
+  if (!alone)
+    plan.processors.push_back({});
+  on_host::memory_watch all;
+  on_host::look_on(&all);
+  const auto result = perform(plan);
+  on_host::look_on(nullptr);
+  CHECK(result.failure == "");
+  CHECK(result.how == ending::finished);
+}
+
+} // namespace
+
+TEST_CASE("kernels of a run reach tensors alone, and race with nobody", "[watched]") {
+  const auto& mesh = GENERATE(from_range(meshes));
+  const auto sch = mesh.exchange == "hogwild" ? pipedream() : chimera();
+  INFO(mesh.text());
+  watch(tiny::training_on(mesh, sch, {2, 4, 2}, clock_kind::virtual_time), true);
+}
+
+TEST_CASE("also where other ranks are on the CPU", "[watched]") {
+  watch(tiny::training_of(one_f_one_b(), {2, 4, 2}, clock_kind::virtual_time), false);
+}
+
+TEST_CASE("images too", "[watched]") {
+  watch(
+    tiny::training_of(gpipe(), {2, 2, 2}, clock_kind::virtual_time, {"lenet", 5, 12}),
+    true);
+}
