@@ -175,7 +175,8 @@ void optimizer_core::apply() {
                         : clipped_.empty() ? 1
                                            : clip_factor_of_own();
   if (memory_.parameters) {
-    on(0).wait(); // what they are updated with, and put aside from, is read here
+    if (memory_.state)
+      on(0).wait(); // what they are updated with, and put aside from, is read here
     memory_.parameters->update(where_.data, sum.samples, factor, sum.gradients,
                                memory_.state.get(), memory_.state ? &on(0) : nullptr);
     return memory_.parameters->read(where_.data, sum.to);
