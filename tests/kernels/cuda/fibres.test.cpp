@@ -93,6 +93,16 @@ TEST_CASE("blocks of a launch have no order", "[fibres]") {
                   && ContainsSubstring("thread 0 of block 1 writes it"));
 }
 
+TEST_CASE("threads of a warp have no order but by its syncs", "[fibres]") {
+  const gpu::array<float> to{"to", 1};
+  misuse::threads_take_turns(to.data());
+  CHECK(to.values()[0] == 31);
+  CHECK_REFUSED(misuse::threads_write_the_same(to.data()),
+                ContainsSubstring("race on 'to'")
+                  && ContainsSubstring("thread 0 of block 0 writes it")
+                  && ContainsSubstring("thread 1 of block 0 writes it"));
+}
+
 TEST_CASE("arrays end where they end, and inputs are only read", "[fibres]") {
   const gpu::array<float> from{"from", ascending(64)}, to{"to", 64};
   CHECK_REFUSED(misuse::reads_beyond(from.data(), 64, to.data()),

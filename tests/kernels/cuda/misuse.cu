@@ -46,6 +46,14 @@ __global__ void write_first(float* to) {
     to[0] = 1;
 }
 
+__global__ void write_last(float* to, bool in_turns) {
+  for (unsigned turn = 0; turn < (in_turns ? 32U : 1U); ++turn) {
+    if (!in_turns || threadIdx.x == turn)
+      to[0] = static_cast<float>(threadIdx.x);
+    __syncwarp();
+  }
+}
+
 __global__ void copy_behind(const float* from, std::int64_t n, float* to) {
   to[threadIdx.x] = from[n + threadIdx.x - 31];
 }
@@ -110,6 +118,14 @@ void sum_without_barrier_behind(const float* from, float* to) {
 
 void blocks_write_the_same(float* to) {
   launch(nullptr, {2, 1, 1}, {32, 1, 1}, 0, write_first, to);
+}
+
+void threads_write_the_same(float* to) {
+  launch(nullptr, {1, 1, 1}, {32, 1, 1}, 0, write_last, to, false);
+}
+
+void threads_take_turns(float* to) {
+  launch(nullptr, {1, 1, 1}, {32, 1, 1}, 0, write_last, to, true);
 }
 
 void reads_beyond(const float* from, std::int64_t n, float* to) {

@@ -15,6 +15,8 @@ void sum_without_barrier_behind(const float* from,
                                 float* to); // but before the next write
 
 void blocks_write_the_same(float* to);
+void threads_write_the_same(float* to);
+void threads_take_turns(float* to); // in one warp, with a sync between
 void reads_beyond(const float* from, std::int64_t n, float* to);
 void writes_its_input(float* from);
 void counts_without_atomics(int* to);
