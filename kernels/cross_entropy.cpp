@@ -24,13 +24,13 @@ loss_sum sum_of_rows(const Scalar* row_losses, std::int64_t rows,
   return result;
 }
 
-std::int32_t* hits_on(cuda::line& gpu, std::int64_t rows) {
+[[maybe_unused]] std::int32_t* hits_on(cuda::line& gpu, std::int64_t rows) {
   return static_cast<std::int32_t*>(gpu.space(cuda::room::rows, 4 * rows));
 }
 
 /// What a GPU has found of each row, when it has.
-loss_sum sum_on(cuda::line& gpu, const float* row_losses, std::int64_t rows,
-                const std::int32_t* hits) {
+[[maybe_unused]] loss_sum sum_on(cuda::line& gpu, const float* row_losses,
+                                 std::int64_t rows, const std::int32_t* hits) {
   gpu.wait();
   return sum_of_rows(row_losses, rows,
                      std::accumulate(hits, hits + rows, std::int64_t{0}));
