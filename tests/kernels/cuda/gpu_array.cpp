@@ -3,6 +3,7 @@
 #include "tests/kernels/cuda/gpu_array.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <stdexcept>
 
@@ -83,6 +84,11 @@ std::vector<float> stored_array::values() const {
       result.push_back(v);
     }
   return result;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::ranges::equal(a, b, {}, std::bit_cast<std::uint32_t, float>,
+                            std::bit_cast<std::uint32_t, float>);
 }
 
 std::vector<float> rounded(std::vector<float> values, troupe::precision stored) {

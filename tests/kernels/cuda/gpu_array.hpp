@@ -98,6 +98,9 @@ private:
 /// What a stored value is when it is read again.
 std::vector<float> rounded(std::vector<float> values, troupe::precision stored);
 
+/// Also of NaNs.
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
+
 /// Waits for all that was launched. \throws what went wrong
 void wait();
 

@@ -55,10 +55,7 @@ in_every_order(const std::function<std::vector<std::vector<float>>()>& run) {
   auto first = run();
   const auto other = run();
   for (std::size_t i = 0; i < first.size(); ++i)
-    if (first[i].size() != other.at(i).size()
-        || std::memcmp(first[i].data(), other[i].data(),
-                       first[i].size() * sizeof(float))
-             != 0)
+    if (!same_bits(first[i], other.at(i)))
       throw std::logic_error{"a second run makes other bits of array "
                              + std::to_string(i)};
   return first;

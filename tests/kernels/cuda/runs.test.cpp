@@ -33,6 +33,13 @@ void check(run_plan plan, std::string_view of) {
   }
 }
 
+#ifdef TROUPE_SANITIZED // many times slower: one of each kind
+const std::vector<tiny::mesh_of_ranks> meshes{
+  {.data = 2, .exchange = "zero3", .clips = true, .stored = precision::bf16},
+  {.data = 2, .tensor = 2, .exchange = "zero1", .by_sequence = true},
+  {.data = 2, .expert = 2, .experts = true, .noise = 0.5},
+};
+#else
 const std::vector<tiny::mesh_of_ranks> meshes{
   {.stored = precision::bf16},
   {.data = 2, .exchange = "ring"},
@@ -47,6 +54,7 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {.data = 2, .expert = 2, .experts = true},
   {.data = 2, .expert = 2, .exchange = "zero1", .experts = true, .noise = 0.5},
 };
+#endif
 
 } // namespace
 
@@ -55,7 +63,9 @@ TEST_CASE("every schedule is proved right on streams, whenever they run", "[stre
   const auto& entry = GENERATE(from_range(catalog()));
   const auto sch = *find_schedule(entry.name);
   check(tiny::training_of(sch, {4, 4, 3}, clock, {"mlp", 5, 12}), entry.name);
+#ifndef TROUPE_SANITIZED
   check(tiny::training_of(sch, {2, 2, 2}, clock, tiny::gpt(2)), entry.name);
+#endif
 }
 
 TEST_CASE("ranks of every kind are proved right on streams", "[streams]") {
