@@ -11,14 +11,6 @@ namespace troupe::cuda {
 
 namespace {
 
-constexpr int warps_a_block = 4;
-constexpr unsigned block_threads = warps_a_block * warp_size;
-
-/// This warp's row.
-__device__ std::int64_t own_row() {
-  return std::int64_t{blockIdx.x} * warps_a_block + threadIdx.x / warp_size;
-}
-
 /// The columns that this thread treats.
 template <int N, class Use>
 __device__ void for_own_columns(int columns, const Use& use) {

@@ -12,14 +12,8 @@ namespace troupe::cuda {
 
 namespace {
 
-constexpr int warps_a_block = 4;
 constexpr int tokens_at_once = 4; // that a thread looks at
 constexpr int rows_at_once = 4;   // that are on their way from memory
-
-/// This warp's row.
-__device__ std::int64_t own_row() {
-  return std::int64_t{blockIdx.x} * warps_a_block + threadIdx.x / warp_size;
-}
 
 /// The words of a tensor shard.
 struct word_range {
@@ -53,14 +47,6 @@ __global__ void embed(word_range range, const std::int32_t* tokens, stored words
       values[i] += offset[i];
     y.store(row, c, values);
   }
-}
-
-template <int N>
-__global__ void clear(stored to, std::int64_t values) {
-  const auto at = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * N;
-  const float zeros[N] = {};
-  if (at < values)
-    to.store(0, at, zeros);
 }
 
 /// Whether a row before this one has its token.
@@ -141,8 +127,6 @@ __global__ void place_gradients(stored dy, float beta, stored dplaces,
   dplaces.store(place, c, sum);
 }
 
-constexpr unsigned block_threads = warps_a_block * warp_size;
-
 stored gradient_of(float* array, std::int64_t width) {
   return {array, width, false};
 }
@@ -164,14 +148,13 @@ void embedding::forward(const shape& dims, const std::int32_t* tokens, input wor
 
 void embedding::gradient(const shape& dims, const std::int32_t* tokens, input dy,
                          float beta, float* dwords, float* dplaces, queue on) {
-  const auto rows = dims.sequences * dims.length, values = dims.words * dims.width;
+  const auto rows = dims.sequences * dims.length;
   const auto width = static_cast<int>(dims.width);
+  if (beta == 0)
+    arrays::clear(dims.words * dims.width, dwords, on);
   by_pack(
     [&](auto n) {
       const auto slabs = blocks_of(width, warp_size * n);
-      if (beta == 0)
-        launch(on, {blocks_of(values, block_threads * n), 1, 1}, {block_threads, 1, 1},
-               0, clear<n>, gradient_of(dwords, 0), values);
       launch(on, {blocks_of(rows, warps_a_block), slabs, 1}, {block_threads, 1, 1}, 0,
              word_gradients<n>, word_range{dims.first_word, dims.words}, tokens,
              stored_of(dy), gradient_of(dwords, dims.width), rows, width);

@@ -9,13 +9,6 @@ namespace troupe::cuda {
 
 namespace {
 
-constexpr int rows_a_block = 4;
-
-/// This warp's row.
-__device__ std::int64_t own_row() {
-  return std::int64_t{blockIdx.x} * rows_a_block + threadIdx.x / warp_size;
-}
-
 template <int N>
 __global__ void normalise(stored x, const float* gain, const float* bias, stored y,
                           float* mean, float* rstd, std::int64_t rows, // R
@@ -112,15 +105,13 @@ struct weight_terms {
   }
 };
 
-constexpr unsigned row_threads = rows_a_block * warp_size;
-
 } // namespace
 
 void layer_norm::forward(input x, const float* gain, const float* bias, output y,
                          float* mean, float* rstd, queue on) {
   by_pack(
     [&](auto n) {
-      launch(on, {blocks_of(x.rows, rows_a_block), 1, 1}, {row_threads, 1, 1}, 0,
+      launch(on, {blocks_of(x.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
              normalise<n>, stored_of(x), gain, bias, stored_of(y), mean, rstd, x.rows,
              static_cast<int>(x.columns));
     },
@@ -132,7 +123,7 @@ void layer_norm::input_gradient(input x, const float* gain, const float* mean,
                                 queue on) {
   by_pack(
     [&](auto n) {
-      launch(on, {blocks_of(x.rows, rows_a_block), 1, 1}, {row_threads, 1, 1}, 0,
+      launch(on, {blocks_of(x.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
              input_gradients<n>, stored_of(x), gain, mean, rstd, stored_of(dy),
              stored_of(dresidual), stored_of(dx), x.rows, static_cast<int>(x.columns));
     },

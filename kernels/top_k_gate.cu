@@ -13,15 +13,7 @@ namespace troupe::cuda {
 
 namespace {
 
-constexpr int warps_a_block = 4;
 constexpr int choices_at_once = 4; // that a thread looks at
-constexpr unsigned block_threads = warps_a_block * warp_size;
-
-/// This warp's row.
-__device__ std::int64_t own_row() {
-  return std::int64_t{blockIdx.x} * warps_a_block + threadIdx.x / warp_size;
-}
-
 /// 0 where the CPU's is, so that the same experts tie.
 __device__ float exponential(float x) {
   return x < -87.3F ? 0 : expf(x);

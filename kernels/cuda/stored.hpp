@@ -4,6 +4,7 @@
 #include "kernels/cuda/source.hpp"
 #include "kernels/stored_matrix.hpp"
 
+#include <bit>
 #include <cstdint>
 
 namespace troupe::cuda {
@@ -18,23 +19,11 @@ struct alignas(16) sixteen_bytes {
 };
 
 __device__ inline float fp32_of_bits(unsigned bits) {
-#ifdef __CUDA_ARCH__
-  return __uint_as_float(bits);
-#else
-  float result;
-  __builtin_memcpy(&result, &bits, sizeof result);
-  return result;
-#endif
+  return std::bit_cast<float>(bits);
 }
 
 __device__ inline unsigned bits_of_fp32(float value) {
-#ifdef __CUDA_ARCH__
-  return __float_as_uint(value);
-#else
-  unsigned result;
-  __builtin_memcpy(&result, &value, sizeof result);
-  return result;
-#endif
+  return std::bit_cast<unsigned>(value);
 }
 
 /// Rounded to nearest, ties to even, as CUDA has it: unlike the CPU's, numbers too

@@ -4,10 +4,22 @@
 
 #include "kernels/cuda/source.hpp"
 
+#include <cstdint>
+
 namespace troupe::cuda {
 
 inline constexpr int warp_size = 32;
 inline constexpr unsigned whole_warp = 0xffffffffU;
+
+// Where a warp treats a row:
+
+inline constexpr int warps_a_block = 4;
+inline constexpr unsigned block_threads = warps_a_block * warp_size;
+
+/// This warp's row.
+__device__ inline std::int64_t own_row() {
+  return std::int64_t{blockIdx.x} * warps_a_block + threadIdx.x / warp_size;
+}
 
 /// Every thread of the warp gets the sum.
 __device__ inline float sum_over_warp(float own) {

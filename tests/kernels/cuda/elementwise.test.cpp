@@ -27,10 +27,6 @@ std::vector<std::uint8_t> random_mask(std::int64_t n, unsigned seed) {
   return result;
 }
 
-std::vector<float> as_floats(const std::vector<std::uint8_t>& values) {
-  return {values.begin(), values.end()};
-}
-
 } // namespace
 
 TEST_CASE("a GPU copies, adds and clears values", "[cuda]") {
@@ -160,7 +156,7 @@ TEST_CASE("what follows a product on a GPU is what follows it on the CPU", "[cud
     gpu::wait();
     return gpu::results{
       c.values(), what == kind::bias_gelu ? y.values() : std::vector<float>{},
-      what == kind::bias_relu ? as_floats(mask.values()) : std::vector<float>{}};
+      what == kind::bias_relu ? gpu::as_floats(mask.values()) : std::vector<float>{}};
   });
   auto c = gpu::exact(product);
   const auto bd = gpu::exact(b), xd = gpu::exact(x);
@@ -177,5 +173,5 @@ TEST_CASE("what follows a product on a GPU is what follows it on the CPU", "[cud
   if (what == kind::bias_gelu)
     CHECK(relative_difference(made[1], y) < gpu::near(stored));
   if (what == kind::bias_relu)
-    CHECK(made[2] == as_floats(mask));
+    CHECK(made[2] == gpu::as_floats(mask));
 }

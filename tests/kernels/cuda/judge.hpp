@@ -28,6 +28,12 @@ inline std::vector<double> exact(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
+/// Integers as results.
+template <class Integer>
+std::vector<float> as_floats(const std::vector<Integer>& values) {
+  return {values.begin(), values.end()};
+}
+
 /// What gradients are written to, or added to.
 inline std::unique_ptr<array<float>>
 sum_of(const std::string& name, const std::vector<float>& before, bool adds) {

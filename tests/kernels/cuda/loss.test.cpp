@@ -66,10 +66,6 @@ judgement of_cpu(const batch& from) {
   return result;
 }
 
-std::vector<float> as_floats(const std::vector<std::int32_t>& integers) {
-  return {integers.begin(), integers.end()};
-}
-
 gpu::results of_gpu(const batch& from, std::int64_t gap) {
   return gpu::in_every_order([&] {
     const stored_array logits{"logits",
@@ -84,7 +80,7 @@ gpu::results of_gpu(const batch& from, std::int64_t gap) {
                                  row_losses.data(), correct.data(), nullptr);
     gpu::wait();
     return gpu::results{logits.values(), row_losses.values(),
-                        as_floats(correct.values())};
+                        gpu::as_floats(correct.values())};
   });
 }
 
@@ -155,7 +151,7 @@ TEST_CASE("tensor shards of a GPU say of their classes what one says of all",
       gpu::wait();
       all.push_back(logits[static_cast<std::size_t>(s)].values());
       all.push_back(row_losses.values());
-      all.push_back(as_floats(correct.values()));
+      all.push_back(gpu::as_floats(correct.values()));
     }
     return all;
   });

@@ -121,27 +121,23 @@ struct gpu_gate {
   gate_table<float> table;
 };
 
-std::vector<float> as_floats(const std::vector<std::int32_t>& integers) {
-  return {integers.begin(), integers.end()};
-}
-
 gpu::results table_of_gpu(const std::vector<float>& logits, const routes& of) {
   return gpu::in_every_order([&] {
     const gpu_gate gate{logits, of};
     cuda::top_k_gate::forward(gate.table, nullptr);
     gpu::wait();
     return gpu::results{
-      gate.probabilities.values(),     gate.weights.values(),
-      as_floats(gate.chosen.values()), as_floats(gate.places.values()),
-      as_floats(gate.counts.values()), as_floats(gate.first.values())};
+      gate.probabilities.values(),          gate.weights.values(),
+      gpu::as_floats(gate.chosen.values()), gpu::as_floats(gate.places.values()),
+      gpu::as_floats(gate.counts.values()), gpu::as_floats(gate.first.values())};
   });
 }
 
 void check_integers(const gpu::results& made, const cpu_gate<float>& expected) {
-  CHECK(made[2] == as_floats(expected.chosen()));
-  CHECK(made[3] == as_floats(expected.places()));
-  CHECK(made[4] == as_floats(expected.counts()));
-  CHECK(made[5] == as_floats(expected.first()));
+  CHECK(made[2] == gpu::as_floats(expected.chosen()));
+  CHECK(made[3] == gpu::as_floats(expected.places()));
+  CHECK(made[4] == gpu::as_floats(expected.counts()));
+  CHECK(made[5] == gpu::as_floats(expected.first()));
 }
 
 bool is_sent(const cpu_gate<float>& by, std::int64_t row) {
