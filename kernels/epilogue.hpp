@@ -7,7 +7,8 @@
 namespace troupe {
 
 /// What can be done with a product's elements before they leave the cache. s is the
-/// product (M, N), c what is left of it, v = s + bias; gelu is that of gelu.hpp.
+/// product (M, N), c what is left of it, v = s + bias; gelu is that of
+/// vector_math.hpp.
 ///
 ///   kind            c =         also writes        a layer's
 ///   none            s

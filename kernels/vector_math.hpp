@@ -42,7 +42,8 @@ struct gelu_result {
   Scalar slope; ///< The derivative.
 };
 
-/// GELU and its derivative, of one exponential.
+/// GPT-2's GELU, x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), and its derivative, of
+/// one exponential. Hendrycks & Gimpel, "Gaussian Error Linear Units", 2016.
 template <class Scalar>
 gelu_result<Scalar> gelu_and_slope(Scalar x) {
   constexpr auto twice_root = static_cast<Scalar>(1.5957691216057308); // 2 sqrt(2/pi)

@@ -6,7 +6,7 @@
 #include "kernels/convolution.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/embedding.hpp"
-#include "kernels/gelu.hpp"
+#include "kernels/epilogue.hpp"
 #include "kernels/layer_norm.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/optimizers.hpp"
@@ -155,14 +155,11 @@ void measure_rowwise(bench& run, std::int64_t rows, std::int64_t width,
   stream alone;
   const auto mx = dense(x.data(), rows, width), my = dense(y.data(), rows, width),
              mdy = dense(dy.data(), rows, width);
-  run.memory("gelu, forward", 8 * all, [&] {
-    gelu<float>::forward(dense(x.data(), rows, wide), dense(y.data(), rows, wide),
-                         alone);
-  });
-  run.memory("gelu, gradient", 12 * all, [&] {
-    gelu<float>::backward(dense(x.data(), rows, wide), dense(dy.data(), rows, wide),
-                          dense(y.data(), rows, wide), alone);
-  });
+  const epilogue<float> end{.what = epilogue_kind::bias_gelu,
+                            .bias = gain.data(),
+                            .y = dense(y.data(), rows, wide)};
+  run.memory("bias, gelu and its slope", 12 * all,
+             [&] { end.finish(dense(x.data(), rows, wide), 0, 0); });
   run.memory("layer norm, forward", 2 * all, [&] {
     layer_norm<float>::forward(mx, gain.data(), shift.data(), my, mean.data(),
                                rstd.data(), alone);

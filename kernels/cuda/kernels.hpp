@@ -56,12 +56,6 @@ struct epilogues {
                      queue on);
 };
 
-struct gelu {
-  static void forward(matrix<const float> x, matrix<float> y, queue on);
-  static void backward(matrix<const float> x, matrix<const float> dy, matrix<float> dx,
-                       queue on);
-};
-
 struct relu {
   static void backward(input dy, matrix<const std::uint8_t> mask, output dx, queue on);
 };

@@ -3,7 +3,6 @@
 #include "kernels/bias.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/epilogue.hpp"
-#include "kernels/gelu.hpp"
 #include "kernels/relu.hpp"
 #include "tests/kernels/cuda/judge.hpp"
 
@@ -86,42 +85,26 @@ TEST_CASE("a GPU adds biases with residuals, and sums their gradients", "[cuda]"
   CHECK(relative_difference(made[1], dbias) < gpu::near_fp32);
 }
 
-TEST_CASE("a GPU's GELU and ReLU are the CPU's", "[cuda]") {
+TEST_CASE("a GPU's ReLU passes gradients as the CPU's", "[cuda]") {
   GPU_OR_SKIP();
   const auto dims = GENERATE(from_range(sizes));
   CAPTURE(dims.rows, dims.columns, dims.gap);
   const auto R = dims.rows, C = dims.columns;
-  auto x = random_values<float>(R * C, 1);
-  for (auto& v : x)
-    v *= 4;
   const auto dy = random_values<float>(R * C, 2);
   const auto mask = random_mask(R * C, 3);
   const auto stored = GENERATE(precision::fp32, precision::bf16);
   const auto made = gpu::in_every_order([&] {
-    const stored_array gx{"x", x, dims, precision::fp32},
-      gdy{"dy", dy, dims, precision::fp32}, y{"y", dims, precision::fp32},
-      dx{"dx", dims, precision::fp32}, stored_dy{"stored dy", dy, dims, stored},
-      relu_dx{"relu dx", dims, stored};
+    const stored_array upper{"dy", dy, dims, stored}, dx{"dx", dims, stored};
     const gpu::array<std::uint8_t> passes{"mask", mask};
-    cuda::gelu::forward(gx.in().plain(), y.out().plain(), nullptr);
-    cuda::gelu::backward(gx.in().plain(), gdy.in().plain(), dx.out().plain(), nullptr);
-    cuda::relu::backward(stored_dy.in(), dense<const std::uint8_t>(passes.data(), R, C),
-                         relu_dx.out(), nullptr);
+    cuda::relu::backward(upper.in(), dense<const std::uint8_t>(passes.data(), R, C),
+                         dx.out(), nullptr);
     gpu::wait();
-    return gpu::results{y.values(), dx.values(), relu_dx.values()};
+    return gpu::results{dx.values()};
   });
-  const auto xd = gpu::exact(x), dyd = gpu::exact(dy);
-  std::vector<double> y(xd.size()), dx(xd.size());
-  stream on;
-  gelu<double>::forward(dense(xd.data(), R, C), dense(y.data(), R, C), on);
-  gelu<double>::backward(dense(xd.data(), R, C), dense(dyd.data(), R, C),
-                         dense(dx.data(), R, C), on);
-  CHECK(relative_difference(made[0], y) < gpu::near_fp32);
-  CHECK(relative_difference(made[1], dx) < gpu::near_fp32);
   auto passed = gpu::rounded(dy, stored);
   for (std::size_t i = 0; i < passed.size(); ++i)
     passed[i] = mask[i] == 1 ? passed[i] : 0;
-  CHECK(made[2] == passed);
+  CHECK(made[0] == passed);
 }
 
 TEST_CASE("what follows a product on a GPU is what follows it on the CPU", "[cuda]") {
