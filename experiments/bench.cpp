@@ -34,7 +34,8 @@ nlohmann::ordered_json to_json(const measurement& m) {
 /// The user has ended the program.
 struct interrupted {};
 
-int bench(const options& o) {
+int bench(options o) {
+  o.run.lists_processors = false; // it makes pipelines of 1, 2 and 4 ranks
   const auto shared = set_up(o);
   if (!shared) {
     std::cerr << "bench: " << shared.error() << '\n';
@@ -47,6 +48,10 @@ int bench(const options& o) {
   }
   if (const auto slow = warning_of(o.run); !slow.empty())
     std::cerr << "bench: " << slow << '\n';
+  if (shared->runs.front().plan.mixes_processors()) {
+    std::cerr << "bench: --device: name the CPU, or GPUs, not both\n";
+    return 2;
+  }
   (void)interruption(); // listens from now on
   std::FILE* const out = o.output.results_on_stdout() ? stderr : stdout;
   auto all = nlohmann::ordered_json::array();
@@ -64,11 +69,16 @@ int bench(const options& o) {
     }};
   int exit_code = 0;
   try {
-    measure_ceilings(b);
-    measure_kernels(b);
-    measure_training(b);
-    measure_actors(b);
-    measure_links(b);
+    if (b.plan.processor_of(0).is_gpu()) {
+      measure_gpu(b);
+      measure_training(b);
+    } else {
+      measure_ceilings(b);
+      measure_kernels(b);
+      measure_training(b);
+      measure_actors(b);
+      measure_links(b);
+    }
   } catch (const interrupted&) {
     std::cerr << "bench: interrupted: what is told was measured before\n";
     exit_code = ended_by_user;
@@ -92,7 +102,7 @@ int main(int argc, char** argv) {
     .description =
       "Measurements of this machine: its ceilings, kernels at a model's shapes, the "
       "bare loop, actors and pipelines, an action and a message. Medians of calls that "
-      "take turns.",
+      "take turns. On a GPU: its ceilings, and training.",
     .keeps = false,
     .measures = true,
     .defaults = {.model = {.width = 256, .length = 128},

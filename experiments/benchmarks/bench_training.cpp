@@ -56,6 +56,7 @@ seconds_list bare(const run_plan& plan, int threads, int steps) {
                  .optimizer = work.optimizer,
                  .weights = work.weights,
                  .threads = threads,
+                 .on = plan.processor_of(0),
                  .progress = [&](double) { ends.push_back(clock::now()); }});
   seconds_list result;
   for (std::size_t i = 1; i < ends.size(); ++i)
@@ -74,7 +75,9 @@ double operations_a_token(const benchmark& b) {
   return 6.0 * static_cast<double>(parameters + m.layers * m.length * m.width);
 }
 
-double product_rate() {
+double product_rate(const benchmark& b) {
+  if (const auto where = b.plan.processor_of(0); where.is_gpu())
+    return gpu_product_rate(where, b.plan.work->whole.options.stored, b.gpu_edge);
   constexpr std::int64_t n = 1024;
   std::vector<float> space(3 * n * n, 0.5F);
   const auto took = take_turns([&] { onednn_product(n, space.data()); }, [] {}, 0.2);
@@ -93,23 +96,26 @@ void measure_training(const benchmark& b) {
   seconds_list plain, actors, rates;
   for (int turn = 0; turn < 3; ++turn) {
     append(plain, bare(b.plan, 1, steps));
-    rates.push_back(product_rate());
+    rates.push_back(product_rate(b));
     append(actors, through_actors(b.plan, one_f_one_b(), 1, 1, steps));
   }
+  const bool on_gpu = b.plan.processor_of(0).is_gpu();
+  const std::string one = on_gpu ? "one GPU" : "one core";
   const double one_core = predictions / median(plain);
-  b.report({"training", "bare loop, one core", one_core, unit, {}, ""});
+  b.report({"training", "bare loop, " + one, one_core, unit, {}, ""});
   if (b.model.model == "gpt")
     b.report({"training", "bare loop's model operations",
               operations_a_token(b) * one_core / 1e9, "GFLOP/s",
-              operations_a_token(b) * one_core / median(rates), "sgemm"});
-  b.report({"training", "one stage's actors, one core", predictions / median(actors),
+              operations_a_token(b) * one_core / median(rates),
+              on_gpu ? "product" : "sgemm"});
+  b.report({"training", "one stage's actors, " + one, predictions / median(actors),
             unit, median(plain) / median(actors), "bare loop"});
   const auto beside_one_core = [&](const std::string& name, const seconds_list& times) {
     const double rate = predictions / median(times);
     b.report({"training", name, rate, unit, rate / one_core, "bare loop"});
   };
   const int threads = b.plan.threads;
-  if (threads > 1)
+  if (threads > 1 && !on_gpu)
     beside_one_core("one stage's actors, " + std::to_string(threads) + " threads",
                     through_actors(b.plan, one_f_one_b(), 1, threads, steps));
   for (const int stages : {2, 4})

@@ -15,6 +15,7 @@ struct benchmark {
   const run_plan& plan; ///< Its schedule is replaced.
   model_options model;
   std::function<void(const measurement&)> report;
+  std::int64_t gpu_edge = 4096; ///< Of a GPU's square products.
 
   std::int64_t rows() const; ///< Tokens or images of a microbatch.
 };
@@ -48,10 +49,17 @@ wake_times measure_wake_times();
 /// The machine: products and copies of memory, on one core and on all.
 void measure_ceilings(const benchmark& b);
 
+/// The GPU of the first rank, in place of the machine: products and a copy.
+void measure_gpu(const benchmark& b);
+
+/// Operations a second of square products there.
+double gpu_product_rate(const processor& where, precision by, std::int64_t edge);
+
 /// Each kernel at the model's shapes, beside a product or a copy of memory.
 void measure_kernels(const benchmark& b);
 
-/// The bare loop, the same through one stage's actors, and pipelines.
+/// The bare loop, the same through one stage's actors, and pipelines. Where ranks
+/// compute on GPUs, all of it there.
 void measure_training(const benchmark& b);
 
 /// Links between processes: what they carry, beside the socket's own speed.

@@ -47,7 +47,7 @@ void add_runs(option_list& to, typed_options& place, const program_about& about)
     add_optimizer(to, place.optimizer);
     add_threads(to, place.run);
   }
-  if (about.trains && !about.measures)
+  if (about.trains)
     add_device(to, place.run);
   add_precision(to, place.run, about.trains);
   if (about.trains && !about.measures)

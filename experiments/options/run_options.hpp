@@ -27,6 +27,7 @@ struct run_options {
   precision products = precision::fp32;
   bool sums_by_pairs = false;        ///< bf16_path::dot makes products here.
   std::vector<processor> processors; ///< Of ranks, in turns; empty: the CPU.
+  bool lists_processors = false;     ///< One by one: each must have a rank.
   int threads = 0; ///< Of the CPU; 0: as many as the machine that runs it has cores.
   std::chrono::milliseconds stall_timeout{10'000};
 };
