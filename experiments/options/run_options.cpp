@@ -112,8 +112,9 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
   }
   if (typed.precision == "tf32") {
     if (processors.empty())
-      return problem{
-        "--precision tf32 is of a GPU's products: say --device cuda with it"};
+      return problem{"--precision tf32 is of a GPU's products: train, compare, verify "
+                     "and bench take "
+                     "it with --device cuda"};
     for (auto& one : processors)
       one.tf32 = one.is_gpu();
   } else if (typed.precision != "fp32" && typed.precision != "bf16") {
@@ -133,6 +134,7 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
     .products = rounds ? precision::bf16 : precision::fp32,
     .sums_by_pairs = by_pairs,
     .processors = std::move(processors),
+    .lists_processors = typed.device != "cuda",
     .threads = typed.threads,
     .stall_timeout =
       std::chrono::milliseconds{static_cast<std::int64_t>(typed.stall_timeout * 1000)}};

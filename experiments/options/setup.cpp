@@ -129,6 +129,11 @@ std::string add_training(const options& o, run_plan& plan) {
       ? o.run.threads
       : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
   plan.processors = o.run.processors;
+  if (const auto listed = std::ssize(plan.processors);
+      o.run.lists_processors && listed > plan.ranks())
+    return "--device lists " + std::to_string(listed) + " processors for "
+           + (plan.ranks() == 1 ? "one rank" : std::to_string(plan.ranks()) + " ranks")
+           + ": leave out what has none";
   if (o.evaluation.samples > 0 && work->data->evaluation_size() > 0)
     plan.evaluate_every = o.evaluation.every;
   plan.work = std::move(*work);

@@ -64,6 +64,15 @@ std::string devices_of(const run_plan& plan) {
   return plan.processor_of(0).is_gpu() ? "cuda" : "cpu";
 }
 
+const char* precision_of(const run_plan& plan) {
+  if (plan.sizes.stored == precision::bf16)
+    return "bf16";
+  for (int rank = 0; rank < plan.ranks(); ++rank)
+    if (plan.processor_of(rank).tf32)
+      return "tf32";
+  return "fp32";
+}
+
 json run_json(const run_account& run) {
   const auto& plan = run.request->plan;
   const auto& r = run.result;
@@ -79,9 +88,7 @@ json run_json(const run_account& run) {
     {"ending", text_of(run.how())},
     {"clock", run.virtual_time() ? "virtual" : "real"},
     {"device", plan.work ? devices_of(plan) : "none"},
-    {"precision", plan.sizes.stored == precision::bf16 ? "bf16"
-                  : plan.processor_of(0).tf32          ? "tf32"
-                                                       : "fp32"},
+    {"precision", precision_of(plan)},
     {"timing", name_of(run.timing())},
     {"stages", plan.dims.stages},
     {"ranks", plan.ranks()},

@@ -1,6 +1,7 @@
 // What --device says, on machines with GPUs and without.
 
 #include "experiments/options/run_options.hpp"
+#include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -39,7 +40,8 @@ TEST_CASE("tf32 is of GPUs", "[device]") {
   typed_run typed;
   typed.precision = "tf32";
   CHECK(parse(typed).error()
-        == "--precision tf32 is of a GPU's products: say --device cuda with it");
+        == "--precision tf32 is of a GPU's products: train, compare, verify and bench "
+           "take it with --device cuda");
   typed.device = "cuda";
   if (absence_of_gpus().empty())
     CHECK(parse(typed)->processors.front().tf32);
@@ -53,4 +55,16 @@ TEST_CASE("a machine without GPUs says so", "[device]") {
     CHECK(parsed.error() == "--device cuda: " + absence_of_gpus());
   else
     CHECK(std::ssize(parsed->processors) == count_of_gpus());
+}
+
+TEST_CASE("a processor that no rank would have is refused, and not of all GPUs",
+          "[device]") {
+  auto asked = parse(tiny::training("1f1b"), true).value();
+  asked.mesh.stages = 1;
+  asked.run.processors = {processor{}, processor{0}};
+  asked.run.lists_processors = true;
+  CHECK(set_up(asked).error()
+        == "--device lists 2 processors for one rank: leave out what has none");
+  asked.run.lists_processors = false;
+  CHECK(set_up(asked).has_value());
 }
