@@ -44,16 +44,16 @@ struct clear_values {
 
 } // namespace
 
-void arrays::copy(input from, output to, queue on) {
+void arrays::copy(input from, output to, stream_handle on) {
   for_each_pack(on, from.rows, from.columns,
                 copy_values{stored_of(from), stored_of(to)}, from, to);
 }
 
-void arrays::add(const float* from, std::int64_t n, float* to, queue on) {
+void arrays::add(const float* from, std::int64_t n, float* to, stream_handle on) {
   for_each_pack(on, 1, n, add_values{stored_of(from), stored_of(to)}, from, to);
 }
 
-void arrays::clear(std::int64_t n, float* to, queue on) {
+void arrays::clear(std::int64_t n, float* to, stream_handle on) {
   for_each_pack(on, 1, n, clear_values{stored_of(to)}, to);
 }
 

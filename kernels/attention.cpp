@@ -214,7 +214,7 @@ void attention<Scalar>::backward(const attention_shape& dims,
       const auto rows = dims.sequences * dims.heads * dims.length;
       return cuda::attention::backward(
         dims, qkv, y, log_sum, dy, dqkv,
-        static_cast<float*>(gpu->space(cuda::room::rows, 4 * rows)), gpu->on());
+        static_cast<float*>(gpu->space(cuda::workspace::rows, 4 * rows)), gpu->on());
     }
   const auto heads = static_cast<int>(dims.sequences * dims.heads);
   const auto by = on.products();

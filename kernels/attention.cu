@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(Tiles::threads)
 } // namespace
 
 void attention::forward(const attention_shape& dims, input qkv, output y,
-                        float* log_sum, queue on) {
+                        float* log_sum, stream_handle on) {
   by_tile(dims, qkv.is_bf16, [&](auto value, auto width) {
     using tiles = attention_tiles<decltype(value), width>;
     launch(on, {blocks_of_heads(dims, tiles::rows), 1, 1}, {tiles::threads, 1, 1},

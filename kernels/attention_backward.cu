@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::backward_blocks)
 
 void attention::backward(const attention_shape& dims, input qkv, input y,
                          const float* log_sum, input dy, output dqkv, float* space,
-                         queue on) {
+                         stream_handle on) {
   const auto in = token_matrix_of(dims, qkv), out = token_matrix_of(dims, y),
              upper = token_matrix_of(dims, dy), gradient = token_matrix_of(dims, dqkv);
   const dim3 grid{blocks_of(dims.sequences * dims.heads * dims.length, rows_a_block), 1,

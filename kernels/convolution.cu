@@ -110,20 +110,20 @@ __global__ void sum_weight(convolution_shape dims, const float* x, const float* 
 } // namespace
 
 void convolution::forward(const convolution_shape& dims, const float* x, const float* w,
-                          const float* bias, float* y, queue on) {
+                          const float* bias, float* y, stream_handle on) {
   for_each_value(on, dims.images, dims.out_values(),
                  convolve{dims, x, w, bias, y, dims.out_height(), dims.out_width()});
 }
 
 void convolution::input_gradient(const convolution_shape& dims, const float* w,
-                                 const float* dy, float* dx, queue on) {
+                                 const float* dy, float* dx, stream_handle on) {
   for_each_value(on, dims.images, dims.in_values(),
                  convolve_back{dims, w, dy, dx, dims.out_height(), dims.out_width()});
 }
 
 void convolution::weight_gradient(const convolution_shape& dims, const float* x,
                                   const float* dy, float beta, float* dw, float* dbias,
-                                  queue on) {
+                                  stream_handle on) {
   const auto sums = dims.filters * (dims.patch() + 1);
   launch(on, {static_cast<unsigned>(sums), 1, 1}, {sum_threads, 1, 1}, 0, sum_weight,
          dims, x, dy, beta, dw, dbias, dims.out_height(), dims.out_width());

@@ -74,6 +74,16 @@ void compute_threads::serve() {
     wanted_ = fits();
     auto next = on.jobs_.next();
     guard.unlock();
+    if (on.launched_) {
+      on.launched_->launch(std::move(next));
+      guard.lock();
+      free_ += on.team_;
+      ++telling_; // it looks for what is ready itself
+      rest(on);
+      --telling_;
+      --at_work_;
+      continue;
+    }
     const auto how = on.compute(next.what);
     guard.lock();
     free_ += on.team_;
@@ -124,9 +134,14 @@ bool compute_threads::tell(cpu_device& on, device_job done, const work_end& how)
 }
 
 cpu_device::cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared,
-                       int team, const stream* on)
-  : seen_(seen), shared_(std::move(shared)), team_(team), on_(on) {
-  // nop
+                       int team, const stream* on, work_name name)
+  : seen_(seen), shared_(std::move(shared)), team_(team) {
+  if (shared_ && on != nullptr && on->gpu() != nullptr)
+    launched_ = std::make_unique<launched_works>(seen_, *on, std::move(name),
+                                                 [all = shared_.get()] {
+                                                   if (all->broken)
+                                                     all->broken();
+                                                 });
 }
 
 cpu_device::~cpu_device() {
@@ -143,7 +158,8 @@ void cpu_device::enqueue(work what, on_end ended) {
     const std::lock_guard guard{shared_->lock_};
     if (stopped_)
       return;
-    if (next.what.computes() || next.what.turn != no_turn || busy_ || !jobs_.idle()) {
+    const bool is_free = !busy_ && jobs_.idle() && (!launched_ || launched_->idle());
+    if (next.what.computes() || next.what.turn != no_turn || !is_free) {
       const bool at_rest = !busy_ && jobs_.empty();
       jobs_.add(std::move(next));
       if (at_rest && !jobs_.empty())
@@ -158,7 +174,7 @@ work_end cpu_device::compute(const work& what) {
   occupied now{seen_, {what.kind, what.stage, what.microbatch, what.operations}};
   work_end result{.start = now.start()};
   try {
-    what.compute(on_);
+    what.compute();
   } catch (...) {
     result.failure = std::current_exception();
   }
@@ -180,7 +196,7 @@ bool cpu_device::idle() const {
   if (!shared_)
     return true;
   const std::lock_guard guard{shared_->lock_};
-  return jobs_.idle() && !busy_;
+  return jobs_.idle() && !busy_ && (!launched_ || launched_->idle());
 }
 
 } // namespace troupe

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/job_line.hpp"
+#include "kernels/launched_works.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -75,14 +76,16 @@ private:
 /// Computes on threads that it shares with the other devices of a run, with the help of
 /// its team; one work at a time, in the order in which they were enqueued. Whoever
 /// enqueues work goes on at once. Work without arithmetic needs no thread: it ends
-/// while it is enqueued, if nothing is before it.
+/// while it is enqueued, if nothing is before it. Where kernels run on a GPU, these
+/// threads launch them.
 class cpu_device : public device {
 public:
   /// \param seen what it is at \param shared null: it computes nothing
   /// \param team how many threads it computes with, itself among them
-  /// \param on what its works launch kernels on; null: nothing that must be waited for
+  /// \param on what its works launch kernels on; null: they end as they return
+  /// \param name of such a work; may be empty
   cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared, int team,
-             const stream* on = nullptr);
+             const stream* on = nullptr, work_name name = {});
 
   /// Waits for the work under way.
   ~cpu_device() override;
@@ -101,7 +104,7 @@ private:
   occupation& seen_;
   std::shared_ptr<compute_threads> shared_;
   int team_;
-  const stream* on_;
+  std::unique_ptr<launched_works> launched_; ///< Null: works end as they return.
   // under the lock of all
   job_line jobs_;
   bool busy_ = false; ///< With one that was the first.

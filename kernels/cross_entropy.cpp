@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <numeric>
+#include <exception>
 
 namespace troupe {
 
@@ -24,29 +24,35 @@ loss_sum sum_of_rows(const Scalar* row_losses, std::int64_t rows,
   return result;
 }
 
-[[maybe_unused]] std::int32_t* hits_on(cuda::line& gpu, std::int64_t rows) {
-  return static_cast<std::int32_t*>(gpu.space(cuda::room::rows, 4 * rows));
+[[maybe_unused]] std::int32_t* hits_on(cuda::stream& gpu, std::int64_t rows) {
+  return static_cast<std::int32_t*>(gpu.space(cuda::workspace::rows, 4 * rows));
 }
 
-/// What a GPU has found of each row, when it has.
-[[maybe_unused]] loss_sum sum_on(cuda::line& gpu, const float* row_losses,
-                                 std::int64_t rows, const std::int32_t* hits) {
-  gpu.wait();
-  return sum_of_rows(row_losses, rows,
-                     std::accumulate(hits, hits + rows, std::int64_t{0}));
+/// Sums what a GPU finds of each row; the sum is there when it has.
+[[maybe_unused]] void sum_on(cuda::stream& gpu, const float* row_losses,
+                             std::int64_t rows, const std::int32_t* hits,
+                             loss_sum& sum) {
+  static_assert(sizeof sum <= cuda::stream::result_bytes);
+  const auto found = gpu.result();
+  cuda::cross_entropy::sum(row_losses, hits, rows, static_cast<loss_sum*>(found.get()),
+                           gpu.on());
+  gpu.when_over([found, &sum](const std::exception_ptr& failure) {
+    if (!failure)
+      sum = *static_cast<const loss_sum*>(found.get());
+  });
 }
 
 } // namespace
 
 template <class Scalar>
-loss_sum cross_entropy<Scalar>::forward(matrix<Scalar> logits,
-                                        const std::int32_t* labels, Scalar scale,
-                                        Scalar* row_losses, stream& on) {
+void cross_entropy<Scalar>::forward(matrix<Scalar> logits, const std::int32_t* labels,
+                                    Scalar scale, Scalar* row_losses, loss_sum& sum,
+                                    stream& on) {
   if constexpr (cuda::may_run<Scalar>)
     if (auto* const gpu = on.gpu()) {
       auto* const hits = hits_on(*gpu, logits.rows);
       cuda::cross_entropy::forward(logits, labels, scale, row_losses, hits, gpu->on());
-      return sum_on(*gpu, row_losses, logits.rows, hits);
+      return sum_on(*gpu, row_losses, logits.rows, hits, sum);
     }
   std::atomic<std::int64_t> correct = 0;
   on.cpu().run_ranges(logits.rows, rows_a_slice,
@@ -57,21 +63,21 @@ loss_sum cross_entropy<Scalar>::forward(matrix<Scalar> logits,
                           const auto label = labels[r];
                           const Scalar own = row[label];
                           const Scalar most = largest(row, logits.columns);
-                          Scalar sum = 0;
+                          Scalar mass = 0;
                           for (std::int64_t v = 0; v < logits.columns; ++v) {
                             row[v] = fast_exp(row[v] - most);
-                            sum += row[v];
+                            mass += row[v];
                           }
-                          const Scalar factor = scale / sum;
+                          const Scalar factor = scale / mass;
                           for (std::int64_t v = 0; v < logits.columns; ++v)
                             row[v] *= factor;
                           row[label] -= scale;
-                          row_losses[r] = most + std::log(sum) - own;
+                          row_losses[r] = most + std::log(mass) - own;
                           hits += own >= most;
                         }
                         correct += hits;
                       });
-  return sum_of_rows(row_losses, logits.rows, correct);
+  sum = sum_of_rows(row_losses, logits.rows, correct);
 }
 
 template <class Scalar>
@@ -101,16 +107,16 @@ void cross_entropy<Scalar>::tell(matrix<Scalar> logits, std::int64_t first,
 }
 
 template <class Scalar>
-loss_sum cross_entropy<Scalar>::finish(matrix<Scalar> exponentials, std::int64_t first,
-                                       const std::int32_t* labels, const Scalar* all,
-                                       int shards, int own, Scalar scale,
-                                       Scalar* row_losses, stream& on) {
+void cross_entropy<Scalar>::finish(matrix<Scalar> exponentials, std::int64_t first,
+                                   const std::int32_t* labels, const Scalar* all,
+                                   int shards, int own, Scalar scale,
+                                   Scalar* row_losses, loss_sum& sum, stream& on) {
   if constexpr (cuda::may_run<Scalar>)
     if (auto* const gpu = on.gpu()) {
       auto* const hits = hits_on(*gpu, exponentials.rows);
       cuda::cross_entropy::finish(exponentials, first, labels, all, shards, own, scale,
                                   row_losses, hits, gpu->on());
-      return sum_on(*gpu, row_losses, exponentials.rows, hits);
+      return sum_on(*gpu, row_losses, exponentials.rows, hits, sum);
     }
   const auto rows = exponentials.rows;
   const auto fact = [&](int shard, int which, std::int64_t row) {
@@ -124,24 +130,24 @@ loss_sum cross_entropy<Scalar>::finish(matrix<Scalar> exponentials, std::int64_t
         Scalar most = fact(0, 0, r);
         for (int t = 1; t < shards; ++t)
           most = std::max(most, fact(t, 0, r));
-        Scalar sum = 0, labelled = 0;
+        Scalar mass = 0, labelled = 0;
         for (int t = 0; t < shards; ++t) {
-          sum += fact(t, 1, r) * std::exp(fact(t, 0, r) - most);
+          mass += fact(t, 1, r) * std::exp(fact(t, 0, r) - most);
           labelled += fact(t, 2, r);
         }
         auto* row = exponentials.row(r);
-        const Scalar factor = scale * std::exp(fact(own, 0, r) - most) / sum;
+        const Scalar factor = scale * std::exp(fact(own, 0, r) - most) / mass;
         for (std::int64_t v = 0; v < exponentials.columns; ++v)
           row[v] *= factor;
         const auto label = labels[r] - first;
         if (label >= 0 && label < exponentials.columns)
           row[label] -= scale;
-        row_losses[r] = most + std::log(sum) - labelled;
+        row_losses[r] = most + std::log(mass) - labelled;
         hits += labelled >= most;
       }
       correct += hits;
     });
-  return sum_of_rows(row_losses, rows, correct);
+  sum = sum_of_rows(row_losses, rows, correct);
 }
 
 template struct cross_entropy<float>;

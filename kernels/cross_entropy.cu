@@ -170,6 +170,25 @@ __global__ void __launch_bounds__(most_warps* warp_size)
   }
 }
 
+constexpr int sum_threads = 256;
+
+__global__ void sum_of_rows(const float* row_losses, const std::int32_t* correct,
+                            std::int64_t rows, loss_sum* to) {
+  TROUPE_SHARED(double, losses, [sum_threads / warp_size]);
+  TROUPE_SHARED(double, hits, [sum_threads / warp_size]);
+  double loss = 0, right = 0;
+  for (std::int64_t r = threadIdx.x; r < rows; r += sum_threads) {
+    loss += static_cast<double>(row_losses[r]);
+    right += correct[r];
+  }
+  loss = sum_over_block(loss, losses);
+  right = sum_over_block(right, hits);
+  if (threadIdx.x == 0) {
+    to->loss = loss;
+    to->correct = static_cast<std::int64_t>(right);
+  }
+}
+
 /// Of a block: no more than columns need.
 template <int N>
 unsigned threads_of(std::int64_t columns) {
@@ -181,7 +200,7 @@ unsigned threads_of(std::int64_t columns) {
 
 void cross_entropy::forward(matrix<float> logits, const std::int32_t* labels,
                             float scale, float* row_losses, std::int32_t* correct,
-                            queue on) {
+                            stream_handle on) {
   by_pack(
     [&](auto n) {
       launch(on, {blocks_of(logits.rows, 1), 1, 1},
@@ -193,7 +212,7 @@ void cross_entropy::forward(matrix<float> logits, const std::int32_t* labels,
 }
 
 void cross_entropy::tell(matrix<float> logits, std::int64_t first,
-                         const std::int32_t* labels, float* own, queue on) {
+                         const std::int32_t* labels, float* own, stream_handle on) {
   by_pack(
     [&](auto n) {
       launch(on, {blocks_of(logits.rows, 1), 1, 1},
@@ -207,7 +226,7 @@ void cross_entropy::tell(matrix<float> logits, std::int64_t first,
 void cross_entropy::finish(matrix<float> exponentials, std::int64_t first,
                            const std::int32_t* labels, const float* all, int shards,
                            int own, float scale, float* row_losses,
-                           std::int32_t* correct, queue on) {
+                           std::int32_t* correct, stream_handle on) {
   by_pack(
     [&](auto n) {
       launch(on, {blocks_of(exponentials.rows, 1), 1, 1},
@@ -216,6 +235,12 @@ void cross_entropy::finish(matrix<float> exponentials, std::int64_t first,
              row_losses, correct, static_cast<int>(exponentials.columns));
     },
     output{exponentials});
+}
+
+void cross_entropy::sum(const float* row_losses, const std::int32_t* correct,
+                        std::int64_t rows, loss_sum* to, stream_handle on) {
+  launch(on, {1, 1, 1}, {sum_threads, 1, 1}, 0, sum_of_rows, row_losses, correct, rows,
+         to);
 }
 
 } // namespace troupe::cuda

@@ -16,11 +16,11 @@ struct loss_sum {
 /// Softmax with cross-entropy, fused with its gradient.
 template <class Scalar>
 struct cross_entropy {
-  /// Turns logits (R, V) into scale * d loss / d logits, in place, and returns the
-  /// loss when it is there. \param labels (R), each in [0, V) \param row_losses (R),
-  /// filled, so that the sum is in row order, in double
-  static loss_sum forward(matrix<Scalar> logits, const std::int32_t* labels,
-                          Scalar scale, Scalar* row_losses, stream& on);
+  /// Turns logits (R, V) into scale * d loss / d logits, in place. \param labels (R),
+  /// each in [0, V) \param row_losses (R), filled, so that the sum is in double: on the
+  /// CPU in row order \param sum there when the kernel has ended
+  static void forward(matrix<Scalar> logits, const std::int32_t* labels, Scalar scale,
+                      Scalar* row_losses, loss_sum& sum, stream& on);
 
   // The same over tensor shards, each with the logits of some classes, from `first` on:
   // what one must know of the others' is gathered, and the logits are not (Shoeybi et
@@ -36,9 +36,9 @@ struct cross_entropy {
 
   /// What forward() does, from those. \param all the facts of all shards, in order
   /// \param own the shard's index
-  static loss_sum finish(matrix<Scalar> exponentials, std::int64_t first,
-                         const std::int32_t* labels, const Scalar* all, int shards,
-                         int own, Scalar scale, Scalar* row_losses, stream& on);
+  static void finish(matrix<Scalar> exponentials, std::int64_t first,
+                     const std::int32_t* labels, const Scalar* all, int shards, int own,
+                     Scalar scale, Scalar* row_losses, loss_sum& sum, stream& on);
 };
 
 } // namespace troupe

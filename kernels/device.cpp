@@ -10,12 +10,32 @@ bool work::computes() const {
   return run || std::ranges::any_of(parts, [](const auto& part) { return !!part.run; });
 }
 
-void work::compute(const stream* on) const {
-  run_to_end(run, on);
+void work::compute() const {
+  if (run)
+    run();
   for (const auto& part : parts) {
-    run_to_end(part.run, on);
+    if (part.run)
+      part.run();
     if (part.over)
       part.over();
+  }
+}
+
+void work::launch(const stream& on, std::exception_ptr& failure) const {
+  if (run)
+    run();
+  for (const auto& part : parts) {
+    if (part.run)
+      part.run();
+    if (part.over)
+      on.when_over([over = part.over, &failure](const std::exception_ptr& before) {
+        try {
+          if (!before)
+            over();
+        } catch (...) {
+          failure = std::current_exception();
+        }
+      });
   }
 }
 

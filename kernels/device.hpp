@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -28,6 +29,7 @@ struct work {
   int kind = 0;                      ///< Of the costs a device knows; the caller's op.
   int stage = 0;                     ///< Costs may differ by stage.
   int microbatch = -1;               ///< For whoever watches; -1: of none.
+  int direction = 0;                 ///< Of the schedule; for whoever watches.
   double operations = 0;             ///< Floating-point operations.
   std::function<void()> run;         ///< Empty: no arithmetic.
   std::vector<work_part> parts = {}; ///< In place of `run`: one after another.
@@ -38,9 +40,13 @@ struct work {
   /// Whether there is arithmetic.
   bool computes() const;
 
-  /// Does it all, here and now. \param on what kernels of `run` and `parts` are
-  /// launched on, and waited for before anybody is told; null: they end as they return
-  void compute(const stream* on) const;
+  /// Does it all, here and now.
+  void compute() const;
+
+  /// Launches it all on the GPU of a stream, which tells `over` of parts. \param
+  /// failure of one of those, set before the work is over \throws what could not be
+  /// launched, while what was may still run
+  void launch(const stream& on, std::exception_ptr& failure) const;
 
   /// The share of the action that has been done with this work.
   double done() const {
@@ -50,6 +56,9 @@ struct work {
     return result;
   }
 };
+
+/// How reports call a work.
+using work_name = std::function<std::string(const work&)>;
 
 /// Runs arithmetic, and waits for what it has launched.
 void run_to_end(const std::function<void()>& arithmetic, const stream* on);

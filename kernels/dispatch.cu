@@ -90,7 +90,7 @@ input rows_of(const float* array, std::int64_t columns) {
 }
 
 void add_rows(const gate_table<float>& by, const float* weights, input sent, output to,
-              queue on) {
+              stream_handle on) {
   by_pack(
     [&](auto n) {
       launch(on, {blocks_of(by.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
@@ -103,7 +103,7 @@ void add_rows(const gate_table<float>& by, const float* weights, input sent, out
 } // namespace
 
 void dispatch::send(const gate_table<float>& by, matrix<const float> x, float* rows,
-                    queue on) {
+                    stream_handle on) {
   const input from{x}, to = rows_of(rows, x.columns);
   by_pack(
     [&](auto n) {
@@ -115,13 +115,13 @@ void dispatch::send(const gate_table<float>& by, matrix<const float> x, float* r
 }
 
 void dispatch::combine(const gate_table<float>& by, const float* rows, matrix<float> y,
-                       queue on) {
+                       stream_handle on) {
   add_rows(by, by.weights, rows_of(rows, y.columns), y, on);
 }
 
 void dispatch::combine_gradient(const gate_table<float>& by, const float* rows,
                                 matrix<const float> dy, float* drows, float* dweights,
-                                queue on) {
+                                stream_handle on) {
   const input outputs = rows_of(rows, dy.columns), upper{dy},
               down = rows_of(drows, dy.columns);
   by_pack(
@@ -135,7 +135,7 @@ void dispatch::combine_gradient(const gate_table<float>& by, const float* rows,
 }
 
 void dispatch::send_gradient(const gate_table<float>& by, const float* drows,
-                             matrix<float> dx, queue on) {
+                             matrix<float> dx, stream_handle on) {
   add_rows(by, nullptr, rows_of(drows, dx.columns), dx, on);
 }
 

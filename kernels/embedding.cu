@@ -134,7 +134,7 @@ stored gradient_of(float* array, std::int64_t width) {
 } // namespace
 
 void embedding::forward(const shape& dims, const std::int32_t* tokens, input words,
-                        input places, output y, queue on) {
+                        input places, output y, stream_handle on) {
   by_pack(
     [&](auto n) {
       launch(on, {blocks_of(dims.sequences * dims.length, warps_a_block), 1, 1},
@@ -147,7 +147,7 @@ void embedding::forward(const shape& dims, const std::int32_t* tokens, input wor
 }
 
 void embedding::gradient(const shape& dims, const std::int32_t* tokens, input dy,
-                         float beta, float* dwords, float* dplaces, queue on) {
+                         float beta, float* dwords, float* dplaces, stream_handle on) {
   const auto rows = dims.sequences * dims.length;
   const auto width = static_cast<int>(dims.width);
   if (beta == 0)

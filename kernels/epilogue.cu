@@ -81,7 +81,7 @@ private:
 } // namespace
 
 void epilogues::finish(matrix<const float> product, const epilogue<float>& end,
-                       output c, queue on) {
+                       output c, stream_handle on) {
   const input from{product};
   for_each_pack(on, product.rows, product.columns,
                 finish_values{end.what, stored_of(from), end.bias, stored_of(end.x),

@@ -108,7 +108,7 @@ struct weight_terms {
 } // namespace
 
 void layer_norm::forward(input x, const float* gain, const float* bias, output y,
-                         float* mean, float* rstd, queue on) {
+                         float* mean, float* rstd, stream_handle on) {
   by_pack(
     [&](auto n) {
       launch(on, {blocks_of(x.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
@@ -120,7 +120,7 @@ void layer_norm::forward(input x, const float* gain, const float* bias, output y
 
 void layer_norm::input_gradient(input x, const float* gain, const float* mean,
                                 const float* rstd, input dy, input dresidual, output dx,
-                                queue on) {
+                                stream_handle on) {
   by_pack(
     [&](auto n) {
       launch(on, {blocks_of(x.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
@@ -132,7 +132,7 @@ void layer_norm::input_gradient(input x, const float* gain, const float* mean,
 
 void layer_norm::weight_gradient(input x, const float* mean, const float* rstd,
                                  input dy, float beta, float* dgain, float* dbias,
-                                 queue on) {
+                                 stream_handle on) {
   launch_column_sums<2>(
     on, x.rows, x.columns,
     weight_terms{stored_of(x), mean, rstd, stored_of(dy), {dgain, dbias}}, beta);

@@ -62,6 +62,9 @@ public:
   /// The values; null if there are none, or they are not int32.
   std::int32_t* integers() const { return as<std::int32_t>(element::int32); }
 
+  /// The same, of whatever kind.
+  const void* address() const { return memory_; }
+
   element what() const { return what_; }
   std::int64_t values() const { return values_; }
   std::int64_t bytes() const { return values_ * bytes_of(what_); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace troupe {
 
@@ -28,6 +29,9 @@ public:
 
   /// Zeroed, and aligned to a cache line. \throws std::bad_alloc
   virtual void* take(std::int64_t bytes) = 0;
+
+  /// Says what memory that was taken here is for, to whoever reports on it.
+  virtual void name(const void* /*memory*/, const std::string& /*what*/) {}
 
   /// \pre taken here, of this size
   virtual void give_back(void* memory, std::int64_t bytes) noexcept = 0;

@@ -77,7 +77,7 @@ double sum_of_squares(const float* x, std::int64_t n, stream& on) {
     if (auto* const gpu = on.gpu()) {
       const auto parts = cuda::optimizers::sum_parts(n);
       auto* const sums =
-        static_cast<double*>(gpu->space(cuda::room::rows, 8 * (parts + 1)));
+        static_cast<double*>(gpu->space(cuda::workspace::rows, 8 * (parts + 1)));
       cuda::optimizers::sum_of_squares(x, n, sums + 1, sums, gpu->on());
       gpu->wait();
       return *sums;

@@ -85,7 +85,7 @@ __global__ void sum_parts_of(const double* partial, std::int64_t n, double* to) 
 
 void optimizers::adamw(const adamw_step& how, float scale, const float* gradient,
                        const float* from, float* to, float* mean, float* square,
-                       std::int64_t n, queue on) {
+                       std::int64_t n, stream_handle on) {
   const auto t = static_cast<double>(how.number);
   const adamw_values body{static_cast<float>(how.beta1),
                           static_cast<float>(1 - how.beta1),
@@ -106,7 +106,7 @@ void optimizers::adamw(const adamw_step& how, float scale, const float* gradient
 
 void optimizers::sgd(const sgd_step& how, float scale, const float* gradient,
                      const float* from, float* to, float* velocity, std::int64_t n,
-                     queue on) {
+                     stream_handle on) {
   const sgd_values body{static_cast<float>(how.rate),
                         static_cast<float>(how.momentum),
                         static_cast<float>(how.weight_decay),
@@ -123,7 +123,7 @@ std::int64_t optimizers::sum_parts(std::int64_t n) {
 }
 
 void optimizers::sum_of_squares(const float* x, std::int64_t n, double* partial,
-                                double* sum, queue on) {
+                                double* sum, stream_handle on) {
   const auto parts = sum_parts(n);
   if (parts > 0)
     launch(on, {static_cast<unsigned>(parts), 1, 1}, {sum_threads, 1, 1}, 0, sum_part,

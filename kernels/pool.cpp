@@ -46,6 +46,8 @@ pool::pool(std::string what, int count, std::int64_t values, memory_account& acc
     bytes_each_(values * bytes_of(kind)),
     account_(account),
     memory_(padded(values) * count, account, kind) {
+  if (memory_.where() != nullptr)
+    account.where().name(memory_.address(), what_);
   for (int i = 0; i < count; ++i) {
     blocks_.push_back(std::make_unique<buffer::block>());
     blocks_.back()->first = padded(values) * i;

@@ -14,7 +14,8 @@ std::string to_string(const processor& what) {
 std::string absence_of_gpus() {
   if constexpr (cuda::is_built)
     return cuda::absence();
-  return "this build is without CUDA: cmake found no toolkit of NVIDIA's";
+  return "this build is without CUDA: cmake found no toolkit of NVIDIA's, or was told "
+         "to leave it out";
 }
 
 int count_of_gpus() {
@@ -27,7 +28,13 @@ stream stream_on(const processor& where, int threads, precision products) {
   if (!where.is_gpu())
     return stream{threads, products};
   if constexpr (cuda::is_built)
-    return stream{1, products, std::make_shared<cuda::line>(where.gpu, where.tf32)};
+    return stream{1, products, std::make_shared<cuda::stream>(where.gpu, where.tf32)};
+  throw std::runtime_error{absence_of_gpus()};
+}
+
+std::int64_t free_memory_of(const processor& gpu) {
+  if constexpr (cuda::is_built)
+    return cuda::free_memory(gpu.gpu);
   throw std::runtime_error{absence_of_gpus()};
 }
 

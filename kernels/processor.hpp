@@ -3,6 +3,7 @@
 #include "kernels/memory_space.hpp"
 #include "kernels/stream.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace troupe {
@@ -32,6 +33,9 @@ std::string absence_of_gpus();
 
 /// GPUs that can be used.
 int count_of_gpus();
+
+/// Bytes of a GPU's own memory that nobody has taken. \throws std::runtime_error
+std::int64_t free_memory_of(const processor& gpu);
 
 /// Whether kernels there reach all memory of this machine, not only that of
 /// memory_of().

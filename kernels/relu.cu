@@ -25,7 +25,8 @@ struct relu_backward {
 
 } // namespace
 
-void relu::backward(input dy, matrix<const std::uint8_t> mask, output dx, queue on) {
+void relu::backward(input dy, matrix<const std::uint8_t> mask, output dx,
+                    stream_handle on) {
   for_each_pack(on, dy.rows, dy.columns,
                 relu_backward{stored_of(dy), mask, stored_of(dx)}, dy, dx);
 }

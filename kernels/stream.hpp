@@ -3,20 +3,23 @@
 #include "kernels/bf16.hpp"
 #include "kernels/team.hpp"
 
+#include <exception>
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace troupe {
 
 namespace cuda {
-class line;
+class stream;
 }
 
 /// Where the kernels of a rank run, one after another in the order of their calls. On
 /// the CPU a kernel runs on its caller's thread with the help of a team, and has ended
-/// when the call returns. On a GPU it has been launched, and has ended behind the
-/// line's wait(); only what a call returns is there at once. For one thread at a time;
-/// ranks do not share one.
+/// when the call returns. On a GPU it has been launched, and has ended when wait() or
+/// when_over() says so; only what a call returns is there at once. For one thread at a
+/// time; ranks do not share one.
 ///
 /// Every kernel of a layer takes the stream that it runs on. What holds for all of
 /// them, for every type of element and every device:
@@ -36,7 +39,7 @@ public:
   /// \param gpu where kernels of floats run; null: on the CPU
   /// \throws no_thread
   explicit stream(int threads = 1, precision products = precision::fp32,
-                  std::shared_ptr<cuda::line> gpu = {})
+                  std::shared_ptr<cuda::stream> gpu = {})
     : cpu_(threads), products_(products), gpu_(std::move(gpu)) {
     // nop
   }
@@ -50,15 +53,24 @@ public:
   team& cpu() { return cpu_; }
 
   /// Null where kernels run on the CPU.
-  cuda::line* gpu() const { return gpu_.get(); }
+  cuda::stream* gpu() const { return gpu_.get(); }
+
+  /// Says whose kernels follow, to whoever reports on them; empty: nobody's.
+  void name_launches(const std::string& of) const;
 
   /// Until all kernels have ended. \throws std::runtime_error if one of a GPU failed
   void wait() const;
 
+  /// Calls `then` when all kernels have ended, with what failed or null: on the CPU at
+  /// once, on a GPU later, on a thread of its own, one such call after another.
+  /// \param then may only put something aside, or send a message
+  /// \throws std::runtime_error if a GPU cannot be asked
+  void when_over(std::function<void(std::exception_ptr failure)> then) const;
+
 private:
   team cpu_;
   precision products_;
-  std::shared_ptr<cuda::line> gpu_;
+  std::shared_ptr<cuda::stream> gpu_;
 };
 
 } // namespace troupe

@@ -175,7 +175,7 @@ __global__ void gradients(const float* probabilities, const float* weights,
 
 } // namespace
 
-void top_k_gate::forward(const gate_table<float>& to, queue on) {
+void top_k_gate::forward(const gate_table<float>& to, stream_handle on) {
   const int n = to.rule.experts, k = to.rule.chosen;
   const auto choices = to.rows * k;
   launch(on, {blocks_of(to.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
@@ -187,7 +187,7 @@ void top_k_gate::forward(const gate_table<float>& to, queue on) {
 }
 
 void top_k_gate::backward(const gate_table<float>& of, const float* dweights,
-                          float balance, float* dlogits, queue on) {
+                          float balance, float* dlogits, stream_handle on) {
   launch(on, {blocks_of(of.rows, warps_a_block), 1, 1}, {block_threads, 1, 1}, 0,
          gradients, of.probabilities, of.weights, of.chosen, of.first, dweights,
          balance, dlogits, of.rows, of.rule.experts, of.rule.chosen);

@@ -84,7 +84,8 @@ std::optional<score> evaluator::evaluate(const std::vector<const float*>& parame
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       p.parameters = {parameters[l]};
       p.output = between_[l % 2].data();
-      const auto part = layers_[l].forward(p);
+      loss_sum part;
+      layers_[l].forward(p, part);
       sum.loss += part.loss;
       sum.correct += part.correct;
       p.input = p.output;

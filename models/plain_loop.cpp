@@ -1,5 +1,6 @@
 #include "models/plain_loop.hpp"
 
+#include "kernels/device.hpp"
 #include "models/plain_stage.hpp"
 
 #include <algorithm>
@@ -86,6 +87,15 @@ private:
     const int n =
       k / share_ * plan_.batches.microbatches + replica * share_ + k % share_;
     read_samples(n);
+    loss_sum loss;
+    run_to_end([&] { launch(replica, k, n, loss); }, &on_);
+    loss_ += loss.loss;
+    replica_begins_[static_cast<std::size_t>(replica)] = false;
+    samples_ += plan_.batches.samples_of(n);
+  }
+
+  /// Forwards and backwards of microbatch n, the replica's k-th.
+  void launch(int replica, int k, int n, loss_sum& loss) {
     std::vector<pass<float>> passes;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       auto& p = passes.emplace_back(stages_[s].pass_on(
@@ -96,16 +106,13 @@ private:
       p.labels = labels_.integers();
       p.tokens = input_.integers();
       p.input = s == 0 ? input_.data() : stages_[s - 1].output();
-      loss_ += stages_[s].layers().forward(p).loss;
+      stages_[s].layers().forward(p, loss);
     }
     for (auto s = stages_.size(); s-- > 0;) {
       if (s + 1 < stages_.size())
         passes[s].output_gradient = stages_[s + 1].input_gradient();
       stages_[s].layers().backward(passes[s]);
     }
-    on_.wait();
-    replica_begins_[static_cast<std::size_t>(replica)] = false;
-    samples_ += plan_.batches.samples_of(n);
   }
 
   double clip() {

@@ -1,5 +1,7 @@
 #include "models/plain_stage.hpp"
 
+#include "kernels/device.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -106,18 +108,23 @@ std::vector<double> plain_stage::squares(stream& on) const {
 void plain_stage::update(std::int64_t samples, double factor, int oldest_needed,
                          stream& on) {
   const int from = newest();
+  const auto make = [&](const auto& read, auto& written) {
+    run_to_end(
+      [&] {
+        optimizer_.update(samples, factor, readable(sums_[0]), readable(read),
+                          writable(written), on);
+      },
+      &on);
+  };
   if (from >= oldest_needed) {
     versions_[from + 1] = new_buckets();
-    optimizer_.update(samples, factor, readable(sums_[0]), readable(versions_[from]),
-                      writable(versions_[from + 1]), on);
+    make(versions_[from], versions_[from + 1]);
   } else {
     auto in_place = versions_.extract(from);
-    optimizer_.update(samples, factor, readable(sums_[0]), readable(in_place.mapped()),
-                      writable(in_place.mapped()), on);
+    make(in_place.mapped(), in_place.mapped());
     in_place.key() = from + 1;
     versions_.insert(std::move(in_place));
   }
-  on.wait();
   versions_.erase(versions_.begin(),
                   versions_.lower_bound(std::min(oldest_needed, from + 1)));
 }

@@ -133,23 +133,24 @@ frame<Scalar> slice<Scalar>::frame_of(const pass<Scalar>& p, std::size_t i,
 }
 
 template <class Scalar>
-loss_sum slice<Scalar>::forward(const pass<Scalar>& p) const {
+void slice<Scalar>::forward(const pass<Scalar>& p, loss_sum& loss) const {
   slice_sizes ends;
   const auto at = place(p.samples, ends);
   for (std::size_t i = 0; i < layers_.size(); ++i)
     layers_[i]->forward(frame_of(p, i, at));
-  return last_ ? loss_of(p, at) : loss_sum{};
+  if (last_)
+    end_in_loss(p, at, loss);
 }
 
 /// Turns logits into their gradient.
 template <class Scalar>
-loss_sum slice<Scalar>::loss_of(const pass<Scalar>& p,
-                                const std::vector<places>& at) const {
+void slice<Scalar>::end_in_loss(const pass<Scalar>& p, const std::vector<places>& at,
+                                loss_sum& loss) const {
   const auto predictions = p.samples * rows_;
   auto* const logits = p.stash + at.back().output;
-  return cross_entropy<Scalar>::forward(dense(logits, predictions, classes_), p.labels,
-                                        Scalar{1} / static_cast<Scalar>(rows_),
-                                        logits + padded(predictions * classes_), *p.on);
+  cross_entropy<Scalar>::forward(dense(logits, predictions, classes_), p.labels,
+                                 Scalar{1} / static_cast<Scalar>(rows_),
+                                 logits + padded(predictions * classes_), loss, *p.on);
 }
 
 template <class Scalar>

@@ -85,8 +85,9 @@ public:
   /// The largest arrays of what tensor shards do together, by kind.
   std::vector<shard_collective<Scalar>> largest_collectives(std::int64_t samples) const;
 
-  /// The loss is that of the last slice, summed over predictions; else 0.
-  loss_sum forward(const pass<Scalar>& p) const;
+  /// \param loss summed over predictions, from the last slice alone; there when what is
+  /// launched on the pass's stream has ended
+  void forward(const pass<Scalar>& p, loss_sum& loss) const;
 
   /// input_gradient and weight_gradient layer by layer: the same bits, less memory.
   void backward(const pass<Scalar>& p) const;
@@ -130,7 +131,8 @@ private:
                   const shared_pass& p, const frame<Scalar>& f) const;
   void complete(pass_pieces<Scalar>& to, std::size_t layer, const pass<Scalar>& p,
                 const frame<Scalar>& f) const;
-  loss_sum loss_of(const pass<Scalar>& p, const std::vector<places>& at) const;
+  void end_in_loss(const pass<Scalar>& p, const std::vector<places>& at,
+                   loss_sum& loss) const;
   void add_loss(pass_pieces<Scalar>& to, const shared_pass& p, loss_sum& loss) const;
   std::int64_t largest_scratch(std::int64_t samples) const;
   std::int64_t largest_kept(std::int64_t samples) const;

@@ -76,7 +76,7 @@ void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
     auto& last = to.back();
     last.run = [this, p, at, &loss, before = std::move(last.run)] {
       before();
-      loss = loss_of(*p, at);
+      end_in_loss(*p, at, loss);
     };
     return;
   }
@@ -99,9 +99,9 @@ void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
   finish.layer = top;
   finish.share = 0;
   finish.run = [p, logits, first, facts, row_losses, &loss, this] {
-    loss = cross_entropy<Scalar>::finish(
-      logits, first, p->labels, facts, shard_.count, shard_.index,
-      Scalar{1} / static_cast<Scalar>(rows_), row_losses, *p->on);
+    cross_entropy<Scalar>::finish(logits, first, p->labels, facts, shard_.count,
+                                  shard_.index, Scalar{1} / static_cast<Scalar>(rows_),
+                                  row_losses, loss, *p->on);
   };
 }
 
@@ -109,7 +109,7 @@ template <class Scalar>
 pass_pieces<Scalar> slice<Scalar>::forward_pieces(shared_pass p, loss_sum& loss,
                                                   bool by_layer) const {
   if (!in_pieces(by_layer))
-    return one_piece([this, p, &loss] { loss = forward(*p); });
+    return one_piece([this, p, &loss] { forward(*p, loss); });
   slice_sizes ends;
   const auto at = place(p->samples, ends);
   pass_pieces<Scalar> result;

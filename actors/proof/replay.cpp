@@ -2,6 +2,7 @@
 
 #include "actors/proof/replayed_updates.hpp"
 #include "actors/run/recorder.hpp"
+#include "kernels/device.hpp"
 
 #include <map>
 #include <stdexcept>
@@ -149,8 +150,8 @@ private:
     p.scratch = scratch.data();
     p.on = &on_;
     if (a.what == op::forward) {
-      const auto loss = stage.layers.forward(p);
-      on_.wait();
+      loss_sum loss;
+      run_to_end([&] { stage.layers.forward(p, loss); }, &on_);
       k.forwarded = true;
       if (stage.layers.is_last())
         log_.add({microbatch, samples, loss});
@@ -158,13 +159,16 @@ private:
         of(a.stage + 1, microbatch).input = std::move(output);
       return;
     }
-    if (a.what == op::backward)
-      stage.layers.backward(p);
-    else if (a.what == op::input_gradient)
-      stage.layers.input_gradient(p);
-    else
-      stage.layers.weight_gradient(p);
-    on_.wait();
+    run_to_end(
+      [&] {
+        if (a.what == op::backward)
+          stage.layers.backward(p);
+        else if (a.what == op::input_gradient)
+          stage.layers.input_gradient(p);
+        else
+          stage.layers.weight_gradient(p);
+      },
+      &on_);
     if (a.what != op::weight_gradient && a.stage > 0)
       of(a.stage - 1, microbatch).from_above = std::move(down);
     if (a.what != op::input_gradient) {

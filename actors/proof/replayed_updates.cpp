@@ -1,6 +1,7 @@
 #include "actors/proof/replayed_updates.hpp"
 
 #include "actors/proof/replica_sums.hpp"
+#include "kernels/device.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -146,9 +147,12 @@ void replayed_updates::make_version(int s, int version, std::int64_t samples,
   auto& first = at(0, s);
   const auto& from = first.versions.at(version - 1);
   auto next = from;
-  optimizers_[static_cast<std::size_t>(s)].update(samples, factor, readable(first.sum),
-                                                  readable(from), writable(next), on_);
-  on_.wait();
+  run_to_end(
+    [&] {
+      optimizers_[static_cast<std::size_t>(s)].update(
+        samples, factor, readable(first.sum), readable(from), writable(next), on_);
+    },
+    &on_);
   if (witness_ != nullptr)
     witness_->made(s, version, writable(next));
   for (int r = 0; r < plan_.replicas(); ++r)

@@ -31,13 +31,20 @@ public:
   /// comes of that again, so large networks may differ by more though they are right.
   static constexpr double tolerance_of_bf16 = 1e-3;
 
+  /// Where a GPU's products round fp32 to tf32, the same happens to operands alone, and
+  /// neighbours are 2^-11 apart.
+  static constexpr double tolerance_of_tf32 = 2.5e-4;
+
   /// \pre the plan keeps versions; both outlive it
   step_judge(const run_plan& plan, const run_result& result)
-    : plan_(plan),
-      result_(result),
-      allowed_(plan.work->whole.options.stored == precision::bf16 ? tolerance_of_bf16
-                                                                  : tolerance) {
+    : plan_(plan), result_(result), allowed_(tolerance_for(plan)) {
     // nop
+  }
+
+  static double tolerance_for(const run_plan& plan) {
+    if (plan.work->whole.options.stored == precision::bf16)
+      return tolerance_of_bf16;
+    return plan.processor_of(0).tf32 ? tolerance_of_tf32 : tolerance;
   }
 
   void summed(int stage, int version, const std::vector<float*>& gradients) override;

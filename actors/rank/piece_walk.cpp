@@ -56,6 +56,7 @@ work piece_walk::next_work(letters& out) {
   work result{.kind = first.costs ? static_cast<int>(what_.what) : op_count,
               .stage = what_.stage,
               .microbatch = what_.microbatch,
+              .direction = what_.direction,
               .operations = first.costs ? operations_ : 0,
               .begun = done_};
   out = begin(first.begins);

@@ -14,6 +14,18 @@
 
 namespace troupe {
 
+namespace {
+
+/// "F3 of stage 1".
+std::string text_of(const work& what) {
+  const auto of = static_cast<op>(what.kind);
+  if (what.kind >= op_count || of == op::update)
+    return "an update or a copy of stage " + std::to_string(what.stage);
+  return to_string({of, what.direction, what.stage, what.microbatch}, true);
+}
+
+} // namespace
+
 std::vector<int> all_ranks(const run_plan& plan) {
   std::vector<int> result(static_cast<std::size_t>(plan.ranks()));
   std::iota(result.begin(), result.end(), 0);
@@ -108,7 +120,7 @@ void equipment::equip_rank(int rank) {
 std::unique_ptr<device> equipment::make_device(double slowdown, occupation* seen,
                                                int threads, const stream* on) {
   if (seen != nullptr)
-    return std::make_unique<cpu_device>(*seen, threads_, threads, on);
+    return std::make_unique<cpu_device>(*seen, threads_, threads, on, text_of);
   return make_virtual_device(plan_.cost, slowdown, on);
 }
 

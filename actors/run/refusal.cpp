@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 
 namespace troupe {
@@ -70,6 +71,29 @@ std::int64_t bytes_that_come(const run_plan& plan) {
         kept += values_of(kept_copies(plan, where));
     }
   return (saved + 2 * kept) * std::int64_t{sizeof(float)};
+}
+
+/// The refusal of a run whose ranks on a GPU need more than it has free; empty if they
+/// do not. \param bytes of each rank, all ranks there
+std::string too_large_for_gpus(const run_plan& plan,
+                               const std::vector<std::int64_t>& bytes) {
+  constexpr std::int64_t workspaces = 32 << 20;       // of a rank's stream: cuBLASLt's
+  std::map<int, std::pair<std::int64_t, int>> needed; // bytes, and by how many ranks
+  for (int rank = 0; rank < plan.ranks(); ++rank)
+    if (const auto where = plan.processor_of(rank); where.is_gpu()) {
+      auto& [sum, ranks] = needed[where.gpu];
+      sum += bytes[static_cast<std::size_t>(rank)] + workspaces;
+      ++ranks;
+    }
+  for (const auto& [gpu, need] : needed) {
+    const processor where{gpu};
+    if (const auto free = free_memory_of(where); need.first > free)
+      return "this run needs at least " + megabytes(need.first) + " of "
+             + to_string(where) + "'s memory (" + std::to_string(need.second)
+             + (need.second == 1 ? " rank" : " ranks") + "); it has "
+             + std::to_string(free >> 20) + " MiB free";
+  }
+  return {};
 }
 
 /// The refusal of a run that needs so many bytes on each rank, and others; empty if
@@ -272,6 +296,11 @@ std::string refusal(const run_plan& plan,
              "global norm; "
            + plan.sch.name + ":clip=stage clips each stage by its own";
   auto bytes = bytes_needed(plan);
+  if (auto wrong = too_large_for_gpus(plan, bytes); !wrong.empty())
+    return wrong;
+  for (int rank = 0; rank < plan.ranks(); ++rank)
+    if (plan.processor_of(rank).is_gpu()) // is not this machine's
+      bytes[static_cast<std::size_t>(rank)] = 0;
   if (here) {
     std::vector<std::int64_t> of_those;
     for (const int rank : *here)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cuda/line.hpp"
+#include "kernels/cuda/stream.hpp"
 
 #include <concepts>
 

@@ -9,7 +9,8 @@ struct gelu_value {
   float value, slope;
 };
 
-/// That of vector_math.hpp: x (1 + tanh(u)) / 2 = x / (1 + e^(-2u)), of one exponential.
+/// That of vector_math.hpp: x (1 + tanh(u)) / 2 = x / (1 + e^(-2u)), of one
+/// exponential.
 __device__ inline gelu_value gelu_at(float x) {
   constexpr float twice_root = 1.5957691216057308F, cubic = 0.044715F; // 2 sqrt(2/pi)
   if (x > 16 || x < -16) // where the formula overflows, too

@@ -7,7 +7,7 @@ namespace troupe::cuda {
 namespace {
 
 /// A copy in bf16 of what is stored as fp32, without gaps. \pre not bf16
-input rounded(input m, bf16* copy, line& on) {
+input rounded(input m, bf16* copy, stream& on) {
   const matrix<bf16> to{copy, m.rows, m.columns, m.columns, false};
   auto stored = m;
   stored.transposed = false;
@@ -20,12 +20,13 @@ std::int64_t bytes_of_bf16(const input& m) {
 }
 
 /// The right side as bf16, which stays where it has room.
-input rounded_right(const kept_right_side<float>& b, line& on) {
+input rounded_right(const kept_right_side<float>& b, stream& on) {
   if (b.b.is_bf16)
     return b.b;
   if (b.packed == nullptr)
     return rounded(
-      b.b, static_cast<bf16*>(on.space(room::right_factor, bytes_of_bf16(b.b))), on);
+      b.b, static_cast<bf16*>(on.space(workspace::right_factor, bytes_of_bf16(b.b))),
+      on);
   auto* const kept = reinterpret_cast<bf16*>(b.packed);
   if (*b.holds == b.version)
     return matrix<const bf16>{kept, b.b.rows, b.b.columns, b.b.columns, b.b.transposed};
@@ -36,19 +37,19 @@ input rounded_right(const kept_right_side<float>& b, line& on) {
 } // namespace
 
 void matmul(precision by, input a, const kept_right_side<float>& b, float beta,
-            output c, line& on, const epilogue<float>& end, bool exact) {
+            output c, stream& on, const epilogue<float>& end, bool exact) {
   auto factor = b.b;
   if (by == precision::bf16) {
     if (!a.is_bf16)
-      a = rounded(a, static_cast<bf16*>(on.space(room::left_factor, bytes_of_bf16(a))),
-                  on);
+      a = rounded(
+        a, static_cast<bf16*>(on.space(workspace::left_factor, bytes_of_bf16(a))), on);
     factor = rounded_right(b, on);
   }
   const auto sums =
-    c.is_bf16 ? dense(
-      static_cast<float*>(on.space(
-        room::sums, c.rows * c.columns * static_cast<std::int64_t>(sizeof(float)))),
-      c.rows, c.columns)
+    c.is_bf16 ? dense(static_cast<float*>(on.space(
+                        workspace::sums,
+                        c.rows * c.columns * static_cast<std::int64_t>(sizeof(float)))),
+                      c.rows, c.columns)
               : c.plain();
   on.product(a, factor, beta, sums, on.tf32() && !exact);
   if (c.is_bf16 || end.what != epilogue_kind::none)

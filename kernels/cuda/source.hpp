@@ -4,7 +4,7 @@
 #pragma once
 
 #ifdef __CUDACC__
-#include "kernels/cuda/on_device.hpp"
+#include "kernels/cuda/on_device/words.hpp"
 #else
 #include "kernels/cuda/on_host/words.hpp"
 #endif

@@ -146,9 +146,10 @@ private:
       p.parameters.push_back(versions.at(version)[l].data());
       p.gradients.push_back(sum[l].data());
     }
-    const auto result = all_.forward(p).loss;
+    troupe::loss_sum result;
+    all_.forward(p, result);
     all_.backward(p);
-    return result;
+    return result.loss;
   }
 
   const troupe::run_plan& plan_;

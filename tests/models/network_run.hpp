@@ -55,7 +55,9 @@ struct network_run {
         p.parameters.push_back(parameters[layer].data());
         p.gradients.push_back(gradients[layer].data());
       }
-      loss += s.forward(p).loss;
+      loss_sum part;
+      s.forward(p, part);
+      loss += part.loss;
       x = p.output;
       passes.push_back(p);
     }

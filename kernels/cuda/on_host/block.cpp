@@ -5,7 +5,6 @@
 #include "kernels/cuda/on_host/source_line.hpp"
 
 #include <array>
-#include <atomic>
 #include <bit>
 #include <memory>
 #include <utility>
@@ -48,9 +47,6 @@ unsigned nth(thread_order order, unsigned n, unsigned count) {
 }
 
 thread_order order_now = thread_order::forward;
-memory_watch* watch_now = nullptr;
-std::atomic<std::int64_t> launches = 0;
-
 /// What runs kernels on one thread of this machine.
 class runner {
 public:
@@ -63,7 +59,8 @@ public:
     shape_ = shape;
     kernel_ = kernel;
     arguments_ = arguments;
-    launch_ = ++launches;
+    launch_ = begin_launch();
+    watch_ = who_looks_on();
     error_.clear();
     while (threads_.size() < volume(shape.block))
       add_thread();
@@ -108,7 +105,7 @@ public:
 
   void access(const void* address, std::int64_t bytes, access_kind what,
               const void* from) {
-    if (!inside_ || watch_now == nullptr || now().runs->owns(address))
+    if (!inside_ || watch_ == nullptr || now().runs->owns(address))
       return;
     const auto& self = now();
     const auto number =
@@ -118,9 +115,12 @@ public:
              != 0)
       fail("thread " + std::to_string(now_) + " reaches " + std::to_string(bytes)
            + " bytes at once that are not aligned, at " + source_line(from));
-    auto wrong = watch_now->judge(
-      address, bytes, what,
-      {launch_, number, static_cast<int>(now_), self.barriers, self.warp_syncs}, from);
+    auto when = launch_;
+    when.block = number;
+    when.thread = static_cast<int>(now_);
+    when.barriers = self.barriers;
+    when.warp_syncs = self.warp_syncs;
+    auto wrong = watch_->judge(address, bytes, what, when, from);
     if (!wrong.empty())
       fail(wrong);
   }
@@ -146,7 +146,7 @@ private:
   void run_block(unsigned which) {
     block_ = {which % shape_.grid.x, which / shape_.grid.x % shape_.grid.y,
               which / shape_.grid.x / shape_.grid.y};
-    shared_.begin(watch_now);
+    shared_.begin(watch_);
     const auto count = volume(shape_.block);
     for (unsigned t = 0; t < count; ++t) {
       auto& one = *threads_[t];
@@ -231,7 +231,8 @@ private:
   std::vector<std::unique_ptr<thread>> threads_;
   shared_memory shared_;
   std::array<std::array<std::uint64_t, most_threads>, 2> slots_{};
-  std::int64_t launch_ = 0;
+  moment launch_;
+  memory_watch* watch_ = nullptr; // of the launch
   index3 block_;
   unsigned now_ = 0;
   bool inside_ = false;
@@ -247,23 +248,6 @@ runner& here() {
 
 void run_threads(thread_order order) {
   order_now = order;
-}
-
-void look_on(memory_watch* watch) {
-  watch_now = watch;
-}
-
-memory_watch* who_looks_on() {
-  return watch_now;
-}
-
-void watch_library(const void* address, std::int64_t bytes, access_kind what) {
-  if (watch_now == nullptr)
-    return;
-  const auto wrong = watch_now->judge(address, bytes, what, {.launch = ++launches},
-                                      reinterpret_cast<const void*>(&watch_library));
-  if (!wrong.empty())
-    throw kernel_error{"a library: " + wrong};
 }
 
 void run_kernel(const launch_shape& shape, void (*kernel)(const void*),

@@ -1,12 +1,10 @@
 #pragma once
 
-#include "kernels/cuda/on_host/memory_watch.hpp"
+#include "kernels/cuda/on_host/onlooker.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <stdexcept>
-#include <string>
 
 namespace troupe::on_host {
 
@@ -25,23 +23,8 @@ struct launch_shape {
 /// runs as far ahead of the others as barriers let it.
 enum class thread_order : std::uint8_t { forward, backward, odd_first };
 
-/// What a kernel must not do: races, accesses outside of arrays, barriers that not all
-/// threads come to, more shared memory than a GPU has.
-class kernel_error : public std::runtime_error {
-public:
-  using std::runtime_error::runtime_error;
-};
-
 /// The order of all launches to come, on any thread.
 void run_threads(thread_order order);
-
-/// Who looks on at accesses, if the kernel is compiled so that its accesses can be seen
-/// (accesses.cpp). Null: nobody. For one thread at a time.
-void look_on(memory_watch* watch);
-memory_watch* who_looks_on();
-
-/// What a library does with memory, as a launch of its own. \throws kernel_error
-void watch_library(const void* address, std::int64_t bytes, access_kind what);
 
 /// Runs a kernel on this thread: blocks one after another, a block's threads as fibres.
 /// \throws kernel_error

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/on_host/source_line.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -19,17 +20,13 @@ bool same_warp(const moment& a, const moment& b) {
   return same_block(a, b) && a.thread / warp_size == b.thread / warp_size;
 }
 
-std::string who(const moment& when) {
-  return "thread " + std::to_string(when.thread) + " of block "
-         + std::to_string(when.block);
-}
-
 } // namespace
 
 void memory_watch::add(const void* array, watched_array what) {
   const auto values =
     static_cast<std::size_t>((what.bytes + what.value - 1) / what.value);
   const bool holds = what.holds_values;
+  const std::lock_guard guard{lock_};
   auto& to = arrays_[static_cast<const std::byte*>(array)];
   to.what = std::move(what);
   to.cells.assign(values, {});
@@ -37,7 +34,28 @@ void memory_watch::add(const void* array, watched_array what) {
     c.has_value = holds;
 }
 
+void memory_watch::rename(const void* array, const std::string& to) {
+  const std::lock_guard guard{lock_};
+  if (const auto found = arrays_.find(static_cast<const std::byte*>(array));
+      found != arrays_.end())
+    found->second.what.name = to;
+}
+
+void memory_watch::name_launch(std::int64_t launch, const std::string& of) {
+  const std::lock_guard guard{lock_};
+  launches_[launch] = of;
+}
+
+std::string memory_watch::who(const moment& when) const {
+  const auto named = launches_.find(when.launch);
+  return "thread " + std::to_string(when.thread) + " of block "
+         + std::to_string(when.block)
+         + (named == launches_.end() ? "" : " of " + named->second)
+         + (when.stream == 0 ? "" : " on stream " + std::to_string(when.stream));
+}
+
 void memory_watch::remove(const void* array) {
+  const std::lock_guard guard{lock_};
   arrays_.erase(static_cast<const std::byte*>(array));
 }
 
@@ -50,20 +68,39 @@ memory_watch::arrays::iterator memory_watch::find(const void* address) {
   return at < found->first + found->second.what.bytes ? found : arrays_.end();
 }
 
-bool memory_watch::is_ordered(const mark& before, const moment& when) {
+void memory_watch::report_end(int stream, std::int64_t launch, std::int64_t instant) {
+  const std::lock_guard guard{lock_};
+  ends_[stream].push_back({launch, instant});
+}
+
+/// Of two launches.
+bool memory_watch::streams_are_ordered(const moment& before, const moment& when) const {
+  if (before.stream == when.stream || before.stream == 0 || when.stream == 0)
+    return true;
+  const auto ends = ends_.find(before.stream);
+  if (ends == ends_.end())
+    return false;
+  const auto known =
+    std::ranges::lower_bound(ends->second, before.launch, {}, &known_end::launch);
+  return known != ends->second.end() && known->since < when.issued;
+}
+
+bool memory_watch::is_ordered(const mark& before, const moment& when) const {
   const auto& b = before.when;
   if (b.launch != when.launch)
-    return true;
+    return streams_are_ordered(b, when);
   if (b.block != when.block)
     return false;
   return b.thread == when.thread || b.barriers < when.barriers
          || (same_warp(b, when) && b.warp_syncs < when.warp_syncs);
 }
 
-bool memory_watch::reads_are_ordered(const cell& at, const moment& when) {
+bool memory_watch::reads_are_ordered(const cell& at, const moment& when) const {
+  if (!streams_are_ordered(at.read_of_other_stream.when, when))
+    return false;
   const auto& r = at.read.when;
   if (r.launch != when.launch)
-    return true;
+    return streams_are_ordered(r, when);
   if (at.read_by_blocks || r.block != when.block)
     return false;
   if (r.barriers < when.barriers)
@@ -76,6 +113,8 @@ bool memory_watch::reads_are_ordered(const cell& at, const moment& when) {
 
 void memory_watch::note_read(cell& at, const moment& when, const void* from) {
   const auto& r = at.read.when;
+  if (r.stream != when.stream)
+    at.read_of_other_stream = at.read;
   if (r.launch != when.launch)
     at.read_by_blocks = at.read_by_warps = at.read_by_threads = false;
   else if (r.block != when.block)
@@ -94,6 +133,7 @@ void memory_watch::note_read(cell& at, const moment& when, const void* from) {
 std::string memory_watch::judge(const void* address, std::int64_t bytes,
                                 access_kind what, const moment& when,
                                 const void* from) {
+  const std::lock_guard guard{lock_};
   const bool reads = what == access_kind::read;
   const auto verb = [](bool is_read) { return is_read ? " reads " : " writes "; };
   const auto found = find(address);
@@ -112,7 +152,9 @@ std::string memory_watch::judge(const void* address, std::int64_t bytes,
   const auto race = [&](const mark& with, bool with_read) {
     return "race on" + place + ": " + who(with.when) + verb(with_read) + "it at "
            + source_line(with.from) + ", " + who(when) + verb(reads) + "it at "
-           + source_line(from) + ", and no barrier is between them";
+           + source_line(from)
+           + (with.when.launch == when.launch ? ", and no barrier is between them"
+                                              : ", and nothing orders the streams");
   };
   const auto first = static_cast<std::size_t>(offset / found_array.what.value);
   const auto last =
@@ -126,7 +168,10 @@ std::string memory_watch::judge(const void* address, std::int64_t bytes,
     if (!(atomic && at.write.atomic) && !is_ordered(at.write, when))
       return race(at.write, false);
     if (!reads && !reads_are_ordered(at, when))
-      return race(at.read, true);
+      return race(streams_are_ordered(at.read_of_other_stream.when, when)
+                    ? at.read
+                    : at.read_of_other_stream,
+                  true);
     if (reads) {
       note_read(at, when, from);
     } else {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,13 @@ namespace troupe::on_host {
 /// Where a thread of a launch is: what it does is ordered behind what others did before
 /// barriers that both came to.
 struct moment {
-  std::int64_t launch = 0; ///< Counted from 1; launches are ordered.
+  std::int64_t launch = 0; ///< Counted from 1.
   std::int64_t block = 0;
   int thread = 0;     ///< Of the block.
   int barriers = 0;   ///< Of the whole block that it has passed,
   int warp_syncs = 0; ///< and of its warp.
+  int stream = 0;     ///< Launches of one are ordered; 0: behind all, and before all.
+  std::int64_t issued = 0; ///< The instant at which it was launched.
 };
 
 enum class access_kind : std::uint8_t { read, write, atomic };
@@ -33,11 +36,20 @@ struct watched_array {
 ///
 /// Two accesses of a launch to one value, one at least a write, are a race unless both
 /// are atomic, the same thread makes them, or a barrier that both threads come to lies
-/// between.
+/// between. Those of two launches on two streams are, unless this machine knew that the
+/// first was over when it launched the second. Of reads behind a write, those of the
+/// last two streams are kept. Safe to use from several threads.
 class memory_watch {
 public:
   void add(const void* array, watched_array what);
+  void rename(const void* array, const std::string& to);
   void remove(const void* array);
+
+  /// Whose it is, for sentences about it.
+  void name_launch(std::int64_t launch, const std::string& of);
+
+  /// Somebody here knows since an instant that launches up to one are over on a stream.
+  void report_end(int stream, std::int64_t launch, std::int64_t instant);
 
   /// What is wrong with an access; empty: nothing. \param from the address of the code
   std::string judge(const void* address, std::int64_t bytes, access_kind what,
@@ -53,7 +65,7 @@ private:
   /// The last write of a value, and of the reads behind it what any write to come
   /// needs.
   struct cell {
-    mark write, read;
+    mark write, read, read_of_other_stream;
     bool has_value = false;
     bool read_by_warps = false; // several, of the block and since the barrier of `read`
     bool read_by_threads = false; // several, of the warp and since its sync
@@ -68,11 +80,21 @@ private:
   using arrays = std::map<const std::byte*, watched>;
 
   arrays::iterator find(const void* address);
-  static bool is_ordered(const mark& before, const moment& when);
-  static bool reads_are_ordered(const cell& at, const moment& when);
+  bool streams_are_ordered(const moment& before, const moment& when) const;
+  bool is_ordered(const mark& before, const moment& when) const;
+  bool reads_are_ordered(const cell& at, const moment& when) const;
+  std::string who(const moment& when) const;
   static void note_read(cell& at, const moment& when, const void* from);
 
+  /// Launches up to this one are known to be over since then.
+  struct known_end {
+    std::int64_t launch, since;
+  };
+
+  std::mutex lock_;
   arrays arrays_;
+  std::map<int, std::vector<known_end>> ends_;   // of each stream, in order
+  std::map<std::int64_t, std::string> launches_; // whose they are
 };
 
 } // namespace troupe::on_host

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/on_host/block.hpp"
-#include "kernels/cuda/on_host/queue.hpp"
+#include "kernels/cuda/on_host/stream_queue.hpp"
 
 #include <cuda_bf16.h>
 

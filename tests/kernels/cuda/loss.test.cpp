@@ -8,7 +8,9 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 
 using namespace troupe;
 using gpu::stored_array;
@@ -45,16 +47,18 @@ batch some_batch(std::int64_t rows, std::int64_t classes) {
 struct judgement {
   std::vector<double> gradient, row_losses;
   std::vector<float> correct;
+  loss_sum sum;
 };
 
 judgement of_cpu(const batch& from) {
   judgement result{gpu::exact(from.logits),
                    std::vector<double>(static_cast<std::size_t>(from.rows)),
+                   {},
                    {}};
   stream on;
-  const auto sum = cross_entropy<double>::forward(
-    dense(result.gradient.data(), from.rows, from.classes), from.labels.data(), scale,
-    result.row_losses.data(), on);
+  cross_entropy<double>::forward(dense(result.gradient.data(), from.rows, from.classes),
+                                 from.labels.data(), scale, result.row_losses.data(),
+                                 result.sum, on);
   std::int64_t hits = 0;
   for (std::size_t r = 0; r < from.labels.size(); ++r) {
     const auto* const row = &from.logits[r * static_cast<std::size_t>(from.classes)];
@@ -62,7 +66,7 @@ judgement of_cpu(const batch& from) {
     result.correct.push_back(hit ? 1 : 0);
     hits += hit ? 1 : 0;
   }
-  CHECK(hits == sum.correct);
+  CHECK(hits == result.sum.correct);
   return result;
 }
 
@@ -108,6 +112,26 @@ TEST_CASE("a GPU's loss and its gradient are the CPU's", "[cuda]") {
   CHECK(relative_difference(made[0], expected.gradient) < gpu::near_fp32);
   CHECK(relative_difference(made[1], expected.row_losses) < gpu::near_fp32);
   CHECK(made[2] == expected.correct);
+}
+
+TEST_CASE("a GPU adds up what rows say in double", "[cuda]") {
+  GPU_OR_SKIP();
+  const auto rows = GENERATE(std::int64_t{1}, std::int64_t{255}, std::int64_t{1000});
+  auto losses = random_values<float>(rows, 4);
+  losses.front() = 1e8F; // of whose neighbours an fp32 sum would lose most
+  std::vector<std::int32_t> hits;
+  for (std::int64_t r = 0; r < rows; ++r)
+    hits.push_back(r % 3 == 0 ? 1 : 0);
+  const gpu::array<float> row_losses{"row_losses", losses};
+  const gpu::array<std::int32_t> correct{"correct", hits};
+  const gpu::array<loss_sum> sum{"sum", 1};
+  cuda::cross_entropy::sum(row_losses.data(), correct.data(), rows, sum.data(),
+                           nullptr);
+  gpu::wait();
+  const auto made = sum.values().front();
+  const double expected = std::accumulate(losses.begin(), losses.end(), 0.0);
+  CHECK(std::abs(made.loss - expected) < 1e-6);
+  CHECK(made.correct == (rows + 2) / 3);
 }
 
 TEST_CASE("tensor shards of a GPU say of their classes what one says of all",

@@ -1,6 +1,6 @@
 // Products on a GPU's line, as layers ask for them, against the CPU's in double.
 
-#include "kernels/cuda/line.hpp"
+#include "kernels/cuda/stream.hpp"
 #include "kernels/matmul.hpp"
 #include "tests/kernels/cuda/judge.hpp"
 
@@ -13,7 +13,7 @@ using gpu::stored_array;
 namespace {
 
 stream gpu_stream(precision products) {
-  return stream{1, products, std::make_shared<cuda::line>(0)};
+  return stream{1, products, std::make_shared<cuda::stream>(0)};
 }
 
 /// The size of a stored factor that reads as (rows, columns).
@@ -100,7 +100,7 @@ TEST_CASE("a GPU's products in tf32 are near, and exact ones are not rounded",
   constexpr std::int64_t M = 16, N = 24, K = 40;
   const auto a = random_values<float>(M * K, 1), b = random_values<float>(K * N, 2);
   const gpu::array<float> ga{"a", a}, gb{"b", b};
-  stream on{1, precision::fp32, std::make_shared<cuda::line>(0, true)};
+  stream on{1, precision::fp32, std::make_shared<cuda::stream>(0, true)};
   const auto product = [&](bool exact) {
     const gpu::array<float> c{"c", M * N};
     if (exact)

@@ -1,34 +1,28 @@
 // Whole runs on a GPU that is none: kernels on fibres, launched on streams that run
 // them at some later time, which a seed chooses. What is read too early is wrong.
 
-#include "kernels/cuda/on_host/queue.hpp"
+#include "kernels/cuda/on_host/stream_queue.hpp"
 #include "tests/actors/meshes.hpp"
 #include "tests/actors/proved_run.hpp"
 #include "tests/actors/split_schedules.hpp"
+#include "tests/kernels/cuda/seeds.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
 #include <cmath>
-#include <cstdlib>
 #include <string_view>
 
 using namespace troupe;
 
 namespace {
 
-/// So many seeds for each run; more where somebody asks for them.
-std::uint64_t seeds() {
-  const char* const asked = std::getenv("TROUPE_SEEDS");
-  return asked != nullptr ? std::stoull(asked) : 1;
-}
-
 void check(run_plan plan, std::string_view of) {
   plan.processors = {processor{0}};
-  for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= gpu::seeds(); ++seed) {
     INFO(of << ", seed " << seed);
-    on_host::seed_queues(seed);
+    on_host::seed_streams(seed);
     CHECK(tiny::run_of(plan).refusals() == "");
   }
 }
@@ -100,6 +94,13 @@ TEST_CASE("products in tf32 are proved right on streams", "[streams]") {
   CHECK(rounded.result.parameters != tiny::run_of(plan).result.parameters);
 }
 
+TEST_CASE("tensor shards in tf32 are as near as its rounding allows", "[streams]") {
+  auto plan =
+    tiny::training_on({.tensor = 2}, gpipe(), {2, 4, 4}, clock_kind::virtual_time);
+  plan.processors = {{.gpu = 0, .tf32 = true}};
+  CHECK(tiny::run_of(plan).refusals() == "");
+}
+
 TEST_CASE("a GPU trains what the CPU trains", "[streams]") {
   auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::virtual_time);
   const auto on_cpu = tiny::run_of(plan).result;
@@ -109,6 +110,18 @@ TEST_CASE("a GPU trains what the CPU trains", "[streams]") {
   for (std::size_t i = 0; i < on_cpu.loss.size(); ++i)
     CHECK(std::abs(on_cpu.loss[i] - on_gpu.loss[i]) < 1e-5 * on_cpu.loss[i]);
   CHECK(on_cpu.parameters != on_gpu.parameters); // it was another processor
+}
+
+TEST_CASE("a run that a GPU has no memory for is refused with both numbers",
+          "[streams]") {
+  auto plan = tiny::training_of(gpipe(), {2, 4, 1}, clock_kind::real,
+                                {"gpt", 2, 6144, 2, 8, 256});
+  plan.processors = {processor{0}};
+  CHECK(refusal(plan).starts_with("this run needs at least "));
+  CHECK(
+    refusal(plan).ends_with(" MiB of cuda:0's memory (2 ranks); it has 8192 MiB free"));
+  plan.processors = {processor{0}, processor{}}; // one of the two fits
+  CHECK(refusal(plan).find("cuda:0") == std::string::npos);
 }
 
 TEST_CASE("ranks on the CPU and on a GPU train one network", "[streams]") {

@@ -3,8 +3,10 @@
 
 #ifndef TROUPE_SANITIZED // where kernels tell of their accesses
 
-#include "kernels/cuda/on_host/block.hpp"
+#include "kernels/cuda/on_host/onlooker.hpp"
+#include "kernels/cuda/on_host/stream_queue.hpp"
 #include "tests/actors/meshes.hpp"
+#include "tests/kernels/cuda/seeds.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -13,6 +15,8 @@
 using namespace troupe;
 
 namespace {
+
+const processor a_gpu{0}, the_cpu{};
 
 const std::vector<tiny::mesh_of_ranks> meshes{
   {},
@@ -28,35 +32,39 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {.data = 2, .exchange = "hogwild", .stored = precision::bf16},
 };
 
-void watch(run_plan plan, bool alone) {
-  plan.processors = {processor{0}};
-  if (!alone)
-    plan.processors.push_back({});
-  on_host::memory_watch all;
-  on_host::look_on(&all);
-  const auto result = perform(plan);
-  on_host::look_on(nullptr);
-  CHECK(result.failure == "");
-  CHECK(result.how == ending::finished);
+void watch(run_plan plan, std::vector<processor> on) {
+  plan.processors = std::move(on);
+  for (std::uint64_t seed = 1; seed <= gpu::seeds(); ++seed) {
+    INFO("seed " << seed);
+    on_host::seed_streams(seed);
+    on_host::memory_watch all;
+    on_host::look_on(&all);
+    const auto result = perform(plan);
+    on_host::look_on(nullptr);
+    CHECK(result.failure == "");
+    CHECK(result.how == ending::finished);
+  }
 }
 
 } // namespace
 
 TEST_CASE("kernels of a run reach tensors alone, and race with nobody", "[watched]") {
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto& mesh = GENERATE(from_range(meshes));
   const auto sch = mesh.exchange == "hogwild" ? pipedream() : chimera();
   INFO(mesh.text());
-  watch(tiny::training_on(mesh, sch, {2, 4, 2}, clock_kind::virtual_time), true);
+  watch(tiny::training_on(mesh, sch, {2, 4, 2}, clock), {a_gpu});
 }
 
 TEST_CASE("also where other ranks are on the CPU", "[watched]") {
-  watch(tiny::training_of(one_f_one_b(), {2, 4, 2}, clock_kind::virtual_time), false);
+  const auto on = GENERATE(std::vector{a_gpu, the_cpu}, std::vector{the_cpu, a_gpu});
+  watch(tiny::training_of(one_f_one_b(), {2, 4, 2}, clock_kind::virtual_time), on);
 }
 
 TEST_CASE("images too", "[watched]") {
   watch(
     tiny::training_of(gpipe(), {2, 2, 2}, clock_kind::virtual_time, {"lenet", 5, 12}),
-    true);
+    {a_gpu});
 }
 
 #endif

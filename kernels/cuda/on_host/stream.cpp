@@ -1,46 +1,17 @@
-// A line of no GPU: work is kept, and done on this machine at some later time.
+// A stream of no GPU: work is kept, and done on this machine at some later time.
+
+#include "kernels/cuda/stream.hpp"
 
 #include "kernels/bf16.hpp"
-#include "kernels/cuda/line.hpp"
-#include "kernels/cuda/on_host/block.hpp"
-#include "kernels/cuda/on_host/queue.hpp"
+#include "kernels/cuda/on_host/onlooker.hpp"
+#include "kernels/cuda/on_host/stream_queue.hpp"
 
-#include <atomic>
+#include <array>
 #include <bit>
 #include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
-
-namespace {
-
-std::atomic<std::uint64_t> next_seed = 1;
-
-} // namespace
-
-void CUstream_st::enqueue(std::function<void()> work) {
-  waiting_.push_back(std::move(work));
-  for (auto n = dice_() % 3; n > 0 && !waiting_.empty(); --n)
-    run_first();
-}
-
-void CUstream_st::run_all() {
-  while (!waiting_.empty())
-    run_first();
-}
-
-void CUstream_st::run_first() {
-  const auto work = std::move(waiting_.front());
-  waiting_.pop_front();
-  work();
-}
-
-namespace troupe::on_host {
-
-void seed_queues(std::uint64_t seed) {
-  next_seed = seed;
-}
-
-} // namespace troupe::on_host
 
 namespace troupe::cuda {
 
@@ -79,6 +50,11 @@ public:
     return memory;
   }
 
+  void name(const void* memory, const std::string& what) override {
+    if (auto* const watch = on_host::who_looks_on())
+      watch->rename(memory, what);
+  }
+
   void give_back(void* memory, std::int64_t bytes) noexcept override {
     if (auto* const watch = on_host::who_looks_on())
       watch->remove(memory);
@@ -88,37 +64,58 @@ public:
 
 } // namespace
 
-struct line::state {
+struct stream::state {
+  using words = std::vector<std::uint64_t>;
+  using place = std::array<std::uint64_t, result_bytes / sizeof(std::uint64_t)>;
+
   ~state() {
-    for (const auto& [which, words] : rooms)
-      forget(words);
+    try {
+      queue.wait();
+    } catch (...) {
+      // nobody is left to tell
+    }
+    for (const auto& [which, kept] : spaces)
+      forget(kept.data());
+    for (const auto& one : places)
+      forget(one.get());
   }
 
-  static void forget(const std::vector<std::uint64_t>& words) {
+  static void forget(const void* array) {
     if (auto* const watch = on_host::who_looks_on())
-      watch->remove(words.data());
+      watch->remove(array);
   }
 
-  CUstream_st queue{next_seed++};
-  std::map<room, std::vector<std::uint64_t>> rooms;
+  CUstream_st queue;
+  std::map<workspace, words> spaces;
+  std::mutex lock; // of what follows
+  std::vector<std::unique_ptr<place>> places;
+  std::vector<void*> free;
 };
 
-line::line(int, bool tf32) : tf32_(tf32), state_(std::make_unique<state>()) {
+stream::stream(int, bool tf32) : tf32_(tf32), state_(std::make_unique<state>()) {
   // nop
 }
 
-line::~line() = default;
+stream::~stream() = default;
 
-CUstream_st* line::on() const {
+CUstream_st* stream::on() const {
   return &state_->queue;
 }
 
-void line::wait() {
-  state_->queue.run_all();
+void stream::name_launches(const std::string& of) {
+  state_->queue.name_launches(of);
 }
 
-void line::product(stored_matrix<const float> a, stored_matrix<const float> b,
-                   float beta, matrix<float> c, bool rounds) {
+void stream::when_over(on_over then) {
+  state_->queue.when_over(std::move(then));
+}
+
+void stream::wait() {
+  state_->queue.wait();
+}
+
+void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
+                     float beta, matrix<float> c, bool rounds) {
   state_->queue.enqueue([=] {
     using enum on_host::access_kind;
     watch_rows(a, read);
@@ -141,17 +138,35 @@ void line::product(stored_matrix<const float> a, stored_matrix<const float> b,
   });
 }
 
-void* line::space(room which, std::int64_t bytes) {
-  auto& found = state_->rooms[which];
+void* stream::space(workspace which, std::int64_t bytes) {
+  auto& found = state_->spaces[which];
   const auto words = static_cast<std::size_t>((bytes + 7) / 8);
   if (found.size() < words) {
     wait();
-    state::forget(found);
+    state::forget(found.data());
     found.resize(words);
     if (auto* const watch = on_host::who_looks_on())
-      watch->add(found.data(), {"a room", bytes, sizeof(bf16), true, false});
+      watch->add(found.data(), {"a workspace", static_cast<std::int64_t>(8 * words),
+                                sizeof(bf16), true, false});
   }
   return found.data();
+}
+
+std::shared_ptr<void> stream::result() {
+  const std::lock_guard guard{state_->lock};
+  auto& free = state_->free;
+  if (free.empty()) {
+    state_->places.push_back(std::make_unique<state::place>());
+    free.push_back(state_->places.back().get());
+    if (auto* const watch = on_host::who_looks_on())
+      watch->add(free.back(), {"a result", result_bytes, 8, true, false});
+  }
+  auto* const taken = free.back();
+  free.pop_back();
+  return {taken, [of = state_.get()](void* place) {
+            const std::lock_guard back{of->lock};
+            of->free.push_back(place);
+          }};
 }
 
 std::string absence() {
@@ -160,6 +175,10 @@ std::string absence() {
 
 int count() {
   return 1;
+}
+
+std::int64_t free_memory(int) {
+  return std::int64_t{8} << 30;
 }
 
 bool reaches_host_memory(int) {

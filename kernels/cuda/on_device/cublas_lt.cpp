@@ -1,30 +1,18 @@
-// A line of a real GPU: CUDA's runtime, and cuBLASLt.
-
-#include "kernels/cuda/line.hpp"
+#include "kernels/cuda/on_device/cublas_lt.hpp"
 
 #include <cublasLt.h>
-#include <cuda_runtime.h>
 #include <dlfcn.h>
 
 #include <compare>
-#include <cstdint>
 #include <map>
-#include <mutex>
-#include <new>
 #include <stdexcept>
+#include <string>
 #include <tuple>
+#include <utility>
 
 namespace troupe::cuda {
 
 namespace {
-
-void check(cudaError_t state, const char* what) {
-  if (state == cudaErrorMemoryAllocation)
-    throw std::bad_alloc{};
-  if (state != cudaSuccess)
-    throw std::runtime_error{std::string{"the GPU cannot "} + what + ": "
-                             + cudaGetErrorString(state)};
-}
 
 void check(cublasStatus_t state) {
   if (state != CUBLAS_STATUS_SUCCESS)
@@ -32,7 +20,7 @@ void check(cublasStatus_t state) {
                              + std::to_string(static_cast<int>(state))};
 }
 
-/// cuBLASLt is half a gigabyte: it is loaded when the first line of a GPU is made.
+/// cuBLASLt is half a gigabyte: it is loaded when the first stream of a GPU is made.
 struct cublas_lt {
   decltype(&cublasLtCreate) create;
   decltype(&cublasLtDestroy) destroy;
@@ -96,7 +84,6 @@ struct product_shape {
   auto operator<=>(const product_shape&) const = default;
 };
 
-constexpr std::int64_t workspace_bytes = std::int64_t{32} << 20;
 constexpr std::size_t most_planned = 1024;
 
 /// Bytes, up to the 16 that kernels move at once.
@@ -121,7 +108,7 @@ public:
     layout(left_, stored, of.b_columns, of.b_rows, of.b_stride);
     layout(right_, stored, of.a_columns, of.a_rows, of.a_stride);
     layout(result_, CUDA_R_32F, columns, rows, of.c_stride);
-    const auto most = static_cast<std::size_t>(workspace_bytes);
+    const auto most = static_cast<std::size_t>(cublas_lt_products::workspace_bytes);
     check(lt().create_wish(&wish_));
     wish(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most);
     wish(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, of.b_alignment);
@@ -153,9 +140,9 @@ public:
   void run(cublasLtHandle_t with, const void* a, const void* b, float beta, float* c,
            void* space, cudaStream_t on) const {
     const float one = 1;
-    check(lt().multiply(with, product_, &one, b, left_, a, right_, &beta, c, result_, c,
-                        result_, &how_, space,
-                        static_cast<std::size_t>(workspace_bytes), on));
+    check(lt().multiply(
+      with, product_, &one, b, left_, a, right_, &beta, c, result_, c, result_, &how_,
+      space, static_cast<std::size_t>(cublas_lt_products::workspace_bytes), on));
   }
 
 private:
@@ -183,97 +170,29 @@ private:
   cublasLtMatmulAlgo_t how_{};
 };
 
-/// Of 13000: "13.0".
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
-int attribute_of(int gpu, cudaDeviceAttr which) {
-  int value = 0;
-  check(cudaDeviceGetAttribute(&value, which, gpu), "be asked");
-  return value;
-}
-
-class unified_space : public memory_space {
-public:
-  explicit unified_space(int gpu) : gpu_(gpu) {
-    // nop
-  }
-
-  void* take(std::int64_t bytes) override {
-    const auto size = static_cast<std::size_t>(bytes);
-    check(cudaSetDevice(gpu_), "be used");
-    void* memory = nullptr;
-    check(cudaMallocManaged(&memory, size), "take memory");
-    check(cudaMemset(memory, 0, size), "clear memory");
-    check(cudaStreamSynchronize(nullptr), "clear memory");
-    return memory;
-  }
-
-  void give_back(void* memory, std::int64_t) noexcept override { cudaFree(memory); }
-
-private:
-  int gpu_;
-};
-
 } // namespace
 
-struct line::state {
+struct cublas_lt_products::state {
   ~state() {
-    cudaSetDevice(gpu);
-    if (stream != nullptr)
-      cudaStreamSynchronize(stream);
-    for (auto& [which, used] : rooms)
-      cudaFree(used.memory);
     planned.clear();
-    if (products != nullptr)
-      lt().destroy(products);
-    if (stream != nullptr)
-      cudaStreamDestroy(stream);
+    if (handle != nullptr)
+      lt().destroy(handle);
   }
 
-  int gpu = 0;
-  cudaStream_t stream = nullptr;
-  cublasLtHandle_t products = nullptr;
+  cublasLtHandle_t handle = nullptr;
   std::map<product_shape, planned_product> planned;
-  struct place {
-    void* memory = nullptr;
-    std::int64_t bytes = 0;
-  };
-  std::map<room, place> rooms;
 };
 
-line::line(int gpu, bool tf32) : tf32_(tf32), state_(std::make_unique<state>()) {
-  if (const auto why = absence(); !why.empty())
-    throw std::runtime_error{why};
-  if (gpu < 0 || gpu >= count())
-    throw std::runtime_error{"this machine has " + std::to_string(count())
-                             + " GPUs, and no cuda:" + std::to_string(gpu)};
-  if (attribute_of(gpu, cudaDevAttrConcurrentManagedAccess) == 0)
-    throw std::runtime_error{
-      "cuda:" + std::to_string(gpu)
-      + " cannot share memory with this machine while it computes"};
-  state_->gpu = gpu;
-  check(cudaSetDevice(gpu), "be used");
-  check(cudaStreamCreateWithFlags(&state_->stream, cudaStreamNonBlocking),
-        "make a stream");
-  check(lt().create(&state_->products));
+cublas_lt_products::cublas_lt_products() : state_(std::make_unique<state>()) {
+  check(lt().create(&state_->handle));
 }
 
-line::~line() = default;
+cublas_lt_products::~cublas_lt_products() = default;
 
-CUstream_st* line::on() const {
-  check(cudaSetDevice(state_->gpu), "be used");
-  return state_->stream;
-}
-
-void line::wait() {
-  check(cudaStreamSynchronize(state_->stream), "compute");
-}
-
-void line::product(stored_matrix<const float> a, stored_matrix<const float> b,
-                   float beta, matrix<float> c, bool rounds) {
-  auto* const stream = on(); // the library's calls are of this GPU too
+void cublas_lt_products::launch(stored_matrix<const float> a,
+                                stored_matrix<const float> b, float beta,
+                                matrix<float> c, bool rounds, void* workspace,
+                                CUstream_st* on) {
   const product_shape shape{a.rows,
                             a.columns,
                             a.stride,
@@ -295,56 +214,10 @@ void line::product(stored_matrix<const float> a, stored_matrix<const float> b,
       planned.clear();
     found = planned
               .emplace(std::piecewise_construct, std::forward_as_tuple(shape),
-                       std::forward_as_tuple(state_->products, shape))
+                       std::forward_as_tuple(state_->handle, shape))
               .first;
   }
-  found->second.run(state_->products, a.data, b.data, beta, c.data,
-                    space(room::products, workspace_bytes), stream);
-}
-
-void* line::space(room which, std::int64_t bytes) {
-  auto& found = state_->rooms[which];
-  if (found.bytes >= bytes)
-    return found.memory;
-  on();
-  wait();
-  cudaFree(found.memory);
-  found = {};
-  check(cudaMallocManaged(&found.memory, static_cast<std::size_t>(bytes)),
-        "take memory");
-  found.bytes = bytes;
-  return found.memory;
-}
-
-int count() {
-  int result = 0;
-  return cudaGetDeviceCount(&result) == cudaSuccess ? result : 0;
-}
-
-std::string absence() {
-  int found = 0;
-  const auto state = cudaGetDeviceCount(&found);
-  if (state == cudaErrorInsufficientDriver) {
-    int driver = 0;
-    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
-      return "this machine has no driver of NVIDIA's";
-    return "NVIDIA's driver is of CUDA " + version_text(driver)
-           + ", and this build needs " + version_text(CUDART_VERSION) + " or newer";
-  }
-  if (state != cudaSuccess)
-    return std::string{"no GPU can be used: "} + cudaGetErrorString(state);
-  return found == 0 ? "this machine has no GPU of NVIDIA's" : "";
-}
-
-bool reaches_host_memory(int gpu) {
-  return attribute_of(gpu, cudaDevAttrPageableMemoryAccess) != 0;
-}
-
-memory_space& unified_memory(int gpu) {
-  static std::mutex lock;
-  static std::map<int, unified_space> spaces; // one a GPU; what they are of never ends
-  const std::lock_guard guard{lock};
-  return spaces.try_emplace(gpu, gpu).first->second;
+  found->second.run(state_->handle, a.data, b.data, beta, c.data, workspace, on);
 }
 
 } // namespace troupe::cuda

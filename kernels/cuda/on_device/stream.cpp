@@ -1,0 +1,302 @@
+// A stream of a real GPU, by CUDA's runtime.
+
+#include "kernels/cuda/stream.hpp"
+
+#include "kernels/cuda/on_device/cublas_lt.hpp"
+
+#include <cuda_runtime.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace troupe::cuda {
+
+namespace {
+
+void check(cudaError_t state, const char* what) {
+  if (state == cudaErrorMemoryAllocation)
+    throw std::bad_alloc{};
+  if (state != cudaSuccess)
+    throw std::runtime_error{std::string{"the GPU cannot "} + what + ": "
+                             + cudaGetErrorString(state)};
+}
+
+/// Of 13000: "13.0".
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+int attribute_of(int gpu, cudaDeviceAttr which) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, which, gpu), "be asked");
+  return value;
+}
+
+class unified_space : public memory_space {
+public:
+  explicit unified_space(int gpu) : gpu_(gpu) {
+    // nop
+  }
+
+  void* take(std::int64_t bytes) override {
+    const auto size = static_cast<std::size_t>(bytes);
+    check(cudaSetDevice(gpu_), "be used");
+    void* memory = nullptr;
+    check(cudaMallocManaged(&memory, size), "take memory");
+    check(cudaMemset(memory, 0, size), "clear memory");
+    check(cudaStreamSynchronize(nullptr), "clear memory");
+    return memory;
+  }
+
+  void give_back(void* memory, std::int64_t) noexcept override { cudaFree(memory); }
+
+private:
+  int gpu_;
+};
+
+/// Waits for events of a stream, one after another, and tells of them.
+class event_thread {
+public:
+  explicit event_thread(int gpu) : thread_([this, gpu] { serve(gpu); }) {
+    // nop
+  }
+
+  ~event_thread() {
+    {
+      const std::lock_guard guard{lock_};
+      is_ending_ = true;
+    }
+    news_.notify_one();
+    thread_.join();
+    for (auto* const one : free_)
+      cudaEventDestroy(one);
+  }
+
+  event_thread(const event_thread&) = delete;
+  event_thread& operator=(const event_thread&) = delete;
+
+  /// Tells when all that is on the stream by now has ended.
+  void add(cudaStream_t on, stream::on_over then) {
+    {
+      const std::lock_guard guard{lock_};
+      cudaEvent_t event = nullptr;
+      if (free_.empty()) {
+        check(cudaEventCreateWithFlags(&event,
+                                       cudaEventBlockingSync | cudaEventDisableTiming),
+              "make an event");
+        free_.push_back(event);
+      }
+      event = free_.back();
+      check(cudaEventRecord(event, on), "record an event");
+      ends_.push_back({event, std::move(then)});
+      free_.pop_back();
+    }
+    news_.notify_one();
+  }
+
+  /// Until it has told of all.
+  void wait() {
+    std::unique_lock guard{lock_};
+    told_.wait(guard, [this] { return ends_.empty(); });
+  }
+
+private:
+  struct end {
+    cudaEvent_t event;
+    stream::on_over then;
+  };
+
+  void serve(int gpu) {
+    cudaSetDevice(gpu);
+    std::unique_lock guard{lock_};
+    for (;;) {
+      news_.wait(guard, [this] { return is_ending_ || !ends_.empty(); });
+      if (ends_.empty())
+        return;
+      auto then = std::move(ends_.front().then);
+      auto* const event = ends_.front().event;
+      guard.unlock();
+      std::exception_ptr failure;
+      try {
+        check(cudaEventSynchronize(event), "compute");
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      then(failure);
+      then = {}; // what it holds goes before it counts as told
+      guard.lock();
+      ends_.pop_front();
+      free_.push_back(event);
+      if (ends_.empty())
+        told_.notify_all();
+    }
+  }
+
+  std::mutex lock_;
+  std::condition_variable news_, told_;
+  std::deque<end> ends_;
+  std::vector<cudaEvent_t> free_;
+  bool is_ending_ = false;
+  std::thread thread_;
+};
+
+} // namespace
+
+struct stream::state {
+  explicit state(int of) : gpu(of) {
+    check(cudaSetDevice(gpu), "be used");
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "make a stream");
+  }
+
+  ~state() {
+    cudaSetDevice(gpu);
+    cudaStreamSynchronize(stream);
+    ends.reset(); // tells whoever has not been told
+    for (auto& [which, kept] : spaces)
+      cudaFree(kept.memory);
+    for (auto* const one : places)
+      cudaFreeHost(one);
+    cudaStreamDestroy(stream);
+  }
+
+  struct kept_space {
+    void* memory = nullptr;
+    std::int64_t bytes = 0;
+  };
+
+  int gpu;
+  cudaStream_t stream = nullptr;
+  std::unique_ptr<event_thread> ends;
+  std::unique_ptr<cublas_lt_products> products;
+  std::map<workspace, kept_space> spaces;
+  std::mutex lock; // of what follows
+  std::vector<void*> places;
+  std::vector<void*> free;
+};
+
+stream::stream(int gpu, bool tf32) : tf32_(tf32) {
+  if (const auto why = absence(); !why.empty())
+    throw std::runtime_error{why};
+  if (gpu < 0 || gpu >= count())
+    throw std::runtime_error{"this machine has " + std::to_string(count())
+                             + " GPUs, and no cuda:" + std::to_string(gpu)};
+  if (attribute_of(gpu, cudaDevAttrConcurrentManagedAccess) == 0)
+    throw std::runtime_error{
+      "cuda:" + std::to_string(gpu)
+      + " cannot share memory with this machine while it computes"};
+  state_ = std::make_unique<state>(gpu);
+  state_->ends = std::make_unique<event_thread>(gpu);
+  state_->products = std::make_unique<cublas_lt_products>();
+}
+
+stream::~stream() = default;
+
+CUstream_st* stream::on() const {
+  check(cudaSetDevice(state_->gpu), "be used");
+  return state_->stream;
+}
+
+void stream::name_launches(const std::string& of) {
+  of.empty() ? nvtxRangePop() : nvtxRangePushA(of.c_str());
+}
+
+void stream::when_over(on_over then) {
+  state_->ends->add(on(), std::move(then));
+}
+
+void stream::wait() {
+  const auto how = cudaStreamSynchronize(state_->stream);
+  state_->ends->wait();
+  check(how, "compute");
+}
+
+void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
+                     float beta, matrix<float> c, bool rounds) {
+  auto* const where = on(); // the library's calls are of this GPU too
+  state_->products->launch(
+    a, b, beta, c, rounds,
+    space(workspace::products, cublas_lt_products::workspace_bytes), where);
+}
+
+void* stream::space(workspace which, std::int64_t bytes) {
+  auto& found = state_->spaces[which];
+  if (found.bytes >= bytes)
+    return found.memory;
+  on();
+  wait();
+  cudaFree(found.memory);
+  found = {};
+  check(cudaMallocManaged(&found.memory, static_cast<std::size_t>(bytes)),
+        "take memory");
+  found.bytes = bytes;
+  return found.memory;
+}
+
+std::shared_ptr<void> stream::result() {
+  const std::lock_guard guard{state_->lock};
+  auto& free = state_->free;
+  if (free.empty()) {
+    void* made = nullptr;
+    on();
+    check(cudaHostAlloc(&made, result_bytes, cudaHostAllocPortable), "take memory");
+    state_->places.push_back(made);
+    free.push_back(made);
+  }
+  auto* const taken = free.back();
+  free.pop_back();
+  return {taken, [of = state_.get()](void* place) {
+            const std::lock_guard back{of->lock};
+            of->free.push_back(place);
+          }};
+}
+
+int count() {
+  int result = 0;
+  return cudaGetDeviceCount(&result) == cudaSuccess ? result : 0;
+}
+
+std::string absence() {
+  int found = 0;
+  const auto state = cudaGetDeviceCount(&found);
+  if (state == cudaErrorInsufficientDriver) {
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+      return "this machine has no driver of NVIDIA's";
+    return "NVIDIA's driver is of CUDA " + version_text(driver)
+           + ", and this build needs " + version_text(CUDART_VERSION) + " or newer";
+  }
+  if (state != cudaSuccess)
+    return std::string{"no GPU can be used: "} + cudaGetErrorString(state);
+  return found == 0 ? "this machine has no GPU of NVIDIA's" : "";
+}
+
+std::int64_t free_memory(int gpu) {
+  std::size_t free = 0, all = 0;
+  if (const auto how = cudaSetDevice(gpu); how != cudaErrorMemoryAllocation)
+    check(how, "be used");
+  if (const auto how = cudaMemGetInfo(&free, &all); how != cudaErrorMemoryAllocation)
+    check(how, "say what memory it has");
+  return static_cast<std::int64_t>(free);
+}
+
+bool reaches_host_memory(int gpu) {
+  return attribute_of(gpu, cudaDevAttrPageableMemoryAccess) != 0;
+}
+
+memory_space& unified_memory(int gpu) {
+  static std::mutex lock;
+  static std::map<int, unified_space> spaces; // one a GPU, until the program ends
+  const std::lock_guard guard{lock};
+  return spaces.try_emplace(gpu, gpu).first->second;
+}
+
+} // namespace troupe::cuda

@@ -1,0 +1,178 @@
+#include "kernels/cuda/on_host/stream_queue.hpp"
+
+#include "kernels/cuda/on_host/onlooker.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+class gpu_on_host {
+public:
+  gpu_on_host() : thread_([this] { serve(); }) {
+    // nop
+  }
+
+  ~gpu_on_host() {
+    {
+      const std::lock_guard guard{lock_};
+      is_ending_ = true;
+    }
+    news_.notify_one();
+    thread_.join();
+  }
+
+  gpu_on_host(const gpu_on_host&) = delete;
+  gpu_on_host& operator=(const gpu_on_host&) = delete;
+
+  static gpu_on_host& only() {
+    static gpu_on_host one;
+    return one;
+  }
+
+  void seed(std::uint64_t by) {
+    const std::lock_guard guard{lock_};
+    dice_.seed(by);
+  }
+
+  void add(CUstream_st& to, CUstream_st::piece what) {
+    {
+      const std::lock_guard guard{lock_};
+      const bool was_busy = !to.pieces_.empty() || !to.ends_.empty();
+      to.pieces_.push_back(std::move(what));
+      if (!was_busy)
+        busy_.push_back(&to);
+    }
+    news_.notify_one();
+  }
+
+  /// Why a launch of it has failed, or null.
+  std::exception_ptr wait_for(CUstream_st& stream) {
+    std::unique_lock guard{lock_};
+    over_.wait(guard, [&] { return stream.is_idle(); });
+    return stream.failure_;
+  }
+
+private:
+  void serve() {
+    std::unique_lock guard{lock_};
+    for (;;) {
+      news_.wait(guard, [this] { return is_ending_ || !busy_.empty(); });
+      if (busy_.empty())
+        return;
+      if (dice_() % 8 == 0) // lets those who launch get ahead
+        news_.wait_for(guard, std::chrono::microseconds{dice_() % 200},
+                       [this] { return is_ending_; });
+      auto& stream = *busy_[dice_() % busy_.size()];
+      stream.is_running_ = true;
+      if (!stream.pieces_.empty() && (stream.ends_.empty() || dice_() % 4 > 0))
+        go_on(stream, guard);
+      else if (dice_() % 4 == 0 || !launches_wait())
+        tell(stream, guard);
+      stream.is_running_ = false;
+      if (stream.is_idle())
+        over_.notify_all();
+    }
+  }
+
+  /// Whether some stream can go on: then ends may be told late.
+  bool launches_wait() const {
+    return std::ranges::any_of(busy_,
+                               [](const auto* s) { return !s->pieces_.empty(); });
+  }
+
+  /// Tells of an end that the stream has come to.
+  void tell(CUstream_st& stream, std::unique_lock<std::mutex>& guard) {
+    auto end = std::move(stream.ends_.front());
+    stream.ends_.pop_front();
+    rest_if_done(stream);
+    guard.unlock();
+    troupe::on_host::report_end(stream.number_, end.launch);
+    end.then(end.failure);
+    end = {}; // what it holds goes before the stream is idle
+    guard.lock();
+  }
+
+  void go_on(CUstream_st& stream, std::unique_lock<std::mutex>& guard) {
+    auto what = std::move(stream.pieces_.front());
+    stream.pieces_.pop_front();
+    if (what.then) {
+      stream.ends_.push_back(
+        {std::move(what.then), troupe::on_host::last_launch(), stream.failure_});
+      return;
+    }
+    rest_if_done(stream);
+    guard.unlock();
+    stream.run(what);
+    what = {};
+    guard.lock();
+  }
+
+  void rest_if_done(CUstream_st& stream) {
+    if (stream.pieces_.empty() && stream.ends_.empty())
+      std::erase(busy_, &stream);
+  }
+
+  std::mutex lock_;
+  std::condition_variable news_, over_;
+  std::vector<CUstream_st*> busy_; // in the order in which they became so
+  std::mt19937_64 dice_{1};
+  bool is_ending_ = false;
+  std::thread thread_;
+};
+
+namespace {
+
+std::atomic<int> streams = 0;
+
+} // namespace
+
+CUstream_st::CUstream_st() : number_(++streams) {
+  gpu_on_host::only();
+}
+
+CUstream_st::~CUstream_st() {
+  gpu_on_host::only().wait_for(*this);
+}
+
+void CUstream_st::enqueue(std::function<void()> launch) {
+  gpu_on_host::only().add(*this, {.launch = std::move(launch),
+                                  .then = {},
+                                  .issued = troupe::on_host::next_instant(),
+                                  .name = name_});
+}
+
+void CUstream_st::when_over(on_over then) {
+  gpu_on_host::only().add(*this, {.launch = {}, .then = std::move(then)});
+}
+
+void CUstream_st::wait() {
+  const auto failure = gpu_on_host::only().wait_for(*this);
+  troupe::on_host::report_end(number_, troupe::on_host::last_launch());
+  if (failure)
+    std::rethrow_exception(failure);
+}
+
+/// On the GPU's thread.
+void CUstream_st::run(const piece& what) {
+  if (failure_)
+    return;
+  try {
+    troupe::on_host::run_on_stream(number_, what.issued, what.name, what.launch);
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+}
+
+namespace troupe::on_host {
+
+void seed_streams(std::uint64_t seed) {
+  gpu_on_host::only().seed(seed);
+}
+
+} // namespace troupe::on_host

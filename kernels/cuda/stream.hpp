@@ -1,0 +1,98 @@
+#pragma once
+
+#include "kernels/memory_space.hpp"
+#include "kernels/stored_matrix.hpp"
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+
+struct CUstream_st;
+
+namespace troupe::cuda {
+
+/// Space that kernels of a stream work in, each kind for one launch after another.
+enum class workspace : std::uint8_t {
+  products,     ///< What cuBLASLt works with.
+  left_factor,  ///< Of a product, rounded;
+  right_factor, ///< likewise.
+  sums,         ///< Of a product, before they are rounded.
+  rows,         ///< What a kernel says of each row.
+};
+
+/// A GPU as one rank has it: CUDA's stream, on which work is launched and not waited
+/// for, cuBLASLt's products, and space for what they need. For one thread at a time.
+class stream {
+public:
+  /// \param gpu by its number
+  /// \param tf32 whether operands of fp32 products may be rounded to 11 bits
+  /// \throws std::runtime_error if there is none of that number, or it cannot be used
+  explicit stream(int gpu, bool tf32 = false);
+  ~stream();
+  stream(const stream&) = delete;
+  stream& operator=(const stream&) = delete;
+
+  /// CUDA's; kernels can be launched on it by this thread.
+  CUstream_st* on() const;
+
+  /// Says whose launches follow, to whoever reports on them: "F3 of stage 1". Empty:
+  /// nobody's; a name is followed by none on the same thread.
+  void name_launches(const std::string& of);
+
+  /// What is told of an end: why what was launched has failed, or null.
+  using on_over = std::function<void(std::exception_ptr failure)>;
+
+  /// A completion callback: calls `then` when all that has been launched has ended, on
+  /// a thread of the stream's, one such call after another. \param then does not wait
+  /// for the stream
+  void when_over(on_over then);
+
+  /// Until all that was launched has ended, and who waits for it has been called.
+  /// \throws std::runtime_error if it failed
+  void wait();
+
+  bool tf32() const { return tf32_; }
+
+  /// c = a b + beta c, each as read. a and b are of one type; c is fp32, sums are too.
+  /// With beta 0, c may hold anything. \param rounds operands of fp32 to 11 bits
+  void product(stored_matrix<const float> a, stored_matrix<const float> b, float beta,
+               matrix<float> c, bool rounds);
+
+  /// Such a space of that many bytes at least. Waits where it must grow.
+  /// \throws std::bad_alloc
+  void* space(workspace which, std::int64_t bytes);
+
+  /// A pinned place for what a kernel tells this machine, which reads it when that is
+  /// over: of `result_bytes`, free again when nobody holds it. Outlived by the stream.
+  /// \throws std::bad_alloc
+  std::shared_ptr<void> result();
+
+  static constexpr std::int64_t result_bytes = 64;
+
+private:
+  struct state;
+
+  bool tf32_;
+  std::unique_ptr<state> state_;
+};
+
+/// Why no GPU can be used, in words; empty: there is one.
+std::string absence();
+
+/// GPUs of this machine.
+int count();
+
+/// Bytes of a GPU's memory that nobody has taken; 0 if there is too little to ask.
+/// \throws std::runtime_error
+std::int64_t free_memory(int gpu);
+
+/// Whether a GPU's kernels reach all memory of this machine.
+bool reaches_host_memory(int gpu);
+
+/// Memory that all GPUs and this machine reach, wherever it is just now; of one GPU's
+/// making. Whoever touches it here waits first for the work that writes it.
+memory_space& unified_memory(int gpu);
+
+} // namespace troupe::cuda

@@ -1,0 +1,92 @@
+#include "kernels/launched_works.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+launched_works::~launched_works() {
+  std::unique_lock guard{lock_};
+  idle_.wait(guard, [this] { return is_idle(); });
+}
+
+bool launched_works::idle() const {
+  const std::lock_guard guard{lock_};
+  return is_idle();
+}
+
+/// The first is what the GPU is at. \pre the lock is held
+void launched_works::begin_first() {
+  const auto& what = works_.front().job.what;
+  works_.front().start =
+    seen_.begin({what.kind, what.stage, what.microbatch, what.operations});
+}
+
+void launched_works::launch(device_job next) {
+  std::unique_lock guard{lock_};
+  try {
+    works_.emplace_back();
+  } catch (...) {
+    guard.unlock();
+    return tell(next, {.failure = std::current_exception()});
+  }
+  auto& added = works_.back();
+  added.job = std::move(next);
+  if (works_.size() == 1)
+    begin_first();
+  guard.unlock();
+  std::exception_ptr failure;
+  bool is_named = false;
+  try {
+    if (name_) {
+      on_.name_launches(name_(added.job.what));
+      is_named = true;
+    }
+    added.job.what.launch(on_, added.failure);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (is_named)
+    on_.name_launches({});
+  try {
+    on_.when_over([this, failure](const std::exception_ptr& later) {
+      end_first(failure ? failure : later);
+    });
+  } catch (...) {
+    const auto refusal = std::current_exception();
+    try {
+      on_.wait(); // for what was launched, and whoever waits for it
+    } catch (...) {
+      // the first failure is told
+    }
+    end_first(failure ? failure : refusal);
+  }
+}
+
+void launched_works::tell(device_job& done, const work_end& how) {
+  try {
+    done.ended(how);
+  } catch (...) {
+    if (broken_)
+      broken_();
+  }
+  done = {}; // what the work held goes before the device is idle
+}
+
+void launched_works::end_first(const std::exception_ptr& failure) {
+  std::unique_lock guard{lock_};
+  auto& first = works_.front();
+  const work_end how{first.start, seen_.end(), failure ? failure : first.failure};
+  auto done = std::move(first.job);
+  works_.pop_front();
+  ++telling_;
+  if (!works_.empty())
+    begin_first();
+  guard.unlock();
+  tell(done, how);
+  guard.lock();
+  --telling_;
+  if (is_idle())
+    idle_.notify_all();
+}
+
+} // namespace troupe

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+namespace gpu {
+
+/// So many seeds of streams for each run; more where somebody asks for them.
+inline std::uint64_t seeds() {
+  const char* const asked = std::getenv("TROUPE_SEEDS");
+  return asked != nullptr ? std::stoull(asked) : 1;
+}
+
+} // namespace gpu

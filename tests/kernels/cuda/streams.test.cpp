@@ -1,0 +1,160 @@
+// What is launched on several streams is ordered only as far as somebody waits: those
+// who look on at accesses say where nothing orders them.
+
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/stream.hpp"
+#include "tests/kernels/cuda/gpu_array.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <future>
+#include <stdexcept>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+constexpr std::int64_t n = 40;
+
+/// Two streams, and arrays that both reach.
+struct pair_of_streams {
+  gpu::array<float> a{"a", std::vector<float>(n, 3.0F), gpu::use::updated},
+    b{"b", std::vector<float>(n, 4.0F), gpu::use::updated},
+    c{"c", std::vector<float>(n, 5.0F), gpu::use::updated};
+  cuda::stream first{0}, second{0};
+
+  static void add(const gpu::array<float>& from, const gpu::array<float>& to,
+                  const cuda::stream& on) {
+    cuda::arrays::add(from.data(), n, to.data(), on.on());
+  }
+
+  static void clear(const gpu::array<float>& what, const cuda::stream& on) {
+    cuda::arrays::clear(n, what.data(), on.on());
+  }
+
+  void wait() {
+    first.wait();
+    second.wait();
+  }
+};
+
+void wait_by_event(cuda::stream& on) {
+  std::promise<void> over;
+  on.when_over([&](const std::exception_ptr&) { over.set_value(); });
+  over.get_future().wait();
+}
+
+} // namespace
+
+#ifndef TROUPE_SANITIZED // where accesses are seen
+
+#define CHECK_RACE(streams, name)                                                      \
+  CHECK_THROWS_MATCHES(                                                                \
+    (streams).wait(), std::runtime_error,                                              \
+    MessageMatches(ContainsSubstring("race on '" name "' at byte 0")                   \
+                   && ContainsSubstring("on stream ")                                  \
+                   && ContainsSubstring("stored.hpp:")                                 \
+                   && ContainsSubstring("nothing orders the streams")))
+
+TEST_CASE("two streams that write one array are told of, both ways round",
+          "[streams]") {
+  pair_of_streams s;
+  s.clear(s.a, s.first);
+  s.clear(s.a, s.second);
+  CHECK_RACE(s, "a");
+}
+
+TEST_CASE("a race of streams names whose launches they are", "[streams]") {
+  pair_of_streams s;
+  s.first.name_launches("F1 of stage 0");
+  s.clear(s.a, s.first);
+  s.second.name_launches("B1 of stage 1");
+  s.clear(s.a, s.second);
+  CHECK_THROWS_MATCHES(
+    s.wait(), std::runtime_error,
+    MessageMatches(ContainsSubstring("of F1 of stage 0 on stream ")
+                   && ContainsSubstring("of B1 of stage 1 on stream ")));
+}
+
+TEST_CASE("a stream that reads what another writes is told of", "[streams]") {
+  pair_of_streams s;
+  s.add(s.a, s.b, s.first);
+  s.add(s.b, s.c, s.second);
+  CHECK_RACE(s, "b");
+}
+
+TEST_CASE("a stream that writes what another still reads is told of", "[streams]") {
+  pair_of_streams s;
+  s.add(s.a, s.b, s.first);
+  s.clear(s.a, s.second);
+  CHECK_RACE(s, "a");
+}
+
+TEST_CASE("of two readers neither may be forgotten", "[streams]") {
+  pair_of_streams s;
+  s.add(s.a, s.b, s.first);
+  s.add(s.a, s.c, s.second);
+  wait_by_event(s.second);
+  s.clear(s.a, s.second); // and the first?
+  CHECK_RACE(s, "a");
+}
+
+TEST_CASE("whoever waits for another end has not waited", "[streams]") {
+  pair_of_streams s;
+  s.add(s.a, s.b, s.first);
+  wait_by_event(s.first);
+  s.add(s.a, s.b, s.first); // behind that
+  s.add(s.b, s.c, s.second);
+  CHECK_RACE(s, "b");
+}
+
+#endif
+
+TEST_CASE("streams whose ends are waited for are ordered", "[streams]") {
+  pair_of_streams s;
+  for (int i = 0; i < 20; ++i) {
+    s.add(s.a, s.b, s.first);
+    s.add(s.a, s.c, s.second);
+    wait_by_event(s.first);
+    wait_by_event(s.second);
+    s.add(s.b, s.a, s.second);
+    s.second.wait();
+  }
+  CHECK_NOTHROW(s.wait());
+  CHECK(s.a.values()[0] > 1e5F);
+}
+
+TEST_CASE("ends are told in their order, each once, before anybody has waited",
+          "[streams]") {
+  pair_of_streams s;
+  std::vector<int> told;
+  for (int i = 0; i < 30; ++i) {
+    s.add(s.a, s.b, s.first);
+    s.first.when_over([&told, i](const std::exception_ptr& failure) {
+      CHECK_FALSE(failure);
+      told.push_back(i);
+    });
+  }
+  s.first.wait();
+  REQUIRE(told.size() == 30);
+  for (int i = 0; i < 30; ++i)
+    CHECK(told[static_cast<std::size_t>(i)] == i);
+}
+
+TEST_CASE("places for results are nobody else's while they are held", "[streams]") {
+  pair_of_streams s;
+  auto one = s.first.result(), other = s.first.result();
+  CHECK(one != other);
+  auto* const place = one.get();
+  const auto kept = other;
+  one.reset();
+  other.reset();
+  CHECK(s.first.result().get() == place);
+  const auto again = s.first.result(), more = s.first.result();
+  CHECK(again.get() != kept.get());
+  CHECK(more.get() != kept.get());
+}
