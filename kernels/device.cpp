@@ -10,33 +10,38 @@ bool work::computes() const {
   return run || std::ranges::any_of(parts, [](const auto& part) { return !!part.run; });
 }
 
-void work::compute() const {
-  if (run)
-    run();
-  for (const auto& part : parts) {
+namespace {
+
+/// \param tell is given what is to be called behind each part
+template <class Tell>
+void run_in_order(const work& what, const Tell& tell) {
+  if (what.run)
+    what.run();
+  for (const auto& part : what.parts) {
     if (part.run)
       part.run();
     if (part.over)
-      part.over();
+      tell(part.over);
   }
 }
 
+} // namespace
+
+void work::compute() const {
+  run_in_order(*this, [](const auto& over) { over(); });
+}
+
 void work::launch(const stream& on, std::exception_ptr& failure) const {
-  if (run)
-    run();
-  for (const auto& part : parts) {
-    if (part.run)
-      part.run();
-    if (part.over)
-      on.when_over([over = part.over, &failure](const std::exception_ptr& before) {
-        try {
-          if (!before)
-            over();
-        } catch (...) {
-          failure = std::current_exception();
-        }
-      });
-  }
+  run_in_order(*this, [&](const std::function<void()>& over) {
+    on.when_over([over, &failure](const std::exception_ptr& before) {
+      try {
+        if (!before)
+          over();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    });
+  });
 }
 
 void run_to_end(const std::function<void()>& arithmetic, const stream* on) {

@@ -113,8 +113,7 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
   if (typed.precision == "tf32") {
     if (processors.empty())
       return problem{"--precision tf32 is of a GPU's products: train, compare, verify "
-                     "and bench take "
-                     "it with --device cuda"};
+                     "and bench take it with --device cuda"};
     for (auto& one : processors)
       one.tf32 = one.is_gpu();
   } else if (typed.precision != "fp32" && typed.precision != "bf16") {
