@@ -85,6 +85,8 @@ struct stored_matrix {
 
 private:
   like<void>* behind(std::int64_t values) const {
+    if (data == nullptr)
+      return nullptr;
     if (is_bf16)
       return static_cast<like<bf16>*>(data) + values;
     return static_cast<Scalar*>(data) + values;

@@ -26,7 +26,9 @@ inline float fast_exp(float x) {
   const float clamped = x < -87.3F ? -87.3F : (x > 88.0F ? 88.0F : x);
   const float n = std::nearbyint(clamped * 1.44269504F);
   const float p = exp_of_rest(clamped, n);
-  const auto scale = std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
+  // n, or what a NaN has there, in the lowest bits: NaNs have no integer.
+  const auto exponent = std::bit_cast<std::uint32_t>(n + 0x1.8p23F) + 127;
+  const auto scale = std::bit_cast<float>(exponent << 23);
   return x < -87.3F ? 0.0F : p * scale;
 }
 

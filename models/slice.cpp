@@ -109,21 +109,32 @@ slice<Scalar>::place(std::int64_t samples, slice_sizes& ends) const {
   return result;
 }
 
+namespace {
+
+/// A place in memory that a pass may not have.
+template <class Scalar>
+Scalar* place_in(Scalar* memory, std::int64_t offset) {
+  return memory == nullptr ? nullptr : memory + offset;
+}
+
+} // namespace
+
 template <class Scalar>
 frame<Scalar> slice<Scalar>::frame_of(const pass<Scalar>& p, std::size_t i,
                                       const std::vector<places>& at) const {
   const bool top = i + 1 == layers_.size();
-  auto* const in_stash = p.stash + at[i].output;
+  auto* const in_stash = place_in(p.stash, at[i].output);
   return {
     .samples = p.samples,
     .first = p.first,
     .tokens = p.tokens,
-    .x = i == 0 ? p.input : p.stash + at[i - 1].output,
+    .x = i == 0 ? p.input : place_in(p.stash, at[i - 1].output),
     .y = top && !last_ ? p.output : static_cast<void*>(in_stash),
-    .saved = p.stash + at[i].saved,
-    .dy = top ? (last_ ? in_stash : p.output_gradient) : p.kept + at[i].upper,
-    .dx = i == 0 ? p.input_gradient : static_cast<void*>(p.kept + at[i - 1].upper),
-    .kept = p.kept + at[i].kept,
+    .saved = place_in(p.stash, at[i].saved),
+    .dy = top ? (last_ ? in_stash : p.output_gradient) : place_in(p.kept, at[i].upper),
+    .dx =
+      i == 0 ? p.input_gradient : static_cast<void*>(place_in(p.kept, at[i - 1].upper)),
+    .kept = place_in(p.kept, at[i].kept),
     .parameters = p.parameters[i].now(),
     .gradients = p.gradients.empty() ? nullptr : p.gradients[i],
     .beta = p.beta,

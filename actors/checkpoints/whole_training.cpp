@@ -43,7 +43,8 @@ bool whole_training::has(const saved_array& array, const saved_piece& piece) con
   const auto found = arrays_.find(array);
   if (found == arrays_.end())
     return false;
-  const auto& [layer, whole] = parameters_.at(piece.of.name);
+  const auto layer = parameters_.at(piece.of.name).first;
+  const auto* const whole = parameters_.at(piece.of.name).second;
   const auto& known = found->second.known[layer];
   bool result = true;
   for_each_run(piece, [&](std::int64_t there, std::int64_t, std::int64_t count) {

@@ -18,7 +18,7 @@
 #include <string>
 #include <utility>
 
-#if defined(__SANITIZE_THREAD__)
+#ifdef TROUPE_TSAN
 extern "C" {
 void __tsan_acquire(void* address);
 void __tsan_release(void* address);
@@ -81,7 +81,7 @@ private:
 
 namespace detail {
 
-#if defined(__SANITIZE_THREAD__)
+#ifdef TROUPE_TSAN
 
 // CAF's mailboxes hand messages over by atomics inside its library, which is not built
 // for ThreadSanitizer: to it every message looks like a race. Here is said what a
@@ -131,7 +131,7 @@ struct argument_of<void (F::*)(const Message&) const> {
 template <class Self, class Handle, class Message>
 void tell(Self* self, mail_meter& meter, const Handle& to, Message&& what) {
   meter.sent();
-#if defined(__SANITIZE_THREAD__)
+#ifdef TROUPE_TSAN
   detail::enqueue(self->ctrl(), to, std::forward<Message>(what), self->context());
 #else
   self->send(to, std::forward<Message>(what));
@@ -142,7 +142,7 @@ void tell(Self* self, mail_meter& meter, const Handle& to, Message&& what) {
 template <class Handle, class Message>
 void post(mail_meter& meter, const Handle& to, Message&& what) {
   meter.sent();
-#if defined(__SANITIZE_THREAD__)
+#ifdef TROUPE_TSAN
   detail::enqueue(nullptr, to, std::forward<Message>(what), nullptr);
 #else
   caf::anon_send(to, std::forward<Message>(what));
@@ -154,7 +154,7 @@ namespace detail {
 template <class Self, class F, class Message>
 struct heard {
   // CAF makes the handler itself where nothing can be said of the order.
-  [[gnu::no_sanitize("thread")]] void operator()(const Message& what) const {
+  __attribute__((no_sanitize("thread"))) void operator()(const Message& what) const {
     auto* const me = self;
     happens_after(me);
     meter->heard();
@@ -176,7 +176,7 @@ namespace detail {
 
 template <class Self, class F, class Message>
 struct taken {
-  [[gnu::no_sanitize("thread")]] void operator()(Message& what) const {
+  __attribute__((no_sanitize("thread"))) void operator()(Message& what) const {
     auto* const me = self;
     happens_after(me);
     meter->heard();

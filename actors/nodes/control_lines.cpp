@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TROUPE_ASAN
 // A multiplexer that ends just after a broker forgets the broker's socket, a few
 // hundred bytes once in the life of a process: it is CAF's, and no leak of ours.
 extern "C" const char* __lsan_default_suppressions();

@@ -27,7 +27,7 @@ constexpr std::int64_t width = 8;
 class multiplying_expert : public meeting {
 public:
   multiplying_expert(const run_plan& plan, int expert, position host)
-    : plan_(plan), expert_(expert), host_(host) {
+    : expert_(expert), host_(host) {
     const auto of_stage = plan.experts_of(0);
     in_stage_ =
       static_cast<int>(std::ranges::find(of_stage, expert) - of_stage.begin());
@@ -64,7 +64,6 @@ public:
   std::vector<mail::expert_loan> loans;
 
 private:
-  const run_plan& plan_;
   int expert_, in_stage_;
   position host_;
   memory_account memory_;

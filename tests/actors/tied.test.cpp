@@ -68,7 +68,7 @@ void check_copies(const run_plan& plan, const run_result& result) {
 
 } // namespace
 
-#ifndef __SANITIZE_THREAD__ // virtual time has one thread, and takes long there
+#ifndef TROUPE_TSAN // virtual time has one thread, and takes long there
 
 TEST_CASE("tied training equals the plain loop to the bit, under every flush schedule "
           "and 2bw",

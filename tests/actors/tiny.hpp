@@ -22,7 +22,7 @@ inline model_options gpt(std::int64_t layers = 8) {
 
 /// Both clocks; under the thread sanitizer the one that has threads.
 inline std::vector<clock_kind> clocks() {
-#ifdef __SANITIZE_THREAD__
+#ifdef TROUPE_TSAN
   return {clock_kind::real};
 #else
   return {clock_kind::virtual_time, clock_kind::real};

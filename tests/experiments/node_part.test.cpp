@@ -93,7 +93,9 @@ TEST_CASE("sizes that no command line takes are refused, and not computed with",
                                    {"run", "stall_timeout"}})
     for (const auto value : {0, -1, -2147483647}) {
       INFO(group << "." << key << " = " << value);
-      CHECK_FALSE(refusal_of([&](json& o) { o[group][key] = value; }).empty());
+      CHECK_FALSE(refusal_of([value, group = group, key = key](json& o) {
+                    o[group][key] = value;
+                  }).empty());
     }
   CHECK_FALSE(refusal_of([](json& o) { o["run"]["clock"] = 1; }).empty());
   CHECK_FALSE(refusal_of([](json& o) { o["trains"] = false; }).empty());

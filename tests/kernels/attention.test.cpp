@@ -65,7 +65,7 @@ std::vector<double> by_definition(const attended<double>& in) {
   for (std::int64_t b = 0; b < B; ++b)
     for (std::int64_t h = 0; h < H; ++h)
       for (std::int64_t t = 0; t < T; ++t) {
-        const auto at = [&, b = b, h = h](std::int64_t token, int which) {
+        const auto at = [&, b = b, h = h, C = C](std::int64_t token, int which) {
           return in.qkv.data() + row_of(b, token) * 3 * C + which * C + h * size;
         };
         std::vector<double> weights;

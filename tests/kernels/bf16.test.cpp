@@ -193,7 +193,8 @@ TEST_CASE("tiles are packed alike with instructions for it and without", "[bf16]
     const bool by_depth = random.coin();
     std::vector<std::uint16_t> fast(tile_values, 1), plain(tile_values, 2);
     const auto check = [&](const auto& from) {
-      const tile_source s{from.data() + begin, 40, lines, depth, by_depth};
+      using value = std::decay_t<decltype(from[0])>;
+      const tile_source<value> s{from.data() + begin, 40, lines, depth, by_depth};
       pack_tile<true>(s, fast.data());
       pack_tile_plainly<true>(s, plain.data());
       REQUIRE((fast == plain));
@@ -215,8 +216,8 @@ TEST_CASE("products of bf16 agree with the plain loops over rounded values", "[b
   for (const auto& [m, n, k] : sizes) {
     const auto a = random_values<float>(m * k, 1), b = random_values<float>(k * n, 2),
                before = random_values<float>(m * n, 3);
-    const auto product = [&](const auto& x, const auto& y, auto c, auto factor,
-                             auto keep) {
+    const auto product = [&, m = m, n = n, k = k](const auto& x, const auto& y, auto c,
+                                                  auto factor, auto keep) {
       using scalar = decltype(factor);
       const auto left = ta ? dense(x.data(), k, m).t() : dense(x.data(), m, k);
       const auto right = tb ? dense(y.data(), n, k).t() : dense(y.data(), k, n);

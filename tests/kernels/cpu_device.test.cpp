@@ -200,9 +200,9 @@ TEST_CASE("no more threads compute at once than a run has", "[device]") {
 TEST_CASE("work does not wait for a thread that has said it will be away", "[device]") {
   wall_clock clock;
   occupation seen_a{clock}, seen_b{clock};
-  const auto shared = std::make_shared<compute_threads>(2, 2);
   std::latch is_away{1}, ran{1}, may_return{1};
   bool first = true; // only the first work's thread leaves
+  const auto shared = std::make_shared<compute_threads>(2, 2); // ends before these
   shared->visit = [&](const auto& tell, const compute_threads::between& works) {
     const bool leaves = std::exchange(first, false);
     tell();

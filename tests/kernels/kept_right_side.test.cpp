@@ -55,7 +55,8 @@ TEST_CASE("a right side that stays packed makes the same bits", "[bf16]") {
                                 {300, 3, 40}}) {
     kept b{k, n, transposed};
     const auto a = random_values<float>(m * k, 1), bias = random_values<float>(n, 5);
-    const auto made = [&](int threads, bool packed, bool stored_as_bf16) {
+    const auto made = [&, m = m, n = n, k = k](int threads, bool packed,
+                                               bool stored_as_bf16) {
       stream on{threads, precision::bf16};
       std::vector<float> c(static_cast<std::size_t>(m * n), poison), y = c;
       stored_matrix<float> to = dense(c.data(), m, n);

@@ -4,7 +4,7 @@
 
 #include "kernels/cuda/on_host/block.hpp"
 
-#if !defined(__SANITIZE_THREAD__) && !defined(TROUPE_SANITIZED)
+#ifndef TROUPE_SANITIZED
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TROUPE_ASAN
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -19,14 +19,14 @@ struct borrowed_stack {
 
 void begin_switch([[maybe_unused]] void** fake, [[maybe_unused]] const void* to,
                   [[maybe_unused]] std::size_t bytes) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TROUPE_ASAN
   __sanitizer_start_switch_fiber(fake, to, bytes);
 #endif
 }
 
 void end_switch([[maybe_unused]] void* fake, [[maybe_unused]] const void** from,
                 [[maybe_unused]] std::size_t* bytes) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TROUPE_ASAN
   __sanitizer_finish_switch_fiber(fake, from, bytes);
 #endif
 }

@@ -51,7 +51,7 @@ TEST_CASE("a GPU embeds tokens as the CPU does", "[cuda]") {
   const auto words = gpu::rounded(random_values<float>(dims.words * C, 2), stored),
              places = gpu::rounded(random_values<float>(dims.length * C, 3), stored);
 
-  const auto made = gpu::in_every_order([&] {
+  const auto made = gpu::in_every_order([&, dims = dims, gap = gap] {
     const gpu::array<std::int32_t> gtokens{"tokens", tokens};
     const stored_array gwords{"words", words, {dims.words, C, gap}, stored},
       gplaces{"places", places, {dims.length, C, gap}, stored},
@@ -86,7 +86,7 @@ TEST_CASE("a GPU sums an embedding's gradients in the order of rows", "[cuda]") 
   auto dwords = random_values<float>(dims.words * C, 3),
        dplaces = random_values<float>(dims.length * C, 4);
 
-  const auto made = gpu::in_every_order([&] {
+  const auto made = gpu::in_every_order([&, dims = dims, gap = gap] {
     const gpu::array<std::int32_t> gtokens{"tokens", tokens};
     const stored_array gdy{"dy", dy, {rows, C, gap}, stored};
     const auto gdwords = gpu::sum_of("dwords", dwords, adds),

@@ -69,7 +69,7 @@ TEST_CASE("a GPU pools what a ReLU leaves as the CPU does", "[cuda]") {
     x[i] = i % 2 == 0 ? 0.0F : 1.0F; // ties
   const auto dy = gpu::rounded(random_values<float>(P * H * W / 4, 2), stored);
   const gpu::stored_array::size half{P * H / 2, W / 2};
-  const auto made = gpu::in_every_order([&] {
+  const auto made = gpu::in_every_order([&, P = P, H = H, W = W] {
     const gpu::array<float> gx{"x", x}, dx{"dx", P * H * W};
     const gpu::stored_array y{"y", half, stored}, gdy{"dy", dy, half, stored};
     const gpu::array<std::uint8_t> choice{"choice", P * H * W / 4};

@@ -148,13 +148,15 @@ TEST_CASE("tensor shards of a GPU say of their classes what one says of all",
   if (R == 9)
     batch.row(1)[V - 1] = 150; // e^150 is no fp32
   const auto shards = static_cast<int>(begins.size()) - 1;
-  const auto count = [&](int s) {
+  const auto count = [&begins = begins](int s) {
     return begins[static_cast<std::size_t>(s) + 1]
            - begins[static_cast<std::size_t>(s)];
   };
-  const auto first = [&](int s) { return begins[static_cast<std::size_t>(s)]; };
+  const auto first = [&begins = begins](int s) {
+    return begins[static_cast<std::size_t>(s)];
+  };
 
-  const auto made = gpu::in_every_order([&] {
+  const auto made = gpu::in_every_order([&, R = R, gap = gap] {
     const gpu::array<std::int32_t> labels{"labels", batch.labels};
     const gpu::array<float> facts{"facts", 3 * R * shards};
     std::vector<stored_array> logits;

@@ -229,7 +229,7 @@ TEST_CASE("a GPU sends rows to experts and back as the CPU does", "[cuda]") {
       if (!is_sent(gate, r))
         std::fill_n(rows->begin() + r * C, C, no_number);
 
-  const auto made = gpu::in_every_order([&] {
+  const auto made = gpu::in_every_order([&, C = C, gap = gap] {
     const gpu_gate by{gate};
     const stored_array::size dims{R, C, gap};
     const auto fp32 = precision::fp32;

@@ -24,7 +24,7 @@ TEST_CASE("a GPU's layer norm is the CPU's", "[cuda]") {
              sum_before = random_values<float>(C, 6);
   const bool adds = GENERATE(false, true);
 
-  const auto made = gpu::in_every_order([&] {
+  const auto made = gpu::in_every_order([&, R = R] {
     const stored_array gx{"x", x, dims, stored}, gdy{"dy", dy, dims, stored},
       gresidual{"dresidual", residual, dims, stored}, y{"y", dims, stored},
       dx{"dx", dims, stored};
