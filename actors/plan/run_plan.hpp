@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/plan/layout.hpp"
+#include "actors/plan/own_exchange.hpp"
 #include "actors/plan/workload.hpp"
 #include "kernels/processor.hpp"
 #include "kernels/virtual_clock.hpp"
@@ -37,6 +38,9 @@ struct run_plan {
 
   /// How data replicas keep one model. Present if there are several.
   std::optional<replica_exchange> exchange = {};
+
+  /// In place of the exchange's sum, a meeting of the user's own; may be empty.
+  exchange_maker own_exchange = {};
 
   std::optional<training> work; ///< Absent from a simulation.
 
@@ -167,12 +171,15 @@ struct run_plan {
   /// replicas that sum a bucket share it out.
   bucket_shares shares_of(position p) const;
 
-  /// Data replicas sum their gradients once an update; else every backward sums its
-  /// own.
-  bool sums_at_update() const {
+  /// Data replicas make one gradient of theirs once an update; else every backward sums
+  /// its own.
+  bool exchanges_at_update() const {
     return data > 1 && updates_are_by(update_by::all)
            && !shares_out(shared_out::gradients);
   }
+
+  /// They do so by sums, and not by a meeting of the user's own.
+  bool sums_at_update() const { return exchanges_at_update() && !own_exchange; }
 
   /// Directions of the schedule. A stage of all directions has one optimizer shard.
   int directions() const { return directions_of(sch.where); }

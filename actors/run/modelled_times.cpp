@@ -179,7 +179,7 @@ void modelled_times::add_pass(int rank, position where, const measured_action& s
   }
   if (!s.part) {
     add_messages(plan_.dims.stages, pipeline, a, false, true, now);
-    if (plan_.sums_at_update()
+    if (plan_.exchanges_at_update()
         && (a.what == op::backward || a.what == op::weight_gradient))
       now.then.push_back(sum_of(where, update_of(a)));
     stage.gathers += gathers ? stage.layers : 0;
@@ -237,7 +237,7 @@ std::vector<milestone> modelled_times::gradients_of(position where, int update) 
   std::vector<milestone> result;
   if (directions() > 1)
     result.push_back(coming_of(where, update));
-  if (plan_.sums_at_update())
+  if (plan_.exchanges_at_update())
     result.push_back(sum_of(where, update));
   return result;
 }

@@ -23,6 +23,8 @@ optimizer_core::optimizer_core(std::shared_ptr<const run_plan> plan, position wh
     sum_.emplace(*plan_, where, exchange_step::sum, memory_.sums);
   if (steps_.gathers)
     gather_.emplace(*plan_, where, exchange_step::gather, memory_.gathers);
+  if (steps_.own)
+    own_.emplace(*plan_, where);
   if (steps_.tied)
     tie_.emplace(*plan_, where, memory_.ties);
   if (steps_.norm)
@@ -52,6 +54,8 @@ meeting_list optimizer_core::list() {
     result[meeting_kind::sums] = &*sum_;
   if (gather_)
     result[meeting_kind::gathers] = &*gather_;
+  if (own_)
+    result[meeting_kind::own] = &*own_;
   if (tie_)
     result[meeting_kind::tie] = &*tie_;
   if (norm_)
@@ -94,6 +98,8 @@ void optimizer_core::begin(const action& a) {
                            ? directions_.of(0).to[static_cast<std::size_t>(b)].data()
                            : nullptr);
   const bool computes = plan_->work || memory_.parameters;
+  if (own_ && direction == 0)
+    own_->expect(directions_.of(0).gradients);
   if (tie_ && direction == 0)
     tie_->expect(directions_.of(0).gradients);
   auto& talk = talks_[direction_of(a)];
@@ -207,6 +213,8 @@ void optimizer_core::ended(const mail::ended& e) {
       sum_->next_update();
     if (gather_)
       gather_->next_update();
+    if (own_)
+      own_->next_update();
     if (tie_)
       tie_->next_update();
     if (norm_)

@@ -3,6 +3,7 @@
 #include "actors/meetings/bucket_meeting.hpp"
 #include "actors/meetings/direction_meeting.hpp"
 #include "actors/meetings/norm_meeting.hpp"
+#include "actors/meetings/own_meeting.hpp"
 #include "actors/meetings/server_meeting.hpp"
 #include "actors/meetings/tie_meeting.hpp"
 #include "actors/rank/conversation.hpp"
@@ -81,6 +82,7 @@ private:
   double operations_ = 0;
   direction_meeting directions_;
   std::optional<bucket_meeting> sum_, gather_; // among data replicas
+  std::optional<own_meeting> own_;
   std::optional<tie_meeting> tie_;
   std::optional<norm_meeting> norm_;
   std::optional<server_meeting> servers_;

@@ -3,6 +3,7 @@
 #include "actors/meetings/bucket_meeting.hpp"
 #include "actors/meetings/direction_meeting.hpp"
 #include "actors/meetings/norm_meeting.hpp"
+#include "actors/meetings/own_meeting.hpp"
 #include "actors/meetings/server_meeting.hpp"
 #include "actors/meetings/tie_meeting.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 constexpr appointment gradients{meeting_kind::directions,
                                 direction_meeting::all_gradients},
   sums{meeting_kind::sums, bucket_meeting::all},
+  own{meeting_kind::own, own_meeting::exchanged},
   norm{meeting_kind::norm, norm_meeting::factor_known},
   tie{meeting_kind::tie, tie_meeting::gradients_added},
   answers{meeting_kind::servers, server_meeting::answered},
@@ -31,6 +33,7 @@ update_steps steps_of(const run_plan& plan, position where) {
   update_steps result{.tied = tie_meeting::is_at(plan, where),
                       .servers = plan.updates_are_by(update_by::servers),
                       .sums = plan.sums_at_update(),
+                      .own = plan.exchanges_at_update() && plan.own_exchange,
                       .gathers = plan.gathers_at_update(),
                       .directions = plan.directions()};
   if (plan.work && plan.work->optimizer.clip > 0)
@@ -56,14 +59,17 @@ woven_action update_pieces(const update_steps& steps, int direction, update_work
   if (steps.sums)
     all.push_back(sums);
   const bool yields = steps.directions > 1 && !steps.measures;
-  if (steps.tied) {
-    auto& give =
-      add({.share = 0, .run = std::move(work.add), .costs = false, .needs = all});
+  // Once all directions are added, their sum goes to others.
+  const auto give_for = [&](appointment what) -> piece& {
+    auto& give = add({.share = 0, .run = work.add, .costs = false, .needs = all});
     give.yields = yields;
-    give.ends_in = {tie};
-    give.end = tie_given;
-    all = give.ends_in;
-  }
+    give.ends_in = all = {what};
+    return give;
+  };
+  if (steps.own)
+    give_for(own);
+  if (steps.tied)
+    give_for(tie).end = tie_given;
   if (steps.measures) {
     auto& measure =
       add({.share = 0, .run = std::move(work.measure), .costs = false, .needs = all});
@@ -80,7 +86,7 @@ woven_action update_pieces(const update_steps& steps, int direction, update_work
     return result;
   }
   auto& apply = add({.run = std::move(work.apply), .needs = all});
-  apply.yields = yields && !steps.tied;
+  apply.yields = yields && !steps.tied && !steps.own;
   if (steps.gathers) {
     apply.ends_in = {gathers};
     apply.end = version_made;

@@ -12,6 +12,7 @@ struct update_steps {
   bool norm = false;     ///< Others have parts of the norm.
   bool servers = false;  ///< Parameter servers apply it.
   bool sums = false;     ///< Data replicas sum their gradients.
+  bool own = false;      ///< They exchange gradients in a way of the user's own.
   bool gathers = false;  ///< Data replicas gather their shares of the version.
   int directions = 1;
 };

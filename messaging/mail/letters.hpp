@@ -24,9 +24,10 @@ enum class meeting_kind : std::uint8_t {
   tie,        ///< Both ends of a tied matrix add their gradients.
   norm,       ///< The norm of gradients is found.
   servers,    ///< Parameter servers update, and answer.
+  own,        ///< Data replicas exchange gradients in a way of the user's own.
 };
 
-inline constexpr int meeting_kinds = 9;
+inline constexpr int meeting_kinds = 10;
 
 namespace mail {
 
@@ -37,9 +38,10 @@ struct sum_over {
 
 /// What performers write each other for a meeting.
 struct letter {
-  using content = std::variant<collective_message, rows_to_expert, rows_from_expert,
-                               bucket_ready, update_request, updated, version_there,
-                               norm_part, clip_by, tied_part, push, pulled, sum_over>;
+  using content =
+    std::variant<collective_message, rows_to_expert, rows_from_expert, bucket_ready,
+                 update_request, updated, version_there, norm_part, clip_by, tied_part,
+                 push, pulled, sum_over, own_letter>;
 
   performer to;
   meeting_kind about;

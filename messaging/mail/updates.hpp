@@ -4,6 +4,7 @@
 #include "messaging/position.hpp"
 #include "messaging/record.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -79,6 +80,14 @@ struct push {
 /// Parameter server to optimizer shard: its share of the next version is written.
 struct pulled {
   int server;
+};
+
+/// Optimizer shard to that of another data replica, where these exchange gradients in a
+/// way of the user's own.
+struct own_letter {
+  int update; ///< Counted from 0.
+  int from;   ///< The data replica.
+  std::vector<std::byte> what;
 };
 
 } // namespace troupe::mail

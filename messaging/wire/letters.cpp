@@ -64,6 +64,7 @@ struct content_writer {
   void operator()(const mail::push&) { refuse_to_send("push"); }
   void operator()(const mail::pulled&) { refuse_to_send("pulled"); }
   void operator()(const mail::sum_over&) { refuse_to_send("sum_over"); }
+  void operator()(const mail::own_letter&) { refuse_to_send("own_letter"); }
 };
 
 collective_message read(schema::Collective::Reader from) {

@@ -154,7 +154,8 @@ void fill(T& field, dice& random) {
     field = random.coin();
   } else if constexpr (std::is_same_v<T, double>) {
     field = random.one_of(odd_values);
-  } else if constexpr (std::is_same_v<T, std::uint8_t>) {
+  } else if constexpr (std::is_same_v<T,
+                                      std::uint8_t> || std::is_same_v<T, std::byte>) {
     field = static_cast<T>(random.number(0, 63));
   } else if constexpr (std::is_same_v<T, int>) {
     field = random.one_of(std::array{0, 1, random.number(0, 1000), (1 << 30) - 1});
@@ -174,7 +175,7 @@ void fill(T& field, dice& random) {
   } else if constexpr (std::is_same_v<T, role>) {
     field = static_cast<role>(random.number(0, 3));
   } else if constexpr (std::is_same_v<T, meeting_kind>) {
-    field = static_cast<meeting_kind>(random.number(0, meeting_kinds - 1));
+    field = static_cast<meeting_kind>(random.number(0, 8)); // a user's own stays here
   } else if constexpr (std::is_same_v<T, std::optional<traffic>>) {
     field = static_cast<traffic>(random.number(0, traffic_kinds - 1));
     if (random.coin())
