@@ -1,13 +1,11 @@
 #pragma once
 
+#include "kernels/precision.hpp"
+
 #include <bit>
 #include <cstdint>
 
 namespace troupe {
-
-/// What is stored between the arithmetic: activations and their gradients, and the
-/// operands of products. Sums, and the weights that are updated, are fp32.
-enum class precision : std::uint8_t { fp32, bf16 };
 
 /// The upper half of an fp32: 8 bits of exponent, 7 of mantissa.
 struct bf16 {

@@ -3,6 +3,7 @@
 #include "kernels/memory.hpp"
 #include "models/layer.hpp"
 #include "models/layers/moe.hpp"
+#include "models/model_options.hpp"
 
 #include <tl/expected.hpp>
 
@@ -11,19 +12,6 @@
 #include <vector>
 
 namespace troupe {
-
-/// Which network, and its sizes. A model ignores the sizes it does not have.
-struct model_options {
-  std::string model = "gpt";
-  std::int64_t layers = 4;  ///< gpt: blocks; mlp: linear layers.
-  std::int64_t width = 128; ///< gpt: d_model; mlp: hidden units.
-  std::int64_t heads = 4;
-  std::int64_t length = 64;    ///< Tokens a sample.
-  std::int64_t words = 256;    ///< Vocabulary.
-  expert_options experts = {}; ///< Of moe.
-  bool tied = false; ///< gpt, moe: the head's matrix is the embedding's, as GPT-2's.
-  precision stored = precision::fp32; ///< What layers hand each other and keep.
-};
 
 /// A matrix that two layers of a network hold as one parameter: where its copies stand.
 /// Their gradients are added before an update, so that both stay the same.
@@ -79,9 +67,6 @@ struct network {
   /// The tied matrix, of this shard if the network is one; absent: nothing is tied.
   std::optional<tied_matrix> tied() const;
 };
-
-/// The names of the models: "gpt, lenet, lenet5, mlp, moe".
-std::string model_names();
 
 /// Whether a model is lenet or lenet5, whose layers and widths no option changes.
 bool is_lenet(const std::string& model);

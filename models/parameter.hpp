@@ -2,6 +2,7 @@
 
 #include "kernels/stream.hpp"
 #include "kernels/weight_place.hpp"
+#include "models/beginning.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -11,9 +12,6 @@
 #include <vector>
 
 namespace troupe {
-
-/// How a parameter begins.
-enum class beginning : std::uint8_t { zeros, ones, normal, uniform };
 
 /// One of `count` tensor-parallel shards of a network.
 struct tensor_shard {

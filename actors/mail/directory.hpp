@@ -27,6 +27,8 @@ public:
   std::vector<scheduler_actor> server_schedulers; ///< and those of their devices.
   std::map<std::pair<std::size_t, int>, performer_actor>
     experts; ///< By the host's index() and the number in the network's list.
+  /// Of the user's own, between stages: by index() of the lower one. Empty: none.
+  std::vector<neighbour_actor> relays;
   recorder_actor recorder;
   coordinator_actor coordinator;
 
@@ -35,6 +37,14 @@ public:
   }
 
   const stage_actor& stage(position where) const { return stages[index(where)]; }
+
+  /// Whom a stage sends a tensor for a neighbour of its pipeline.
+  neighbour_actor neighbour(position from, position to) const {
+    const auto lower = from.stage < to.stage ? from : to;
+    if (relays.empty())
+      return stage(to);
+    return relays[index(lower)];
+  }
 
   const performer_actor& optimizer(position where) const {
     return optimizers[shard_index(where)];
@@ -79,6 +89,9 @@ public:
   void for_each(const Each& each) const {
     for_each_asked(each);
     for_each_of(server_schedulers, each);
+    for (const auto& one : relays)
+      if (one)
+        each(one);
     if (recorder)
       each(recorder);
   }

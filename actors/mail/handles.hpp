@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/mail/relay.hpp"
 #include "messaging/mail/control.hpp"
 #include "messaging/mail/letters.hpp"
 #include "messaging/mail/nodes.hpp"
@@ -68,9 +69,7 @@ using coordinator_actor =
 
 } // namespace troupe
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::activation)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::labels)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gradient)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::done)

@@ -22,7 +22,7 @@ void stage_actor_port::send_tensor(Message what) {
   auto receiver = me_.where;
   receiver.stage = header.stage;
   ship(self_, shared_, {traffic::pipeline, bytes, me_.where, receiver},
-       everybody().stage(receiver), std::move(what));
+       everybody().neighbour(me_.where, receiver), std::move(what));
 }
 
 void stage_actor_port::send_on(activation what) {

@@ -3,9 +3,12 @@
 #include "actors/plan/run_plan.hpp"
 #include "kernels/cpu_device.hpp"
 
+#include <caf/abstract_actor.hpp>
+#include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -19,12 +22,22 @@ class actor_house {
 public:
   /// \param broken called on one of its threads if memory ran out inside CAF, so that
   /// an actor may never end; may be empty
-  explicit actor_house(clock_kind clock, std::function<void()> broken = {});
+  /// \param host in real time, a system that is there already, whose threads run the
+  /// actors; it outlives the house. Null: one of its own
+  explicit actor_house(clock_kind clock, std::function<void()> broken = {},
+                       caf::actor_system* host = nullptr);
 
   caf::actor_system& system() { return *system_; }
 
-  /// Ends the threads. \pre actors() == 0
-  void close() { system_.reset(); }
+  /// Counts an actor that was spawned here. Needed as a guest only.
+  template <class Handle>
+  void count(const Handle& actor) {
+    if (!own_)
+      count(*caf::actor_cast<caf::abstract_actor*>(actor));
+  }
+
+  /// Ends its own threads. \pre actors() == 0
+  void close() { own_.reset(); }
 
   /// In real time: starts threads, or some more. \throws no_thread
   void start_threads(int count);
@@ -37,11 +50,17 @@ public:
   std::size_t settle(std::size_t most = std::numeric_limits<std::size_t>::max());
 
   /// How many actors have not ended.
-  std::size_t actors() const { return system_->registry().running(); }
+  std::size_t actors() const {
+    return own_ ? own_->registry().running() : guests_->load();
+  }
 
 private:
+  void count(caf::abstract_actor& actor);
+
   std::unique_ptr<caf::actor_system_config> config_;
-  std::unique_ptr<caf::actor_system> system_;
+  std::unique_ptr<caf::actor_system> own_; ///< Null where it is a guest.
+  caf::actor_system* system_;
+  std::shared_ptr<std::atomic<std::size_t>> guests_; ///< Have not ended.
   bool real_;
   std::function<void()> broken_;
 };

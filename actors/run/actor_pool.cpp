@@ -2,15 +2,20 @@
 
 #include "kernels/threads.hpp"
 
+#include <caf/actor_config.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/execution_unit.hpp>
 #include <caf/group.hpp>
 #include <caf/mailbox_element.hpp>
+#include <caf/make_actor.hpp>
 #include <caf/message.hpp>
+#include <caf/message_handler.hpp>
+#include <caf/monitorable_actor.hpp>
 #include <caf/resumable.hpp>
 #include <caf/scoped_execution_unit.hpp>
 
 #include <exception>
+#include <iostream>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -50,6 +55,22 @@ private:
   [[noreturn]] static void refuse() {
     throw std::logic_error("actors of a pool have no timeouts");
   }
+};
+
+/// Whom CAF tells what actors of users print, and that a handler of theirs has thrown.
+class plain_printer : public caf::monitorable_actor {
+public:
+  explicit plain_printer(caf::actor_config& config) : monitorable_actor(config) {
+    print_.assign(
+      [](caf::add_atom, caf::actor_id, const std::string& text) { std::cerr << text; });
+  }
+
+  void enqueue(caf::mailbox_element_ptr what, caf::execution_unit*) override {
+    print_(what->content());
+  }
+
+private:
+  caf::message_handler print_;
 };
 
 } // namespace
@@ -229,8 +250,12 @@ void actor_pool::add(caf::resumable* job) {
     news_.notify_one();
 }
 
+// CAF's own printer would be a thread.
 void actor_pool::start() {
-  // nop: not CAF's printer either
+  caf::scoped_execution_unit here_alone{&system()};
+  caf::actor_config config{&here_alone};
+  utility_actors_[printer_id] = caf::make_actor<plain_printer, caf::actor>(
+    system().next_actor_id(), system().node(), &system(), config);
 }
 
 // Threads end when nothing is left to do; without any, what is left is forgotten.

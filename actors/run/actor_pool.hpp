@@ -22,7 +22,7 @@ namespace troupe {
 ///
 /// CAF's own pools start their threads while an actor system is made. If one cannot be
 /// started, the program ends there without a word. These threads are started behind
-/// that, and there is none for a printer or a clock, which no actor of ours uses.
+/// that, and there is none for a printer or a clock.
 class actor_pool : public caf::scheduler::abstract_coordinator {
 public:
   explicit actor_pool(caf::actor_system& system);

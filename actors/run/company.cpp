@@ -26,8 +26,7 @@ public:
         plan_,
         {.ranks = others != nullptr ? std::vector<int>{} : all_ranks(*plan_),
          .elsewhere = others != nullptr ? others->maker() : ensemble::distant_maker{}},
-        callbacks_.disorder,
-        callbacks_.listener}) {
+        callbacks_}) {
     // nop
   }
 

@@ -11,20 +11,28 @@ namespace troupe {
 using namespace std::chrono_literals;
 
 ensemble::ensemble(std::shared_ptr<const run_plan> plan, part which,
-                   const virtual_disorder& disorder, mail_meter::listener told)
+                   const run_callbacks& told)
   : plan_(std::move(plan)),
     interconnect_(virtual_clock_, plan_->machines, plan_->ranks()),
-    equipment_(*plan_, virtual_clock_, watch_, which.ranks, disorder.make_device),
+    equipment_(*plan_, virtual_clock_, watch_, which.ranks, told.disorder.make_device),
     log_(which.leads ? std::make_shared<run_log>(*plan_) : nullptr),
+    house_(
+      plan_->clock, [this] { watch_.break_down(); }, told.system),
     elsewhere_(which.elsewhere ? which.elsewhere(house_.system(), shared()) : nullptr),
-    roster_(shared(), equipment_, log_, board_, elsewhere_.get()) {
-  meter_.listen(std::move(told));
+    roster_(shared(), equipment_, log_, board_, elsewhere_.get(), told.relays) {
+  meter_.listen(told.listener);
 }
 
 void ensemble::gather() {
   equipment_.set_visit(
     [this](const auto& speak, const auto& works) { house_.visit(speak, works); });
-  roster_.spawn(house_.system());
+  try {
+    roster_.spawn(house_.system());
+  } catch (...) {
+    roster_.count(house_);
+    throw;
+  }
+  roster_.count(house_);
   roster_.wire();
 }
 

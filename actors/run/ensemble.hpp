@@ -29,9 +29,10 @@ public:
     distant_maker elsewhere = {}; ///< Empty: nobody is elsewhere.
   };
 
-  /// \param disorder of virtual time \throws std::bad_alloc, no_thread
+  /// \param told what it says of disorder, envelopes, relays and the system
+  /// \throws std::bad_alloc, no_thread
   ensemble(std::shared_ptr<const run_plan> plan, part which,
-           const virtual_disorder& disorder = {}, mail_meter::listener told = {});
+           const run_callbacks& told = {});
 
   /// Spawns all actors that are here, and tells everybody of everybody else: whoever
   /// has mail for them may send it.
@@ -80,7 +81,7 @@ private:
   // These may hold buffers, so they go before the pools do.
   std::shared_ptr<run_log> log_;
   std::shared_ptr<notice_board> board_ = std::make_shared<notice_board>();
-  actor_house house_{plan_->clock, [this] { watch_.break_down(); }};
+  actor_house house_;
   std::unique_ptr<distant_actors> elsewhere_;
   roster roster_;
 };

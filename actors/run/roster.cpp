@@ -11,6 +11,7 @@
 
 #include <caf/exit_reason.hpp>
 
+#include <stdexcept>
 #include <utility>
 
 namespace troupe {
@@ -32,6 +33,8 @@ void roster::spawn(caf::actor_system& system) {
     else
       all.schedulers.push_back(elsewhere_->scheduler(rank));
   spawn_stages(system);
+  if (relays_)
+    spawn_relays(system);
   spawn_experts(system);
   for_each_shard([&](position where) { spawn_shard(system, where); });
   for (int r = 0; r < pipelines(); ++r)
@@ -78,6 +81,22 @@ void roster::spawn_stages(caf::actor_system& system) {
                          where, equipped_.work_of(where), equipped_.meetings_of(where),
                          equipped_.saver_of(where))
           : elsewhere_->stage(where));
+    }
+}
+
+/// Behind the last stage of a pipeline there is none.
+void roster::spawn_relays(caf::actor_system& system) {
+  auto& all = *everybody_;
+  all.relays.resize(all.stages.size());
+  for (int r = 0; r < pipelines(); ++r)
+    for (int s = 0; s + 1 < stages(); ++s) {
+      const auto lower = at(r, s), upper = at(r, s + 1);
+      all.relays[index(lower)] = relays_->make(
+        system, {plan_->replica_at(lower), s, all.stage(lower), all.stage(upper)});
+      if (!all.relays[index(lower)])
+        throw std::invalid_argument("the maker of relays made none between stage "
+                                    + std::to_string(s) + " and stage "
+                                    + std::to_string(s + 1));
     }
 }
 
@@ -141,16 +160,24 @@ void roster::begin() {
     post(*shared_.meter, one, mail::wiring{everybody_});
 }
 
-void roster::dismiss() {
+/// Also of those that were made before another one could not be.
+template <class Each>
+void roster::for_each(const Each& each) const {
   if (!everybody_)
     return;
-  const auto end = [](const auto& one) {
-    caf::anon_send_exit(one, caf::exit_reason::user_shutdown);
-  };
-  everybody_->for_each(end);
+  everybody_->for_each(each);
   for (const auto& one : {everybody_->coordinator, own_coordinator_})
     if (one)
-      end(one);
+      each(one);
+}
+
+void roster::dismiss() {
+  for_each(
+    [](const auto& one) { caf::anon_send_exit(one, caf::exit_reason::user_shutdown); });
+}
+
+void roster::count(actor_house& house) const {
+  for_each([&](const auto& one) { house.count(one); });
 }
 
 } // namespace troupe

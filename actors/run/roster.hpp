@@ -3,6 +3,7 @@
 #include "actors/mail/directory.hpp"
 #include "actors/mail/props.hpp"
 #include "actors/rank/performer_actor.hpp"
+#include "actors/run/actor_house.hpp"
 #include "actors/run/distant_actors.hpp"
 #include "actors/run/equipment.hpp"
 #include "actors/run/notice_board.hpp"
@@ -23,8 +24,10 @@ public:
   /// \param equipped outlives all actors
   /// \param log null: the recorder and the coordinator of all are elsewhere
   /// \param elsewhere outlives it; null: nobody is
+  /// \param relays null: there are none
   roster(props shared, equipment& equipped, std::shared_ptr<run_log> log,
-         std::shared_ptr<notice_board> board, distant_actors* elsewhere = nullptr)
+         std::shared_ptr<notice_board> board, distant_actors* elsewhere = nullptr,
+         std::shared_ptr<const own_relays> relays = {})
     : places(*shared.plan),
       plan_(shared.plan),
       shared_(std::move(shared)),
@@ -32,6 +35,7 @@ public:
       log_(std::move(log)),
       board_(std::move(board)),
       elsewhere_(elsewhere),
+      relays_(std::move(relays)),
       everybody_(std::make_shared<directory>(plan_)) {
     // nop
   }
@@ -51,6 +55,9 @@ public:
   /// Tells everybody who is there to end; may be repeated.
   void dismiss();
 
+  /// Counts everybody who is there as a guest. \param house where they were spawned
+  void count(actor_house& house) const;
+
   /// Forgets all handles.
   void clear() {
     everybody_.reset();
@@ -62,6 +69,8 @@ public:
   const coordinator_actor& coordinator() const { return own_coordinator_; }
 
 private:
+  template <class Each>
+  void for_each(const Each& each) const;
   performer_actor spawn(caf::actor_system& system, performer who,
                         const std::string& name, const performer_devices& devices,
                         const core_maker& make);
@@ -70,6 +79,7 @@ private:
     return equipped_.ranks()[static_cast<std::size_t>(rank)] != nullptr;
   }
   void spawn_stages(caf::actor_system& system);
+  void spawn_relays(caf::actor_system& system);
   void spawn_experts(caf::actor_system& system);
   void spawn_shard(caf::actor_system& system, position where);
 
@@ -79,6 +89,7 @@ private:
   std::shared_ptr<run_log> log_;
   std::shared_ptr<notice_board> board_;
   distant_actors* elsewhere_;
+  std::shared_ptr<const own_relays> relays_;
   coordinator_actor own_coordinator_;
   std::shared_ptr<directory> everybody_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/run/progress.hpp"
 #include "kernels/device.hpp"
 #include "kernels/virtual_clock.hpp"
 
@@ -11,18 +12,14 @@
 #include <string>
 #include <vector>
 
+namespace caf {
+class actor_system;
+}
+
 namespace troupe {
 
+struct own_relays;
 struct training_copies;
-
-/// How far a run has come; what the last finished minibatch lost, if anything is
-/// computed.
-struct progress {
-  std::int64_t samples = 0;
-  std::optional<double> loss;
-  std::string waits_for =
-    {}; ///< Lines about those at work, if none has ended for long.
-};
 
 /// What may happen in another order in virtual time than the clock says: what real
 /// devices and threads do, but repeatable. Functions may be empty.
@@ -60,6 +57,13 @@ struct run_callbacks {
 
   /// Other devices and another order of events in virtual time, for tests.
   virtual_disorder disorder = {};
+
+  /// Actors of the user's own between stages; none where a run is on several machines.
+  std::shared_ptr<const own_relays> relays = {};
+
+  /// Where the run's actors live, in real time; null: in a system of their own. It
+  /// outlives the run, and its scheduler's threads run them.
+  caf::actor_system* system = nullptr;
 
   /// Set from outside to end the run early: where stages update together, all do after
   /// the first update that none of them has passed; else when all microbatches that

@@ -2,6 +2,7 @@
 
 #include "actors/mail/mail.hpp"
 #include "actors/rank/rank_memory.hpp"
+#include "actors/run/progress.hpp"
 #include "actors/updates/shared_parameters.hpp"
 #include "messaging/mail/nodes.hpp"
 #include "messaging/record.hpp"
@@ -17,8 +18,6 @@ namespace troupe {
 class equipment;
 struct saved_training;
 struct run_log;
-
-enum class ending : std::uint8_t { finished, interrupted, failed };
 
 /// The network after an update, and the gradients that it was of: buckets of all
 /// layers.

@@ -1,7 +1,7 @@
 #include "experiments/report/results.hpp"
 
 #include "experiments/report/expert_report.hpp"
-#include "experiments/report/timing.hpp"
+#include "actors/run/timing.hpp"
 
 #include <nlohmann/json.hpp>
 

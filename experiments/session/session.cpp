@@ -3,7 +3,7 @@
 #include "actors/checkpoints/checkpoint_folder.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/report/results.hpp"
-#include "experiments/report/timing.hpp"
+#include "actors/run/timing.hpp"
 #include "experiments/session/checkpoint_saver.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/node_runs.hpp"

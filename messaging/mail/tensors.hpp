@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/pool.hpp"
+#include "kernels/buffer.hpp"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "models/data/data_set.hpp"
-#include "models/network.hpp"
+#include "models/model_options.hpp"
 
 #include <tl/expected.hpp>
 

@@ -1,4 +1,4 @@
-#include "experiments/report/timing.hpp"
+#include "actors/run/timing.hpp"
 
 #include "actors/run/modelled_times.hpp"
 

@@ -1,0 +1,222 @@
+#include "actors/embedding/training.hpp"
+
+#include "actors/mail/relay.hpp"
+#include "actors/plan/costs.hpp"
+#include "actors/run/company.hpp"
+#include "actors/run/timing.hpp"
+#include "models/evaluation.hpp"
+#include "models/own_network.hpp"
+#include "schedules/check.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using problem = tl::unexpected<std::string>;
+
+tl::expected<network<float>, std::string> network_for(const training_job& job) {
+  if (const auto* own = std::get_if<own_network>(&job.model))
+    return network_of(*own);
+  return make_network<float>(std::get<model_options>(job.model));
+}
+
+/// What is wrong with the numbers of a job; empty if nothing is.
+std::string refusal_of_numbers(const training_job& job) {
+  if (!job.data)
+    return "a training needs data: open_data opens some, or bring a data_set";
+  if (std::min({job.stages, job.microbatches, job.steps, job.replicas}) < 1
+      || job.batch < 1)
+    return "stages, microbatches, steps, batch and replicas are at least 1 each";
+  if (job.microbatches % job.replicas != 0)
+    return std::to_string(job.replicas) + " data replicas cannot share "
+           + std::to_string(job.microbatches)
+           + " microbatches: each has as many as the others";
+  if (job.threads < 0 || job.held_out < 0)
+    return "threads and held_out are at least 0";
+  if (job.virtual_time && job.system != nullptr)
+    return "in virtual time a run has an actor system of its own: leave system null";
+  if (job.relays && !job.relays->make)
+    return "relays has no function that makes any";
+  return {};
+}
+
+/// What is wrong with a schedule, perhaps of the user's own; empty if nothing is.
+std::string refusal_of_schedule(const schedule& how, const shape& dims) {
+  if (auto wrong = refusal(how, dims); !wrong.empty())
+    return wrong;
+  const auto fault = check(how, settled(how, dims));
+  return fault ? how.name + ": " + fault->what + "\n" + fault->grid : "";
+}
+
+/// How data replicas keep one model; absent if there is one.
+tl::expected<std::optional<replica_exchange>, std::string>
+exchange_of(const training_job& job) {
+  if (job.replicas == 1)
+    return std::nullopt;
+  if (job.own_exchange)
+    return replica_exchange{.name = "own", .idea = "a meeting of the user's own"};
+  auto found = parse_exchange(job.exchange);
+  if (!found)
+    return problem{"exchange: " + found.error()};
+  return std::move(*found);
+}
+
+tl::expected<training, std::string> work_of(const training_job& job) {
+  auto whole = network_for(job);
+  if (!whole)
+    return problem{whole.error()};
+  auto first_layers = cut(*whole, job.stages, job.split);
+  if (!first_layers)
+    return problem{first_layers.error()};
+  auto weights = initial_weights(*whole, job.seed);
+  if (!job.begin.empty()) {
+    auto read = weights_from(job.begin, *whole);
+    if (!read)
+      return problem{read.error()};
+    weights = std::move(*read);
+  }
+  training result{.whole = std::move(*whole),
+                  .first_layers = std::move(*first_layers),
+                  .data = job.data,
+                  .batch = job.batch,
+                  .optimizer = job.optimizer,
+                  .weights = std::move(weights),
+                  .from_values = !job.begin.empty()};
+  if (!result.whole.experts.empty()) {
+    const auto& options = std::get<model_options>(job.model);
+    result.shards.push_back(make_without_experts<float>(options));
+    result.experts = options.experts;
+  }
+  return result;
+}
+
+std::int64_t evaluation_batch(const run_plan& plan) {
+  return std::clamp<std::int64_t>(plan.work->batch, 1, 64);
+}
+
+tl::expected<run_plan, std::string> plan_of(const training_job& job) {
+  if (auto wrong = refusal_of_numbers(job); !wrong.empty())
+    return problem{wrong};
+  const shape dims{job.stages, job.microbatches / job.replicas, job.steps};
+  if (auto wrong = refusal_of_schedule(job.how, dims); !wrong.empty())
+    return problem{wrong};
+  auto exchange = exchange_of(job);
+  if (!exchange)
+    return problem{exchange.error()};
+  auto work = work_of(job);
+  if (!work)
+    return problem{work.error()};
+  run_plan plan;
+  plan.sch = job.how;
+  plan.dims = dims;
+  plan.data = job.replicas;
+  plan.exchange = std::move(*exchange);
+  plan.own_exchange = job.replicas > 1 ? job.own_exchange : exchange_maker{};
+  plan.work = std::move(*work);
+  plan.clock = job.virtual_time ? clock_kind::virtual_time : clock_kind::real;
+  plan.cost = costs_by_operations();
+  plan.threads =
+    job.threads > 0
+      ? job.threads
+      : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+  plan.keep_weights = true;
+  plan.model_times = needs_modelled_times(plan);
+  const auto bytes_of_evaluation = [&](const run_plan& of) {
+    return job.held_out == 0
+             ? 0
+             : evaluator::bytes(of.work->whole, evaluation_batch(of), of.threads);
+  };
+  if (auto wrong = refusal(plan, bytes_of_evaluation); !wrong.empty())
+    return problem{wrong};
+  return plan;
+}
+
+constexpr double second = 1e9; // nanoseconds
+
+void tell_measures(const run_result& from, training_result& to) {
+  const auto& sums = from.sums;
+  to.makespan = static_cast<double>(sums.makespan) / second;
+  to.bubble = sums.bubble();
+  for (const auto idle : sums.idle())
+    to.idle.push_back(static_cast<double>(idle) / second);
+  to.peak_activations = sums.peak_activations;
+  to.weight_versions = sums.weight_versions;
+  to.staleness = sums.max_staleness;
+  to.peak_bytes = from.peak_bytes;
+  to.exchanged_bytes = from.bytes_moved[static_cast<std::size_t>(traffic::gradients)];
+}
+
+std::map<std::string, std::vector<float>>
+by_name(const network<float>& whole, const std::vector<std::vector<float>>& buckets) {
+  std::map<std::string, std::vector<float>> result;
+  for (std::size_t i = 0; i < buckets.size(); ++i)
+    for (const auto& p : whole.layers[i]->parameters()) {
+      const auto first = buckets[i].begin() + p.offset;
+      result[p.name] = {first, first + p.values()};
+    }
+  return result;
+}
+
+} // namespace
+
+tl::expected<training_result, std::string> train(const training_job& job,
+                                                 const training_news& news) {
+  auto made = plan_of(job);
+  if (!made)
+    return problem{made.error()};
+  const auto& plan = *made;
+  auto result = perform(plan, {.report = news.report,
+                               .relays = job.relays,
+                               .system = job.system,
+                               .interrupted = news.interrupted});
+  training_result told{.how = result.how,
+                       .failure = std::move(result.failure),
+                       .loss = std::move(result.loss),
+                       .loss_samples = std::move(result.loss_samples),
+                       .samples = result.samples,
+                       .seconds = result.seconds,
+                       .modelled = plan.model_times};
+  if (told.how == ending::failed)
+    return told;
+  tell_measures(result, told);
+  if (job.held_out > 0 && !result.parameters.empty()) {
+    evaluator judge{plan.work->whole, *job.data, job.held_out, evaluation_batch(plan),
+                    plan.threads};
+    if (judge.samples() > 0)
+      if (const auto found =
+            judge.evaluate(readable(result.parameters), news.interrupted)) {
+        told.held_out_loss = found->loss;
+        told.accuracy = found->accuracy;
+      }
+  }
+  told.parameters = by_name(plan.work->whole, result.parameters);
+  return told;
+}
+
+std::string save(const training_result& what, const training_job& job,
+                 const std::filesystem::path& to) {
+  if (what.parameters.empty())
+    return "there are no parameters to save: the training "
+           + (what.failure.empty() ? "kept none" : "failed: " + what.failure);
+  const auto whole = network_for(job);
+  if (!whole)
+    return whole.error();
+  std::vector<std::vector<float>> buckets;
+  for (const auto& l : whole->layers) {
+    auto& bucket = buckets.emplace_back(static_cast<std::size_t>(l->bucket()));
+    for (const auto& p : l->parameters()) {
+      const auto found = what.parameters.find(p.name);
+      if (found == what.parameters.end() || std::ssize(found->second) != p.values())
+        return "these parameters are not of the job's model: '" + p.name
+               + "' is missing, or has another size";
+      std::ranges::copy(found->second, bucket.begin() + p.offset);
+    }
+  }
+  return save_weights(to, *whole, readable(buckets));
+}
+
+} // namespace troupe

@@ -1,0 +1,50 @@
+#pragma once
+
+// For whoever brings actors of their own: the one public header that knows CAF. Compile
+// with the CAF that troupe was built with.
+
+#include "messaging/mail/tensors.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/typed_actor.hpp>
+
+#include <functional>
+
+namespace troupe {
+
+/// Whoever takes what stages send each other: the next stage activations, the previous
+/// one gradients.
+using neighbour_actor =
+  caf::typed_actor<caf::reacts_to<activation>, caf::reacts_to<gradient>>;
+
+/// Where an actor of one's own stands: between two neighbouring stages of a pipeline.
+struct relay_place {
+  int replica; ///< Of the pipeline: data replicas, in each direction of the schedule.
+  int stage;   ///< The lower one. Activations come from there, gradients go there.
+  neighbour_actor below; ///< That stage,
+  neighbour_actor above; ///< and the next one.
+};
+
+/// Actors of one's own between the stages of a run.
+struct own_relays {
+  /// Spawns the actor that stands in a place. It gets each activation and each gradient
+  /// that one of the two stages sends the other, and sends on, by CAF's means, what the
+  /// other one is to have: every message once, with its header as it was, those of one
+  /// kind in their order, and with as many values. The payload is the actor's own
+  /// meanwhile: it may write to it, from any thread. It belongs to a pool of the run,
+  /// so no handle of it may be kept.
+  ///
+  /// The actor ends when the run does: it should not quit by itself. What one of its
+  /// handlers throws ends the run, with CAF's text for it. It is no rank, and its time
+  /// is nobody's: in virtual time it takes none.
+  ///
+  /// Called on the thread that waits for the run, before the first message.
+  std::function<neighbour_actor(caf::actor_system& system, const relay_place& where)>
+    make;
+};
+
+} // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::activation)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gradient)

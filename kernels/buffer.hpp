@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+
+namespace troupe {
+
+class memory_space;
+class pool;
+
+/// A buffer of a pool, shared by reference counting; it returns to its pool with the
+/// last handle, on whatever thread that happens. Must not outlive the pool.
+class buffer {
+public:
+  buffer() = default;
+  buffer(const buffer& other);
+  buffer(buffer&& other) noexcept : block_(other.block_) { other.block_ = nullptr; }
+  buffer& operator=(buffer other) noexcept;
+  ~buffer();
+
+  explicit operator bool() const { return block_ != nullptr; }
+
+  /// The values; null for an empty handle, and where they are not fp32.
+  float* data() const;
+
+  /// The values; null for an empty handle, and where they are not int32.
+  std::int32_t* integers() const;
+
+  /// Where they are; null for an empty handle.
+  const memory_space* where() const;
+
+private:
+  friend class pool;
+  struct block;
+
+  explicit buffer(block* b) : block_(b) {
+    // nop
+  }
+
+  block* block_ = nullptr;
+};
+
+} // namespace troupe

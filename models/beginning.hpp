@@ -1,0 +1,10 @@
+#pragma once
+
+#include <cstdint>
+
+namespace troupe {
+
+/// How a parameter begins.
+enum class beginning : std::uint8_t { zeros, ones, normal, uniform };
+
+} // namespace troupe

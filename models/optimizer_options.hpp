@@ -1,0 +1,44 @@
+#pragma once
+
+#include <tl/expected.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace troupe {
+
+enum class optimizer_kind : std::uint8_t { sgd, adamw };
+
+/// How the learning rate changes over the samples of a run: up to `rate` while the
+/// first `warmup` samples come, then constant, or down a half cosine to floor * rate at
+/// the end.
+struct rate_schedule {
+  bool cosine = false;
+  std::int64_t warmup = 0; ///< samples
+  double floor = 0;
+
+  /// The factor for an update that covers samples [first, last) of a run of `total`.
+  double factor(std::int64_t first, std::int64_t last, std::int64_t total) const;
+
+  /// "constant", "warmup=1000", "cosine", or "cosine,warmup=1000,floor=0.1".
+  static tl::expected<rate_schedule, std::string> parse(const std::string& text);
+};
+
+/// Whose gradients the norm of clipping covers.
+enum class clip_scope : std::uint8_t { network, stage };
+
+struct optimizer_options {
+  optimizer_kind kind = optimizer_kind::adamw;
+  double rate = 1e-3;
+  rate_schedule schedule;
+  double momentum = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  bool decay_only_matrices = false; ///< Else every parameter, as PyTorch does.
+  double clip = 0;                  ///< The largest norm of a gradient; 0: any.
+  clip_scope scope = clip_scope::network;
+};
+
+} // namespace troupe

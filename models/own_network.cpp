@@ -1,0 +1,59 @@
+#include "models/own_network.hpp"
+
+#include <map>
+
+namespace troupe {
+
+namespace {
+
+using problem = tl::unexpected<std::string>;
+
+std::string number(std::size_t layer) {
+  return "layer " + std::to_string(layer);
+}
+
+/// What does not fit together; empty if all does.
+std::string fault_of(const layer_list<float>& layers, std::int64_t predictions) {
+  std::map<std::string, std::size_t> names;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (i > 0 && layers[i]->input() != layers[i - 1]->output())
+      return number(i) + " takes " + std::to_string(layers[i]->input())
+             + " values a sample, but " + number(i - 1) + " gives "
+             + std::to_string(layers[i - 1]->output());
+    for (const auto& p : layers[i]->parameters())
+      if (const auto [first, is_new] = names.emplace(p.name, i); !is_new)
+        return number(first->second) + " and " + number(i)
+               + " both have a parameter called '" + p.name
+               + "': names are unique in a network";
+  }
+  const auto outputs = layers.back()->output();
+  if (predictions < 1 || outputs % predictions != 0)
+    return "the last layer gives " + std::to_string(outputs)
+           + " values a sample, which cannot be shared out to "
+           + std::to_string(predictions)
+           + " predictions: each has as many classes as the others";
+  return {};
+}
+
+} // namespace
+
+tl::expected<network<float>, std::string> network_of(const own_network& own) {
+  if (own.layers.empty())
+    return problem{"a network has at least one layer"};
+  network<float> result;
+  result.options.model = "own";
+  for (const auto& one : own.layers) {
+    if (!one)
+      return problem{number(result.layers.size()) + " is null"};
+    result.unit_of_layer.push_back(static_cast<int>(result.layers.size()));
+    result.layers.push_back(one->as_layer(one));
+  }
+  if (auto wrong = fault_of(result.layers, own.predictions); !wrong.empty())
+    return problem{std::move(wrong)};
+  result.reads_tokens = own.reads_tokens;
+  result.rows = own.predictions;
+  result.classes = result.layers.back()->output() / own.predictions;
+  return result;
+}
+
+} // namespace troupe

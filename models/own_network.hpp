@@ -1,0 +1,16 @@
+#pragma once
+
+#include "models/network.hpp"
+#include "models/own_layer.hpp"
+
+#include <tl/expected.hpp>
+
+#include <string>
+
+namespace troupe {
+
+/// The network of layers that were put together by hand, or what does not fit together.
+/// Each layer is a unit for itself where stages are cut.
+tl::expected<network<float>, std::string> network_of(const own_network& own);
+
+} // namespace troupe
