@@ -1,5 +1,6 @@
 #include "experiments/options/command_line.hpp"
 
+#include "experiments/options/build_info.hpp"
 #include "experiments/options/config_file.hpp"
 #include "experiments/options/effects.hpp"
 #include "experiments/options/option_list.hpp"
@@ -55,8 +56,8 @@ tl::expected<options, int> read_command_line(const program_about& about, int arg
   app.option_defaults()->always_capture_default();
   option_list list{app};
   app.set_help_flag("-h,--help", "Help: this text.");
-  app.set_version_flag("--version", std::string{"troupe "} + TROUPE_VERSION,
-                       "Version of troupe.");
+  app.set_version_flag("--version", build_info,
+                       "Version of troupe, and what it was built with.");
   const auto* const file =
     list.add_file("--config", "TOML file with any of these options.")
       ->check(unreadable);

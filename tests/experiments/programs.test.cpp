@@ -38,6 +38,9 @@ TEST_CASE("every program helps and knows its version", "[programs]") {
   const auto version = run_program_in(folder, name + " --version");
   CHECK(version.exit_code == 0);
   CHECK_THAT(version.out, StartsWith("troupe "));
+  for (const auto* const what : {"processor ", "compiler ", "CAF ", "found ", "GPUs "})
+    CHECK_THAT(version.out, ContainsSubstring(std::string{"\n"} + what));
+  CHECK_THAT(version.out, !ContainsSubstring("@"));
 }
 
 TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]") {
