@@ -90,7 +90,7 @@ if(HELP2MAN)
     set(page "${PROJECT_BINARY_DIR}/man/troupe-${program}.1")
     add_custom_command(OUTPUT "${page}"
       COMMAND "${CMAKE_COMMAND}" -E make_directory "${PROJECT_BINARY_DIR}/man"
-      COMMAND "${PROJECT_SOURCE_DIR}/cmake/man_page" "${HELP2MAN}" "$<TARGET_FILE:${program}>"
+      COMMAND "${PROJECT_SOURCE_DIR}/cmake/man_page" "${HELP2MAN}" ${PROJECT_VERSION} "$<TARGET_FILE:${program}>"
         "${PROJECT_SOURCE_DIR}/experiments/${program}.cpp" "${page}"
       DEPENDS ${program} "${PROJECT_SOURCE_DIR}/cmake/man_page" VERBATIM)
     list(APPEND pages "${page}")

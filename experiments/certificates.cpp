@@ -2,6 +2,7 @@
 
 #include "messaging/links/certificates.hpp"
 
+#include "experiments/options/build_info.hpp"
 #include "models/whole_file.hpp"
 
 #include <CLI/CLI.hpp>
@@ -127,6 +128,7 @@ int main(int argc, char** argv) {
   CLI::App app{
     "A private authority and certificates by it, for nodes that trust nobody "
     "else. DIR keeps the authority, which later calls use again."};
+  app.set_version_flag("--version", build_info, "Version, and what it was built with.");
   wishes all;
   app.add_option("DIR", all.folder, "Folder of the authority and the certificates.")
     ->required();

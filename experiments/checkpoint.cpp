@@ -1,6 +1,7 @@
 // checkpoint: says what is in a folder of checkpoints, and whether it is whole
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
+#include "experiments/options/build_info.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -46,6 +47,7 @@ int check(const std::string& folder) {
 int main(int argc, char** argv) {
   CLI::App app{
     "Checkpoints of a folder, the newest first, each file checked by its sum."};
+  app.set_version_flag("--version", build_info, "Version, and what it was built with.");
   std::string folder;
   app.add_option("DIR", folder, "Folder that --checkpoint named.")->required();
   try {

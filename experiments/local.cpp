@@ -147,6 +147,8 @@ int main(int argc, char** argv) {
     (words.empty() ? std::cerr : std::cout) << help;
     return words.empty() ? 2 : 0;
   }
+  if (words.front() == "--version")
+    become({"train", "--version"});
   int nodes = 0;
   const auto& first = words.front();
   const auto [end, fault] =

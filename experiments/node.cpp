@@ -1,6 +1,7 @@
 // node: offers this machine to runs that are started elsewhere with --nodes
 
 #include "actors/nodes/node_server.hpp"
+#include "experiments/options/build_info.hpp"
 #include "experiments/options/option_list.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/node_links.hpp"
@@ -134,6 +135,7 @@ int run(const node_command& c) {
 int main(int argc, char** argv) {
   CLI::App app{"A node: offers this machine to runs that are started elsewhere with "
                "--nodes, one after another, until it is ended."};
+  app.set_version_flag("--version", build_info, "Version, and what it was built with.");
   node_command c;
   option_list list{app};
   add_options(list, c);
