@@ -71,6 +71,7 @@ public:
     std::int64_t saved = 0, kept = 0, scratch = 0;
   };
 
+  /// \param parameters of which own_pass has the values, in this order
   /// \param inputs,outputs values a sample, at least 1
   /// \throws std::invalid_argument for sizes below 1, or two tensors of one name
   own_layer(std::vector<layer_tensor> parameters, std::int64_t inputs,

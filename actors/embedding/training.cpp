@@ -35,8 +35,8 @@ std::string refusal_of_numbers(const training_job& job) {
     return std::to_string(job.replicas) + " data replicas cannot share "
            + std::to_string(job.microbatches)
            + " microbatches: each has as many as the others";
-  if (job.threads < 0 || job.held_out < 0)
-    return "threads and held_out are at least 0";
+  if (job.threads < 0 || job.held_out < 0 || job.stall_timeout.count() < 1)
+    return "threads and held_out are at least 0, and stall_timeout is 1 ms or more";
   if (job.virtual_time && job.system != nullptr)
     return "in virtual time a run has an actor system of its own: leave system null";
   if (job.relays && !job.relays->make)
@@ -123,7 +123,10 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
     job.threads > 0
       ? job.threads
       : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+  plan.has_relays = job.relays != nullptr;
   plan.keep_weights = true;
+  plan.keep_record = job.draws;
+  plan.stall_timeout = job.stall_timeout;
   plan.model_times = needs_modelled_times(plan);
   const auto bytes_of_evaluation = [&](const run_plan& of) {
     return job.held_out == 0
@@ -135,7 +138,8 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   return plan;
 }
 
-constexpr double second = 1e9; // nanoseconds
+constexpr double second = 1e9;       // nanoseconds
+constexpr int widest_picture = 4000; // characters
 
 void tell_measures(const run_result& from, training_result& to) {
   const auto& sums = from.sums;
@@ -183,6 +187,8 @@ tl::expected<training_result, std::string> train(const training_job& job,
   if (told.how == ending::failed)
     return told;
   tell_measures(result, told);
+  if (job.draws)
+    told.picture = draw(timeline_of(result.actions), widest_picture);
   if (job.held_out > 0 && !result.parameters.empty()) {
     evaluator judge{plan.work->whole, *job.data, job.held_out, evaluation_batch(plan),
                     plan.threads};

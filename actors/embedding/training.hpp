@@ -11,6 +11,7 @@
 #include <tl/expected.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -54,6 +55,12 @@ struct training_job {
   bool virtual_time = false; ///< Same arithmetic, but 100 GFLOP/s a rank, and messages
                              ///< in no time: every run gives the same times.
   std::int64_t held_out = 0; ///< Samples to evaluate on in the end, at most.
+  bool draws = false;        ///< Whether what ran is drawn: for short trainings.
+
+  /// In real time, for how long no action may end. Then the training fails, and says
+  /// who waits for whom. If it is a pass of one's own that never ends, its thread, and
+  /// what it uses, stay: such a program can only end by std::_Exit.
+  std::chrono::milliseconds stall_timeout{10'000};
 
   /// In real time, where the run's actors live; null: in a system of their own. Its
   /// threads run their handlers, and it outlives the run. train() waits, so it is not
@@ -95,6 +102,9 @@ struct training_result {
   std::int64_t exchanged_bytes =
     0; ///< Of gradients that data replicas sent each other.
 
+  /// If the job draws: a row a rank, a column a unit of time, '=' continues an action.
+  std::string picture;
+
   /// Parameters by their names, in the order of their dims; empty if it failed.
   std::map<std::string, std::vector<float>> parameters;
 };
@@ -107,9 +117,11 @@ struct training_result {
 tl::expected<training_result, std::string> train(const training_job& job,
                                                  const training_news& news = {});
 
-/// Writes the parameters as safetensors, so that `begin` and PyTorch read them. A file
-/// that is there is replaced by a whole one, or not at all. Empty on success, else what
-/// went wrong. \param job that they were trained by
+/// Writes parameters as safetensors, so that `begin` and PyTorch read them. A file that
+/// is there is replaced by a whole one, or not at all. Empty on success, else what went
+/// wrong.
+/// \param what,job the parameters, and the job that they were trained by
+/// \param to the file
 std::string save(const training_result& what, const training_job& job,
                  const std::filesystem::path& to);
 

@@ -149,7 +149,8 @@ stage_pools pools_of(const run_plan& plan, position where) {
     // Of each microbatch held here the activation or its gradient; both while the next
     // stage makes one of the other.
     const auto next = plan.bounds_of({where.direction, where.stage + 1});
-    result.boundary_slots = bounds.stashes + next.split_backward + 1;
+    result.boundary_slots =
+      bounds.stashes + next.split_backward + 1 + (plan.has_relays ? 1 : 0);
     result.boundary = sizes.output;
   }
   return result;

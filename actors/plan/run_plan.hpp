@@ -51,7 +51,10 @@ struct run_plan {
   /// Bytes of messages that a rank adds a second in virtual time, in collectives and
   /// where a matrix is tied; 0: sums take no time.
   double sum_rate = 0;
-  int threads = 1;                   ///< In real time.
+  int threads = 1; ///< In real time.
+  /// Actors of the user's own stand between stages. Each may still hold the message
+  /// that it has sent on.
+  bool has_relays = false;
   std::vector<processor> processors; ///< Of ranks, in turns; empty: the CPU.
 
   /// Factors of `cost`, one per data replica, in virtual time. Empty: all are 1.

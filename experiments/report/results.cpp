@@ -1,7 +1,7 @@
 #include "experiments/report/results.hpp"
 
-#include "experiments/report/expert_report.hpp"
 #include "actors/run/timing.hpp"
+#include "experiments/report/expert_report.hpp"
 
 #include <nlohmann/json.hpp>
 

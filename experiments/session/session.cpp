@@ -1,9 +1,9 @@
 #include "experiments/session/session.hpp"
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
+#include "actors/run/timing.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/report/results.hpp"
-#include "actors/run/timing.hpp"
 #include "experiments/session/checkpoint_saver.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/node_runs.hpp"

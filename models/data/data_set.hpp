@@ -16,7 +16,8 @@ struct sample_view {
   float* pixels = nullptr;        ///< (28 * 28), from 0 to 1
   std::int32_t* labels = nullptr; ///< (T) for text, (1) for images
 
-  /// The i-th behind this one in the same arrays. \param input,answers values a sample
+  /// Another sample in the same arrays. \param i how many behind this one
+  /// \param input,answers values a sample
   sample_view behind(std::int64_t i, std::int64_t input, std::int64_t answers) const {
     return {tokens == nullptr ? nullptr : tokens + i * input,
             pixels == nullptr ? nullptr : pixels + i * input,

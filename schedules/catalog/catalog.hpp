@@ -20,6 +20,7 @@ schedule one_f_one_b();
 schedule chimera(bool eager = true);
 
 /// \param update_every microbatches that an update of a stage covers, at least 1
+/// \param vertical_sync whether all stages read the version that stage 0 read
 schedule pipedream(int update_every = 1, bool vertical_sync = false);
 
 schedule two_bw();

@@ -1,0 +1,287 @@
+// Meetings of the user's own between data replicas, and actors of the user's own
+// between stages.
+
+#include "actors/mail/relay.hpp"
+#include "actors/meetings/own_meeting.hpp"
+#include "tests/actors/embedded.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+
+using namespace troupe;
+using namespace embedded;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// All data replicas send all others all they have; sums go in the replicas' order.
+class sum_of_all : public own_exchange {
+public:
+  explicit sum_of_all(const exchange_place& where) : where_(where) {}
+
+  std::vector<exchange_letter>
+  begin(std::span<const std::span<float>> gradients) override {
+    gradients_.assign(gradients.begin(), gradients.end());
+    parts_.assign(static_cast<std::size_t>(where_.replicas), {});
+    std::vector<std::byte> all;
+    for (const auto bucket : gradients_)
+      all.insert(all.end(), std::as_bytes(bucket).begin(), std::as_bytes(bucket).end());
+    std::vector<exchange_letter> result;
+    for (int r = 0; r < where_.replicas; ++r)
+      if (r != where_.replica)
+        result.push_back({r, all});
+    parts_[static_cast<std::size_t>(where_.replica)] = std::move(all);
+    come_ = 1;
+    return result;
+  }
+
+  std::vector<exchange_letter> take(int from,
+                                    std::span<const std::byte> what) override {
+    parts_[static_cast<std::size_t>(from)].assign(what.begin(), what.end());
+    if (++come_ == where_.replicas)
+      add();
+    return {};
+  }
+
+  bool over() const override { return come_ == where_.replicas; }
+
+private:
+  void add() {
+    std::size_t at = 0;
+    for (const auto bucket : gradients_)
+      for (auto& value : bucket) {
+        float sum = 0;
+        for (std::size_t r = 0; r < parts_.size(); ++r) {
+          float part = 0;
+          std::memcpy(&part, parts_[r].data() + at, sizeof part);
+          sum = r == 0 ? part : sum + part;
+        }
+        value = sum;
+        at += sizeof value;
+      }
+  }
+
+  exchange_place where_;
+  std::vector<std::span<float>> gradients_;
+  std::vector<std::vector<std::byte>> parts_;
+  int come_ = 0;
+};
+
+#ifndef TROUPE_TSAN // it sees no order in what CAF sends, and users send by CAF
+
+/// Passes everything on, and counts it.
+struct counts {
+  std::atomic<int> activations = 0, gradients = 0;
+};
+
+std::shared_ptr<const own_relays> relays_that(std::shared_ptr<counts> all,
+                                              int fails_at = -1) {
+  return std::make_shared<own_relays>(
+    own_relays{[=](caf::actor_system& system, const relay_place& where) {
+      return system.spawn(
+        [=](neighbour_actor::pointer self) -> neighbour_actor::behavior_type {
+          return {[=](const activation& x) {
+                    CHECK(x.header.stage == where.stage + 1);
+                    ++all->activations;
+                    self->send(where.above, x);
+                  },
+                  [=](const gradient& g) {
+                    CHECK(g.header.stage == where.stage);
+                    if (++all->gradients == fails_at)
+                      throw std::runtime_error("a relay fails");
+                    self->send(where.below, g);
+                  }};
+        });
+    }});
+}
+
+#endif
+
+} // namespace
+
+TEST_CASE("a meeting of one's own has the bits of the sum that it makes",
+          "[embedding]") {
+  const auto how = GENERATE(gpipe(), chimera(), two_bw());
+  auto job = small_job(how);
+  job.stages = 2;
+  job.replicas = 2;
+  job.virtual_time = GENERATE(false, true);
+  job.optimizer.clip = GENERATE(0.0, 0.05);
+  job.exchange = "naive"; // replica 0 sums in the replicas' order
+  const auto summed = finished(job);
+  job.own_exchange = [](const exchange_place& where) {
+    return std::make_unique<sum_of_all>(where);
+  };
+  const auto own = finished(job);
+  CHECK(own.loss == summed.loss);
+  CHECK(own.parameters == summed.parameters);
+  std::int64_t values = 0;
+  for (const auto& [name, all] : own.parameters)
+    values += std::ssize(all);
+  CHECK(own.exchanged_bytes >= 2 * values * 4 * job.steps);
+}
+
+TEST_CASE("letters of an own meeting that come early wait for their update",
+          "[embedding]") {
+  run_plan plan;
+  plan.sch = gpipe();
+  plan.dims = {1, 2};
+  plan.data = 2;
+  plan.exchange = replica_exchange{.name = "own"};
+  std::vector<std::string> told;
+  struct noting : own_exchange {
+    explicit noting(std::vector<std::string>& to) : told(to) {}
+    std::vector<exchange_letter> begin(std::span<const std::span<float>>) override {
+      told.push_back("begins");
+      come = 0;
+      return {{1, {std::byte{7}}}};
+    }
+    std::vector<exchange_letter> take(int from,
+                                      std::span<const std::byte> what) override {
+      told.push_back(std::to_string(from) + " says "
+                     + std::to_string(std::to_integer<int>(what[0])));
+      ++come;
+      return {};
+    }
+    bool over() const override { return come == 2; }
+    std::vector<std::string>& told;
+    int come = 0;
+  };
+  plan.own_exchange = [&](const exchange_place& p) {
+    CHECK((p.stage == 0 && p.replica == 0 && p.replicas == 2));
+    return std::make_unique<noting>(told);
+  };
+  own_meeting meets{plan, {0, 0, 0}};
+  const auto hear = [&](int update, int what) {
+    mail::letter letter{.to = {},
+                        .about = meeting_kind::own,
+                        .what =
+                          mail::own_letter{update, 1, {static_cast<std::byte>(what)}}};
+    CHECK(meets.take(std::move(letter)).empty());
+  };
+  hear(0, 1); // before it has begun
+  CHECK(told.empty());
+  CHECK_FALSE(meets.over(0));
+  const auto written = meets.begin(0);
+  REQUIRE(written.size() == 1);
+  CHECK((written[0].to.where == position{1, 0, 0} && written[0].bytes == 1));
+  hear(2, 5); // of the update after the next
+  hear(1, 3);
+  CHECK_FALSE(meets.over(0));
+  hear(0, 2);
+  CHECK(meets.over(0));
+  meets.next_update();
+  CHECK_FALSE(meets.over(0));
+  (void)meets.begin(0);
+  hear(1, 4);
+  CHECK(meets.over(0));
+  meets.next_update();
+  (void)meets.begin(0);
+  hear(2, 6);
+  CHECK(told
+        == std::vector<std::string>{"begins", "1 says 1", "1 says 2", "begins",
+                                    "1 says 3", "1 says 4", "begins", "1 says 5",
+                                    "1 says 6"});
+}
+
+TEST_CASE("an own meeting that fails, or never ends, ends the run in words",
+          "[embedding]") {
+  struct odd : own_exchange {
+    explicit odd(bool fails) : fails_(fails) {}
+    std::vector<exchange_letter> begin(std::span<const std::span<float>>) override {
+      if (fails_)
+        return {{5, {}}};
+      return {};
+    }
+    std::vector<exchange_letter> take(int, std::span<const std::byte>) override {
+      return {};
+    }
+    bool over() const override { return false; }
+    std::string waits_for() const override { return "a word that nobody says"; }
+    bool fails_;
+  };
+  auto job = small_job();
+  job.replicas = 2;
+  job.virtual_time = true;
+  const bool fails = GENERATE(true, false);
+  job.own_exchange = [=](const exchange_place&) {
+    return std::make_unique<odd>(fails);
+  };
+  const auto result = train(job);
+  REQUIRE(result);
+  CHECK(result->how == ending::failed);
+  CHECK_THAT(result->failure, ContainsSubstring(fails ? "writes to data replica 5"
+                                                      : "a word that nobody says"));
+}
+
+#ifndef TROUPE_TSAN
+
+TEST_CASE("actors between stages see all that passes, and change no bit by themselves",
+          "[embedding]") {
+  auto job = small_job(GENERATE(one_f_one_b(), chimera(), pipedream()));
+  job.stages = 4;
+  job.virtual_time = GENERATE(false, true);
+  job.replicas = GENERATE(1, 2);
+  const auto alone = finished(job);
+  const auto seen = std::make_shared<counts>();
+  job.relays = relays_that(seen);
+  const auto result = finished(job);
+  CHECK(result.loss == alone.loss);
+  CHECK(result.parameters == alone.parameters);
+  CHECK(seen->activations == 4 * 3 * 3); // microbatches, batches, boundaries
+  CHECK(seen->gradients == 4 * 3 * 3);
+}
+
+TEST_CASE("an actor between stages may still hold what it has sent on", "[embedding]") {
+  auto job = small_job(GENERATE(gpipe(), one_f_one_b(), pipedream()));
+  job.virtual_time = true;
+  const auto alone = finished(job);
+  // As if it were told to wait between sending and the end of its handler.
+  job.relays = std::make_shared<own_relays>(
+    own_relays{[](caf::actor_system& system, const relay_place& where) {
+      return system.spawn(
+        [where](neighbour_actor::pointer self) -> neighbour_actor::behavior_type {
+          const auto last = std::make_shared<buffer>();
+          return {[=](const activation& x) {
+                    *last = x.payload;
+                    self->send(where.above, x);
+                  },
+                  [=](const gradient& g) {
+                    *last = g.payload;
+                    self->send(where.below, g);
+                  }};
+        });
+    }});
+  CHECK(finished(job).loss == alone.loss);
+}
+
+TEST_CASE("an actor between stages that fails ends the run", "[embedding]") {
+  auto job = small_job();
+  job.virtual_time = GENERATE(false, true);
+  job.relays = relays_that(std::make_shared<counts>(), 3);
+  const auto result = train(job);
+  REQUIRE(result);
+  CHECK(result->how == ending::failed);
+  CHECK_FALSE(result->failure.empty());
+  job.relays = std::make_shared<own_relays>(own_relays{
+    [](caf::actor_system&, const relay_place&) { return neighbour_actor{}; }});
+  CHECK_THROWS_AS(train(job), std::invalid_argument);
+}
+
+#endif
+
+TEST_CASE("a meeting of one's own has no place under a local rule", "[embedding]") {
+  auto job = small_job(ampnet());
+  job.replicas = 2;
+  job.own_exchange = [](const exchange_place& p) {
+    return std::make_unique<sum_of_all>(p);
+  };
+  CHECK_THAT(refusal_of(job), ContainsSubstring("ampnet"));
+}
