@@ -28,9 +28,10 @@ foreach(header ${public_headers})
       "${PROJECT_SOURCE_DIR}/${header}" > "${made}"
     DEPENDS "${PROJECT_SOURCE_DIR}/${header}" VERBATIM)
   list(APPEND made_headers "${made}")
+  get_filename_component(folder "troupe/${place}" DIRECTORY)
+  install(FILES "${made}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${folder}")
 endforeach()
 add_custom_target(troupe_headers ALL DEPENDS ${made_headers})
-install(DIRECTORY "${include_dir}/troupe" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 
 # One library of the objects of all folders', static or shared as BUILD_SHARED_LIBS says.
 set(parts troupe_schedules troupe_kernels troupe_models troupe_mail_schema
@@ -102,6 +103,7 @@ endif()
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_CONTACT "The troupe developers")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trains neural networks as a company of actors")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Built with -march=${TROUPE_ARCH}.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)

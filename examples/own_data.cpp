@@ -13,6 +13,10 @@ class two_spirals : public troupe::data_set {
 public:
   explicit two_spirals(std::uint64_t seed) : seed_(seed) {}
 
+  std::optional<troupe::sample_shape> one_sample() const override {
+    return troupe::sample_shape{.inputs = 2};
+  }
+
   void training(std::int64_t index, const troupe::sample_view& to) const override {
     write(2 * index, to);
   }

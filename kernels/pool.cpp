@@ -1,6 +1,8 @@
 #include "kernels/pool.hpp"
 
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 namespace troupe {
@@ -58,7 +60,15 @@ pool::pool(std::string what, int count, std::int64_t values, memory_account& acc
     free_.push_back(b->get());
 }
 
-pool::~pool() = default;
+// Whoever has just passed a buffer on may not have let go of it yet.
+pool::~pool() {
+  const auto all_back = [this] {
+    const std::lock_guard guard{lock_};
+    return free_.size() == blocks_.size();
+  };
+  for (int looks = 0; looks < 1000 && !all_back(); ++looks)
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+}
 
 buffer pool::acquire() {
   if (auto free = acquire_if_free())

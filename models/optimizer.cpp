@@ -67,6 +67,26 @@ tl::expected<rate_schedule, std::string> rate_schedule::parse(const std::string&
   return result;
 }
 
+std::string refusal(const optimizer_options& options) {
+  for (const auto& [name, value] : {std::pair{"lr", options.rate},
+                                    {"weight decay", options.weight_decay},
+                                    {"momentum", options.momentum},
+                                    {"eps", options.epsilon},
+                                    {"clip", options.clip}})
+    if (!std::isfinite(value) || value < 0)
+      return std::string{name} + " is a number of at least 0";
+  for (const auto& [name, value] : {std::pair{"momentum", options.momentum},
+                                    {"beta1", options.beta1},
+                                    {"beta2", options.beta2}})
+    if (!(value >= 0 && value < 1))
+      return std::string{name} + " is below 1";
+  if (options.kind == optimizer_kind::adamw && static_cast<float>(options.epsilon) == 0)
+    return "eps of adamw is at least 1e-45: with less, a gradient of 0 is divided by 0";
+  if (options.scope == clip_scope::stage && options.clip == 0)
+    return "clip=stage needs a norm: say --clip too";
+  return {};
+}
+
 double clip_factor(double clip, double norm) {
   return clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0;
 }

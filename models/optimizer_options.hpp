@@ -27,18 +27,23 @@ struct rate_schedule {
 /// Whose gradients the norm of clipping covers.
 enum class clip_scope : std::uint8_t { network, stage };
 
+/// PyTorch's SGD or AdamW (Loshchilov and Hutter, "Decoupled Weight Decay
+/// Regularization", 2019), by PyTorch's names.
 struct optimizer_options {
   optimizer_kind kind = optimizer_kind::adamw;
-  double rate = 1e-3;
-  rate_schedule schedule;
-  double momentum = 0;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-  bool decay_only_matrices = false; ///< Else every parameter, as PyTorch does.
-  double clip = 0;                  ///< The largest norm of a gradient; 0: any.
-  clip_scope scope = clip_scope::network;
+  double rate = 1e-3;      ///< Of learning; at least 0.
+  rate_schedule schedule;  ///< What becomes of it.
+  double momentum = 0;     ///< Of sgd: from 0 to below 1.
+  double beta1 = 0.9;      ///< Of adamw: decay of the mean of gradients, below 1,
+  double beta2 = 0.999;    ///< and of their squares.
+  double epsilon = 1e-8;   ///< Of adamw: in the divisor, above 0.
+  double weight_decay = 0; ///< At least 0.
+  bool decay_only_matrices = false;       ///< Else every parameter, as PyTorch does.
+  double clip = 0;                        ///< The largest norm of a gradient; 0: any.
+  clip_scope scope = clip_scope::network; ///< Whose norm that is.
 };
+
+/// What is out of range, and what the range is, in words; empty if nothing is.
+std::string refusal(const optimizer_options& options);
 
 } // namespace troupe

@@ -2,6 +2,7 @@
 
 #include "models/layers/linear.hpp"
 
+#include <algorithm>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -29,6 +30,8 @@ public:
 
   layer_sizes sizes(std::int64_t samples, int) const override {
     const auto room = what_.room_for(samples);
+    if (std::min({room.saved, room.kept, room.scratch}) < 0)
+      throw std::invalid_argument("a layer's room_for gives less than nothing");
     return {room.saved, room.kept, room.scratch};
   }
 

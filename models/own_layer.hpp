@@ -77,11 +77,12 @@ public:
   own_layer(std::vector<layer_tensor> parameters, std::int64_t inputs,
             std::int64_t outputs);
 
+  // As it was made.
   const std::vector<layer_tensor>& parameters() const { return parameters_; }
   std::int64_t inputs() const { return inputs_; }
   std::int64_t outputs() const { return outputs_; }
 
-  /// What it needs for so many samples.
+  /// What it needs for so many samples: for fewer no more. At least 0.
   virtual room room_for(std::int64_t /*samples*/) const { return {}; }
 
   /// Floating-point operations of a forward a sample, by which stages are cut and

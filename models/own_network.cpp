@@ -50,6 +50,11 @@ tl::expected<network<float>, std::string> network_of(const own_network& own) {
   }
   if (auto wrong = fault_of(result.layers, own.predictions); !wrong.empty())
     return problem{std::move(wrong)};
+  if (own.reads_tokens
+      && dynamic_cast<const own_layer*>(own.layers.front().get()) == nullptr)
+    return problem{
+      "a network that reads tokens begins with a layer of your own: linear "
+      "reads pixels"};
   result.reads_tokens = own.reads_tokens;
   result.rows = own.predictions;
   result.classes = result.layers.back()->output() / own.predictions;

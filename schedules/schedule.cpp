@@ -33,7 +33,21 @@ int oldest_version_needed(const schedule& sch, const shape& dims, hosted_stage w
   return version_read(sch, dims, where.stage, next).value_or(no_version_needed);
 }
 
+namespace {
+
+bool has_order(const schedule& sch) {
+  if (const auto* slots = std::get_if<slot_formula>(&sch.order))
+    return static_cast<bool>(*slots);
+  if (const auto* programs = std::get_if<explicit_program>(&sch.order))
+    return static_cast<bool>(*programs);
+  return true;
+}
+
+} // namespace
+
 std::string refusal(const schedule& sch, const shape& dims) {
+  if (sch.name.empty() || !has_order(sch))
+    return "a schedule has a name, and an order: a formula for slots, or programs";
   if (dims.stages < 1 || dims.microbatches < 1 || dims.steps < 1)
     return "stages, microbatches and steps are at least 1";
   if (dims.before < 0 || dims.older < 0)
@@ -50,7 +64,7 @@ std::string refusal(const schedule& sch, const shape& dims) {
   if (sch.local_rule() && sch.where.directions > 1)
     return sch.name + " orders stages by what has arrived, in one direction: its "
            + "placement has " + std::to_string(sch.where.directions);
-  if (sch.refuses != nullptr)
+  if (sch.refuses)
     if (auto wrong = sch.refuses(dims); !wrong.empty())
       return wrong;
   if (dims.microbatches % sch.where.directions != 0)

@@ -19,7 +19,8 @@ namespace troupe {
 /// batch, or of the run if the schedule streams). Only the order of slots matters: a
 /// rank runs its actions sorted by slot, each as early as its input is there. For one
 /// stage and op, slots increase with k.
-using slot_formula = std::int64_t (*)(op what, int stage, int k, const shape& dims);
+using slot_formula =
+  std::function<std::int64_t(op what, int stage, int k, const shape& dims)>;
 
 /// The actions of one rank over the whole run, one a call; none when all are done.
 using action_generator = std::function<std::optional<action>()>;
@@ -48,8 +49,8 @@ struct schedule {
   /// Whether a direction sends its gradients to the other bucket by bucket, as soon as
   /// its last backward has completed one; else when its rank has run all backwards.
   bool eager = true;
-  /// Says what is allowed when the sizes are not. Null: all sizes are.
-  std::string (*refuses)(const shape& dims) = nullptr;
+  /// Says what is allowed when the sizes are not, else nothing. Empty: all sizes are.
+  std::function<std::string(const shape& dims)> refuses = {};
 
   /// Whether updates wait for no flush, so that gradients may be stale.
   bool asynchronous() const { return weights.reads != weights::flush.reads; }

@@ -3,12 +3,15 @@
 #include "actors/mail/relay.hpp"
 #include "actors/plan/costs.hpp"
 #include "actors/run/company.hpp"
+#include "actors/run/ensemble.hpp"
 #include "actors/run/timing.hpp"
 #include "models/evaluation.hpp"
 #include "models/own_network.hpp"
 #include "schedules/check.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -39,9 +42,83 @@ std::string refusal_of_numbers(const training_job& job) {
     return "threads and held_out are at least 0, and stall_timeout is 1 ms or more";
   if (job.virtual_time && job.system != nullptr)
     return "in virtual time a run has an actor system of its own: leave system null";
+  if (job.replicas == 1 && (job.own_exchange || !job.exchange.empty()))
+    return "one data replica has nobody to exchange gradients with: say replicas too";
+  if (job.own_exchange && !job.exchange.empty())
+    return "a job has one exchange: one of its own, or '" + job.exchange + "'";
+  if (auto wrong = refusal(job.optimizer); !wrong.empty())
+    return wrong;
   if (job.relays && !job.relays->make)
     return "relays has no function that makes any";
   return {};
+}
+
+/// Data of the user's own, whose labels and tokens are those that the model knows.
+class checked_data : public data_set {
+public:
+  checked_data(std::shared_ptr<const data_set> what, const network<float>& whole)
+    : what_(std::move(what)),
+      inputs_(whole.layers.front()->input()),
+      labels_(whole.rows),
+      classes_(whole.classes),
+      words_(whole.options.model == "own" ? 0 : whole.options.words) {
+    // nop
+  }
+
+  std::optional<sample_shape> one_sample() const override {
+    return what_->one_sample();
+  }
+  void training(std::int64_t index, const sample_view& to) const override {
+    what_->training(index, to);
+    check(index, to);
+  }
+  std::int64_t evaluation_size() const override { return what_->evaluation_size(); }
+  void evaluation(std::int64_t index, const sample_view& to) const override {
+    what_->evaluation(index, to);
+    check(index, to);
+  }
+  bool evaluates_training_data() const override {
+    return what_->evaluates_training_data();
+  }
+  std::optional<std::int64_t> epoch() const override { return what_->epoch(); }
+  std::optional<double> loss_floor() const override { return what_->loss_floor(); }
+  std::string description() const override { return what_->description(); }
+
+private:
+  void check(std::int64_t index, const sample_view& to) const {
+    look(index, "label", to.labels, labels_, classes_);
+    if (words_ > 0 && to.tokens != nullptr)
+      look(index, "token", to.tokens, inputs_, words_);
+  }
+
+  static void look(std::int64_t index, const std::string& what,
+                   const std::int32_t* values, std::int64_t count, std::int64_t end) {
+    for (std::int64_t i = 0; i < count; ++i)
+      if (values[i] < 0 || values[i] >= end)
+        throw std::out_of_range("sample " + std::to_string(index) + " has " + what + " "
+                                + std::to_string(values[i]) + ": this model knows 0 to "
+                                + std::to_string(end - 1));
+  }
+
+  std::shared_ptr<const data_set> what_;
+  std::int64_t inputs_, labels_, classes_, words_;
+};
+
+/// Why samples are not what a network takes; empty if they are, or do not say.
+std::string refusal_of_samples(const data_set& data, const network<float>& whole) {
+  const auto told = data.one_sample();
+  const auto inputs = whole.layers.front()->input();
+  if (!told
+      || (told->inputs == inputs && told->labels == whole.rows
+          && told->reads_tokens == whole.reads_tokens))
+    return {};
+  const auto text = [](std::int64_t count, bool tokens, std::int64_t labels) {
+    return std::to_string(count) + (tokens ? " tokens and " : " pixels and ")
+           + std::to_string(labels) + (labels == 1 ? " label" : " labels");
+  };
+  return "a sample of this data is "
+         + text(told->inputs, told->reads_tokens, told->labels)
+         + ", but the model takes " + text(inputs, whole.reads_tokens, whole.rows);
 }
 
 /// What is wrong with a schedule, perhaps of the user's own; empty if nothing is.
@@ -59,7 +136,7 @@ exchange_of(const training_job& job) {
     return std::nullopt;
   if (job.own_exchange)
     return replica_exchange{.name = "own", .idea = "a meeting of the user's own"};
-  auto found = parse_exchange(job.exchange);
+  auto found = parse_exchange(job.exchange.empty() ? "ring" : job.exchange);
   if (!found)
     return problem{"exchange: " + found.error()};
   return std::move(*found);
@@ -69,6 +146,8 @@ tl::expected<training, std::string> work_of(const training_job& job) {
   auto whole = network_for(job);
   if (!whole)
     return problem{whole.error()};
+  if (auto wrong = refusal_of_samples(*job.data, *whole); !wrong.empty())
+    return problem{wrong};
   auto first_layers = cut(*whole, job.stages, job.split);
   if (!first_layers)
     return problem{first_layers.error()};
@@ -79,9 +158,10 @@ tl::expected<training, std::string> work_of(const training_job& job) {
       return problem{read.error()};
     weights = std::move(*read);
   }
+  auto data = std::make_shared<checked_data>(job.data, *whole);
   training result{.whole = std::move(*whole),
                   .first_layers = std::move(*first_layers),
-                  .data = job.data,
+                  .data = std::move(data),
                   .batch = job.batch,
                   .optimizer = job.optimizer,
                   .weights = std::move(weights),
@@ -92,6 +172,22 @@ tl::expected<training, std::string> work_of(const training_job& job) {
     result.experts = options.experts;
   }
   return result;
+}
+
+/// Objects of the user's own exchange, made here and now; whoever needs one takes it.
+exchange_maker made_before(const exchange_maker& make, int stages, int replicas) {
+  struct all_made {
+    std::mutex lock;
+    std::map<std::pair<int, int>, std::unique_ptr<own_exchange>> of;
+  };
+  const auto all = std::make_shared<all_made>();
+  for (int s = 0; s < stages; ++s)
+    for (int r = 0; r < replicas; ++r)
+      all->of[{s, r}] = make({s, r, replicas});
+  return [all](const exchange_place& where) {
+    const std::lock_guard guard{all->lock};
+    return std::move(all->of.at({where.stage, where.replica}));
+  };
 }
 
 std::int64_t evaluation_batch(const run_plan& plan) {
@@ -115,7 +211,7 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   plan.dims = dims;
   plan.data = job.replicas;
   plan.exchange = std::move(*exchange);
-  plan.own_exchange = job.replicas > 1 ? job.own_exchange : exchange_maker{};
+  plan.own_exchange = job.own_exchange;
   plan.work = std::move(*work);
   plan.clock = job.virtual_time ? clock_kind::virtual_time : clock_kind::real;
   plan.cost = costs_by_operations();
@@ -135,6 +231,8 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   };
   if (auto wrong = refusal(plan, bytes_of_evaluation); !wrong.empty())
     return problem{wrong};
+  if (job.own_exchange)
+    plan.own_exchange = made_before(job.own_exchange, job.stages, job.replicas);
   return plan;
 }
 
@@ -165,6 +263,24 @@ by_name(const network<float>& whole, const std::vector<std::vector<float>>& buck
   return result;
 }
 
+/// On samples that are held out; says so if that fails.
+void evaluate(const training_job& job, const run_plan& plan, const run_result& of,
+              const training_news& news, training_result& to) {
+  try {
+    evaluator judge{plan.work->whole, *plan.work->data, job.held_out,
+                    evaluation_batch(plan), plan.threads};
+    if (judge.samples() == 0)
+      return;
+    if (const auto found = judge.evaluate(readable(of.parameters), news.interrupted)) {
+      to.held_out_loss = found->loss;
+      to.accuracy = found->accuracy;
+    }
+  } catch (const std::exception& wrong) {
+    to.how = ending::failed;
+    to.failure = std::string{"evaluation: "} + wrong.what();
+  }
+}
+
 } // namespace
 
 tl::expected<training_result, std::string> train(const training_job& job,
@@ -184,22 +300,15 @@ tl::expected<training_result, std::string> train(const training_job& job,
                        .samples = result.samples,
                        .seconds = result.seconds,
                        .modelled = plan.model_times};
+  told.stuck = is_at_work();
   if (told.how == ending::failed)
     return told;
   tell_measures(result, told);
   if (job.draws)
     told.picture = draw(timeline_of(result.actions), widest_picture);
-  if (job.held_out > 0 && !result.parameters.empty()) {
-    evaluator judge{plan.work->whole, *job.data, job.held_out, evaluation_batch(plan),
-                    plan.threads};
-    if (judge.samples() > 0)
-      if (const auto found =
-            judge.evaluate(readable(result.parameters), news.interrupted)) {
-        told.held_out_loss = found->loss;
-        told.accuracy = found->accuracy;
-      }
-  }
   told.parameters = by_name(plan.work->whole, result.parameters);
+  if (job.held_out > 0 && !result.parameters.empty())
+    evaluate(job, plan, result, news, told);
   return told;
 }
 

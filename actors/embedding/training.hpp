@@ -45,9 +45,11 @@ struct training_job {
   std::uint64_t seed = 1;           ///< Of the first parameters.
   std::filesystem::path begin = {}; ///< Safetensors to begin with; empty: by the seed.
 
-  int replicas = 1;              ///< Data replicas; they divide microbatches.
-  std::string exchange = "ring"; ///< How these keep one model, as `--exchange` has it,
-  exchange_maker own_exchange = {}; ///< or a meeting of one's own, if not empty.
+  int replicas = 1; ///< Data replicas; they divide microbatches.
+  /// How these keep one model, as the programs' `--exchange` names it: "tree",
+  /// "zero1".. Empty: "ring".
+  std::string exchange = {};
+  exchange_maker own_exchange = {}; ///< Or a meeting of one's own, if not empty.
   std::shared_ptr<const own_relays> relays =
     {}; ///< Own actors between stages; or null.
 
@@ -82,6 +84,7 @@ struct training_news {
 struct training_result {
   ending how = ending::finished;
   std::string failure; ///< Who failed and why, if it failed.
+  bool stuck = false;  ///< A pass never ends: see training_job::stall_timeout.
 
   std::vector<double> loss; ///< Nats a prediction; a minibatch each (a local rule: a
                             ///< microbatch), or the mean of several in a long run.
@@ -105,15 +108,17 @@ struct training_result {
   /// If the job draws: a row a rank, a column a unit of time, '=' continues an action.
   std::string picture;
 
-  /// Parameters by their names, in the order of their dims; empty if it failed.
+  /// Parameters by their names, in the order of their dims; empty if the training
+  /// failed.
   std::map<std::string, std::vector<float>> parameters;
 };
 
-/// Trains. Waits for the end; nothing is left running, nor said on any stream. On error
-/// says what is wrong with the job, and what is allowed: then nothing has begun. A
-/// training that begins and fails says so in what it leaves behind. Several may run at
-/// once, on threads of the caller's. \throws std::bad_alloc if the machine has less
-/// memory than it said, and what the news throw
+/// Trains. Waits for the end; nothing is left running. On error says what is wrong with
+/// the job, and what is allowed: then nothing has begun. A training that begins and
+/// fails says so in what it leaves behind; if it is the evaluation in the end that
+/// fails, its parameters are there. Several may run at once, on threads of the
+/// caller's. \throws std::bad_alloc if the machine has less memory than it said, and
+/// what the news and the makers of exchanges and relays throw
 tl::expected<training_result, std::string> train(const training_job& job,
                                                  const training_news& news = {});
 

@@ -44,7 +44,8 @@ public:
   virtual std::vector<exchange_letter> take(int from,
                                             std::span<const std::byte> what) = 0;
 
-  /// Whether this replica's gradients are what it updates with.
+  /// Whether this replica's gradients are what it updates with, and nobody will write
+  /// to it any more for this update: who does ends the run.
   virtual bool over() const = 0;
 
   /// What it waits for, in words, for whoever asks why nothing moves.
@@ -58,7 +59,8 @@ struct exchange_place {
   int replicas; ///< How many there are.
 };
 
-/// Makes the object of a replica of a stage. Called before the run begins.
+/// Makes the object of a replica of a stage. train() calls it on its own thread, stage
+/// by stage, before the run begins.
 using exchange_maker =
   std::function<std::unique_ptr<own_exchange>(const exchange_place&)>;
 

@@ -231,11 +231,11 @@ std::string refusal_of_exchange(const run_plan& plan) {
   const auto& by = *plan.exchange;
   if (plan.own_exchange
       && (!plan.work || plan.tensor > 1 || plan.expert > 1
-          || !plan.work->whole.experts.empty() || !plan.exchanges_at_update()
-          || by.shares != shared_out::nothing))
+          || !plan.work->whole.experts.empty() || plan.work->whole.tied()
+          || !plan.exchanges_at_update() || by.shares != shared_out::nothing))
     return "an exchange of your own is one of gradients between data replicas that "
-           "each update all of their parameters: train a network without experts, with "
-           "tensor=1, and name no other exchange beside it";
+           "each update all of their parameters: train a network without experts and "
+           "tied matrices, with tensor=1, and name no other exchange beside it";
   if (plan.sch.local_rule() && by.updates == update_by::all)
     return plan.sch.name
            + "'s stages update when they have enough gradients, so data replicas have "

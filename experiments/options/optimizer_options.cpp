@@ -2,28 +2,9 @@
 
 #include "experiments/options/option_list.hpp"
 
-#include <cmath>
-
 namespace troupe {
 
 namespace {
-
-/// What is out of range, and what the range is.
-std::string out_of_range(const optimizer_options& o) {
-  for (const auto& [name, value] : {std::pair{"lr", o.rate},
-                                    {"weight decay", o.weight_decay},
-                                    {"momentum", o.momentum},
-                                    {"eps", o.epsilon}})
-    if (!std::isfinite(value) || value < 0)
-      return std::string{name} + " is a number of at least 0";
-  if (o.momentum >= 1)
-    return "momentum is below 1";
-  if (o.kind == optimizer_kind::adamw && static_cast<float>(o.epsilon) == 0)
-    return "eps of adamw is at least 1e-45: with less, a gradient of 0 is divided by 0";
-  if (o.scope == clip_scope::stage && o.clip == 0)
-    return "clip=stage needs a norm: say --clip too";
-  return {};
-}
 
 std::optional<double> read_beta(std::string_view text) {
   const auto value = number(text);
@@ -92,7 +73,7 @@ tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed)
   result.schedule = *rates;
   if (auto wrong = read_clip(typed.clip, result.clip); !wrong.empty())
     return problem{wrong};
-  if (auto wrong = out_of_range(result); !wrong.empty())
+  if (auto wrong = refusal(result); !wrong.empty())
     return problem{wrong};
   return result;
 }
@@ -126,7 +107,7 @@ with_own(optimizer_options of_all, std::map<std::string, std::string>& values) {
     else if (auto wrong = read_clip(clip.mapped(), of_all.clip); !wrong.empty())
       return problem{wrong};
   }
-  if (auto wrong = out_of_range(of_all); !wrong.empty())
+  if (auto wrong = refusal(of_all); !wrong.empty())
     return problem{wrong};
   return of_all;
 }

@@ -9,12 +9,19 @@
 
 namespace troupe {
 
+/// What one sample is made of.
+struct sample_shape {
+  std::int64_t inputs;       ///< Tokens, or pixels.
+  std::int64_t labels = 1;   ///< One for each prediction.
+  bool reads_tokens = false; ///< Inputs are tokens.
+};
+
 /// Where the values of one sample go. A data set fills tokens or pixels, as its kind
 /// is.
 struct sample_view {
-  std::int32_t* tokens = nullptr; ///< (T)
-  float* pixels = nullptr;        ///< (28 * 28), from 0 to 1
-  std::int32_t* labels = nullptr; ///< (T) for text, (1) for images
+  std::int32_t* tokens = nullptr; ///< (inputs), from 0 to below the vocabulary
+  float* pixels = nullptr;        ///< (inputs); of images from 0 to 1
+  std::int32_t* labels = nullptr; ///< (labels), from 0 to below the classes
 
   /// Another sample in the same arrays. \param i how many behind this one
   /// \param input,answers values a sample
@@ -31,6 +38,10 @@ struct sample_view {
 class data_set {
 public:
   virtual ~data_set() = default;
+
+  /// What its samples are. A job refuses a model that takes other ones. Absent: it does
+  /// not say, and nobody looks.
+  virtual std::optional<sample_shape> one_sample() const { return {}; }
 
   /// Writes sample `index` of the run, however long it is.
   virtual void training(std::int64_t index, const sample_view& to) const = 0;

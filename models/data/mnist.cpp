@@ -128,6 +128,10 @@ public:
     // nop
   }
 
+  std::optional<sample_shape> one_sample() const override {
+    return sample_shape{pixels};
+  }
+
   void training(std::int64_t index, const sample_view& to) const override {
     copy(training_, order_.at(index), to);
   }

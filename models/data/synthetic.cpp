@@ -30,6 +30,10 @@ public:
     }
   }
 
+  std::optional<sample_shape> one_sample() const override {
+    return sample_shape{length_, length_, true};
+  }
+
   void training(std::int64_t index, const sample_view& to) const override {
     walk({seed_, "training " + std::to_string(index)}, to);
   }
@@ -107,6 +111,10 @@ class drawn_shapes : public data_set {
 public:
   explicit drawn_shapes(std::uint64_t seed) : seed_(seed) {
     // nop
+  }
+
+  std::optional<sample_shape> one_sample() const override {
+    return sample_shape{28 * 28};
   }
 
   void training(std::int64_t index, const sample_view& to) const override {

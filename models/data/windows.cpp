@@ -23,6 +23,10 @@ public:
     // nop
   }
 
+  std::optional<sample_shape> one_sample() const override {
+    return sample_shape{length_, length_, true};
+  }
+
   void training(std::int64_t index, const sample_view& to) const override {
     if (order_ == text_order::sequential)
       copy(index % size() * length_ % size(), to);

@@ -26,69 +26,6 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// y = x w^T + b by the definition, in loops.
-class plain_linear : public own_layer {
-public:
-  plain_linear(const std::string& name, std::int64_t in, std::int64_t out)
-    : own_layer({{name + ".weight",
-                  {out, in},
-                  beginning::uniform,
-                  1 / std::sqrt(static_cast<double>(in))},
-                 {name + ".bias",
-                  {out},
-                  beginning::uniform,
-                  1 / std::sqrt(static_cast<double>(in))}},
-                in, out) {}
-
-  room room_for(std::int64_t samples) const override {
-    return {.saved = samples * inputs(), .kept = samples * outputs()};
-  }
-  double operations() const override {
-    return 2.0 * static_cast<double>(inputs() * outputs());
-  }
-
-  void forward(const own_pass& p) const override {
-    std::memcpy(p.saved, p.x,
-                static_cast<std::size_t>(p.samples * inputs()) * sizeof(float));
-    for (std::int64_t r = 0; r < p.samples; ++r)
-      for (std::int64_t o = 0; o < outputs(); ++o) {
-        double sum = p.parameters[1][o];
-        for (std::int64_t i = 0; i < inputs(); ++i)
-          sum += static_cast<double>(p.x[r * inputs() + i])
-                 * p.parameters[0][o * inputs() + i];
-        p.y[r * outputs() + o] = static_cast<float>(sum);
-      }
-  }
-
-  void input_gradient(const own_pass& p) const override {
-    std::memcpy(p.kept, p.dy,
-                static_cast<std::size_t>(p.samples * outputs()) * sizeof(float));
-    for (std::int64_t r = 0; r < p.samples && p.dx != nullptr; ++r)
-      for (std::int64_t i = 0; i < inputs(); ++i) {
-        double sum = 0;
-        for (std::int64_t o = 0; o < outputs(); ++o)
-          sum += static_cast<double>(p.dy[r * outputs() + o])
-                 * p.parameters[0][o * inputs() + i];
-        p.dx[r * inputs() + i] = static_cast<float>(sum);
-      }
-  }
-
-  void weight_gradient(const own_pass& p) const override {
-    for (std::int64_t o = 0; o < outputs(); ++o) {
-      float& bias = p.gradients[1][o];
-      bias = p.adds ? bias : 0;
-      for (std::int64_t i = 0; i < inputs(); ++i) {
-        float& weight = p.gradients[0][o * inputs() + i];
-        weight = p.adds ? weight : 0;
-        for (std::int64_t r = 0; r < p.samples; ++r)
-          weight += p.kept[r * outputs() + o] * p.saved[r * inputs() + i];
-      }
-      for (std::int64_t r = 0; r < p.samples; ++r)
-        bias += p.kept[r * outputs() + o];
-    }
-  }
-};
-
 /// A layer that fails in its third forward.
 class failing_layer : public plain_linear {
 public:
@@ -117,13 +54,6 @@ private:
   caf::actor_system& where_;
   std::atomic<std::size_t>& most_;
 };
-
-training_job images_job(std::vector<std::shared_ptr<const network_layer>> layers) {
-  auto job = small_job();
-  job.model = own_network{.layers = std::move(layers)};
-  job.data = *open_data("synthetic", {.model = "mlp"}, 5);
-  return job;
-}
 
 } // namespace
 
@@ -203,51 +133,6 @@ TEST_CASE("a training that fails in a system of others leaves nobody there",
   CHECK(system.registry().running() == 0);
 }
 
-TEST_CASE("layers of one's own learn what ours do", "[embedding]") {
-  const auto how = GENERATE(one_f_one_b(), pipedream(), chimera());
-  auto ours = images_job({linear("a", 28 * 28, 12, true), linear("b", 12, 9),
-                          linear("c", 9, 8), linear("d", 8, 10)});
-  ours.how = how;
-  ours.stages = how.name == "chimera" ? 4 : 3;
-  auto own = ours;
-  own.model = own_network{.layers = {linear("a", 28 * 28, 12, true),
-                                     std::make_shared<plain_linear>("b", 12, 9),
-                                     std::make_shared<plain_linear>("c", 9, 8),
-                                     linear("d", 8, 10)}};
-  const auto a = finished(ours), b = finished(own);
-  REQUIRE(a.loss.size() == b.loss.size());
-  for (std::size_t i = 0; i < a.loss.size(); ++i)
-    CHECK(b.loss[i] == Approx(a.loss[i]).epsilon(1e-5));
-  REQUIRE(a.parameters.size() == b.parameters.size());
-  for (const auto& [name, values] : a.parameters)
-    for (std::size_t i = 0; i < values.size(); ++i)
-      REQUIRE(b.parameters.at(name)[i] == Approx(values[i]).margin(2e-4));
-}
-
-TEST_CASE("a first layer of one's own has no input gradient to write", "[embedding]") {
-  const auto job =
-    images_job({std::make_shared<plain_linear>("a", 28 * 28, 8), linear("b", 8, 8),
-                std::make_shared<plain_linear>("c", 8, 10)});
-  const auto result = finished(job);
-  CHECK(result.loss.back() < result.loss.front());
-}
-
-TEST_CASE("layers that do not fit together are refused with their numbers",
-          "[embedding]") {
-  CHECK(refusal_of(images_job({linear("a", 784, 8), linear("b", 9, 10)}))
-        == "layer 1 takes 9 values a sample, but layer 0 gives 8");
-  CHECK_THAT(refusal_of(images_job({linear("a", 784, 8), linear("a", 8, 10)})),
-             ContainsSubstring("layer 0 and layer 1 both have a parameter called "
-                               "'a.weight'"));
-  CHECK_THAT(refusal_of(images_job({linear("a", 784, 10)})),
-             ContainsSubstring("at most 1 stages"));
-  CHECK_THAT(refusal_of(images_job({})), ContainsSubstring("at least one layer"));
-  auto uneven =
-    images_job({linear("a", 784, 8), linear("b", 8, 8), linear("c", 8, 10)});
-  std::get<own_network>(uneven.model).predictions = 3;
-  CHECK_THAT(refusal_of(uneven), ContainsSubstring("3 predictions"));
-}
-
 TEST_CASE("a job that cannot be is refused in one sentence", "[embedding]") {
   const auto wrong = [](auto change) {
     auto job = small_job();
@@ -264,6 +149,14 @@ TEST_CASE("a job that cannot be is refused in one sentence", "[embedding]") {
                j.exchange = "no-such";
              }),
              ContainsSubstring("no-such"));
+  CHECK_THAT(wrong([](auto& j) { j.exchange = "ring"; }),
+             ContainsSubstring("nobody to exchange"));
+  CHECK_THAT(wrong([](auto& j) { j.optimizer.epsilon = 0; }), ContainsSubstring("eps"));
+  CHECK_THAT(wrong([](auto& j) { j.optimizer.rate = std::nan(""); }),
+             ContainsSubstring("lr is"));
+  CHECK_THAT(wrong([](auto& j) { j.optimizer.beta2 = 1; }), ContainsSubstring("beta2"));
+  CHECK_THAT(wrong([](auto& j) { j.how = {}; }), ContainsSubstring("has a name"));
+  CHECK_THAT(wrong([](auto& j) { j.split = {1, 1, 1}; }), ContainsSubstring("split"));
   CHECK_THAT(wrong([](auto& j) { j.begin = "/no/such/file"; }),
              ContainsSubstring("/no/such/file"));
 }
@@ -311,6 +204,65 @@ TEST_CASE("what ran is drawn if a job asks for it", "[embedding]") {
   job.draws = true;
   const auto picture = finished(job).picture;
   CHECK_THAT(picture, ContainsSubstring("rank 0  F0") && ContainsSubstring("B3"));
+}
+
+TEST_CASE("a job tells how far it has come, and ends early when it is asked",
+          "[embedding]") {
+  auto job = small_job();
+  job.steps = 1'000'000;
+  std::atomic<bool> enough = false;
+  std::int64_t told = 0;
+  const auto result = train(job, {.report =
+                                    [&](const progress& p) {
+                                      told = p.samples;
+                                      enough = p.samples > 0;
+                                    },
+                                  .interrupted = &enough});
+  REQUIRE(result);
+  CHECK(result->how == ending::interrupted);
+  CHECK((told > 0 && result->samples >= told && result->samples < 8'000'000));
+  CHECK_FALSE(result->parameters.empty());
+}
+
+TEST_CASE("samples that a model does not take are refused, and found while it trains",
+          "[embedding]") {
+  auto job = small_job();
+  auto longer = small_gpt;
+  longer.length = 5;
+  job.data = *open_data("synthetic", longer, 5);
+  CHECK(
+    refusal_of(job)
+    == "a sample of this data is 5 tokens and 5 labels, but the model takes 4 tokens "
+       "and 4 labels");
+  job.data = *open_data("synthetic", {.model = "mlp"}, 5);
+  CHECK_THAT(refusal_of(job), ContainsSubstring("784 pixels and 1 label,"));
+
+  struct odd_labels : data_set {
+    void training(std::int64_t index, const sample_view& to) const override {
+      to.labels[0] = index == 9 ? 10 : 3;
+    }
+    std::int64_t evaluation_size() const override { return 4; }
+    void evaluation(std::int64_t, const sample_view& to) const override {
+      to.labels[0] = -1;
+    }
+    std::string description() const override { return "odd labels"; }
+  };
+  auto images =
+    images_job({linear("a", 784, 8), linear("b", 8, 8), linear("c", 8, 10)});
+  images.data = std::make_shared<odd_labels>();
+  const auto wrong = train(images);
+  REQUIRE(wrong);
+  CHECK(wrong->how == ending::failed);
+  CHECK_THAT(wrong->failure,
+             ContainsSubstring("sample 9 has label 10: this model knows 0 to 9"));
+
+  images.steps = 1;
+  images.held_out = 4;
+  const auto late = train(images); // the training is whole
+  REQUIRE(late);
+  CHECK(late->how == ending::failed);
+  CHECK_THAT(late->failure, ContainsSubstring("evaluation: sample 0 has label -1"));
+  CHECK(late->parameters.size() == 6);
 }
 
 TEST_CASE("a job evaluates on what is held out", "[embedding]") {

@@ -6,6 +6,7 @@
 #include "tests/actors/embedded.hpp"
 
 #include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -108,14 +109,17 @@ std::shared_ptr<const own_relays> relays_that(std::shared_ptr<counts> all,
 
 TEST_CASE("a meeting of one's own has the bits of the sum that it makes",
           "[embedding]") {
+  const bool even = GENERATE(true, false);
   const auto how = GENERATE(gpipe(), chimera(), two_bw());
   auto job = small_job(how);
   job.stages = 2;
   job.replicas = 2;
+  job.batch = even ? 8 : 11; // microbatches of two and three samples
   job.virtual_time = GENERATE(false, true);
   job.optimizer.clip = GENERATE(0.0, 0.05);
   job.exchange = "naive"; // replica 0 sums in the replicas' order
   const auto summed = finished(job);
+  job.exchange = {};
   job.own_exchange = [](const exchange_place& where) {
     return std::make_unique<sum_of_all>(where);
   };
@@ -262,6 +266,25 @@ TEST_CASE("an actor between stages may still hold what it has sent on", "[embedd
   CHECK(finished(job).loss == alone.loss);
 }
 
+TEST_CASE("actors between stages live and fail in a system of others", "[embedding]") {
+  caf::actor_system_config config;
+  caf::actor_system system{config};
+  auto job = small_job();
+  const auto alone = finished(job);
+  job.system = &system;
+  const auto seen = std::make_shared<counts>();
+  job.relays = relays_that(seen);
+  CHECK(finished(job).loss == alone.loss);
+  for (int at = 1; at < 12; at += 2) {
+    job.relays = relays_that(std::make_shared<counts>(), at);
+    const auto result = train(job);
+    REQUIRE(result);
+    CHECK(result->how == ending::failed);
+  }
+  system.await_all_actors_done();
+  CHECK(system.registry().running() == 0);
+}
+
 TEST_CASE("an actor between stages that fails ends the run", "[embedding]") {
   auto job = small_job();
   job.virtual_time = GENERATE(false, true);
@@ -277,11 +300,51 @@ TEST_CASE("an actor between stages that fails ends the run", "[embedding]") {
 
 #endif
 
-TEST_CASE("a meeting of one's own has no place under a local rule", "[embedding]") {
-  auto job = small_job(ampnet());
+TEST_CASE("a meeting of one's own has no place where nobody sums", "[embedding]") {
+  auto job = small_job();
   job.replicas = 2;
   job.own_exchange = [](const exchange_place& p) {
     return std::make_unique<sum_of_all>(p);
   };
-  CHECK_THAT(refusal_of(job), ContainsSubstring("ampnet"));
+  const auto wrong = [&](auto change) {
+    auto other = job;
+    change(other);
+    return refusal_of(other);
+  };
+  CHECK_THAT(wrong([](auto& j) { j.how = ampnet(); }), ContainsSubstring("ampnet"));
+  CHECK_THAT(wrong([](auto& j) { j.exchange = "zero3"; }),
+             ContainsSubstring("or 'zero3'"));
+  CHECK_THAT(wrong([](auto& j) { j.replicas = 1; }), ContainsSubstring("nobody"));
+  CHECK_THAT(wrong([](auto& j) { std::get<model_options>(j.model).tied = true; }),
+             ContainsSubstring("tied matrices"));
+}
+
+TEST_CASE("objects of an own exchange are made before, by the caller, each once",
+          "[embedding]") {
+  auto job = small_job();
+  job.replicas = 2;
+  std::vector<std::pair<int, int>> made; // not safe on several threads
+  job.own_exchange = [&](const exchange_place& p) {
+    made.emplace_back(p.stage, p.replica);
+    return std::make_unique<sum_of_all>(p);
+  };
+  (void)finished(job);
+  CHECK(made
+        == std::vector<std::pair<int, int>>{
+          {0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}});
+}
+
+TEST_CASE("who writes to an own meeting that is over ends the run", "[embedding]") {
+  struct hasty : sum_of_all {
+    using sum_of_all::sum_of_all;
+    bool over() const override { return true; }
+  };
+  auto job = small_job();
+  job.replicas = 2;
+  job.virtual_time = true;
+  job.own_exchange = [](const exchange_place& p) { return std::make_unique<hasty>(p); };
+  const auto result = train(job);
+  REQUIRE(result);
+  CHECK(result->how == ending::failed);
+  CHECK_THAT(result->failure, ContainsSubstring("that is over here"));
 }

@@ -1,0 +1,85 @@
+// Networks of layers of the user's own.
+
+#include "models/own_layer.hpp"
+#include "tests/actors/embedded.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <memory>
+
+using namespace troupe;
+using namespace embedded;
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("layers of one's own learn what ours do", "[embedding]") {
+  const auto how = GENERATE(one_f_one_b(), pipedream(), chimera());
+  auto ours = images_job({linear("a", 28 * 28, 12, true), linear("b", 12, 9),
+                          linear("c", 9, 8), linear("d", 8, 10)});
+  ours.how = how;
+  ours.stages = how.name == "chimera" ? 4 : 3;
+  auto own = ours;
+  own.model = own_network{.layers = {linear("a", 28 * 28, 12, true),
+                                     std::make_shared<plain_linear>("b", 12, 9),
+                                     std::make_shared<plain_linear>("c", 9, 8),
+                                     linear("d", 8, 10)}};
+  const auto a = finished(ours), b = finished(own);
+  REQUIRE(a.loss.size() == b.loss.size());
+  for (std::size_t i = 0; i < a.loss.size(); ++i)
+    CHECK(b.loss[i] == Approx(a.loss[i]).epsilon(1e-5));
+  REQUIRE(a.parameters.size() == b.parameters.size());
+  for (const auto& [name, values] : a.parameters)
+    for (std::size_t i = 0; i < values.size(); ++i)
+      REQUIRE(b.parameters.at(name)[i] == Approx(values[i]).margin(2e-4));
+}
+
+TEST_CASE("a first layer of one's own has no input gradient to write", "[embedding]") {
+  const auto job =
+    images_job({std::make_shared<plain_linear>("a", 28 * 28, 8), linear("b", 8, 8),
+                std::make_shared<plain_linear>("c", 8, 10)});
+  const auto result = finished(job);
+  CHECK(result.loss.back() < result.loss.front());
+}
+
+TEST_CASE("layers that do not fit together are refused with their numbers",
+          "[embedding]") {
+  CHECK(refusal_of(images_job({linear("a", 784, 8), linear("b", 9, 10)}))
+        == "layer 1 takes 9 values a sample, but layer 0 gives 8");
+  CHECK_THAT(refusal_of(images_job({linear("a", 784, 8), linear("a", 8, 10)})),
+             ContainsSubstring("layer 0 and layer 1 both have a parameter called "
+                               "'a.weight'"));
+  CHECK_THAT(refusal_of(images_job({linear("a", 784, 10)})),
+             ContainsSubstring("at most 1 stages"));
+  CHECK_THAT(refusal_of(images_job({})), ContainsSubstring("at least one layer"));
+  auto uneven =
+    images_job({linear("a", 784, 8), linear("b", 8, 8), linear("c", 8, 10)});
+  std::get<own_network>(uneven.model).predictions = 3;
+  CHECK_THAT(refusal_of(uneven), ContainsSubstring("3 predictions"));
+}
+
+TEST_CASE("a network of tokens may begin with a layer of one's own, and no other",
+          "[embedding]") {
+  struct mean_token : own_layer {
+    mean_token() : own_layer({}, 4, 4) {}
+    double operations() const override { return 4; }
+    void forward(const own_pass& p) const override {
+      CHECK(p.x == nullptr);
+      for (std::int64_t i = 0; i < p.samples * 4; ++i)
+        p.y[i] = static_cast<float>(p.tokens[i]) / 11;
+    }
+    void input_gradient(const own_pass& p) const override { CHECK(p.dx == nullptr); }
+    void weight_gradient(const own_pass&) const override {}
+  };
+  auto job = small_job();
+  job.stages = 2;
+  job.model =
+    own_network{.layers = {std::make_shared<mean_token>(), linear("a", 4, 44)},
+                .predictions = 4,
+                .reads_tokens = true};
+  CHECK(finished(job).loss.size() == 3);
+  std::get<own_network>(job.model).layers[0] = linear("b", 4, 4);
+  CHECK_THAT(refusal_of(job), ContainsSubstring("begins with a layer of your own"));
+}
