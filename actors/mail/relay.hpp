@@ -38,7 +38,8 @@ struct own_relays {
   /// The actor ends when the run does: it should not quit by itself. What one of its
   /// handlers throws ends the run, with CAF's text for it. It is no rank, and its time
   /// is nobody's: in virtual time it takes none. In a system that is the run's own it
-  /// cannot set timeouts. Where a model stores bf16, a value of a payload is two of them.
+  /// cannot set timeouts. Where a model stores bf16, a value of a payload is two of
+  /// them.
   ///
   /// Called on the thread that waits for the run, before the first message.
   std::function<neighbour_actor(caf::actor_system& system, const relay_place& where)>
