@@ -111,5 +111,5 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # What programs of one's own compile with.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
-  "g++ | clang, cmake, libcaf-dev, libexpected-dev, libcapnp-dev, libssl-dev, libxxhash-dev, zlib1g-dev")
+  "g++ | clang, cmake, libcaf-dev, libexpected-dev, libcapnp-dev, libssl-dev, libxxhash-dev, pkg-config, zlib1g-dev")
 include(CPack)
