@@ -80,8 +80,9 @@ if(BUILD_SHARED_LIBS) # what the programs link to, beside them
     troupe_actors troupe_support PROPERTIES INSTALL_RPATH "$ORIGIN")
 endif()
 
-install(FILES README.md docs/embedding.md docs/schedules.md docs/architecture.md
-  DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+# As in the source, so that pages find one another.
+install(FILES README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # Man pages say what --help does.

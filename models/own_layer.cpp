@@ -11,11 +11,21 @@ namespace troupe {
 
 namespace {
 
+constexpr std::int64_t most_values = std::int64_t{1} << 40; // of anything
+
 std::vector<parameter> parameters_of(const std::vector<layer_tensor>& tensors) {
   std::vector<parameter> result;
   for (const auto& t : tensors)
     result.push_back({t.name, t.dims, t.begins, t.scale});
   return result;
+}
+
+/// \throws std::invalid_argument
+void check_ends(std::int64_t inputs, std::int64_t outputs) {
+  if (inputs < 1 || outputs < 1)
+    throw std::invalid_argument("a layer has at least one input and one output");
+  if (inputs > most_values / outputs)
+    throw std::invalid_argument("a layer is larger than any memory");
 }
 
 /// A layer of the user's, as stages see layers.
@@ -30,8 +40,10 @@ public:
 
   layer_sizes sizes(std::int64_t samples, int) const override {
     const auto room = what_.room_for(samples);
-    if (std::min({room.saved, room.kept, room.scratch}) < 0)
-      throw std::invalid_argument("a layer's room_for gives less than nothing");
+    if (std::min({room.saved, room.kept, room.scratch}) < 0
+        || std::max({room.saved, room.kept, room.scratch}) > most_values)
+      throw std::invalid_argument("a layer's room_for gives less than nothing, or more "
+                                  "than any memory");
     return {room.saved, room.kept, room.scratch};
   }
 
@@ -98,16 +110,21 @@ private:
 own_layer::own_layer(std::vector<layer_tensor> parameters, std::int64_t inputs,
                      std::int64_t outputs)
   : parameters_(std::move(parameters)), inputs_(inputs), outputs_(outputs) {
-  if (inputs < 1 || outputs < 1)
-    throw std::invalid_argument("a layer has at least one input and one output");
+  check_ends(inputs, outputs);
   std::set<std::string> names;
   for (const auto& one : parameters_) {
     if (!names.insert(one.name).second)
       throw std::invalid_argument("a layer has two parameters called '" + one.name
                                   + "'");
-    for (const auto dim : one.dims)
+    std::int64_t values = 1;
+    for (const auto dim : one.dims) {
       if (dim < 1)
         throw std::invalid_argument("parameter '" + one.name + "' has a dim below 1");
+      if (dim > most_values / values)
+        throw std::invalid_argument("parameter '" + one.name
+                                    + "' has more values than any memory");
+      values *= dim;
+    }
   }
 }
 
@@ -118,8 +135,7 @@ own_layer::as_layer(const std::shared_ptr<const network_layer>& self) const {
 
 std::shared_ptr<const network_layer> linear(const std::string& name, std::int64_t in,
                                             std::int64_t out, bool rectified) {
-  if (in < 1 || out < 1)
-    throw std::invalid_argument("a layer has at least one input and one output");
+  check_ends(in, out);
   return std::make_shared<builtin_layer>(linear_layer<float>(name, in, out, rectified));
 }
 

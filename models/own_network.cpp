@@ -1,5 +1,6 @@
 #include "models/own_network.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace troupe {
@@ -20,11 +21,18 @@ std::string fault_of(const layer_list<float>& layers, std::int64_t predictions) 
       return number(i) + " takes " + std::to_string(layers[i]->input())
              + " values a sample, but " + number(i - 1) + " gives "
              + std::to_string(layers[i - 1]->output());
-    for (const auto& p : layers[i]->parameters())
+    for (const auto& p : layers[i]->parameters()) {
+      const bool plain = std::ranges::all_of(
+        p.name, [](unsigned char c) { return c > ' ' && c < 0x7f; });
+      if (p.name.empty() || p.name == "__metadata__" || !plain)
+        return number(i)
+               + " has a parameter whose name no file can have: names are of ASCII "
+                 "letters, digits and signs";
       if (const auto [first, is_new] = names.emplace(p.name, i); !is_new)
         return number(first->second) + " and " + number(i)
                + " both have a parameter called '" + p.name
                + "': names are unique in a network";
+    }
   }
   const auto outputs = layers.back()->output();
   if (predictions < 1 || outputs % predictions != 0)
@@ -47,6 +55,12 @@ tl::expected<network<float>, std::string> network_of(const own_network& own) {
       return problem{number(result.layers.size()) + " is null"};
     result.unit_of_layer.push_back(static_cast<int>(result.layers.size()));
     result.layers.push_back(one->as_layer(one));
+    if (!result.layers.back())
+      return problem{number(result.layers.size() - 1) + " makes no layer"};
+    if (const auto operations = result.layers.back()->operations();
+        !(operations >= 0 && operations < 1e18))
+      return problem{number(result.layers.size() - 1)
+                     + " has operations that are no count"};
   }
   if (auto wrong = fault_of(result.layers, own.predictions); !wrong.empty())
     return problem{std::move(wrong)};

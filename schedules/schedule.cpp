@@ -35,7 +35,10 @@ int oldest_version_needed(const schedule& sch, const shape& dims, hosted_stage w
 
 namespace {
 
+/// Whether a local rule can do anything, and there is something to go by.
 bool has_order(const schedule& sch) {
+  if (const auto* rule = std::get_if<backward_first>(&sch.order))
+    return rule->max_active_keys >= 1;
   if (const auto* slots = std::get_if<slot_formula>(&sch.order))
     return static_cast<bool>(*slots);
   if (const auto* programs = std::get_if<explicit_program>(&sch.order))
@@ -46,8 +49,10 @@ bool has_order(const schedule& sch) {
 } // namespace
 
 std::string refusal(const schedule& sch, const shape& dims) {
-  if (sch.name.empty() || !has_order(sch))
-    return "a schedule has a name, and an order: a formula for slots, or programs";
+  if (sch.name.empty() || !has_order(sch) || sch.update_every < 0)
+    return "a schedule has a name, and an order: a formula for slots, programs, or a "
+           "local rule that lets at least one microbatch in; it updates every so many "
+           "microbatches, or 0 for the batch";
   if (dims.stages < 1 || dims.microbatches < 1 || dims.steps < 1)
     return "stages, microbatches and steps are at least 1";
   if (dims.before < 0 || dims.older < 0)

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -38,8 +39,10 @@ std::string refusal_of_numbers(const training_job& job) {
     return std::to_string(job.replicas) + " data replicas cannot share "
            + std::to_string(job.microbatches)
            + " microbatches: each has as many as the others";
-  if (job.threads < 0 || job.held_out < 0 || job.stall_timeout.count() < 1)
-    return "threads and held_out are at least 0, and stall_timeout is 1 ms or more";
+  if (job.threads < 0 || job.threads > 1024 || job.held_out < 0
+      || job.stall_timeout.count() < 1)
+    return "threads are 0 to 1024, held_out is at least 0, and stall_timeout at least "
+           "1 ms";
   if (job.virtual_time && job.system != nullptr)
     return "in virtual time a run has an actor system of its own: leave system null";
   if (job.replicas == 1 && (job.own_exchange || !job.exchange.empty()))
@@ -197,15 +200,15 @@ std::int64_t evaluation_batch(const run_plan& plan) {
 tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   if (auto wrong = refusal_of_numbers(job); !wrong.empty())
     return problem{wrong};
-  const shape dims{job.stages, job.microbatches / job.replicas, job.steps};
-  if (auto wrong = refusal_of_schedule(job.how, dims); !wrong.empty())
-    return problem{wrong};
   auto exchange = exchange_of(job);
   if (!exchange)
     return problem{exchange.error()};
   auto work = work_of(job);
   if (!work)
     return problem{work.error()};
+  const shape dims{job.stages, job.microbatches / job.replicas, job.steps};
+  if (auto wrong = refusal_of_schedule(job.how, dims); !wrong.empty())
+    return problem{wrong};
   run_plan plan;
   plan.sch = job.how;
   plan.dims = dims;
@@ -269,7 +272,7 @@ void evaluate(const training_job& job, const run_plan& plan, const run_result& o
   try {
     evaluator judge{plan.work->whole, *plan.work->data, job.held_out,
                     evaluation_batch(plan), plan.threads};
-    if (judge.samples() == 0)
+    if (judge.samples() <= 0)
       return;
     if (const auto found = judge.evaluate(readable(of.parameters), news.interrupted)) {
       to.held_out_loss = found->loss;
@@ -285,7 +288,15 @@ void evaluate(const training_job& job, const run_plan& plan, const run_result& o
 
 tl::expected<training_result, std::string> train(const training_job& job,
                                                  const training_news& news) {
-  auto made = plan_of(job);
+  const auto made = [&]() -> tl::expected<run_plan, std::string> {
+    try {
+      return plan_of(job);
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& wrong) { // of what the job brings
+      return problem{wrong.what()};
+    }
+  }();
   if (!made)
     return problem{made.error()};
   const auto& plan = *made;
@@ -306,6 +317,12 @@ tl::expected<training_result, std::string> train(const training_job& job,
   tell_measures(result, told);
   if (job.draws)
     told.picture = draw(timeline_of(result.actions), widest_picture);
+  if (const auto which = not_finite(plan.work->whole, readable(result.parameters));
+      !result.parameters.empty() && !which.empty()) {
+    told.how = ending::failed;
+    told.failure = "the last update has made " + which;
+    return told;
+  }
   told.parameters = by_name(plan.work->whole, result.parameters);
   if (job.held_out > 0 && !result.parameters.empty())
     evaluate(job, plan, result, news, told);

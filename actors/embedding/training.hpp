@@ -84,7 +84,8 @@ struct training_news {
 struct training_result {
   ending how = ending::finished;
   std::string failure; ///< Who failed and why, if it failed.
-  bool stuck = false;  ///< A pass never ends: see training_job::stall_timeout.
+  bool stuck = false;  ///< A pass never ends, of this training or of one before it in
+                       ///< this process: see training_job::stall_timeout.
 
   std::vector<double> loss; ///< Nats a prediction; a minibatch each (a local rule: a
                             ///< microbatch), or the mean of several in a long run.

@@ -156,6 +156,10 @@ TEST_CASE("a job that cannot be is refused in one sentence", "[embedding]") {
              ContainsSubstring("lr is"));
   CHECK_THAT(wrong([](auto& j) { j.optimizer.beta2 = 1; }), ContainsSubstring("beta2"));
   CHECK_THAT(wrong([](auto& j) { j.how = {}; }), ContainsSubstring("has a name"));
+  CHECK_THAT(wrong([](auto& j) { j.how = ampnet(0); }),
+             ContainsSubstring("at least one"));
+  CHECK_THAT(wrong([](auto& j) { j.stages = 2147483647; }),
+             ContainsSubstring("at most 4 stages"));
   CHECK_THAT(wrong([](auto& j) { j.split = {1, 1, 1}; }), ContainsSubstring("split"));
   CHECK_THAT(wrong([](auto& j) { j.begin = "/no/such/file"; }),
              ContainsSubstring("/no/such/file"));
@@ -193,6 +197,18 @@ TEST_CASE("what was trained is saved, and a job begins with it", "[embedding]") 
   missing.parameters.erase(missing.parameters.begin());
   CHECK_THAT(save(missing, job, file), ContainsSubstring("is missing"));
   CHECK(save(training_result{}, job, file).starts_with("there are no parameters"));
+}
+
+TEST_CASE("weights that the last update has poisoned are not handed over",
+          "[embedding]") {
+  auto job = small_job();
+  job.steps = 1;
+  job.optimizer.rate = 1e300;
+  const auto result = train(job);
+  REQUIRE(result);
+  CHECK(result->how == ending::failed);
+  CHECK_THAT(result->failure, ContainsSubstring("the last update has made"));
+  CHECK(result->parameters.empty());
 }
 
 TEST_CASE("what ran is drawn if a job asks for it", "[embedding]") {

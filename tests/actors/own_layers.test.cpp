@@ -8,6 +8,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <limits>
 #include <memory>
 
 using namespace troupe;
@@ -82,4 +83,36 @@ TEST_CASE("a network of tokens may begin with a layer of one's own, and no other
   CHECK(finished(job).loss.size() == 3);
   std::get<own_network>(job.model).layers[0] = linear("b", 4, 4);
   CHECK_THAT(refusal_of(job), ContainsSubstring("begins with a layer of your own"));
+}
+
+TEST_CASE("layers that no memory or file can hold are refused", "[embedding]") {
+  constexpr auto huge = std::int64_t{1} << 40;
+  const auto with = [](std::vector<layer_tensor> parameters) {
+    struct any : own_layer {
+      using own_layer::own_layer;
+      double operations() const override { return 1; }
+      void forward(const own_pass&) const override {}
+      void input_gradient(const own_pass&) const override {}
+      void weight_gradient(const own_pass&) const override {}
+    };
+    return std::make_shared<any>(std::move(parameters), 8, 8);
+  };
+  CHECK_THROWS_WITH(with({{"a", {huge, huge}}}), ContainsSubstring("any memory"));
+  CHECK_THROWS_WITH(linear("a", huge, huge), ContainsSubstring("any memory"));
+  for (const char* name : {"", "__metadata__", "two words", "\xff"})
+    CHECK_THAT(refusal_of(images_job(
+                 {linear("a", 784, 8), with({{name, {2}}}), linear("c", 8, 10)})),
+               ContainsSubstring("no file can have"));
+
+  struct greedy : plain_linear {
+    explicit greedy(std::int64_t values) : plain_linear("b", 8, 8), values_(values) {}
+    room room_for(std::int64_t) const override { return {.saved = values_}; }
+    std::int64_t values_;
+  };
+  for (const auto values :
+       {std::int64_t{-1}, huge + 1, std::numeric_limits<std::int64_t>::max()})
+    CHECK_THAT(
+      refusal_of(images_job(
+        {linear("a", 784, 8), std::make_shared<greedy>(values), linear("c", 8, 10)})),
+      ContainsSubstring("room_for"));
 }
