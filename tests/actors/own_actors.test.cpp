@@ -75,8 +75,6 @@ private:
   int come_ = 0;
 };
 
-#ifndef TROUPE_TSAN // it sees no order in what CAF sends, and users send by CAF
-
 /// Passes everything on, and counts it.
 struct counts {
   std::atomic<int> activations = 0, gradients = 0;
@@ -102,8 +100,6 @@ std::shared_ptr<const own_relays> relays_that(std::shared_ptr<counts> all,
         });
     }});
 }
-
-#endif
 
 } // namespace
 
@@ -225,8 +221,6 @@ TEST_CASE("an own meeting that fails, or never ends, ends the run in words",
                                                       : "a word that nobody says"));
 }
 
-#ifndef TROUPE_TSAN
-
 TEST_CASE("actors between stages see all that passes, and change no bit by themselves",
           "[embedding]") {
   auto job = small_job(GENERATE(one_f_one_b(), chimera(), pipedream()));
@@ -297,8 +291,6 @@ TEST_CASE("an actor between stages that fails ends the run", "[embedding]") {
     [](caf::actor_system&, const relay_place&) { return neighbour_actor{}; }});
   CHECK_THROWS_AS(train(job), std::invalid_argument);
 }
-
-#endif
 
 TEST_CASE("a meeting of one's own has no place where nobody sums", "[embedding]") {
   auto job = small_job();
