@@ -3,6 +3,7 @@
 #include "models/data/data_set.hpp"
 #include "models/slice.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <vector>
@@ -14,6 +15,12 @@ struct score {
   double loss = 0;                ///< Mean over predictions, in nats.
   std::optional<double> accuracy; ///< Of classifiers: the part that is right.
 };
+
+/// Samples that evaluations beside a training take at once. \param batch of the
+/// training
+inline std::int64_t evaluation_batch(std::int64_t batch) {
+  return std::clamp<std::int64_t>(batch, 1, 64);
+}
 
 /// Runs forwards of a whole network, cut nowhere, on held-out samples.
 class evaluator {

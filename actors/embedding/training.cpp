@@ -5,6 +5,7 @@
 #include "actors/run/company.hpp"
 #include "actors/run/ensemble.hpp"
 #include "actors/run/timing.hpp"
+#include "models/data/checked_data.hpp"
 #include "models/evaluation.hpp"
 #include "models/own_network.hpp"
 #include "schedules/check.hpp"
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -56,74 +56,6 @@ std::string refusal_of_numbers(const training_job& job) {
   return {};
 }
 
-/// Data of the user's own, whose labels and tokens are those that the model knows.
-class checked_data : public data_set {
-public:
-  checked_data(std::shared_ptr<const data_set> what, const network<float>& whole)
-    : what_(std::move(what)),
-      inputs_(whole.layers.front()->input()),
-      labels_(whole.rows),
-      classes_(whole.classes),
-      words_(whole.options.model == "own" ? 0 : whole.options.words) {
-    // nop
-  }
-
-  std::optional<sample_shape> one_sample() const override {
-    return what_->one_sample();
-  }
-  void training(std::int64_t index, const sample_view& to) const override {
-    what_->training(index, to);
-    check(index, to);
-  }
-  std::int64_t evaluation_size() const override { return what_->evaluation_size(); }
-  void evaluation(std::int64_t index, const sample_view& to) const override {
-    what_->evaluation(index, to);
-    check(index, to);
-  }
-  bool evaluates_training_data() const override {
-    return what_->evaluates_training_data();
-  }
-  std::optional<std::int64_t> epoch() const override { return what_->epoch(); }
-  std::optional<double> loss_floor() const override { return what_->loss_floor(); }
-  std::string description() const override { return what_->description(); }
-
-private:
-  void check(std::int64_t index, const sample_view& to) const {
-    look(index, "label", to.labels, labels_, classes_);
-    if (words_ > 0 && to.tokens != nullptr)
-      look(index, "token", to.tokens, inputs_, words_);
-  }
-
-  static void look(std::int64_t index, const std::string& what,
-                   const std::int32_t* values, std::int64_t count, std::int64_t end) {
-    for (std::int64_t i = 0; i < count; ++i)
-      if (values[i] < 0 || values[i] >= end)
-        throw std::out_of_range("sample " + std::to_string(index) + " has " + what + " "
-                                + std::to_string(values[i]) + ": this model knows 0 to "
-                                + std::to_string(end - 1));
-  }
-
-  std::shared_ptr<const data_set> what_;
-  std::int64_t inputs_, labels_, classes_, words_;
-};
-
-/// Why samples are not what a network takes; empty if they are, or do not say.
-std::string refusal_of_samples(const data_set& data, const network<float>& whole) {
-  const auto told = data.one_sample();
-  const auto inputs = whole.layers.front()->input();
-  if (!told
-      || (told->inputs == inputs && told->labels == whole.rows
-          && told->reads_tokens == whole.reads_tokens))
-    return {};
-  const auto text = [](std::int64_t count, bool tokens, std::int64_t labels) {
-    return std::to_string(count) + (tokens ? " tokens and " : " pixels and ")
-           + std::to_string(labels) + (labels == 1 ? " label" : " labels");
-  };
-  return "a sample of this data is "
-         + text(told->inputs, told->reads_tokens, told->labels)
-         + ", but the model takes " + text(inputs, whole.reads_tokens, whole.rows);
-}
-
 /// What is wrong with a schedule, perhaps of the user's own; empty if nothing is.
 std::string refusal_of_schedule(const schedule& how, const shape& dims) {
   if (auto wrong = refusal(how, dims); !wrong.empty())
@@ -161,7 +93,7 @@ tl::expected<training, std::string> work_of(const training_job& job) {
       return problem{read.error()};
     weights = std::move(*read);
   }
-  auto data = std::make_shared<checked_data>(job.data, *whole);
+  auto data = checked(job.data, *whole);
   training result{.whole = std::move(*whole),
                   .first_layers = std::move(*first_layers),
                   .data = std::move(data),
@@ -191,10 +123,6 @@ exchange_maker made_before(const exchange_maker& make, int stages, int replicas)
     const std::lock_guard guard{all->lock};
     return std::move(all->of.at({where.stage, where.replica}));
   };
-}
-
-std::int64_t evaluation_batch(const run_plan& plan) {
-  return std::clamp<std::int64_t>(plan.work->batch, 1, 64);
 }
 
 tl::expected<run_plan, std::string> plan_of(const training_job& job) {
@@ -230,7 +158,8 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   const auto bytes_of_evaluation = [&](const run_plan& of) {
     return job.held_out == 0
              ? 0
-             : evaluator::bytes(of.work->whole, evaluation_batch(of), of.threads);
+             : evaluator::bytes(of.work->whole, evaluation_batch(of.work->batch),
+                                of.threads);
   };
   if (auto wrong = refusal(plan, bytes_of_evaluation); !wrong.empty())
     return problem{wrong};
@@ -271,7 +200,7 @@ void evaluate(const training_job& job, const run_plan& plan, const run_result& o
               const training_news& news, training_result& to) {
   try {
     evaluator judge{plan.work->whole, *plan.work->data, job.held_out,
-                    evaluation_batch(plan), plan.threads};
+                    evaluation_batch(job.batch), plan.threads};
     if (judge.samples() <= 0)
       return;
     if (const auto found = judge.evaluate(readable(of.parameters), news.interrupted)) {

@@ -38,12 +38,13 @@ public:
 
   const stage_actor& stage(position where) const { return stages[index(where)]; }
 
-  /// Whom a stage sends a tensor for a neighbour of its pipeline.
-  neighbour_actor neighbour(position from, position to) const {
-    const auto lower = from.stage < to.stage ? from : to;
+  /// Calls each(handle) with whom a stage sends a tensor for a neighbour of its
+  /// pipeline.
+  template <class Each>
+  void to_neighbour(position from, position to, const Each& each) const {
     if (relays.empty())
-      return stage(to);
-    return relays[index(lower)];
+      return each(stage(to));
+    each(relays[index(from.stage < to.stage ? from : to)]);
   }
 
   const performer_actor& optimizer(position where) const {

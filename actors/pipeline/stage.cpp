@@ -21,8 +21,10 @@ void stage_actor_port::send_tensor(Message what) {
                        : std::llround(sizes.stored_bytes(sizes.message));
   auto receiver = me_.where;
   receiver.stage = header.stage;
-  ship(self_, shared_, {traffic::pipeline, bytes, me_.where, receiver},
-       everybody().neighbour(me_.where, receiver), std::move(what));
+  const shipment how{traffic::pipeline, bytes, me_.where, receiver};
+  everybody().to_neighbour(me_.where, receiver, [&](const auto& to) {
+    ship(self_, shared_, how, to, std::move(what));
+  });
 }
 
 void stage_actor_port::send_on(activation what) {

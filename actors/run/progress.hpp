@@ -9,7 +9,7 @@ namespace troupe {
 /// How far a run has come; what the last finished minibatch lost, if anything is
 /// computed.
 struct progress {
-  std::int64_t samples = 0; ///< Whose losses are all there.
+  std::int64_t samples = 0; ///< Of microbatches whose losses have come.
   std::optional<double> loss;
   std::string waits_for =
     {}; ///< Lines about those at work, if none has ended for long.

@@ -6,7 +6,6 @@
 
 #include <tl/expected.hpp>
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,11 +39,6 @@ struct setup {
   std::vector<std::string> passed_over; ///< Why newer checkpoints are not that.
   std::string rates; ///< What virtual time counts, for people; empty in real time.
 };
-
-/// Samples that evaluations take at once.
-inline std::int64_t evaluation_batch(const run_plan& plan) {
-  return std::clamp<std::int64_t>(plan.work->batch, 1, 64);
-}
 
 /// What `all` does not run, and why, in one line; empty if it runs everything.
 std::string left_out_line(const setup& shared);

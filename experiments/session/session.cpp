@@ -227,7 +227,7 @@ private:
   void watch_training(run_plan& plan, run_callbacks& told, evaluations_kept& all,
                       std::optional<evaluator>& judge, progress_line& line) const {
     judge.emplace(plan.work->whole, *plan.work->data, options_.evaluation.samples,
-                  evaluation_batch(plan), plan.threads);
+                  evaluation_batch(plan.work->batch), plan.threads);
     told.report = [&line](const progress& p) { line.show(p, false); };
     plan.keep_weights = true;
     told.evaluate = [&](int steps, const std::vector<const float*>& parameters) {

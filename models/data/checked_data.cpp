@@ -1,0 +1,84 @@
+#include "models/data/checked_data.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+class checked_data : public data_set {
+public:
+  checked_data(std::shared_ptr<const data_set> what, const network<float>& whole)
+    : what_(std::move(what)),
+      inputs_(whole.layers.front()->input()),
+      labels_(whole.rows),
+      classes_(whole.classes),
+      words_(whole.options.model == "own" ? 0 : whole.options.words) {
+    // nop
+  }
+
+  std::optional<sample_shape> one_sample() const override {
+    return what_->one_sample();
+  }
+  void training(std::int64_t index, const sample_view& to) const override {
+    what_->training(index, to);
+    check(index, to);
+  }
+  std::int64_t evaluation_size() const override { return what_->evaluation_size(); }
+  void evaluation(std::int64_t index, const sample_view& to) const override {
+    what_->evaluation(index, to);
+    check(index, to);
+  }
+  bool evaluates_training_data() const override {
+    return what_->evaluates_training_data();
+  }
+  std::optional<std::int64_t> epoch() const override { return what_->epoch(); }
+  std::optional<double> loss_floor() const override { return what_->loss_floor(); }
+  std::string description() const override { return what_->description(); }
+
+private:
+  void check(std::int64_t index, const sample_view& to) const {
+    look(index, "label", to.labels, labels_, classes_);
+    if (words_ > 0 && to.tokens != nullptr)
+      look(index, "token", to.tokens, inputs_, words_);
+  }
+
+  static void look(std::int64_t index, const std::string& what,
+                   const std::int32_t* values, std::int64_t count, std::int64_t end) {
+    for (std::int64_t i = 0; i < count; ++i)
+      if (values[i] < 0 || values[i] >= end)
+        throw std::out_of_range("sample " + std::to_string(index) + " has " + what + " "
+                                + std::to_string(values[i]) + ": this model knows 0 to "
+                                + std::to_string(end - 1));
+  }
+
+  std::shared_ptr<const data_set> what_;
+  std::int64_t inputs_, labels_, classes_, words_;
+};
+
+} // namespace
+
+std::shared_ptr<const data_set> checked(std::shared_ptr<const data_set> data,
+                                        const network<float>& whole) {
+  return std::make_shared<checked_data>(std::move(data), whole);
+}
+
+/// Why samples are not what a network takes; empty if they are, or do not say.
+std::string refusal_of_samples(const data_set& data, const network<float>& whole) {
+  const auto told = data.one_sample();
+  const auto inputs = whole.layers.front()->input();
+  if (!told
+      || (told->inputs == inputs && told->labels == whole.rows
+          && told->reads_tokens == whole.reads_tokens))
+    return {};
+  const auto text = [](std::int64_t count, bool tokens, std::int64_t labels) {
+    return std::to_string(count) + (tokens ? " tokens and " : " pixels and ")
+           + std::to_string(labels) + (labels == 1 ? " label" : " labels");
+  };
+  return "a sample of this data is "
+         + text(told->inputs, told->reads_tokens, told->labels)
+         + ", but the model takes " + text(inputs, whole.reads_tokens, whole.rows);
+}
+
+} // namespace troupe
