@@ -22,7 +22,8 @@ bool counts_operations(const options& o) {
 
 /// What an evaluation takes beside a training.
 std::int64_t bytes_of_evaluation(const run_plan& plan) {
-  return evaluator::bytes(plan.work->whole, evaluation_batch(plan.work->batch), plan.threads);
+  return evaluator::bytes(plan.work->whole, evaluation_batch(plan.work->batch),
+                          plan.threads);
 }
 
 /// The plan of every run, but for its schedule and what is computed.
