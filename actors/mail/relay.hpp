@@ -35,10 +35,10 @@ struct own_relays {
   /// meanwhile: it may write to it, from any thread. It belongs to a pool of the run,
   /// so no handle of it may be kept.
   ///
-  /// The actor ends when the run does: it should not quit by itself. What one of its
-  /// handlers throws ends the run, with CAF's text for it. It is no rank, and its time
-  /// is nobody's: in virtual time it takes none. In a system that is the run's own it
-  /// cannot set timeouts. Where a model stores bf16, a value of a payload is two of
+  /// The actor ends when the run does: one that quits before fails the run. So does one
+  /// whose handler throws, with its place and CAF's text for it. It is no rank, and its
+  /// time is nobody's: in virtual time it takes none. In a system that is the run's own
+  /// it cannot set timeouts. Where a model stores bf16, a value of a payload is two of
   /// them.
   ///
   /// Called on the thread that waits for the run, before the first message.

@@ -119,6 +119,29 @@ void ask_everybody(self_pointer self) {
   });
 }
 
+/// Where an actor of the user's own stands; empty if `who` is none of these.
+std::string place_of_relay(const directory& all, const caf::actor_addr& who) {
+  for (std::size_t i = 0; i < all.relays.size(); ++i)
+    if (const auto& one = all.relays[i]; one && one.address() == who) {
+      const auto stage = i % static_cast<std::size_t>(all.places::stages());
+      return "the actor between stage " + std::to_string(stage) + " and stage "
+             + std::to_string(stage + 1);
+    }
+  return {};
+}
+
+/// What an end is to the run; empty: nothing. An actor of the user's own may not quit
+/// before it is told to, as messages would be lost.
+std::string failure_by_end_of(const directory& all, const caf::down_msg& down) {
+  const auto why = text_of(down.reason);
+  const auto relay = place_of_relay(all, down.source);
+  if (relay.empty() || down.reason == caf::exit_reason::user_shutdown)
+    return why;
+  return relay
+         + (why.empty() ? " quit before the run was over"
+                        : " ended: " + caf::to_string(down.reason));
+}
+
 } // namespace
 
 coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
@@ -132,7 +155,7 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
     return why;
   });
   self->set_down_handler([self](caf::down_msg& down) {
-    if (auto why = text_of(down.reason); !why.empty())
+    if (auto why = failure_by_end_of(*self->state.everybody, down); !why.empty())
       self->state.board->post_failure(std::move(why));
   });
   auto& meter = *state.shared.meter;

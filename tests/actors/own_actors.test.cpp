@@ -81,7 +81,7 @@ struct counts {
 };
 
 std::shared_ptr<const own_relays> relays_that(std::shared_ptr<counts> all,
-                                              int fails_at = -1) {
+                                              int fails_at = -1, bool quits = false) {
   return std::make_shared<own_relays>(
     own_relays{[=](caf::actor_system& system, const relay_place& where) {
       return system.spawn(
@@ -93,7 +93,9 @@ std::shared_ptr<const own_relays> relays_that(std::shared_ptr<counts> all,
                   },
                   [=](const gradient& g) {
                     CHECK(g.header.stage == where.stage);
-                    if (++all->gradients == fails_at)
+                    if (++all->gradients == fails_at && quits)
+                      return self->quit();
+                    if (all->gradients == fails_at)
                       throw std::runtime_error("a relay fails");
                     self->send(where.below, g);
                   }};
@@ -286,7 +288,14 @@ TEST_CASE("an actor between stages that fails ends the run", "[embedding]") {
   const auto result = train(job);
   REQUIRE(result);
   CHECK(result->how == ending::failed);
-  CHECK_FALSE(result->failure.empty());
+  CHECK_THAT(result->failure, ContainsSubstring("the actor between stage ")
+                                && ContainsSubstring("ended: "));
+  job.relays = relays_that(std::make_shared<counts>(), 3, true);
+  const auto quit = train(job);
+  REQUIRE(quit);
+  CHECK(quit->how == ending::failed);
+  CHECK_THAT(quit->failure, ContainsSubstring("the actor between stage ")
+                              && ContainsSubstring("quit before the run was over"));
   job.relays = std::make_shared<own_relays>(own_relays{
     [](caf::actor_system&, const relay_place&) { return neighbour_actor{}; }});
   CHECK_THROWS_AS(train(job), std::invalid_argument);
