@@ -228,11 +228,13 @@ TEST_CASE("products of bf16 agree with the plain loops over rounded values", "[b
     const auto wide = [](const std::vector<float>& x) {
       return std::vector<double>(x.begin(), x.end());
     };
+    // Roundings of a sum of k random values, one after the other, come to 0.3 sqrt(k)
+    // of one rounding, whatever the processor sums at once.
     CHECK(relative_difference(product(a, b, before, alpha, beta),
                               product(wide(rounded(a)), wide(rounded(b)), wide(before),
                                       static_cast<double>(alpha),
                                       static_cast<double>(beta)))
-          < 1e-6);
+          < (2 + std::sqrt(k)) * 0x1p-24);
   }
 }
 
