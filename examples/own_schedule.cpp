@@ -37,7 +37,7 @@ int main() {
   const auto fault = troupe::check(wrong, {.stages = 2, .microbatches = 4});
   if (!fault)
     return 1;
-  std::cout << wrong.name << ": " << fault->what << '\n' << fault->grid << "\n\n";
+  std::cout << wrong.name << ": " << to_string(*fault) << "\n\n";
 
   const troupe::model_options gpt{.layers = 4, .width = 32, .length = 32};
   const auto data = troupe::open_data("synthetic", gpt, 1);

@@ -23,6 +23,12 @@ struct work_part {
 /// Of works that start in the order in which they are enqueued.
 inline constexpr std::int64_t no_turn = -1;
 
+/// By what a device knows the cost of a work.
+struct work_key {
+  int kind;
+  int stage;
+};
+
 /// An action's arithmetic, or some of it, and what the whole action costs where time is
 /// only counted.
 struct work {
@@ -31,6 +37,7 @@ struct work {
   int microbatch = -1;               ///< For whoever watches; -1: of none.
   int direction = 0;                 ///< Of the schedule; for whoever watches.
   double operations = 0;             ///< Floating-point operations.
+  std::vector<work_key> also = {};   ///< Others, whose costs are added to this one's.
   std::function<void()> run;         ///< Empty: no arithmetic.
   std::vector<work_part> parts = {}; ///< In place of `run`: one after another.
   double begun = 0; ///< The share of the action that works before this one were.

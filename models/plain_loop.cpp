@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -37,12 +38,7 @@ public:
   trained run() {
     for (int first = 0; first < total_; first += update_size_) {
       const int next = std::min(first + update_size_, total_);
-      if (plan_.sum_microbatch)
-        train_together(first, next);
-      else
-        for (int replica = 0; replica < plan_.replicas; ++replica)
-          for (int k = first; k < next; ++k)
-            train_on(replica, k);
+      sum_minibatch(first, next);
       update(next);
     }
     for (const auto& stage : stages_)
@@ -51,6 +47,58 @@ public:
   }
 
 private:
+  /// Microbatches in the order in which stages sum them.
+  struct summing {
+    std::vector<int> order;
+    std::vector<std::size_t> stages;
+  };
+
+  /// Losses of microbatches, a replica each.
+  using losses_of_minibatch = std::vector<std::map<int, double>>;
+
+  std::vector<summing> orders_of(int first, int next) const {
+    std::vector<summing> result;
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      std::vector<int> order;
+      for (int k = first; k < next; ++k)
+        order.push_back(plan_.orders.empty()
+                          ? k
+                          : first
+                              + plan_.orders[s][static_cast<std::size_t>(k - first)]);
+      const auto same = std::ranges::find(result, order, &summing::order);
+      if (same != result.end())
+        same->stages.push_back(s);
+      else
+        result.push_back({std::move(order), {s}});
+    }
+    return result;
+  }
+
+  void sum_minibatch(int first, int next) {
+    const auto all = orders_of(first, next);
+    for (const auto& [order, stages] : all) {
+      loss_ = 0;
+      samples_ = 0;
+      replica_begins_.assign(replica_begins_.size(), true);
+      losses_of_minibatch losses(static_cast<std::size_t>(plan_.replicas));
+      if (plan_.sum_microbatch)
+        train_together(order, losses);
+      else
+        for (int replica = 0; replica < plan_.replicas; ++replica)
+          for (const int k : order)
+            train_on(replica, k, losses);
+      for (const auto& of_replica : losses)
+        for (const auto& [k, loss] : of_replica)
+          loss_ += loss;
+      for (const auto s : stages)
+        if (all.size() > 1)
+          stages_[s].keep_sums();
+    }
+    for (auto& stage : stages_)
+      if (all.size() > 1)
+        stage.take_sums_back();
+  }
+
   void read_samples(int microbatch) {
     const auto& first = stages_.front().layers();
     const auto input = first.layers().front()->input();
@@ -65,31 +113,25 @@ private:
                        : stages_[stage].newest();
   }
 
-  /// The replicas' microbatches [first, next), those of one place side by side.
-  void train_together(int first, int next) {
-    std::vector<std::vector<double>> losses(static_cast<std::size_t>(plan_.replicas));
-    for (int k = first; k < next; ++k) {
-      for (int replica = 0; replica < plan_.replicas; ++replica) {
-        train_on(replica, k);
-        losses[static_cast<std::size_t>(replica)].push_back(std::exchange(loss_, 0));
-      }
+  /// The replicas' microbatches, those of one place side by side.
+  void train_together(const std::vector<int>& order, losses_of_minibatch& losses) {
+    for (const int k : order) {
+      for (int replica = 0; replica < plan_.replicas; ++replica)
+        train_on(replica, k, losses);
       for (auto& stage : stages_)
-        stage.add_microbatch(k == first);
+        stage.add_microbatch(k == order.front());
       replica_begins_.assign(replica_begins_.size(), true);
     }
-    for (const auto& of_replica : losses)
-      for (const double loss : of_replica)
-        loss_ += loss;
   }
 
   /// The k-th microbatch of a replica.
-  void train_on(int replica, int k) {
+  void train_on(int replica, int k, losses_of_minibatch& losses) {
     const int n =
       k / share_ * plan_.batches.microbatches + replica * share_ + k % share_;
     read_samples(n);
     loss_sum loss;
     run_to_end([&] { launch(replica, k, n, loss); }, &on_);
-    loss_ += loss.loss;
+    losses[static_cast<std::size_t>(replica)][k] = loss.loss;
     replica_begins_[static_cast<std::size_t>(replica)] = false;
     samples_ += plan_.batches.samples_of(n);
   }
@@ -173,9 +215,6 @@ private:
     result_.loss.push_back(loss_ / static_cast<double>(samples_ * plan_.whole.rows));
     if (plan_.progress)
       plan_.progress(result_.loss.back());
-    loss_ = 0;
-    samples_ = 0;
-    replica_begins_.assign(replica_begins_.size(), true);
   }
 
   const plain_plan& plan_;

@@ -44,6 +44,10 @@ struct plain_plan {
   /// The version that the k-th microbatch of a replica reads on a stage; empty: the
   /// newest.
   std::function<int(int stage, int k)> reads;
+  /// By stage, the order in which it sums the microbatches of a replica's batch; empty:
+  /// all in increasing order. Stages of other orders are summed one order after
+  /// another.
+  std::vector<std::vector<int>> orders = {};
   optimizer_options optimizer;
   /// If there is one, gradients are summed over data replicas microbatch by microbatch:
   /// replicas r, r + directions, ... have theirs of one microbatch each in n values of

@@ -82,6 +82,20 @@ void plain_stage::add_microbatch(bool first_of_sum) {
     }
 }
 
+void plain_stage::keep_sums() {
+  for (auto* const all : {&sums_, &totals_}) {
+    auto& kept = all == &sums_ ? kept_sums_ : kept_totals_;
+    kept = std::exchange(*all, {});
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      all->push_back(new_buckets());
+  }
+}
+
+void plain_stage::take_sums_back() {
+  sums_ = std::exchange(kept_sums_, {});
+  totals_ = std::exchange(kept_totals_, {});
+}
+
 void plain_stage::add_replicas() {
   if (plan_.sum_microbatch) {
     for (std::size_t b = 0; b < totals_.front().size(); ++b) {

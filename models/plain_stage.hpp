@@ -31,6 +31,10 @@ public:
   /// Adds what the replicas have of a microbatch each to the totals.
   void add_microbatch(bool first_of_sum);
 
+  /// Puts the sums of a minibatch aside, and takes them back.
+  void keep_sums();
+  void take_sums_back();
+
   /// Adds the replicas' sums into the first.
   void add_replicas();
 
@@ -57,6 +61,7 @@ private:
   std::map<int, buckets> versions_;
   std::vector<buckets> sums_;   // a replica each
   std::vector<buckets> totals_; // a direction each, of microbatches summed before
+  std::vector<buckets> kept_sums_, kept_totals_;
   tensor_memory output_, input_gradient_, stash_, scratch_;
 };
 

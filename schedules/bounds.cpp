@@ -58,7 +58,7 @@ private:
 } // namespace
 
 shape settled(const schedule& sch, const shape& dims) {
-  if (sch.local_rule())
+  if (sch.local_rule() || !sch.repeats)
     return dims;
   const auto update = std::int64_t{update_size(sch, dims)};
   // Steps come in groups after which updates and batches end together again.
@@ -72,9 +72,9 @@ shape settled(const schedule& sch, const shape& dims) {
 
 std::vector<stage_bounds> bounds_of(const schedule& sch, const shape& dims, int rank) {
   const auto hosted = hosted_by(sch.where, dims, rank);
-  if (const auto* rule = std::get_if<backward_first>(&sch.order))
-    return std::vector<stage_bounds>(
-      hosted.size(), {std::min(rule->max_active_keys, dims.total()), 0, 1});
+  if (const auto keys = sch.active_keys())
+    return std::vector<stage_bounds>(hosted.size(),
+                                     {std::min(*keys, dims.total()), 0, 1});
   std::vector<holdings> stages;
   for (const auto& where : hosted)
     stages.emplace_back(sch, dims, where);

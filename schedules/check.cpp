@@ -1,6 +1,7 @@
 #include "schedules/check.hpp"
 
 #include "schedules/program.hpp"
+#include "schedules/rehearsed_run.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -13,15 +14,10 @@ namespace {
 /// All programs side by side, each run as far as the others allow.
 class rehearsal {
 public:
-  rehearsal(const schedule& sch, const shape& dims)
-    : schedule_(sch),
-      dims_(dims),
-      done_(static_cast<std::size_t>(dims.stages)
-            * static_cast<std::size_t>(dims.total())),
-      stages_(static_cast<std::size_t>(dims.stages)
-              * static_cast<std::size_t>(directions_of(sch.where))) {
+  rehearsal(const schedule& sch, const shape& dims, bool draws)
+    : schedule_(sch), dims_(dims), draws_(draws), so_far_(sch, dims, draws) {
     for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank)
-      ranks_.push_back({program{sch, dims, rank}, 0});
+      programs_.emplace_back(sch, dims, rank);
   }
 
   std::optional<program_fault> run() {
@@ -31,17 +27,16 @@ public:
     while (!runnable.empty()) {
       const int rank = runnable.front();
       runnable.pop_front();
-      for (const auto* a = at(rank).rest.front(); a != nullptr;
-           a = at(rank).rest.front()) {
+      for (const auto* a = front(rank); a != nullptr; a = front(rank)) {
         if (auto wrong = objection(*a, rank))
-          return fault("rank " + std::to_string(rank) + ": " + *wrong, rank);
-        if (!inputs_are_there(*a))
+          return fault("rank " + std::to_string(rank) + ": " + wrong->what, rank,
+                       wrong->mend);
+        if (missing_input(rank))
           break;
-        perform(*a);
+        so_far_.perform(*a, rank);
         if (const int other = hears_of(*a); other >= 0)
           runnable.push_back(other);
-        at(rank).rest.pop();
-        ++at(rank).ran;
+        at(rank).pop();
       }
     }
     if (auto fault = stuck())
@@ -50,34 +45,18 @@ public:
   }
 
 private:
-  enum flag : unsigned char { f = 1, dx = 2, dw = 4 };
+  using state = rehearsed_run;
 
-  struct rank_state {
-    program rest;
-    std::size_t ran;
+  /// What is wrong with a step, and what would mend it.
+  struct reproach {
+    std::string what;
+    std::string mend = {};
   };
 
-  struct stage_state {
-    int versions = 0;     // updates made
-    int summed = 0;       // gradients since the last one
-    int last_summed = -1; // microbatch
-  };
+  int ranks() const { return static_cast<int>(programs_.size()); }
 
-  int ranks() const { return static_cast<int>(ranks_.size()); }
-
-  rank_state& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
-
-  unsigned char& done(int stage, int microbatch) {
-    return done_[static_cast<std::size_t>(stage)
-                   * static_cast<std::size_t>(dims_.total())
-                 + static_cast<std::size_t>(microbatch)];
-  }
-
-  stage_state& state(const action& a) {
-    return stages_[static_cast<std::size_t>(a.direction)
-                     * static_cast<std::size_t>(dims_.stages)
-                   + static_cast<std::size_t>(a.stage)];
-  }
+  program& at(int rank) { return programs_[static_cast<std::size_t>(rank)]; }
+  const action* front(int rank) { return at(rank).front(); }
 
   int host_of(hosted_stage where) const {
     return rank_of(schedule_.where, dims_, where);
@@ -89,42 +68,42 @@ private:
   }
 
   /// What no waiting can mend.
-  std::optional<std::string> objection(const action& a, int rank) {
-    const auto wrong = [&a](const std::string& what) {
-      return to_string(a, true) + " " + what;
+  std::optional<reproach> objection(const action& a, int rank) {
+    const auto wrong = [&a](const std::string& what, std::string mend = {}) {
+      return reproach{to_string(a, true) + " " + what, std::move(mend)};
     };
     if (a.stage < 0 || a.stage >= dims_.stages || a.microbatch < 0
         || a.microbatch >= dims_.total() || a.direction < 0
         || a.direction >= directions_of(schedule_.where))
-      return wrong("is not in this run");
-    if (const int host = host_of({a.direction, a.stage}); host != rank)
-      return wrong("belongs on rank " + std::to_string(host));
+      return wrong("is not in this run", "leave it out");
+    if (const int host = host_of({a.direction, a.stage}); host != rank) {
+      const auto there = "rank " + std::to_string(host);
+      return wrong("belongs on " + there, "move it to " + there);
+    }
     if (a.what != op::update
         && a.direction != direction_of(schedule_.where, dims_, a.microbatch))
       return wrong("is of a microbatch of the other direction");
-    auto& stage = state(a);
-    const auto so_far = done(a.stage, a.microbatch);
+    if (a.pair == in_pair::first && at(rank).second() == nullptr)
+      return wrong("is the first of a pair that has no second");
+    const auto done = so_far_.done(a.stage, a.microbatch);
     switch (a.what) {
     case op::forward:
-      if ((so_far & f) != 0)
-        return wrong("comes twice");
-      if (const auto version = version_read(schedule_, dims_, a.stage, a.microbatch);
-          version && *version > stage.versions)
-        return wrong("reads version " + std::to_string(*version)
-                     + ", but this stage has made only "
-                     + std::to_string(stage.versions));
-      return {};
+      return (done & state::f) != 0 ? wrong("comes twice", "leave the second one out")
+                                    : unheld(a, rank);
     case op::backward:
     case op::input_gradient:
-      if ((so_far & dx) != 0)
-        return wrong("comes twice");
-      if ((so_far & f) == 0)
-        return wrong("comes before its forward");
+      if ((done & state::dx) != 0)
+        return wrong("comes twice", "leave the second one out");
+      if ((done & state::f) == 0)
+        return wrong(
+          "comes before its forward",
+          "move it behind "
+            + to_string({op::forward, a.direction, a.stage, a.microbatch}, true));
       return a.what == op::backward ? out_of_order(a) : std::nullopt;
     case op::weight_gradient:
-      if ((so_far & dw) != 0)
-        return wrong("comes twice");
-      if ((so_far & dx) == 0)
+      if ((done & state::dw) != 0)
+        return wrong("comes twice", "leave the second one out");
+      if ((done & state::dx) == 0)
         return wrong("comes before its input gradient");
       return out_of_order(a);
     case op::update:
@@ -133,50 +112,59 @@ private:
     return {};
   }
 
-  std::optional<std::string> out_of_order(const action& a) {
-    if (a.microbatch > state(a).last_summed)
-      return {};
-    return to_string(a, true) + " is summed after microbatch "
-           + std::to_string(state(a).last_summed);
+  /// A forward that there is no room for, or no version.
+  std::optional<reproach> unheld(const action& a, int rank) {
+    const auto& stage = so_far_.stage({a.direction, a.stage});
+    if (const int held = so_far_.held(rank);
+        schedule_.most_held > 0 && held >= schedule_.most_held)
+      return reproach{
+        to_string(a, true) + " would be the " + std::to_string(held + 1)
+          + ". microbatch of a stage that the rank holds, and it may hold "
+          + std::to_string(schedule_.most_held),
+        "run a backward before it"};
+    if (const auto version = version_read(schedule_, dims_, a.stage, a.microbatch);
+        version && *version > stage.versions)
+      return reproach{to_string(a, true) + " reads version " + std::to_string(*version)
+                        + ", but this stage has made only "
+                        + std::to_string(stage.versions),
+                      "move it behind that update, or have the weight rule name an "
+                      "older version"};
+    return {};
   }
 
-  std::optional<std::string> bad_update(const action& a) {
-    const auto& stage = state(a);
+  std::optional<reproach> out_of_order(const action& a) {
+    const int last = so_far_.stage({a.direction, a.stage}).last_summed;
+    if (a.microbatch > last || schedule_.sums_in_any_order)
+      return {};
+    return reproach{to_string(a, true) + " is summed after microbatch "
+                      + std::to_string(last),
+                    "move it before that: sums in another order have other bits"};
+  }
+
+  std::optional<reproach> bad_update(const action& a) {
+    const auto& stage = so_far_.stage({a.direction, a.stage});
     const int directions = directions_of(schedule_.where);
     const int whole = update_size(schedule_, dims_) / directions;
     const int left = dims_.total() / directions - stage.versions * whole;
     const int expected = std::min(whole, left);
     if (stage.summed == expected && expected > 0)
       return {};
-    return to_string(a, true) + " covers " + std::to_string(stage.summed)
-           + " gradients instead of " + std::to_string(std::max(expected, 0));
+    return reproach{
+      to_string(a, true) + " covers " + std::to_string(stage.summed)
+        + " gradients instead of " + std::to_string(std::max(expected, 0)),
+      stage.summed < expected ? "move it behind the backwards that are missing, or add "
+                                "those"
+                              : ""};
   }
 
-  bool inputs_are_there(const action& a) {
-    if (a.what == op::forward)
-      return a.stage == 0 || (done(a.stage - 1, a.microbatch) & f) != 0;
-    if (a.what == op::backward || a.what == op::input_gradient)
-      return a.stage == dims_.stages - 1 || (done(a.stage + 1, a.microbatch) & dx) != 0;
-    return true;
-  }
-
-  void perform(const action& a) {
-    auto& stage = state(a);
-    if (a.what == op::update) {
-      ++stage.versions;
-      stage.summed = 0;
-      return;
-    }
-    auto& flags = done(a.stage, a.microbatch);
-    if (a.what == op::forward)
-      flags |= f;
-    if (a.what == op::backward || a.what == op::input_gradient)
-      flags |= dx;
-    if (a.what == op::backward || a.what == op::weight_gradient) {
-      flags |= dw;
-      ++stage.summed;
-      stage.last_summed = a.microbatch;
-    }
+  /// What the next action of a rank waits for: its own input, or that of its pair.
+  std::optional<action> missing_input(int rank) {
+    const auto& next = *front(rank);
+    if (!so_far_.has_input(next))
+      return so_far_.maker_of(next);
+    if (next.pair == in_pair::first && !so_far_.has_input(*at(rank).second()))
+      return so_far_.maker_of(*at(rank).second());
+    return {};
   }
 
   /// The rank that may go on when `a` has ended, or -1.
@@ -191,30 +179,25 @@ private:
     return host_of({a.direction, stage});
   }
 
-  /// The action on another rank that `a` waits for.
-  static action input_of(const action& a) {
-    if (a.what == op::forward)
-      return {op::forward, a.direction, a.stage - 1, a.microbatch};
-    return {op::backward, a.direction, a.stage + 1, a.microbatch};
-  }
-
   std::optional<program_fault> stuck() {
+    std::optional<int> first;
     for (int rank = 0; rank < ranks(); ++rank) {
-      const auto* a = at(rank).rest.front();
-      if (a == nullptr)
+      if (front(rank) == nullptr)
         continue;
-      const auto input = input_of(*a);
-      const int maker = host_of({a->direction, input.stage});
+      if (!first)
+        first = rank;
+      const auto input = *missing_input(rank);
+      const int maker = host_of({input.direction, input.stage});
       if (!comes(input, maker))
-        return fault("rank " + std::to_string(rank) + " waits at " + to_string(*a, true)
-                       + " for " + to_string(input, true)
-                       + ", which no program contains",
-                     rank);
+        return fault("rank " + std::to_string(rank) + " waits at "
+                       + to_string(*front(rank), true) + " for "
+                       + to_string(input, true) + ", which no program contains",
+                     rank, "add it to rank " + std::to_string(maker));
     }
-    for (int rank = 0; rank < ranks(); ++rank)
-      if (at(rank).rest.front() != nullptr)
-        return fault("deadlock: " + cycle_from(rank), rank);
-    return {};
+    if (!first)
+      return {};
+    const auto [told, in_cycle] = cycle_from(*first);
+    return fault("deadlock: " + told, in_cycle, way_out(in_cycle));
   }
 
   /// Whether a rank's program contains `a`, or an I in place of its B.
@@ -223,91 +206,104 @@ private:
       auto b = *p.front();
       if (b.what == op::input_gradient)
         b.what = op::backward;
+      b.pair = in_pair::no;
       if (b == a)
         return true;
     }
     return false;
   }
 
-  /// Who waits for whom, from `rank` to the first rank that comes again.
-  std::string cycle_from(int rank) {
+  /// Who waits for whom, from `rank` to the first rank that comes again, and which.
+  std::pair<std::string, int> cycle_from(int rank) {
     std::string result;
-    std::vector<bool> seen(ranks_.size());
+    std::vector<bool> seen(programs_.size());
     while (!seen[static_cast<std::size_t>(rank)]) {
       seen[static_cast<std::size_t>(rank)] = true;
-      const auto& a = *at(rank).rest.front();
-      const auto input = input_of(a);
-      const int maker = host_of({a.direction, input.stage});
-      result += "rank " + std::to_string(rank) + " waits at " + name_of(a) + " for "
-                + name_of(input) + " of rank " + std::to_string(maker) + "; ";
+      const auto input = *missing_input(rank);
+      const int maker = host_of({input.direction, input.stage});
+      result += "rank " + std::to_string(rank) + " waits at " + name_of(*front(rank))
+                + " for " + name_of(input) + " of rank " + std::to_string(maker) + "; ";
       rank = maker;
     }
-    return result + "rank " + std::to_string(rank) + " is in the cycle";
+    return {result + "rank " + std::to_string(rank) + " is in the cycle", rank};
+  }
+
+  /// What a rank of a cycle would have to run earlier: what another one waits for.
+  std::string way_out(int rank) {
+    const auto& blocked = *front(rank);
+    for (int other = 0; other < ranks(); ++other) {
+      if (front(other) == nullptr)
+        continue;
+      const auto wanted = *missing_input(other);
+      if (host_of({wanted.direction, wanted.stage}) != rank)
+        continue;
+      if (so_far_.has_input(wanted))
+        return "run " + name_of(wanted) + " of rank " + std::to_string(rank)
+               + ", whose input is there, before " + name_of(blocked);
+    }
+    return {};
   }
 
   std::optional<program_fault> missing() {
     for (int s = 0; s < dims_.stages; ++s)
       for (int m = 0; m < dims_.total(); ++m) {
-        const auto flags = done(s, m);
-        if (flags == (f | dx | dw))
+        const auto done = so_far_.done(s, m);
+        if (done == (state::f | state::dx | state::dw))
           continue;
-        const char* what = (flags & f) == 0    ? "forward"
-                           : (flags & dx) == 0 ? "backward"
-                                               : "weight gradient";
+        const char* what = (done & state::f) == 0    ? "forward"
+                           : (done & state::dx) == 0 ? "backward"
+                                                     : "weight gradient";
+        const int host = host_of({direction_of(schedule_.where, dims_, m), s});
         return fault("stage " + std::to_string(s) + " has no " + what
                        + " of microbatch " + std::to_string(m),
-                     host_of({direction_of(schedule_.where, dims_, m), s}));
+                     host, "add it to rank " + std::to_string(host));
       }
-    for (std::size_t i = 0; i < stages_.size(); ++i)
-      if (stages_[i].summed > 0) {
-        const int s = static_cast<int>(i) % dims_.stages;
-        const int direction = static_cast<int>(i) / dims_.stages;
-        return fault("stage " + std::to_string(s) + " has gradients of "
-                       + std::to_string(stages_[i].summed)
-                       + " microbatches that no update covers",
-                     host_of({direction, s}));
-      }
+    for (int d = 0; d < directions_of(schedule_.where); ++d)
+      for (int s = 0; s < dims_.stages; ++s)
+        if (const int summed = so_far_.stage({d, s}).summed; summed > 0)
+          return fault("stage " + std::to_string(s) + " has gradients of "
+                         + std::to_string(summed)
+                         + " microbatches that no update covers",
+                       host_of({d, s}), "end its program with an update");
     return {};
   }
 
-  /// The last actions that each rank ran and the next ones, around where it stands.
-  program_fault fault(std::string what, int guilty) {
-    constexpr std::size_t around = 8;
-    constexpr int rows_around = 4;
-    std::string grid;
-    for (int rank = std::max(0, guilty - rows_around);
-         rank < std::min(ranks(), guilty + rows_around + 1); ++rank) {
-      const auto stand = at(rank).ran;
-      grid += (rank == guilty ? "> rank " : "  rank ") + std::to_string(rank) + " ";
-      if (stand > around)
-        grid += " ...";
-      std::size_t i = 0;
-      for (program p{schedule_, dims_, rank};
-           p.front() != nullptr && i <= stand + around; p.pop(), ++i)
-        if (i + around >= stand) {
-          const auto name = to_string(*p.front());
-          grid += i == stand ? " [" + name + "]" : " " + name;
-        }
-      grid += '\n';
-    }
-    return {std::move(what), std::move(grid)};
+  program_fault fault(std::string what, int guilty, std::string mend = {}) {
+    if (!draws_)
+      return {std::move(what), {}, std::move(mend)};
+    std::vector<std::optional<action>> next;
+    for (int rank = 0; rank < ranks(); ++rank)
+      next.push_back(front(rank) != nullptr ? std::optional{*front(rank)}
+                                            : std::nullopt);
+    return {std::move(what), so_far_.draw(guilty, next), std::move(mend)};
   }
 
   const schedule& schedule_;
   shape dims_;
-  std::vector<unsigned char> done_;
-  std::vector<stage_state> stages_;
-  std::vector<rank_state> ranks_;
+  bool draws_;
+  rehearsed_run so_far_;
+  std::vector<program> programs_;
 };
 
 } // namespace
 
+std::string to_string(const program_fault& fault) {
+  auto result = fault.what;
+  if (!fault.picture.empty())
+    result += "\n" + fault.picture;
+  if (!fault.mend.empty())
+    result += (fault.picture.empty() ? "\n" : "") + std::string{"It might help to "}
+              + fault.mend + ".";
+  return result;
+}
+
 std::optional<program_fault> check(const schedule& sch, const shape& dims) {
   if (auto wrong = contradiction(sch.where, dims); !wrong.empty())
-    return program_fault{std::move(wrong), {}};
+    return program_fault{std::move(wrong), {}, {}};
   if (sch.local_rule())
     return {};
-  return rehearsal{sch, dims}.run();
+  auto fault = rehearsal{sch, dims, false}.run();
+  return fault ? rehearsal{sch, dims, true}.run() : fault;
 }
 
 } // namespace troupe

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 namespace troupe {
@@ -121,10 +122,15 @@ private:
       return false;
     if (a.what == op::update || a.what == op::weight_gradient)
       return true; // its inputs are what this rank ran before
-    auto input = a;
+    if (a.pair == in_pair::first && !arrived.has(input_of(*program_.second())))
+      return false;
+    return arrived.take(input_of(a));
+  }
+
+  static action input_of(action a) {
     if (a.what == op::input_gradient)
-      input.what = op::backward;
-    return arrived.take(input);
+      a.what = op::backward;
+    return a;
   }
 
   bool updating(const action& a) const {
@@ -143,12 +149,14 @@ private:
   bool stops_ = false;                // at the limit
 };
 
-/// AMPNet's rule: an update as soon as a stage has summed enough gradients, else the
-/// earliest backward, else the earliest forward; stage 0 bounds what is in flight.
-class backward_first_order : public order {
+/// A local rule: an update as soon as a stage has summed enough gradients, else what a
+/// rule of the user's own chooses, or AMPNet's: the earliest backward, else the
+/// earliest forward. Stage 0 bounds what is in flight.
+class arrival_order : public order {
 public:
-  backward_first_order(const schedule& sch, const shape& dims, int rank)
-    : keys_(std::get<backward_first>(sch.order).max_active_keys),
+  arrival_order(const schedule& sch, const shape& dims, int rank)
+    : rank_(rank),
+      keys_(*sch.active_keys()),
       update_size_(update_size(sch, dims)),
       batch_(dims.microbatches),
       all_(dims.total()),
@@ -156,6 +164,8 @@ public:
       may_enter_(total_) {
     for (const auto& where : hosted_by(sch.where, dims, rank))
       stages_.push_back({where.stage, total_});
+    if (const auto* own = std::get_if<own_rule>(&sch.order))
+      choose_ = own->choose;
   }
 
   std::optional<action> next(waiting& arrived, may_begin what) override {
@@ -163,13 +173,11 @@ public:
       return {};
     auto choice = what != may_begin::passes ? update_due() : std::nullopt;
     if (!choice && what != may_begin::updates)
-      choice = arrived.lowest(op::backward);
-    const bool may_enter = in_flight_ < keys_ && entered_ < may_enter_;
-    if (!choice && what != may_begin::updates)
-      choice = arrived.lowest(op::forward, may_enter ? 0 : 1);
+      choice = choose(arrived);
     if (!choice)
       return {};
     arrived.take(*choice);
+    held_ += choice->what == op::forward;
     if (choice->what == op::forward && choice->stage == 0) {
       ++in_flight_;
       ++entered_;
@@ -182,6 +190,7 @@ public:
     running_ = false;
     auto& stage = *std::ranges::find(stages_, a.stage, &stage_sums::stage);
     if (a.what == op::backward) {
+      --held_;
       in_flight_ -= a.stage == 0;
       --stage.left;
       ++stage.summed;
@@ -226,6 +235,24 @@ private:
     int last = 0;   // the microbatch backwarded last
   };
 
+  std::optional<action> choose(const waiting& arrived) const {
+    const bool may_enter = in_flight_ < keys_ && entered_ < may_enter_;
+    const int first = may_enter ? 0 : 1;
+    if (!choose_) {
+      const auto backward = arrived.lowest(op::backward);
+      return backward ? backward : arrived.lowest(op::forward, first);
+    }
+    local_view view{rank_, arrived.all(op::forward, first), held_,
+                    keys_ * static_cast<int>(stages_.size())};
+    const auto backwards = arrived.all(op::backward);
+    view.arrived.insert(view.arrived.end(), backwards.begin(), backwards.end());
+    const auto choice = view.arrived.empty() ? std::nullopt : choose_(view);
+    if (choice && std::ranges::find(view.arrived, *choice) == view.arrived.end())
+      throw std::logic_error("a rule of the schedule chose " + to_string(*choice, true)
+                             + ", which has not arrived: choose one of what has");
+    return choice;
+  }
+
   void end_after(int microbatches) {
     for (auto& stage : stages_)
       stage.left += microbatches - total_;
@@ -245,8 +272,11 @@ private:
     return {};
   }
 
-  std::vector<stage_sums> stages_; // hosted
+  std::vector<stage_sums> stages_;                                 // hosted
+  std::function<std::optional<action>(const local_view&)> choose_; // may be empty
+  int rank_;
   int keys_;
+  int held_ = 0; // stage-microbatches
   int update_size_;
   int batch_;         // microbatches
   int all_;           // likewise, of the run
@@ -262,7 +292,7 @@ private:
 
 std::unique_ptr<order> make_order(const schedule& sch, const shape& dims, int rank) {
   if (sch.local_rule())
-    return std::make_unique<backward_first_order>(sch, dims, rank);
+    return std::make_unique<arrival_order>(sch, dims, rank);
   return std::make_unique<program_order>(sch, dims, rank);
 }
 

@@ -32,6 +32,7 @@ public:
   virtual bool finished() = 0;
 
   /// The action that must arrive before anything else can be granted, if there is one.
+  /// After next() has given the first of a pair, that is the second.
   virtual std::optional<action> awaited() = 0;
 
   /// Begins no further update from now on; a local rule lets no further microbatch in.

@@ -1,5 +1,6 @@
 #include "schedules/placement.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -14,43 +15,80 @@ std::string stage_name(hosted_stage where) {
 
 namespace {
 
-int one_a_stage(const shape& dims) {
-  return dims.stages;
+/// A placement in one direction, by the rank that hosts stage `step * ranks + place`.
+placement one_way(std::string_view name, int stages_a_rank,
+                  int (*rank_at)(int step, int place, int ranks)) {
+  return {
+    .name = name,
+    .stages_a_rank = stages_a_rank,
+    .ranks = [=](const shape& dims) { return dims.stages / stages_a_rank; },
+    .host =
+      [=](const shape& dims, hosted_stage what) {
+        const int ranks = dims.stages / stages_a_rank;
+        return rank_at(what.stage / ranks, what.stage % ranks, ranks);
+      },
+    .hosted =
+      [=](const shape& dims, int rank) {
+        const int ranks = dims.stages / stages_a_rank;
+        std::vector<hosted_stage> result; // both ways along the ranks mirror themselves
+        for (int step = 0; step < stages_a_rank; ++step)
+          result.push_back({0, step * ranks + rank_at(step, rank, ranks)});
+        return result;
+      },
+  };
 }
 
-/// Direction 1 goes through the ranks from the last to the first.
-int head_to_tail(const shape& dims, hosted_stage what) {
-  return what.direction == 0 ? what.stage : dims.stages - 1 - what.stage;
-}
-
-std::vector<hosted_stage> both_directions(const shape& dims, int rank) {
-  const hosted_stage there{0, rank}, back{1, dims.stages - 1 - rank};
-  return there.stage <= back.stage ? std::vector{there, back}
-                                   : std::vector{back, there};
+/// Where the pair of pipelines begins to which a direction belongs.
+int first_rank(const shape& dims, int direction, int pairs) {
+  return direction / 2 * (dims.stages / pairs);
 }
 
 } // namespace
 
 placement placement::linear() {
+  return one_way("linear", 1, [](int, int place, int) { return place; });
+}
+
+placement placement::looped(int stages_a_rank) {
+  return one_way("looped", stages_a_rank, [](int, int place, int) { return place; });
+}
+
+placement placement::waves(int waves) {
+  return one_way("waves", 2 * waves, [](int step, int place, int ranks) {
+    return step % 2 == 0 ? place : ranks - 1 - place;
+  });
+}
+
+// The second direction of a pair goes through the ranks the other way.
+placement placement::bidirectional(int pairs) {
   return {
-    .name = "linear",
-    .ranks = one_a_stage,
-    .host = [](const shape&, hosted_stage what) { return what.stage; },
+    .name = "bidirectional",
+    .directions = 2 * pairs,
+    .ranks = [](const shape& dims) { return dims.stages; },
+    .host =
+      [=](const shape& dims, hosted_stage what) {
+        const int place =
+          what.direction % 2 == 0 ? what.stage : dims.stages - 1 - what.stage;
+        return (first_rank(dims, what.direction, pairs) + place) % dims.stages;
+      },
     .hosted =
-      [](const shape&, int rank) {
-        return std::vector<hosted_stage>{{0, rank}};
+      [=](const shape& dims, int rank) {
+        std::vector<hosted_stage> result;
+        for (int d = 0; d < 2 * pairs; ++d) {
+          const int place =
+            (rank - first_rank(dims, d, pairs) + dims.stages) % dims.stages;
+          result.push_back({d, d % 2 == 0 ? place : dims.stages - 1 - place});
+        }
+        std::ranges::sort(result, {}, [](const hosted_stage& h) {
+          return std::pair{h.stage, h.direction};
+        });
+        return result;
       },
   };
 }
 
-placement placement::bidirectional() {
-  return {
-    .name = "bidirectional",
-    .directions = 2,
-    .ranks = one_a_stage,
-    .host = head_to_tail,
-    .hosted = both_directions,
-  };
+int stages_on(const placement& where, int ranks) {
+  return ranks * where.stages_a_rank;
 }
 
 int ranks_of(const placement& where, const shape& dims) {
@@ -77,7 +115,7 @@ std::string contradiction(const placement& where, const shape& dims) {
     return "the placement " + std::string{where.name} + " " + what;
   };
   const int ranks = ranks_of(where, dims);
-  if (ranks < 1 || where.directions < 1)
+  if (ranks < 1 || where.directions < 1 || where.stages_a_rank < 1)
     return wrong("has no ranks");
   std::int64_t count = 0;
   for (int rank = 0; rank < ranks; ++rank) {

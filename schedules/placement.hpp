@@ -25,10 +25,17 @@ std::string stage_name(hosted_stage where);
 ///   linear          rank 0   1   2   3      bidirectional   rank 0   1   2   3
 ///                        s0  s1  s2  s3       direction 0        s0  s1  s2  s3
 ///                                             direction 1        s3  s2  s1  s0
+///
+///   looped          rank 0   1   2   3      waves           rank 0   1   2   3
+///                        s0  s1  s2  s3                          s0  s1  s2  s3
+///                        s4  s5  s6  s7                          s7  s6  s5  s4
 struct placement {
   std::string_view name;
   /// Ways through the ranks: each has all stages, and an equal share of every batch.
   int directions = 1;
+  /// Stages of each direction that a rank hosts, as v of interleaved schedules: who
+  /// asks for a pipeline of so many ranks gets as many stages as they host.
+  int stages_a_rank = 1;
   /// Ranks of one pipeline: 0 to ranks(dims) - 1, each of which hosts something.
   std::function<int(const shape& dims)> ranks;
   /// The rank that hosts a stage.
@@ -37,8 +44,20 @@ struct placement {
   std::function<std::vector<hosted_stage>(const shape& dims, int rank)> hosted;
 
   static placement linear();
-  static placement bidirectional();
+
+  /// \param pairs of pipelines head to tail: pair i begins i / pairs of the way along
+  /// the ranks, and goes around. At least 1
+  static placement bidirectional(int pairs = 1);
+
+  /// Stage s on rank s mod ranks. \param stages_a_rank at least 1
+  static placement looped(int stages_a_rank);
+
+  /// There and back along the ranks, so many times: with 1 a V. \param waves at least 1
+  static placement waves(int waves);
 };
+
+/// The stages that a pipeline of so many ranks has.
+int stages_on(const placement& where, int ranks);
 
 /// How many ranks a pipeline has.
 int ranks_of(const placement& where, const shape& dims);

@@ -127,12 +127,19 @@ private:
       if (next->what == op::update && is_shared())
         --r.waiting_updates;
       r.busy = true;
-      const auto end = now + cost_(*next);
+      const auto end = now + cost_of(*next, *r.todo);
       result_[static_cast<std::size_t>(rank)].push_back({*next, now, end});
       events_.push({end, *next, happening::ends});
       if (next->what == op::forward && next->stage == 0)
         read_next_microbatch(next->direction);
     }
+  }
+
+  /// The first of a pair takes what both take, so that both have their outputs then.
+  nanoseconds cost_of(const action& a, order& of) const {
+    if (a.pair == in_pair::second)
+      return 0;
+    return cost_(a) + (a.pair == in_pair::first ? cost_(*of.awaited()) : 0);
   }
 
   /// How far an update that directions share has come.

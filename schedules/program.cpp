@@ -19,13 +19,25 @@ action_generator generator_of(const schedule& sch, const shape& dims, int rank) 
 
 program::program(const schedule& sch, const shape& dims, int rank)
   : next_(generator_of(sch, dims, rank)), front_(next_()) {
-  // nop
+  if (front_)
+    second_ = next_();
 }
 
 std::vector<action> generate(const schedule& sch, const shape& dims, int rank) {
   std::vector<action> result;
   for (program p{sch, dims, rank}; p.front() != nullptr; p.pop())
     result.push_back(*p.front());
+  return result;
+}
+
+std::vector<std::vector<int>> summing_orders(const schedule& sch, const shape& dims) {
+  auto batch = dims;
+  batch.steps = 1;
+  std::vector<std::vector<int>> result(static_cast<std::size_t>(dims.stages));
+  for (int rank = 0; rank < ranks_of(sch.where, batch); ++rank)
+    for (const auto& a : generate(sch, batch, rank))
+      if (a.what == op::backward || a.what == op::weight_gradient)
+        result[static_cast<std::size_t>(a.stage)].push_back(a.microbatch);
   return result;
 }
 

@@ -10,7 +10,7 @@ int update_size(const schedule& sch, const shape& dims) {
 
 std::optional<int> version_read(const schedule& sch, const shape& dims, int stage,
                                 int microbatch) {
-  if (sch.weights.reads == nullptr)
+  if (!sch.weights.reads)
     return {};
   const int all = dims.before * dims.microbatches + microbatch;
   const int version = sch.weights.reads(dims, stage, all, update_size(sch, dims));
@@ -37,8 +37,10 @@ namespace {
 
 /// Whether a local rule can do anything, and there is something to go by.
 bool has_order(const schedule& sch) {
-  if (const auto* rule = std::get_if<backward_first>(&sch.order))
-    return rule->max_active_keys >= 1;
+  if (const auto* rule = std::get_if<own_rule>(&sch.order); rule && !rule->choose)
+    return false;
+  if (const auto keys = sch.active_keys())
+    return *keys >= 1;
   if (const auto* slots = std::get_if<slot_formula>(&sch.order))
     return static_cast<bool>(*slots);
   if (const auto* programs = std::get_if<explicit_program>(&sch.order))
@@ -69,6 +71,9 @@ std::string refusal(const schedule& sch, const shape& dims) {
   if (sch.local_rule() && sch.where.directions > 1)
     return sch.name + " orders stages by what has arrived, in one direction: its "
            + "placement has " + std::to_string(sch.where.directions);
+  if (sch.where.stages_a_rank < 1 || dims.stages % sch.where.stages_a_rank != 0)
+    return sch.name + " has " + std::to_string(sch.where.stages_a_rank)
+           + " stages on each rank: its stages must be a multiple of them";
   if (sch.refuses)
     if (auto wrong = sch.refuses(dims); !wrong.empty())
       return wrong;

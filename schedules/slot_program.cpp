@@ -25,7 +25,8 @@ std::optional<action> slot_program::operator()() {
   const auto s = std::ranges::min_element(streams_, {}, &stream::slot);
   const action next{s->what, s->where.direction, s->where.stage, index_of(*s)};
   ++s->k;
-  if (next.what == op::backward && update_is_due(s->k))
+  const bool sums = next.what == op::backward || next.what == op::weight_gradient;
+  if (sums && update_is_due(s->k))
     updates_.push_back({op::update, next.direction, next.stage, next.microbatch});
   if (s->k < microbatches_of_stream())
     s->slot = slot_of_(s->what, s->where.stage, s->k, dims_);
@@ -37,8 +38,11 @@ std::optional<action> slot_program::operator()() {
 }
 
 void slot_program::begin_batch() {
+  const auto ops = schedule_.splits_backward
+                     ? std::vector{op::forward, op::input_gradient, op::weight_gradient}
+                     : std::vector{op::forward, op::backward};
   for (const auto& where : hosted_)
-    for (const op what : {op::forward, op::backward})
+    for (const op what : ops)
       streams_.push_back({what, where, 0, slot_of_(what, where.stage, 0, dims_)});
 }
 

@@ -10,8 +10,7 @@
 namespace troupe {
 
 /// The generator of a slot formula: forwards and backwards of the stages that a rank
-/// hosts, merged by slot, with an update after each minibatch. Of equal slots that of
-/// the lower stage goes first.
+/// hosts, merged by slot, with an update after each minibatch.
 class slot_program {
 public:
   /// \pre the order of `sch` is a slot_formula, and `sch` allows `dims`.
@@ -21,7 +20,7 @@ public:
   std::optional<action> operator()();
 
 private:
-  /// The forwards or the backwards of one stage, and how many of them have been
+  /// The actions of one op of one stage, and how many of them have been
   /// emitted.
   struct stream {
     op what;

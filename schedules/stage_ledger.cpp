@@ -36,12 +36,12 @@ int stage_ledger::begin_forward(int microbatch) {
 
 int stage_ledger::version_for_backward(int microbatch) const {
   const auto& held = at(microbatch);
-  return schedule_->weights.reads != nullptr ? held.version : newest();
+  return schedule_->weights.reads ? held.version : newest();
 }
 
 void stage_ledger::end_backward(int microbatch) {
   auto& ended = at(microbatch);
-  if (schedule_->weights.reads != nullptr)
+  if (schedule_->weights.reads)
     versions_.release(ended.version);
   oldest_read_ = summed_ == 0 ? ended.version : std::min(oldest_read_, ended.version);
   sum_of_reads_ += ended.version;

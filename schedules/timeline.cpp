@@ -1,6 +1,7 @@
 #include "schedules/timeline.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace troupe {
@@ -26,24 +27,57 @@ nanoseconds end_of(const timeline& drawn) {
   return end;
 }
 
+/// Whether the name of an action does not say of which stage it is.
+bool has_several_stages(const timeline& drawn) {
+  for (const auto& row : drawn) {
+    std::map<int, int> stage_of; // a direction
+    for (const auto& cell : row)
+      if (stage_of.try_emplace(cell.what.direction, cell.what.stage).first->second
+          != cell.what.stage)
+        return true;
+  }
+  return false;
+}
+
+/// The names of a row's actions. What takes no time has none, but the first of a pair
+/// has that of both.
+std::vector<std::string> names_of(const std::vector<timed_action>& row,
+                                  bool with_stage) {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    result.push_back(cell_of(row[i].what, with_stage));
+    if (row[i].what.pair == in_pair::first && i + 1 < row.size()
+        && row[i + 1].start == row[i + 1].end)
+      result.back() += cell_of(row[i + 1].what, with_stage);
+  }
+  return result;
+}
+
 } // namespace
+
+std::string cell_of(const action& a, bool with_stage) {
+  return (with_stage ? std::to_string(a.stage) : "") + to_string(a);
+}
 
 std::string draw(const timeline& drawn, int max_columns) {
   const auto end = end_of(drawn);
   const auto unit = std::max(unit_of(drawn), (end + max_columns - 1) / max_columns);
+  const bool with_stage = has_several_stages(drawn);
   std::size_t width = 0;
   for (const auto& row : drawn)
-    for (const auto& cell : row)
-      width = std::max(width, to_string(cell.what).size() + 1);
+    for (const auto& name : names_of(row, with_stage))
+      width = std::max(width, name.size() + 1);
   std::string result;
   for (std::size_t rank = 0; rank < drawn.size(); ++rank) {
     const auto columns = static_cast<std::size_t>((end + unit - 1) / unit);
     std::vector<std::string> cells(columns, ".");
-    for (const auto& [what, start, stop] : drawn[rank]) {
+    const auto names = names_of(drawn[rank], with_stage);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto& [what, start, stop] = drawn[rank][i];
       const auto first = static_cast<std::size_t>(start / unit);
       const auto last = static_cast<std::size_t>((stop + unit - 1) / unit);
       for (auto c = first; c < last; ++c)
-        cells[c] = c == first ? to_string(what) : "=";
+        cells[c] = c == first ? names[i] : "=";
     }
     result += "rank " + std::to_string(rank) + (rank < 10 ? "  " : " ");
     for (auto& cell : cells) {

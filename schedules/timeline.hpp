@@ -18,9 +18,14 @@ struct timed_action {
 /// What each rank ran, in order.
 using timeline = std::vector<std::vector<timed_action>>;
 
+/// How a picture calls an action: "F3", or "2F3" of stage 2.
+std::string cell_of(const action& a, bool with_stage);
+
 /// Draws a timeline as text, a row a rank, a column a unit of time: the greatest that
 /// divides all starts and ends, or more where the picture would be wider than
-/// `max_columns`. A cell names the action that starts there; '=' continues it.
+/// `max_columns`. A cell names the action that starts there, with its stage where a
+/// rank has several of one direction; '=' continues it. A pair that ran as one is
+/// "F3B1".
 std::string draw(const timeline& drawn, int max_columns);
 
 } // namespace troupe

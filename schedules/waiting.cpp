@@ -14,6 +14,15 @@ void waiting::add(const action& a) {
   queue.insert(std::upper_bound(begin, queue.end(), a.microbatch), a.microbatch);
 }
 
+bool waiting::has(const action& a) const {
+  return std::ranges::any_of(channels_, [&](const channel& c) {
+    return c.what == a.what && c.direction == a.direction && c.stage == a.stage
+           && std::binary_search(c.microbatches.begin()
+                                   + static_cast<std::ptrdiff_t>(c.first),
+                                 c.microbatches.end(), a.microbatch);
+  });
+}
+
 bool waiting::take(const action& a) {
   auto* c = find(a);
   if (c == nullptr)
@@ -32,6 +41,16 @@ bool waiting::take(const action& a) {
     c->first = 0;
   }
   return true;
+}
+
+std::vector<action> waiting::all(op what, int first_stage) const {
+  std::vector<action> result;
+  for (const auto& c : channels_)
+    if (c.what == what && c.stage >= first_stage)
+      for (auto i = c.first; i < c.microbatches.size(); ++i)
+        result.push_back({what, c.direction, c.stage, c.microbatches[i]});
+  std::ranges::sort(result);
+  return result;
 }
 
 std::optional<action> waiting::lowest(op what, int first_stage) const {

@@ -14,8 +14,13 @@ class waiting {
 public:
   void add(const action& a);
 
+  bool has(const action& a) const;
+
   /// Removes `a`; false if it is not here.
   bool take(const action& a);
+
+  /// All of this kind from that stage on, by stage and microbatch.
+  std::vector<action> all(op what, int first_stage = 0) const;
 
   /// The action of this kind with the lowest microbatch, on the lowest stage from
   /// `first_stage` on.

@@ -10,8 +10,8 @@ int version_after_flush(const shape& dims, int, int microbatch, int) {
 
 } // namespace
 
-const weight_rule flush{"flush", version_after_flush};
+constinit const weight_rule flush{"flush", version_after_flush, true};
 
-const weight_rule latest{"latest", nullptr};
+constinit const weight_rule latest{"latest", nullptr};
 
 } // namespace troupe::weights

@@ -61,7 +61,7 @@ std::string refusal_of_schedule(const schedule& how, const shape& dims) {
   if (auto wrong = refusal(how, dims); !wrong.empty())
     return wrong;
   const auto fault = check(how, settled(how, dims));
-  return fault ? how.name + ": " + fault->what + "\n" + fault->grid : "";
+  return fault ? how.name + ": " + to_string(*fault) : "";
 }
 
 /// How data replicas keep one model; absent if there is one.
@@ -83,7 +83,7 @@ tl::expected<training, std::string> work_of(const training_job& job) {
     return problem{whole.error()};
   if (auto wrong = refusal_of_samples(*job.data, *whole); !wrong.empty())
     return problem{wrong};
-  auto first_layers = cut(*whole, job.stages, job.split);
+  auto first_layers = cut(*whole, stages_on(job.how.where, job.stages), job.split);
   if (!first_layers)
     return problem{first_layers.error()};
   auto weights = initial_weights(*whole, job.seed);
@@ -134,13 +134,15 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   auto work = work_of(job);
   if (!work)
     return problem{work.error()};
-  const shape dims{job.stages, job.microbatches / job.replicas, job.steps};
+  const shape dims{stages_on(job.how.where, job.stages),
+                   job.microbatches / job.replicas, job.steps};
   if (auto wrong = refusal_of_schedule(job.how, dims); !wrong.empty())
     return problem{wrong};
   run_plan plan;
   plan.sch = job.how;
   plan.dims = dims;
   plan.data = job.replicas;
+  plan.recomputes = job.recomputes;
   plan.exchange = std::move(*exchange);
   plan.own_exchange = job.own_exchange;
   plan.work = std::move(*work);
@@ -164,7 +166,7 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   if (auto wrong = refusal(plan, bytes_of_evaluation); !wrong.empty())
     return problem{wrong};
   if (job.own_exchange)
-    plan.own_exchange = made_before(job.own_exchange, job.stages, job.replicas);
+    plan.own_exchange = made_before(job.own_exchange, dims.stages, job.replicas);
   return plan;
 }
 

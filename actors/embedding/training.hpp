@@ -36,8 +36,9 @@ struct training_job {
   std::shared_ptr<const data_set> data;           ///< Not null. See open_data.
   schedule how;                                   ///< See catalog.hpp.
 
-  int stages = 1;
+  int stages = 1; ///< Ranks of a pipeline; each has `how.where.stages_a_rank` stages.
   std::vector<int> split = {}; ///< Units a stage; empty: as even as possible.
+  bool recomputes = false;     ///< Stages keep inputs alone, and run forwards again.
   int microbatches = 8;        ///< Of a batch, over all data replicas.
   int steps = 100;             ///< Batches.
   std::int64_t batch = 16;     ///< Samples.

@@ -95,7 +95,7 @@ stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self
   return {
     // The most frequent first: CAF looks through them in order.
     hear(self, meter,
-         [self](const mail::run& r) { self->state.core->go(r.what, r.turn); }),
+         [self](const mail::run& r) { self->state.core->go(r.what, r.turn, r.pair); }),
     hear(self, meter, [self](const mail::ended& e) { hear_end(*self->state.core, e); }),
     hear(self, meter, [self](const activation& x) { self->state.core->take(x); }),
     hear(self, meter, [self](const gradient& x) { self->state.core->take(x); }),

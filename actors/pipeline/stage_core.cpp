@@ -56,7 +56,8 @@ void stage_core::take(mail::letter what) {
     pass.talk.look_again();
 }
 
-void stage_core::go(const action& a, std::int64_t turn) {
+void stage_core::go(const action& a, std::int64_t turn,
+                    const std::optional<action>& pair) {
   if (a.what == op::update)
     return updates_.begin(a);
   auto* pass = find(a);
@@ -64,7 +65,7 @@ void stage_core::go(const action& a, std::int64_t turn) {
     updates_.copy_if_due();
     if (a.what == op::forward && is_first())
       port_->demand();
-    pass = &begin(a, turn);
+    pass = &begin(a, turn, pair);
   }
   pass->talk.go_on(turn);
 }
@@ -97,7 +98,40 @@ stage_core::granted_pass& stage_core::free_place() {
   return *place;
 }
 
-stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn) {
+/// Floating-point operations of an action, also of another stage of the rank.
+double stage_core::operations_of(const action& a) const {
+  const auto samples = plan_->samples_of(where_.data, a.microbatch);
+  const double forward =
+    a.stage == where_.stage ? work_->operations(samples)
+    : plan_->work ? plan_->operations_of(a.stage) * static_cast<double>(samples)
+                  : 0;
+  return forward * (a.what == op::backward ? 2 : 1) / meetings_->own_share();
+}
+
+/// What an action is charged where time is only counted. Of real work operations are
+/// its own.
+charge stage_core::cost_of(const action& a, const std::optional<action>& pair) const {
+  charge result{.operations = operations_of(a), .also = {}};
+  const bool counted = plan_->clock == clock_kind::virtual_time;
+  const auto add = [&](const action& other) {
+    result.also.push_back({static_cast<int>(other.what), other.stage});
+    if (counted)
+      result.operations += operations_of(other);
+  };
+  const auto add_recomputed = [&](const action& of) {
+    if (plan_->recomputes && (of.what == op::backward || of.what == op::input_gradient))
+      add({op::forward, of.direction, of.stage, of.microbatch});
+  };
+  if (pair)
+    add(*pair);
+  add_recomputed(a);
+  if (pair)
+    add_recomputed(*pair);
+  return result;
+}
+
+stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn,
+                                            const std::optional<action>& pair) {
   const bool sums = a.what == op::backward || a.what == op::weight_gradient;
   const auto in_sum = sums ? updates_.begin_backward() : stage_updates::place_in_sum{};
   const bool tells = plan_->tells_at_once() && in_sum.last;
@@ -111,9 +145,6 @@ stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn) 
   if (tells)
     for (auto& piece : pass)
       piece.completes = work_->buckets_of(piece.completes);
-  const auto samples = plan_->samples_of(where_.data, a.microbatch);
-  const double operations = work_->operations(samples)
-                            * (a.what == op::backward ? 2 : 1) / meetings_->own_share();
   piece_walk::tell_bucket tell;
   if (tells)
     tell = [tell_optimizer = port_->teller(), gradients = work_->gradients(),
@@ -124,7 +155,7 @@ stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn) 
   place.facts = {
     .what = a, .version = version, .versions_alive = books_.versions_alive()};
   place.turn = turn;
-  place.talk.begin(a, operations,
+  place.talk.begin(a, cost_of(a, pair),
                    meetings_->weave(a, version, in_sum.first, std::move(pass)),
                    std::move(tell));
   return place;

@@ -38,7 +38,9 @@ public:
   /// The scheduler has granted an action, for the first time or again. A pass may be
   /// granted while another is under way: the books advance in the order of grants.
   /// \param turn of the pass on its device
-  void go(const action& a, std::int64_t turn = no_turn);
+  /// \param pair of the first of a pair: the second
+  void go(const action& a, std::int64_t turn = no_turn,
+          const std::optional<action>& pair = {});
 
   /// The work that it gave its device has ended.
   /// \throws std::runtime_error if a loss is not finite
@@ -66,7 +68,10 @@ private:
   granted_pass* find(const action& a);
   granted_pass& free_place();
   bool runs_a_pass() const;
-  granted_pass& begin(const action& a, std::int64_t turn);
+  granted_pass& begin(const action& a, std::int64_t turn,
+                      const std::optional<action>& pair);
+  double operations_of(const action& a) const;
+  charge cost_of(const action& a, const std::optional<action>& pair) const;
   void end_forward(const action& a, int version);
   void end_backward(const action& a, int version);
   void end_update(const mail::updated& last);

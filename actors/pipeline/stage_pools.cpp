@@ -29,7 +29,7 @@ std::int64_t stage_pools::bytes() const {
                       + stashes * padded(stash) + kept_slots * padded(kept)
                       + boundary_slots * padded(boundary)
                       + input_slots * (padded(input) + padded(labels)) + scratch
-                      + optimizer + exchanged + shared + experts;
+                      + output_again + optimizer + exchanged + shared + experts;
   return values * std::int64_t{sizeof(float)};
 }
 
@@ -119,8 +119,11 @@ stage_pools pools_of(const run_plan& plan, position where) {
     result.ties = tie_meeting::copies_of(plan, where);
   result.saved = saved_copies(plan, where);
   result.kept_steps = kept_copies(plan, where).times(2);
-  result.stashes = bounds.stashes;
+  // Of what is recomputed a stash lasts for a pass, or from I to W.
+  result.stashes = plan.recomputes ? std::min(bounds.stashes, bounds.split_backward + 1)
+                                   : bounds.stashes;
   result.stash = sizes.stash;
+  result.output_again = plan.recomputes ? sizes.output : 0;
   if (const auto all = plan.experts_of(where.stage); !all.empty()) {
     const auto here = std::ranges::count_if(
       all, [&](int number) { return plan.host_of(number, where) == where; });

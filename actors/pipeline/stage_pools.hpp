@@ -34,6 +34,7 @@ struct stage_pools {
   int snapshots = 0; ///< Copies of the parameters under way to an evaluation.
 
   int stashes = 0;
+  std::int64_t output_again = 0; ///< Of a forward that is run again.
   std::int64_t stash = 0;
   int kept_slots = 0; ///< Between I and W.
   std::int64_t kept = 0;

@@ -8,6 +8,24 @@
 
 namespace troupe {
 
+namespace {
+
+/// Pieces behind those of a forward that is run again. A backward takes two forwards,
+/// an input gradient one.
+pass_pieces<float> behind(pass_pieces<float> again, pass_pieces<float> all,
+                          double forwards) {
+  const double share = again.empty() ? 0 : 1 / (1 + forwards);
+  for (auto& piece : again)
+    piece.share *= share;
+  for (auto& piece : all) {
+    piece.share *= 1 - share;
+    again.push_back(std::move(piece));
+  }
+  return again;
+}
+
+} // namespace
+
 std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
                                     rank_memory& memory) {
   const auto sizes = pools_of(plan, where);
@@ -44,6 +62,8 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
                        sizes.gathers.buffers, sizes.gathers.values,
                        memory.of(memory_use::passing)),
     scratch_(sizes.scratch, memory.of(memory_use::passing)),
+    recomputes_(plan.recomputes),
+    output_again_(sizes.output_again, memory.of(memory_use::passing)),
     shares_(plan.shares_of(where)),
     has_parameters_(plan.extent_of(shared_out::parameters)),
     has_gradients_(plan.extent_of(shared_out::gradients)),
@@ -67,7 +87,7 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
   if (!is_last())
     values_above_ = input_of(where.stage + 1);
   auto& passing = memory.of(memory_use::passing);
-  passing.use(scratch_.bytes());
+  passing.use(scratch_.bytes() + output_again_.bytes());
   for (int i = 0; i < 2; ++i) {
     gathered_[i] = {sizes.gathered, passing};
     whole_gradients_[i] = {sizes.whole_gradients, passing};
@@ -127,8 +147,19 @@ pass_pieces<float> stage_tensors::forward(const pass_request& request) {
   h.stash = stashes_.acquire();
   if (!is_last())
     h.output = room_in(*above_, &held::from_above);
-  return layers_.forward_pieces(
-    std::make_shared<const pass<float>>(pass_on(h, request)), h.loss, request.by_layer);
+  const auto p = std::make_shared<const pass<float>>(pass_on(h, request));
+  if (recomputes_)
+    h.stash = {}; // whoever is enqueued behind it may have that
+  return layers_.forward_pieces(p, h.loss, request.by_layer);
+}
+
+/// The forward once more, on the same version, for the backward behind it.
+pass_pieces<float> stage_tensors::forward_again(const pass_request& request, held& of) {
+  of.stash = stashes_.acquire();
+  const auto p = std::make_shared<pass<float>>(pass_on(of, request));
+  p->output = output_again_.data();
+  p->input_gradient = nullptr;
+  return layers_.forward_pieces(p, of.loss, request.by_layer);
 }
 
 layer_memory stage_tensors::memory_of_layers() {
@@ -180,7 +211,8 @@ void stage_tensors::add_share(int layer, bool first) {
 
 buffer stage_tensors::end_forward(int microbatch) {
   auto& h = held_.at(microbatch);
-  h.labels = {}; // what they said is in the stash
+  if (!recomputes_)
+    h.labels = {}; // what they said is in the stash
   return std::exchange(h.output, {});
 }
 
@@ -209,6 +241,8 @@ pass_pieces<float> stage_tensors::backward(const pass_request& request) {
     h.input_gradient = room_in(*below_, &held::input);
   if (what == op::input_gradient)
     h.kept = kept_.acquire();
+  auto before = recomputes_ && what != op::weight_gradient ? forward_again(request, h)
+                                                           : pass_pieces<float>{};
   const auto p = std::make_shared<pass<float>>(pass_on(h, request));
   if (what != op::input_gradient) {
     h.stash = {};
@@ -221,11 +255,12 @@ pass_pieces<float> stage_tensors::backward(const pass_request& request) {
   p->completes = request.ends_sum || by_itself;
   switch (what) {
   case op::input_gradient:
-    return layers_.input_gradient_pieces(p, request.by_layer);
+    return behind(std::move(before), layers_.input_gradient_pieces(p, request.by_layer),
+                  1);
   case op::weight_gradient:
     return layers_.weight_gradient_pieces(p, request.by_layer);
   default:
-    return layers_.backward_pieces(p, request.by_layer);
+    return behind(std::move(before), layers_.backward_pieces(p, request.by_layer), 2);
   }
 }
 

@@ -71,6 +71,7 @@ private:
   pass<float> pass_on(const held& h, const pass_request& request);
   pass_pieces<float> forward(const pass_request& request);
   pass_pieces<float> backward(const pass_request& request);
+  pass_pieces<float> forward_again(const pass_request& request, held& of);
   buffer room_in(pool& of, buffer held::*given_back);
   float* place_to_gather(int layer, int version);
   void add_share(int layer, bool first);
@@ -84,6 +85,8 @@ private:
   std::shared_ptr<pool> below_, above_;
   pool stashes_, kept_, to_shards_, sums_under_way_, gathers_under_way_;
   tensor_memory scratch_;
+  bool recomputes_;
+  tensor_memory output_again_; // that nobody reads
   bucket_shares shares_;
   bucket_extent has_parameters_, has_gradients_;
   tensor_memory gathered_[2], whole_gradients_[2]; // of layers by turns

@@ -8,11 +8,55 @@
 
 namespace troupe {
 
-nanoseconds cost_table::at(op what, int stage) const {
-  const auto& values = of[static_cast<std::size_t>(what)];
+namespace {
+
+nanoseconds value_at(const std::vector<nanoseconds>& values, int stage) {
   if (values.empty())
     return 0;
   return values[values.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
+}
+
+} // namespace
+
+nanoseconds cost_table::at(op what, int stage) const {
+  return value_at(of[static_cast<std::size_t>(what)], stage);
+}
+
+nanoseconds cost_table::of_all(const work& what) const {
+  const auto kind = static_cast<op>(what.kind);
+  auto result = at(kind, what.stage);
+  bool is_pair = false;
+  for (const auto& one : what.also) {
+    const auto other = static_cast<op>(one.kind);
+    if (!pair.empty() && kind == op::forward && other != op::forward && !is_pair) {
+      is_pair = true;
+      result = value_at(pair, what.stage);
+    } else {
+      result += at(other, one.stage);
+    }
+  }
+  return result;
+}
+
+cost_table shared_by_stages(cost_table of_ranks, const placement& where,
+                            const shape& dims) {
+  if (ranks_of(where, dims) == dims.stages)
+    return of_ranks;
+  const auto share_out = [&](std::vector<nanoseconds>& values) {
+    if (values.empty())
+      return;
+    std::vector<nanoseconds> of_stages;
+    for (int stage = 0; stage < dims.stages; ++stage) {
+      const int rank = rank_of(where, dims, {0, stage});
+      of_stages.push_back(value_at(values, rank)
+                          / std::ssize(hosted_by(where, dims, rank)));
+    }
+    values = std::move(of_stages);
+  };
+  for (auto& values : of_ranks.of)
+    share_out(values);
+  share_out(of_ranks.pair);
+  return of_ranks;
 }
 
 cost_model costs_from(cost_table table, int tensor, int update_shares) {
@@ -23,7 +67,7 @@ cost_model costs_from(cost_table table, int tensor, int update_shares) {
       return nanoseconds{0};
     const auto kind = static_cast<op>(what.kind);
     const int parts = kind == op::update ? tensor * update_shares : tensor;
-    return table->at(kind, what.stage) / parts;
+    return table->of_all(what) / parts;
   };
 }
 

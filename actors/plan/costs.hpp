@@ -2,6 +2,7 @@
 
 #include "kernels/virtual_clock.hpp"
 #include "schedules/action.hpp"
+#include "schedules/placement.hpp"
 
 #include <array>
 #include <cstdint>
@@ -12,9 +13,19 @@ namespace troupe {
 /// What each op takes in virtual time: a value a stage, or one for all stages.
 struct cost_table {
   std::array<std::vector<nanoseconds>, op_count> of;
+  std::vector<nanoseconds> pair = {}; ///< A forward and a backward as one; empty: F+B.
 
   nanoseconds at(op what, int stage) const;
+
+  /// With what runs with it as one: a forward with a backward may have a time of
+  /// theirs.
+  nanoseconds of_all(const work& what) const;
 };
+
+/// A table of what the share of the network costs that a rank has, by rank where values
+/// differ, as one by stage: where a rank has several, each costs an equal part.
+cost_table shared_by_stages(cost_table of_ranks, const placement& where,
+                            const shape& dims);
 
 /// The costs of a table: a tensor shard's part of each, and of updates a data replica's
 /// where they share them out. Work that is no op costs nothing.

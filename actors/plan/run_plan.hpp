@@ -36,6 +36,10 @@ struct run_plan {
   int expert = 1; ///< Neighbouring data replicas that share a layer's experts out.
   bool sequence_parallel = false; ///< Tensor shards share out sequences' positions too.
 
+  /// A stage keeps of a microbatch its input alone, and runs the forward again before
+  /// the backward: a third more work, for the same bits.
+  bool recomputes = false;
+
   /// How data replicas keep one model. Present if there are several.
   std::optional<replica_exchange> exchange = {};
 

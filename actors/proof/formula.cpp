@@ -4,6 +4,7 @@
 #include "actors/proof/exchange_checks.hpp"
 #include "actors/proof/record_check.hpp"
 #include "actors/proof/replica_sums.hpp"
+#include "schedules/program.hpp"
 
 namespace troupe {
 
@@ -24,6 +25,8 @@ plain_plan plain_of(const run_plan& plan) {
     .optimizer = work.optimizer,
     .directions = directions,
     .weights = work.weights};
+  if (plan.sch.sums_in_any_order)
+    result.orders = summing_orders(plan.sch, plan.dims);
   result.on = plan.processor_of(0);
   if (plan.shares_out(shared_out::gradients))
     result.sum_microbatch = [&plan](const std::vector<float*>& arrays, std::int64_t n) {

@@ -50,6 +50,9 @@ std::optional<rule> find(const std::string& name,
                          const std::map<std::string, std::string>& parameters) {
   if (std::ranges::find(names, std::string_view{name}) == names.end())
     return {};
+  if (number(parameters, "pairs", 1)
+      > 1) // of Chimera's: two directions are judged here
+    return {};
   rule result{.name = name};
   result.update_every = number(parameters, "update_every", result.update_every);
   result.vertical_sync = number(parameters, "vertical_sync", 0) != 0;

@@ -222,13 +222,13 @@ private:
 
 std::optional<published::rule> rule_of(const schedule& sch) {
   auto result = published::find(sch.name, {});
-  if (!result)
+  if (!result || directions_of(sch.where) > 2)
     return {};
   result->update_every = sch.update_every;
   result->min_update_frequency = sch.update_every;
   result->vertical_sync = sch.weights.name == "vertical_sync";
-  if (const auto* local = std::get_if<backward_first>(&sch.order))
-    result->max_active_keys = local->max_active_keys;
+  if (const auto keys = sch.active_keys())
+    result->max_active_keys = *keys;
   return result;
 }
 

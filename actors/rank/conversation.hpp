@@ -25,9 +25,9 @@ public:
   }
 
   /// Begins an action that the scheduler has granted.
-  void begin(const action& a, double operations, woven_action what,
+  void begin(const action& a, const charge& cost, woven_action what,
              piece_walk::tell_bucket tell = {}) {
-    port_->send_all(walk_.begin(a, operations, std::move(what), std::move(tell)));
+    port_->send_all(walk_.begin(a, cost, std::move(what), std::move(tell)));
   }
 
   /// Whether its work is with the device, or comes to it.

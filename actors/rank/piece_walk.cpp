@@ -13,10 +13,10 @@ letters piece_walk::begin(const appointments& all) {
   return result;
 }
 
-letters piece_walk::begin(const action& a, double operations, woven_action what,
+letters piece_walk::begin(const action& a, const charge& cost, woven_action what,
                           tell_bucket tell) {
   what_ = a;
-  operations_ = operations;
+  cost_ = cost;
   pieces_ = std::move(what.pieces);
   next_ = 0;
   at_work_ = false;
@@ -53,12 +53,15 @@ void piece_walk::add(work& to, piece& p) const {
 
 work piece_walk::next_work(letters& out) {
   auto& first = pieces_[next_];
-  work result{.kind = first.costs ? static_cast<int>(what_.what) : op_count,
+  const bool costs = first.costs && what_.pair != in_pair::second;
+  work result{.kind = costs ? static_cast<int>(what_.what) : op_count,
               .stage = what_.stage,
               .microbatch = what_.microbatch,
               .direction = what_.direction,
-              .operations = first.costs ? operations_ : 0,
+              .operations = costs ? cost_.operations : 0,
               .begun = done_};
+  if (costs)
+    result.also = cost_.also;
   out = begin(first.begins);
   if (whole_action(first)) {
     result.run = std::move(first.run);

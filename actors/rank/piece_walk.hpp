@@ -11,6 +11,14 @@
 
 namespace troupe {
 
+/// What a device charges for an action where time is only counted.
+struct charge {
+  double operations = 0; ///< Of all its pieces.
+  /// What it takes besides: of the first of a pair the second, which takes nothing
+  /// then, and forwards that are run again.
+  std::vector<work_key> also = {};
+};
+
 /// Runs one action: yields its next work, or the meeting that it waits for.
 ///
 ///   begin ── can_go_on? ──yes── next_work ── (a device) ── end_work ──▶ ended?
@@ -24,9 +32,9 @@ public:
   /// Told of each bucket that is complete, from the device's callback.
   using tell_bucket = std::function<void(int bucket)>;
 
-  /// Begins an action. \param operations of all its pieces \param tell may be empty
+  /// Begins an action. \param tell may be empty
   /// Returns what the meetings that begin with it write. \pre !under_way()
-  letters begin(const action& a, double operations, woven_action what,
+  letters begin(const action& a, const charge& cost, woven_action what,
                 tell_bucket tell = {});
 
   /// Until its last work has ended.
@@ -77,7 +85,7 @@ private:
   appointments ends_in_;          // likewise: begin then
   std::vector<piece> pieces_;     // empty once the last is at work
   std::size_t next_ = 0;
-  double operations_ = 0;
+  charge cost_;
   double done_ = 0; // share of its work
   tell_bucket tell_;
   meeting_list meetings_;

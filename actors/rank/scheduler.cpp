@@ -62,7 +62,7 @@ void grant(self_pointer self) {
   auto& state = self->state;
   while (const auto next = state.core->grant())
     state.everybody->to(next->who, [&](const auto& performer) {
-      send(self, performer, mail::run{next->what, next->turn});
+      send(self, performer, mail::run{next->what, next->turn, next->pair});
     });
   if (!state.said_finished && state.core->finished()) {
     state.said_finished = true;

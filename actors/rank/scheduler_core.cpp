@@ -135,6 +135,8 @@ std::optional<scheduler_core::granted> scheduler_core::grant() {
     return {};
   ++running_;
   granted result{*next, performer_of(*next)};
+  if (next->pair == in_pair::first)
+    result.pair = order_->awaited();
   if (depth_ > 1 && next->what != op::update && !passes_meet_) {
     result.turn = turns_++;
     in_turn_.push_back(*next);

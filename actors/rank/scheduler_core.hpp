@@ -37,6 +37,7 @@ public:
     action what;
     performer who;
     std::int64_t turn = no_turn;
+    std::optional<action> pair = {}; ///< Of the first of one: the second.
   };
 
   /// What to grant now, if there is anything and the device has room. Experts go first:

@@ -227,6 +227,24 @@ std::string refusal_of_tied(const run_plan& plan) {
   return {};
 }
 
+/// Why forwards cannot be run again; empty if they can, or need not.
+std::string refusal_of_recomputation(const run_plan& plan) {
+  if (!plan.recomputes)
+    return {};
+  const bool has_experts =
+    plan.work ? !plan.work->whole.experts.empty() : plan.expert > 1;
+  if (has_experts || plan.tensor > 1 || plan.shares_out(shared_out::gradients))
+    return "recomputation runs forwards again where nobody else has a part in them: "
+           "train without experts, with tensor=1, and with an exchange that leaves "
+           "stages whole gradients, or say --recompute none";
+  if (!plan.sch.weights.reads)
+    return plan.sch.name
+           + " keeps no version that a forward could be run again with: say "
+             "--recompute "
+             "none, or name another schedule";
+  return {};
+}
+
 std::string refusal_of_exchange(const run_plan& plan) {
   const auto& by = *plan.exchange;
   if (plan.own_exchange
@@ -274,6 +292,8 @@ std::string refusal(const run_plan& plan,
            + "'s ranks choose by what has arrived, so tensor shards could choose "
              "differently: give it tensor=1, or name other schedules";
   if (auto wrong = refusal_of_experts(plan); !wrong.empty())
+    return wrong;
+  if (auto wrong = refusal_of_recomputation(plan); !wrong.empty())
     return wrong;
   if (!plan.work)
     return too_large(bytes_of_actors(plan), 0);

@@ -103,7 +103,7 @@ void optimizer_core::begin(const action& a) {
   if (tie_ && direction == 0)
     tie_->expect(directions_.of(0).gradients);
   auto& talk = talks_[direction_of(a)];
-  talk.begin(a, computes ? operations_ : 0,
+  talk.begin(a, {computes ? operations_ : 0},
              update_pieces(steps_, direction, work_of(direction)));
   talk.go_on();
 }

@@ -82,6 +82,12 @@ tl::expected<options, int> read_command_line(const program_about& about, int arg
                   + other);
   if (file->count() > 0)
     typed.output.config = file->as<std::string>();
+  const auto says = [&](const char* option) {
+    return app.get_option_no_throw(option) != nullptr && app.count(option) > 0;
+  };
+  typed.mesh.says_stages = says("--stages");
+  typed.schedules.says_microbatches = says("--microbatches");
+  typed.schedules.says_steps = says("--steps");
   typed.output.command = {about.name};
   typed.output.command.insert(typed.output.command.end(), argv + 1, argv + argc);
   auto o = parse(typed, about.trains);

@@ -11,9 +11,14 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array known{"F",       "B",         "I",       "W",        "U",
-                           "latency", "bytes",     "tensor",  "gradient", "sums",
-                           "experts", "bandwidth", "buckets", "replica",  "sum"};
+constexpr std::array known{
+  "F",      "B",        "I",    "W",       "U",         "FB",      "latency", "bytes",
+  "tensor", "gradient", "sums", "experts", "bandwidth", "buckets", "replica", "sum"};
+
+/// Whether costs of actions differ by rank.
+bool differs_by_rank(const std::string& key) {
+  return key.size() == 1 || key == "FB";
+}
 
 /// Values by their keys.
 using given_costs = std::map<std::string, std::vector<double>>;
@@ -22,8 +27,8 @@ tl::expected<given_costs, std::string> values_of(const std::string& text, int st
   given_costs result;
   const auto wrong = [](const std::string& part) {
     return problem{"--cost '" + part
-                   + "': write F=1,B=2 in milliseconds, one value or one a stage as "
-                     "F=1/2/1/1; also I, W, U, latency, bandwidth, sum, bytes, "
+                   + "': write F=1,B=2 in milliseconds, one value or one a rank as "
+                     "F=1/2/1/1; also I, W, U, FB, latency, bandwidth, sum, bytes, "
                      "gradient, buckets, tensor, sums, experts and replica"};
   };
   for (const auto& part : split(text, ',')) {
@@ -42,9 +47,9 @@ tl::expected<given_costs, std::string> values_of(const std::string& text, int st
     const auto count = static_cast<int>(values.size());
     if (count == 0)
       return wrong(part);
-    if (key != "replica" && count != 1 && (key.size() > 1 || count != stages))
+    if (key != "replica" && count != 1 && (!differs_by_rank(key) || count != stages))
       return problem{"--cost " + part + ": give one value, or one for each of the "
-                     + std::to_string(stages) + " stages"};
+                     + std::to_string(stages) + " ranks of a pipeline"};
   }
   return result;
 }
@@ -102,6 +107,8 @@ cost_table actions_of(given_costs given) {
     given.try_emplace(half, scaled(given["B"], 0.5));
   given.try_emplace("U", std::vector{0.0});
   cost_table result;
+  for (const double ms : given["FB"])
+    result.pair.push_back(from_ms(ms));
   const char* const letters[] = {"F", "B", "I", "W", "U"};
   for (std::size_t i = 0; i < op_count; ++i)
     for (const double ms : given[letters[i]])
@@ -116,7 +123,9 @@ void add_cost(option_list& to, std::string& place) {
   to.add_option(
     "--cost", place,
     "Costs in virtual time, as F=1,B=2 in milliseconds, or F=1/2/1/1 with a value for "
-    "each stage. Keys of actions: F, B, I and W (B/2 each), U. Keys of messages: "
+    "each rank's share of the network. Keys of actions: F, B, I and W (B/2 each), U, "
+    "FB (a "
+    "forward and a backward as one: F+B). Keys of messages: "
     "latency (milliseconds), bandwidth (bytes a second), bytes (of an activation). "
     "All bytes are those of fp32, also under --precision bf16. "
     "Key of sums in collectives: sum (bytes that a rank adds a second, beside its "

@@ -11,8 +11,20 @@ namespace {
 
 constexpr std::int64_t most_ranks = 1 << 20;
 
-/// Reads "data=2,pipe=4,tensor=2,expert=2" into a mesh. Returns what is wrong, if
-/// anything.
+/// Blocks or layers of each stage, from "2,2,1,1".
+tl::expected<std::vector<int>, std::string> read_split(const std::string& text) {
+  std::vector<int> result;
+  for (const auto& part : split(text, ',')) {
+    const auto value = whole_number<int>(part);
+    if (!value || *value < 1)
+      return problem{"--split " + text + ": write whole numbers, as 2,2,1,1"};
+    result.push_back(*value);
+  }
+  return result;
+}
+
+} // namespace
+
 std::string read_axes(const std::string& text, mesh_options& to) {
   const std::map<std::string, int*> axes{{"data", &to.data},
                                          {"pipe", &to.stages},
@@ -34,38 +46,29 @@ std::string read_axes(const std::string& text, mesh_options& to) {
   }
   if (to.stages < 1)
     return "--stages is at least 1";
-  if (const auto many = std::int64_t{to.data} * to.tensor;
-      many > 1 && many * to.stages > most_ranks)
-    return "--mesh: at most 1,048,576 ranks in all";
+  if (std::int64_t{to.data} * to.tensor * to.stages > most_ranks)
+    return "--stages and --mesh: at most 1,048,576 ranks in all";
   return {};
 }
 
-/// Blocks or layers of each stage, from "2,2,1,1".
-tl::expected<std::vector<int>, std::string> read_split(const std::string& text) {
-  std::vector<int> result;
-  for (const auto& part : split(text, ',')) {
-    const auto value = whole_number<int>(part);
-    if (!value || *value < 1)
-      return problem{"--split " + text + ": write whole numbers, as 2,2,1,1"};
-    result.push_back(*value);
-  }
-  return result;
-}
-
-} // namespace
-
 void add_mesh(option_list& to, typed_mesh& place, bool names_exchange) {
   to.begin_group("Mesh and schedule");
-  to.add_option("--stages", place.stages, "Stages of the network, one a rank.");
+  to.add_option(
+    "--stages", place.stages,
+    "Ranks of a pipeline: stages of the network, one a rank, or several where "
+    "a schedule says so.");
   to.add_option("--mesh", place.axes,
                 "Ranks along each axis, as data=2,pipe=4,tensor=2. Data: replicas of "
-                "the pipeline, each with a share of every batch. Pipe: stages, as "
+                "the pipeline, each with a share of every batch. Pipe: as "
                 "--stages. Tensor: shards of every layer. Expert: data replicas that "
                 "share the experts of moe out.");
   to.add_flag("--sequence-parallel", place.sequence_parallel,
               "Sequence parallelism: tensor shards share each sequence's positions out "
               "where all would compute the same. Examples: norms, residuals and "
               "messages between stages.");
+  to.add_option("--recompute", place.recompute,
+                "What stages compute again before a backward, in place of keeping it: "
+                "none, or stage, which keeps inputs alone.");
   if (names_exchange)
     to.add_option("--exchange", place.exchange,
                   "Exchange by which data replicas keep one model: " + exchange_names()
@@ -89,6 +92,9 @@ tl::expected<mesh_options, std::string> parse(const typed_mesh& typed) {
   auto sizes = read_split(typed.split);
   if (!sizes)
     return problem{sizes.error()};
+  if (typed.recompute != "none" && typed.recompute != "stage")
+    return problem{"--recompute " + typed.recompute + ": write none or stage"};
+  result.recomputes = typed.recompute == "stage";
   result.sequence_parallel = typed.sequence_parallel && result.tensor > 1;
   result.exchange = *exchange;
   result.split = std::move(*sizes);

@@ -13,25 +13,34 @@ class option_list;
 
 /// Options of the mesh, as a user types them.
 struct typed_mesh {
-  int stages = 4;
-  std::string axes; ///< "data=2,pipe=4": pipe goes before `stages`.
+  int stages = 4; ///< Ranks of a pipeline, each with as many stages as its schedule
+                  ///< says.
+  bool says_stages = false; ///< They are typed, and not the usual number.
+  std::string axes;         ///< "data=2,pipe=4": pipe goes before `stages`.
   bool sequence_parallel = false;
   std::string exchange = "ring";
+  std::string recompute = "none";
   std::string split;
 };
 
 /// Ranks along each axis, and how the network is cut.
 struct mesh_options {
   int data = 1;
-  int stages = 4;
+  int stages = 4; ///< Ranks of a pipeline, each with as many stages as its schedule
+                  ///< says.
   int tensor = 1;
   int expert = 1;
   bool sequence_parallel = false;
+  bool recomputes = false;
   replica_exchange exchange = {}; ///< Between data replicas.
   std::vector<int> split = {};    ///< Blocks or layers of each stage; empty: by cost.
 
   int ranks() const { return data * stages * tensor; }
 };
+
+/// Reads "data=2,pipe=4,tensor=2,expert=2" into a mesh. Returns what is wrong, if
+/// anything.
+std::string read_axes(const std::string& text, mesh_options& to);
 
 /// \param names_exchange whether there is an option for that
 void add_mesh(option_list& to, typed_mesh& place, bool names_exchange);

@@ -105,7 +105,9 @@ std::string add_options(option_list& to, typed_options& place,
   return about.exchanges ? about_collectives() : about_schedules();
 }
 
-tl::expected<options, std::string> parse(const typed_options& typed, bool trains) {
+tl::expected<options, std::string> parse(typed_options typed, bool trains) {
+  if (auto wrong = take_sizes_of_files(typed.schedules, typed.mesh); !wrong.empty())
+    return problem{wrong};
   auto model = parse(typed.model, typed.data.seed);
   if (!model)
     return problem{model.error()};

@@ -83,6 +83,6 @@ std::string add_options(option_list& to, typed_options& place,
 /// The values of all options. On error says what is wrong with the first that is, and
 /// what is allowed.
 /// \param trains as in program_about
-tl::expected<options, std::string> parse(const typed_options& typed, bool trains);
+tl::expected<options, std::string> parse(typed_options typed, bool trains);
 
 } // namespace troupe

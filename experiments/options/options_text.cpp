@@ -63,7 +63,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(model_options, model, layers, width, heads, l
                                    words, experts, tied)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(data_options, text, name, path, batch, init, seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(mesh_options, data, stages, tensor, expert,
-                                   sequence_parallel, exchange, split)
+                                   sequence_parallel, recomputes, exchange, split)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(rate_schedule, cosine, warmup, floor)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(optimizer_options, kind, rate, schedule, momentum,
                                    beta1, beta2, epsilon, weight_decay,
@@ -72,7 +72,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(optimizer_options, kind, rate, schedule, mome
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_options, clock, products, sums_by_pairs, threads,
                                    stall_timeout)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(link_cost, latency, bytes_per_second)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_table, of)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_table, of, pair)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(simulated_sizes, message, gradient, buckets, sum,
                                    sums, experts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_options, text, actions, link, sum_rate, sizes,
@@ -89,7 +89,7 @@ namespace {
 json schedules_json(const schedule_options& from) {
   auto chosen = json::array();
   for (const auto& one : from.chosen)
-    chosen.push_back({{"text", one.text}, {"of_all", one.of_all}});
+    chosen.push_back({{"text", one.text}, {"of_all", one.of_all}, {"file", one.file}});
   return {{"chosen", chosen},
           {"microbatches", from.microbatches},
           {"steps", from.steps},
@@ -102,9 +102,11 @@ schedule_options schedules_from(const json& from, const optimizer_options* learn
                           .microbatches = from.at("microbatches"),
                           .steps = from.at("steps"),
                           .epochs = from.at("epochs").get<std::optional<double>>()};
-  for (const auto& one : from.at("chosen"))
+  for (const auto& one : from.at("chosen")) {
+    const std::string file = one.at("file"); // nobody's else is read
     result.chosen.push_back(
-      parse_schedule(one.at("text"), one.at("of_all"), learns).value());
+      parse_schedule(one.at("text"), one.at("of_all"), learns, &file).value());
+  }
   return result;
 }
 

@@ -24,6 +24,10 @@ void add_output(option_list& to, output_options& place, const output_kinds& has)
                           : "Silence but for errors.");
   if (has.timeline)
     to.add_flag("--print", place.print, "Timelines as text, a row for each rank.");
+  if (has.timeline)
+    to.add_option("--export", place.exported,
+                  "File for the schedule: a row of actions for each rank, in the form "
+                  "of PyTorch's pipelining, which file:PATH reads.");
   if (has.catalog)
     to.add_flag("--all", place.all,
                 "Catalog of tiny models under every schedule, in both clocks.");

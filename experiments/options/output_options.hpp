@@ -17,8 +17,9 @@ struct output_options {
   /// runs/compare. Empty: there is no report then.
   std::string new_report;
   bool quiet = false;
-  bool print = false; ///< simulate: draw timelines
-  bool all = false;   ///< verify: the whole catalog
+  bool print = false;   ///< simulate: draw timelines
+  std::string exported; ///< simulate: the file for the schedule; empty: none
+  bool all = false;     ///< verify: the whole catalog
 
   std::string config;               ///< The file that gave some options.
   std::vector<std::string> command; ///< As it was typed, the program by its bare name.

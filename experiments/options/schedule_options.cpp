@@ -1,6 +1,7 @@
 #include "experiments/options/schedule_options.hpp"
 
 #include "experiments/options/option_list.hpp"
+#include "experiments/options/schedule_path.hpp"
 #include "schedules/catalog/catalog.hpp"
 
 #include <algorithm>
@@ -32,11 +33,12 @@ using value_map = std::map<std::string, std::string>;
 /// The values behind a schedule's name. On error says what can be written.
 tl::expected<value_map, std::string> values_of(const std::string& text) {
   value_map result;
-  const auto colon = text.find(':');
-  if (colon == std::string::npos)
+  // A file's path stands where others have their first parameter.
+  const auto begin = text.find(names_file(text) ? ',' : ':');
+  if (begin == std::string::npos)
     return result;
   const problem shape{"'" + text + "': write a schedule as NAME:parameter=value,..."};
-  const auto parts = split(text.substr(colon + 1), ',');
+  const auto parts = split(text.substr(begin + 1), ',');
   for (const auto& part : parts) {
     const auto equals = part.find('=');
     if (equals == std::string::npos || equals == 0)
@@ -64,7 +66,10 @@ void add_schedules(option_list& to, typed_schedules& place, bool trains,
                 "Schedules: " + catalog_names()
                   + ". Name all: every schedule that fits the sizes. Parameters stand "
                     "behind a colon, as ampnet:max_active_keys=8"
-                  + std::string{trains ? ",lr=0.01." : "."});
+                  + std::string{trains ? ",lr=0.01." : "."}
+                  + " Name file:PATH: one that stands in a file, in the form of "
+                    "PyTorch's pipelining; weights, update_every and most_held may "
+                    "stand behind it, as file:my.csv,weights=stash.");
   to.add_option("--steps", place.steps, "Batches of the run.");
   if (trains)
     to.add_option("--epochs", place.epochs,
@@ -72,7 +77,8 @@ void add_schedules(option_list& to, typed_schedules& place, bool trains,
 }
 
 tl::expected<chosen_schedule, std::string>
-parse_schedule(const std::string& text, bool of_all, const optimizer_options* learns) {
+parse_schedule(const std::string& text, bool of_all, const optimizer_options* learns,
+               const std::string* file) {
   auto values = values_of(text);
   if (!values)
     return problem{values.error()};
@@ -88,11 +94,65 @@ parse_schedule(const std::string& text, bool of_all, const optimizer_options* le
       return problem{result.name + ": " + own.error()};
     result.optimizer = *own;
   }
+  if (names_file(text)) {
+    const auto path = path_of_schedule(text);
+    auto content = file != nullptr ? *file : read_schedule_file(path);
+    if (!content)
+      return problem{content.error()};
+    auto filed = schedule_in(path, *content, *values);
+    if (!filed)
+      return problem{filed.error()};
+    result.sch = std::move(filed->sch);
+    result.sizes = filed->dims;
+    result.file = std::move(*content);
+    return result;
+  }
   auto sch = find_schedule(result.name, *values);
   if (!sch)
     return problem{sch.error()};
   result.sch = std::move(*sch);
   return result;
+}
+
+// Whoever learns by one reads of a file only what says its sizes.
+std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh) {
+  for (const auto& text : single(to.names)) {
+    if (!names_file(text))
+      continue;
+    const optimizer_options any;
+    const auto one = parse_schedule(text, false, &any);
+    if (!one)
+      return one.error();
+    const auto& dims = *one->sizes;
+    mesh_options axes{.stages = mesh.stages};
+    if (auto wrong = read_axes(mesh.axes, axes); !wrong.empty())
+      return wrong;
+    const int ranks = ranks_of(one->sch.where, dims),
+              microbatches = dims.microbatches * axes.data;
+    const auto contradiction = [&](bool said, int typed, int has, const char* what) {
+      return said && typed != has
+               ? text + " is written for " + std::to_string(has) + what + ", not for "
+                   + std::to_string(typed) + ": leave that option out"
+               : std::string{};
+    };
+    const bool says_pipe = mesh.axes.find("pipe=") != std::string::npos;
+    for (auto wrong : {contradiction(mesh.says_stages || says_pipe, axes.stages, ranks,
+                                     " ranks of a pipeline"),
+                       contradiction(to.says_microbatches, to.microbatches,
+                                     microbatches, " microbatches"),
+                       contradiction(to.says_steps && one->sch.asynchronous(), to.steps,
+                                     dims.steps, " batches")})
+      if (!wrong.empty())
+        return wrong;
+    if (!says_pipe)
+      mesh.stages = ranks;
+    to.microbatches = microbatches;
+    mesh.says_stages = to.says_microbatches = true; // to a second file
+    if (one->sch.asynchronous())
+      to.steps = dims.steps;
+    to.says_steps = to.says_steps || one->sch.asynchronous();
+  }
+  return {};
 }
 
 tl::expected<schedule_options, std::string> parse(const typed_schedules& typed,

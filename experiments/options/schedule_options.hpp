@@ -21,7 +21,13 @@ struct typed_schedules {
   int microbatches = 8;
   int steps = 100;
   std::optional<double> epochs;
+  bool says_microbatches = false; ///< They are typed, and not the usual number,
+  bool says_steps = false;        ///< likewise.
 };
+
+/// The sizes of schedules that stand in files, where none are typed. Returns what is
+/// wrong with a file, if anything.
+std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh);
 
 /// A schedule that a user names: "ampnet:max_active_keys=8,lr=0.01".
 struct chosen_schedule {
@@ -30,7 +36,9 @@ struct chosen_schedule {
   std::string name;
   std::map<std::string, std::string> values; ///< As typed, its optimizer's among them.
   schedule sch;
-  optimizer_options optimizer; ///< Of its run.
+  optimizer_options optimizer;     ///< Of its run.
+  std::string file = {};           ///< What stands in its file, if it has one,
+  std::optional<shape> sizes = {}; ///< and the only sizes that it has then.
 };
 
 struct schedule_options {
@@ -46,8 +54,10 @@ void add_schedules(option_list& to, typed_schedules& place, bool trains, bool me
 
 /// One schedule from its text. On error says what can be written.
 /// \param learns the optimizer of all runs; null: a schedule has none of its own
+/// \param file what stands in the file that the text names; null: it is read
 tl::expected<chosen_schedule, std::string>
-parse_schedule(const std::string& text, bool of_all, const optimizer_options* learns);
+parse_schedule(const std::string& text, bool of_all, const optimizer_options* learns,
+               const std::string* file = nullptr);
 
 /// Schedules, where `all` stands for those of the catalog that are not named by
 /// themselves. On error says which text is wrong, and what can be written.

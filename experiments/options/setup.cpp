@@ -35,6 +35,7 @@ run_plan common_plan(const options& o) {
   plan.tensor = o.mesh.tensor;
   plan.expert = o.mesh.expert;
   plan.sequence_parallel = o.mesh.sequence_parallel;
+  plan.recomputes = o.mesh.recomputes;
   plan.exchange = o.mesh.exchange;
   plan.clock = o.run.clock;
   plan.stall_timeout = o.run.stall_timeout;
@@ -43,10 +44,27 @@ run_plan common_plan(const options& o) {
   plan.sizes.stored = o.run.products;
   plan.sum_rate = o.cost.sum_rate;
   plan.slowdowns = o.cost.slowdowns;
-  plan.cost = counts_operations(o)
-                ? costs_by_operations()
-                : costs_from(o.cost.actions, plan.tensor, plan.state_shares());
   return plan;
+}
+
+/// Completes a plan for its schedule: that says how many stages a rank has, so how the
+/// network is cut, and what a stage costs. Returns what is wrong, if anything.
+std::string complete(const options& o, const chosen_schedule& one, run_plan& plan) {
+  plan.sch = one.sch;
+  plan.dims.stages =
+    one.sizes ? one.sizes->stages : stages_on(plan.sch.where, o.mesh.stages);
+  plan.cost =
+    counts_operations(o)
+      ? costs_by_operations()
+      : costs_from(shared_by_stages(o.cost.actions, plan.sch.where, plan.dims),
+                   plan.tensor, plan.state_shares());
+  if (!plan.work)
+    return {};
+  auto first_layers = cut(plan.work->whole, plan.dims.stages, o.mesh.split);
+  if (!first_layers)
+    return first_layers.error();
+  plan.work->first_layers = std::move(*first_layers);
+  return {};
 }
 
 /// The model, with what its layers store.
@@ -72,9 +90,6 @@ tl::expected<training, std::string> training_of(const options& o) {
   auto whole = make_network<float>(model_of(o));
   if (!whole)
     return problem{whole.error()};
-  auto first_layers = cut(*whole, o.mesh.stages, o.mesh.split);
-  if (!first_layers)
-    return problem{first_layers.error()};
   auto shards = shards_of(o, *whole);
   if (!shards)
     return problem{shards.error()};
@@ -92,7 +107,7 @@ tl::expected<training, std::string> training_of(const options& o) {
   return training{.whole = std::move(*whole),
                   .shards = std::move(*shards),
                   .experts = o.model.experts,
-                  .first_layers = std::move(*first_layers),
+                  .first_layers = {},
                   .data = std::move(*data),
                   .batch = o.data.batch.value_or(usual_batch),
                   .optimizer = o.optimizer,
@@ -166,9 +181,13 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
 
 /// The run of one schedule.
 tl::expected<run_request, std::string>
-request(const chosen_schedule& one, run_plan plan,
+request(const options& o, const chosen_schedule& one, run_plan plan,
         const std::optional<std::vector<int>>& here) {
-  plan.sch = one.sch;
+  if (auto wrong = complete(o, one, plan); !wrong.empty())
+    return problem{wrong};
+  if (!counts_operations(o))
+    if (auto wrong = outlasts_clock(o.cost, plan); !wrong.empty())
+      return problem{wrong};
   if (plan.work)
     plan.work->optimizer = one.optimizer;
   if (plan.dims.before > 0
@@ -181,7 +200,7 @@ request(const chosen_schedule& one, run_plan plan,
   if (auto wrong = refusal(plan, bytes_of_evaluation, here); !wrong.empty())
     return problem{wrong};
   if (const auto fault = check(plan.sch, settled(plan.sch, plan.dims)))
-    return problem{plan.sch.name + ": " + fault->what + "\n" + fault->grid};
+    return problem{plan.sch.name + ": " + to_string(*fault)};
   return run_request{one.text, std::move(plan), one.values};
 }
 
@@ -190,7 +209,7 @@ request(const chosen_schedule& one, run_plan plan,
 std::string add_requests(const options& o, const run_plan& plan,
                          const std::optional<std::vector<int>>& here, setup& to) {
   for (const auto& one : o.schedules.chosen) {
-    auto run = request(one, plan, here);
+    auto run = request(o, one, plan, here);
     if (run)
       to.runs.push_back(std::move(*run));
     else if (one.of_all)
@@ -244,9 +263,6 @@ set_up_part(const options& o, const std::optional<std::vector<int>>& here) {
   }
   if (plan.clock == clock_kind::virtual_time)
     result.rates = rates_of(o);
-  if (!counts_operations(o))
-    if (auto wrong = outlasts_clock(o.cost, plan); !wrong.empty())
-      return problem{wrong};
   if (auto wrong = add_requests(o, plan, here, result); !wrong.empty())
     return problem{wrong};
   return result;

@@ -1,5 +1,6 @@
 #include "experiments/report/files.hpp"
 
+#include "experiments/options/schedule_path.hpp"
 #include "experiments/report/trace.hpp"
 #include "models/hugging_face.hpp"
 #include "models/weights.hpp"
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <ctime>
 #include <iostream>
+#include <tuple>
 
 namespace troupe {
 
@@ -31,6 +33,9 @@ std::vector<named_file> read_files(const options& o, std::size_t runs) {
       result.push_back({option, file});
   };
   add("--config", o.output.config);
+  for (const auto& one : o.schedules.chosen)
+    if (one.sizes)
+      add("--schedule", path_of_schedule(one.text));
   add("--data", o.data.path);
   add("--machines", o.machines.links);
   add("--machines", o.collectives.machines.links);
@@ -88,6 +93,8 @@ output_files::planned(const std::vector<run_request>& runs) const {
     }
   if (writes_json())
     result.push_back({"--json", places_.json});
+  if (!places_.exported.empty())
+    result.push_back({"--export", places_.exported});
   if (report_.empty())
     return result;
   result.push_back({"--report", report_ / "results.json"});
@@ -117,6 +124,9 @@ std::string output_files::make_report() {
 }
 
 std::string output_files::refusal(const std::vector<run_request>& runs) {
+  if (!places_.exported.empty() && runs.size() > 1)
+    return "--export " + places_.exported + " is of one schedule, and there are "
+           + std::to_string(runs.size()) + ": name one with --schedule";
   if (auto wrong = written_twice(planned(runs), read_files(options_, runs.size()));
       !wrong.empty())
     return wrong;
@@ -132,6 +142,28 @@ std::string output_files::note(const path& file, const std::string& wrong) {
   if (wrong.empty() && std::ranges::find(written_, file) == written_.end())
     written_.push_back(file);
   return wrong;
+}
+
+// What a local rule has chosen is in the record alone.
+std::string output_files::write_schedule(const run_request& request,
+                                         const run_result& ran) {
+  if (places_.exported.empty() || ran.how != ending::finished)
+    return {};
+  const auto& [sch, dims] = std::tie(request.plan.sch, request.plan.dims);
+  std::vector<std::vector<action>> rows;
+  for (const auto& row : ran.actions) {
+    if (static_cast<int>(rows.size()) == request.plan.ranks_of_pipeline())
+      break; // other data replicas do the same
+    auto& to = rows.emplace_back();
+    for (const auto& one : row)
+      if (!one.part)
+        to.push_back(one.what);
+  }
+  return note(
+    places_.exported,
+    write_whole_file(places_.exported, sch.local_rule()
+                                         ? troupe::write_schedule(sch, dims, rows)
+                                         : troupe::write_schedule(sch, dims)));
 }
 
 std::string output_files::write_weights(const run_request& request,

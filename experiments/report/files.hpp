@@ -36,6 +36,7 @@ public:
   std::string write_weights(const run_request& request, const run_result& result,
                             bool only_run);
   std::string write_trace(const run_account& run);
+  std::string write_schedule(const run_request& request, const run_result& ran);
   std::string write_results(const std::string& text);
   std::string end_results(const std::string& text); ///< To standard output too.
 

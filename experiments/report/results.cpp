@@ -97,6 +97,7 @@ json run_json(const run_account& run) {
     {"tensor", plan.tensor},
     {"sequence_parallel", plan.sequence_parallel},
     {"expert", plan.expert},
+    {"recompute", plan.recomputes ? "stage" : "none"},
     {"microbatches", plan.batches().microbatches},
     {"steps", plan.dims.before + plan.dims.steps},
     {"steps_before", plan.dims.before},

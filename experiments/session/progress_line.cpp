@@ -26,9 +26,17 @@ std::string formatted(const char* format, Values... values) {
 
 std::shared_ptr<const double> count_microbatches(run_plan& plan) {
   auto done = std::make_shared<double>(0);
-  plan.cost = [done, cost = std::move(plan.cost)](const work& what) {
-    if (what.stage == 0 && what.kind == static_cast<int>(op::backward))
-      *done += what.done() - (what.parts.empty() ? 0 : what.begun);
+  // I and W are half a backward each; the second of a pair is told with the first.
+  const auto part = [](int kind, int stage) {
+    const auto what = static_cast<op>(kind);
+    const bool half = what == op::input_gradient || what == op::weight_gradient;
+    return stage != 0 ? 0 : half ? 0.5 : what == op::backward ? 1 : 0;
+  };
+  plan.cost = [done, part, cost = std::move(plan.cost)](const work& what) {
+    double parts = part(what.kind, what.stage);
+    for (const auto& other : what.also)
+      parts += part(other.kind, other.stage);
+    *done += parts * (what.done() - (what.parts.empty() ? 0 : what.begun));
     return cost(what);
   };
   return done;

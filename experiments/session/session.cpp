@@ -110,7 +110,7 @@ private:
     progress_line line{request.plan, output_.quiet};
     auto plan = request.plan;
     run_callbacks told{.interrupted = &interruption()};
-    plan.keep_record = output_.print;
+    plan.keep_record = output_.print || !output_.exported.empty();
     plan.keep_first = files_.has_report() ? actions_in_trace : 0;
     plan.model_times = account.modelled =
       needs_modelled_times(plan, performs_.elsewhere());
@@ -258,6 +258,7 @@ private:
       out() << request.text << '\n'
             << draw(timeline_of(result.actions), widest_picture) << '\n';
     complain(files_.write_trace(account));
+    complain(files_.write_schedule(request, result));
     result.actions.clear();
     // The end says what goes wrong here.
     (void)files_.write_results(results_json(options_, shared_, accounts_));

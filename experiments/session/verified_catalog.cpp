@@ -12,10 +12,16 @@ namespace {
 
 using names = std::vector<std::string>;
 
-names all_schedules() {
+/// Schedules of the catalog that so many ranks and microbatches fit, with at most so
+/// many stages.
+names all_that_fit(int ranks, int microbatches, int most_stages) {
   names result;
-  for (const auto& entry : catalog())
-    result.emplace_back(entry.name);
+  for (const auto& entry : catalog()) {
+    const auto sch = *find_schedule(entry.name);
+    const int stages = stages_on(sch.where, ranks);
+    if (stages <= most_stages && refusal(sch, {stages, microbatches}).empty())
+      result.emplace_back(entry.name);
+  }
   return result;
 }
 
@@ -64,7 +70,14 @@ public:
     for (const int stages : {2, 4, 8})
       for (const int microbatches : {2, 8, 12})
         add("gpt", {"chimera"}, stages, microbatches, microbatches + 1);
-    add("gpt", all_schedules(), 4, 8, 11, {.split = "3,1,3,1"});
+    // The network has eight parts: so has every stage one where a rank has many.
+    for (const int stages : {1, 2, 4})
+      for (const int microbatches : {4, 9, 16})
+        add("gpt", all_that_fit(stages, microbatches, 8), stages, microbatches,
+            microbatches + 3);
+    add("gpt", {"interleaved:v=4", "looped_bfs:v=4", "hanayo:waves=2"}, 2, 6, 7);
+    add("gpt", {"zb-auto:f=3,i=2,w=1,most_held=3", "chimera:pairs=2"}, 4, 8, 9);
+    add("gpt", all_that_fit(4, 8, 4), 4, 8, 11, {.split = "3,1,3,1"});
   }
 
   void add_replicas() {
@@ -104,7 +117,7 @@ std::vector<options> verified_catalog(const options& asked) {
   add_expert_meshes(all, usual);
   add_tied_meshes(all, usual);
   for (const std::string images : {"lenet", "lenet5", "mlp"})
-    of.add(images, all_schedules(), 4, 4, 8);
+    of.add(images, all_that_fit(4, 4, 4), 4, 4, 8);
   std::vector<options> result;
   for (std::size_t i = 0; i < all.size(); ++i) {
     learn(all[i], i);

@@ -6,6 +6,7 @@
 #include "schedules/action.hpp"
 
 #include <exception>
+#include <optional>
 
 namespace troupe::mail {
 
@@ -26,6 +27,8 @@ struct run {
   /// The rank-wide number of a pass that may be granted while another is under way: the
   /// device starts them in this order, whoever of its stages hears first.
   std::int64_t turn = no_turn;
+  /// Of the first of a pair: the second.
+  std::optional<action> pair = {};
 };
 
 /// Performer to scheduler: an action waits at a meeting; it will arrive again.

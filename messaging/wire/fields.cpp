@@ -26,8 +26,7 @@ void write(schema::Position::Builder to, const position& from) {
 
 position read(schema::Position::Reader from) {
   return {.data = natural(from.getData(), "a data replica"),
-          .direction =
-            static_cast<int>(within(from.getDirection(), 0, 1, "a direction")),
+          .direction = natural(from.getDirection(), "a direction"),
           .stage = natural(from.getStage(), "a stage"),
           .tensor = natural(from.getTensor(), "a tensor shard")};
 }
@@ -49,14 +48,15 @@ void write(schema::Action::Builder to, const action& from) {
   to.setDirection(from.direction);
   to.setStage(from.stage);
   to.setMicrobatch(from.microbatch);
+  to.setPair(static_cast<std::uint8_t>(from.pair));
 }
 
 action read(schema::Action::Reader from) {
   return {.what = known(from.getOp(), op::update, "an op"),
-          .direction =
-            static_cast<int>(within(from.getDirection(), 0, 1, "a direction")),
+          .direction = natural(from.getDirection(), "a direction"),
           .stage = natural(from.getStage(), "a stage"),
-          .microbatch = natural(from.getMicrobatch(), "a microbatch")};
+          .microbatch = natural(from.getMicrobatch(), "a microbatch"),
+          .pair = static_cast<in_pair>(within(from.getPair(), 0, 2, "a pair"))};
 }
 
 void write(schema::TensorHeader::Builder to, const tensor_header& from) {

@@ -18,7 +18,7 @@ $Cxx.namespace("troupe::wire::schema");
 
 struct Position {
   data @0 :Int32;
-  direction @1 :Int32;  # 0 or 1
+  direction @1 :Int32;
   stage @2 :Int32;
   tensor @3 :Int32;
 }
@@ -49,9 +49,10 @@ enum Op {
 
 struct Action {
   op @0 :Op;
-  direction @1 :Int32;  # 0 or 1
+  direction @1 :Int32;
   stage @2 :Int32;
   microbatch @3 :Int32;
+  pair @4 :UInt8;  # 0 none, 1 the first of one, 2 the second
 }
 
 # -- mail of actors --------------------------------------------------------------------
@@ -238,7 +239,7 @@ struct MeasuredAction {
   op @0 :Op;
   part @1 :Bool;
   endsIn @2 :UInt8;     # Flags: 1 shards, 2 layer, 4 norm, 8 version, 16 experts, 32 tie.
-  direction @3 :Int32;  # 0 or 1
+  direction @3 :Int32;
   stage @4 :Int32;
   microbatch @5 :Int32;
   start @6 :Int64;
@@ -249,6 +250,8 @@ struct MeasuredAction {
   stalest @11 :Int32;
   staleness @12 :Int64;
   expert @13 :Int32;    # -1: the stage.
+  firstOfPair @14 :Bool;
+  secondOfPair @15 :Bool;
 }
 
 struct Sums {

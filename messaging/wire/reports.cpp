@@ -24,14 +24,18 @@ void write(schema::MeasuredAction::Builder to, const measured_action& from) {
   to.setStalest(from.stalest);
   to.setStaleness(from.staleness);
   to.setExpert(from.expert);
+  to.setFirstOfPair(from.what.pair == in_pair::first);
+  to.setSecondOfPair(from.what.pair == in_pair::second);
 }
 
 measured_action read(schema::MeasuredAction::Reader from) {
   return {.what = {.what = known(from.getOp(), op::update, "an op"),
-                   .direction =
-                     static_cast<int>(within(from.getDirection(), 0, 1, "a direction")),
+                   .direction = natural(from.getDirection(), "a direction"),
                    .stage = natural(from.getStage(), "a stage"),
-                   .microbatch = natural(from.getMicrobatch(), "a microbatch")},
+                   .microbatch = natural(from.getMicrobatch(), "a microbatch"),
+                   .pair = from.getFirstOfPair()    ? in_pair::first
+                           : from.getSecondOfPair() ? in_pair::second
+                                                    : in_pair::no},
           .start = moment(from.getStart()),
           .end = moment(from.getEnd()),
           .version = read_version(from.getVersion()),

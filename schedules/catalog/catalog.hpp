@@ -16,8 +16,29 @@ schedule naive();
 schedule gpipe();
 schedule one_f_one_b();
 
+/// \param v stages of a rank, at least 1
+schedule interleaved(int v = 2);
+schedule looped_bfs(int v = 2);
+
+schedule zb_h1();
+schedule zb_h2();
+schedule zb_v();
+
+/// \param f, i, w what a forward, an input gradient and a weight gradient take, in any
+/// unit, at least 1
+/// \param most_held microbatches of a rank; 0: as many as there are stages
+schedule zb_auto(int f = 1, int i = 1, int w = 1, int most_held = 0);
+schedule v_half();
+schedule v_min();
+
+/// \param waves there and back, at least 1: a rank has twice as many stages
+schedule hanayo(int waves = 1);
+
+/// \param pairs of pipelines head to tail, at least 1; f in the paper
 /// \param eager whether directions add their gradients while backwards still run
-schedule chimera(bool eager = true);
+schedule chimera(bool eager = true, int pairs = 1);
+schedule dualpipe();
+schedule dualpipev();
 
 /// \param update_every microbatches that an update of a stage covers, at least 1
 /// \param vertical_sync whether all stages read the version that stage 0 read

@@ -1,9 +1,10 @@
-// Chimera: two 1F1B pipelines through the same ranks, head to tail, each with its own
-// copy of every stage. Li & Hoefler, "Chimera: Efficiently Training Large-Scale Neural
-// Networks with Bidirectional Pipelines", 2021.
+// Chimera: pairs of 1F1B pipelines through the same ranks, head to tail, each with its
+// own copy of every stage. Li & Hoefler, "Chimera: Efficiently Training Large-Scale
+// Neural Networks with Bidirectional Pipelines", 2021.
 //
-// Microbatches run in units of as many as there are stages, half in each direction; the
-// last unit may be short. Microbatches 2 and 3 below start at rank 3.
+// Microbatches run in units of as many as there are stages, an equal share in each
+// direction; the last unit may be short. Of f pairs, pair i begins i/f of the way along
+// the ranks. With one pair, microbatches 2 and 3 below start at rank 3.
 //
 //   slot    0  1  2  3  4  5  6  7  8  9             4 stages, 4 microbatches
 //   rank 0  F0 .  F1 F2 B2 F3 B3 B0 .  B1 U3 U3
@@ -11,7 +12,7 @@
 //   rank 2  .  F2 F0 F3 F1 B0 B2 B1 B3 .  U3 U3
 //   rank 3  F2 .  F3 F0 B0 F1 B1 B2 .  B3 U3 U3
 //
-// Both directions of a stage add their gradients before its update: eagerly, bucket by
+// All directions of a stage add their gradients before its update: eagerly, bucket by
 // bucket, or lazily, after all backwards of a rank (section 3.2 of the paper).
 
 #include "schedules/catalog/catalog.hpp"
@@ -23,28 +24,35 @@ namespace {
 
 // 1F1B within a unit; the next unit starts when its first slot is free on the first
 // rank.
-std::int64_t slot(op what, int stage, int k, const shape& dims) {
-  const int in_unit = dims.stages / 2;
-  const auto unit_start = std::int64_t{2} * dims.stages * (k / in_unit);
-  return unit_start + one_f_one_b_slot(what, stage, k % in_unit, dims);
+slot_formula slots(int pairs) {
+  return [pairs](op what, int stage, int k, const shape& dims) {
+    const int in_unit = dims.stages / (2 * pairs);
+    const auto unit_start = std::int64_t{2} * dims.stages * (k / in_unit);
+    return unit_start + one_f_one_b_slot(what, stage, k % in_unit, dims);
+  };
 }
 
-std::string refuses(const shape& dims) {
-  if (dims.stages % 2 == 0 && dims.microbatches % 2 == 0)
+std::string refusal_of(int pairs, const shape& dims) {
+  const int directions = 2 * pairs;
+  if (dims.stages % directions == 0 && dims.microbatches % directions == 0)
     return {};
-  return "chimera runs half of the microbatches in each direction: it needs an even "
-         "number of stages and an even number of microbatches";
+  if (pairs == 1)
+    return "chimera runs half of the microbatches in each direction: it needs an even "
+           "number of stages and an even number of microbatches";
+  return "chimera with " + std::to_string(pairs) + " pairs of pipelines has "
+         + std::to_string(directions)
+         + " directions: stages and microbatches must each be a multiple of them";
 }
 
 } // namespace
 
-schedule chimera(bool eager) {
+schedule chimera(bool eager, int pairs) {
   return {
     .name = "chimera",
-    .where = placement::bidirectional(),
-    .order = slot,
+    .where = placement::bidirectional(pairs),
+    .order = slots(pairs),
     .eager = eager,
-    .refuses = refuses,
+    .refuses = [pairs](const shape& dims) { return refusal_of(pairs, dims); },
   };
 }
 

@@ -98,7 +98,7 @@ TEST_CASE("updates of one data replica each are proved right under every schedul
   const auto clock = GENERATE(from_range(tiny::clocks()));
   const std::string exchange =
     GENERATE("server:async", "server:staleness=0", "server:staleness=2", "hogwild");
-  for (const auto& entry : catalog())
+  for (const auto& entry : tiny::one_of_each_kind({4, 4}))
     for (const int data : data_sizes)
       for (const int stages : stage_counts) {
         const auto plan =

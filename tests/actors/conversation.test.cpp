@@ -26,7 +26,7 @@ struct spoken {
   }
 
   void begin(std::vector<piece> pieces, appointments begins = {}) {
-    talk.begin(what, 1, {std::move(begins), std::move(pieces)});
+    talk.begin(what, {.operations = 1}, {std::move(begins), std::move(pieces)});
   }
 
   lines begun;

@@ -38,7 +38,7 @@ seen_parameters observe(run_plan plan, int every, run_result& result) {
 
 TEST_CASE("an evaluation sees what the run would have ended with", "[evaluation]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
-  const auto& entry = GENERATE(from_range(catalog()));
+  const auto entry = GENERATE(from_range(tiny::one_of_each_kind({4, 4})));
   const auto sch = *find_schedule(entry.name);
   run_result whole;
   const auto seen = observe(tiny::training_of(sch, {4, 4, 6}, clock), 2, whole);
@@ -52,7 +52,7 @@ TEST_CASE("an evaluation sees what the run would have ended with", "[evaluation]
 }
 
 TEST_CASE("evaluations change neither bits nor virtual time", "[evaluation]") {
-  const auto& entry = GENERATE(from_range(catalog()));
+  const auto entry = GENERATE(from_range(tiny::one_of_each_kind({4, 4})));
   const auto plan =
     tiny::training_of(*find_schedule(entry.name), {4, 4, 6}, clock_kind::virtual_time);
   run_result with;

@@ -22,7 +22,7 @@ using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("an actor that fails ends the run with its name and reason", "[failure]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
-  const auto& entry = GENERATE(from_range(catalog()));
+  const auto entry = GENERATE(from_range(tiny::one_of_each_kind({4, 4})));
   auto plan = tiny::training_of(*find_schedule(entry.name), {4, 4, 3}, clock);
   plan.work->data = std::make_shared<tiny::brittle_data>(
     plan.work->data, 13, [] { throw std::runtime_error("the disk is on fire"); });
@@ -98,7 +98,7 @@ TEST_CASE("a run whose actor fails at any one of its messages ends with the reas
 
 TEST_CASE("a loss that is not finite ends the run and says where", "[failure]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
-  const auto& entry = GENERATE(from_range(catalog()));
+  const auto entry = GENERATE(from_range(tiny::one_of_each_kind({4, 4})));
   auto plan = tiny::training_of(*find_schedule(entry.name), {4, 4, 30}, clock);
   plan.work->optimizer = {.kind = optimizer_kind::sgd, .rate = 1e30};
   const auto result = perform(plan);
@@ -111,7 +111,7 @@ TEST_CASE("a loss that is not finite ends the run and says where", "[failure]") 
 
 TEST_CASE("a run that is interrupted keeps what it has", "[interruption]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
-  const auto& entry = GENERATE(from_range(catalog()));
+  const auto entry = GENERATE(from_range(tiny::one_of_each_kind({4, 4})));
   auto plan =
     tiny::training_of(*find_schedule(entry.name), {4, 4, 100'000}, clock, tiny::gpt(4));
   std::atomic<bool> interrupted = false;

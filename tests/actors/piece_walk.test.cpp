@@ -33,8 +33,9 @@ struct walked {
 
   numbers begin(std::vector<piece> pieces, appointments begins = {},
                 piece_walk::tell_bucket tell = {}) {
-    return tiny::numbers_of(
-      walk.begin(what, 100, {std::move(begins), std::move(pieces)}, std::move(tell)));
+    return tiny::numbers_of(walk.begin(what, {.operations = 100},
+                                       {std::move(begins), std::move(pieces)},
+                                       std::move(tell)));
   }
 
   work next() {

@@ -79,7 +79,7 @@ TEST_CASE("data replicas are proved right under every schedule and exchange",
   const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto exchange =
     GENERATE("naive", "tree", "ring", "halving", "server", "zero1", "zero2", "zero3");
-  for (const auto& entry : catalog())
+  for (const auto& entry : tiny::one_of_each_kind({4, 4}))
     for (const int data : data_sizes)
       for (const int stages : stage_counts) {
         const auto sch = *find_schedule(entry.name);

@@ -8,7 +8,9 @@
 
 #include <catch2/catch_tostring.hpp>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// Plans small enough for tests, complete but for what a test is about.
@@ -27,6 +29,18 @@ inline std::vector<clock_kind> clocks() {
 #else
   return {clock_kind::virtual_time, clock_kind::real};
 #endif
+}
+
+/// The catalog's schedules that these sizes fit, but one of each kind: actors see no
+/// difference between those that are left out and others.
+inline std::vector<catalog_entry> one_of_each_kind(const shape& dims) {
+  std::vector<catalog_entry> result;
+  for (const std::string_view name :
+       {"naive", "gpipe", "1f1b", "interleaved", "zb-v", "chimera", "dualpipev",
+        "pipedream", "2bw", "ampnet"})
+    if (refusal(*find_schedule(name), dims).empty())
+      result.push_back(*std::ranges::find(catalog(), name, &catalog_entry::name));
+  return result;
 }
 
 /// Costs of milliseconds, so that a timeline is easy to read.

@@ -56,7 +56,7 @@ TEST_CASE("every schedule is proved right at every size, in both clocks", "[proo
 TEST_CASE("microbatches of uneven size, uneven cuts and several threads change nothing",
           "[proof]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
-  const auto& entry = GENERATE(from_range(catalog()));
+  const auto entry = GENERATE(from_range(tiny::one_of_each_kind({4, 4})));
   for (const int threads : {1, 2, 5}) {
     auto plan = tiny::training_of(*find_schedule(entry.name), {4, 4, 3}, clock,
                                   tiny::gpt(), 11, threads);
@@ -73,7 +73,7 @@ TEST_CASE("schedules with parameters are proved right", "[proof]") {
 }
 
 TEST_CASE("image models are proved right", "[proof]") {
-  const auto& entry = GENERATE(from_range(catalog()));
+  const auto entry = GENERATE(from_range(tiny::one_of_each_kind({4, 4})));
   for (const char* model : {"mlp", "lenet", "lenet5"})
     check_proofs(tiny::training_of(*find_schedule(entry.name), {4, 4, 2},
                                    clock_kind::real, {model, 5, 12}));
@@ -146,7 +146,7 @@ TEST_CASE("peaks and versions of a training are the schedule's", "[training]") {
 }
 
 TEST_CASE("envelopes under way are bounded, however long the run", "[training]") {
-  const auto& entry = GENERATE(from_range(catalog()));
+  const auto entry = GENERATE(from_range(tiny::one_of_each_kind({4, 8})));
   const auto sch = *find_schedule(entry.name);
   for (const int steps : {2, 40}) {
     auto plan = tiny::training_of(sch, {4, 8, steps}, clock_kind::real, tiny::gpt(4));

@@ -56,7 +56,7 @@ TEST_CASE("costs that make no sense are refused with what does", "[cost_options]
   for (const char* text :
        {"buckets=0", "buckets=1.5", "buckets=1e9", "sums=0", "buckets=1000,sums=1000"})
     CHECK_THAT(cost_refusal(text), ContainsSubstring("from 1 to 10,000"));
-  CHECK_THAT(cost_refusal("F=1/2"), ContainsSubstring("one for each of the 4 stages"));
+  CHECK_THAT(cost_refusal("F=1/2"), ContainsSubstring("one for each of the 4 ranks"));
   CHECK_THAT(cost_refusal("latency=1/2/1/1"), ContainsSubstring("one value"));
   for (const char* text : {"sum=0", "sum=0.5"})
     CHECK_THAT(cost_refusal(text), ContainsSubstring("a rank adds 1 to 1e12 bytes"));

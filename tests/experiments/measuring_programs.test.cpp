@@ -25,7 +25,7 @@ TEST_CASE("verify's exit code is whether all proofs hold", "[programs]") {
   CHECK(ran.exit_code == 0);
   CHECK_THAT(ran.out, ContainsSubstring("plain loop: equal to the bit"));
   CHECK_THAT(ran.out, ContainsSubstring("replay: equal to the bit"));
-  CHECK_THAT(ran.out, ContainsSubstring("7 runs, 0 that fail"));
+  CHECK_THAT(ran.out, ContainsSubstring("11 runs, 0 that fail"));
 }
 
 TEST_CASE("a local rule in virtual time is what its prediction says", "[programs]") {

@@ -5,6 +5,7 @@
 #include "experiments/options/command_line.hpp"
 #include "experiments/options/option_list.hpp"
 #include "experiments/report/results.hpp"
+#include "schedules/catalog/catalog.hpp"
 #include "tests/experiments/tiny_options.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -76,6 +77,7 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
     {"--sequence-parallel", {{}, {"--mesh", "tensor=2"}}},
     {"--exchange", {{"server:staleness=7"}, {"--mesh", "data=2"}}},
     {"--split", {{"1,2,3,4"}, {}}},
+    {"--recompute", {{"stage"}, {}}},
     {"--optimizer", {{"sgd"}, {}}},
     {"--lr", {{"0.3"}, {}}},
     {"--lr-schedule", {{"cosine"}, {}}},
@@ -197,7 +199,7 @@ TEST_CASE("a simulation is sent as one, with what may be left out", "[options_te
     sent(read(simulation, {"--schedules", "all,pipedream:update_every=2"}));
   CHECK_FALSE(o.trains);
   CHECK(o.run.clock == clock_kind::virtual_time);
-  REQUIRE(o.schedules.chosen.size() == 8);
+  REQUIRE(o.schedules.chosen.size() == catalog().size() + 1);
   CHECK(o.schedules.chosen.front().of_all);
   CHECK_FALSE(o.schedules.chosen.back().of_all);
   CHECK(o.schedules.chosen.back().sch.update_every == 2);

@@ -112,7 +112,8 @@ TEST_CASE("compare reports every schedule", "[programs]") {
     CHECK(run["evaluation"]["loss"] > 0);
   }
   CHECK(names
-        == std::vector<std::string>{"naive", "gpipe", "1f1b", "chimera", "pipedream",
+        == std::vector<std::string>{"naive", "gpipe", "1f1b", "zb-h1", "zb-h2",
+                                    "zb-auto", "chimera", "dualpipe", "pipedream",
                                     "2bw", "ampnet"});
   // The flush schedules train the same network.
   for (const int other : {1, 2})

@@ -71,6 +71,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "tensor",
                                     "sequence_parallel",
                                     "expert",
+                                    "recompute",
                                     "microbatches",
                                     "steps",
                                     "steps_before",

@@ -43,7 +43,9 @@ TEST_CASE("a comma begins a new schedule unless a parameter follows it",
 TEST_CASE("all is what is not named by itself, and may be left out",
           "[schedule_options]") {
   CHECK(texts_of({"all,gpipe"})
-        == list{"naive", "1f1b", "chimera", "pipedream", "2bw", "ampnet", "gpipe"});
+        == list{"naive", "1f1b", "interleaved", "looped_bfs", "zb-h1", "zb-h2", "zb-v",
+                "zb-auto", "v-half", "v-min", "hanayo", "chimera", "dualpipe",
+                "dualpipev", "pipedream", "2bw", "ampnet", "gpipe"});
   const auto both = parsed({"all,gpipe"})->chosen;
   CHECK(both.front().of_all);
   CHECK_FALSE(both.back().of_all);

@@ -281,8 +281,8 @@ TEST_CASE("numbers that no sender says are refused by name", "[codec]") {
     return all.compare(0, std::strlen(with), with) == 0;
   };
   CHECK(why(mail::finished{-1}) == "a rank is -1, and must be from 0 to 1073741823");
-  CHECK(why(mail::snapshot{1, {0, 2, 0}, {}})
-        == "a direction is 2, and must be from 0 to 1");
+  CHECK(why(mail::snapshot{1, {0, -2, 0}, {}})
+        == "a direction is -2, and must be from 0 to 1073741823");
   CHECK(begins(why(mail::failed{}, {}), "decoded"));
   CHECK(begins(why(activation{}, {6}), "the bytes of a tensor are 6"));
   CHECK(begins(why(activation{}, {-4}), "the bytes of a tensor is -4"));

@@ -172,6 +172,8 @@ void fill(T& field, dice& random) {
         fill(element, random);
   } else if constexpr (std::is_same_v<T, op>) {
     field = static_cast<op>(random.number(0, op_count - 1));
+  } else if constexpr (std::is_same_v<T, in_pair>) {
+    field = static_cast<in_pair>(random.number(0, 2));
   } else if constexpr (std::is_same_v<T, role>) {
     field = static_cast<role>(random.number(0, 3));
   } else if constexpr (std::is_same_v<T, meeting_kind>) {

@@ -26,10 +26,11 @@ TEST_CASE("parameters are set by name", "[catalog]") {
 }
 
 TEST_CASE("what the catalog does not know is refused with what it knows", "[catalog]") {
-  CHECK_THAT(
-    find_schedule("pipedreem").error(),
-    ContainsSubstring("no schedule 'pipedreem'")
-      && ContainsSubstring("naive, gpipe, 1f1b, chimera, pipedream, 2bw, ampnet"));
+  CHECK_THAT(find_schedule("pipedreem").error(),
+             ContainsSubstring("no schedule 'pipedreem'")
+               && ContainsSubstring("naive, gpipe, 1f1b, interleaved")
+               && ContainsSubstring("zb-h1, zb-h2, zb-v")
+               && ContainsSubstring("2bw, ampnet"));
   CHECK_THAT(find_schedule("gpipe", {{"depth", "3"}}).error(),
              ContainsSubstring("no parameter 'depth'")
                && ContainsSubstring("has none"));
@@ -51,6 +52,13 @@ TEST_CASE("sizes that a schedule does not allow are refused with what is",
   CHECK_THAT(refusal(gpipe(), {0, 3}), ContainsSubstring("at least 1"));
   CHECK_THAT(refusal(gpipe(), {2, 3, 0}), ContainsSubstring("at least 1"));
   CHECK_THAT(refusal(gpipe(), {2, 1 << 20, 1 << 20}), ContainsSubstring("at most"));
+  CHECK_THAT(refusal(chimera(true, 3), {6, 8}), ContainsSubstring("multiple of them"));
+  CHECK_THAT(refusal(chimera(true, 3), {8, 6}), ContainsSubstring("multiple of them"));
+  CHECK_THAT(refusal(interleaved(3), {8, 6}), ContainsSubstring("3 stages on each"));
+  CHECK_THAT(refusal(zb_v(), {3, 6}), ContainsSubstring("2 stages on each rank"));
+  CHECK_THAT(refusal(dualpipe(), {4, 6}), ContainsSubstring("at least twice as many"));
+  CHECK_THAT(refusal(dualpipe(), {3, 6}), ContainsSubstring("an even number of ranks"));
+  CHECK_THAT(refusal(dualpipev(), {4, 3}), ContainsSubstring("at least twice as many"));
   CHECK(refusal(chimera(), {4, 2}).empty());
   CHECK(refusal(two_bw(), {4, 4}).empty());
 }

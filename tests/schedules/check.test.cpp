@@ -46,7 +46,7 @@ TEST_CASE("every schedule of the catalog passes at every size it allows", "[chec
           continue;
         const auto fault = check(sch, dims);
         INFO(sch.name << " " << stages << "x" << microbatches << "x" << steps);
-        INFO((fault ? fault->what + '\n' + fault->grid : ""));
+        INFO((fault ? to_string(*fault) : ""));
         CHECK_FALSE(fault.has_value());
       }
 }
@@ -68,7 +68,8 @@ TEST_CASE("a missing gradient is named with the rank that waits for it", "[check
   }));
   CHECK_THAT(fault.what,
              ContainsSubstring("U1 of stage 1 covers 1 gradients instead of 2"));
-  CHECK_THAT(fault.grid, ContainsSubstring("> rank 1  F0 B0 F1 [U1]"));
+  CHECK_THAT(fault.picture,
+             ContainsSubstring("> rank 1  .    F0   B0   =    F1   [U1]\n"));
 }
 
 TEST_CASE("a deadlock is shown as a cycle", "[check]") {
@@ -83,7 +84,9 @@ TEST_CASE("a deadlock is shown as a cycle", "[check]") {
   CHECK_THAT(fault.what,
              ContainsSubstring("deadlock: rank 0 waits at B0 for B0 of rank 1; "
                                "rank 1 waits at F1 for F1 of rank 0"));
-  CHECK_THAT(fault.grid, ContainsSubstring("> rank 0  F0 [B0] F1 B1 U1"));
+  CHECK_THAT(fault.picture, ContainsSubstring("> rank 0  F0   [B0]\n"
+                                              "  rank 1  .    F0   ?F1\n"));
+  CHECK(fault.mend == "run F1 of rank 0, whose input is there, before B0");
 }
 
 TEST_CASE("counts must be right", "[check]") {
@@ -155,7 +158,7 @@ TEST_CASE("a deadlock of ranks with several stages names them", "[check]") {
     p = generate(examples::looped(gpipe(), 2), {2, 1}, 0);
     std::swap(p[0], p[1]);
   });
-  sch.where = examples::looped(2);
+  sch.where = placement::looped(2);
   const auto fault = check(sch, {2, 1});
   REQUIRE(fault);
   CHECK(fault->what
@@ -175,5 +178,40 @@ TEST_CASE("gradients that no update covers are shown on the rank of their stage"
   const auto fault = check(sch, {4, 2});
   REQUIRE(fault);
   CHECK_THAT(fault->what, ContainsSubstring("stage 3 has gradients of 2 microbatches"));
-  CHECK_THAT(fault->grid, ContainsSubstring("> rank 1 "));
+  CHECK_THAT(fault->picture, ContainsSubstring("> rank 1 "));
+}
+
+TEST_CASE("a rank that would hold more than it may is refused", "[check]") {
+  auto sch = gpipe();
+  sch.most_held = 2;
+  CHECK_FALSE(check(sch, {2, 2, 3}).has_value());
+  const auto fault = check(sch, {2, 3});
+  REQUIRE(fault.has_value());
+  CHECK(fault->what
+        == "rank 0: F2 of stage 0 would be the 3. microbatch of a stage that the rank "
+           "holds, and it may hold 2");
+  CHECK(fault->mend == "run a backward before it");
+  auto interleaved_on_few = interleaved(2);
+  interleaved_on_few.most_held = 11;
+  CHECK_FALSE(check(interleaved_on_few, {8, 8}).has_value());
+  interleaved_on_few.most_held = 10;
+  CHECK(check(interleaved_on_few, {8, 8}).has_value());
+}
+
+TEST_CASE("a pair waits for the inputs of both", "[check]") {
+  const auto in_pairs = [](bool crossed) {
+    return spoiled([crossed](int rank, std::vector<action>& p) {
+      if (rank == 0) { // F0, then F1 with B0
+        p[1].pair = in_pair::first;
+        p[2].pair = in_pair::second;
+      } else if (crossed) { // F0 B0 F1 B1: B0 is not made before F1 is there
+        std::swap(p[1], p[2]);
+      }
+    });
+  };
+  CHECK_FALSE(check(in_pairs(false), {2, 2}).has_value());
+  const auto fault = fault_of(in_pairs(true));
+  CHECK_THAT(fault.what,
+             ContainsSubstring("deadlock: rank 0 waits at F1 for B0 of rank 1"));
+  CHECK_THAT(to_string(fault), ContainsSubstring("It might help to run F1 of rank 0"));
 }

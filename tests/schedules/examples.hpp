@@ -5,36 +5,15 @@
 #include <optional>
 #include <vector>
 
-/// A placement and a program that no schedule of the catalog has.
+/// What no schedule of the catalog is.
 namespace examples {
 
 using namespace troupe;
 
-/// Stage s on rank s % R: each of R ranks hosts `rounds` stages of the one direction.
-///
-///   rank 0   1      2 rounds
-///        s0  s1
-///        s2  s3
-inline placement looped(int rounds) {
-  return {
-    .name = "looped",
-    .ranks = [rounds](const shape& dims) { return dims.stages / rounds; },
-    .host = [rounds](const shape& dims,
-                     hosted_stage what) { return what.stage % (dims.stages / rounds); },
-    .hosted =
-      [rounds](const shape& dims, int rank) {
-        std::vector<hosted_stage> result;
-        for (int stage = rank; stage < dims.stages; stage += dims.stages / rounds)
-          result.push_back({0, stage});
-        return result;
-      },
-  };
-}
-
 /// A schedule on the looped placement. Its name is none that a paper's formula has.
 inline schedule looped(schedule of, int rounds) {
   of.name = "looped " + of.name;
-  of.where = looped(rounds);
+  of.where = placement::looped(rounds);
   return of;
 }
 

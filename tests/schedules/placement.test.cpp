@@ -75,11 +75,41 @@ TEST_CASE("linear and bidirectional placements are the ones in the picture",
 }
 
 TEST_CASE("a looped placement has fewer ranks than stages", "[placement]") {
-  CHECK(ranks_of(looped(2), {8, 4}) == 4);
-  CHECK(hosted_by(looped(2), {8, 4}, 1) == hosted{{0, 1}, {0, 5}});
-  CHECK(hosted_by(looped(4), {8, 4}, 1) == hosted{{0, 1}, {0, 3}, {0, 5}, {0, 7}});
-  CHECK(rank_of(looped(2), {8, 4}, {0, 6}) == 2);
+  CHECK(ranks_of(placement::looped(2), {8, 4}) == 4);
+  CHECK(hosted_by(placement::looped(2), {8, 4}, 1) == hosted{{0, 1}, {0, 5}});
+  CHECK(hosted_by(placement::looped(4), {8, 4}, 1)
+        == hosted{{0, 1}, {0, 3}, {0, 5}, {0, 7}});
+  CHECK(rank_of(placement::looped(2), {8, 4}, {0, 6}) == 2);
   CHECK(refusal(looped(gpipe(), 2), {8, 4}).empty());
+}
+
+TEST_CASE("stages that go there and back are the ones in the picture", "[placement]") {
+  const auto v = placement::waves(1), w = placement::waves(2);
+  CHECK(stages_on(v, 4) == 8);
+  CHECK(ranks_of(v, {8, 4}) == 4);
+  CHECK(hosted_by(v, {8, 4}, 0) == hosted{{0, 0}, {0, 7}});
+  CHECK(hosted_by(v, {8, 4}, 3) == hosted{{0, 3}, {0, 4}});
+  CHECK(rank_of(v, {8, 4}, {0, 5}) == 2);
+  CHECK(hosted_by(w, {8, 4}, 0) == hosted{{0, 0}, {0, 3}, {0, 4}, {0, 7}});
+  CHECK(rank_of(w, {8, 4}, {0, 6}) == 1);
+}
+
+// Li & Hoefler 2021, figure 8: pair i of f begins at worker i * D / f.
+TEST_CASE("pairs of pipelines begin along the ranks", "[placement]") {
+  const auto two = placement::bidirectional(2);
+  CHECK(directions_of(two) == 4);
+  CHECK(hosted_by(two, {4, 4}, 0) == hosted{{0, 0}, {3, 1}, {2, 2}, {1, 3}});
+  CHECK(hosted_by(two, {4, 4}, 2) == hosted{{2, 0}, {1, 1}, {0, 2}, {3, 3}});
+  CHECK(rank_of(two, {4, 4}, {2, 3}) == 1);
+  CHECK(rank_of(two, {4, 4}, {3, 0}) == 1);
+}
+
+TEST_CASE("no placement contradicts itself", "[placement]") {
+  const int many = GENERATE(1, 2, 3), ranks = GENERATE(1, 2, 3, 4, 8);
+  for (const auto& where : {placement::looped(many), placement::waves(many)})
+    CHECK(contradiction(where, {stages_on(where, ranks), 4}).empty());
+  const shape around{2 * many * ranks, 4};
+  CHECK(contradiction(placement::bidirectional(many), around).empty());
 }
 
 TEST_CASE("a placement that contradicts itself is refused with where", "[placement]") {
@@ -154,7 +184,7 @@ TEST_CASE("looped stages are checked, and hold what they hold one a rank",
                       << steps);
         REQUIRE(refusal(on_few, dims).empty());
         const auto fault = check(on_few, dims);
-        INFO((fault ? fault->what + '\n' + fault->grid : ""));
+        INFO((fault ? to_string(*fault) : ""));
         CHECK_FALSE(fault.has_value());
         for (int rank = 0; rank < ranks; ++rank) {
           const auto bounds = bounds_of(on_few, dims, rank);

@@ -18,15 +18,33 @@ namespace {
 
 struct outcome {
   std::int64_t makespan = 0;
-  std::vector<std::int64_t> idle; // a rank
+  std::vector<std::int64_t> idle;      // a rank
+  std::vector<std::int64_t> span_idle; // between its first action and its last
 };
 
-outcome simulated(const schedule& sch, const shape& dims, int f, int b) {
+/// What actions of a stage cost, in any unit.
+struct costs {
+  int f, b, i, w;
+
+  int of(op what) const {
+    switch (what) {
+    case op::forward:
+      return f;
+    case op::backward:
+      return b;
+    case op::input_gradient:
+      return i;
+    case op::weight_gradient:
+      return w;
+    default:
+      return 0;
+    }
+  }
+};
+
+outcome simulated(const schedule& sch, const shape& dims, const costs& of) {
   const auto ran = predict(
-    sch, dims,
-    [&](const action& a) {
-      return a.what == op::update ? 0 : a.what == op::forward ? f : b;
-    },
+    sch, dims, [&](const action& a) { return of.of(a.what); },
     [](const action&) { return 0; });
   outcome result;
   for (const auto& row : ran)
@@ -35,8 +53,24 @@ outcome simulated(const schedule& sch, const shape& dims, int f, int b) {
     result.idle.push_back(result.makespan);
     for (const auto& cell : row)
       result.idle.back() -= cell.end - cell.start;
+    result.span_idle.push_back(result.idle.back() - row.front().start
+                               - (result.makespan - row.back().end));
   }
   return result;
+}
+
+outcome simulated(const schedule& sch, const shape& dims, int f, int b) {
+  return simulated(sch, dims, {f, b, 0, 0});
+}
+
+/// On so many ranks, at F = I = W = 1 of a rank's share: of a stage, if a rank has
+/// several, in parts of that.
+outcome on_ranks(const schedule& sch, int ranks, int microbatches) {
+  return simulated(sch, {stages_on(sch.where, ranks), microbatches}, {1, 2, 1, 1});
+}
+
+std::vector<std::int64_t> all(int ranks, std::int64_t value) {
+  return std::vector(static_cast<std::size_t>(ranks), value);
 }
 
 std::vector<int> peaks(const schedule& sch, const shape& dims,
@@ -57,7 +91,8 @@ std::vector<int> peak_activations(const schedule& sch, const shape& dims) {
   for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank) {
     int now = 0, most = 0;
     for (const auto& a : generate(sch, dims, rank)) {
-      now += (a.what == op::forward) - (a.what == op::backward);
+      now += (a.what == op::forward)
+             - (a.what == op::backward || a.what == op::weight_gradient);
       most = std::max(most, now);
     }
     result.push_back(most);
@@ -124,6 +159,118 @@ TEST_CASE("chimera holds no more than D microbatches a rank, however many there 
   const int d = GENERATE(2, 4, 6, 8, 16), n = GENERATE(2, 4, 6, 10, 16, 32, 64);
   for (const int peak : peak_activations(chimera(), {d, n}))
     CHECK(peak <= d);
+}
+
+// Section 4 of reference/schedules.md. A stage takes a v-th of a rank's F, so times are
+// in v-ths there.
+TEST_CASE("interleaved 1F1B takes the published time and memory", "[reference]") {
+  const auto holds = [](int p, int m, int v, int makespan, int idle,
+                        const std::vector<int>& peaks) {
+    const auto sch = interleaved(v);
+    const auto run = on_ranks(sch, p, m);
+    CHECK(run.makespan == makespan);
+    CHECK(run.idle == all(p, idle));
+    CHECK(peak_activations(sch, {p * v, m}) == peaks);
+  };
+  holds(4, 8, 1, 33, 9, {7, 5, 3, 1}); // it warms up for longer than 1F1B
+  holds(4, 8, 2, 57, 9, {11, 9, 7, 5});
+  holds(4, 8, 3, 81, 9, {15, 13, 11, 9});
+  holds(4, 8, 4, 105, 9, {19, 17, 15, 13});
+  holds(8, 16, 2, 117, 21, {23, 21, 19, 17, 15, 13, 11, 9});
+  CHECK(peak_activations(interleaved(2), {8, 4}) == std::vector{8, 8, 7, 5});
+}
+
+TEST_CASE("breadth-first takes the time of interleaved 1F1B and holds all",
+          "[reference]") {
+  const int p = GENERATE(2, 4, 8), rounds = GENERATE(1, 2), v = GENERATE(1, 2, 3);
+  const int m = p * rounds;
+  const auto run = on_ranks(looped_bfs(v), p, m);
+  CHECK(run.idle == on_ranks(interleaved(v), p, m).idle);
+  CHECK(run.idle == all(p, 3 * (p - 1)));
+  CHECK(peak_activations(looped_bfs(v), {p * v, m})
+        == std::vector(static_cast<std::size_t>(p), v * m));
+}
+
+TEST_CASE("zero-bubble schedules take the published time and memory", "[reference]") {
+  const auto holds = [](const schedule& sch, int p, int m, int makespan,
+                        std::vector<std::int64_t> span_idle, int peak) {
+    const auto run = on_ranks(sch, p, m);
+    CHECK(run.makespan == makespan);
+    CHECK(run.span_idle == span_idle);
+    CHECK(peak_activations(sch, {stages_on(sch.where, p), m})
+          == std::vector(static_cast<std::size_t>(p), peak));
+  };
+  holds(zb_h1(), 4, 8, 27, {3, 2, 1, 0}, 4);
+  holds(zb_h1(), 8, 16, 55, {7, 6, 5, 4, 3, 2, 1, 0}, 8);
+  holds(zb_h2(), 4, 8, 27, all(4, 0), 7);
+  holds(zb_h2(), 8, 16, 55, all(8, 0), 15);
+  holds(zb_v(), 4, 8, 51, all(4, 0), 8); // of half a rank's share
+  // F = 1, I = 1.25, W = 0.75, in quarters, and of half a share in eighths.
+  const costs unequal{4, 8, 5, 3};
+  CHECK(simulated(zb_h1(), {4, 8}, unequal).idle == all(4, 18));
+  using idle = std::vector<std::int64_t>;
+  CHECK(simulated(zb_h2(), {4, 8}, unequal).span_idle == idle{9, 6, 3, 0});
+  CHECK(simulated(zb_v(), {8, 8}, unequal).span_idle == idle{12, 9, 6, 3});
+}
+
+TEST_CASE("zero-bubble idle times are their formulas", "[reference]") {
+  const int p = GENERATE(1, 2, 3, 5, 8), m = 2 * p + GENERATE(0, 1, 6);
+  const int f = GENERATE(2, 3), i = GENERATE(2, 3), w = GENERATE(1, 2);
+  const costs of{f, i + w, i, w};
+  if (f == i) // else the warm-up has other gaps
+    CHECK(simulated(zb_h1(), {p, m}, of).idle == all(p, (p - 1) * (f + i - w)));
+  CHECK(on_ranks(zb_h2(), p, m).makespan == 3 * m + p - 1);
+  CHECK(on_ranks(zb_v(), p, m).makespan == 2 * 3 * m + p - 1);
+}
+
+// Bounds of sail-sg's page on "Pipeline Parallelism with Controllable Memory", in
+// microbatches of both stages of a rank; the bubbles there are of long runs.
+TEST_CASE("v-half and v-min hold what is published", "[reference]") {
+  const int p = GENERATE(1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16), m = 4 * p;
+  const auto most = [&](const schedule& sch) {
+    return std::ranges::max(peak_activations(sch, {2 * p, m}));
+  };
+  CHECK(most(v_half()) == 2 * ((p + 2) / 2));
+  CHECK(most(v_min()) == 2 * ((p + 4) / 3));
+  const auto idle = [&](const schedule& sch) { return on_ranks(sch, p, m).idle[0]; };
+  const auto of_1f1b = 2 * on_ranks(one_f_one_b(), p, m).idle[0];
+  CHECK(idle(v_half()) <= of_1f1b / 2 + p);
+  CHECK(idle(v_min()) <= of_1f1b * 2 / 3 + 4);
+}
+
+TEST_CASE("chimera of several pairs takes the published time and memory",
+          "[reference]") {
+  const auto holds = [](int pairs, shape dims, int b, int makespan, int idle) {
+    const auto run = simulated(chimera(true, pairs), dims, 1, b);
+    CHECK(run.makespan == makespan);
+    CHECK(run.idle == all(dims.stages, idle));
+  };
+  holds(2, {8, 8}, 1, 18, 2);
+  holds(4, {8, 8}, 1, 16, 0);
+  holds(2, {8, 16}, 1, 34, 2);
+  holds(2, {8, 8}, 2, 28, 4);
+  CHECK(peak_activations(chimera(true, 2), {8, 8})
+        == std::vector{7, 8, 8, 7, 7, 8, 8, 7});
+  CHECK(peak_activations(chimera(true, 4), {8, 8}) == std::vector(std::size_t{8}, 8));
+}
+
+TEST_CASE("dualpipe takes the published time and memory", "[reference]") {
+  const auto holds = [](int p, int m, int makespan, int idle) {
+    const auto run = on_ranks(dualpipe(), p, m);
+    CHECK(run.makespan == makespan);
+    CHECK(run.idle == all(p, idle));
+    CHECK(peak_activations(dualpipe(), {p, m})
+          == std::vector(static_cast<std::size_t>(p), p + 1));
+  };
+  holds(4, 10, 32, 2);
+  holds(8, 20, 66, 6);
+  holds(8, 32, 102, 6);
+  holds(16, 40, 134, 14);
+  // DualPipeV on p ranks: (PP/2-1)(F&B + B - 3W), PP = 2p, of halves of a rank's share.
+  const int p = GENERATE(1, 2, 4, 8), m = 2 * p + GENERATE(0, 1, 5);
+  CHECK(on_ranks(dualpipev(), p, m).idle == all(p, (p - 1) * (3 + 2 - 3)));
+  CHECK(peak_activations(dualpipev(), {2 * p, m})
+        == std::vector(static_cast<std::size_t>(p), 2 * p + 1));
 }
 
 TEST_CASE("weight versions are the published ones", "[reference]") {

@@ -54,11 +54,11 @@ const std::vector<tiny::mesh_of_ranks> meshes{
 
 TEST_CASE("every schedule is proved right on streams, whenever they run", "[streams]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
-  const auto& entry = GENERATE(from_range(catalog()));
+  const auto& entry = GENERATE(from_range(tiny::one_of_each_kind({4, 8})));
   const auto sch = *find_schedule(entry.name);
-  check(tiny::training_of(sch, {4, 4, 3}, clock, {"mlp", 5, 12}), entry.name);
+  check(tiny::training_of(sch, {4, 8, 2}, clock, {"mlp", 5, 12}), entry.name);
 #ifndef TROUPE_SANITIZED
-  check(tiny::training_of(sch, {2, 2, 2}, clock, tiny::gpt(2)), entry.name);
+  check(tiny::training_of(sch, {2, 4, 2}, clock, tiny::gpt(4)), entry.name);
 #endif
 }
 

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "schedules/files/schedule_file.hpp"
+
+#include <map>
+#include <string>
+
+namespace troupe {
+
+/// Whether the text of a schedule names a file: "file:my.csv,weights=stash".
+bool names_file(const std::string& text);
+
+/// The path that it names.
+std::string path_of_schedule(const std::string& text);
+
+/// What is in that file. On error one sentence.
+tl::expected<std::string, std::string> read_schedule_file(const std::string& path);
+
+/// The schedule that is written there. \param values that stood behind the path
+tl::expected<filed_schedule, std::string>
+schedule_in(const std::string& path, const std::string& text,
+            const std::map<std::string, std::string>& values);
+
+} // namespace troupe

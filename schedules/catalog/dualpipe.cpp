@@ -1,0 +1,47 @@
+// DualPipe: two pipelines through the same ranks, head to tail, whose forwards and
+// backwards run in pairs: a forward of one direction with a backward of the other, so
+// that what one sends is hidden behind what the other computes.
+// DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, and its repository DualPipe.
+//
+//   2 ranks, 4 microbatches, half of them in each direction; F3B0 is a pair
+//   rank 0  F0 F2 F1 B2 =  F3B0 =  =  B3 =  I1 W1
+//   rank 1  F2 F0 F3 B0 =  F1B2 =  =  B1 =  I3 W3
+
+#include "schedules/catalog/catalog.hpp"
+#include "schedules/catalog/pairs.hpp"
+#include "schedules/program.hpp"
+
+namespace troupe {
+
+namespace {
+
+// The ranks of the second half do what their mirror images do, directions exchanged.
+std::vector<action> batch_of(int rank, const shape& dims) {
+  const auto where = placement::bidirectional();
+  const int ranks = dims.stages, mirror = ranks - 1 - rank;
+  const hosted_stage down{0, rank}, up{1, mirror};
+  const bool first_half = rank < mirror;
+  batch_writer to{where, dims, first_half ? down : up, first_half ? up : down};
+  return batch_in_pairs(std::move(to), std::min(rank, mirror), ranks / 2,
+                        dims.microbatches / 2);
+}
+
+std::string refuses(const shape& dims) {
+  if (dims.stages % 2 == 0 && dims.microbatches % 2 == 0
+      && dims.microbatches >= 2 * dims.stages)
+    return {};
+  return "dualpipe runs half of the microbatches in each direction, and needs them to "
+         "fill its pairs: an even number of ranks, and an even number of microbatches, "
+         "at least twice as many";
+}
+
+} // namespace
+
+schedule dualpipe() {
+  return {.name = "dualpipe",
+          .where = placement::bidirectional(),
+          .order = batch_by_batch(batch_of),
+          .refuses = refuses};
+}
+
+} // namespace troupe

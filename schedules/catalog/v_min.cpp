@@ -1,0 +1,67 @@
+// V-Min: the stages go there and back along the ranks, in a V, and what a microbatch
+// does on its way comes as soon as possible: so a rank whose first stage waits long for
+// its gradient has another one that waits shortly, and all hold a third of what 1F1B's
+// first rank does.
+// Qi et al., "Pipeline Parallelism with Controllable Memory", 2024.
+//
+//   the slots of one microbatch; the next one's come six slots later      2 ranks
+//   slot    0  1  2  3  4  5  6  7  8  9 10
+//   rank 0  0F .  .  3F 3I 3W .  0I 0W
+//   rank 1  .  1F 2F .  .  2I 1I .  2W .  1W
+
+#include "schedules/catalog/catalog.hpp"
+#include "schedules/catalog/slots.hpp"
+
+#include <array>
+
+namespace troupe {
+
+// Weight gradients: of the way back first, as their input gradients come first.
+std::int64_t v_slot(const v_pattern& of, op what, bool back, int k) {
+  constexpr std::int64_t turn = 6;
+  const auto begin = turn * k;
+  if (what == op::forward)
+    return begin + (back ? of.forward_back : of.forward_there);
+  if (what == op::input_gradient)
+    return begin + (back ? of.gradient_back : of.gradient_there);
+  std::array<bool, turn> taken{};
+  for (const auto slot :
+       {of.forward_there, of.forward_back, of.gradient_back, of.gradient_there})
+    taken[static_cast<std::size_t>(slot % turn)] = true;
+  const auto free_from = [&](std::int64_t slot) {
+    while (taken[static_cast<std::size_t>(slot % turn)])
+      ++slot;
+    taken[static_cast<std::size_t>(slot % turn)] = true;
+    return slot;
+  };
+  const auto of_back = free_from(of.gradient_back + 1);
+  return begin + (back ? of_back : free_from(of.gradient_there + 1));
+}
+
+namespace {
+
+// One slot from rank to rank, all along. The input gradients begin two slots later
+// where they would meet the forwards.
+std::int64_t slot(op what, int stage, int k, const shape& dims) {
+  const std::int64_t ranks = dims.stages / 2;
+  const bool back = stage >= ranks;
+  const std::int64_t rank = back ? dims.stages - 1 - stage : stage,
+                     to_turn = ranks - 1 - rank;
+  const auto gradients = 2 * ranks + (ranks % 3 == 0 ? 2 : 0);
+  return v_slot({.forward_there = rank,
+                 .forward_back = ranks + to_turn,
+                 .gradient_there = gradients + ranks + to_turn,
+                 .gradient_back = gradients + rank},
+                what, back, k);
+}
+
+} // namespace
+
+schedule v_min() {
+  return {.name = "v-min",
+          .where = placement::waves(1),
+          .order = slot,
+          .splits_backward = true};
+}
+
+} // namespace troupe

@@ -1,0 +1,226 @@
+#include "schedules/files/cells.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, transfer>, 7> transfers{{
+  {"SEND_F", transfer::send_forward},
+  {"RECV_F", transfer::receive_forward},
+  {"SEND_B", transfer::send_backward},
+  {"RECV_B", transfer::receive_backward},
+  {"UNSHARD", transfer::unshard},
+  {"RESHARD", transfer::reshard},
+  {"REDUCE_GRAD", transfer::reduce_grad},
+}};
+
+constexpr std::array<std::pair<std::string_view, op>, 5> ops{{
+  {"F", op::forward},
+  {"B", op::backward},
+  {"I", op::input_gradient},
+  {"W", op::weight_gradient},
+  {"U", op::update},
+}};
+
+/// "2F5" as 2, "F" and 5; -1 where there is no number.
+struct parts {
+  int stage = -1;
+  std::string_view what;
+  int microbatch = -1;
+};
+
+std::optional<parts> parts_of(std::string_view text) {
+  constexpr int most = 1 << 20;
+  parts result;
+  // Takes a number from the front of a text.
+  const auto number = [&](std::string_view& from, int& to) {
+    if (from.empty() || from.front() < '0' || from.front() > '9')
+      return false;
+    const auto [end, failure] = std::from_chars(from.begin(), from.end(), to);
+    from.remove_prefix(static_cast<std::size_t>(end - from.begin()));
+    return failure == std::errc{} && to <= most;
+  };
+  if (!number(text, result.stage))
+    return {};
+  const auto digits =
+    std::ranges::find_if(text, [](char c) { return c >= '0' && c <= '9'; });
+  result.what = text.substr(0, static_cast<std::size_t>(digits - text.begin()));
+  text.remove_prefix(result.what.size());
+  if (result.what.empty() || (!text.empty() && !number(text, result.microbatch))
+      || !text.empty())
+    return {};
+  return result;
+}
+
+std::optional<action> action_of(std::string_view text) {
+  const auto p = parts_of(text);
+  if (!p || p->microbatch < 0)
+    return {};
+  const auto found =
+    std::ranges::find(ops, p->what, &std::pair<std::string_view, op>::first);
+  if (found == ops.end())
+    return {};
+  return action{found->second, 0, p->stage, p->microbatch};
+}
+
+bool is_backward(op what) {
+  return what == op::backward || what == op::input_gradient;
+}
+
+/// "(0F7;7B3)OVERLAP_F_B": the forward first, whatever stands first.
+std::optional<file_cell> pair_of(std::string_view text) {
+  constexpr std::string_view end = ")OVERLAP_F_B";
+  const auto between = text.find(';');
+  if (!text.starts_with('(') || !text.ends_with(end)
+      || between == std::string_view::npos)
+    return {};
+  auto first = action_of(text.substr(1, between - 1)),
+       second =
+         action_of(text.substr(between + 1, text.size() - end.size() - between - 1));
+  if (!first || !second)
+    return {};
+  if (first->what != op::forward)
+    std::swap(first, second);
+  if (first->what != op::forward || !is_backward(second->what))
+    return {};
+  first->pair = in_pair::first;
+  second->pair = in_pair::second;
+  return file_cell{.actions = {*first, *second}};
+}
+
+} // namespace
+
+tl::expected<file_cell, std::string> read_cell(const std::string& text) {
+  if (const auto one = action_of(text))
+    return file_cell{.actions = {*one}};
+  if (auto both = pair_of(text))
+    return std::move(*both);
+  if (const auto p = parts_of(text)) {
+    const auto found = std::ranges::find(transfers, p->what,
+                                         &std::pair<std::string_view, transfer>::first);
+    if (found != transfers.end()) {
+      const bool of_stage = found->second >= transfer::unshard;
+      if (of_stage == (p->microbatch < 0))
+        return file_cell{.actions = {},
+                         .moves = found->second,
+                         .stage = p->stage,
+                         .microbatch = p->microbatch};
+    }
+  }
+  return tl::unexpected{
+    "'" + text
+    + "' is no action: write 2F5 for the forward of microbatch 5 at stage 2, likewise "
+      "B, I, W and U, (0F7;7B3)OVERLAP_F_B for two as one, or one of PyTorch's "
+      "2SEND_F5, 2RECV_F5, 2SEND_B5, 2RECV_B5, 2UNSHARD, 2RESHARD and 2REDUCE_GRAD"};
+}
+
+namespace {
+
+/// What has been seen of a row.
+class transfer_check {
+public:
+  transfer_check(const std::vector<file_cell>& row, const std::vector<bool>& is_here)
+    : row_(row), is_here_(is_here) {
+    for (const auto& cell : row)
+      if (cell.moves) {
+        moves_ = moves_ || cell.moves < transfer::unshard;
+        if (cell.moves == transfer::unshard)
+          shards_.insert(cell.stage);
+      }
+  }
+
+  std::string first_wrong() {
+    for (const auto& cell : row_) {
+      auto wrong = cell.moves ? judge(cell) : std::string{};
+      for (const auto& a : cell.actions)
+        if (wrong.empty())
+          wrong = judge(a);
+      if (!wrong.empty())
+        return wrong;
+    }
+    if (moves_ && !received_.empty())
+      return "what " + name(*received_.begin())
+             + " is to read is received and not used";
+    return {};
+  }
+
+private:
+  using key = std::pair<bool, std::pair<int, int>>; // forward, stage and microbatch
+
+  static std::string name(const key& k) {
+    return std::to_string(k.second.first) + (k.first ? "F" : "B")
+           + std::to_string(k.second.second);
+  }
+
+  bool comes_from_elsewhere(const action& a) const {
+    const int from = a.what == op::forward ? a.stage - 1 : a.stage + 1;
+    return from >= 0 && from < static_cast<int>(is_here_.size())
+           && !is_here_[static_cast<std::size_t>(from)];
+  }
+
+  std::string judge(const action& a) {
+    if (shards_.contains(a.stage) && !whole_.contains(a.stage))
+      return to_string(a, true)
+             + " runs while its stage is sharded: UNSHARD comes first";
+    const bool forward = a.what == op::forward;
+    if (!forward && !is_backward(a.what))
+      return {};
+    const key k{forward, {a.stage, a.microbatch}};
+    if (moves_ && comes_from_elsewhere(a) && received_.erase(k) == 0)
+      return to_string(a, true) + " has no " + (forward ? "RECV_F" : "RECV_B")
+             + " before it";
+    ran_.insert(k);
+    return {};
+  }
+
+  std::string judge(const file_cell& cell) {
+    const bool forward =
+      cell.moves == transfer::send_forward || cell.moves == transfer::receive_forward;
+    const key k{forward, {cell.stage, cell.microbatch}};
+    switch (*cell.moves) {
+    case transfer::receive_forward:
+    case transfer::receive_backward:
+      if (ran_.contains(k) || !received_.insert(k).second)
+        return "what " + name(k) + " reads is received behind it, or twice";
+      return {};
+    case transfer::send_forward:
+    case transfer::send_backward:
+      if (!ran_.contains(k) || !sent_.insert(k).second)
+        return "what " + name(k) + " makes is sent before it, or twice";
+      return {};
+    case transfer::unshard:
+      whole_.insert(cell.stage);
+      return {};
+    case transfer::reshard:
+      if (whole_.erase(cell.stage) == 0)
+        return "stage " + std::to_string(cell.stage)
+               + " is resharded and was not unsharded";
+      return {};
+    case transfer::reduce_grad:
+      return {};
+    }
+    return {};
+  }
+
+  const std::vector<file_cell>& row_;
+  const std::vector<bool>& is_here_;
+  bool moves_ = false;
+  std::set<int> shards_, whole_;
+  std::set<key> received_, ran_, sent_;
+};
+
+} // namespace
+
+std::string first_wrong_transfer(const std::vector<file_cell>& row,
+                                 const std::vector<bool>& is_here) {
+  return transfer_check{row, is_here}.first_wrong();
+}
+
+} // namespace troupe

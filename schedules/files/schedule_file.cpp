@@ -1,0 +1,311 @@
+#include "schedules/files/schedule_file.hpp"
+
+#include "schedules/files/cells.hpp"
+#include "schedules/files/file_rules.hpp"
+#include "schedules/program.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using problem = tl::unexpected<std::string>;
+using rows = std::vector<std::vector<action>>;
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> result;
+  std::istringstream from{line};
+  for (std::string cell; std::getline(from, cell, ',');) {
+    std::erase_if(cell, [](unsigned char c) { return c <= ' ' || c == '"'; });
+    if (!cell.empty())
+      result.push_back(std::move(cell));
+  }
+  return result;
+}
+
+/// The cells of a file, a row a rank, and what it says of itself.
+struct parsed_file {
+  std::vector<std::vector<file_cell>> rows;
+  std::map<std::string, std::string> values;
+};
+
+tl::expected<parsed_file, std::string> parse(const std::string& text) {
+  constexpr std::string_view ours = "# troupe:";
+  parsed_file result;
+  std::istringstream from{text};
+  int number = 0;
+  for (std::string line; std::getline(from, line);) {
+    ++number;
+    if (line.starts_with(ours)) {
+      for (const auto& one : cells_of(line.substr(ours.size()))) {
+        const auto equals = one.find('=');
+        if (equals == std::string::npos
+            || !result.values.emplace(one.substr(0, equals), one.substr(equals + 1))
+                  .second)
+          return problem{"line " + std::to_string(number)
+                         + ": write # troupe: key=value,.. with each key once"};
+      }
+      continue;
+    }
+    if (line.starts_with('#') || line.find_first_not_of(" \t\r,") == std::string::npos)
+      continue;
+    auto& row = result.rows.emplace_back();
+    for (const auto& cell : cells_of(line)) {
+      auto read = read_cell(cell);
+      if (!read)
+        return problem{"line " + std::to_string(number) + ": " + read.error()};
+      row.push_back(std::move(*read));
+    }
+  }
+  if (result.rows.empty())
+    return problem{"there is no action in it: write a row for each rank, as "
+                   "0F0,0F1,0B0,0B1"};
+  return result;
+}
+
+/// The ranks that a schedule's rows give its stages; -1: none.
+tl::expected<std::vector<int>, std::string>
+ranks_of_stages(const std::vector<std::vector<file_cell>>& all) {
+  std::vector<int> result;
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    for (const auto& cell : all[rank])
+      for (const auto& a : cell.actions) {
+        const auto s = static_cast<std::size_t>(a.stage);
+        result.resize(std::max(result.size(), s + 1), -1);
+        if (result[s] >= 0 && result[s] != static_cast<int>(rank))
+          return problem{to_string(a, true) + " is in row " + std::to_string(rank)
+                         + ", but stage " + std::to_string(s) + " is of row "
+                         + std::to_string(result[s])
+                         + ": a stage has one rank, unless directions=2"};
+        result[s] = static_cast<int>(rank);
+      }
+  if (const auto none = std::ranges::find(result, -1); none != result.end())
+    return problem{"stage " + std::to_string(none - result.begin())
+                   + " is in no row, but there are later ones"};
+  return result;
+}
+
+placement placement_of(const std::vector<int>& ranks) {
+  const int count = *std::ranges::max_element(ranks) + 1;
+  return {
+    .name = "file",
+    .ranks = [count](const shape&) { return count; },
+    .host =
+      [ranks](const shape&, hosted_stage what) {
+        return ranks[static_cast<std::size_t>(what.stage)];
+      },
+    .hosted =
+      [ranks](const shape&, int rank) {
+        std::vector<hosted_stage> result;
+        for (std::size_t s = 0; s < ranks.size(); ++s)
+          if (ranks[s] == rank)
+            result.push_back({0, static_cast<int>(s)});
+        return result;
+      },
+  };
+}
+
+/// Gives actions of pipelines in several directions theirs: that of their microbatch.
+void set_directions(rows& all, const placement& where, const shape& dims) {
+  for (auto& row : all)
+    for (auto& a : row)
+      a.direction = direction_of(where, dims, a.microbatch);
+}
+
+std::string first_wrong_transfer(const std::vector<std::vector<file_cell>>& all,
+                                 const std::vector<int>& ranks) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    std::vector<bool> is_here;
+    for (const int host : ranks)
+      is_here.push_back(host == static_cast<int>(rank));
+    if (auto wrong = first_wrong_transfer(all[rank], is_here); !wrong.empty())
+      return "row " + std::to_string(rank) + ": " + wrong;
+  }
+  return {};
+}
+
+/// Follows one row of a run of the file.
+explicit_program program_of(std::shared_ptr<const rows> all) {
+  return [all = std::move(all)](int rank, const shape&) -> action_generator {
+    return [all, rank, at = std::size_t{0}]() mutable -> std::optional<action> {
+      const auto& row = (*all)[static_cast<std::size_t>(rank)];
+      if (at == row.size())
+        return {};
+      return row[at++];
+    };
+  };
+}
+
+bool sums(const action& a) {
+  return a.what == op::backward || a.what == op::weight_gradient;
+}
+
+/// Whether some stage's gradients do not come in the order of their microbatches.
+bool sums_in_another_order(const rows& all) {
+  for (const auto& row : all) {
+    std::map<std::pair<int, int>, int> last;
+    for (const auto& a : row)
+      if (sums(a)) {
+        auto& before = last.try_emplace({a.direction, a.stage}, -1).first->second;
+        if (a.microbatch < before)
+          return true;
+        before = a.microbatch;
+      }
+  }
+  return false;
+}
+
+/// Puts updates where the rules have them.
+void add_updates(rows& all, const schedule& sch, const shape& dims, bool whole_run) {
+  const bool has_some = std::ranges::any_of(all, [](const auto& row) {
+    return std::ranges::any_of(row,
+                               [](const action& a) { return a.what == op::update; });
+  });
+  if (has_some)
+    return;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    std::vector<action> with;
+    std::map<std::pair<int, int>, int> summed;
+    const int of_stage = dims.total() / directions_of(sch.where);
+    for (const auto& a : all[rank]) {
+      with.push_back(a);
+      if (!whole_run || !sums(a))
+        continue;
+      if (const int n = ++summed[{a.direction, a.stage}];
+          n % update_size(sch, dims) == 0 || n == of_stage)
+        with.push_back({op::update, a.direction, a.stage, a.microbatch});
+    }
+    if (!whole_run)
+      for (const auto& where : hosted_by(sch.where, dims, static_cast<int>(rank)))
+        with.push_back(
+          {op::update, where.direction, where.stage, dims.microbatches - 1});
+    all[rank] = std::move(with);
+  }
+}
+
+std::string sizes_of(const filed_schedule& of) {
+  return "its file has " + std::to_string(of.dims.stages) + " stages on "
+         + std::to_string(ranks_of(of.sch.where, of.dims)) + " ranks and "
+         + std::to_string(of.dims.microbatches) + " microbatches a batch"
+         + (of.is_whole_run ? ", and " + std::to_string(of.dims.steps) + " batches"
+                            : "");
+}
+
+} // namespace
+
+tl::expected<filed_schedule, std::string>
+read_schedule(const std::string& name, const std::string& text,
+              std::map<std::string, std::string> values) {
+  const auto wrong = [&](const std::string& what) {
+    return problem{name + ": " + what};
+  };
+  auto parsed = parse(text);
+  if (!parsed)
+    return wrong(parsed.error());
+  values.insert(parsed->values.begin(), parsed->values.end());
+  const auto rules = file_rules::parse(values);
+  if (!rules)
+    return wrong(rules.error());
+
+  filed_schedule result;
+  auto all = std::make_shared<rows>();
+  int microbatches = 0, stages = 0;
+  for (const auto& row : parsed->rows) {
+    auto& to = all->emplace_back();
+    for (const auto& cell : row)
+      for (const auto& a : cell.actions) {
+        to.push_back(a);
+        microbatches = std::max(microbatches, a.microbatch + 1);
+        stages = std::max(stages, a.stage + 1);
+      }
+  }
+  const int batch = rules->microbatches.value_or(microbatches);
+  if (microbatches % batch != 0 || (rules->flushes() && batch != microbatches))
+    return wrong("microbatches=" + std::to_string(batch) + ", but it has "
+                 + std::to_string(microbatches)
+                 + (rules->flushes() ? ": with weights=flush it is of one batch"
+                                     : ": they are whole batches"));
+  result.is_whole_run = !rules->flushes();
+  result.dims = {stages, batch, microbatches / batch};
+  auto& sch = result.sch;
+  sch.name = name;
+  sch.most_held = rules->most_held;
+  sch.update_every = rules->update_every;
+  sch.streams = result.is_whole_run;
+  sch.repeats = !result.is_whole_run;
+  if (rules->directions > 1) {
+    sch.where = placement::bidirectional(rules->directions / 2);
+    if (stages != static_cast<int>(all->size()) || stages % (rules->directions / 2) != 0
+        || batch % rules->directions != 0)
+      return wrong("directions=" + std::to_string(rules->directions) + ", but it has "
+                   + std::to_string(stages) + " stages in "
+                   + std::to_string(all->size()) + " rows and " + std::to_string(batch)
+                   + " microbatches: a stage of each direction is in every row, and "
+                     "directions have equal shares of a batch");
+    set_directions(*all, sch.where, result.dims);
+  } else {
+    const auto ranks = ranks_of_stages(parsed->rows);
+    if (!ranks)
+      return wrong(ranks.error());
+    if (auto what = first_wrong_transfer(parsed->rows, *ranks); !what.empty())
+      return wrong(what);
+    sch.where = placement_of(*ranks);
+  }
+  sch.sums_in_any_order = sums_in_another_order(*all);
+  if (sch.sums_in_any_order && (rules->directions > 1 || result.is_whole_run))
+    return wrong("backwards of a stage are not in the order of their microbatches: "
+                 "that goes with weights=flush and one direction");
+  add_updates(*all, sch, result.dims, result.is_whole_run);
+  sch.weights = rules->weights_of(*all, result.dims);
+  if (result.is_whole_run)
+    sch.order = program_of(all);
+  else
+    sch.order = batch_by_batch(
+      [all](int rank, const shape&) { return (*all)[static_cast<std::size_t>(rank)]; });
+  sch.refuses = [sizes = result.dims, whole = result.is_whole_run, name,
+                 told = sizes_of(result)](const shape& dims) -> std::string {
+    if (dims.stages == sizes.stages && dims.microbatches == sizes.microbatches
+        && (!whole || dims.steps == sizes.steps))
+      return {};
+    return name + " fits no other sizes than its own: " + told;
+  };
+  return result;
+}
+
+std::string write_schedule(const schedule& sch, const shape& dims) {
+  auto sizes = dims;
+  if (!sch.asynchronous())
+    sizes.steps = 1;
+  rows all;
+  for (int rank = 0; rank < ranks_of(sch.where, sizes); ++rank)
+    all.push_back(generate(sch, sizes, rank));
+  return write_schedule(sch, sizes, all);
+}
+
+std::string write_schedule(const schedule& sch, const shape& dims, const rows& ran) {
+  std::string result = "# " + sch.name + ": " + std::to_string(dims.stages)
+                       + " stages, " + std::to_string(dims.microbatches)
+                       + " microbatches\n" + header_of(sch, dims);
+  for (const auto& row : ran) {
+    std::string line;
+    for (const auto& a : row) {
+      if (a.what == op::update && !sch.asynchronous())
+        continue; // where every batch ends
+      const auto cell =
+        std::to_string(a.stage) + letter_of(a.what) + std::to_string(a.microbatch);
+      if (a.pair == in_pair::second)
+        line += ";" + cell + ")OVERLAP_F_B";
+      else
+        line +=
+          (line.empty() ? "" : ",") + (a.pair == in_pair::first ? "(" + cell : cell);
+    }
+    result += line + '\n';
+  }
+  return result;
+}
+
+} // namespace troupe

@@ -1,0 +1,233 @@
+#include "schedules/greedy_search.hpp"
+
+#include "schedules/program.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <queue>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using moment = std::int64_t;
+
+class greedy {
+public:
+  greedy(const search_rules& rules, const placement& where, const shape& dims)
+    : rules_(rules),
+      where_(where),
+      dims_(dims),
+      ranks_(static_cast<std::size_t>(ranks_of(where, dims))) {
+    // nop
+  }
+
+  found_programs run() {
+    let_in();
+    for (int r = 0; r < ranks(); ++r)
+      begin(r, 0);
+    while (!events_.empty()) {
+      const auto now = events_.top().when;
+      while (!events_.empty() && events_.top().when == now) {
+        const auto next = events_.top().what;
+        events_.pop();
+        if (next)
+          end(*next);
+      }
+      for (int r = 0; r < ranks(); ++r)
+        begin(r, now);
+    }
+    found_programs result{.ranks = {}, .makespan = makespan_};
+    for (int r = 0; r < ranks(); ++r) {
+      auto& program = result.ranks.emplace_back(std::move(at(r).ran));
+      for (const auto& hosted : hosted_by(where_, dims_, r))
+        program.push_back({op::update, 0, hosted.stage, dims_.microbatches - 1});
+    }
+    return result;
+  }
+
+private:
+  struct rank_state {
+    std::vector<action> ready;   // forwards and (input) backwards
+    std::vector<action> weights; // owed, in their order
+    bool busy = false;
+    bool ran_backward = false; // as the last pass, but for weight gradients
+    int held = 0;
+    int ahead = 0; // forwards whose backward has not begun
+    std::vector<action> ran;
+  };
+
+  struct event {
+    moment when;
+    std::optional<action> what; // that ends; none: a rank looks again
+
+    bool operator<(const event& other) const { return when > other.when; }
+  };
+
+  int ranks() const { return static_cast<int>(ranks_.size()); }
+  rank_state& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  rank_state& host(int stage) { return at(rank_of(where_, dims_, {0, stage})); }
+  bool splits() const { return rules_.weight > 0; }
+
+  moment cost(op what) const {
+    return what == op::forward           ? rules_.forward
+           : what == op::weight_gradient ? rules_.weight
+                                         : rules_.backward;
+  }
+
+  /// The next microbatch, if there is room in the pipeline.
+  void let_in() {
+    if (entered_ < dims_.microbatches
+        && (rules_.in_flight == 0 || entered_ - left_ < rules_.in_flight))
+      host(0).ready.push_back({op::forward, 0, 0, entered_++});
+  }
+
+  void end(const action& a) {
+    auto& rank = host(a.stage);
+    rank.busy = false;
+    const op back = splits() ? op::input_gradient : op::backward;
+    if (a.what == op::forward && a.stage + 1 < dims_.stages)
+      host(a.stage + 1).ready.push_back({op::forward, 0, a.stage + 1, a.microbatch});
+    else if (a.what == op::forward)
+      rank.ready.push_back({back, 0, a.stage, a.microbatch});
+    else if (a.what == back && a.stage > 0)
+      host(a.stage - 1).ready.push_back({back, 0, a.stage - 1, a.microbatch});
+    if (a.what == op::input_gradient)
+      rank.weights.push_back({op::weight_gradient, 0, a.stage, a.microbatch});
+    if (a.what == op::backward || a.what == op::weight_gradient)
+      --rank.held;
+    if (a.what == back && a.stage == 0) {
+      ++left_;
+      if (rules_.in_flight > 0)
+        let_in();
+    }
+  }
+
+  /// Whether a rank may hold one more: a stage must leave room for those behind it,
+  /// whose backwards come first.
+  bool has_room(int rank, const action& forward) {
+    const auto to_last = dims_.stages - forward.stage;
+    if (const int most = rules_.ahead * to_last - (rules_.ahead - 1);
+        rules_.ahead > 0 && at(rank).ahead >= most)
+      return false;
+    if (rules_.most_held == 0)
+      return true;
+    int behind = 0;
+    for (const auto& hosted : hosted_by(where_, dims_, rank))
+      behind += hosted.stage > forward.stage;
+    return at(rank).held + 1 + behind <= rules_.most_held;
+  }
+
+  std::optional<action> best_pass(int rank, bool forwards_first) {
+    const auto better = [&](const action& a, const action& b) {
+      return std::tuple{(a.what == op::forward) != forwards_first, a.microbatch,
+                        -a.stage}
+             < std::tuple{(b.what == op::forward) != forwards_first, b.microbatch,
+                          -b.stage};
+    };
+    std::optional<action> best;
+    for (const auto& a : at(rank).ready)
+      if ((a.what != op::forward || has_room(rank, a)) && (!best || better(a, *best)))
+        best = a;
+    return best;
+  }
+
+  /// Whether something arrives for a rank between these.
+  bool arrives(int rank, moment after, moment before) const {
+    return std::any_of(under_way_.upper_bound({after, dims_.stages}),
+                       under_way_.lower_bound({before, 0}), [&](const auto& one) {
+                         return rank_of(where_, dims_, {0, one.second}) == rank;
+                       });
+  }
+
+  void begin(int rank, moment now) {
+    auto& r = at(rank);
+    if (r.busy)
+      return;
+    const bool forwards_first = rules_.alternates && r.ran_backward;
+    auto next = best_pass(rank, forwards_first);
+    const bool forward_is_there = std::ranges::any_of(
+      r.ready, [](const action& a) { return a.what == op::forward; });
+    // A weight gradient makes room for a forward whose turn it is.
+    const bool backward =
+      next && next->what != op::forward && !(forwards_first && forward_is_there);
+    const bool is_turn = next && next->what == op::forward && rules_.forward_first;
+    if (!r.weights.empty() && !backward && !is_turn) {
+      if (rules_.waits && !next && arrives(rank, now, now + (rules_.weight + 1) / 2))
+        return; // it looks again when that has arrived
+      next = r.weights.front();
+    }
+    if (!next)
+      return;
+    if (next->what != op::weight_gradient)
+      r.ran_backward = next->what != op::forward;
+    if (next->what == op::weight_gradient)
+      r.weights.erase(r.weights.begin());
+    else
+      std::erase(r.ready, *next);
+    r.busy = true;
+    r.held += next->what == op::forward;
+    r.ahead += next->what == op::forward           ? 1
+               : next->what == op::weight_gradient ? 0
+                                                   : -1;
+    r.ran.push_back(*next);
+    const auto over = now + cost(next->what);
+    makespan_ = std::max(makespan_, over);
+    events_.push({over, *next});
+    if (next->what == op::forward)
+      under_way_.emplace(over, std::min(next->stage + 1, dims_.stages - 1));
+    else if (next->what != op::weight_gradient)
+      under_way_.emplace(over, std::max(next->stage - 1, 0));
+    under_way_.erase(under_way_.begin(), under_way_.upper_bound({now, dims_.stages}));
+    if (next->what == op::forward && next->stage == 0)
+      let_in();
+  }
+
+  search_rules rules_;
+  const placement& where_;
+  shape dims_;
+  std::vector<rank_state> ranks_;
+  std::priority_queue<event> events_;
+  std::set<std::pair<moment, int>> under_way_; // when passes end, and for which stage
+  int entered_ = 0;                            // microbatches
+  int left_ = 0;
+  moment makespan_ = 0;
+};
+
+/// What has been found, by stages and microbatches.
+struct memory_of_search {
+  std::mutex lock;
+  std::map<std::pair<int, int>, found_programs> found;
+};
+
+} // namespace
+
+found_programs search(const search_rules& rules, const placement& where,
+                      const shape& dims) {
+  return greedy{rules, where, dims}.run();
+}
+
+explicit_program best_of(tried_rules tried, placement where) {
+  return batch_by_batch(
+    [tried = std::move(tried), where = std::move(where),
+     memory = std::make_shared<memory_of_search>()](int rank, const shape& dims) {
+      const std::lock_guard guard{memory->lock};
+      const auto [place, is_new] =
+        memory->found.try_emplace({dims.stages, dims.microbatches});
+      if (is_new)
+        for (const auto& one : tried(dims)) {
+          auto found = search(one, where, dims);
+          if (place->second.ranks.empty() || found.makespan < place->second.makespan)
+            place->second = std::move(found);
+        }
+      return place->second.ranks[static_cast<std::size_t>(rank)];
+    });
+}
+
+} // namespace troupe

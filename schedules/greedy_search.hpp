@@ -1,0 +1,49 @@
+#pragma once
+
+#include "schedules/schedule.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace troupe {
+
+/// What a greedy search goes by: it lets time pass on all ranks, and has each begin
+/// what seems best of what has arrived.
+struct search_rules {
+  // What a stage takes, in any unit; backwards are one if `weight` is 0.
+  std::int64_t forward = 1;
+  std::int64_t backward = 1; ///< With weight > 0 the input gradient alone.
+  std::int64_t weight = 0;
+
+  int most_held = 0; ///< Stage-microbatches of a rank; 0: any number.
+  int in_flight = 0; ///< Microbatches of the pipeline; 0: any number.
+
+  // Of split backwards, what is tried both ways.
+  bool alternates = false;   ///< After a backward comes a forward that is there.
+  bool forward_first = true; ///< Before a weight gradient that could run too.
+  /// Forwards that a rank of one stage runs ahead of its backwards: as 1F1B with 1,
+  /// about as many again with 2; 0: any number.
+  int ahead = 0;
+  bool waits = false; ///< For what arrives before a weight gradient would be half done.
+};
+
+/// A batch of every rank, and how long it takes by these rules.
+struct found_programs {
+  std::vector<std::vector<action>> ranks;
+  std::int64_t makespan = 0;
+};
+
+/// Searches once. Backwards go before forwards, lower microbatches before higher ones,
+/// of one microbatch the stage that is furthest. \pre one direction; most_held lets
+/// each rank hold all its stages
+found_programs search(const search_rules& rules, const placement& where,
+                      const shape& dims);
+
+/// What is tried for a shape.
+using tried_rules = std::function<std::vector<search_rules>(const shape& dims)>;
+
+/// Programs of the best of several searches, made when they are first asked for.
+explicit_program best_of(tried_rules tried, placement where);
+
+} // namespace troupe

@@ -1,0 +1,66 @@
+#include "schedules/rehearsal_record.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+std::int64_t length_of(op what) {
+  return what == op::backward ? 2 : 1;
+}
+
+} // namespace
+
+std::int64_t rehearsal_record::run(int rank, const action& a, std::int64_t ready) {
+  const auto r = static_cast<std::size_t>(rank);
+  const auto start = std::max(ready, free_at_[r]), end = start + length_of(a.what);
+  ran_[r].push_back({a, start, end});
+  return free_at_[r] = end;
+}
+
+std::string
+rehearsal_record::draw(int guilty,
+                       const std::vector<std::optional<action>>& next) const {
+  constexpr std::int64_t columns = 16;
+  constexpr int rows_around = 4;
+  const auto end = *std::ranges::max_element(free_at_);
+  // What is wrong may be long before what others have run since.
+  const auto shown_to = std::min(end, free_at_[static_cast<std::size_t>(guilty)] + 4);
+  const auto from = std::max<std::int64_t>(shown_to - columns, 0);
+  const int first = std::max(0, guilty - rows_around),
+            last = std::min(static_cast<int>(ran_.size()), guilty + rows_around + 1);
+  std::vector<std::vector<std::string>> rows;
+  std::size_t width = 0;
+  for (int rank = first; rank < last; ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    auto& cells = rows.emplace_back(static_cast<std::size_t>(shown_to - from), ".");
+    for (const auto& [what, start, stop] : ran_[r])
+      for (auto t = std::max(start, from); t < std::min(stop, shown_to); ++t)
+        cells[static_cast<std::size_t>(t - from)] =
+          t == start ? cell_of(what, several_stages_) : "=";
+    if (next[r] && free_at_[r] <= shown_to) {
+      const auto name = cell_of(*next[r], several_stages_);
+      const auto at =
+        static_cast<std::size_t>(std::max(free_at_[r] - from, std::int64_t{0}));
+      cells.resize(std::max(cells.size(), at + 1), ".");
+      cells[at] = rank == guilty ? "[" + name + "]" : "?" + name;
+    }
+    for (const auto& cell : cells)
+      width = std::max(width, cell.size() + 1);
+  }
+  std::string result;
+  for (int rank = first; rank < last; ++rank) {
+    result += (rank == guilty ? "> rank " : "  rank ") + std::to_string(rank)
+              + (from > 0 ? "  .." : "  ");
+    for (auto& cell : rows[static_cast<std::size_t>(rank - first)]) {
+      cell.resize(width, ' ');
+      result += cell;
+    }
+    result.erase(result.find_last_not_of(' ') + 1);
+    result += '\n';
+  }
+  return result;
+}
+
+} // namespace troupe

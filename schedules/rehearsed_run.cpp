@@ -1,0 +1,75 @@
+#include "schedules/rehearsed_run.hpp"
+
+namespace troupe {
+
+rehearsed_run::rehearsed_run(const schedule& sch, const shape& dims, bool records)
+  : dims_(dims),
+    done_(static_cast<std::size_t>(dims.stages)
+          * static_cast<std::size_t>(dims.total())),
+    stages_(static_cast<std::size_t>(dims.stages)
+            * static_cast<std::size_t>(directions_of(sch.where))),
+    held_(static_cast<std::size_t>(ranks_of(sch.where, dims))) {
+  if (!records)
+    return;
+  record_.emplace(held_.size(), static_cast<int>(held_.size()) < dims.stages);
+  ends_.resize(done_.size());
+}
+
+std::optional<action> rehearsed_run::maker_of(const action& a) const {
+  if (a.what == op::forward)
+    return a.stage == 0 ? std::nullopt
+                        : std::optional{
+                          action{op::forward, a.direction, a.stage - 1, a.microbatch}};
+  if (a.what != op::backward && a.what != op::input_gradient)
+    return {};
+  if (a.stage == dims_.stages - 1)
+    return action{op::forward, a.direction, a.stage, a.microbatch};
+  return action{op::backward, a.direction, a.stage + 1, a.microbatch};
+}
+
+bool rehearsed_run::has_input(const action& a) const {
+  const auto maker = maker_of(a);
+  return !maker
+         || (done(maker->stage, maker->microbatch)
+             & (maker->what == op::forward ? f : dx))
+              != 0;
+}
+
+void rehearsed_run::perform(const action& a, int rank) {
+  if (record_)
+    note(a, rank);
+  auto& stage = stages_[index({a.direction, a.stage})];
+  if (a.what == op::update) {
+    ++stage.versions;
+    stage.summed = 0;
+    return;
+  }
+  auto& flags = done_[index(a.stage, a.microbatch)];
+  auto& held = held_[static_cast<std::size_t>(rank)];
+  if (a.what == op::forward) {
+    flags |= f;
+    ++held;
+  }
+  if (a.what == op::backward || a.what == op::input_gradient)
+    flags |= dx;
+  if (a.what == op::backward || a.what == op::weight_gradient) {
+    flags |= dw;
+    ++stage.summed;
+    stage.last_summed = a.microbatch;
+    --held;
+  }
+}
+
+void rehearsed_run::note(const action& a, int rank) {
+  const auto maker = maker_of(a);
+  const std::int64_t ready =
+    maker ? ends_[index(maker->stage, maker->microbatch)][maker->what != op::forward]
+          : 0;
+  const auto end = record_->run(rank, a, ready);
+  if (a.what == op::forward)
+    ends_[index(a.stage, a.microbatch)][0] = end;
+  if (a.what == op::backward || a.what == op::input_gradient)
+    ends_[index(a.stage, a.microbatch)][1] = end;
+}
+
+} // namespace troupe
