@@ -54,8 +54,8 @@ placement placement::looped(int stages_a_rank) {
 }
 
 placement placement::waves(int waves) {
-  return one_way("waves", 2 * waves, [](int step, int place, int ranks) {
-    return step % 2 == 0 ? place : ranks - 1 - place;
+  return one_way("waves", 2 * waves, [](int step, int place, int across) {
+    return step % 2 == 0 ? place : across - 1 - place;
   });
 }
 
