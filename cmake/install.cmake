@@ -13,7 +13,7 @@ set(public_headers
   models/beginning.hpp models/data/data_set.hpp models/data/open_data.hpp
   models/model_options.hpp models/optimizer_options.hpp models/own_layer.hpp
   schedules/action.hpp schedules/catalog/catalog.hpp schedules/check.hpp
-  schedules/placement.hpp schedules/program.hpp schedules/schedule.hpp
+  schedules/files/schedule_file.hpp schedules/placement.hpp schedules/program.hpp schedules/schedule.hpp
   schedules/shape.hpp schedules/weights.hpp)
 
 # They include one another from the root of the source; installed, from <troupe/..>.

@@ -7,4 +7,5 @@
 #include "models/data/open_data.hpp"
 #include "schedules/catalog/catalog.hpp"
 #include "schedules/check.hpp"
+#include "schedules/files/schedule_file.hpp"
 #include "schedules/program.hpp"

@@ -37,9 +37,10 @@ struct filed_schedule {
 ///   most_held     stage-microbatches that a rank may hold
 ///   directions    2 or more: the placement is bidirectional
 ///
-/// Without U, updates come where those rules have them. \param name for messages
-/// \param values of the same keys, which go before those of the text. On error says
-/// which row and cell is wrong, and what can be written.
+/// Without U, updates come where those rules have them. On error says which row and
+/// cell is wrong, and what can be written. \param name of the schedule, for messages
+/// \param text of the whole file
+/// \param values of the same keys, which go before those of the text
 tl::expected<filed_schedule, std::string>
 read_schedule(const std::string& name, const std::string& text,
               std::map<std::string, std::string> values = {});
