@@ -291,14 +291,18 @@ make_shards(const model_options& options, int shards, bool by_sequence) {
 
 template <class Scalar>
 tl::expected<std::vector<int>, std::string>
-cut(const network<Scalar>& whole, int stages, const std::vector<int>& split) {
+cut(const network<Scalar>& whole, int stages, const std::vector<int>& split,
+    const std::vector<double>& costs) {
   const int units = whole.units();
   if (stages > units)
     return tl::unexpected{"this model can be cut into at most " + std::to_string(units)
                           + " stages, not into " + std::to_string(stages)};
+  if (!costs.empty() && static_cast<int>(costs.size()) != units)
+    return tl::unexpected{"a split by costs has one for each of the model's "
+                          + std::to_string(units) + " blocks or layers"};
   auto sizes = split;
   if (sizes.empty())
-    sizes = even_split(costs_of(whole), stages);
+    sizes = even_split(costs.empty() ? costs_of(whole) : costs, stages);
   if (static_cast<int>(sizes.size()) != stages
       || std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != units
       || std::ranges::min(sizes) < 1)
@@ -330,8 +334,10 @@ make_shards<float>(const model_options&, int, bool);
 template tl::expected<std::vector<network<double>>, std::string>
 make_shards<double>(const model_options&, int, bool);
 template tl::expected<std::vector<int>, std::string>
-cut<float>(const network<float>&, int, const std::vector<int>&);
+cut<float>(const network<float>&, int, const std::vector<int>&,
+           const std::vector<double>&);
 template tl::expected<std::vector<int>, std::string>
-cut<double>(const network<double>&, int, const std::vector<int>&);
+cut<double>(const network<double>&, int, const std::vector<int>&,
+            const std::vector<double>&);
 
 } // namespace troupe

@@ -89,8 +89,10 @@ make_shards(const model_options& options, int shards, bool by_sequence = false);
 /// Cuts a network into contiguous stages: the first layer of each, and the number of
 /// layers at the end.
 /// \param split units a stage; empty: the largest stage costs as little as possible
+/// \param costs of the units, in any measure; empty: operations of their forwards
 template <class Scalar>
 tl::expected<std::vector<int>, std::string>
-cut(const network<Scalar>& whole, int stages, const std::vector<int>& split);
+cut(const network<Scalar>& whole, int stages, const std::vector<int>& split,
+    const std::vector<double>& costs = {});
 
 } // namespace troupe

@@ -2,6 +2,8 @@
 
 #include "experiments/options/option_list.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -11,16 +13,29 @@ namespace {
 
 constexpr std::int64_t most_ranks = 1 << 20;
 
-/// Blocks or layers of each stage, from "2,2,1,1".
-tl::expected<std::vector<int>, std::string> read_split(const std::string& text) {
-  std::vector<int> result;
+/// How the network is cut, from "2,2,1,1", "measured" or "costs=1.5/1/1/2". Returns
+/// what is wrong, if anything.
+std::string read_split(const std::string& text, mesh_options& to) {
+  const std::string_view by_costs = "costs=";
+  to.measures_units = text == "measured";
+  if (to.measures_units)
+    return {};
+  if (text.starts_with(by_costs)) {
+    for (const auto& part : split(text.substr(by_costs.size()), '/'))
+      to.unit_costs.push_back(number(part).value_or(0));
+    const auto positive = [](double c) { return c > 0 && std::isfinite(c); };
+    if (to.unit_costs.empty() || !std::ranges::all_of(to.unit_costs, positive))
+      return "--split " + text + ": write numbers above 0, as costs=1.5/1/1/2";
+    return {};
+  }
   for (const auto& part : split(text, ',')) {
     const auto value = whole_number<int>(part);
     if (!value || *value < 1)
-      return problem{"--split " + text + ": write whole numbers, as 2,2,1,1"};
-    result.push_back(*value);
+      return "--split " + text
+             + ": write whole numbers, as 2,2,1,1, or measured, or costs=1.5/1/1/2";
+    to.split.push_back(*value);
   }
-  return result;
+  return {};
 }
 
 } // namespace
@@ -77,9 +92,12 @@ void add_mesh(option_list& to, typed_mesh& place, bool names_exchange) {
 
 void add_split(option_list& to, typed_mesh& place) {
   to.begin_group("Mesh and schedule");
-  to.add_option("--split", place.split,
-                "Blocks or layers of each stage, as 2,2,1,1. Default: stages of nearly "
-                "equal estimated cost.");
+  to.add_option(
+    "--split", place.split,
+    "Blocks or layers of each stage, as 2,2,1,1. Word measured: their costs are "
+    "measured first, and stages cost nearly the same. Costs that are known: "
+    "costs=1.5/1/1/2, one for each block or layer, in any unit. Default: costs are "
+    "counted operations.");
 }
 
 tl::expected<mesh_options, std::string> parse(const typed_mesh& typed) {
@@ -89,15 +107,13 @@ tl::expected<mesh_options, std::string> parse(const typed_mesh& typed) {
   const auto exchange = parse_exchange(typed.exchange);
   if (!exchange)
     return problem{exchange.error()};
-  auto sizes = read_split(typed.split);
-  if (!sizes)
-    return problem{sizes.error()};
+  if (auto wrong = read_split(typed.split, result); !wrong.empty())
+    return problem{wrong};
   if (typed.recompute != "none" && typed.recompute != "stage")
     return problem{"--recompute " + typed.recompute + ": write none or stage"};
   result.recomputes = typed.recompute == "stage";
   result.sequence_parallel = typed.sequence_parallel && result.tensor > 1;
   result.exchange = *exchange;
-  result.split = std::move(*sizes);
   return result;
 }
 

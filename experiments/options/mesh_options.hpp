@@ -34,6 +34,8 @@ struct mesh_options {
   bool recomputes = false;
   replica_exchange exchange = {}; ///< Between data replicas.
   std::vector<int> split = {};    ///< Blocks or layers of each stage; empty: by cost.
+  std::vector<double> unit_costs = {}; ///< Of blocks or layers; empty: operations.
+  bool measures_units = false;         ///< They are yet to be measured.
 
   int ranks() const { return data * stages * tensor; }
 };

@@ -60,7 +60,8 @@ std::string complete(const options& o, const chosen_schedule& one, run_plan& pla
                    plan.tensor, plan.state_shares());
   if (!plan.work)
     return {};
-  auto first_layers = cut(plan.work->whole, plan.dims.stages, o.mesh.split);
+  auto first_layers =
+    cut(plan.work->whole, plan.dims.stages, o.mesh.split, o.mesh.unit_costs);
   if (!first_layers)
     return first_layers.error();
   plan.work->first_layers = std::move(*first_layers);

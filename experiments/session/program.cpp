@@ -3,6 +3,7 @@
 #include "actors/run/ensemble.hpp"
 #include "experiments/options/command_line.hpp"
 #include "experiments/session/interruption.hpp"
+#include "experiments/session/measured_split.hpp"
 #include "experiments/session/out_of_memory.hpp"
 
 #include <fcntl.h>
@@ -37,7 +38,13 @@ int exit_code_of(const program_about& about, int argc, const char* const* argv,
                  const std::function<int(options)>& body) {
   try {
     auto o = read_command_line(about, argc, argv);
-    return o ? body(std::move(*o)) : o.error();
+    if (!o)
+      return o.error();
+    if (const auto wrong = measure_split(*o); !wrong.empty()) {
+      std::cerr << about.name << ": " << wrong << '\n';
+      return 2;
+    }
+    return body(std::move(*o));
   } catch (const std::bad_alloc&) {
     std::cerr << about.name << ": out of memory: choose smaller sizes\n";
   } catch (const std::system_error& wrong) {

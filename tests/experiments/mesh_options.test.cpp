@@ -42,3 +42,17 @@ TEST_CASE("an exchange and a split are parsed with the mesh", "[mesh_options]") 
   CHECK_THAT(parse({.exchange = "star"}).error(), ContainsSubstring("there are naive"));
   CHECK_THAT(parse({.split = "2,0"}).error(), ContainsSubstring("whole numbers"));
 }
+
+TEST_CASE("a split is sizes, costs, or to be measured", "[mesh_options]") {
+  const auto by_costs = parse({.split = "costs=1.5/1/0.25"});
+  CHECK(by_costs->unit_costs == std::vector{1.5, 1.0, 0.25});
+  CHECK(by_costs->split.empty());
+  CHECK_FALSE(by_costs->measures_units);
+  CHECK(parse({.split = "measured"})->measures_units);
+  CHECK_FALSE(parse({})->measures_units);
+  for (const char* bad : {"costs=", "costs=1/0", "costs=1/-2", "costs=1,2", "costs=x",
+                          "costs=1e999", "costs=1/nan", "costs"}) {
+    INFO(bad);
+    CHECK_FALSE(parse({.split = bad}).has_value());
+  }
+}

@@ -77,6 +77,7 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
     {"--sequence-parallel", {{}, {"--mesh", "tensor=2"}}},
     {"--exchange", {{"server:staleness=7"}, {"--mesh", "data=2"}}},
     {"--split", {{"1,2,3,4"}, {}}},
+    {"--split", {{"costs=1/2/3/4"}, {}}},
     {"--recompute", {{"stage"}, {}}},
     {"--optimizer", {{"sgd"}, {}}},
     {"--lr", {{"0.3"}, {}}},

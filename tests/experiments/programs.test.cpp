@@ -120,6 +120,25 @@ TEST_CASE("compare reports every schedule", "[programs]") {
     CHECK(results["runs"][0]["loss"] == results["runs"][other]["loss"]);
 }
 
+TEST_CASE("a measured split says by what it was cut, and that cuts alike",
+          "[programs]") {
+  temporary_folder folder;
+  const std::string train = "train --schedule 1f1b --steps 2 --stages 2 --layers 4 "
+                            "--d-model 8 --heads 2 --seq 4 --vocab 11 --save ";
+  const auto measured = run_program_in(folder, train + "a --split measured");
+  INFO(measured.err);
+  CHECK(measured.exit_code == 0);
+  const std::string says = "train: measured: --split costs=";
+  const auto begin = measured.err.find(says);
+  REQUIRE(begin != std::string::npos);
+  auto costs = measured.err.substr(begin + says.size());
+  costs = costs.substr(0, costs.find('\n'));
+  CHECK(std::ranges::count(costs, '/') == 3);
+  const auto typed = run_program_in(folder, train + "b --split costs=" + costs);
+  CHECK(typed.exit_code == 0);
+  CHECK(content_of(folder.path() / "a") == content_of(folder.path() / "b"));
+}
+
 TEST_CASE("compare without a report folder makes one of its own", "[programs]") {
   temporary_folder folder;
   const auto ran = run_program_in(folder, "compare --schedules gpipe --steps 1" + tiny);

@@ -58,6 +58,16 @@ TEST_CASE("the embedding stays with the first block, the head with the last",
   CHECK(*cut(whole, 1, {}) == std::vector{0, 14});
 }
 
+TEST_CASE("a split by costs goes by them, and not by operations", "[network]") {
+  const auto whole = *make_network<float>({"gpt", 4, 8, 2, 4, 5});
+  CHECK(*cut(whole, 2, {}, {1, 1, 1, 1}) == *cut(whole, 2, {2, 2}));
+  CHECK(*cut(whole, 2, {}, {3, 1, 1, 1}) == *cut(whole, 2, {1, 3}));
+  CHECK(*cut(whole, 2, {}, {0.1, 0.1, 0.1, 9}) == *cut(whole, 2, {3, 1}));
+  CHECK(*cut(whole, 3, {}, {1, 5, 1, 1}) == *cut(whole, 3, {1, 1, 2}));
+  CHECK_THAT(cut(whole, 2, {}, {1, 1, 1}).error(),
+             ContainsSubstring("one for each of the model's 4"));
+}
+
 TEST_CASE("the largest stage costs as little as in any other split", "[network]") {
   const auto whole = *make_network<float>(GENERATE(
     model_options{"lenet"}, model_options{"lenet5"},

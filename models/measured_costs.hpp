@@ -1,0 +1,19 @@
+#pragma once
+
+#include "models/data/data_set.hpp"
+#include "models/network.hpp"
+#include "models/weights.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe {
+
+/// What a microbatch takes in the network's units (as `cut` counts them), forward and
+/// backward, in seconds by one thread of this machine's CPU: medians of some rounds on
+/// the data's first samples. Not the same twice.
+/// \param samples of a microbatch, at least 1
+std::vector<double> measured_costs(const network<float>& whole, const data_set& data,
+                                   const weight_source& weights, std::int64_t samples);
+
+} // namespace troupe
