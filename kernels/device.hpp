@@ -27,16 +27,18 @@ inline constexpr std::int64_t no_turn = -1;
 struct work_key {
   int kind;
   int stage;
+  double size = 1; ///< As work::size.
 };
 
 /// An action's arithmetic, or some of it, and what the whole action costs where time is
 /// only counted.
 struct work {
-  int kind = 0;                      ///< Of the costs a device knows; the caller's op.
-  int stage = 0;                     ///< Costs may differ by stage.
-  int microbatch = -1;               ///< For whoever watches; -1: of none.
-  int direction = 0;                 ///< Of the schedule; for whoever watches.
-  double operations = 0;             ///< Floating-point operations.
+  int kind = 0;          ///< Of the costs a device knows; the caller's op.
+  int stage = 0;         ///< Costs may differ by stage.
+  int microbatch = -1;   ///< For whoever watches; -1: of none.
+  int direction = 0;     ///< Of the schedule; for whoever watches.
+  double operations = 0; ///< Floating-point operations.
+  double size = 1;       ///< What it costs of an action of its kind: 1 is all.
   std::vector<work_key> also = {};   ///< Others, whose costs are added to this one's.
   std::function<void()> run;         ///< Empty: no arithmetic.
   std::vector<work_part> parts = {}; ///< In place of `run`: one after another.

@@ -76,7 +76,7 @@ void rank_sums::add(const measured_action& s) {
     return;
   if (s.what.what == op::forward) {
     peak_held = std::max(peak_held, ++held);
-  } else if (s.what.what == op::backward || s.what.what == op::weight_gradient) {
+  } else if (adds_gradient(s.what.what)) {
     --held;
   } else if (s.what.what == op::update) {
     stage->stalest = std::max(stage->stalest, s.stalest);

@@ -54,6 +54,7 @@ struct shard_collective {
     gather,  ///< Shard t's chunk of the array, of as many equal ones, goes to all.
     scatter, ///< Shard t's chunk becomes that of the sum, and the others anything.
     /// The array's rows go to experts, and what these make of them takes their place.
+    /// No array: the experts have what they need of these rows, and give nothing back.
     experts,
   };
 
@@ -140,6 +141,15 @@ public:
   int middle() const { return (pieces() - 1) / 2; }
 
   virtual shard_collective<Scalar> after(layer_pass, int, const frame<Scalar>&) const {
+    return {};
+  }
+
+  /// Whether actors of their own are its experts. With the rows of a backward they make
+  /// both gradients, with those of an input gradient that alone; then a weight gradient
+  /// asks them for theirs.
+  virtual bool has_experts_elsewhere() const { return false; }
+  virtual shard_collective<Scalar>
+  weight_gradient_of_experts(const frame<Scalar>&) const {
     return {};
   }
 

@@ -1,12 +1,14 @@
 #include "models/slice.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace troupe {
 
 template <class Scalar>
-slice<Scalar>::slice(const network<Scalar>& whole, int first, int last, int threads)
+slice<Scalar>::slice(const network<Scalar>& whole, int first, int last, int threads,
+                     recomputed_segments segments)
   : layers_(whole.layers.begin() + first, whole.layers.begin() + last),
     first_(first == 0),
     last_(last == static_cast<int>(whole.layers.size())),
@@ -14,9 +16,10 @@ slice<Scalar>::slice(const network<Scalar>& whole, int first, int last, int thre
     classes_(whole.classes),
     shard_(whole.shard),
     threads_(threads),
-    waits_(shard_.count > 1 || std::ranges::any_of(layers_, [](const auto& l) {
-             return l->pieces() > 1;
-           })) {
+    waits_(
+      shard_.count > 1
+      || std::ranges::any_of(layers_, [](const auto& l) { return l->pieces() > 1; })),
+    segments_(std::move(segments)) {
   // nop
 }
 
@@ -51,6 +54,15 @@ double slice<Scalar>::operations() const {
 }
 
 template <class Scalar>
+double slice<Scalar>::recomputed_share() const {
+  double last = 0;
+  for (auto i = static_cast<std::size_t>(segments_.begins.back()); i < layers_.size();
+       ++i)
+    last += layers_[i]->operations();
+  return segments_.begins.size() == 1 ? 1 : last / operations();
+}
+
+template <class Scalar>
 std::vector<shard_collective<Scalar>>
 slice<Scalar>::largest_collectives(std::int64_t samples) const {
   using kind = typename shard_collective<Scalar>::kind;
@@ -82,30 +94,53 @@ slice<Scalar>::largest_collectives(std::int64_t samples) const {
   return {sum, gather, scatter};
 }
 
+template <class Scalar>
+bool slice<Scalar>::begins_segment(std::size_t layer) const {
+  return std::ranges::binary_search(segments_.begins, static_cast<int>(layer));
+}
+
+template <class Scalar>
+bool slice<Scalar>::feeds_segment(std::size_t layer) const {
+  return layer + 1 < layers_.size() && begins_segment(layer + 1);
+}
+
+/// The first layer of a layer's segment.
+template <class Scalar>
+std::size_t slice<Scalar>::segment_begin(std::size_t layer) const {
+  return static_cast<std::size_t>(
+    *std::prev(std::ranges::upper_bound(segments_.begins, static_cast<int>(layer))));
+}
+
 // Stash: what each layer saves, then its output unless that goes out; behind the last
 // logits, which become their own gradient, the losses of all predictions, and what
-// tensor shards tell each other of them.
+// tensor shards tell each other of them. Segments lie over one another unless all are
+// kept.
 template <class Scalar>
 std::vector<typename slice<Scalar>::places>
 slice<Scalar>::place(std::int64_t samples, slice_sizes& ends) const {
   std::vector<places> result;
+  std::int64_t end = 0; // of the stash, so far
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const auto sizes = layers_[i]->sizes(samples, threads_);
     const bool top = i + 1 == layers_.size();
     const auto output = padded(layers_[i]->output_room(samples));
     places at{};
-    at.saved = ends.stash;
-    at.output = at.saved + padded(sizes.saved);
-    ends.stash = at.output + (top && !last_ ? 0 : output);
+    at.saved = begins_segment(i) && !segments_.keeps_all ? 0 : end;
+    end = at.saved + padded(sizes.saved);
+    auto& with_output = feeds_segment(i) ? ends.inputs : end;
+    at.output = with_output;
+    with_output += top && !last_ ? 0 : output;
+    ends.stash = std::max(ends.stash, end);
     at.kept = ends.kept;
     at.upper = at.kept + padded(sizes.kept);
     ends.kept = at.upper + (top ? 0 : output);
     result.push_back(at);
   }
   if (last_)
-    ends.stash += padded(samples * rows_);
+    end += padded(samples * rows_);
   if (last_ && shard_.count > 1)
-    ends.stash += padded(shard_.count * cross_entropy<Scalar>::facts(samples * rows_));
+    end += padded(shard_.count * cross_entropy<Scalar>::facts(samples * rows_));
+  ends.stash = std::max(ends.stash, end);
   return result;
 }
 
@@ -123,15 +158,18 @@ template <class Scalar>
 frame<Scalar> slice<Scalar>::frame_of(const pass<Scalar>& p, std::size_t i,
                                       const std::vector<places>& at) const {
   const bool top = i + 1 == layers_.size();
-  auto* const in_stash = place_in(p.stash, at[i].output);
+  const auto output_of = [&](std::size_t layer) {
+    return place_in(feeds_segment(layer) ? p.inputs : p.stash, at[layer].output);
+  };
+  auto* const output = output_of(i);
   return {
     .samples = p.samples,
     .first = p.first,
     .tokens = p.tokens,
-    .x = i == 0 ? p.input : place_in(p.stash, at[i - 1].output),
-    .y = top && !last_ ? p.output : static_cast<void*>(in_stash),
+    .x = i == 0 ? p.input : output_of(i - 1),
+    .y = top && !last_ ? p.output : static_cast<void*>(output),
     .saved = place_in(p.stash, at[i].saved),
-    .dy = top ? (last_ ? in_stash : p.output_gradient) : place_in(p.kept, at[i].upper),
+    .dy = top ? (last_ ? output : p.output_gradient) : place_in(p.kept, at[i].upper),
     .dx =
       i == 0 ? p.input_gradient : static_cast<void*>(place_in(p.kept, at[i - 1].upper)),
     .kept = place_in(p.kept, at[i].kept),
@@ -145,12 +183,36 @@ frame<Scalar> slice<Scalar>::frame_of(const pass<Scalar>& p, std::size_t i,
 
 template <class Scalar>
 void slice<Scalar>::forward(const pass<Scalar>& p, loss_sum& loss) const {
+  forward_layers(p, 0, layers_.size());
+  slice_sizes ends;
+  if (last_)
+    end_in_loss(p, place(p.samples, ends), loss);
+}
+
+template <class Scalar>
+void slice<Scalar>::recompute(const pass<Scalar>& p, loss_sum& loss) const {
+  forward_layers(p, static_cast<std::size_t>(segments_.begins.back()), layers_.size());
+  slice_sizes ends;
+  if (last_)
+    end_in_loss(p, place(p.samples, ends), loss);
+}
+
+/// Layers [first, last).
+template <class Scalar>
+void slice<Scalar>::forward_layers(const pass<Scalar>& p, std::size_t first,
+                                   std::size_t last) const {
   slice_sizes ends;
   const auto at = place(p.samples, ends);
-  for (std::size_t i = 0; i < layers_.size(); ++i)
+  for (auto i = first; i < last; ++i)
     layers_[i]->forward(frame_of(p, i, at));
-  if (last_)
-    end_in_loss(p, at, loss);
+}
+
+/// A backward comes to a layer: where that ends a segment which nobody has recomputed,
+/// the segment's forward runs again.
+template <class Scalar>
+void slice<Scalar>::forward_again(const pass<Scalar>& p, std::size_t layer) const {
+  if (feeds_segment(layer))
+    forward_layers(p, segment_begin(layer), layer + 1);
 }
 
 /// Turns logits into their gradient.
@@ -166,8 +228,10 @@ void slice<Scalar>::end_in_loss(const pass<Scalar>& p, const std::vector<places>
 
 template <class Scalar>
 void slice<Scalar>::backward(const pass<Scalar>& p) const {
-  for (auto i = layers_.size(); i-- > 0;)
+  for (auto i = layers_.size(); i-- > 0;) {
+    forward_again(p, i);
     backward(p, i);
+  }
 }
 
 template <class Scalar>
@@ -198,8 +262,10 @@ template <class Scalar>
 void slice<Scalar>::input_gradient(const pass<Scalar>& p) const {
   slice_sizes ends;
   const auto at = place(p.samples, ends);
-  for (auto i = layers_.size(); i-- > 0;)
+  for (auto i = layers_.size(); i-- > 0;) {
+    forward_again(p, i);
     layers_[i]->input_gradient(frame_of(p, i, at));
+  }
 }
 
 template <class Scalar>

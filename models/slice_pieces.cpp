@@ -3,6 +3,7 @@
 
 #include "models/slice.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe {
@@ -61,7 +62,7 @@ void slice<Scalar>::add_pieces(pass_pieces<Scalar>& to, layer_pass what,
 template <class Scalar>
 void slice<Scalar>::complete(pass_pieces<Scalar>& to, std::size_t layer,
                              const pass<Scalar>& p, const frame<Scalar>& f) const {
-  if (p.completes)
+  if (p.completes && to.back().then.what == shard_collective<Scalar>::kind::none)
     to.back().then = layers_[layer]->after(layer_pass::weight_gradient, 0, f);
   close(to);
   to.back().completes = {static_cast<int>(layer)};
@@ -105,6 +106,53 @@ void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
   };
 }
 
+/// The pieces of a segment's forward, if a backward that comes to the layer has to run
+/// it again.
+template <class Scalar>
+void slice<Scalar>::add_again(pass_pieces<Scalar>& to, std::size_t layer,
+                              const shared_pass& p) const {
+  if (!feeds_segment(layer))
+    return;
+  slice_sizes ends;
+  const auto at = place(p->samples, ends);
+  pass_pieces<Scalar> again;
+  for (auto i = segment_begin(layer); i <= layer; ++i)
+    add_pieces(again, layer_pass::forward, i, p, frame_of(*p, i, at));
+  close(again);
+  for (auto& piece : again) {
+    piece.recomputes = true;
+    to.push_back(std::move(piece));
+  }
+}
+
+/// The shares of an action of which pieces of segments that run again are a part. All
+/// others together take so many forwards.
+template <class Scalar>
+void slice<Scalar>::share_out(pass_pieces<Scalar>& pieces, double forwards) const {
+  const double all = forwards + 1 - recomputed_share();
+  for (auto& piece : pieces)
+    piece.share *= (piece.recomputes ? 1 : forwards) / all;
+}
+
+template <class Scalar>
+pass_pieces<Scalar> slice<Scalar>::recompute_pieces(shared_pass p, loss_sum& loss,
+                                                    bool by_layer) const {
+  if (!in_pieces(by_layer))
+    return one_piece([this, p, &loss] { recompute(*p, loss); });
+  slice_sizes ends;
+  const auto at = place(p->samples, ends);
+  pass_pieces<Scalar> result;
+  for (auto i = static_cast<std::size_t>(segments_.begins.back()); i < layers_.size();
+       ++i)
+    add_pieces(result, layer_pass::forward, i, p, frame_of(*p, i, at));
+  for (auto& piece : result)
+    piece.share /= recomputed_share();
+  if (last_)
+    add_loss(result, p, loss);
+  close(result);
+  return result;
+}
+
 template <class Scalar>
 pass_pieces<Scalar> slice<Scalar>::forward_pieces(shared_pass p, loss_sum& loss,
                                                   bool by_layer) const {
@@ -127,6 +175,7 @@ pass_pieces<Scalar> slice<Scalar>::backward_pieces(shared_pass p, bool by_layer)
     return one_piece([this, p] { backward(*p); });
   pass_pieces<Scalar> result;
   for (auto i = layers_.size(); i-- > 0;) {
+    add_again(result, i, p);
     const auto f = backward_frame(*p, i);
     add_pieces(result, layer_pass::input_gradient, i, p, f);
     auto& last = result.back();
@@ -136,6 +185,7 @@ pass_pieces<Scalar> slice<Scalar>::backward_pieces(shared_pass p, bool by_layer)
     };
     complete(result, i, *p, f);
   }
+  share_out(result, 2);
   return result;
 }
 
@@ -147,16 +197,21 @@ pass_pieces<Scalar> slice<Scalar>::input_gradient_pieces(shared_pass p,
   slice_sizes ends;
   const auto at = place(p->samples, ends);
   pass_pieces<Scalar> result;
-  for (auto i = layers_.size(); i-- > 0;)
+  for (auto i = layers_.size(); i-- > 0;) {
+    add_again(result, i, p);
     add_pieces(result, layer_pass::input_gradient, i, p, frame_of(*p, i, at));
+  }
   close(result);
+  share_out(result, 1);
   return result;
 }
 
 template <class Scalar>
 pass_pieces<Scalar> slice<Scalar>::weight_gradient_pieces(shared_pass p,
                                                           bool by_layer) const {
-  if (!by_layer && !(shard_.by_sequence && p->completes)) {
+  const bool asks_experts = std::ranges::any_of(
+    layers_, [](const auto& l) { return l->has_experts_elsewhere(); });
+  if (!by_layer && !(shard_.by_sequence && p->completes) && !asks_experts) {
     auto result = one_piece([this, p] { weight_gradient(*p); });
     for (auto i = layers_.size(); i-- > 0;)
       result.back().completes.push_back(static_cast<int>(i));
@@ -171,6 +226,8 @@ pass_pieces<Scalar> slice<Scalar>::weight_gradient_pieces(shared_pass p,
     piece.share = share_of(i);
     const auto f = frame_of(*p, i, at);
     piece.run = [l = layers_[i].get(), p, i, f] { l->weight_gradient(now(f, p, i)); };
+    if (layers_[i]->has_experts_elsewhere())
+      piece.then = layers_[i]->weight_gradient_of_experts(f);
     complete(result, i, *p, f);
   }
   return result;
@@ -181,6 +238,12 @@ slice<float>::forward_pieces(std::shared_ptr<const pass<float>>, loss_sum&, bool
 template pass_pieces<double>
 slice<double>::forward_pieces(std::shared_ptr<const pass<double>>, loss_sum&,
                               bool) const;
+template pass_pieces<float>
+slice<float>::recompute_pieces(std::shared_ptr<const pass<float>>, loss_sum&,
+                               bool) const;
+template pass_pieces<double>
+slice<double>::recompute_pieces(std::shared_ptr<const pass<double>>, loss_sum&,
+                                bool) const;
 template pass_pieces<float>
 slice<float>::backward_pieces(std::shared_ptr<const pass<float>>, bool) const;
 template pass_pieces<double>

@@ -5,7 +5,7 @@
 namespace troupe {
 
 char letter_of(op what) {
-  constexpr std::array letters{'F', 'B', 'I', 'W', 'U'};
+  constexpr std::array letters{'F', 'B', 'I', 'W', 'U', 'R'};
   return letters[static_cast<std::size_t>(what)];
 }
 

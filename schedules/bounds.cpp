@@ -41,6 +41,8 @@ public:
       books_.begin_update();
       books_.end_update();
       break;
+    case op::recompute:
+      break;
     }
   }
 

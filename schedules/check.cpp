@@ -108,6 +108,9 @@ private:
       return out_of_order(a);
     case op::update:
       return bad_update(a);
+    case op::recompute:
+      return wrong("is no step of a program: --recompute puts it there",
+                   "leave it out");
     }
     return {};
   }
@@ -172,7 +175,7 @@ private:
     int stage = -1;
     if (a.what == op::forward)
       stage = a.stage + 1;
-    if (a.what == op::backward || a.what == op::input_gradient)
+    if (goes_back(a.what))
       stage = a.stage - 1;
     if (stage < 0 || stage >= dims_.stages)
       return -1;
@@ -302,8 +305,11 @@ std::optional<program_fault> check(const schedule& sch, const shape& dims) {
     return program_fault{std::move(wrong), {}, {}};
   if (sch.local_rule())
     return {};
-  auto fault = rehearsal{sch, dims, false}.run();
-  return fault ? rehearsal{sch, dims, true}.run() : fault;
+  // Each recomputation waits for what the action behind it needs, or for nothing.
+  auto plain = sch;
+  plain.recomputes = recomputation::none;
+  auto fault = rehearsal{plain, dims, false}.run();
+  return fault ? rehearsal{plain, dims, true}.run() : fault;
 }
 
 } // namespace troupe

@@ -100,7 +100,7 @@ private:
       host(a.stage - 1).ready.push_back({back, 0, a.stage - 1, a.microbatch});
     if (a.what == op::input_gradient)
       rank.weights.push_back({op::weight_gradient, 0, a.stage, a.microbatch});
-    if (a.what == op::backward || a.what == op::weight_gradient)
+    if (adds_gradient(a.what))
       --rank.held;
     if (a.what == back && a.stage == 0) {
       ++left_;

@@ -26,6 +26,7 @@ class program_order : public order {
 public:
   program_order(const schedule& sch, const shape& dims, int rank)
     : program_(sch, dims, rank),
+      recomputes_ahead_(sch.recomputes == recomputation::ahead),
       batch_(dims.microbatches),
       update_size_(update_size(sch, dims)) {
     for (const auto& where : hosted_by(sch.where, dims, rank))
@@ -122,13 +123,17 @@ private:
       return false;
     if (a.what == op::update || a.what == op::weight_gradient)
       return true; // its inputs are what this rank ran before
+    if (a.what == op::recompute)
+      return recomputes_ahead_ || arrived.has(input_of(a));
     if (a.pair == in_pair::first && !arrived.has(input_of(*program_.second())))
       return false;
     return arrived.take(input_of(a));
   }
 
+  /// What arrives for an action. A gradient arrives as a backward, whichever action is
+  /// the first to need it.
   static action input_of(action a) {
-    if (a.what == op::input_gradient)
+    if (a.what == op::input_gradient || a.what == op::recompute)
       a.what = op::backward;
     return a;
   }
@@ -143,10 +148,11 @@ private:
   int open_ = 0;                      // granted and not yet ended
   std::vector<action> updates_;       // of those
   std::vector<stage_updates> stages_; // hosted
-  int batch_, update_size_;           // microbatches
-  int limit_ = no_limit;              // updates of each stage
-  int pause_ = no_limit;              // likewise
-  bool stops_ = false;                // at the limit
+  bool recomputes_ahead_;
+  int batch_, update_size_; // microbatches
+  int limit_ = no_limit;    // updates of each stage
+  int pause_ = no_limit;    // likewise
+  bool stops_ = false;      // at the limit
 };
 
 /// A local rule: an update as soon as a stage has summed enough gradients, else what a

@@ -204,13 +204,13 @@ private:
                     happening::input_arrives});
     else if (a.what == op::forward)
       arrive({op::backward, a.direction, a.stage, a.microbatch});
-    else if ((a.what == op::backward || a.what == op::input_gradient) && a.stage > 0)
+    else if (goes_back(a.what) && a.stage > 0)
       events_.push({now + delay(a, {a.direction, a.stage - 1}),
                     {op::backward, a.direction, a.stage - 1, a.microbatch},
                     happening::input_arrives});
     else if (a.what == op::update)
       make_version(a, now);
-    if (a.what == op::backward || a.what == op::weight_gradient)
+    if (adds_gradient(a.what))
       send_gradients(a, now);
   }
 

@@ -3,16 +3,44 @@
 #include "schedules/slot_program.hpp"
 
 #include <cstddef>
+#include <deque>
 #include <utility>
 
 namespace troupe {
 
 namespace {
 
+/// Puts a recomputation before each backward or input gradient, or before the pair that
+/// it belongs to.
+action_generator with_recomputations(action_generator all) {
+  return [all = std::move(all),
+          next = std::deque<action>{}]() mutable -> std::optional<action> {
+    if (next.empty()) {
+      do
+        if (const auto a = all())
+          next.push_back(*a);
+        else
+          break;
+      while (next.size() < 2 && next.front().pair == in_pair::first);
+      if (next.empty())
+        return {};
+      if (const auto last = next.back(); goes_back(last.what))
+        next.push_front({op::recompute, last.direction, last.stage, last.microbatch});
+    }
+    const auto result = next.front();
+    next.pop_front();
+    return result;
+  };
+}
+
 action_generator generator_of(const schedule& sch, const shape& dims, int rank) {
+  action_generator result;
   if (const auto* start = std::get_if<explicit_program>(&sch.order))
-    return (*start)(rank, dims);
-  return slot_program{sch, dims, rank};
+    result = (*start)(rank, dims);
+  else
+    result = slot_program{sch, dims, rank};
+  return sch.recomputes == recomputation::none ? result
+                                               : with_recomputations(std::move(result));
 }
 
 } // namespace
@@ -36,7 +64,7 @@ std::vector<std::vector<int>> summing_orders(const schedule& sch, const shape& d
   std::vector<std::vector<int>> result(static_cast<std::size_t>(dims.stages));
   for (int rank = 0; rank < ranks_of(sch.where, batch); ++rank)
     for (const auto& a : generate(sch, batch, rank))
-      if (a.what == op::backward || a.what == op::weight_gradient)
+      if (adds_gradient(a.what))
         result[static_cast<std::size_t>(a.stage)].push_back(a.microbatch);
   return result;
 }

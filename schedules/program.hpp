@@ -9,6 +9,7 @@
 namespace troupe {
 
 /// A cursor in what one rank does, in order. Actions are generated as it moves on.
+/// Recomputations stand among them, where the schedule says that there are any.
 class program {
 public:
   /// \pre !sch.local_rule(), and the schedule allows `dims`.

@@ -20,7 +20,7 @@ std::optional<action> rehearsed_run::maker_of(const action& a) const {
     return a.stage == 0 ? std::nullopt
                         : std::optional{
                           action{op::forward, a.direction, a.stage - 1, a.microbatch}};
-  if (a.what != op::backward && a.what != op::input_gradient)
+  if (!goes_back(a.what))
     return {};
   if (a.stage == dims_.stages - 1)
     return action{op::forward, a.direction, a.stage, a.microbatch};
@@ -50,9 +50,9 @@ void rehearsed_run::perform(const action& a, int rank) {
     flags |= f;
     ++held;
   }
-  if (a.what == op::backward || a.what == op::input_gradient)
+  if (goes_back(a.what))
     flags |= dx;
-  if (a.what == op::backward || a.what == op::weight_gradient) {
+  if (adds_gradient(a.what)) {
     flags |= dw;
     ++stage.summed;
     stage.last_summed = a.microbatch;
@@ -68,7 +68,7 @@ void rehearsed_run::note(const action& a, int rank) {
   const auto end = record_->run(rank, a, ready);
   if (a.what == op::forward)
     ends_[index(a.stage, a.microbatch)][0] = end;
-  if (a.what == op::backward || a.what == op::input_gradient)
+  if (goes_back(a.what))
     ends_[index(a.stage, a.microbatch)][1] = end;
 }
 

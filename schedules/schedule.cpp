@@ -71,6 +71,9 @@ std::string refusal(const schedule& sch, const shape& dims) {
   if (sch.local_rule() && sch.where.directions > 1)
     return sch.name + " orders stages by what has arrived, in one direction: its "
            + "placement has " + std::to_string(sch.where.directions);
+  if (sch.recomputes != recomputation::none && (sch.local_rule() || !sch.weights.reads))
+    return sch.name + " keeps no version of the weights that a forward has read, so "
+           + "that it cannot be run again on it: say --recompute none";
   if (sch.where.stages_a_rank < 1 || dims.stages % sch.where.stages_a_rank != 0)
     return sch.name + " has " + std::to_string(sch.where.stages_a_rank)
            + " stages on each rank: its stages must be a multiple of them";

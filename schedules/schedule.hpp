@@ -56,6 +56,14 @@ struct own_rule {
   int max_active_keys = 4; ///< As backward_first's.
 };
 
+/// What a stage keeps of a microbatch from its forward to its backward, and when it
+/// makes the rest again.
+enum class recomputation : std::uint8_t {
+  none,  ///< All that the backward needs is kept.
+  late,  ///< Inputs alone; the forward runs again when the gradient has come.
+  ahead, ///< Likewise, but as soon as the backward is the next action of the rank.
+};
+
 /// A schedule is data, in three independent choices: which rank hosts which stages
 /// (`where`), what a rank runs next (`order`), and which weights it reads (`weights`).
 struct schedule {
@@ -67,6 +75,8 @@ struct schedule {
   bool splits_backward = false;
   /// Stage-microbatches that a rank may hold at once; 0: as many as it does.
   int most_held = 0;
+  /// Forwards that run again: each as an action before the one that needs it.
+  recomputation recomputes = recomputation::none;
   /// Backwards of a stage need not be in increasing order: the plain loop then sums in
   /// the programs' order. Else they must, so that sums have the bits of all others.
   bool sums_in_any_order = false;

@@ -25,8 +25,7 @@ std::optional<action> slot_program::operator()() {
   const auto s = std::ranges::min_element(streams_, {}, &stream::slot);
   const action next{s->what, s->where.direction, s->where.stage, index_of(*s)};
   ++s->k;
-  const bool sums = next.what == op::backward || next.what == op::weight_gradient;
-  if (sums && update_is_due(s->k))
+  if (adds_gradient(next.what) && update_is_due(s->k))
     updates_.push_back({op::update, next.direction, next.stage, next.microbatch});
   if (s->k < microbatches_of_stream())
     s->slot = slot_of_(s->what, s->where.stage, s->k, dims_);

@@ -142,7 +142,7 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   plan.sch = job.how;
   plan.dims = dims;
   plan.data = job.replicas;
-  plan.recomputes = job.recomputes;
+  plan.recomputed_units = job.recomputed_units;
   plan.exchange = std::move(*exchange);
   plan.own_exchange = job.own_exchange;
   plan.work = std::move(*work);

@@ -38,10 +38,11 @@ struct training_job {
 
   int stages = 1; ///< Ranks of a pipeline; each has `how.where.stages_a_rank` stages.
   std::vector<int> split = {}; ///< Units a stage; empty: as even as possible.
-  bool recomputes = false;     ///< Stages keep inputs alone, and run forwards again.
-  int microbatches = 8;        ///< Of a batch, over all data replicas.
-  int steps = 100;             ///< Batches.
-  std::int64_t batch = 16;     ///< Samples.
+  /// Blocks or layers that a stage recomputes at once, where `how` recomputes; 0: all.
+  int recomputed_units = 0;
+  int microbatches = 8;    ///< Of a batch, over all data replicas.
+  int steps = 100;         ///< Batches.
+  std::int64_t batch = 16; ///< Samples.
   optimizer_options optimizer = {};
   std::uint64_t seed = 1;           ///< Of the first parameters.
   std::filesystem::path begin = {}; ///< Safetensors to begin with; empty: by the seed.

@@ -63,8 +63,7 @@ bool expert_core::idle() const {
   });
 }
 
-// What the stage's action takes counts the work of its layers' experts. An expert makes
-// both gradients when the input's is asked for.
+// What the stage's action takes counts the work of its layers' experts.
 void expert_core::go(const action& a) {
   const auto samples = plan_->samples_of(where_.data, a.microbatch);
   work result{.kind = static_cast<int>(a.what),
@@ -74,8 +73,7 @@ void expert_core::go(const action& a) {
                             * (a.what == op::backward ? 2 : 1)
                             * static_cast<double>(samples)};
   auto& part = result.parts.emplace_back();
-  part.share =
-    work_->share_of(count_of(rows_), samples) * (a.what == op::input_gradient ? 2 : 1);
+  part.share = work_->share_of(count_of(rows_), samples);
   part.run = [this] { work_->compute(rows_); };
   port_->compute(std::move(result), a);
 }
@@ -98,7 +96,9 @@ void expert_core::answer() {
   auto made = work_->results(rows_);
   std::vector<std::int64_t> bytes;
   for (const auto& part : rows_)
-    bytes.push_back(part.rows * width_ * std::int64_t{sizeof(float)});
+    bytes.push_back(part.what.what == op::weight_gradient
+                      ? 0
+                      : part.rows * width_ * std::int64_t{sizeof(float)});
   rows_.clear();
   for (std::size_t s = 0; s < made.size(); ++s) {
     const auto to = source(static_cast<int>(s));

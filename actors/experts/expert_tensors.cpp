@@ -7,28 +7,48 @@
 namespace troupe {
 
 expert_tensors::expert_tensors(const run_plan& plan, position where, int expert,
-                               int stashes, rank_memory& memory, stream& on)
+                               int stashes, int split, rank_memory& memory, stream& on)
   : network_(plan.work->whole.experts[static_cast<std::size_t>(expert)].what),
     operations_of_stage_(plan.operations_of(where.stage)),
     sizes_(sizes_of_expert(plan, expert)),
     on_(on),
+    recomputes_(plan.recomputes()),
     stashes_("stashes of " + plan.name_of_expert(expert, where), stashes, sizes_.stash,
              memory.of(memory_use::activations)),
+    split_("split backwards of " + plan.name_of_expert(expert, where), split,
+           sizes_.split, memory.of(memory_use::activations)),
     answers_("answers of " + plan.name_of_expert(expert, where), 2 * sizes_.sources,
              sizes_.payload, memory.of(memory_use::passing)),
     scratch_(sizes_.scratch, memory.of(memory_use::passing)) {
   memory.of(memory_use::passing).use(scratch_.bytes());
 }
 
-std::int64_t expert_tensors::gather(const rows_by_source& by_source, float* to) {
-  std::int64_t rows = 0;
+void expert_tensors::gather(const rows_by_source& by_source, float* to) {
   for (const auto& part : by_source) {
-    if (part.rows > 0)
-      arrays<float>::copy(part.payload.data(), part.rows * sizes_.width,
-                          to + rows * sizes_.width, on_);
-    rows += part.rows;
+    const auto values = part.rows * sizes_.width;
+    if (values > 0)
+      arrays<float>::copy(part.payload.data(), values, to, on_);
+    to += values;
   }
-  return rows;
+}
+
+/// The arrays of a microbatch: outputs and their gradients are scratch, unless the
+/// weight gradient comes later.
+frame<float> expert_tensors::frame_on(const held& h, const mail::expert_loan& loan) {
+  const auto most = padded(sizes_.rows * sizes_.sources * sizes_.width);
+  auto *const upper = scratch_.data(), *const lower = upper + most;
+  frame<float> f;
+  f.x = h.stash.data();
+  f.saved = h.stash.data() + most;
+  f.y = upper;
+  f.dx = lower;
+  f.dy = h.split ? h.split.data() : upper;
+  f.kept = h.split ? h.split.data() + most : lower + most;
+  f.parameters = loan.parameters.now();
+  f.gradients = loan.gradients.data();
+  f.beta = loan.begins_sum ? 0.0F : 1.0F;
+  f.on = &on_;
+  return f;
 }
 
 void expert_tensors::compute(const rows_by_source& by_source) {
@@ -36,39 +56,38 @@ void expert_tensors::compute(const rows_by_source& by_source) {
   const auto& loan = *std::ranges::find_if(by_source, [](const auto& part) {
                         return !!part.loan;
                       })->loan;
-  const auto most = sizes_.rows * sizes_.sources * sizes_.width;
-  if (count_of(by_source) == 0) { // only to set the gradients to 0
+  made_ = nullptr;
+  const auto rows = count_of(by_source);
+  if (rows == 0) { // only to set the gradients to 0
     frame<float> f;
     f.gradients = loan.gradients.data();
     f.on = &on_;
     return network_->weight_gradient(f);
   }
-  auto& stash = held_[a.microbatch];
-  if (a.what == op::forward)
-    stash = stashes_.acquire();
-  auto *const upper = scratch_.data(), *const lower = upper + padded(most);
-  frame<float> f;
-  f.x = stash.data();
-  f.saved = stash.data() + padded(most);
-  f.y = upper;
-  f.dy = upper;
-  f.dx = lower;
-  f.kept = lower + padded(most);
-  f.parameters = loan.parameters.now();
-  f.on = &on_;
-  if (a.what == op::forward) {
-    f.samples = gather(by_source, stash.data());
+  auto& h = held_[a.microbatch];
+  if (goes_forward(a.what))
+    h.stash = stashes_.acquire();
+  if (a.what == op::input_gradient)
+    h.split = split_.acquire();
+  auto f = frame_on(h, loan);
+  f.samples = rows;
+  if (goes_forward(a.what)) {
+    gather(by_source, h.stash.data());
     network_->forward(f);
-    made_ = upper;
+    made_ = scratch_.data();
+    if (recomputes_ && a.what == op::forward)
+      held_.erase(a.microbatch);
     return;
   }
-  f.samples = gather(by_source, upper);
-  f.gradients = loan.gradients.data();
-  f.beta = loan.begins_sum ? 0.0F : 1.0F;
-  network_->input_gradient(f);
+  if (goes_back(a.what)) {
+    gather(by_source, h.split ? h.split.data() : scratch_.data());
+    network_->input_gradient(f);
+    made_ = static_cast<const float*>(f.dx);
+  }
+  if (!adds_gradient(a.what))
+    return;
   network_->weight_gradient(f);
   held_.erase(a.microbatch);
-  made_ = lower;
 }
 
 std::vector<buffer> expert_tensors::results(const rows_by_source& by_source) {
@@ -76,7 +95,7 @@ std::vector<buffer> expert_tensors::results(const rows_by_source& by_source) {
   const auto* from = made_;
   for (const auto& part : by_source) {
     auto& answer = result.emplace_back();
-    if (part.rows == 0)
+    if (part.rows == 0 || from == nullptr)
       continue;
     answer = answers_.acquire();
     const auto values = part.rows * sizes_.width;

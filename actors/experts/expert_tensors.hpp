@@ -16,8 +16,9 @@ namespace troupe {
 class expert_tensors : public expert_work {
 public:
   /// \param expert in the network's list
+  /// \param stashes of microbatches \param split of them between I and W
   expert_tensors(const run_plan& plan, position where, int expert, int stashes,
-                 rank_memory& memory, stream& on);
+                 int split, rank_memory& memory, stream& on);
 
   double operations_of_stage() const override { return operations_of_stage_; }
   double share_of(std::int64_t rows, std::int64_t samples) const override {
@@ -28,16 +29,24 @@ public:
   std::vector<buffer> results(const rows_by_source& by_source) override;
 
 private:
-  std::int64_t gather(const rows_by_source& by_source, float* to);
+  /// What is kept of one microbatch.
+  struct held {
+    buffer stash;
+    buffer split; ///< From I to W: the output's gradient, and what W reads besides.
+  };
+
+  frame<float> frame_on(const held& h, const mail::expert_loan& loan);
+  void gather(const rows_by_source& by_source, float* to);
 
   std::shared_ptr<const layer<float>> network_;
   double operations_of_stage_;
   expert_sizes sizes_;
   stream& on_;
-  pool stashes_, answers_;
+  bool recomputes_;
+  pool stashes_, split_, answers_;
   tensor_memory scratch_;
-  std::unordered_map<int, buffer> held_; // stashes by microbatch
-  const float* made_ = nullptr;
+  std::unordered_map<int, held> held_; // by microbatch
+  const float* made_ = nullptr;        // that goes back; null: nothing does
 };
 
 } // namespace troupe

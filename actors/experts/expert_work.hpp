@@ -30,11 +30,11 @@ public:
   /// The share of the stage's forward of so many samples that such rows take.
   virtual double share_of(std::int64_t rows, std::int64_t samples) const = 0;
 
-  /// Puts the rows of all sources behind one another and computes: a forward its
-  /// outputs, any other action gradients.
+  /// Puts the rows of all sources behind one another and computes what their action
+  /// asks for: outputs, gradients of inputs, gradients of parameters, or both of these.
   virtual void compute(const rows_by_source& rows) = 0;
 
-  /// What has been made of the rows of each source; empty where there were none.
+  /// What has been made of the rows of each source; empty where nothing goes back.
   virtual std::vector<buffer> results(const rows_by_source& rows) = 0;
 };
 

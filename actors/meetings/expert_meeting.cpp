@@ -46,7 +46,7 @@ std::int64_t expert_meeting::rows_for(int expert,
 }
 
 /// What the stage lends one of its experts; absent if it stands on another rank.
-std::optional<mail::expert_loan> expert_meeting::loan_for(int number) const {
+std::optional<mail::expert_loan> expert_meeting::loan_for(int number, op what) const {
   const int expert = experts_[static_cast<std::size_t>(number)];
   if (plan_->host_of(expert, where_) != where_)
     return {};
@@ -54,18 +54,20 @@ std::optional<mail::expert_loan> expert_meeting::loan_for(int number) const {
     return mail::expert_loan{{}, {}, version_, false};
   const auto bucket = static_cast<std::size_t>(
     std::ranges::find(buckets_, expert, &layer_bucket::expert) - buckets_.begin());
-  auto [parameters, gradients] = lend_(bucket, version_, what_.what != op::forward);
+  auto [parameters, gradients] = lend_(bucket, version_, adds_gradient(what));
   return mail::expert_loan{std::move(parameters), std::move(gradients), version_,
                            false};
 }
 
-mail::letter expert_meeting::letter_to(int number, std::int64_t rows,
-                                       std::int64_t place, bool begins_sum) {
+mail::letter expert_meeting::letter_to(int number, const action& what,
+                                       std::int64_t rows, std::int64_t place,
+                                       bool begins_sum) {
   mail::rows_to_expert message{
-    what_, where_.data % plan_->expert, rows, {}, loan_for(number)};
+    what, where_.data % plan_->expert, rows, {}, loan_for(number, what.what)};
   if (message.loan)
     message.loan->begins_sum = begins_sum;
-  if (rows > 0 && payloads_) {
+  const bool rows_travel = what.what != op::weight_gradient;
+  if (rows > 0 && rows_travel && payloads_) {
     message.payload = payloads_->acquire();
     arrays<float>::copy(array_ + place, rows * width_, message.payload.data());
   }
@@ -75,15 +77,17 @@ mail::letter expert_meeting::letter_to(int number, std::int64_t rows,
           meeting_kind::experts,
           std::move(message),
           is_here ? std::nullopt : std::optional{traffic::experts},
-          rows * width_ * std::int64_t{sizeof(float)}};
+          rows_travel ? rows * width_ * std::int64_t{sizeof(float)} : 0};
 }
 
 letters expert_meeting::begin(int occasion) {
-  const auto& [layer, what] = expected_[static_cast<std::size_t>(occasion)];
-  const bool begins_sum = what_.what != op::forward
-                          && std::ranges::find(sums_begun_, layer) == sums_begun_.end();
+  const auto& [layer, what, asked] = expected_[static_cast<std::size_t>(occasion)];
+  const bool begins_sum =
+    adds_gradient(asked) && std::ranges::find(sums_begun_, layer) == sums_begun_.end();
   if (begins_sum)
     sums_begun_.push_back(layer);
+  auto of_experts = what_;
+  of_experts.what = asked;
   letters out;
   mail::expert_load load{
     plan_->microbatch_of_all(where_.data, what_.microbatch), layer, {}, what.choices};
@@ -95,14 +99,14 @@ letters expert_meeting::begin(int occasion) {
       continue;
     const int number = static_cast<int>(i);
     const auto rows = rows_for(experts_[i], what);
-    out.push_back(letter_to(number, rows, place, begins_sum));
+    out.push_back(letter_to(number, of_experts, rows, place, begins_sum));
     places_[i] = {place, rows * width_};
     missing_.push_back(number);
     place += rows * width_;
     load.rows.push_back(rows);
     load.dropped -= rows;
   }
-  if (what_.what == op::forward && lend_)
+  if (asked == op::forward && lend_)
     loads_.push_back(std::move(load));
   return out;
 }

@@ -29,10 +29,12 @@ public:
   expert_meeting(const run_plan& plan, position where, lender lend,
                  memory_account* account);
 
-  /// The rows of a layer, counted over the network.
+  /// The rows of a layer, counted over the network, and what experts make of them: what
+  /// the action under way is, or a recomputation within it.
   struct rows_of_layer {
     std::size_t layer;
     shard_collective<float> rows;
+    op what;
   };
 
   /// An action begins that reads this version, and will ask experts these times.
@@ -55,9 +57,9 @@ public:
 private:
   bool belongs_to(int expert, std::size_t layer) const;
   std::int64_t rows_for(int expert, const shard_collective<float>& what) const;
-  std::optional<mail::expert_loan> loan_for(int number) const;
-  mail::letter letter_to(int number, std::int64_t rows, std::int64_t place,
-                         bool begins_sum);
+  std::optional<mail::expert_loan> loan_for(int number, op what) const;
+  mail::letter letter_to(int number, const action& what, std::int64_t rows,
+                         std::int64_t place, bool begins_sum);
 
   const run_plan* plan_;
   position where_;

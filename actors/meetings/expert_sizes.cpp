@@ -15,15 +15,18 @@ expert_sizes sizes_of_expert(const run_plan& plan, int expert) {
   const auto all = result.rows * result.sources;
   const auto sizes = what.sizes(all, 1);
   result.stash = padded(all * result.width) + padded(sizes.saved);
+  result.split = padded(all * result.width) + padded(sizes.kept);
   // Outputs or their gradients, and gradients of inputs.
   result.scratch = 2 * padded(all * result.width) + padded(sizes.kept);
   result.payload = result.rows * result.width;
   return result;
 }
 
-std::int64_t expert_sizes::values(int hosted, int a_layer, int stashes) const {
+std::int64_t expert_sizes::values(int hosted, int a_layer, int stashes,
+                                  int split_slots) const {
   return hosted
-           * (stashes * padded(stash) + padded(scratch) + 2 * sources * padded(payload))
+           * (stashes * padded(stash) + split_slots * padded(split) + padded(scratch)
+              + 2 * sources * padded(payload))
          + 2 * a_layer * padded(payload);
 }
 

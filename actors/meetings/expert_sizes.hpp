@@ -13,12 +13,14 @@ struct expert_sizes {
   int sources = 0;          ///< Data replicas that do.
   std::int64_t width = 0;   ///< Of a row.
   std::int64_t stash = 0;   ///< Of one expert and microbatch.
+  std::int64_t split = 0;   ///< Likewise, from I to W.
   std::int64_t scratch = 0; ///< Of one expert.
   std::int64_t payload = 0; ///< Of one message.
 
   /// All, for the experts of a stage that stand with it.
-  /// \param a_layer experts in a layer \param stashes of the stage
-  std::int64_t values(int hosted, int a_layer, int stashes) const;
+  /// \param a_layer experts in a layer
+  /// \param stashes of the stage \param split_slots of its microbatches from I to W
+  std::int64_t values(int hosted, int a_layer, int stashes, int split_slots) const;
 };
 
 /// \param expert in the network's list \pre plan.work

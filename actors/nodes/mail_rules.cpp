@@ -141,7 +141,10 @@ struct mail_rules::judge {
       right = right && is_action(plan, rows->what) && rows->source >= 0
               && rows->source < plan.expert && rows->rows >= 0
               && rows->rows <= most / value
-              && rows->rows * width_of_rows(plan) * value == m.bytes;
+              && m.bytes
+                   == (rows->what.what == op::weight_gradient
+                         ? 0
+                         : rows->rows * width_of_rows(plan) * value);
     else if (const auto* answer = std::get_if<mail::rows_from_expert>(&m.what))
       right = right && answer->expert >= 0
               && answer->expert < std::ssize(plan.experts_of(to.where.stage));

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace troupe {
 
 simulated_stage::simulated_stage(const run_plan& plan, position where)
-  : plan_(&plan), has_experts_(!plan.experts_of(where.stage).empty()) {
+  : plan_(&plan),
+    stage_(where.stage),
+    has_experts_(!plan.experts_of(where.stage).empty()) {
   // nop
 }
 
@@ -14,48 +17,111 @@ std::vector<buffer> simulated_stage::gradients() const {
   return std::vector<buffer>(static_cast<std::size_t>(plan_->sizes.buckets));
 }
 
-pass_pieces<float> simulated_stage::pieces(const pass_request& pass) {
-  using kind = shard_collective<float>::kind;
-  const op what = pass.what.what;
-  const bool reads = what != op::weight_gradient; // what others may have to make first
-  const bool meets = plan_->tensor > 1 && reads;
-  const bool asks_experts = has_experts_ && reads;
-  const bool by_sequence = plan_->sequence_parallel;
-  const int sums = meets ? plan_->sizes.sums : asks_experts ? 2 : 1;
-  const int layers = pass.by_layer ? plan_->sizes.buckets : 1;
-  const int count = sums * layers;
-  // At least a value to each of so many, so that messages take their latency.
-  const auto values_of = [](double bytes, int each) {
+namespace {
+
+using kind = shard_collective<float>::kind;
+
+/// Puts the layers of a simulated stage into pieces.
+class simulated_pass {
+public:
+  /// \param layers that are told apart
+  simulated_pass(const run_plan& plan, const pass_request& pass, bool has_experts,
+                 int layers)
+    : plan_(plan),
+      by_layer_(pass.by_layer),
+      layers_(layers),
+      reads_(pass.what.what != op::weight_gradient),
+      meets_(plan.tensor > 1 && reads_),
+      asks_experts_(has_experts),
+      sums_(meets_        ? plan.sizes.sums
+            : has_experts ? 2
+                          : 1) {
+    // nop
+  }
+
+  /// The layers [first, last) of a pass up, or down from the last.
+  void add(bool up, int first, int last, bool recomputes = false) {
+    const auto& sizes = plan_.sizes;
+    const auto sum = values_of(sizes.sum, plan_.tensor),
+               gathered = values_of(sizes.stored_bytes(sizes.sum), plan_.tensor),
+               rows = values_of(sizes.experts, plan_.expert);
+    const int before = (up ? first : layers_ - last) * sums_;
+    for (int i = before; i < before + (last - first) * sums_; ++i) {
+      const int layer = up ? i / sums_ : layers_ - 1 - i / sums_;
+      if (meets_ && plan_.sequence_parallel && i % layers_ == 0)
+        // A backward gathers the norm's output again, beside its gradient.
+        made_.push_back({.layer = layer,
+                         .share = 0,
+                         .then = {kind::gather, nullptr, up ? gathered : 2 * gathered},
+                         .recomputes = recomputes});
+      auto& piece = made_.emplace_back();
+      piece.share = 1.0 / (layers_ * sums_);
+      piece.layer = layer;
+      piece.recomputes = recomputes;
+      if (meets_ && (i + 1) % layers_ == 0)
+        piece.then = {plan_.sequence_parallel ? kind::scatter : kind::sum, nullptr,
+                      sum};
+      if (asks_experts_ && i == 0)
+        piece.then = {kind::experts, nullptr, rows};
+      if (by_layer_ && !recomputes && (i + 1) % sums_ == 0)
+        piece.completes = {layer};
+    }
+  }
+
+  /// The pieces of an action that takes `all` forwards, of which pieces that recompute
+  /// take a part of one, and a pass through all layers otherwise takes so many. Behind
+  /// what others do together there is always a piece.
+  pass_pieces<float> made(double all, double of_pass = 1) && {
+    for (auto& piece : made_)
+      piece.share *= (piece.recomputes ? 1 : of_pass) / all;
+    if (made_.back().then.what != kind::none)
+      made_.push_back({.layer = made_.back().layer, .share = 0});
+    return std::move(made_);
+  }
+
+private:
+  /// At least a value to each of so many, so that messages take their latency.
+  static std::int64_t values_of(double bytes, int each) {
     return std::max<std::int64_t>(std::llround(bytes / sizeof(float)), each);
-  };
-  const auto& sizes = plan_->sizes;
-  const auto values = values_of(sizes.sum, plan_->tensor),
-             gathered = values_of(sizes.stored_bytes(sizes.sum), plan_->tensor),
-             rows = values_of(sizes.experts, plan_->expert);
-  pass_pieces<float> result;
-  for (int i = 0; i < count; ++i) {
-    const int layer = what == op::forward ? i / sums : layers - 1 - i / sums;
-    if (meets && by_sequence && i % layers == 0)
-      // A backward gathers the norm's output again, beside its gradient.
-      result.push_back({.layer = layer,
-                        .share = 0,
-                        .then = {kind::gather, nullptr,
-                                 what == op::forward ? gathered : 2 * gathered}});
-    auto& piece = result.emplace_back();
-    piece.share = 1.0 / count;
-    piece.layer = layer;
-    if (meets && (i + 1) % layers == 0)
-      piece.then = {by_sequence ? kind::scatter : kind::sum, nullptr, values};
-    if (asks_experts && i == 0)
-      piece.then = {kind::experts, nullptr, rows};
-    if (pass.by_layer && (i + 1) % sums == 0)
-      piece.completes = {layer};
   }
-  if (result.back().then.what != kind::none) {
-    const int layer = result.back().layer;
-    result.push_back({.layer = layer, .share = 0}); // that waits for the last sum
+
+  const run_plan& plan_;
+  bool by_layer_;
+  int layers_;
+  bool reads_; // what others may have to make first
+  bool meets_, asks_experts_;
+  int sums_;
+  pass_pieces<float> made_;
+};
+
+} // namespace
+
+pass_pieces<float> simulated_stage::pieces(const pass_request& pass) {
+  const op what = pass.what.what;
+  const auto segments = plan_->segments_of(stage_);
+  const int layers = pass.by_layer || segments.size() > 1 ? plan_->sizes.buckets : 1;
+  simulated_pass all{*plan_, pass, has_experts_, layers};
+  const double last = static_cast<double>(layers - segments.back()) / layers;
+  switch (what) {
+  case op::forward:
+    all.add(true, 0, layers);
+    return std::move(all).made(1);
+  case op::recompute:
+    all.add(true, segments.back(), layers);
+    return std::move(all).made(last);
+  case op::weight_gradient:
+    all.add(false, 0, layers);
+    return std::move(all).made(1);
+  default:
+    for (auto i = segments.size(); i-- > 0;) {
+      const int end = i + 1 < segments.size() ? segments[i + 1] : layers;
+      if (end < layers)
+        all.add(true, segments[i], end, true);
+      all.add(false, segments[i], end);
+    }
+    const double forwards = what == op::backward ? 2 : 1;
+    return std::move(all).made(forwards + 1 - last, forwards);
   }
-  return result;
 }
 
 } // namespace troupe

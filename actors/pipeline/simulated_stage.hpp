@@ -7,7 +7,8 @@ namespace troupe {
 /// A stage where nothing is computed: layers of equal cost with a bucket each, in equal
 /// pieces. Between pieces tensor shards sum; by sequence they gather before a piece and
 /// scatter behind it. Experts are asked behind the first piece. A backward begins with
-/// the last layer. Buffers are empty.
+/// the last layer, and runs segments up again that nobody has recomputed. Buffers are
+/// empty.
 class simulated_stage : public stage_work {
 public:
   /// \param plan outlives it
@@ -40,6 +41,7 @@ public:
 
 private:
   const run_plan* plan_;
+  int stage_;
   bool has_experts_;
 };
 

@@ -98,6 +98,30 @@ stage_core::granted_pass& stage_core::free_place() {
   return *place;
 }
 
+/// The share of a stage's forward that is a recomputation's action; the rest is part of
+/// the backward behind it.
+double stage_core::recomputed_share(int stage) const {
+  if (!plan_->recomputes() || plan_->recomputed_units == 0)
+    return 1;
+  const auto [found, is_new] = recomputed_shares_.try_emplace(stage, 1.0);
+  if (is_new)
+    found->second = part_in_last_segment(stage);
+  return found->second;
+}
+
+double stage_core::part_in_last_segment(int stage) const {
+  if (plan_->work)
+    return plan_->slice_of({where_.data, where_.direction, stage, where_.tensor})
+      .recomputed_share();
+  return 1
+         - static_cast<double>(plan_->segments_of(stage).back()) / plan_->sizes.buckets;
+}
+
+/// What an action costs of one of its kind.
+double stage_core::size_of(const action& a) const {
+  return a.what == op::recompute ? recomputed_share(a.stage) : 1;
+}
+
 /// Floating-point operations of an action, also of another stage of the rank.
 double stage_core::operations_of(const action& a) const {
   const auto samples = plan_->samples_of(where_.data, a.microbatch);
@@ -105,34 +129,36 @@ double stage_core::operations_of(const action& a) const {
     a.stage == where_.stage ? work_->operations(samples)
     : plan_->work ? plan_->operations_of(a.stage) * static_cast<double>(samples)
                   : 0;
-  return forward * (a.what == op::backward ? 2 : 1) / meetings_->own_share();
+  return forward * (a.what == op::backward ? 2 : 1) * size_of(a)
+         / meetings_->own_share();
 }
 
 /// What an action is charged where time is only counted. Of real work operations are
 /// its own.
 charge stage_core::cost_of(const action& a, const std::optional<action>& pair) const {
-  charge result{.operations = operations_of(a), .also = {}};
-  const bool counted = plan_->clock == clock_kind::virtual_time;
-  const auto add = [&](const action& other) {
-    result.also.push_back({static_cast<int>(other.what), other.stage});
-    if (counted)
-      result.operations += operations_of(other);
+  charge result{.operations = operations_of(a), .size = size_of(a), .also = {}};
+  const auto add_segments = [&](const action& backward) {
+    const double share = 1 - recomputed_share(backward.stage);
+    if (share == 0 || !goes_back(backward.what))
+      return;
+    result.also.push_back({static_cast<int>(op::recompute), backward.stage, share});
+    result.operations += share
+                         * operations_of({op::forward, backward.direction,
+                                          backward.stage, backward.microbatch});
   };
-  const auto add_recomputed = [&](const action& of) {
-    if (plan_->recomputes && (of.what == op::backward || of.what == op::input_gradient))
-      add({op::forward, of.direction, of.stage, of.microbatch});
-  };
-  if (pair)
-    add(*pair);
-  add_recomputed(a);
-  if (pair)
-    add_recomputed(*pair);
+  if (pair) {
+    result.also.push_back({static_cast<int>(pair->what), pair->stage, size_of(*pair)});
+    if (plan_->clock == clock_kind::virtual_time)
+      result.operations += operations_of(*pair);
+    add_segments(*pair);
+  }
+  add_segments(a);
   return result;
 }
 
 stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn,
                                             const std::optional<action>& pair) {
-  const bool sums = a.what == op::backward || a.what == op::weight_gradient;
+  const bool sums = adds_gradient(a.what);
   const auto in_sum = sums ? updates_.begin_backward() : stage_updates::place_in_sum{};
   const bool tells = plan_->tells_at_once() && in_sum.last;
   const int version = a.what == op::forward ? books_.begin_forward(a.microbatch)
@@ -173,7 +199,7 @@ void stage_core::ended(const mail::ended& e) {
   auto all = pass.facts;
   if (a.what == op::forward)
     end_forward(a, all.version);
-  else
+  else if (a.what != op::recompute)
     end_backward(a, all.version);
   all.start = e.start;
   all.end = e.end;

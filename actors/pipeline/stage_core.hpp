@@ -7,6 +7,7 @@
 #include "actors/rank/conversation.hpp"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,6 +71,9 @@ private:
   bool runs_a_pass() const;
   granted_pass& begin(const action& a, std::int64_t turn,
                       const std::optional<action>& pair);
+  double recomputed_share(int stage) const;
+  double part_in_last_segment(int stage) const;
+  double size_of(const action& a) const;
   double operations_of(const action& a) const;
   charge cost_of(const action& a, const std::optional<action>& pair) const;
   void end_forward(const action& a, int version);
@@ -87,6 +91,7 @@ private:
   std::vector<granted_pass> passes_; // no more than the device takes at once
   stage_updates updates_;
   std::vector<int> unversioned_; // forwards whose weights are not made yet
+  mutable std::map<int, double> recomputed_shares_; // by stage
 };
 
 } // namespace troupe

@@ -34,8 +34,7 @@ meeting_list stage_meetings::list() {
 
 weaving stage_meetings::weaving_of(op what) const {
   return {.gathers = gathers_layers_ && what != op::weight_gradient,
-          .sums =
-            sums_layers_ && (what == op::backward || what == op::weight_gradient)};
+          .sums = sums_layers_ && adds_gradient(what)};
 }
 
 void stage_meetings::expect(const action& a, int version, bool begins_sum,
@@ -47,7 +46,8 @@ void stage_meetings::expect(const action& a, int version, bool begins_sum,
   std::vector<expert_meeting::rows_of_layer> of_experts;
   for (const auto& p : pass)
     if (p.then.what == kind::experts)
-      of_experts.push_back({first_layer_ + static_cast<std::size_t>(p.layer), p.then});
+      of_experts.push_back({first_layer_ + static_cast<std::size_t>(p.layer), p.then,
+                            p.recomputes ? op::recompute : a.what});
     else if (p.then.what != kind::none)
       of_shards.push_back(p.then);
   if (shards_)

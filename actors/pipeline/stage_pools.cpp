@@ -26,8 +26,8 @@ std::int64_t stage_pools::bytes() const {
                              saved.moments, kept_steps.versions, kept_steps.moments})
     parameters += copies.buffers * padded(copies.values);
   const auto values = parameters + 2 * (padded(gathered) + padded(whole_gradients))
-                      + stashes * padded(stash) + kept_slots * padded(kept)
-                      + boundary_slots * padded(boundary)
+                      + stashes * padded(stash) + inputs_slots * padded(inputs)
+                      + kept_slots * padded(kept) + boundary_slots * padded(boundary)
                       + input_slots * (padded(input) + padded(labels)) + scratch
                       + output_again + optimizer + exchanged + shared + experts;
   return values * std::int64_t{sizeof(float)};
@@ -120,16 +120,19 @@ stage_pools pools_of(const run_plan& plan, position where) {
   result.saved = saved_copies(plan, where);
   result.kept_steps = kept_copies(plan, where).times(2);
   // Of what is recomputed a stash lasts for a pass, or from I to W.
-  result.stashes = plan.recomputes ? std::min(bounds.stashes, bounds.split_backward + 1)
-                                   : bounds.stashes;
+  result.stashes = plan.recomputes()
+                     ? std::min(bounds.stashes, bounds.split_backward + 1)
+                     : bounds.stashes;
   result.stash = sizes.stash;
-  result.output_again = plan.recomputes ? sizes.output : 0;
+  result.inputs_slots = sizes.inputs > 0 ? bounds.stashes : 0;
+  result.inputs = sizes.inputs;
+  result.output_again = plan.recomputes() ? sizes.output : 0;
   if (const auto all = plan.experts_of(where.stage); !all.empty()) {
     const auto here = std::ranges::count_if(
       all, [&](int number) { return plan.host_of(number, where) == where; });
-    result.experts =
-      sizes_of_expert(plan, all.front())
-        .values(static_cast<int>(here), work.experts.count, result.stashes);
+    result.experts = sizes_of_expert(plan, all.front())
+                       .values(static_cast<int>(here), work.experts.count,
+                               result.stashes, bounds.split_backward);
   }
   result.kept_slots = bounds.split_backward;
   result.kept = sizes.kept;

@@ -36,6 +36,8 @@ struct stage_pools {
   int stashes = 0;
   std::int64_t output_again = 0; ///< Of a forward that is run again.
   std::int64_t stash = 0;
+  int inputs_slots = 0; ///< Inputs of segments that are recomputed.
+  std::int64_t inputs = 0;
   int kept_slots = 0; ///< Between I and W.
   std::int64_t kept = 0;
   int boundary_slots = 0; ///< Activations to the next stage, and gradients from it.

@@ -8,24 +8,6 @@
 
 namespace troupe {
 
-namespace {
-
-/// Pieces behind those of a forward that is run again. A backward takes two forwards,
-/// an input gradient one.
-pass_pieces<float> behind(pass_pieces<float> again, pass_pieces<float> all,
-                          double forwards) {
-  const double share = again.empty() ? 0 : 1 / (1 + forwards);
-  for (auto& piece : again)
-    piece.share *= share;
-  for (auto& piece : all) {
-    piece.share *= 1 - share;
-    again.push_back(std::move(piece));
-  }
-  return again;
-}
-
-} // namespace
-
 std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
                                     rank_memory& memory) {
   const auto sizes = pools_of(plan, where);
@@ -52,6 +34,8 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
     above_(std::move(above)),
     stashes_("stashes of " + plan.name_of(where), sizes.stashes, sizes.stash,
              memory.of(memory_use::activations)),
+    inputs_("inputs of segments of " + plan.name_of(where), sizes.inputs_slots,
+            sizes.inputs, memory.of(memory_use::activations)),
     kept_("split backwards of " + plan.name_of(where), sizes.kept_slots, sizes.kept,
           memory.of(memory_use::activations)),
     to_shards_("messages to shards of " + plan.name_of(where), sizes.to_shards.buffers,
@@ -62,7 +46,7 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
                        sizes.gathers.buffers, sizes.gathers.values,
                        memory.of(memory_use::passing)),
     scratch_(sizes.scratch, memory.of(memory_use::passing)),
-    recomputes_(plan.recomputes),
+    recomputes_(plan.recomputes()),
     output_again_(sizes.output_again, memory.of(memory_use::passing)),
     shares_(plan.shares_of(where)),
     has_parameters_(plan.extent_of(shared_out::parameters)),
@@ -125,6 +109,7 @@ pass<float> stage_tensors::pass_on(const held& h, const pass_request& request) {
   p.labels = h.labels.integers();
   p.output = h.output.data();
   p.stash = h.stash.data();
+  p.inputs = h.inputs.data();
   p.output_gradient = h.from_above.data();
   if (request.what.what != op::weight_gradient)
     p.input_gradient = h.input_gradient.data();
@@ -145,6 +130,8 @@ pass<float> stage_tensors::pass_on(const held& h, const pass_request& request) {
 pass_pieces<float> stage_tensors::forward(const pass_request& request) {
   auto& h = held_.at(request.what.microbatch);
   h.stash = stashes_.acquire();
+  if (inputs_.size() > 0)
+    h.inputs = inputs_.acquire();
   if (!is_last())
     h.output = room_in(*above_, &held::from_above);
   const auto p = std::make_shared<const pass<float>>(pass_on(h, request));
@@ -153,13 +140,13 @@ pass_pieces<float> stage_tensors::forward(const pass_request& request) {
   return layers_.forward_pieces(p, h.loss, request.by_layer);
 }
 
-/// The forward once more, on the same version, for the backward behind it.
-pass_pieces<float> stage_tensors::forward_again(const pass_request& request, held& of) {
-  of.stash = stashes_.acquire();
-  const auto p = std::make_shared<pass<float>>(pass_on(of, request));
+/// The last segment's forward once more, for the backward behind it.
+pass_pieces<float> stage_tensors::recompute(const pass_request& request) {
+  auto& h = held_.at(request.what.microbatch);
+  h.stash = stashes_.acquire();
+  const auto p = std::make_shared<pass<float>>(pass_on(h, request));
   p->output = output_again_.data();
-  p->input_gradient = nullptr;
-  return layers_.forward_pieces(p, of.loss, request.by_layer);
+  return layers_.recompute_pieces(p, h.loss, request.by_layer);
 }
 
 layer_memory stage_tensors::memory_of_layers() {
@@ -228,7 +215,14 @@ buffer stage_tensors::room_in(pool& of, buffer held::*given_back) {
 }
 
 pass_pieces<float> stage_tensors::pieces(const pass_request& request) {
-  return request.what.what == op::forward ? forward(request) : backward(request);
+  switch (request.what.what) {
+  case op::forward:
+    return forward(request);
+  case op::recompute:
+    return recompute(request);
+  default:
+    return backward(request);
+  }
 }
 
 // What only passes of this device use is free for who is enqueued behind the last that
@@ -241,11 +235,10 @@ pass_pieces<float> stage_tensors::backward(const pass_request& request) {
     h.input_gradient = room_in(*below_, &held::input);
   if (what == op::input_gradient)
     h.kept = kept_.acquire();
-  auto before = recomputes_ && what != op::weight_gradient ? forward_again(request, h)
-                                                           : pass_pieces<float>{};
   const auto p = std::make_shared<pass<float>>(pass_on(h, request));
   if (what != op::input_gradient) {
     h.stash = {};
+    h.inputs = {};
     h.kept = {};
     leaves_ = microbatch;
   }
@@ -255,18 +248,18 @@ pass_pieces<float> stage_tensors::backward(const pass_request& request) {
   p->completes = request.ends_sum || by_itself;
   switch (what) {
   case op::input_gradient:
-    return behind(std::move(before), layers_.input_gradient_pieces(p, request.by_layer),
-                  1);
+    return layers_.input_gradient_pieces(p, request.by_layer);
   case op::weight_gradient:
     return layers_.weight_gradient_pieces(p, request.by_layer);
   default:
-    return behind(std::move(before), layers_.backward_pieces(p, request.by_layer), 2);
+    return layers_.backward_pieces(p, request.by_layer);
   }
 }
 
 buffer stage_tensors::end_backward(op what, int microbatch) {
   auto& h = held_.at(microbatch);
   auto down = std::exchange(h.input_gradient, {});
+  h.labels = {};
   if (what == op::input_gradient)
     return down;
   held_.erase(microbatch);

@@ -62,7 +62,7 @@ private:
 
   /// What is kept of one microbatch.
   struct held {
-    buffer input, labels, output, stash, from_above, input_gradient, kept;
+    buffer input, labels, output, stash, inputs, from_above, input_gradient, kept;
     loss_sum loss;
   };
 
@@ -70,8 +70,8 @@ private:
   bool is_last() const { return layers_.is_last(); }
   pass<float> pass_on(const held& h, const pass_request& request);
   pass_pieces<float> forward(const pass_request& request);
+  pass_pieces<float> recompute(const pass_request& request);
   pass_pieces<float> backward(const pass_request& request);
-  pass_pieces<float> forward_again(const pass_request& request, held& of);
   buffer room_in(pool& of, buffer held::*given_back);
   float* place_to_gather(int layer, int version);
   void add_share(int layer, bool first);
@@ -83,7 +83,7 @@ private:
   std::int64_t values_above_ = 0, values_below_ = 0;
   stream& on_;
   std::shared_ptr<pool> below_, above_;
-  pool stashes_, kept_, to_shards_, sums_under_way_, gathers_under_way_;
+  pool stashes_, inputs_, kept_, to_shards_, sums_under_way_, gathers_under_way_;
   tensor_memory scratch_;
   bool recomputes_;
   tensor_memory output_again_; // that nobody reads

@@ -10,6 +10,10 @@ namespace troupe {
 
 namespace {
 
+nanoseconds sized(nanoseconds whole, double size) {
+  return size == 1 ? whole : std::llround(static_cast<double>(whole) * size);
+}
+
 nanoseconds value_at(const std::vector<nanoseconds>& values, int stage) {
   if (values.empty())
     return 0;
@@ -19,21 +23,20 @@ nanoseconds value_at(const std::vector<nanoseconds>& values, int stage) {
 } // namespace
 
 nanoseconds cost_table::at(op what, int stage) const {
-  return value_at(of[static_cast<std::size_t>(what)], stage);
+  const auto& values = of[static_cast<std::size_t>(what)];
+  return what == op::recompute && values.empty() ? at(op::forward, stage)
+                                                 : value_at(values, stage);
 }
 
 nanoseconds cost_table::of_all(const work& what) const {
   const auto kind = static_cast<op>(what.kind);
-  auto result = at(kind, what.stage);
-  bool is_pair = false;
+  auto result = sized(at(kind, what.stage), what.size);
   for (const auto& one : what.also) {
     const auto other = static_cast<op>(one.kind);
-    if (!pair.empty() && kind == op::forward && other != op::forward && !is_pair) {
-      is_pair = true;
-      result = value_at(pair, what.stage);
-    } else {
-      result += at(other, one.stage);
-    }
+    if (!pair.empty() && kind == op::forward && goes_back(other))
+      result = sized(value_at(pair, what.stage), (what.size + one.size) / 2);
+    else
+      result += sized(at(other, one.stage), one.size);
   }
   return result;
 }

@@ -10,7 +10,8 @@
 
 namespace troupe {
 
-/// What each op takes in virtual time: a value a stage, or one for all stages.
+/// What each op takes in virtual time: a value a stage, or one for all stages. A
+/// recomputation takes what a forward does unless it has a value of its own.
 struct cost_table {
   std::array<std::vector<nanoseconds>, op_count> of;
   std::vector<nanoseconds> pair = {}; ///< A forward and a backward as one; empty: F+B.

@@ -50,7 +50,36 @@ const network<float>& run_plan::network_of(position p) const {
 
 slice<float> run_plan::slice_of(position p, int team_size) const {
   const auto s = static_cast<std::size_t>(p.stage);
-  return {network_of(p), work->first_layers[s], work->first_layers[s + 1], team_size};
+  const auto segments = segments_of(p.stage);
+  return {network_of(p),
+          work->first_layers[s],
+          work->first_layers[s + 1],
+          team_size,
+          {segments, segments.size() > 1 && bounds_of(p.hosted()).split_backward > 0}};
+}
+
+std::vector<int> run_plan::segments_of(int stage) const {
+  std::vector<int> result{0};
+  if (!recomputes() || recomputed_units == 0)
+    return result;
+  if (!work) {
+    for (int i = recomputed_units; i < sizes.buckets; i += recomputed_units)
+      result.push_back(i);
+    return result;
+  }
+  const auto s = static_cast<std::size_t>(stage);
+  const auto& units = work->whole.unit_of_layer;
+  const auto unit_of = [&](int layer) {
+    return units[static_cast<std::size_t>(layer)];
+  };
+  const int first = work->first_layers[s];
+  int begin = first;
+  for (int layer = first; layer < work->first_layers[s + 1]; ++layer)
+    if (unit_of(layer) - unit_of(begin) >= recomputed_units) {
+      begin = layer;
+      result.push_back(layer - first);
+    }
+  return result;
 }
 
 double run_plan::operations_of(int stage) const {

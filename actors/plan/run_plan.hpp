@@ -36,9 +36,9 @@ struct run_plan {
   int expert = 1; ///< Neighbouring data replicas that share a layer's experts out.
   bool sequence_parallel = false; ///< Tensor shards share out sequences' positions too.
 
-  /// A stage keeps of a microbatch its input alone, and runs the forward again before
-  /// the backward: a third more work, for the same bits.
-  bool recomputes = false;
+  /// Blocks or layers that a stage recomputes at once, where the schedule recomputes:
+  /// it keeps the input of each so many. 0: it keeps its own input alone.
+  int recomputed_units = 0;
 
   /// How data replicas keep one model. Present if there are several.
   std::optional<replica_exchange> exchange = {};
@@ -79,6 +79,8 @@ struct run_plan {
 
   /// Batches between two pauses of all ranks, in which stages copy what they have.
   int pause_every() const { return keep_steps ? 1 : checkpoint_every; }
+
+  bool recomputes() const { return sch.recomputes != recomputation::none; }
 
   /// Sums are work of their rank, beside what its device computes; else whoever comes
   /// to one does it at once.
@@ -235,6 +237,10 @@ struct run_plan {
   /// The network of a tensor shard, and the layers of it that a stage runs. \pre work
   const network<float>& network_of(position p) const;
   slice<float> slice_of(position p, int team_size = 1) const;
+
+  /// The segments in which a stage's forward runs again: where they begin among its
+  /// layers, or in a simulation among its buckets.
+  std::vector<int> segments_of(int stage) const;
 
   /// Floating-point operations of a sample's forward in a stage, with its experts'.
   /// \pre work

@@ -49,7 +49,7 @@ std::vector<update_times> update_times_of(const std::vector<measured_action>& ro
       if (covered == 0 || covered > gradients.size())
         return {}; // the formula says what is wrong with that
       result.push_back({gradients[covered - 1], s.end});
-    } else if (s.what.what == op::backward || s.what.what == op::weight_gradient) {
+    } else if (adds_gradient(s.what.what)) {
       gradients.push_back(s.end);
     }
   }

@@ -17,6 +17,7 @@ struct stage_books {
   std::map<int, int> in_flight;   ///< Microbatches, and the version their forward read.
   std::vector<int> summed;        ///< Microbatches since the last update,
   std::map<int, int> summed_read; ///< and the versions that their forwards read.
+  std::optional<int> recomputed;  ///< Microbatch, until its backward comes.
 };
 
 /// Judges the row of one rank.
@@ -27,6 +28,7 @@ public:
       dims_(plan.dims),
       rank_(plan.pipe_rank(rank)),
       share_(dims_.microbatches / published::directions(by)),
+      recomputes_(plan.recomputes()),
       forwards_wait_(plan.tensor > 1 || plan.shares_out(shared_out::parameters)
                      || (plan.work && !plan.work->whole.experts.empty())),
       books_(static_cast<std::size_t>(published::directions(by))),
@@ -86,6 +88,11 @@ private:
   std::string judge_pass(const measured_action& s) {
     const auto& a = s.what;
     auto& books = books_of(a);
+    if (recomputes_ && a.what != op::forward)
+      if (auto wrong = judge_recomputation(s, books); !wrong.empty())
+        return wrong;
+    if (a.what == op::recompute)
+      return {};
     if (a.what != op::forward && a.what != op::backward)
       return "is neither a forward nor a backward";
     const bool forward = a.what == op::forward;
@@ -121,6 +128,24 @@ private:
       --held_;
     }
     return {};
+  }
+
+  /// Each backward comes right behind the recomputation of its microbatch, which reads
+  /// what the forward read.
+  std::string judge_recomputation(const measured_action& s, stage_books& books) {
+    const auto& a = s.what;
+    if (a.what == op::backward)
+      return std::exchange(books.recomputed, std::nullopt) == a.microbatch
+               ? ""
+               : "was not recomputed right before";
+    const auto forward = books.in_flight.find(a.microbatch);
+    if (forward == books.in_flight.end())
+      return "came before its forward";
+    books.recomputed = a.microbatch;
+    return s.version == forward->second
+             ? ""
+             : "read version " + std::to_string(s.version) + ", and its forward "
+                 + std::to_string(forward->second);
   }
 
   std::string judge_update(const measured_action& s) {
@@ -207,8 +232,9 @@ private:
 
   const published::rule& rule_;
   shape dims_;
-  int rank_;                       // of its pipeline
-  int share_;                      // microbatches of a batch in one direction
+  int rank_;  // of its pipeline
+  int share_; // microbatches of a batch in one direction
+  bool recomputes_;
   bool forwards_wait_;             // on the way, for other ranks
   std::vector<stage_books> books_; // a direction each
   std::string name_;

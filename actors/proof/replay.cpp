@@ -142,13 +142,15 @@ private:
     for (const auto& bucket : stage.parameters())
       p.parameters.emplace_back(bucket.data());
     const bool apart = plan_.shares_out(shared_out::gradients);
-    const bool sums = a.what == op::backward || a.what == op::weight_gradient;
+    const bool sums = adds_gradient(a.what);
     if (apart && sums)
       stage.by_microbatch.push_back(stage.sum);
     p.gradients = writable(apart && sums ? stage.by_microbatch.back() : stage.sum);
     p.beta = stage.summed == 0 || apart ? 0.0F : 1.0F;
     p.scratch = scratch.data();
     p.on = &on_;
+    if (a.what == op::recompute)
+      return; // on a version that is there; what it makes again is still kept here
     if (a.what == op::forward) {
       loss_sum loss;
       run_to_end([&] { stage.layers.forward(p, loss); }, &on_);

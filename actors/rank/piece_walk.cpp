@@ -59,6 +59,7 @@ work piece_walk::next_work(letters& out) {
               .microbatch = what_.microbatch,
               .direction = what_.direction,
               .operations = costs ? cost_.operations : 0,
+              .size = cost_.size,
               .begun = done_};
   if (costs)
     result.also = cost_.also;

@@ -14,8 +14,9 @@ namespace troupe {
 /// What a device charges for an action where time is only counted.
 struct charge {
   double operations = 0; ///< Of all its pieces.
+  double size = 1;       ///< Of what such an action costs.
   /// What it takes besides: of the first of a pair the second, which takes nothing
-  /// then, and forwards that are run again.
+  /// then, and segments that a backward recomputes.
   std::vector<work_key> also = {};
 };
 

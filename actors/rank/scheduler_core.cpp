@@ -92,8 +92,7 @@ bool scheduler_core::has_room() const {
 void scheduler_core::begin(const action& a) {
   if (a.what == op::forward && a.stage == plan_->dims.stages - 1)
     waiting_.add({op::backward, a.direction, a.stage, a.microbatch}); // its own
-  if (a.direction == 0 && a.stage == evaluated_stage_
-      && (a.what == op::backward || a.what == op::weight_gradient))
+  if (a.direction == 0 && a.stage == evaluated_stage_ && adds_gradient(a.what))
     ++backwards_;
 }
 

@@ -243,13 +243,14 @@ void equipment::equip_experts() {
       if (!is_here(where))
         continue;
       auto& resources = rank_of_stage(where);
+      const auto pools = plan_.work ? pools_of(plan_, where) : stage_pools{};
       for (const int expert : plan_.experts_of(where.stage)) {
         if (plan_.host_of(expert, where) != where)
           continue;
         auto& place = experts_.emplace_back(expert_place{where, expert, nullptr});
         if (plan_.work)
           place.work = std::make_shared<expert_tensors>(
-            plan_, where, expert, pools_of(plan_, where).stashes, resources.memory,
+            plan_, where, expert, pools.stashes, pools.kept_slots, resources.memory,
             resources.main_stream);
         else
           place.work = std::make_shared<simulated_expert>();

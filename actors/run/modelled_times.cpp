@@ -25,9 +25,11 @@ enum kind {
 };
 
 /// Activations and gradients between stages of a pipeline: what a part of an action
-/// waits for, if it is the first, and what it gives, if it is the last.
-void add_messages(int stages, std::int64_t pipeline, const action& a, bool first,
-                  bool last, time_layout::part& to) {
+/// waits for, if it is the first, and what it gives, if it is the last. A recomputation
+/// may wait for the gradient, in place of the backward behind it.
+void add_messages(int stages, recomputation recomputes, std::int64_t pipeline,
+                  const action& a, bool first, bool last, time_layout::part& to) {
+  const bool late = recomputes == recomputation::late;
   const auto message = [&](kind what, int stage) {
     return milestone{what, pipeline * stages + stage, a.microbatch};
   };
@@ -36,9 +38,11 @@ void add_messages(int stages, std::int64_t pipeline, const action& a, bool first
       to.after.push_back(message(activation, a.stage));
     if (last && a.stage + 1 < stages)
       to.then.push_back(message(activation, a.stage + 1));
-  } else if (a.what == op::backward || a.what == op::input_gradient) {
-    if (first && a.stage + 1 < stages)
-      to.after.push_back(message(gradient, a.stage));
+  }
+  if ((late ? a.what == op::recompute : goes_back(a.what)) && first
+      && a.stage + 1 < stages)
+    to.after.push_back(message(gradient, a.stage));
+  if (goes_back(a.what)) {
     if (last && a.stage > 0)
       to.then.push_back(message(gradient, a.stage - 1));
   }
@@ -135,13 +139,13 @@ void modelled_times::add_pass(int rank, position where, const measured_action& s
   const auto& a = s.what;
   const bool gathers = plan_.shares_out(shared_out::parameters)
                        && a.what != op::weight_gradient,
-             sums = plan_.shares_out(shared_out::gradients)
-                    && (a.what == op::backward || a.what == op::weight_gradient);
+             sums = plan_.shares_out(shared_out::gradients) && adds_gradient(a.what);
   const auto pipeline =
     place({where.data, where.direction, 0, where.tensor}) / plan_.dims.stages;
   part now{s.end - s.start, {}, {}};
   if (!std::exchange(stage.begun, true)) {
-    add_messages(plan_.dims.stages, pipeline, a, true, false, now);
+    add_messages(plan_.dims.stages, plan_.sch.recomputes, pipeline, a, true, false,
+                 now);
     if (gathers) {
       now.then = {layer_meeting(gathered, where, stage.gathers)};
       place_moment(rank,
@@ -178,9 +182,9 @@ void modelled_times::add_pass(int rank, position where, const measured_action& s
     stage.on_layer = false;
   }
   if (!s.part) {
-    add_messages(plan_.dims.stages, pipeline, a, false, true, now);
-    if (plan_.exchanges_at_update()
-        && (a.what == op::backward || a.what == op::weight_gradient))
+    add_messages(plan_.dims.stages, plan_.sch.recomputes, pipeline, a, false, true,
+                 now);
+    if (plan_.exchanges_at_update() && adds_gradient(a.what))
       now.then.push_back(sum_of(where, update_of(a)));
     stage.gathers += gathers ? stage.layers : 0;
     stage.sums += sums ? stage.layers : 0;

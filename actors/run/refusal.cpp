@@ -227,21 +227,20 @@ std::string refusal_of_tied(const run_plan& plan) {
   return {};
 }
 
-/// Why forwards cannot be run again; empty if they can, or need not.
+/// Why forwards cannot run again in segments; empty if they can, or need not.
 std::string refusal_of_recomputation(const run_plan& plan) {
-  if (!plan.recomputes)
+  if (plan.recomputed_units < 0)
+    return "a stage recomputes at least one block or layer at once";
+  if (!plan.recomputes() || plan.recomputed_units == 0)
     return {};
-  const bool has_experts =
-    plan.work ? !plan.work->whole.experts.empty() : plan.expert > 1;
-  if (has_experts || plan.tensor > 1 || plan.shares_out(shared_out::gradients))
-    return "recomputation runs forwards again where nobody else has a part in them: "
-           "train without experts, with tensor=1, and with an exchange that leaves "
-           "stages whole gradients, or say --recompute none";
-  if (!plan.sch.weights.reads)
-    return plan.sch.name
-           + " keeps no version that a forward could be run again with: say "
-             "--recompute "
-             "none, or name another schedule";
+  if (plan.shares_out(shared_out::gradients))
+    return plan.exchange->name
+           + " gathers and sums the layers of a stage one after another: it goes with "
+             "--recompute stage, not with blocks";
+  if (!plan.work && plan.sizes.buckets == 1)
+    return "--recompute blocks counts the layers of a stage: say how many there are, "
+           "as "
+           "--cost buckets=8, or --recompute stage";
   return {};
 }
 

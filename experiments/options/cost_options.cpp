@@ -11,9 +11,10 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array known{
-  "F",      "B",        "I",    "W",       "U",         "FB",      "latency", "bytes",
-  "tensor", "gradient", "sums", "experts", "bandwidth", "buckets", "replica", "sum"};
+constexpr std::array known{"F",        "B",    "I",       "W",         "U",
+                           "R",        "FB",   "latency", "bytes",     "tensor",
+                           "gradient", "sums", "experts", "bandwidth", "buckets",
+                           "replica",  "sum"};
 
 /// Whether costs of actions differ by rank.
 bool differs_by_rank(const std::string& key) {
@@ -28,7 +29,7 @@ tl::expected<given_costs, std::string> values_of(const std::string& text, int st
   const auto wrong = [](const std::string& part) {
     return problem{"--cost '" + part
                    + "': write F=1,B=2 in milliseconds, one value or one a rank as "
-                     "F=1/2/1/1; also I, W, U, FB, latency, bandwidth, sum, bytes, "
+                     "F=1/2/1/1; also I, W, U, R, FB, latency, bandwidth, sum, bytes, "
                      "gradient, buckets, tensor, sums, experts and replica"};
   };
   for (const auto& part : split(text, ',')) {
@@ -109,9 +110,8 @@ cost_table actions_of(given_costs given) {
   cost_table result;
   for (const double ms : given["FB"])
     result.pair.push_back(from_ms(ms));
-  const char* const letters[] = {"F", "B", "I", "W", "U"};
   for (std::size_t i = 0; i < op_count; ++i)
-    for (const double ms : given[letters[i]])
+    for (const double ms : given[std::string{letter_of(static_cast<op>(i))}])
       result.of[i].push_back(from_ms(ms));
   return result;
 }
@@ -124,7 +124,7 @@ void add_cost(option_list& to, std::string& place) {
     "--cost", place,
     "Costs in virtual time, as F=1,B=2 in milliseconds, or F=1/2/1/1 with a value for "
     "each rank's share of the network. Keys of actions: F, B, I and W (B/2 each), U, "
-    "FB (a "
+    "R (a forward that is recomputed: F), FB (a "
     "forward and a backward as one: F+B). Keys of messages: "
     "latency (milliseconds), bandwidth (bytes a second), bytes (of an activation). "
     "All bytes are those of fp32, also under --precision bf16. "

@@ -38,6 +38,27 @@ std::string read_split(const std::string& text, mesh_options& to) {
   return {};
 }
 
+/// What stages recompute, from "stage", "blocks=2" or "stage,ahead". Returns what is
+/// wrong, if anything.
+std::string read_recomputation(const std::string& text, mesh_options& to) {
+  if (text == "none")
+    return {};
+  const std::string_view blocks = "blocks=", ahead = ",ahead";
+  auto what = text;
+  to.recomputes = recomputation::late;
+  if (what.ends_with(ahead)) {
+    to.recomputes = recomputation::ahead;
+    what.resize(what.size() - ahead.size());
+  }
+  if (what.starts_with(blocks))
+    to.recomputed_units = whole_number<int>(what.substr(blocks.size())).value_or(0);
+  if (what == "stage" || to.recomputed_units > 0)
+    return {};
+  return "--recompute " + text
+         + ": write none, stage, or blocks=2 for two blocks or layers at once; "
+           "ahead may stand behind these, as stage,ahead";
+}
+
 } // namespace
 
 std::string read_axes(const std::string& text, mesh_options& to) {
@@ -82,8 +103,11 @@ void add_mesh(option_list& to, typed_mesh& place, bool names_exchange) {
               "where all would compute the same. Examples: norms, residuals and "
               "messages between stages.");
   to.add_option("--recompute", place.recompute,
-                "What stages compute again before a backward, in place of keeping it: "
-                "none, or stage, which keeps inputs alone.");
+                "Forwards that run again before backwards, so that their activations "
+                "need not be kept: none, stage (a stage keeps its inputs alone) or "
+                "blocks=K (it keeps the input of every K blocks or layers, and runs "
+                "those again at once). Word ahead behind it, as stage,ahead: a rank "
+                "that waits for a gradient runs the forward meanwhile.");
   if (names_exchange)
     to.add_option("--exchange", place.exchange,
                   "Exchange by which data replicas keep one model: " + exchange_names()
@@ -109,9 +133,8 @@ tl::expected<mesh_options, std::string> parse(const typed_mesh& typed) {
     return problem{exchange.error()};
   if (auto wrong = read_split(typed.split, result); !wrong.empty())
     return problem{wrong};
-  if (typed.recompute != "none" && typed.recompute != "stage")
-    return problem{"--recompute " + typed.recompute + ": write none or stage"};
-  result.recomputes = typed.recompute == "stage";
+  if (auto wrong = read_recomputation(typed.recompute, result); !wrong.empty())
+    return problem{wrong};
   result.sequence_parallel = typed.sequence_parallel && result.tensor > 1;
   result.exchange = *exchange;
   return result;

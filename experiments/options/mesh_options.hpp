@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messaging/replica_exchange.hpp"
+#include "schedules/schedule.hpp"
 
 #include <tl/expected.hpp>
 
@@ -31,7 +32,8 @@ struct mesh_options {
   int tensor = 1;
   int expert = 1;
   bool sequence_parallel = false;
-  bool recomputes = false;
+  recomputation recomputes = recomputation::none;
+  int recomputed_units = 0;       ///< Blocks or layers at once; 0: all of a stage.
   replica_exchange exchange = {}; ///< Between data replicas.
   std::vector<int> split = {};    ///< Blocks or layers of each stage; empty: by cost.
   std::vector<double> unit_costs = {}; ///< Of blocks or layers; empty: operations.

@@ -63,8 +63,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(model_options, model, layers, width, heads, l
                                    words, experts, tied)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(data_options, text, name, path, batch, init, seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(mesh_options, data, stages, tensor, expert,
-                                   sequence_parallel, recomputes, exchange, split,
-                                   unit_costs)
+                                   sequence_parallel, recomputes, recomputed_units,
+                                   exchange, split, unit_costs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(rate_schedule, cosine, warmup, floor)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(optimizer_options, kind, rate, schedule, momentum,
                                    beta1, beta2, epsilon, weight_decay,

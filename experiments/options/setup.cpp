@@ -35,7 +35,7 @@ run_plan common_plan(const options& o) {
   plan.tensor = o.mesh.tensor;
   plan.expert = o.mesh.expert;
   plan.sequence_parallel = o.mesh.sequence_parallel;
-  plan.recomputes = o.mesh.recomputes;
+  plan.recomputed_units = o.mesh.recomputed_units;
   plan.exchange = o.mesh.exchange;
   plan.clock = o.run.clock;
   plan.stall_timeout = o.run.stall_timeout;
@@ -51,6 +51,7 @@ run_plan common_plan(const options& o) {
 /// network is cut, and what a stage costs. Returns what is wrong, if anything.
 std::string complete(const options& o, const chosen_schedule& one, run_plan& plan) {
   plan.sch = one.sch;
+  plan.sch.recomputes = o.mesh.recomputes;
   plan.dims.stages =
     one.sizes ? one.sizes->stages : stages_on(plan.sch.where, o.mesh.stages);
   plan.cost =

@@ -73,6 +73,16 @@ const char* precision_of(const run_plan& plan) {
   return "fp32";
 }
 
+/// As --recompute says it.
+std::string recompute_of(const run_plan& plan) {
+  if (!plan.recomputes())
+    return "none";
+  const auto what = plan.recomputed_units > 0
+                      ? "blocks=" + std::to_string(plan.recomputed_units)
+                      : "stage";
+  return what + (plan.sch.recomputes == recomputation::ahead ? ",ahead" : "");
+}
+
 json run_json(const run_account& run) {
   const auto& plan = run.request->plan;
   const auto& r = run.result;
@@ -97,7 +107,7 @@ json run_json(const run_account& run) {
     {"tensor", plan.tensor},
     {"sequence_parallel", plan.sequence_parallel},
     {"expert", plan.expert},
-    {"recompute", plan.recomputes ? "stage" : "none"},
+    {"recompute", recompute_of(plan)},
     {"microbatches", plan.batches().microbatches},
     {"steps", plan.dims.before + plan.dims.steps},
     {"steps_before", plan.dims.before},

@@ -25,6 +25,8 @@ const char* colour_of(op what) {
     return "rail_idle"; // orange
   case op::update:
     return "terrible"; // red
+  case op::recompute:
+    return "thread_state_runnable"; // light blue
   }
   return "grey";
 }
@@ -79,7 +81,7 @@ private:
         continue;
       if (s.what.what == op::forward)
         count(rank, "activations", s.start, ++held);
-      if (s.what.what == op::backward || s.what.what == op::weight_gradient)
+      if (adds_gradient(s.what.what))
         count(rank, "activations", s.end, --held);
       auto& alive = versions[{s.what.direction, s.what.stage}];
       if (alive != s.versions_alive) {
@@ -138,7 +140,7 @@ private:
   /// \param goes_on whether the action began before
   void note_messages(int rank, const measured_action& s, bool goes_on) {
     const auto& a = s.what;
-    const bool back = a.what == op::backward || a.what == op::input_gradient;
+    const bool back = goes_back(a.what);
     if (a.what != op::forward && !back)
       return;
     const auto kind = back ? op::backward : op::forward;

@@ -52,7 +52,7 @@ void write(schema::Action::Builder to, const action& from) {
 }
 
 action read(schema::Action::Reader from) {
-  return {.what = known(from.getOp(), op::update, "an op"),
+  return {.what = known(from.getOp(), op::recompute, "an op"),
           .direction = natural(from.getDirection(), "a direction"),
           .stage = natural(from.getStage(), "a stage"),
           .microbatch = natural(from.getMicrobatch(), "a microbatch"),

@@ -45,6 +45,7 @@ enum Op {
   inputGradient @2;
   weightGradient @3;
   update @4;
+  recompute @5;
 }
 
 struct Action {

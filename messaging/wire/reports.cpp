@@ -29,7 +29,7 @@ void write(schema::MeasuredAction::Builder to, const measured_action& from) {
 }
 
 measured_action read(schema::MeasuredAction::Reader from) {
-  return {.what = {.what = known(from.getOp(), op::update, "an op"),
+  return {.what = {.what = known(from.getOp(), op::recompute, "an op"),
                    .direction = natural(from.getDirection(), "a direction"),
                    .stage = natural(from.getStage(), "a stage"),
                    .microbatch = natural(from.getMicrobatch(), "a microbatch"),

@@ -61,6 +61,14 @@ public:
             table(f, a).counts, rows(f) * options_.chosen};
   }
 
+  bool has_experts_elsewhere() const override { return !at_home_; }
+
+  shard_collective<Scalar>
+  weight_gradient_of_experts(const frame<Scalar>& f) const override {
+    return {shard_collective<Scalar>::kind::experts, nullptr, most(rows(f)) * width_,
+            table(f, arrays_of(f)).counts, rows(f) * options_.chosen};
+  }
+
   void forward(const frame<Scalar>& f, int piece) const override {
     const auto a = arrays_of(f);
     if (piece == 0)

@@ -70,10 +70,6 @@ std::optional<action> action_of(std::string_view text) {
   return action{found->second, 0, p->stage, p->microbatch};
 }
 
-bool is_backward(op what) {
-  return what == op::backward || what == op::input_gradient;
-}
-
 /// "(0F7;7B3)OVERLAP_F_B": the forward first, whatever stands first.
 std::optional<file_cell> pair_of(std::string_view text) {
   constexpr std::string_view end = ")OVERLAP_F_B";
@@ -88,7 +84,7 @@ std::optional<file_cell> pair_of(std::string_view text) {
     return {};
   if (first->what != op::forward)
     std::swap(first, second);
-  if (first->what != op::forward || !is_backward(second->what))
+  if (first->what != op::forward || !goes_back(second->what))
     return {};
   first->pair = in_pair::first;
   second->pair = in_pair::second;
@@ -170,7 +166,7 @@ private:
       return to_string(a, true)
              + " runs while its stage is sharded: UNSHARD comes first";
     const bool forward = a.what == op::forward;
-    if (!forward && !is_backward(a.what))
+    if (!forward && !goes_back(a.what))
       return {};
     const key k{forward, {a.stage, a.microbatch}};
     if (moves_ && comes_from_elsewhere(a) && received_.erase(k) == 0)

@@ -140,16 +140,12 @@ explicit_program program_of(std::shared_ptr<const rows> all) {
   };
 }
 
-bool sums(const action& a) {
-  return a.what == op::backward || a.what == op::weight_gradient;
-}
-
 /// Whether some stage's gradients do not come in the order of their microbatches.
 bool sums_in_another_order(const rows& all) {
   for (const auto& row : all) {
     std::map<std::pair<int, int>, int> last;
     for (const auto& a : row)
-      if (sums(a)) {
+      if (adds_gradient(a.what)) {
         auto& before = last.try_emplace({a.direction, a.stage}, -1).first->second;
         if (a.microbatch < before)
           return true;
@@ -173,7 +169,7 @@ void add_updates(rows& all, const schedule& sch, const shape& dims, bool whole_r
     const int of_stage = dims.total() / directions_of(sch.where);
     for (const auto& a : all[rank]) {
       with.push_back(a);
-      if (!whole_run || !sums(a))
+      if (!whole_run || !adds_gradient(a.what))
         continue;
       if (const int n = ++summed[{a.direction, a.stage}];
           n % update_size(sch, dims) == 0 || n == of_stage)
@@ -293,8 +289,8 @@ std::string write_schedule(const schedule& sch, const shape& dims, const rows& r
   for (const auto& row : ran) {
     std::string line;
     for (const auto& a : row) {
-      if (a.what == op::update && !sch.asynchronous())
-        continue; // where every batch ends
+      if (a.what == op::recompute || (a.what == op::update && !sch.asynchronous()))
+        continue; // an option of the run, or where every batch ends
       const auto cell =
         std::to_string(a.stage) + letter_of(a.what) + std::to_string(a.microbatch);
       if (a.pair == in_pair::second)

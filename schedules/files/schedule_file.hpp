@@ -45,7 +45,8 @@ tl::expected<filed_schedule, std::string>
 read_schedule(const std::string& name, const std::string& text,
               std::map<std::string, std::string> values = {});
 
-/// A schedule in that form: of a batch, if it flushes, else of the run.
+/// A schedule in that form: of a batch, if it flushes, else of the run. Recomputations
+/// are an option of runs, and are left out.
 /// \pre !sch.local_rule(), and the schedule allows `dims`
 std::string write_schedule(const schedule& sch, const shape& dims);
 

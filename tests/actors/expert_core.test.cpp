@@ -95,8 +95,7 @@ TEST_CASE("an expert arrives when all data replicas have sent rows, and answers 
   }
 }
 
-TEST_CASE("an expert makes both gradients when it is asked for the input's",
-          "[expert]") {
+TEST_CASE("an expert's work is what its action asks for", "[expert]") {
   asked_expert e;
   const auto ask = [&](op what, int microbatch) {
     e.give(0, 2, what, microbatch);
@@ -108,7 +107,19 @@ TEST_CASE("an expert makes both gradients when it is asked for the input's",
   };
   CHECK(ask(op::forward, 0) == Approx(30));
   CHECK(ask(op::backward, 0) == Approx(60));
-  CHECK(ask(op::input_gradient, 1) == Approx(60));
+  CHECK(ask(op::recompute, 1) == Approx(30));
+  CHECK(ask(op::input_gradient, 1) == Approx(30));
+  CHECK(ask(op::weight_gradient, 1) == Approx(30));
+}
+
+TEST_CASE("an answer to a weight gradient weighs nothing", "[expert]") {
+  asked_expert e;
+  e.give(0, 2, op::weight_gradient);
+  e.give(1, 1, op::weight_gradient);
+  e.core.go({op::weight_gradient, 0, 1, 0});
+  e.port.run_work(e.core);
+  for (const auto& letter : e.port.mail())
+    CHECK(letter.bytes == 0);
 }
 
 TEST_CASE("an expert that nobody sends rows answers at once, and asks no scheduler",

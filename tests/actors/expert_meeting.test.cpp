@@ -38,8 +38,9 @@ public:
     const auto rows = std::get<mail::rows_to_expert>(what.what);
     CHECK(rows.loan.has_value() == (rows.source == host_.data));
     CHECK(what.kind.has_value() == (rows.source != host_.data));
-    CHECK(what.bytes == rows.rows * width * 4);
-    CHECK(!!rows.payload == (rows.rows > 0));
+    const bool travel = rows.what.what != op::weight_gradient;
+    CHECK(what.bytes == (travel ? rows.rows * width * 4 : 0));
+    CHECK(!!rows.payload == (travel && rows.rows > 0));
     if (rows.loan)
       loans.push_back(*rows.loan);
     inbox_.push_back(rows);
@@ -48,8 +49,8 @@ public:
       return result;
     for (auto& one : inbox_) {
       CHECK(one.what == inbox_.front().what);
-      auto answer = one.rows > 0 ? answers_.acquire() : buffer{};
-      for (std::int64_t i = 0; i < one.rows * width; ++i)
+      auto answer = one.payload ? answers_.acquire() : buffer{};
+      for (std::int64_t i = 0; answer && i < one.rows * width; ++i)
         answer.data()[i] = one.payload.data()[i] * static_cast<float>(expert_ + 2);
       result.push_back({{role::stage, {one.source, 0, 0}},
                         meeting_kind::experts,
@@ -109,18 +110,18 @@ struct asking_stage {
       to.push_back({[this] { return meets.over(0); },
                     [=, this] {
                       if (l == 0)
-                        meets.expect({what, 0, 0, microbatch}, version, rows());
+                        meets.expect({what, 0, 0, microbatch}, version, rows(what));
                       return meets.begin(static_cast<int>(l));
                     }});
     }
     to.push_back({[this] { return meets.over(0); }, [] { return letters{}; }});
   }
 
-  std::vector<expert_meeting::rows_of_layer> rows() {
+  std::vector<expert_meeting::rows_of_layer> rows(op what) {
     std::vector<expert_meeting::rows_of_layer> result;
     for (std::size_t l = 0; l < layers.size(); ++l)
       result.push_back(
-        {layers[l], {kind::experts, arrays[l].data(), 99, counts[l].data(), 12}});
+        {layers[l], {kind::experts, arrays[l].data(), 99, counts[l].data(), 12}, what});
     return result;
   }
 
@@ -215,28 +216,52 @@ TEST_CASE("an expert is lent the version that the action reads, by the stage bes
   all.run(seed, [](asking_stage& s, auto& steps) {
     s.add(steps, op::forward, 0, 5);
     s.add(steps, op::backward, 0, 6);
-    s.add(steps, op::input_gradient, 1, 7);
+    s.add(steps, op::recompute, 1, 7);
+    s.add(steps, op::input_gradient, 1, 8);
+    s.add(steps, op::weight_gradient, 1, 9);
     steps.push_back({{}, [&s] {
                        s.meets.begin_update();
                        return letters{};
                      }});
-    s.add(steps, op::backward, 2, 8);
+    s.add(steps, op::weight_gradient, 2, 10);
   });
   for (const auto& e : all.experts) {
-    REQUIRE(e->loans.size() == 4);
-    const bool begins[] = {false, true, false, true}; // the sum of an update
-    for (int i = 0; i < 4; ++i) {
+    REQUIRE(e->loans.size() == 6);
+    const bool begins[] = {false, true, false, false, false, true}; // an update's sum
+    const bool adds[] = {false, true, false, false, true, true};
+    for (int i = 0; i < 6; ++i) {
       const auto& loan = e->loans[static_cast<std::size_t>(i)];
       CHECK(loan.version == 5 + i);
       CHECK(loan.begins_sum == begins[i]);
-      CHECK(!!loan.gradients == (i > 0));
+      CHECK(!!loan.gradients == adds[i]);
     }
   }
   for (const auto& s : all.stages) {
     const auto buckets = all.plan.layer_buckets(s->where);
-    REQUIRE(s->lent.size() == 16); // two experts of two layers, four times
+    REQUIRE(s->lent.size() == 24); // two experts of two layers, six times
     for (const auto& one : s->lent)
       CHECK(buckets[one.bucket].expert >= 0);
+  }
+}
+
+TEST_CASE("rows of a segment that a backward recomputes are a recomputation's",
+          "[meetings][experts]") {
+  auto plan = tiny::simulation(one_f_one_b(), {2, 4});
+  plan.data = plan.expert = 2;
+  plan.exchange = find_exchange("ring");
+  expert_meeting meets{plan, {0, 0, 1}, {}, nullptr};
+  meets.expect({op::backward, 0, 1, 3}, 2,
+               {{0, {kind::experts, nullptr, 6}, op::recompute},
+                {0, {kind::experts, nullptr, 6}, op::backward}});
+  for (int occasion = 0; occasion < 2; ++occasion) {
+    const auto out = meets.begin(occasion);
+    const auto& rows = std::get<mail::rows_to_expert>(out.front().what);
+    CHECK(rows.what == action{occasion == 0 ? op::recompute : op::backward, 0, 1, 3});
+    CHECK(rows.loan->begins_sum == (occasion == 1));
+    for (int e = 0; e < 2; ++e)
+      meets.take({{role::stage, {0, 0, 1}},
+                  meeting_kind::experts,
+                  mail::rows_from_expert{e, {}}});
   }
 }
 
@@ -247,7 +272,8 @@ TEST_CASE("a stage of a simulation sends every expert as many rows, and waits fo
   plan.exchange = find_exchange("ring");
   expert_meeting meets{plan, {1, 0, 1}, {}, nullptr};
   CHECK(meets.share() == 1.0 / 3);
-  meets.expect({op::forward, 0, 1, 3}, 2, {{0, {kind::experts, nullptr, 6}}});
+  meets.expect({op::forward, 0, 1, 3}, 2,
+               {{0, {kind::experts, nullptr, 6}, op::forward}});
   CHECK(meets.over(0));
   const auto out = meets.begin(0);
   REQUIRE(out.size() == 2);

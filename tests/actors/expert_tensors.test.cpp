@@ -17,9 +17,11 @@ namespace {
 
 constexpr position host{0, 0, 0};
 
-run_plan spread_experts() {
-  return tiny::training_on({.data = 2, .expert = 2, .experts = true}, one_f_one_b(),
-                           {1, 2}, clock_kind::virtual_time);
+run_plan spread_experts(recomputation how) {
+  auto sch = one_f_one_b();
+  sch.recomputes = how;
+  return tiny::training_on({.data = 2, .expert = 2, .experts = true}, sch, {1, 2},
+                           clock_kind::virtual_time);
 }
 
 array random_array(std::mt19937& chance, std::int64_t values) {
@@ -37,7 +39,8 @@ array behind(array first, const array& second) {
 
 /// Expert 0, with parameters that stand beside it.
 struct computing_expert {
-  computing_expert() {
+  explicit computing_expert(recomputation how = recomputation::none)
+    : plan(spread_experts(how)) {
     const auto values = random_array(chance, expert.bucket());
     std::ranges::copy(values, parameters.data());
   }
@@ -64,7 +67,7 @@ struct computing_expert {
     std::vector<array> result;
     const auto made = work.results(rows);
     for (std::size_t i = 0; i < made.size(); ++i) {
-      CHECK(!!made[i] == (rows[i].rows > 0));
+      CHECK(!!made[i] == (rows[i].rows > 0 && what != op::weight_gradient));
       result.emplace_back();
       if (made[i])
         result.back().assign(made[i].data(), made[i].data() + rows[i].rows * width);
@@ -108,14 +111,14 @@ struct computing_expert {
     return {gradients.data(), gradients.data() + expert.bucket()};
   }
 
-  run_plan plan = spread_experts();
+  run_plan plan;
   const layer<float>& expert = *plan.work->whole.experts[0].what;
   std::int64_t width = expert.input();
   std::mt19937 chance{7};
   rank_memory memory;
   memory_account other;
   stream on{1};
-  expert_tensors work{plan, host, 0, 2, memory, on};
+  expert_tensors work{plan, host, 0, 2, 1, memory, on};
   pool payloads{"a test's rows", 2, 3 * width, other},
     buckets{"a test's buckets", 2, expert.bucket(), other};
   buffer parameters = buckets.acquire(), gradients = buckets.acquire();
@@ -153,6 +156,41 @@ TEST_CASE("an expert computes the rows of all data replicas behind one another",
   for (std::size_t i = 0; i < sum.size(); ++i)
     CHECK(std::abs(both[i] - sum[i]) <= 1e-5F * (1 + std::abs(sum[i])));
   CHECK(e.memory.all().reserved() == reserved);
+}
+
+TEST_CASE("an expert's weight gradient may come later than its input gradient",
+          "[expert]") {
+  computing_expert e;
+  const auto x = random_array(e.chance, 2 * e.width),
+             dy = random_array(e.chance, 2 * e.width),
+             other = random_array(e.chance, e.width),
+             dother = random_array(e.chance, e.width);
+  const auto d = e.by_definition(x, dy), d_other = e.by_definition(other, dother);
+  std::fill_n(e.gradients.data(), e.expert.bucket(), 3.F);
+  e.compute(op::forward, 0, x, {});
+  CHECK(e.compute(op::input_gradient, 0, dy, {})[0] == d.dx);
+  CHECK(std::ranges::count(e.summed(), 3.F) == e.expert.bucket()); // not yet
+  std::fill_n(e.gradients.data(), e.expert.bucket(), 0.F); // also between parameters
+  // A whole backward comes between them.
+  e.compute(op::forward, 1, other, {});
+  e.compute(op::backward, 1, dother, {}, true);
+  CHECK(e.summed() == d_other.dw);
+  e.compute(op::weight_gradient, 0, dy, {}, true);
+  CHECK(e.summed() == d.dw);
+}
+
+TEST_CASE("an expert that recomputes holds no stash between its forwards", "[expert]") {
+  computing_expert e{recomputation::late};
+  const auto x = random_array(e.chance, 2 * e.width),
+             dy = random_array(e.chance, 2 * e.width);
+  const auto d = e.by_definition(x, dy);
+  for (int microbatch = 0; microbatch < 5; ++microbatch) // there are two stashes
+    CHECK(e.compute(op::forward, microbatch, x, {})[0] == d.y);
+  for (int microbatch = 0; microbatch < 5; ++microbatch) {
+    CHECK(e.compute(op::recompute, microbatch, x, {})[0] == d.y);
+    CHECK(e.compute(op::backward, microbatch, dy, {}, true)[0] == d.dx);
+    CHECK(e.summed() == d.dw);
+  }
 }
 
 TEST_CASE("an update to which no rows came begins with gradients of 0", "[expert]") {

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <tuple>
 
@@ -206,9 +207,11 @@ TEST_CASE("a norm goes through data replicas and their buckets as a plain loop d
 
 TEST_CASE("every choice of an expert is counted, taken or dropped", "[experts]") {
   const int data = GENERATE(1, 2);
-  const auto result = check_proofs(
-    with_experts(*find_schedule("gpipe"), {2, 4, 3}, clock_kind::virtual_time,
-                 {.count = 4, .chosen = 2, .capacity = 0.5}, data, data));
+  auto sch = gpipe(); // what is recomputed counts once
+  sch.recomputes = GENERATE(recomputation::none, recomputation::late);
+  const auto result =
+    check_proofs(with_experts(sch, {2, 4, 3}, clock_kind::virtual_time,
+                              {.count = 4, .chosen = 2, .capacity = 0.5}, data, data));
   REQUIRE(result.loads.of.size() == 2); // of the blocks 1 and 3
   for (const auto& [layer, steps] : result.loads.of) {
     REQUIRE(steps.size() == 3);
@@ -259,6 +262,25 @@ TEST_CASE("an action takes as long as its rows at home and with experts", "[expe
   REQUIRE(result.how == ending::finished);
   CHECK(std::abs(result.sums.makespan - 36'000'000) < 10); // nanoseconds
   CHECK(result.sums.busy.front() == result.sums.makespan);
+}
+
+TEST_CASE("experts have their share of an input gradient and of a weight gradient",
+          "[experts]") {
+  auto plan = with_experts(zb_h1(), {1, 1, 1}, clock_kind::virtual_time,
+                           {.count = 1, .capacity = 1});
+  plan.cost = costs_from(tiny::costs(12, 24));
+  const auto result = perform(plan);
+  REQUIRE(result.how == ending::finished);
+  std::map<op, nanoseconds> took, took_by_experts;
+  for (const auto& s : result.actions.front()) {
+    took[s.what.what] += s.end - s.start;
+    took_by_experts[s.what.what] += s.expert >= 0 ? s.end - s.start : 0;
+  }
+  for (const op what : {op::forward, op::input_gradient, op::weight_gradient}) {
+    CHECK(std::abs(took[what] - 12'000'000) < 10); // nanoseconds
+    CHECK(took_by_experts[what] == took_by_experts[op::forward]);
+  }
+  CHECK(took_by_experts[op::forward] > 1'000'000);
 }
 
 TEST_CASE("simulated rows take their way to experts and back", "[experts]") {

@@ -102,8 +102,7 @@ TEST_CASE("shards gather half the bytes in bf16, and sum the same",
            "layer 0, 0\n");
 }
 
-TEST_CASE("experts are asked behind the first piece, but not for weight gradients",
-          "[simulated_stage]") {
+TEST_CASE("experts are asked behind the first piece", "[simulated_stage]") {
   auto plan = plan_of(1, 1);
   plan.data = plan.expert = 2;
   plan.exchange = find_exchange("ring");
@@ -111,7 +110,26 @@ TEST_CASE("experts are asked behind the first piece, but not for weight gradient
   CHECK(pieces(plan, op::backward)
         == "layer 0, 0.5, experts of 6\n"
            "layer 0, 0.5\n");
-  CHECK(pieces(plan, op::weight_gradient) == "layer 0, 1\n");
+  CHECK(pieces(plan, op::weight_gradient)
+        == "layer 0, 0.5, experts of 6\n"
+           "layer 0, 0.5\n");
+}
+
+TEST_CASE("a backward runs the segments up again that were not recomputed",
+          "[simulated_stage]") {
+  auto plan = plan_of(1, 4);
+  plan.sch.recomputes = recomputation::late;
+  CHECK(pieces(plan, op::recompute) == "layer 0, 1\n"); // all at once
+  plan.recomputed_units = 3;                            // layers 0 to 2, and 3
+  CHECK(pieces(plan, op::recompute) == "layer 3, 1\n");
+  CHECK(pieces(plan, op::weight_gradient)
+        == "layer 3, 0.25\nlayer 2, 0.25\nlayer 1, 0.25\nlayer 0, 0.25\n");
+  // A backward is two forwards, and half of one again.
+  plan.recomputed_units = 2;
+  CHECK(pieces(plan, op::backward)
+        == "layer 3, 0.2\nlayer 2, 0.2\n"
+           "layer 0, 0.1\nlayer 1, 0.1\n"
+           "layer 1, 0.2\nlayer 0, 0.2\n");
 }
 
 TEST_CASE("a message has a value for each shard, however small it is",

@@ -303,5 +303,5 @@ TEST_CASE("numbers that no sender says are refused by name", "[codec]") {
   letter.to.what = static_cast<role>(4);
   CHECK(why(letter) == "a role is 4, and must be from 0 to 3");
   CHECK(why(mail::samples{0, {{.what = {static_cast<op>(op_count), 0, 0, 0}}}})
-        == "an op is 5, and must be from 0 to 4");
+        == "an op is 6, and must be from 0 to 5");
 }
