@@ -1,6 +1,12 @@
 #pragma once
 
+#include "models/uneven_microbatches.hpp"
+
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace troupe {
 
@@ -10,31 +16,83 @@ struct sample_range {
   std::int64_t count;
 };
 
+/// What one microbatch is made of.
+struct microbatch_shape {
+  std::int64_t samples;
+  std::int64_t length = 0; ///< Tokens of each; 0: as many as the network takes.
+
+  bool operator==(const microbatch_shape&) const = default;
+};
+
 /// How a run's samples make batches and microbatches: batch t is samples t*batch up to
-/// (t+1)*batch, behind those of batches before the run; its microbatches differ by one
-/// sample at most, larger first.
+/// (t+1)*batch, behind those of batches before the run. Its microbatches differ by one
+/// sample at most, larger first, unless they are said to be uneven.
 struct batching {
   std::int64_t batch;
   int microbatches;
   std::int64_t before = 0; ///< Samples of batches before the run.
+  std::shared_ptr<const uneven_microbatches> uneven = nullptr; ///< Null: they are even.
 
   std::int64_t samples_of(std::int64_t microbatch) const {
     const auto k = microbatch % microbatches;
+    if (has_sizes())
+      return uneven->samples[static_cast<std::size_t>(k)];
     return batch / microbatches + (k < batch % microbatches ? 1 : 0);
   }
 
-  std::int64_t largest() const { return samples_of(0); }
+  /// Tokens of each sample of a microbatch; 0: as many as the network takes.
+  std::int64_t length_of(std::int64_t microbatch) const {
+    if (!uneven || uneven->lengths.empty())
+      return 0;
+    const auto k = static_cast<std::size_t>(microbatch % microbatches);
+    return uneven->lengths[k % uneven->lengths.size()];
+  }
+
+  microbatch_shape shape_of(std::int64_t microbatch) const {
+    return {samples_of(microbatch), length_of(microbatch)};
+  }
+
+  /// The shapes that there are, each once.
+  std::vector<microbatch_shape> shapes() const {
+    std::vector<microbatch_shape> result;
+    for (int k = 0; k < microbatches; ++k)
+      if (const auto one = shape_of(k); std::ranges::find(result, one) == result.end())
+        result.push_back(one);
+    return result;
+  }
+
+  std::int64_t largest() const {
+    return has_sizes() ? std::ranges::max(uneven->samples) : samples_of(0);
+  }
 
   /// The first sample of a microbatch, counted with those before the run.
   std::int64_t first_of(std::int64_t microbatch) const {
     const auto k = microbatch % microbatches, rest = batch % microbatches;
-    return before + microbatch / microbatches * batch + k * (batch / microbatches)
-           + (k < rest ? k : rest);
+    auto in_batch = k * (batch / microbatches) + std::min(k, rest);
+    if (has_sizes()) {
+      in_batch = 0;
+      for (std::int64_t i = 0; i < k; ++i)
+        in_batch += samples_of(i);
+    }
+    return before + microbatch / microbatches * batch + in_batch;
   }
 
   sample_range range_of(std::int64_t microbatch) const {
     return {first_of(microbatch), samples_of(microbatch)};
   }
+
+  /// Tokens of a batch, where its longest samples have so many.
+  std::int64_t tokens(std::int64_t longest) const {
+    std::int64_t result = 0;
+    for (int k = 0; k < microbatches; ++k) {
+      const auto [samples, length] = shape_of(k);
+      result += samples * (length > 0 ? length : longest);
+    }
+    return result;
+  }
+
+private:
+  bool has_sizes() const { return uneven && !uneven->samples.empty(); }
 };
 
 } // namespace troupe

@@ -18,14 +18,16 @@ constexpr std::int64_t image_classes = 10;
 
 template <class Scalar>
 network<Scalar> make_gpt(const model_options& o, tensor_shard shard = {},
-                         experts_at where = experts_at::home) {
-  const gpt_shape dims{o.layers, o.width, o.heads, o.length,
-                       o.words,  shard,   o.tied,  o.stored};
+                         experts_at where = experts_at::home, std::int64_t length = 0) {
+  const auto rows = length > 0 ? length : o.length;
+  const gpt_shape dims{o.layers, o.width, o.heads,  rows,    o.words,
+                       shard,    o.tied,  o.stored, o.length};
   network<Scalar> result{.options = o,
                          .reads_tokens = true,
-                         .rows = o.length,
+                         .rows = rows,
                          .classes = o.words,
-                         .shard = shard};
+                         .shard = shard,
+                         .experts_are = where};
   const auto add = [&](std::shared_ptr<const layer<Scalar>> next, int unit) {
     result.layers.push_back(std::move(next));
     result.unit_of_layer.push_back(unit);
@@ -262,6 +264,11 @@ network<Scalar> make_without_experts(const model_options& options) {
 }
 
 template <class Scalar>
+network<Scalar> of_length(const network<Scalar>& whole, std::int64_t length) {
+  return make_gpt<Scalar>(whole.options, whole.shard, whole.experts_are, length);
+}
+
+template <class Scalar>
 tl::expected<std::vector<network<Scalar>>, std::string>
 make_shards(const model_options& options, int shards, bool by_sequence) {
   if (auto wrong = refusal<Scalar>(options); !wrong.empty())
@@ -329,6 +336,8 @@ template tl::expected<network<double>, std::string>
 make_network<double>(const model_options&);
 template network<float> make_without_experts<float>(const model_options&);
 template network<double> make_without_experts<double>(const model_options&);
+template network<float> of_length<float>(const network<float>&, std::int64_t);
+template network<double> of_length<double>(const network<double>&, std::int64_t);
 template tl::expected<std::vector<network<float>>, std::string>
 make_shards<float>(const model_options&, int, bool);
 template tl::expected<std::vector<network<double>>, std::string>

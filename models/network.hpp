@@ -47,9 +47,9 @@ struct network {
   std::int64_t rows = 1;    ///< Predictions a sample.
   std::int64_t classes = 0; ///< Logits a prediction.
   tensor_shard shard = {};  ///< Which part of the layers this is, if not all.
-  /// Experts, layer by layer. The layers compute them, unless this network is the one
-  /// without experts.
+  /// Experts, layer by layer. The layers compute them if they are at home.
   std::vector<network_expert<Scalar>> experts = {};
+  experts_at experts_are = experts_at::home;
 
   int units() const { return unit_of_layer.back() + 1; }
 
@@ -85,6 +85,11 @@ network<Scalar> make_without_experts(const model_options& options);
 template <class Scalar>
 tl::expected<std::vector<network<Scalar>>, std::string>
 make_shards(const model_options& options, int shards, bool by_sequence = false);
+
+/// The network for shorter sequences. Its parameters are the same, as places in their
+/// buckets too. \pre it reads tokens, and 1 <= length <= whole.rows
+template <class Scalar>
+network<Scalar> of_length(const network<Scalar>& whole, std::int64_t length);
 
 /// Cuts a network into contiguous stages: the first layer of each, and the number of
 /// layers at the end.

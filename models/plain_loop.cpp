@@ -1,6 +1,7 @@
 #include "models/plain_loop.hpp"
 
 #include "kernels/device.hpp"
+#include "models/data/read_samples.hpp"
 #include "models/plain_stage.hpp"
 
 #include <algorithm>
@@ -25,14 +26,14 @@ public:
       update_size_(plan.update_every > 0 ? plan.update_every : share_),
       tied_(plan.whole.tied()),
       replica_begins_(static_cast<std::size_t>(plan.replicas), true) {
-    auto slices = slice<float>::cut_at(plan.whole, plan.first_layers, plan.threads);
-    for (std::size_t s = 0; s < slices.size(); ++s)
-      stages_.emplace_back(plan, std::move(slices[s]),
-                           static_cast<std::size_t>(plan.first_layers[s]), account_);
-    const auto largest = plan.batches.largest();
-    input_ = {stages_.front().layers().sizes(largest).input, account_,
-              plan.whole.element_of_input()};
-    labels_ = {stages_.back().layers().sizes(largest).labels, account_, element::int32};
+    for (std::size_t s = 0; s + 1 < plan.first_layers.size(); ++s)
+      stages_.emplace_back(plan, s, account_);
+    slice_sizes sizes;
+    for (const auto& [samples, length] : plan.batches.shapes())
+      for (const auto* stage : {&stages_.front(), &stages_.back()})
+        sizes = troupe::largest(sizes, stage->layers(length).sizes(samples));
+    input_ = {sizes.input, account_, plan.whole.element_of_input()};
+    labels_ = {sizes.labels, account_, element::int32};
   }
 
   trained run() {
@@ -100,12 +101,9 @@ private:
   }
 
   void read_samples(int microbatch) {
-    const auto& first = stages_.front().layers();
-    const auto input = first.layers().front()->input();
-    const sample_view samples{input_.integers(), input_.data(), labels_.integers()};
-    for (std::int64_t i = 0; i < plan_.batches.samples_of(microbatch); ++i)
-      plan_.data.training(plan_.batches.first_of(microbatch) + i,
-                          samples.behind(i, input, plan_.whole.rows));
+    troupe::read_samples(plan_.data, plan_.whole, plan_.batches.range_of(microbatch),
+                         plan_.batches.length_of(microbatch),
+                         {input_.integers(), input_.data(), labels_.integers()});
   }
 
   int version_of(std::size_t stage, int k) const {
@@ -131,7 +129,8 @@ private:
     read_samples(n);
     loss_sum loss;
     run_to_end([&] { launch(replica, k, n, loss); }, &on_);
-    losses[static_cast<std::size_t>(replica)][k] = loss.loss;
+    losses[static_cast<std::size_t>(replica)][k] =
+      of_whole_samples(loss, plan_.whole.rows, plan_.batches.length_of(n)).loss;
     replica_begins_[static_cast<std::size_t>(replica)] = false;
     samples_ += plan_.batches.samples_of(n);
   }
@@ -139,6 +138,7 @@ private:
   /// Forwards and backwards of microbatch n, the replica's k-th.
   void launch(int replica, int k, int n, loss_sum& loss) {
     std::vector<pass<float>> passes;
+    const auto length = plan_.batches.length_of(n);
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       auto& p = passes.emplace_back(stages_[s].pass_on(
         version_of(s, k), replica, replica_begins_[static_cast<std::size_t>(replica)]));
@@ -148,12 +148,12 @@ private:
       p.labels = labels_.integers();
       p.tokens = input_.integers();
       p.input = s == 0 ? input_.data() : stages_[s - 1].output();
-      stages_[s].layers().forward(p, loss);
+      stages_[s].layers(length).forward(p, loss);
     }
     for (auto s = stages_.size(); s-- > 0;) {
       if (s + 1 < stages_.size())
         passes[s].output_gradient = stages_[s + 1].input_gradient();
-      stages_[s].layers().backward(passes[s]);
+      stages_[s].layers(length).backward(passes[s]);
     }
   }
 

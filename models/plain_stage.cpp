@@ -33,14 +33,21 @@ void append_copies(const std::vector<tensor_memory>& from,
 
 } // namespace
 
-plain_stage::plain_stage(const plain_plan& plan, slice<float> layers,
-                         std::size_t first_layer, memory_account& account)
+plain_stage::plain_stage(const plain_plan& plan, std::size_t stage,
+                         memory_account& account)
   : plan_(plan),
-    layers_(std::move(layers)),
+    layers_(plan.whole, plan.batches,
+            [&](const network<float>& of) {
+              return slice<float>{of, plan.first_layers[stage],
+                                  plan.first_layers[stage + 1], plan.threads};
+            }),
     account_(account),
-    optimizer_(plan.optimizer, layers_.layers(), plan.batches.batch * plan.steps,
+    optimizer_(plan.optimizer, layers().layers(), plan.batches.batch * plan.steps,
                account),
-    gradients_(layers_.layers(), made_of(plan, layers_.layers(), first_layer)) {
+    gradients_(layers().layers(),
+               made_of(plan, layers().layers(),
+                       static_cast<std::size_t>(plan.first_layers[stage]))) {
+  const auto first_layer = static_cast<std::size_t>(plan.first_layers[stage]);
   auto& initial = versions_[0] = new_buckets();
   for (std::size_t i = 0; i < initial.size(); ++i)
     plan.weights(first_layer + i, initial[i].data());
@@ -48,9 +55,9 @@ plain_stage::plain_stage(const plain_plan& plan, slice<float> layers,
     sums_.push_back(new_buckets());
   for (int d = 0; d < plan.directions && plan.sum_microbatch; ++d)
     totals_.push_back(new_buckets());
-  const auto sizes = layers_.sizes(plan.batches.largest());
+  const auto sizes = layers_.sizes(plan.batches);
   output_ = {sizes.output, account};
-  input_gradient_ = {layers_.is_first() ? 0 : sizes.input, account};
+  input_gradient_ = {layers().is_first() ? 0 : sizes.input, account};
   stash_ = {sizes.stash, account};
   scratch_ = {sizes.scratch, account};
 }
@@ -151,7 +158,7 @@ void plain_stage::collect(std::vector<std::vector<float>>& parameters,
 
 plain_stage::buckets plain_stage::new_buckets() const {
   buckets result;
-  for (const auto& l : layers_.layers())
+  for (const auto& l : layers().layers())
     result.emplace_back(l->bucket(), account_);
   return result;
 }

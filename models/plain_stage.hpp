@@ -3,7 +3,7 @@
 #include "models/gradient_buckets.hpp"
 #include "models/optimizer.hpp"
 #include "models/plain_plan.hpp"
-#include "models/slice.hpp"
+#include "models/slices_by_length.hpp"
 
 #include <map>
 #include <vector>
@@ -13,10 +13,13 @@ namespace troupe {
 /// A stage of the plain loop: a slice, its versions and its sums.
 class plain_stage {
 public:
-  plain_stage(const plain_plan& plan, slice<float> layers, std::size_t first_layer,
-              memory_account& account);
+  /// \param stage of the plan \param plan,account outlive it
+  plain_stage(const plain_plan& plan, std::size_t stage, memory_account& account);
 
-  const slice<float>& layers() const { return layers_; }
+  /// For sequences of a length; 0: as long as the network takes.
+  const slice<float>& layers(std::int64_t length = 0) const {
+    return layers_.at(length);
+  }
   float* output() const { return output_.data(); }
   float* input_gradient() const { return input_gradient_.data(); }
   int newest() const { return versions_.rbegin()->first; }
@@ -54,7 +57,7 @@ private:
   buckets new_buckets() const;
 
   const plain_plan& plan_;
-  slice<float> layers_;
+  slices_by_length<float> layers_;
   memory_account& account_;
   optimizer optimizer_;
   gradient_buckets gradients_;

@@ -6,6 +6,22 @@
 
 namespace troupe {
 
+loss_sum of_whole_samples(loss_sum sum, std::int64_t rows, std::int64_t length) {
+  if (length > 0 && length != rows)
+    sum.loss *= static_cast<double>(rows) / static_cast<double>(length);
+  return sum;
+}
+
+slice_sizes largest(const slice_sizes& a, const slice_sizes& b) {
+  return {.input = std::max(a.input, b.input),
+          .output = std::max(a.output, b.output),
+          .labels = std::max(a.labels, b.labels),
+          .stash = std::max(a.stash, b.stash),
+          .inputs = std::max(a.inputs, b.inputs),
+          .kept = std::max(a.kept, b.kept),
+          .scratch = std::max(a.scratch, b.scratch)};
+}
+
 template <class Scalar>
 slice<Scalar>::slice(const network<Scalar>& whole, int first, int last, int threads,
                      recomputed_segments segments)

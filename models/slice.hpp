@@ -23,6 +23,13 @@ struct slice_sizes {
   std::int64_t scratch = 0; ///< During any one pass.
 };
 
+/// The loss of samples of `length` predictions, as large as if each had `rows` of the
+/// same mean: a sample counts alike, however long it is. \param length 0: rows
+loss_sum of_whole_samples(loss_sum sum, std::int64_t rows, std::int64_t length);
+
+/// The larger of each.
+slice_sizes largest(const slice_sizes& a, const slice_sizes& b);
+
 /// One microbatch on its way through a slice. A pass uses the fields it needs.
 template <class Scalar>
 struct pass {

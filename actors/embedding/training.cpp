@@ -143,6 +143,8 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   plan.dims = dims;
   plan.data = job.replicas;
   plan.recomputed_units = job.recomputed_units;
+  if (!job.uneven.samples.empty() || !job.uneven.lengths.empty())
+    plan.uneven = std::make_shared<const uneven_microbatches>(job.uneven);
   plan.exchange = std::move(*exchange);
   plan.own_exchange = job.own_exchange;
   plan.work = std::move(*work);

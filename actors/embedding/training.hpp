@@ -6,6 +6,7 @@
 #include "models/model_options.hpp"
 #include "models/optimizer_options.hpp"
 #include "models/own_layer.hpp"
+#include "models/uneven_microbatches.hpp"
 #include "schedules/schedule.hpp"
 
 #include <tl/expected.hpp>
@@ -40,9 +41,10 @@ struct training_job {
   std::vector<int> split = {}; ///< Units a stage; empty: as even as possible.
   /// Blocks or layers that a stage recomputes at once, where `how` recomputes; 0: all.
   int recomputed_units = 0;
-  int microbatches = 8;    ///< Of a batch, over all data replicas.
-  int steps = 100;         ///< Batches.
-  std::int64_t batch = 16; ///< Samples.
+  int microbatches = 8;            ///< Of a batch, over all data replicas.
+  int steps = 100;                 ///< Batches.
+  std::int64_t batch = 16;         ///< Samples.
+  uneven_microbatches uneven = {}; ///< Sizes and lengths of microbatches, if any.
   optimizer_options optimizer = {};
   std::uint64_t seed = 1;           ///< Of the first parameters.
   std::filesystem::path begin = {}; ///< Safetensors to begin with; empty: by the seed.

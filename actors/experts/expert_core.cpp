@@ -65,13 +65,17 @@ bool expert_core::idle() const {
 
 // What the stage's action takes counts the work of its layers' experts.
 void expert_core::go(const action& a) {
-  const auto samples = plan_->samples_of(where_.data, a.microbatch);
+  auto samples = static_cast<double>(plan_->samples_of(where_.data, a.microbatch));
+  if (const auto length = plan_->length_of(where_.data, a.microbatch);
+      length > 0 && plan_->work)
+    samples *=
+      static_cast<double>(length) / static_cast<double>(plan_->work->whole.rows);
   work result{.kind = static_cast<int>(a.what),
               .stage = a.stage,
               .microbatch = a.microbatch,
               .operations = work_->operations_of_stage()
-                            * (a.what == op::backward ? 2 : 1)
-                            * static_cast<double>(samples)};
+                            * (a.what == op::backward ? 2 : 1) * samples,
+              .size = plan_->part_of_largest(where_.data, a.microbatch)};
   auto& part = result.parts.emplace_back();
   part.share = work_->share_of(count_of(rows_), samples);
   part.run = [this] { work_->compute(rows_); };

@@ -21,9 +21,9 @@ public:
                  int split, rank_memory& memory, stream& on);
 
   double operations_of_stage() const override { return operations_of_stage_; }
-  double share_of(std::int64_t rows, std::int64_t samples) const override {
+  double share_of(std::int64_t rows, double samples) const override {
     return network_->operations() * static_cast<double>(rows)
-           / (operations_of_stage_ * static_cast<double>(samples));
+           / (operations_of_stage_ * samples);
   }
   void compute(const rows_by_source& by_source) override;
   std::vector<buffer> results(const rows_by_source& by_source) override;

@@ -27,8 +27,9 @@ public:
   /// forward of a sample; 0 where costs do not come from them.
   virtual double operations_of_stage() const = 0;
 
-  /// The share of the stage's forward of so many samples that such rows take.
-  virtual double share_of(std::int64_t rows, std::int64_t samples) const = 0;
+  /// The share of the stage's forward of so many samples that such rows take; a shorter
+  /// sequence is a part of one.
+  virtual double share_of(std::int64_t rows, double samples) const = 0;
 
   /// Puts the rows of all sources behind one another and computes what their action
   /// asks for: outputs, gradients of inputs, gradients of parameters, or both of these.
@@ -42,7 +43,7 @@ public:
 class simulated_expert : public expert_work {
 public:
   double operations_of_stage() const override { return 0; }
-  double share_of(std::int64_t, std::int64_t) const override {
+  double share_of(std::int64_t, double) const override {
     return simulated_expert_share;
   }
   void compute(const rows_by_source&) override {}

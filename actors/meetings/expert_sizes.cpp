@@ -1,5 +1,7 @@
 #include "actors/meetings/expert_sizes.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
 std::int64_t width_of_rows(const run_plan& plan) {
@@ -9,7 +11,9 @@ std::int64_t width_of_rows(const run_plan& plan) {
 expert_sizes sizes_of_expert(const run_plan& plan, int expert) {
   const auto& what = *plan.work->whole.experts[static_cast<std::size_t>(expert)].what;
   const auto& options = plan.work->experts;
-  const auto most = plan.batches().largest() * plan.work->whole.rows;
+  std::int64_t most = 0;
+  for (const auto& [samples, length] : plan.batches().shapes())
+    most = std::max(most, samples * (length > 0 ? length : plan.work->whole.rows));
   expert_sizes result{
     .rows = options.capacity_of(most), .sources = plan.expert, .width = what.input()};
   const auto all = result.rows * result.sources;

@@ -32,12 +32,6 @@ bool is_action(const run_plan& plan, const action& a) {
          && a.microbatch < plan.dims.total();
 }
 
-/// Values (fp32) of a sample that a stage gets from below.
-std::int64_t values_below(const run_plan& plan, position where) {
-  const auto first = plan.work->first_layers[static_cast<std::size_t>(where.stage)];
-  return plan.network_of(where).layers[static_cast<std::size_t>(first)]->input_room(1);
-}
-
 /// Whether whoever is there meets others so, and hears this from them.
 bool meets(const run_plan& plan, const wire::address& to, const mail::letter& m) {
   using address = wire::address::kind;
@@ -80,17 +74,13 @@ mail_rules::mail_rules(std::shared_ptr<const run_plan> plan) : plan_(std::move(p
   for (int d = 0; d < plan_->directions(); ++d)
     for (int s = 0; s <= last; ++s)
       for (int t = 0; t < plan_->tensor; ++t) {
-        const position where{0, d, s, t}, below{0, d, s - 1, t}, above{0, d, s + 1, t};
+        const position where{0, d, s, t}, below{0, d, s - 1, t};
         auto& facts = stages_.emplace_back();
         const auto sizes = pools_of(*plan_, where);
-        if (s > 0) {
-          facts.sample_below = values_below(*plan_, where);
+        if (s > 0)
           facts.room_below = pools_of(*plan_, below).boundary;
-        }
-        if (s < last) {
-          facts.sample_above = values_below(*plan_, above);
+        if (s < last)
           facts.room_above = sizes.boundary;
-        }
         if (const auto experts = plan_->experts_of(s); !experts.empty())
           facts.most_rows = sizes_of_expert(*plan_, experts.front()).payload;
         facts.most_array = std::max({largest, sizes.to_shards.values, sizes.sums.values,
@@ -103,25 +93,34 @@ struct mail_rules::judge {
   const of_stage& sizes; // of the stage that the receiver is or stands with
   const wire::address& to;
 
-  std::string header(const tensor_header& h, bool comes, std::int64_t values) const {
+  /// \param values of a sample, as long as those of the microbatch are
+  template <class Values>
+  std::string header(const tensor_header& h, bool comes, const Values& values) const {
     return unless(comes && to.what == wire::address::kind::stage
                     && h.stage == to.where.stage && h.microbatch >= 0
                     && h.microbatch < plan.dims.total()
                     && h.pipeline == plan.replica_at(to.where)
                     && h.samples == plan.samples_of(to.where.data, h.microbatch)
-                    && h.values == values,
+                    && h.values == values(plan.length_of(to.where.data, h.microbatch)),
                   "a tensor that no stage sends another");
   }
 
   std::string operator()(const activation& m) const {
-    return header(m.header, sizes.sample_below > 0, sizes.sample_below);
+    return header(m.header, sizes.room_below > 0, [&](std::int64_t length) {
+      return plan.values_below(to.where, length);
+    });
   }
   std::string operator()(const gradient& m) const {
-    return header(m.header, sizes.sample_above > 0, sizes.sample_above);
+    auto above = to.where;
+    ++above.stage;
+    return header(m.header, sizes.room_above > 0, [&](std::int64_t length) {
+      return plan.values_below(above, length);
+    });
   }
   std::string operator()(const labels& m) const {
-    return header(m.header, to.where.stage == plan.dims.stages - 1,
-                  plan.work->whole.rows);
+    return header(
+      m.header, to.where.stage == plan.dims.stages - 1,
+      [&](std::int64_t length) { return length > 0 ? length : plan.work->whole.rows; });
   }
 
   std::string operator()(const mail::letter& m) const {

@@ -32,10 +32,9 @@ private:
 
   /// Sizes in values, of one shard of a stage; the same in all data replicas.
   struct of_stage {
-    std::int64_t sample_below = 0; ///< Of a sample that it gets from below; 0: nothing.
-    std::int64_t room_below = 0;   ///< Of a buffer for the largest microbatch of those.
-    std::int64_t sample_above = 0; ///< Of the gradient that it gets from above.
-    std::int64_t room_above = 0;
+    std::int64_t room_below =
+      0; ///< Of a buffer for what it gets from below; 0: nothing.
+    std::int64_t room_above = 0; ///< Likewise for gradients from above.
     std::int64_t most_rows = 0;  ///< To or from an expert, in one letter.
     std::int64_t most_array = 0; ///< Of all other letters.
   };

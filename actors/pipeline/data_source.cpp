@@ -3,6 +3,7 @@
 #include "actors/mail/failure.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "actors/pipeline/tensor_headers.hpp"
+#include "models/data/read_samples.hpp"
 
 #include <optional>
 #include <vector>
@@ -40,25 +41,25 @@ void read_and_send(self_pointer self, tensor_header header) {
   auto& state = self->state;
   const auto& plan = *state.shared.plan;
   const auto& work = *plan.work;
-  const auto values = work.whole.layers.front()->input();
+  const auto microbatch = plan.microbatch_of_all(state.where.data, header.microbatch);
+  const auto length = plan.batches().length_of(microbatch);
   const auto input = state.pools->inputs.acquire(),
              answers = state.pools->labels.acquire();
-  const auto first_sample = plan.batches().first_of(
-    plan.microbatch_of_all(state.where.data, header.microbatch));
   std::optional<occupied> now;
   if (state.reader.before_reading)
     state.reader.before_reading();
   if (state.reader.seen != nullptr)
     now.emplace(*state.reader.seen,
                 task{.kind = reading, .microbatch = header.microbatch});
-  const sample_view samples{input.integers(), input.data(), answers.integers()};
-  for (std::int64_t i = 0; i < header.samples; ++i)
-    work.data->training(first_sample + i, samples.behind(i, values, work.whole.rows));
+  read_samples(*work.data, work.whole, plan.batches().range_of(microbatch), length,
+               {input.integers(), input.data(), answers.integers()});
+  const auto labels_each = length > 0 ? length : work.whole.rows,
+             values = length > 0 ? length : work.whole.layers.front()->input();
   if (plan.sequence_parallel)
     for (auto* const of_positions : {input.integers(), answers.integers()})
       order_by_position(of_positions, header.samples, values);
   now.reset();
-  header.values = work.whole.rows;
+  header.values = labels_each;
   header.stage = plan.dims.stages - 1;
   auto last = state.where;
   last.stage = header.stage;

@@ -20,7 +20,7 @@ public:
   }
   std::vector<buffer> gradients() const override;
 
-  double operations(std::int64_t) const override { return 0; }
+  double operations(const microbatch_shape&) const override { return 0; }
   void put_input(int, buffer) override {}
   void put_labels(int, buffer) override {}
   void put_gradient(int, buffer) override {}
@@ -28,8 +28,6 @@ public:
   buffer end_forward(int) override { return {}; }
   std::optional<loss_sum> loss_of(int) const override { return {}; }
   buffer end_backward(op, int) override { return {}; }
-  std::int64_t values_above() const override { return 0; }
-  std::int64_t values_below() const override { return 0; }
   std::vector<buffer> parameters(int) const override { return {}; }
   std::vector<weight_bucket<float>> stored(int) const override { return {}; }
   update_room make_room(const update_facts&) override { return {}; }

@@ -16,9 +16,11 @@ template <class Message>
 void stage_actor_port::send_tensor(Message what) {
   const auto& header = what.header;
   const auto& sizes = shared_.plan->sizes;
-  const auto bytes = what.payload
-                       ? header.samples * header.values * std::int64_t{sizeof(float)}
-                       : std::llround(sizes.stored_bytes(sizes.message));
+  const auto bytes =
+    what.payload ? header.samples * header.values * std::int64_t{sizeof(float)}
+                 : std::llround(
+                   sizes.stored_bytes(sizes.message)
+                   * shared_.plan->part_of_largest(me_.where.data, header.microbatch));
   auto receiver = me_.where;
   receiver.stage = header.stage;
   const shipment how{traffic::pipeline, bytes, me_.where, receiver};

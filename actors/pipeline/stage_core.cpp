@@ -119,17 +119,20 @@ double stage_core::part_in_last_segment(int stage) const {
 
 /// What an action costs of one of its kind.
 double stage_core::size_of(const action& a) const {
-  return a.what == op::recompute ? recomputed_share(a.stage) : 1;
+  return (a.what == op::recompute ? recomputed_share(a.stage) : 1)
+         * (a.what == op::update ? 1
+                                 : plan_->part_of_largest(where_.data, a.microbatch));
 }
 
 /// Floating-point operations of an action, also of another stage of the rank.
 double stage_core::operations_of(const action& a) const {
-  const auto samples = plan_->samples_of(where_.data, a.microbatch);
-  const double forward =
-    a.stage == where_.stage ? work_->operations(samples)
-    : plan_->work ? plan_->operations_of(a.stage) * static_cast<double>(samples)
-                  : 0;
-  return forward * (a.what == op::backward ? 2 : 1) * size_of(a)
+  const auto n = plan_->microbatch_of_all(where_.data, a.microbatch);
+  const auto shape = plan_->batches().shape_of(n);
+  const double forward = a.stage == where_.stage ? work_->operations(shape)
+                         : plan_->work           ? plan_->operations_of(a.stage, shape)
+                                                 : 0;
+  return forward * (a.what == op::backward ? 2 : 1)
+         * (a.what == op::recompute ? recomputed_share(a.stage) : 1)
          / meetings_->own_share();
 }
 
@@ -141,7 +144,8 @@ charge stage_core::cost_of(const action& a, const std::optional<action>& pair) c
     const double share = 1 - recomputed_share(backward.stage);
     if (share == 0 || !goes_back(backward.what))
       return;
-    result.also.push_back({static_cast<int>(op::recompute), backward.stage, share});
+    result.also.push_back(
+      {static_cast<int>(op::recompute), backward.stage, share * size_of(backward)});
     result.operations += share
                          * operations_of({op::forward, backward.direction,
                                           backward.stage, backward.microbatch});
@@ -156,6 +160,18 @@ charge stage_core::cost_of(const action& a, const std::optional<action>& pair) c
   return result;
 }
 
+/// Values of a sample that a stage gets from the one before.
+std::int64_t stage_core::values_of_sample(int stage, int microbatch) {
+  if (!plan_->work)
+    return 0;
+  const auto length = plan_->length_of(where_.data, microbatch);
+  const auto [found, is_new] = values_of_sample_.try_emplace({stage, length}, 0);
+  if (is_new)
+    found->second = plan_->values_below(
+      {where_.data, where_.direction, stage, where_.tensor}, length);
+  return found->second;
+}
+
 stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn,
                                             const std::optional<action>& pair) {
   const bool sums = adds_gradient(a.what);
@@ -167,7 +183,8 @@ stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn,
     books_.end_backward(a.microbatch); // for who is granted behind it
   auto pass = work_->pieces(
     {a, plan_->batches().range_of(plan_->microbatch_of_all(where_.data, a.microbatch)),
-     version, in_sum.first, in_sum.last, tells || meetings_->by_layer(a.what)});
+     version, in_sum.first, in_sum.last, tells || meetings_->by_layer(a.what),
+     plan_->length_of(where_.data, a.microbatch)});
   if (tells)
     for (auto& piece : pass)
       piece.completes = work_->buckets_of(piece.completes);
@@ -216,7 +233,7 @@ void stage_core::end_forward(const action& a, int version) {
     port_->report(report_of(*plan_, where_, a.microbatch, *loss, version));
   if (!is_last())
     port_->send_on({header_of(*plan_, where_, a.stage + 1, a.microbatch,
-                              work_->values_above(), version),
+                              values_of_sample(a.stage + 1, a.microbatch), version),
                     std::move(payload)});
   for (auto& load : loads)
     port_->report(std::move(load));
@@ -226,7 +243,7 @@ void stage_core::end_backward(const action& a, int version) {
   auto payload = work_->end_backward(a.what, a.microbatch);
   if (a.what != op::weight_gradient && !is_first())
     port_->send_back({header_of(*plan_, where_, a.stage - 1, a.microbatch,
-                                work_->values_below(), version),
+                                values_of_sample(a.stage, a.microbatch), version),
                       std::move(payload)});
   if (a.what != op::input_gradient)
     updates_.end_backward(a.microbatch);

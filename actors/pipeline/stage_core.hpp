@@ -75,6 +75,7 @@ private:
   double part_in_last_segment(int stage) const;
   double size_of(const action& a) const;
   double operations_of(const action& a) const;
+  std::int64_t values_of_sample(int stage, int microbatch);
   charge cost_of(const action& a, const std::optional<action>& pair) const;
   void end_forward(const action& a, int version);
   void end_backward(const action& a, int version);
@@ -92,6 +93,8 @@ private:
   stage_updates updates_;
   std::vector<int> unversioned_; // forwards whose weights are not made yet
   mutable std::map<int, double> recomputed_shares_; // by stage
+  std::map<std::pair<int, std::int64_t>, std::int64_t>
+    values_of_sample_; // by stage and length
 };
 
 } // namespace troupe

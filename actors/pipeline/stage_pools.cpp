@@ -90,9 +90,10 @@ copies_bound kept_copies(const run_plan& plan, position where) {
 
 stage_pools pools_of(const run_plan& plan, position where) {
   const auto& work = *plan.work;
-  const auto layers = plan.slice_of(where, team_size(plan, plan.rank_of(where)));
+  const auto by_length = plan.slices_of(where, team_size(plan, plan.rank_of(where)));
+  const auto& layers = by_length.whole();
   const auto bounds = plan.bounds_of(where.hosted());
-  const auto sizes = layers.sizes(plan.batches().largest());
+  const auto sizes = by_length.sizes(plan.batches());
   stage_pools result;
   result.buckets = plan.held_of(shared_out::parameters, where);
   result.gradients = plan.held_of(shared_out::gradients, where);
@@ -137,19 +138,20 @@ stage_pools pools_of(const run_plan& plan, position where) {
   result.kept_slots = bounds.split_backward;
   result.kept = sizes.kept;
   result.scratch = sizes.scratch;
-  for (const auto& what : layers.largest_collectives(plan.batches().largest())) {
-    const auto copies = tensor_meeting::copies_of(plan, where, what);
-    result.to_shards.buffers = std::max(result.to_shards.buffers, copies.buffers);
-    result.to_shards.values = std::max(result.to_shards.values, copies.values);
-  }
+  for (const auto& [samples, length] : plan.batches().shapes())
+    for (const auto& what : by_length.at(length).largest_collectives(samples)) {
+      const auto copies = tensor_meeting::copies_of(plan, where, what);
+      result.to_shards.buffers = std::max(result.to_shards.buffers, copies.buffers);
+      result.to_shards.values = std::max(result.to_shards.values, copies.values);
+    }
   result.snapshots = plan.snapshots_of(where);
   if (layers.is_first()) {
     // Held, one ahead, and one that a backward under way still reads.
     result.input_slots = plan.bounds_of({where.direction, 0}).stashes + 2;
     result.input = sizes.input;
     const auto last =
-      plan.slice_of({where.data, where.direction, plan.dims.stages - 1});
-    result.labels = last.sizes(plan.batches().largest()).labels;
+      plan.slices_of({where.data, where.direction, plan.dims.stages - 1});
+    result.labels = last.sizes(plan.batches()).labels;
   }
   if (!layers.is_last()) {
     // Of each microbatch held here the activation or its gradient; both while the next

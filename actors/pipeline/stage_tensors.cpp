@@ -27,7 +27,7 @@ stage_tensors::stage_tensors(const run_plan& plan, position where, rank_memory& 
 stage_tensors::stage_tensors(const run_plan& plan, position where,
                              const stage_pools& sizes, rank_memory& memory, stream& on,
                              std::shared_ptr<pool> below, std::shared_ptr<pool> above)
-  : layers_(plan.slice_of(where, on.threads())),
+  : layers_(plan.slices_of(where, on.threads())),
     held_buckets_(plan.layer_buckets(where)),
     on_(on),
     below_(std::move(below)),
@@ -62,14 +62,6 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
     }
     completed_by_.back().push_back(static_cast<int>(b));
   }
-  const auto input_of = [&](int stage) {
-    const auto first = plan.work->first_layers[static_cast<std::size_t>(stage)];
-    return plan.network_of(where).layers[static_cast<std::size_t>(first)]->input_room(
-      1);
-  };
-  values_below_ = input_of(where.stage);
-  if (!is_last())
-    values_above_ = input_of(where.stage + 1);
   auto& passing = memory.of(memory_use::passing);
   passing.use(scratch_.bytes() + output_again_.bytes());
   for (int i = 0; i < 2; ++i) {
@@ -79,8 +71,8 @@ stage_tensors::stage_tensors(const run_plan& plan, position where,
   }
 }
 
-double stage_tensors::operations(std::int64_t samples) const {
-  return layers_.operations() * static_cast<double>(samples);
+double stage_tensors::operations(const microbatch_shape& of) const {
+  return layers_.at(of.length).operations() * static_cast<double>(of.samples);
 }
 
 void stage_tensors::put_input(int microbatch, buffer input) {
@@ -137,7 +129,7 @@ pass_pieces<float> stage_tensors::forward(const pass_request& request) {
   const auto p = std::make_shared<const pass<float>>(pass_on(h, request));
   if (recomputes_)
     h.stash = {}; // whoever is enqueued behind it may have that
-  return layers_.forward_pieces(p, h.loss, request.by_layer);
+  return layers_.at(request.length).forward_pieces(p, h.loss, request.by_layer);
 }
 
 /// The last segment's forward once more, for the backward behind it.
@@ -146,7 +138,7 @@ pass_pieces<float> stage_tensors::recompute(const pass_request& request) {
   h.stash = stashes_.acquire();
   const auto p = std::make_shared<pass<float>>(pass_on(h, request));
   p->output = output_again_.data();
-  return layers_.recompute_pieces(p, h.loss, request.by_layer);
+  return layers_.at(request.length).recompute_pieces(p, h.loss, request.by_layer);
 }
 
 layer_memory stage_tensors::memory_of_layers() {
@@ -178,14 +170,14 @@ float* stage_tensors::place_to_gather(int layer, int version) {
   const auto i = static_cast<std::size_t>(layer);
   auto* const place = gathered_[i % 2].data();
   arrays<float>::copy(versions_.whole(version)[i].data(), versions_.values_of(i),
-                      place + shares_[i].begin(layers_.layers()[i]->bucket()));
+                      place + shares_[i].begin(layers_.whole().layers()[i]->bucket()));
   return place;
 }
 
 /// Adds the share of a microbatch's gradients, or sets it. \param first of an update
 void stage_tensors::add_share(int layer, bool first) {
   const auto i = static_cast<std::size_t>(layer);
-  const auto bucket = layers_.layers()[i]->bucket();
+  const auto bucket = layers_.whole().layers()[i]->bucket();
   const auto count = shares_[i].held(bucket);
   const auto* const from =
     whole_gradients_[layer % 2].data() + shares_[i].begin(bucket);
@@ -246,13 +238,14 @@ pass_pieces<float> stage_tensors::backward(const pass_request& request) {
   const bool by_itself = has_gradients_ == bucket_extent::share;
   p->beta = request.begins_sum || by_itself ? 0.0F : 1.0F;
   p->completes = request.ends_sum || by_itself;
+  const auto& layers = layers_.at(request.length);
   switch (what) {
   case op::input_gradient:
-    return layers_.input_gradient_pieces(p, request.by_layer);
+    return layers.input_gradient_pieces(p, request.by_layer);
   case op::weight_gradient:
-    return layers_.weight_gradient_pieces(p, request.by_layer);
+    return layers.weight_gradient_pieces(p, request.by_layer);
   default:
-    return layers_.backward_pieces(p, request.by_layer);
+    return layers.backward_pieces(p, request.by_layer);
   }
 }
 

@@ -27,7 +27,7 @@ public:
   stage_tensors(const run_plan& plan, position where, rank_memory& memory, stream& on,
                 std::shared_ptr<pool> below, std::shared_ptr<pool> above);
 
-  double operations(std::int64_t samples) const override;
+  double operations(const microbatch_shape& of) const override;
   void put_input(int microbatch, buffer input) override;
   void put_labels(int microbatch, buffer labels) override;
   void put_gradient(int microbatch, buffer from_above) override;
@@ -36,8 +36,6 @@ public:
   buffer end_forward(int microbatch) override;
   std::optional<loss_sum> loss_of(int microbatch) const override;
   buffer end_backward(op what, int microbatch) override;
-  std::int64_t values_above() const override { return values_above_; }
-  std::int64_t values_below() const override { return values_below_; }
   std::vector<int> buckets_of(const std::vector<int>& layers) const override;
   std::vector<buffer> parameters(int version) const override {
     return versions_.whole(version);
@@ -66,8 +64,8 @@ private:
     loss_sum loss;
   };
 
-  bool is_first() const { return layers_.is_first(); }
-  bool is_last() const { return layers_.is_last(); }
+  bool is_first() const { return layers_.whole().is_first(); }
+  bool is_last() const { return layers_.whole().is_last(); }
   pass<float> pass_on(const held& h, const pass_request& request);
   pass_pieces<float> forward(const pass_request& request);
   pass_pieces<float> recompute(const pass_request& request);
@@ -76,11 +74,10 @@ private:
   float* place_to_gather(int layer, int version);
   void add_share(int layer, bool first);
 
-  slice<float> layers_;
+  slices_by_length<float> layers_;
   std::vector<layer_bucket> held_buckets_;
   std::vector<std::size_t> own_; // the bucket of each layer, not of its experts
   std::vector<std::vector<int>> completed_by_; // buckets, by layer of the stage
-  std::int64_t values_above_ = 0, values_below_ = 0;
   stream& on_;
   std::shared_ptr<pool> below_, above_;
   pool stashes_, inputs_, kept_, to_shards_, sums_under_way_, gathers_under_way_;

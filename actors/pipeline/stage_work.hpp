@@ -17,10 +17,11 @@ namespace troupe {
 struct pass_request {
   action what;
   sample_range samples;
-  int version;     ///< Of the weights that it reads.
-  bool begins_sum; ///< Its gradients are the first of an update,
-  bool ends_sum;   ///< or the last.
-  bool by_layer;   ///< Somebody waits for each layer.
+  int version;             ///< Of the weights that it reads.
+  bool begins_sum;         ///< Its gradients are the first of an update,
+  bool ends_sum;           ///< or the last.
+  bool by_layer;           ///< Somebody waits for each layer.
+  std::int64_t length = 0; ///< Of sequences, as the plan's batches say it.
 };
 
 /// A copy of a version, and the work that makes it; none where nothing is computed.
@@ -43,7 +44,7 @@ public:
   virtual ~stage_work() = default;
 
   /// Floating-point operations of a forward; 0 where costs do not come from them.
-  virtual double operations(std::int64_t samples) const = 0;
+  virtual double operations(const microbatch_shape& of) const = 0;
 
   // Inputs of a microbatch, as they come.
   virtual void put_input(int microbatch, buffer input) = 0;
@@ -65,11 +66,6 @@ public:
   /// After B, I or W: the gradient to send; empty from the first stage and after W. B
   /// and W forget the microbatch.
   virtual buffer end_backward(op what, int microbatch) = 0;
-
-  /// Values a sample of what goes to the next stage, and of what comes from the
-  /// previous.
-  virtual std::int64_t values_above() const = 0;
-  virtual std::int64_t values_below() const = 0;
 
   /// The buckets of the stage whose gradients are complete with these layers: their
   /// own, and those of their experts here.

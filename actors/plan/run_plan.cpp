@@ -48,14 +48,41 @@ const network<float>& run_plan::network_of(position p) const {
                               : work->shards[static_cast<std::size_t>(p.tensor)];
 }
 
-slice<float> run_plan::slice_of(position p, int team_size) const {
+namespace {
+
+slice<float> layers_of_stage(const run_plan& plan, position p,
+                             const network<float>& whole, int team_size) {
   const auto s = static_cast<std::size_t>(p.stage);
-  const auto segments = segments_of(p.stage);
-  return {network_of(p),
-          work->first_layers[s],
-          work->first_layers[s + 1],
-          team_size,
-          {segments, segments.size() > 1 && bounds_of(p.hosted()).split_backward > 0}};
+  const auto segments = plan.segments_of(p.stage);
+  return {
+    whole,
+    plan.work->first_layers[s],
+    plan.work->first_layers[s + 1],
+    team_size,
+    {segments, segments.size() > 1 && plan.bounds_of(p.hosted()).split_backward > 0}};
+}
+
+} // namespace
+
+slice<float> run_plan::slice_of(position p, int team_size) const {
+  return layers_of_stage(*this, p, network_of(p), team_size);
+}
+
+slices_by_length<float> run_plan::slices_of(position p, int team_size) const {
+  return {network_of(p), batches(), [&](const network<float>& of) {
+            return layers_of_stage(*this, p, of, team_size);
+          }};
+}
+
+std::int64_t run_plan::values_below(position p, std::int64_t length) const {
+  if (p.stage == 0)
+    return 0;
+  const auto& whole = network_of(p);
+  const auto first =
+    static_cast<std::size_t>(work->first_layers[static_cast<std::size_t>(p.stage)]);
+  return length == 0 || length == whole.rows
+           ? whole.layers[first]->input_room(1)
+           : of_length(whole, length).layers[first]->input_room(1);
 }
 
 std::vector<int> run_plan::segments_of(int stage) const {
@@ -83,11 +110,19 @@ std::vector<int> run_plan::segments_of(int stage) const {
 }
 
 double run_plan::operations_of(int stage) const {
+  return operations_of(stage, {.samples = 1});
+}
+
+double run_plan::operations_of(int stage, const microbatch_shape& of) const {
   const auto s = static_cast<std::size_t>(stage);
+  const bool is_shorter = of.length > 0 && of.length != work->whole.rows;
+  const auto shorter =
+    is_shorter ? std::optional{of_length(work->whole, of.length)} : std::nullopt;
+  const auto& layers = is_shorter ? shorter->layers : work->whole.layers;
   double result = 0;
   for (int i = work->first_layers[s]; i < work->first_layers[s + 1]; ++i)
-    result += work->whole.layers[static_cast<std::size_t>(i)]->operations();
-  return result;
+    result += layers[static_cast<std::size_t>(i)]->operations();
+  return result * static_cast<double>(of.samples);
 }
 
 std::vector<int> run_plan::experts_of(int stage) const {
@@ -233,7 +268,21 @@ std::vector<position> run_plan::hosted_by(int rank) const {
 batching run_plan::batches() const {
   const int microbatches = data * dims.microbatches;
   const auto batch = work ? work->batch : microbatches;
-  return {batch, microbatches, dims.before * batch};
+  return {batch, microbatches, dims.before * batch, uneven};
+}
+
+double run_plan::part_of_largest(int of_data, int microbatch) const {
+  if (!uneven)
+    return 1;
+  const auto all = batches();
+  const auto longest = work ? work->whole.rows : std::int64_t{1};
+  const auto tokens = [&](const microbatch_shape& one) {
+    return static_cast<double>(one.samples * (one.length > 0 ? one.length : longest));
+  };
+  double most = 0;
+  for (const auto& one : all.shapes())
+    most = std::max(most, tokens(one));
+  return tokens(all.shape_of(microbatch_of_all(of_data, microbatch))) / most;
 }
 
 int run_plan::microbatch_of_all(int of_data, int microbatch) const {

@@ -11,6 +11,7 @@
 #include "messaging/replica_exchange.hpp"
 #include "models/batching.hpp"
 #include "models/bucket_share.hpp"
+#include "models/slices_by_length.hpp"
 #include "schedules/bounds.hpp"
 #include "schedules/schedule.hpp"
 
@@ -47,6 +48,10 @@ struct run_plan {
   exchange_maker own_exchange = {};
 
   std::optional<training> work; ///< Absent from a simulation.
+
+  /// Microbatches of a batch, over all data replicas, that are not alike; or null. In a
+  /// simulation their samples and lengths say what they cost beside one another.
+  std::shared_ptr<const uneven_microbatches> uneven = nullptr;
 
   clock_kind clock = clock_kind::real;
   cost_model cost;        ///< Of actions in virtual time.
@@ -234,17 +239,24 @@ struct run_plan {
   /// squares are summed. The first one sums them. \pre work, and clipping
   std::vector<position> norm_group(position p) const;
 
-  /// The network of a tensor shard, and the layers of it that a stage runs. \pre work
+  /// The network of a tensor shard, and the layers of it that a stage runs: for
+  /// sequences as long as it takes, and for those of all microbatches. \pre work
   const network<float>& network_of(position p) const;
   slice<float> slice_of(position p, int team_size = 1) const;
+  slices_by_length<float> slices_of(position p, int team_size = 1) const;
+
+  /// Values (fp32) of a sample that a stage gets from the one before; 0 of the first.
+  /// \param length of its sequence, as batches() says it \pre work
+  std::int64_t values_below(position p, std::int64_t length) const;
 
   /// The segments in which a stage's forward runs again: where they begin among its
   /// layers, or in a simulation among its buckets.
   std::vector<int> segments_of(int stage) const;
 
-  /// Floating-point operations of a sample's forward in a stage, with its experts'.
-  /// \pre work
+  /// Floating-point operations of a forward in a stage, with its experts': of a sample
+  /// as long as the network takes, or of a microbatch. \pre work
   double operations_of(int stage) const;
+  double operations_of(int stage, const microbatch_shape& of) const;
 
   /// The experts of a stage's layers, by their numbers in the network's list. In a
   /// simulation a stage has one layer, with one expert on each of `expert` data
@@ -307,6 +319,13 @@ struct run_plan {
   std::int64_t samples_of(int of_data, int microbatch) const {
     return batches().samples_of(microbatch_of_all(of_data, microbatch));
   }
+  std::int64_t length_of(int of_data, int microbatch) const {
+    return batches().length_of(microbatch_of_all(of_data, microbatch));
+  }
+
+  /// Tokens of a microbatch's samples, over those of the microbatch that has most; 1
+  /// where microbatches are alike.
+  double part_of_largest(int of_data, int microbatch) const;
 };
 
 } // namespace troupe

@@ -33,19 +33,20 @@ public:
     : plan_(plan), data_(data), stage_(stage) {
     if (!plan.work)
       return;
-    const auto layers = plan.slice_of({data, 0, stage});
-    forward_ = layers.operations();
-    for (const auto& l : layers.layers())
+    layers_ = plan.slices_of({data, 0, stage});
+    for (const auto& l : layers_->whole().layers())
       update_ += update_operations(l->bucket());
   }
 
   nanoseconds of(op what, int microbatch) const {
     work done{.kind = static_cast<int>(what), .stage = stage_};
-    done.operations = what == op::update ? update_ : forward_ * samples(microbatch);
+    done.operations = what == op::update ? update_ : forward(microbatch);
+    if (what != op::update)
+      done.size = plan_.part_of_largest(data_, microbatch);
     if (what == op::backward)
       done.operations *= 2;
     auto takes = plan_.cost(done);
-    if (what == op::backward && plan_.recomputes())
+    if (goes_back(what) && plan_.recomputes())
       takes += of(op::recompute, microbatch);
     if (plan_.slowdowns.empty())
       return takes;
@@ -54,13 +55,18 @@ public:
   }
 
 private:
-  double samples(int microbatch) const {
-    return static_cast<double>(plan_.samples_of(data_, microbatch));
+  /// Operations of a forward.
+  double forward(int microbatch) const {
+    if (!layers_)
+      return 0;
+    return layers_->at(plan_.length_of(data_, microbatch)).operations()
+           * static_cast<double>(plan_.samples_of(data_, microbatch));
   }
 
   const run_plan& plan_;
   int data_, stage_;
-  double forward_ = 0, update_ = 0; // operations: of a sample, and of all
+  std::optional<slices_by_length<float>> layers_;
+  double update_ = 0; // operations
 };
 
 /// Where an action took another time than it costs.
@@ -88,6 +94,19 @@ std::optional<nanoseconds> common_cost(const run_plan& plan, op what) {
       }
     }
   return result;
+}
+
+/// Whether a forward and a backward as one take what both take.
+bool pairs_cost_both(const run_plan& plan) {
+  for (int s = 0; s < plan.dims.stages; ++s) {
+    const work forward{.kind = static_cast<int>(op::forward), .stage = s},
+      backward{.kind = static_cast<int>(op::backward), .stage = s};
+    auto both = forward;
+    both.also = {{backward.kind, s}};
+    if (plan.cost(both) != plan.cost(forward) + plan.cost(backward))
+      return false;
+  }
+  return true;
 }
 
 } // namespace
@@ -139,21 +158,24 @@ std::string first_wrong_time(const run_plan& plan, const published::rule& by,
   if (plan.clock == clock_kind::real || !in_whole || links_take_time
       || plan.sums_take_time() || !plan.updates_are_by(update_by::all))
     return {};
-  if (plan.sch.recomputes == recomputation::ahead)
-    return {}; // papers have no time for forwards that run while a rank waits
+  if (plan.uneven || plan.sch.recomputes == recomputation::ahead)
+    return {}; // no paper has a time for these
   const auto forward = common_cost(plan, op::forward),
              backward = common_cost(plan, op::backward),
+             input = common_cost(plan, op::input_gradient),
+             weight = common_cost(plan, op::weight_gradient),
              update = common_cost(plan, op::update);
-  if (!forward || !backward || update != 0)
+  if (!forward || !backward || !input || !weight || update != 0
+      || !pairs_cost_both(plan))
     return {};
-  const auto batch = published::time_of_batch(by, plan.dims, *forward, *backward);
+  const auto batch =
+    published::time_of_batch(by, plan.dims, {*forward, *backward, *input, *weight});
   if (!batch)
     return {};
   const auto told = [](nanoseconds is, nanoseconds should_be) {
     return std::to_string(is) + " ns, by the formula " + std::to_string(should_be);
   };
-  const auto makespan = plan.dims.steps * batch->makespan,
-             idle = plan.dims.steps * batch->idle;
+  const auto [makespan, idle, at_ends] = published::times(*batch, plan.dims.steps);
   if (ran.makespan != makespan)
     return "the run took " + told(ran.makespan, makespan);
   const auto all_idle = ran.idle();

@@ -9,8 +9,10 @@ namespace troupe::published {
 
 namespace {
 
-constexpr std::array names{"naive",     "gpipe", "1f1b",  "chimera",
-                           "pipedream", "2bw",   "ampnet"};
+constexpr std::array names{
+  "naive",  "gpipe",       "1f1b",       "chimera", "2bw",      "pipedream",
+  "ampnet", "interleaved", "zb-h1",      "zb-h2",   "zb-v",     "zb-auto",
+  "v-half", "v-min",       "looped_bfs", "hanayo",  "dualpipe", "dualpipev"};
 
 int floor_of(int a, int b) {
   return a / b;
@@ -60,6 +62,12 @@ std::optional<rule> find(const std::string& name,
     number(parameters, "max_active_keys", result.max_active_keys);
   result.min_update_frequency =
     number(parameters, "min_update_frequency", result.min_update_frequency);
+  if (name == "interleaved" || name == "looped_bfs")
+    result.stages_a_rank = number(parameters, "v", 2);
+  if (name == "hanayo")
+    result.stages_a_rank = 2 * number(parameters, "waves", 1);
+  if (name == "zb-v" || name == "v-half" || name == "v-min" || name == "dualpipev")
+    result.stages_a_rank = 2;
   return result;
 }
 
@@ -68,11 +76,27 @@ bool flushes(const rule& by) {
 }
 
 int directions(const rule& by) {
-  return by.name == "chimera" ? 2 : 1;
+  return by.name == "chimera" || by.name == "dualpipe" ? 2 : 1;
 }
 
-int stage_at(const shape& dims, int rank, int direction) {
-  return direction == 0 ? rank : dims.stages - 1 - rank;
+int ranks(const rule& by, const shape& dims) {
+  return dims.stages / by.stages_a_rank;
+}
+
+// Round the ranks (Narayanan et al. 2021; Lamy-Poirier 2023), or there and back.
+int host(const rule& by, const shape& dims, int s, int direction) {
+  const int p = ranks(by, dims), place = s % p;
+  if (direction > 0)
+    return dims.stages - 1 - s;
+  const bool round = by.name == "interleaved" || by.name == "looped_bfs";
+  return round || s / p % 2 == 0 ? place : p - 1 - place;
+}
+
+split splits(const rule& by) {
+  if (by.name.starts_with("dualpipe"))
+    return split::some;
+  const bool all = by.name.starts_with("zb-") || by.name.starts_with("v-");
+  return all ? split::all : split::none;
 }
 
 int minibatch(const rule& by, const shape& dims) {
@@ -104,6 +128,11 @@ std::optional<int> last_covered(const rule& by, const shape& dims, int u) {
 // forward and one backward by turns, also without a flush. Chimera (Li and Hoefler
 // 2021): 1F1B in both directions, in units of D = S microbatches, every D/2 of a
 // direction beginning when the first stage is free of those before: after 2D slots.
+// Interleaved (Narayanan et al. 2021): forwards in groups of P microbatches, stage
+// after stage of the rank; backwards likewise from the last; 2(P-r-1) + (v-1)P forwards
+// to warm up. Breadth-first (Lamy-Poirier 2023): a stage of the rank after the other.
+// ZB-H1 and ZB-H2 (Qi et al. 2024): turns of an F, an I and a W, forwards S-1-r ahead
+// or twice as many, weight gradients r behind or twice as many.
 std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int s,
                                  int n) {
   const std::int64_t stages = dims.stages, batch = floor_of(n, dims.microbatches);
@@ -112,8 +141,35 @@ std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int
   const auto one_f_one_b = [&](std::int64_t k) {
     return forward ? s + 2 * k : 2 * stages - 1 - s + 2 * k;
   };
-  if (by.name == "ampnet")
+  if (by.name == "ampnet" || by.name == "zb-auto" || by.name.starts_with("v-")
+      || by.name == "zb-v" || by.name == "hanayo" || by.name.starts_with("dualpipe"))
     return {};
+  const std::int64_t p = ranks(by, dims), v = by.stages_a_rank, rank = s % p;
+  const auto of_batch = [&](std::int64_t slots, std::int64_t at) {
+    return batch * slots + at;
+  };
+  if (by.name == "interleaved") {
+    const auto turn = forward ? s / p : v - 1 - s / p; // of the rank's stages
+    const auto i = m / p * v * p + turn * p + m % p;   // of the rank's forwards
+    const auto warm_up = 2 * (p - rank - 1) + (v - 1) * p;
+    const auto at = !forward      ? warm_up + 2 * i + 1
+                    : i < warm_up ? i
+                                  : warm_up + 2 * (i - warm_up);
+    return of_batch(4 * v * (dims.microbatches + 2 * p), at);
+  }
+  if (by.name == "looped_bfs") {
+    const auto turn = forward ? s / p : 2 * v - 1 - s / p;
+    return of_batch(2 * v * dims.microbatches, turn * dims.microbatches + m);
+  }
+  if (by.name == "zb-h1" || by.name == "zb-h2") {
+    const auto times = by.name == "zb-h1" ? 1 : 2;
+    const auto turn = forward                       ? m - times * (stages - 1 - s)
+                      : what == op::weight_gradient ? m + times * s
+                                                    : m;
+    const auto in_turn = forward ? 0 : what == op::weight_gradient ? 2 : 1;
+    return of_batch(3 * (dims.microbatches + 4 * stages),
+                    3 * (turn + 2 * stages) + in_turn);
+  }
   if (by.name == "naive")
     return 2 * n + (forward ? 0 : 1);
   if (by.name == "gpipe")
@@ -171,11 +227,33 @@ int max_staleness(const rule& by, const shape& dims, int s) {
            : 0;
 }
 
+// Interleaved: min(vM, 2(P-r-1) + (v-1)P + 1); breadth-first: all vM. ZB-H1: P; ZB-H2:
+// 2P-1; ZB-V: 2P of half as many layers, on every rank; DualPipe P+1, DualPipeV 2P+1,
+// where there are microbatches to fill them.
+//
 // 1F1B: min(M, S-s) (in a stream of the run's microbatches, not the batch's); GPipe: M;
 // Chimera: D/2+1 on the ranks at the ends to D in the middle, D = S, where a unit of D
 // microbatches is full: min(D/2, D-r) of one direction and min(D/2, r+1) of the other.
-int activations_held(const rule& by, const shape& dims, int rank) {
-  const int m = dims.microbatches, all = m * dims.steps;
+std::optional<int> activations_held(const rule& by, const shape& dims, int rank) {
+  const int m = dims.microbatches, all = m * dims.steps, p = ranks(by, dims);
+  if (by.name == "interleaved")
+    return m % p == 0 ? std::optional{std::min(
+             by.stages_a_rank * m, 2 * (p - rank - 1) + (by.stages_a_rank - 1) * p + 1)}
+                      : std::nullopt;
+  if (by.name == "looped_bfs")
+    return by.stages_a_rank * m;
+  if (by.name == "zb-h1")
+    return std::min(m, p);
+  if (by.name == "zb-h2")
+    return std::min(m, 2 * p - 1);
+  if (by.name == "zb-v")
+    return m >= 2 * p - 1 ? std::optional{2 * p} : std::nullopt;
+  if (by.name == "dualpipe")
+    return p + 1;
+  if (by.name == "dualpipev")
+    return 2 * p + 1;
+  if (by.name == "hanayo" || by.name == "zb-auto" || by.name.starts_with("v-"))
+    return {};
   if (by.name == "naive")
     return 1;
   if (by.name == "gpipe")
@@ -190,10 +268,22 @@ int activations_held(const rule& by, const shape& dims, int rank) {
   return std::min(half_unit, dims.stages - rank) + std::min(half_unit, rank + 1);
 }
 
+batch_time times(const batch_time& one, int batches) {
+  const auto idle = one.at_ends ? one.idle : batches * one.idle;
+  return {batches * (one.makespan - one.idle) + idle, idle, one.at_ends};
+}
+
+// P ranks of v stages. Interleaved and breadth-first, M a multiple of P: the bubble of
+// 1F1B over v. ZB-H1: (P-1)(F+I-W), where W is not longer; where F, I and W are alike:
+// ZB-H2 (P-1)F and ZB-V half of that, all of it at the ends; DualPipe
+// (P/2-1)(F&B+B-3W) with F&B = F+B, and DualPipeV as many of its half stages.
 std::optional<batch_time> time_of_batch(const rule& by, const shape& dims,
-                                        std::int64_t forward, std::int64_t backward) {
+                                        const action_times& each) {
+  const auto [forward, backward, input, weight] = each;
   const std::int64_t s = dims.stages, m = dims.microbatches;
-  const auto busy = m * (forward + backward);
+  const std::int64_t p = ranks(by, dims), v = by.stages_a_rank;
+  const auto halves = splits(by) == split::all ? input + weight : backward;
+  const auto busy = v * m * (forward + halves);
   const auto with_idle = [&](std::int64_t idle) {
     return batch_time{busy + idle, idle};
   };
@@ -201,6 +291,18 @@ std::optional<batch_time> time_of_batch(const rule& by, const shape& dims,
     return with_idle((s - 1) * busy);
   if (by.name == "gpipe" || by.name == "1f1b")
     return with_idle((s - 1) * (forward + backward));
+  if (by.name == "interleaved" || by.name == "looped_bfs")
+    return m % p == 0 ? std::optional{with_idle((p - 1) * (forward + backward))}
+                      : std::nullopt;
+  const bool alike = forward == input && input == weight && backward == 2 * forward;
+  if (by.name == "zb-h1" && m >= p && input + weight == 2 * forward && weight <= input)
+    return with_idle((p - 1) * (forward + input - weight));
+  if ((by.name == "zb-h2" || by.name == "zb-v") && m >= 2 * p - 1 && alike)
+    return batch_time{busy + (p - 1) * forward, (p - 1) * forward, true};
+  if (by.name == "dualpipe" && m >= 2 * p && alike)
+    return with_idle((p / 2 - 1) * 2 * forward);
+  if (by.name == "dualpipev" && m >= 2 * p && alike)
+    return with_idle((p - 1) * 2 * forward);
   if (by.name != "chimera" || m % s != 0)
     return {};
   if (backward == forward)

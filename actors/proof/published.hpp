@@ -12,10 +12,10 @@
 // that asked the functions on which a run goes would hear the run's own opinion; so
 // nothing of schedules/ but op and shape is included here, which a test sees to.
 //
-// S stages, of which s counts from 0; M microbatches a batch, T batches. Microbatch n
-// counts from 0 over the run of one data replica; a batch's are dealt out to Chimera's
-// two directions in halves. An update covers K microbatches of its stage, the last one
-// what is left.
+// S stages, of which s counts from 0, on P ranks; M microbatches a batch, T batches.
+// Microbatch n counts from 0 over the run of one data replica; a batch's are dealt out
+// to the two directions of Chimera and DualPipe in halves. An update covers K
+// microbatches of its stage, the last one what is left.
 
 namespace troupe::published {
 
@@ -26,6 +26,7 @@ struct rule {
   bool vertical_sync = false;   ///< Of PipeDream.
   int max_active_keys = 4;      ///< Of AMPNet: microbatches in flight at stage 0.
   int min_update_frequency = 8; ///< Of AMPNet: K.
+  int stages_a_rank = 1;        ///< Of schedules that give a rank several: v.
 
   bool operator==(const rule&) const = default;
 };
@@ -41,9 +42,15 @@ bool flushes(const rule& by);
 /// Directions in which microbatches run through the stages.
 int directions(const rule& by);
 
-/// The stage of a direction that a rank hosts: Chimera's second one runs from the last
-/// rank to the first.
-int stage_at(const shape& dims, int rank, int direction);
+/// P, and the rank that hosts a stage of a direction. The second direction runs from
+/// the last rank to the first; of several stages a rank has every P-th, or they go
+/// there and back along the ranks.
+int ranks(const rule& by, const shape& dims);
+int host(const rule& by, const shape& dims, int s, int direction);
+
+/// Whether backwards come as input gradients and weight gradients.
+enum class split : std::uint8_t { none, some, all };
+split splits(const rule& by);
 
 /// K, for one direction of a stage; and how many updates a stage makes in the run.
 int minibatch(const rule& by, const shape& dims);
@@ -55,8 +62,9 @@ int covered(const rule& by, const shape& dims, int u);
 /// The last that it covers of all; absent for AMPNet, where they come as they come.
 std::optional<int> last_covered(const rule& by, const shape& dims, int u);
 
-/// The logical time of microbatch n's forward or backward: a rank runs what it has in
-/// the order of these. Absent for AMPNet, which has a rule instead (published_order).
+/// The logical time of microbatch n's forward, backward or half of one: a rank runs
+/// what it has in the order of these. Absent where no paper has a formula, as for
+/// AMPNet, which has a rule instead (published_order).
 std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int s,
                                  int n);
 
@@ -78,22 +86,34 @@ int versions_kept(const rule& by, const shape& dims, int s);
 std::optional<int> staleness(const rule& by, const shape& dims, int s, int n);
 int max_staleness(const rule& by, const shape& dims, int s);
 
-/// Microbatches that a rank holds at once, from the start of their forward to the end
-/// of their backward. Of AMPNet the most that it may hold.
-int activations_held(const rule& by, const shape& dims, int rank);
+/// Microbatches of a stage that a rank holds at once, from the start of their forward
+/// to the end of their backward or weight gradient. Of AMPNet the most that it may
+/// hold; absent where no paper has a number.
+std::optional<int> activations_held(const rule& by, const shape& dims, int rank);
 
-/// What a batch takes where every forward and every backward takes as long as the
-/// others, and updates and messages take nothing.
+/// What each action of a stage takes.
+struct action_times {
+  std::int64_t forward, backward, input_gradient, weight_gradient;
+};
+
+/// What a batch takes where every action takes as long as the others of its kind, and
+/// updates and messages take nothing.
 struct batch_time {
   std::int64_t makespan;
   std::int64_t idle; ///< Of every rank.
+  /// No rank is idle between its first action and its last, so that the next batch
+  /// follows without a gap: a run of several has this idle time once.
+  bool at_ends = false;
 
   bool operator==(const batch_time&) const = default;
 };
 
-/// Absent where no paper has a formula: for schedules that do not flush. Chimera has
-/// one where M is a multiple of S, and a backward takes as long as a forward, or twice.
+/// What so many batches take.
+batch_time times(const batch_time& one, int batches);
+
+/// Absent where no paper has a formula: for schedules that do not flush, and for others
+/// at some sizes and times.
 std::optional<batch_time> time_of_batch(const rule& by, const shape& dims,
-                                        std::int64_t forward, std::int64_t backward);
+                                        const action_times& each);
 
 } // namespace troupe::published

@@ -10,14 +10,20 @@ namespace troupe {
 
 namespace {
 
+/// What a microbatch in flight has come to.
+struct flight {
+  int version;           ///< That its forward read.
+  bool returned = false; ///< Its input gradient has been made, and its W is to come.
+};
+
 /// Books of one direction of a stage, as its record goes on.
 struct stage_books {
-  int forwarded = 0, backwarded = 0, updates = 0;
-  bool forwards = false;          ///< One has begun, and may be overtaken by an update.
-  std::map<int, int> in_flight;   ///< Microbatches, and the version their forward read.
-  std::vector<int> summed;        ///< Microbatches since the last update,
-  std::map<int, int> summed_read; ///< and the versions that their forwards read.
-  std::optional<int> recomputed;  ///< Microbatch, until its backward comes.
+  int forwarded = 0, returned = 0, backwarded = 0, updates = 0;
+  bool forwards = false; ///< One has begun, and may be overtaken by an update.
+  std::map<int, flight> in_flight; ///< Microbatches.
+  std::vector<int> summed;         ///< Microbatches since the last update,
+  std::map<int, int> summed_read;  ///< and the versions that their forwards read.
+  std::optional<int> recomputed;   ///< Microbatch, until its backward comes.
 };
 
 /// Judges the row of one rank.
@@ -31,9 +37,11 @@ public:
       recomputes_(plan.recomputes()),
       forwards_wait_(plan.tensor > 1 || plan.shares_out(shared_out::parameters)
                      || (plan.work && !plan.work->whole.experts.empty())),
-      books_(static_cast<std::size_t>(published::directions(by))),
       name_("rank " + std::to_string(rank)) {
-    // nop
+    for (int d = 0; d < published::directions(by); ++d)
+      for (int s = 0; s < dims_.stages; ++s)
+        if (published::host(by, dims_, s, d) == rank_)
+          books_[{d, s}];
   }
 
   std::string first_wrong(const std::vector<measured_action>& row) {
@@ -46,9 +54,8 @@ public:
   }
 
 private:
-  stage_books& books_of(const action& a) {
-    return books_[static_cast<std::size_t>(a.direction)];
-  }
+  /// \pre the rank hosts its stage
+  stage_books& books_of(const action& a) { return books_.at({a.direction, a.stage}); }
 
   /// The k-th microbatch of a direction: a batch is dealt out in halves.
   int microbatch_of(int direction, int k) const {
@@ -56,8 +63,7 @@ private:
   }
 
   std::string judge(const measured_action& s) {
-    if (s.what.direction >= published::directions(rule_)
-        || s.what.stage != published::stage_at(dims_, rank_, s.what.direction))
+    if (!books_.contains({s.what.direction, s.what.stage}))
       return "is none of this rank's";
     if (s.what.what == op::forward)
       books_of(s.what).forwards = s.part;
@@ -88,22 +94,29 @@ private:
   std::string judge_pass(const measured_action& s) {
     const auto& a = s.what;
     auto& books = books_of(a);
-    if (recomputes_ && a.what != op::forward)
+    if (recomputes_ && (a.what == op::recompute || goes_back(a.what)))
       if (auto wrong = judge_recomputation(s, books); !wrong.empty())
         return wrong;
     if (a.what == op::recompute)
-      return {};
-    if (a.what != op::forward && a.what != op::backward)
-      return "is neither a forward nor a backward";
-    const bool forward = a.what == op::forward;
-    const int next =
-      microbatch_of(a.direction, forward ? books.forwarded : books.backwarded);
+      return recomputes_ ? "" : "is not asked for";
+    const auto split = published::splits(rule_);
+    if (a.what == op::backward
+          ? split == published::split::all
+          : a.what != op::forward && split == published::split::none)
+      return "splits its backward, or does not, as others do";
+    const int next = microbatch_of(a.direction, a.what == op::forward ? books.forwarded
+                                                : goes_back(a.what)   ? books.returned
+                                                                    : books.backwarded);
     if (a.microbatch != next)
       overtaken_ = true;
     if (overtaken_ && rule_.name != "ampnet") // which goes by arrival
       return "came where that of microbatch " + std::to_string(next) + " was to come";
-    if (!forward && !books.in_flight.contains(a.microbatch))
-      return "came before its forward";
+    const auto flown = books.in_flight.find(a.microbatch);
+    const bool in_flight = flown != books.in_flight.end();
+    if (goes_back(a.what) && (!in_flight || flown->second.returned))
+      return "came before its forward, or twice";
+    if (a.what == op::weight_gradient && (!in_flight || !flown->second.returned))
+      return "came before its input gradient";
     if (const auto slot =
           published::slot(rule_, dims_, a.what, a.stage, a.microbatch)) {
       if (*slot <= last_slot_)
@@ -117,24 +130,34 @@ private:
              + std::to_string(version);
     if (version > books.updates)
       return "read version " + std::to_string(version) + " before an update made it";
-    if (forward) {
+    note_pass(a, version, books);
+    return {};
+  }
+
+  void note_pass(const action& a, int version, stage_books& books) {
+    if (a.what == op::forward) {
       ++books.forwarded;
-      books.in_flight[a.microbatch] = version;
+      books.in_flight[a.microbatch] = {version};
       most_held_ = std::max(most_held_, ++held_);
-    } else {
+    }
+    if (goes_back(a.what)) {
+      ++books.returned;
+      books.in_flight.at(a.microbatch).returned = true;
+    }
+    if (adds_gradient(a.what)) {
       ++books.backwarded;
       books.summed.push_back(a.microbatch);
-      books.summed_read[a.microbatch] = books.in_flight.extract(a.microbatch).mapped();
+      books.summed_read[a.microbatch] =
+        books.in_flight.extract(a.microbatch).mapped().version;
       --held_;
     }
-    return {};
   }
 
   /// Each backward comes right behind the recomputation of its microbatch, which reads
   /// what the forward read.
   std::string judge_recomputation(const measured_action& s, stage_books& books) {
     const auto& a = s.what;
-    if (a.what == op::backward)
+    if (goes_back(a.what))
       return std::exchange(books.recomputed, std::nullopt) == a.microbatch
                ? ""
                : "was not recomputed right before";
@@ -142,10 +165,10 @@ private:
     if (forward == books.in_flight.end())
       return "came before its forward";
     books.recomputed = a.microbatch;
-    return s.version == forward->second
+    return s.version == forward->second.version
              ? ""
              : "read version " + std::to_string(s.version) + ", and its forward "
-                 + std::to_string(forward->second);
+                 + std::to_string(forward->second.version);
   }
 
   std::string judge_update(const measured_action& s) {
@@ -194,7 +217,7 @@ private:
       return published::version_read(rule_, dims_, a.stage, n).value_or(newest);
     };
     std::set<int> alive{newest};
-    for (const auto& [n, version] : books.in_flight)
+    for (const auto& [n, what] : books.in_flight)
       alive.insert(reads(n));
     const int all = share_ * dims_.steps;
     if (forwards && books.forwarded < all)
@@ -208,7 +231,7 @@ private:
 
   std::string judge_end() {
     const int total = share_ * dims_.steps, updates = published::updates(rule_, dims_);
-    for (const auto& books : books_)
+    for (const auto& [where, books] : books_)
       if (books.forwarded != total || books.backwarded != total
           || books.updates != updates)
         return "ended with " + std::to_string(books.forwarded) + " forwards, "
@@ -216,11 +239,11 @@ private:
                + std::to_string(books.updates) + " updates of a stage, by the formula "
                + std::to_string(total) + ", " + std::to_string(total) + " and "
                + std::to_string(updates);
-    const int held = published::activations_held(rule_, dims_, rank_);
+    const auto held = published::activations_held(rule_, dims_, rank_);
     const bool bound = rule_.name == "ampnet";
-    if (bound ? most_held_ > held : most_held_ != held)
+    if (held && (bound ? most_held_ > *held : most_held_ != *held))
       return "held " + std::to_string(most_held_)
-             + " activations at most, by the formula " + std::to_string(held);
+             + " activations at most, by the formula " + std::to_string(*held);
     const bool steady = published::is_steady(rule_, dims_);
     for (const auto& [stage, most] : versions_)
       if (const int kept = published::versions_kept(rule_, dims_, stage);
@@ -235,8 +258,8 @@ private:
   int rank_;  // of its pipeline
   int share_; // microbatches of a batch in one direction
   bool recomputes_;
-  bool forwards_wait_;             // on the way, for other ranks
-  std::vector<stage_books> books_; // a direction each
+  bool forwards_wait_;                               // on the way, for other ranks
+  std::map<std::pair<int, int>, stage_books> books_; // by direction and stage
   std::string name_;
   std::map<int, int> versions_; // the most alive, by stage
   std::int64_t last_slot_ = -1;
@@ -253,6 +276,7 @@ std::optional<published::rule> rule_of(const schedule& sch) {
   result->update_every = sch.update_every;
   result->min_update_frequency = sch.update_every;
   result->vertical_sync = sch.weights.name == "vertical_sync";
+  result->stages_a_rank = sch.where.stages_a_rank;
   if (const auto keys = sch.active_keys())
     result->max_active_keys = *keys;
   return result;

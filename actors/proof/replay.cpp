@@ -3,6 +3,7 @@
 #include "actors/proof/replayed_updates.hpp"
 #include "actors/run/recorder.hpp"
 #include "kernels/device.hpp"
+#include "models/data/read_samples.hpp"
 
 #include <map>
 #include <stdexcept>
@@ -85,7 +86,7 @@ private:
     if (a.what == op::update)
       return updates_.make(stage);
     const int n = plan_.microbatch_of_all(stage.where.data, a.microbatch);
-    if (a.what == op::forward && stage.layers.is_first())
+    if (a.what == op::forward && stage.layers().is_first())
       read(n);
     const auto found = kept_.find({a.stage, n});
     if (found == kept_.end())
@@ -97,7 +98,7 @@ private:
       refuse(to_string(a, true) + " comes twice");
     if (a.what != op::forward && !k.forwarded)
       refuse(to_string(a, true) + " comes before its forward");
-    if (a.what != op::forward && !stage.layers.is_last() && k.from_above.empty())
+    if (a.what != op::forward && !stage.layers().is_last() && k.from_above.empty())
       return false;
     compute(stage, n);
     stage.advance();
@@ -107,24 +108,24 @@ private:
   void read(int microbatch) {
     auto& first = of(0, microbatch);
     auto& last = labels_[microbatch];
-    const auto samples = plan_.batches().samples_of(microbatch);
-    const auto input = work_.whole.layers.front()->input(), rows = work_.whole.rows;
+    const auto [samples, length] = plan_.batches().shape_of(microbatch);
+    const auto rows = length > 0 ? length : work_.whole.rows;
+    const auto input = length > 0 ? length : work_.whole.layers.front()->input();
     first.tokens.resize(static_cast<std::size_t>(samples * input));
     first.input.resize(static_cast<std::size_t>(samples * input));
     last.resize(static_cast<std::size_t>(samples * rows));
-    for (std::int64_t i = 0; i < samples; ++i)
-      work_.data->training(plan_.batches().first_of(microbatch) + i,
-                           {first.tokens.data() + i * input,
-                            first.input.data() + i * input, last.data() + i * rows});
+    read_samples(*work_.data, work_.whole, plan_.batches().range_of(microbatch), length,
+                 {first.tokens.data(), first.input.data(), last.data()});
   }
 
   void compute(replayed_stage& stage, int microbatch) {
     const auto& a = stage.now().what;
     auto& k = of(a.stage, microbatch);
-    const auto samples = plan_.batches().samples_of(microbatch);
-    const auto sizes = stage.layers.sizes(samples);
+    const auto [samples, length] = plan_.batches().shape_of(microbatch);
+    const auto& layers = stage.layers(length);
+    const auto sizes = layers.sizes(samples);
     values output(static_cast<std::size_t>(sizes.output)),
-      down(static_cast<std::size_t>(stage.layers.is_first() ? 0 : sizes.input)),
+      down(static_cast<std::size_t>(stage.layers().is_first() ? 0 : sizes.input)),
       scratch(static_cast<std::size_t>(sizes.scratch));
     k.stash.resize(static_cast<std::size_t>(sizes.stash));
     k.kept_gradients.resize(static_cast<std::size_t>(sizes.kept));
@@ -153,10 +154,11 @@ private:
       return; // on a version that is there; what it makes again is still kept here
     if (a.what == op::forward) {
       loss_sum loss;
-      run_to_end([&] { stage.layers.forward(p, loss); }, &on_);
+      run_to_end([&] { layers.forward(p, loss); }, &on_);
       k.forwarded = true;
-      if (stage.layers.is_last())
-        log_.add({microbatch, samples, loss});
+      if (stage.layers().is_last())
+        log_.add(
+          {microbatch, samples, of_whole_samples(loss, work_.whole.rows, length)});
       else
         of(a.stage + 1, microbatch).input = std::move(output);
       return;
@@ -164,11 +166,11 @@ private:
     run_to_end(
       [&] {
         if (a.what == op::backward)
-          stage.layers.backward(p);
+          layers.backward(p);
         else if (a.what == op::input_gradient)
-          stage.layers.input_gradient(p);
+          layers.input_gradient(p);
         else
-          stage.layers.weight_gradient(p);
+          layers.weight_gradient(p);
       },
       &on_);
     if (a.what != op::weight_gradient && a.stage > 0)

@@ -6,18 +6,19 @@
 namespace troupe {
 
 replayed_stage::replayed_stage(const run_plan& plan, position at, const record& ran)
-  : where(at),
-    layers(plan.work->whole,
-           plan.work->first_layers[static_cast<std::size_t>(at.stage)],
-           plan.work->first_layers[static_cast<std::size_t>(at.stage) + 1], 1) {
+  : where(at), slices(plan.work->whole, plan.batches(), [&](const network<float>& of) {
+      const auto s = static_cast<std::size_t>(at.stage);
+      return slice<float>{of, plan.work->first_layers[s],
+                          plan.work->first_layers[s + 1], 1};
+    }) {
   for (const auto& s : ran[static_cast<std::size_t>(plan.rank_of(where))])
     if (hosted_stage{s.what.direction, s.what.stage} == where.hosted() && !s.part)
       todo.push_back(s);
   auto& initial = versions[0];
   const auto first = static_cast<std::size_t>(
     plan.work->first_layers[static_cast<std::size_t>(where.stage)]);
-  for (std::size_t i = 0; i < layers.layers().size(); ++i) {
-    const auto size = static_cast<std::size_t>(layers.layers()[i]->bucket());
+  for (std::size_t i = 0; i < layers().layers().size(); ++i) {
+    const auto size = static_cast<std::size_t>(layers().layers()[i]->bucket());
     sum.emplace_back(size);
     plan.work->weights(first + i, initial.emplace_back(size).data());
   }

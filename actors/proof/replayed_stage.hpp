@@ -18,7 +18,7 @@ struct replayed_stage {
   replayed_stage(const run_plan& plan, position where, const record& ran);
 
   position where;
-  slice<float> layers;
+  slices_by_length<float> slices;
   std::vector<measured_action> todo;
   std::size_t next = 0;
   std::map<int, bucket_values> versions;
@@ -26,6 +26,11 @@ struct replayed_stage {
   std::vector<bucket_values> by_microbatch; ///< Where data replicas sum each by itself.
   int summed = 0;                           ///< Microbatches in the sum,
   std::int64_t samples = 0;                 ///< and samples.
+
+  /// For sequences of a length; 0: as long as the network takes.
+  const slice<float>& layers(std::int64_t length = 0) const {
+    return slices.at(length);
+  }
 
   bool over() const { return next == todo.size(); }
   const measured_action& now() const { return todo[next]; }

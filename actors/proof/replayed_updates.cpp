@@ -42,7 +42,7 @@ replayed_updates::replayed_updates(const run_plan& plan,
             && layer < static_cast<std::size_t>(work.first_layers[s + 1]))
           tied_.push_back({static_cast<int>(s), layer - first, offset});
   for (std::size_t s = 0; s < count; ++s) {
-    const auto& layers = stages[s].layers.layers();
+    const auto& layers = stages[s].layers().layers();
     buckets_.push_back(gradient_buckets_of(plan, static_cast<int>(s)));
     optimizers_.emplace_back(work.optimizer, layers, work.batch * plan.dims.steps,
                              account_);

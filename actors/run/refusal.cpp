@@ -244,6 +244,47 @@ std::string refusal_of_recomputation(const run_plan& plan) {
   return {};
 }
 
+/// Why microbatches cannot be uneven so; empty if they can, or are even.
+std::string refusal_of_uneven(const run_plan& plan) {
+  if (!plan.uneven)
+    return {};
+  const auto& [samples, lengths] = *plan.uneven;
+  const int microbatches = plan.batches().microbatches;
+  if (!samples.empty() && std::ssize(samples) != microbatches)
+    return "a batch has " + std::to_string(microbatches) + " microbatches, but "
+           + std::to_string(samples.size()) + " sizes are given: give one for each";
+  if (!samples.empty() && std::ranges::min(samples) < 1)
+    return "each microbatch has at least one sample";
+  if (std::ssize(lengths) > microbatches)
+    return "a batch has " + std::to_string(microbatches) + " microbatches, but "
+           + std::to_string(lengths.size())
+           + " lengths are given: give one for each at most, they are taken by turns";
+  if (!lengths.empty() && std::ranges::min(lengths) < 1)
+    return "sequences have at least one token";
+  if (!plan.work)
+    return {};
+  const auto all = std::accumulate(samples.begin(), samples.end(), std::int64_t{0});
+  if (!samples.empty() && all != plan.work->batch)
+    return "the microbatches have " + std::to_string(all) + " samples together, but "
+           + "the batch has " + std::to_string(plan.work->batch);
+  if (lengths.empty())
+    return {};
+  const auto& whole = plan.work->whole;
+  if (whole.options.model != "gpt" && whole.options.model != "moe")
+    return "sequences have lengths in gpt and moe, and in no other model";
+  if (std::ranges::max(lengths) > whole.rows)
+    return "a sequence of " + std::to_string(std::ranges::max(lengths))
+           + " tokens is longer than the model's: give it more, as --seq "
+           + std::to_string(std::ranges::max(lengths));
+  const bool divides = std::ranges::all_of(
+    lengths, [&](std::int64_t length) { return length % plan.tensor == 0; });
+  if (plan.sequence_parallel && !divides)
+    return "tensor shards share the positions of sequences out: each length must be a "
+           "multiple of tensor="
+           + std::to_string(plan.tensor);
+  return {};
+}
+
 std::string refusal_of_exchange(const run_plan& plan) {
   const auto& by = *plan.exchange;
   if (plan.own_exchange
@@ -293,6 +334,8 @@ std::string refusal(const run_plan& plan,
   if (auto wrong = refusal_of_experts(plan); !wrong.empty())
     return wrong;
   if (auto wrong = refusal_of_recomputation(plan); !wrong.empty())
+    return wrong;
+  if (auto wrong = refusal_of_uneven(plan); !wrong.empty())
     return wrong;
   if (!plan.work)
     return too_large(bytes_of_actors(plan), 0);

@@ -123,9 +123,9 @@ void add_cost(option_list& to, std::string& place) {
   to.add_option(
     "--cost", place,
     "Costs in virtual time, as F=1,B=2 in milliseconds, or F=1/2/1/1 with a value for "
-    "each rank's share of the network. Keys of actions: F, B, I and W (B/2 each), U, "
-    "R (a forward that is recomputed: F), FB (a "
-    "forward and a backward as one: F+B). Keys of messages: "
+    "each rank's share of the network. Keys of actions: F, B, I and W (B/2 each), U. "
+    "Key of recomputed forwards: R (F). Key of pairs: FB (a forward and a backward as "
+    "one: F+B). Keys of messages: "
     "latency (milliseconds), bandwidth (bytes a second), bytes (of an activation). "
     "All bytes are those of fp32, also under --precision bf16. "
     "Key of sums in collectives: sum (bytes that a rank adds a second, beside its "

@@ -102,12 +102,13 @@ void add_mesh(option_list& to, typed_mesh& place, bool names_exchange) {
               "Sequence parallelism: tensor shards share each sequence's positions out "
               "where all would compute the same. Examples: norms, residuals and "
               "messages between stages.");
-  to.add_option("--recompute", place.recompute,
-                "Forwards that run again before backwards, so that their activations "
-                "need not be kept: none, stage (a stage keeps its inputs alone) or "
-                "blocks=K (it keeps the input of every K blocks or layers, and runs "
-                "those again at once). Word ahead behind it, as stage,ahead: a rank "
-                "that waits for a gradient runs the forward meanwhile.");
+  to.add_option(
+    "--recompute", place.recompute,
+    "Forwards that run again before backwards, so that activations need not "
+    "be kept. Value none: all are kept. Value stage: a stage keeps its "
+    "inputs alone. Value blocks=K: it also keeps the input of every K "
+    "blocks or layers. Word ahead behind these, as stage,ahead: a rank that "
+    "waits for a gradient runs the forward meanwhile.");
   if (names_exchange)
     to.add_option("--exchange", place.exchange,
                   "Exchange by which data replicas keep one model: " + exchange_names()

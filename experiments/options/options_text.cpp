@@ -65,6 +65,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(data_options, text, name, path, batch, init, 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(mesh_options, data, stages, tensor, expert,
                                    sequence_parallel, recomputes, recomputed_units,
                                    exchange, split, unit_costs)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(uneven_microbatches, samples, lengths)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(rate_schedule, cosine, warmup, floor)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(optimizer_options, kind, rate, schedule, momentum,
                                    beta1, beta2, epsilon, weight_decay,
@@ -94,7 +95,8 @@ json schedules_json(const schedule_options& from) {
   return {{"chosen", chosen},
           {"microbatches", from.microbatches},
           {"steps", from.steps},
-          {"epochs", from.epochs}};
+          {"epochs", from.epochs},
+          {"uneven", from.uneven}};
 }
 
 /// \param learns as parse_schedule takes it
@@ -102,7 +104,8 @@ schedule_options schedules_from(const json& from, const optimizer_options* learn
   schedule_options result{.chosen = {},
                           .microbatches = from.at("microbatches"),
                           .steps = from.at("steps"),
-                          .epochs = from.at("epochs").get<std::optional<double>>()};
+                          .epochs = from.at("epochs").get<std::optional<double>>(),
+                          .uneven = from.at("uneven")};
   for (const auto& one : from.at("chosen")) {
     const std::string file = one.at("file"); // nobody's else is read
     result.chosen.push_back(

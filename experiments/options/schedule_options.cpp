@@ -54,6 +54,19 @@ tl::expected<value_map, std::string> values_of(const std::string& text) {
   return result;
 }
 
+/// Numbers from "4,4,2". Returns what is wrong with them, if anything.
+std::string read_numbers(const char* option, const std::string& text,
+                         std::vector<std::int64_t>& to) {
+  for (const auto& part : split(text, ',')) {
+    const auto value = whole_number<std::int32_t>(part);
+    if (!value || *value < 1)
+      return std::string{option} + " " + text
+             + ": write whole numbers above 0, as 4,4,2,2";
+    to.push_back(*value);
+  }
+  return {};
+}
+
 } // namespace
 
 void add_schedules(option_list& to, typed_schedules& place, bool trains,
@@ -62,6 +75,16 @@ void add_schedules(option_list& to, typed_schedules& place, bool trains,
   to.add_option("--microbatches", place.microbatches, "Microbatches of a batch.");
   if (measures)
     return;
+  to.add_option(
+    "--microbatch-sizes", place.sizes,
+    "Samples of each microbatch of a batch, as 4,4,2,2. Default: they differ "
+    "by one at most. In simulations: what each costs and sends beside the "
+    "others.");
+  to.add_option(
+    "--sequence-lengths", place.lengths,
+    "Tokens of the sequences of each microbatch of a batch, taken by turns, "
+    "as 64,32: of each sample its first ones. Default: --seq. In "
+    "simulations: as --microbatch-sizes.");
   to.add_option("--schedules,--schedule", place.names,
                 "Schedules: " + catalog_names()
                   + ". Name all: every schedule that fits the sizes. Parameters stand "
@@ -163,6 +186,11 @@ tl::expected<schedule_options, std::string> parse(const typed_schedules& typed,
                    + " microbatches cannot be shared by " + std::to_string(mesh.data)
                    + " data replicas: --microbatches must be a multiple of them"};
   schedule_options result{{}, typed.microbatches, typed.steps, typed.epochs};
+  auto wrong = read_numbers("--microbatch-sizes", typed.sizes, result.uneven.samples);
+  if (wrong.empty())
+    wrong = read_numbers("--sequence-lengths", typed.lengths, result.uneven.lengths);
+  if (!wrong.empty())
+    return problem{wrong};
   const auto texts = single(typed.names);
   const auto add = [&](const std::string& text, bool of_all) {
     auto one = parse_schedule(text, of_all, learns);

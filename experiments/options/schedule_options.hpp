@@ -2,6 +2,7 @@
 
 #include "experiments/options/mesh_options.hpp"
 #include "experiments/options/optimizer_options.hpp"
+#include "models/batching.hpp"
 #include "schedules/schedule.hpp"
 
 #include <tl/expected.hpp>
@@ -21,6 +22,8 @@ struct typed_schedules {
   int microbatches = 8;
   int steps = 100;
   std::optional<double> epochs;
+  std::string sizes;              ///< Samples of each microbatch: "4,4,2,2".
+  std::string lengths;            ///< Tokens of their samples: "64,32".
   bool says_microbatches = false; ///< They are typed, and not the usual number,
   bool says_steps = false;        ///< likewise.
 };
@@ -46,6 +49,7 @@ struct schedule_options {
   int microbatches; ///< Of all data replicas.
   int steps;
   std::optional<double> epochs; ///< In place of `steps`.
+  uneven_microbatches uneven = {};
 };
 
 /// \param trains whether there is an optimizer, and data that epochs go through

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <thread>
 
 namespace troupe {
@@ -36,6 +37,9 @@ run_plan common_plan(const options& o) {
   plan.expert = o.mesh.expert;
   plan.sequence_parallel = o.mesh.sequence_parallel;
   plan.recomputed_units = o.mesh.recomputed_units;
+  if (const auto& uneven = o.schedules.uneven;
+      !uneven.samples.empty() || !uneven.lengths.empty())
+    plan.uneven = std::make_shared<const uneven_microbatches>(uneven);
   plan.exchange = o.mesh.exchange;
   plan.clock = o.run.clock;
   plan.stall_timeout = o.run.stall_timeout;
@@ -105,7 +109,9 @@ tl::expected<training, std::string> training_of(const options& o) {
       return problem{read.error()};
     weights = std::move(*read);
   }
-  const std::int64_t usual_batch = whole->reads_tokens ? 16 : 64;
+  std::int64_t usual_batch = whole->reads_tokens ? 16 : 64;
+  if (const auto& sizes = o.schedules.uneven.samples; !sizes.empty())
+    usual_batch = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
   return training{.whole = std::move(*whole),
                   .shards = std::move(*shards),
                   .experts = o.model.experts,

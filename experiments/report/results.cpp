@@ -109,6 +109,8 @@ json run_json(const run_account& run) {
     {"expert", plan.expert},
     {"recompute", recompute_of(plan)},
     {"microbatches", plan.batches().microbatches},
+    {"microbatch_sizes", plan.uneven ? json(plan.uneven->samples) : json(nullptr)},
+    {"sequence_lengths", plan.uneven ? json(plan.uneven->lengths) : json(nullptr)},
     {"steps", plan.dims.before + plan.dims.steps},
     {"steps_before", plan.dims.before},
     {"samples", plan.work ? json(r.samples) : json(nullptr)},
@@ -199,7 +201,9 @@ std::optional<double> run_account::tokens_per_second() const {
   const auto samples = samples_per_second();
   if (!samples || !request->plan.work->whole.reads_tokens)
     return {};
-  return *samples * static_cast<double>(request->plan.work->whole.rows);
+  const auto& work = *request->plan.work;
+  return *samples * static_cast<double>(request->plan.batches().tokens(work.whole.rows))
+         / static_cast<double>(work.batch);
 }
 
 std::string results_json(const options& o, const setup& shared,

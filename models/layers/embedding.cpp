@@ -13,7 +13,7 @@ public:
   explicit token_embedding(const gpt_shape& dims)
     : layer<Scalar>({words_of(dims),
                      {"transformer.wpe.weight",
-                      {dims.length, dims.width},
+                      {dims.known_positions(), dims.width},
                       beginning::normal,
                       dims.deviation}},
                     {dims.length}, {dims.positions() * dims.width, dims.stored}),
@@ -73,6 +73,10 @@ public:
 
   void weight_gradient(const frame<Scalar>& f) const override {
     const auto a = arrays_of(f);
+    const auto read = dims_.length * dims_.width;
+    if (f.beta == 0)
+      arrays<Scalar>::clear(dims_.known_positions() * dims_.width - read,
+                            this->gradient(f, 1) + read, *f.on);
     embedding<Scalar>::gradient(
       shape_of(f), f.tokens,
       by_sequence() ? stored_matrix<const Scalar>{a.gathered} : this->dy(f, a.y.rows),

@@ -20,6 +20,11 @@ struct gpt_shape {
   /// and what shards sum are fp32 in any case, and the gate of experts is computed in
   /// it.
   precision stored = precision::fp32;
+  /// Positions that `transformer.wpe` knows; 0: as many as a sample has tokens. More
+  /// where the sequences of some microbatches are shorter.
+  std::int64_t known = 0;
+
+  std::int64_t known_positions() const { return known > 0 ? known : length; }
 
   /// Positions of a sequence between the halves of blocks.
   std::int64_t positions() const {
@@ -65,7 +70,7 @@ struct gpt_shape {
 // before the products and a scatter behind them take the place of each sum.
 
 /// Tokens (B, T) to activations (B, T, C): `transformer.wte` [V, C] plus
-/// `transformer.wpe` [T, C].
+/// `transformer.wpe` [known positions, C], of which it reads the first T.
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>> embedding_layer(const gpt_shape& dims);
 

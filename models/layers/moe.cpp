@@ -27,6 +27,7 @@ public:
                     {dims.length * dims.width, dims.stored},
                     {dims.length * dims.width, dims.stored}),
       length_(dims.length),
+      known_(dims.known_positions()),
       width_(dims.width),
       stored_(dims.stored),
       options_(experts),
@@ -266,7 +267,7 @@ private:
                          *f.on);
     if (options_.noise > 0 && f.first >= 0) {
       f.on->wait(); // noise is added here
-      const auto begin = static_cast<std::uint64_t>(f.first * length_ * options_.count);
+      const auto begin = static_cast<std::uint64_t>(f.first * known_ * options_.count);
       for (std::int64_t i = 0; i < rows(f) * options_.count; ++i)
         by.probabilities[i] += static_cast<Scalar>(
           options_.noise * noise_.normal(begin + static_cast<std::uint64_t>(i)));
@@ -309,6 +310,7 @@ private:
   }
 
   std::int64_t length_;
+  std::int64_t known_; // positions: a sample has so many places in the noise
   std::int64_t width_;
   precision stored_;
   expert_options options_;

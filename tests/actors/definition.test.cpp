@@ -9,6 +9,7 @@
 #include <catch2/generators/catch_generators_range.hpp>
 
 #include <array>
+#include <numeric>
 
 using namespace troupe;
 
@@ -63,6 +64,21 @@ optimizer_options some_optimizer(dice& d, int samples, bool has_all_gradients) {
 
 const model_options model{"gpt", 4, 8, 4, 4, 11};
 
+/// Microbatches of other sizes, or of shorter sequences, or both.
+void make_uneven(dice& d, run_plan& plan) {
+  uneven_microbatches how;
+  const int microbatches = plan.data * plan.dims.microbatches;
+  if (d.coin()) {
+    for (int k = 0; k < microbatches; ++k)
+      how.samples.push_back(d.number(1, 4));
+    plan.work->batch =
+      std::accumulate(how.samples.begin(), how.samples.end(), std::int64_t{0});
+  }
+  for (int k = d.coin() ? d.number(1, microbatches) : 0; k > 0; --k)
+    how.lengths.push_back(plan.sequence_parallel ? 4 : d.number(1, 4));
+  plan.uneven = std::make_shared<const uneven_microbatches>(std::move(how));
+}
+
 run_plan some_run(dice& d, published& by) {
   int stages = d.number(1, 4), share = d.number(1, 5);
   do {
@@ -80,6 +96,8 @@ run_plan some_run(dice& d, published& by) {
   if (plan.tensor > 1)
     plan.work->shards = *make_shards<float>(model, plan.tensor, plan.sequence_parallel);
   plan.work->batch = plan.data * share + d.number(0, 2 * plan.data * share);
+  if (d.coin())
+    make_uneven(d, plan);
   plan.work->optimizer =
     some_optimizer(d, static_cast<int>(plan.work->batch) * plan.dims.steps,
                    update_size(by.sch, plan.dims) == share);

@@ -58,17 +58,23 @@ private:
 } // namespace
 
 TEST_CASE("a job trains what a plain loop trains, to the bit", "[embedding]") {
-  const auto how = GENERATE(gpipe(), one_f_one_b());
+  auto how = GENERATE(gpipe(), one_f_one_b());
+  how.recomputes = GENERATE(recomputation::none, recomputation::ahead);
   auto job = small_job(how);
+  job.uneven =
+    GENERATE(uneven_microbatches{},
+             uneven_microbatches{.samples = {3, 1, 1, 3}, .lengths = {2, 4}});
+  job.recomputed_units = 1;
   const auto result = finished(job);
   const auto whole = *make_network<float>(small_gpt);
-  const auto plain = train_plainly({.whole = whole,
-                                    .first_layers = *cut(whole, 3, {}),
-                                    .data = *job.data,
-                                    .batches = {8, 4},
-                                    .steps = 3,
-                                    .optimizer = job.optimizer,
-                                    .weights = initial_weights(whole, 3)});
+  const auto plain = train_plainly(
+    {.whole = whole,
+     .first_layers = *cut(whole, 3, {}),
+     .data = *job.data,
+     .batches = {8, 4, 0, std::make_shared<const uneven_microbatches>(job.uneven)},
+     .steps = 3,
+     .optimizer = job.optimizer,
+     .weights = initial_weights(whole, 3)});
   CHECK(result.loss == plain.loss);
   CHECK(result.samples == 24);
   std::size_t seen = 0;

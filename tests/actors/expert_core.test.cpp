@@ -30,8 +30,8 @@ std::shared_ptr<const run_plan> spread_experts() {
 class counting_work : public simulated_expert {
 public:
   double operations_of_stage() const override { return 100; }
-  double share_of(std::int64_t rows, std::int64_t samples) const override {
-    return 0.1 * static_cast<double>(rows) / static_cast<double>(samples);
+  double share_of(std::int64_t rows, double samples) const override {
+    return 0.1 * static_cast<double>(rows) / samples;
   }
   void compute(const rows_by_source& rows) override {
     for (const auto& one : rows)

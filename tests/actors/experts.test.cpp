@@ -264,6 +264,19 @@ TEST_CASE("an action takes as long as its rows at home and with experts", "[expe
   CHECK(result.sums.busy.front() == result.sums.makespan);
 }
 
+TEST_CASE("experts cost what their rows are of a shorter microbatch", "[experts]") {
+  auto plan = with_experts(gpipe(), {1, 2, 1}, clock_kind::virtual_time,
+                           {.count = 1, .capacity = 1});
+  plan.work->batch = 6;
+  plan.uneven = std::make_shared<const uneven_microbatches>(
+    uneven_microbatches{.samples = {4, 2}, .lengths = {4, 2}});
+  plan.cost = costs_from(tiny::costs(12, 24));
+  const auto result = perform(plan);
+  REQUIRE(result.how == ending::finished);
+  // The second has 4 of 16 tokens.
+  CHECK(std::abs(result.sums.makespan - 36'000'000 * 5 / 4) < 100);
+}
+
 TEST_CASE("experts have their share of an input gradient and of a weight gradient",
           "[experts]") {
   auto plan = with_experts(zb_h1(), {1, 1, 1}, clock_kind::virtual_time,

@@ -11,7 +11,8 @@
 
 /// What a run must train, in double: one loop over its microbatches. Layers and samples
 /// are the project's; versions, sums, means, clipping, rates and updates are written
-/// here from their definitions.
+/// here from their definitions. So are sizes and lengths of microbatches: one with
+/// shorter sequences is a network that never had longer ones.
 namespace plain {
 
 class training {
@@ -28,8 +29,7 @@ public:
     : plan_(plan),
       work_(*plan.work),
       rule_(std::move(by)),
-      all_(whole, 0, static_cast<int>(whole.layers.size()), 1),
-      rows_(static_cast<double>(whole.rows)) {
+      all_(whole, 0, static_cast<int>(whole.layers.size()), 1) {
     for (std::size_t l = 0; l < whole.layers.size(); ++l) {
       std::vector<float> bucket(static_cast<std::size_t>(whole.layers[l]->bucket()));
       work_.weights(l, bucket.data());
@@ -52,7 +52,17 @@ private:
   /// larger come first.
   std::int64_t samples_of(int microbatch) const {
     const int pieces = plan_.dims.microbatches * plan_.data, k = microbatch % pieces;
+    if (plan_.uneven && !plan_.uneven->samples.empty())
+      return plan_.uneven->samples[static_cast<std::size_t>(k)];
     return work_.batch / pieces + (k < work_.batch % pieces ? 1 : 0);
+  }
+
+  std::int64_t length_of(int microbatch) const {
+    if (!plan_.uneven || plan_.uneven->lengths.empty())
+      return work_.whole.options.length;
+    const int pieces = plan_.dims.microbatches * plan_.data, k = microbatch % pieces;
+    const auto& lengths = plan_.uneven->lengths;
+    return lengths[static_cast<std::size_t>(k) % lengths.size()];
   }
 
   std::int64_t first_of(int microbatch) const {
@@ -91,7 +101,7 @@ private:
         samples += samples_of(n);
       }
     const auto all = static_cast<double>(samples);
-    loss.push_back(lost / (all * rows_));
+    loss.push_back(lost / all);
     const auto& o = work_.optimizer;
     const double rate = rate_of(o, seen_, seen_ + all,
                                 static_cast<double>(work_.batch) * plan_.dims.steps);
@@ -119,17 +129,35 @@ private:
     return std::sqrt(squares);
   }
 
-  /// Adds the gradients of a microbatch's samples; returns the sum of losses over
-  /// predictions. \param k its number within its data replica
+  /// Copies the parameters of a shorter network out of the whole one's, or what it made
+  /// of them back: of positions the first ones.
+  template <class Copy>
+  void for_each_common(const troupe::layer<double>& shorter, std::size_t l,
+                       const Copy& copy) const {
+    const auto& whole = *all_.layers()[l];
+    for (const auto& p : shorter.parameters())
+      copy(p.offset, whole.parameter_called(p.name).offset, p.values());
+  }
+
+  /// Adds the gradients of a microbatch's samples; returns the sum over samples of the
+  /// mean loss over their predictions. \param k its number within its data replica
   double add(int microbatch, int k, buckets& sum) {
     const auto samples = samples_of(microbatch), first = first_of(microbatch);
-    const auto sizes = all_.sizes(samples);
+    const auto length = length_of(microbatch), longest = work_.whole.options.length;
+    auto model = work_.whole.options;
+    model.length = length;
+    const auto network = *troupe::make_network<double>(model);
+    const troupe::slice<double> shorter{network, 0,
+                                        static_cast<int>(network.layers.size()), 1};
+    const auto sizes = shorter.sizes(samples);
     const auto room = [](std::int64_t n) { return static_cast<std::size_t>(n); };
-    std::vector<std::int32_t> tokens(room(sizes.input)), labels(room(sizes.labels));
-    const auto length = sizes.input / samples, rows = sizes.labels / samples;
-    for (std::int64_t i = 0; i < samples; ++i)
-      work_.data->training(first + i, {.tokens = tokens.data() + i * length,
-                                       .labels = labels.data() + i * rows});
+    std::vector<std::int32_t> tokens, labels;
+    for (std::int64_t i = 0; i < samples; ++i) {
+      std::vector<std::int32_t> all(room(longest)), answers(room(longest));
+      work_.data->training(first + i, {.tokens = all.data(), .labels = answers.data()});
+      tokens.insert(tokens.end(), all.begin(), all.begin() + length);
+      labels.insert(labels.end(), answers.begin(), answers.begin() + length);
+    }
     std::vector<double> stash(room(sizes.stash)), scratch(room(sizes.scratch));
     troupe::stream alone;
     troupe::pass<double> p;
@@ -141,22 +169,36 @@ private:
     p.scratch = scratch.data();
     p.beta = 1;
     p.on = &alone;
+    buckets parameters, gradients;
     for (std::size_t l = 0; l < sum.size(); ++l) {
       const auto version = static_cast<std::size_t>(rule_.reads(stage_of(l), k));
-      p.parameters.push_back(versions.at(version)[l].data());
-      p.gradients.push_back(sum[l].data());
+      const auto& from = versions.at(version)[l];
+      const auto& layer = *network.layers[l];
+      auto& own = parameters.emplace_back(room(layer.bucket()));
+      gradients.emplace_back(room(layer.bucket()));
+      for_each_common(layer, l, [&](auto to, auto whole, auto n) {
+        std::copy_n(from.begin() + whole, n, own.begin() + to);
+      });
+    }
+    for (std::size_t l = 0; l < sum.size(); ++l) {
+      p.parameters.push_back(parameters[l].data());
+      p.gradients.push_back(gradients[l].data());
     }
     troupe::loss_sum result;
-    all_.forward(p, result);
-    all_.backward(p);
-    return result.loss;
+    shorter.forward(p, result);
+    shorter.backward(p);
+    for (std::size_t l = 0; l < sum.size(); ++l)
+      for_each_common(*network.layers[l], l, [&](auto own, auto whole, auto n) {
+        for (std::int64_t i = 0; i < n; ++i)
+          sum[l][room(whole + i)] += gradients[l][room(own + i)];
+      });
+    return result.loss / static_cast<double>(length);
   }
 
   const troupe::run_plan& plan_;
   const troupe::training& work_;
   rule rule_;
   troupe::slice<double> all_;
-  double rows_;
   double seen_ = 0; // samples
   std::vector<std::vector<weight>> newest_;
 };

@@ -30,6 +30,27 @@ std::vector<int> of_stages(const Formula& formula, const rule& by, const shape& 
   return result;
 }
 
+/// What each rank holds.
+std::vector<int> held(const rule& by, const shape& dims) {
+  std::vector<int> result;
+  for (int rank = 0; rank < published::ranks(by, dims); ++rank)
+    result.push_back(*published::activations_held(by, dims, rank));
+  return result;
+}
+
+/// B is I and W.
+std::optional<published::batch_time> time_of(const rule& by, const shape& dims,
+                                             std::int64_t f, std::int64_t i,
+                                             std::int64_t w) {
+  return published::time_of_batch(by, dims, {f, i + w, i, w});
+}
+
+/// B is twice as long as each half.
+std::optional<published::batch_time> time_of(const rule& by, const shape& dims,
+                                             std::int64_t f, std::int64_t b) {
+  return published::time_of_batch(by, dims, {f, b, b / 2, b / 2});
+}
+
 /// Versions that microbatches 0, 1, ... read.
 std::vector<int> reads(const rule& by, const shape& dims, int stage) {
   std::vector<int> result;
@@ -48,7 +69,19 @@ std::vector<std::pair<schedule, rule>> catalog_with_rules() {
           {pipedream(1, true), {.name = "pipedream", .vertical_sync = true}},
           {pipedream(3), {.name = "pipedream", .update_every = 3}},
           {pipedream(2, true),
-           {.name = "pipedream", .update_every = 2, .vertical_sync = true}}};
+           {.name = "pipedream", .update_every = 2, .vertical_sync = true}},
+          {interleaved(2), {.name = "interleaved", .stages_a_rank = 2}},
+          {interleaved(3), {.name = "interleaved", .stages_a_rank = 3}},
+          {looped_bfs(2), {.name = "looped_bfs", .stages_a_rank = 2}},
+          {zb_h1(), {.name = "zb-h1"}},
+          {zb_h2(), {.name = "zb-h2"}},
+          {zb_v(), {.name = "zb-v", .stages_a_rank = 2}},
+          {zb_auto(), {.name = "zb-auto"}},
+          {v_half(), {.name = "v-half", .stages_a_rank = 2}},
+          {v_min(), {.name = "v-min", .stages_a_rank = 2}},
+          {hanayo(2), {.name = "hanayo", .stages_a_rank = 4}},
+          {dualpipe(), {.name = "dualpipe"}},
+          {dualpipev(), {.name = "dualpipev", .stages_a_rank = 2}}};
 }
 
 /// Two stages, F=1 B=1, two in flight, an update of two gradients: as the picture of
@@ -132,37 +165,71 @@ TEST_CASE("published microbatches read the papers' versions", "[published]") {
 }
 
 TEST_CASE("published activations are the papers'", "[published]") {
-  using published::activations_held;
-  CHECK(of_stages(activations_held, {.name = "gpipe"}, {4, 8})
-        == std::vector{8, 8, 8, 8});
-  CHECK(of_stages(activations_held, {.name = "1f1b"}, {4, 8})
-        == std::vector{4, 3, 2, 1});
-  CHECK(of_stages(activations_held, {.name = "1f1b"}, {4, 2, 9})
-        == std::vector{2, 2, 2, 1});
-  CHECK(of_stages(activations_held, {.name = "2bw"}, {4, 2, 9})
-        == std::vector{4, 3, 2, 1});
-  CHECK(of_stages(activations_held, {.name = "chimera"}, {4, 4})
-        == std::vector{3, 4, 4, 3});
-  CHECK(of_stages(activations_held, {.name = "chimera"}, {8, 16})
-        == std::vector{5, 6, 7, 8, 8, 7, 6, 5});
+  CHECK(held({.name = "gpipe"}, {4, 8}) == std::vector{8, 8, 8, 8});
+  CHECK(held({.name = "1f1b"}, {4, 8}) == std::vector{4, 3, 2, 1});
+  CHECK(held({.name = "1f1b"}, {4, 2, 9}) == std::vector{2, 2, 2, 1});
+  CHECK(held({.name = "2bw"}, {4, 2, 9}) == std::vector{4, 3, 2, 1});
+  CHECK(held({.name = "chimera"}, {4, 4}) == std::vector{3, 4, 4, 3});
+  CHECK(held({.name = "chimera"}, {8, 16}) == std::vector{5, 6, 7, 8, 8, 7, 6, 5});
+  // shared/reference/schedules.md, section 4.
+  const auto looped = [](int v) {
+    return rule{.name = "interleaved", .stages_a_rank = v};
+  };
+  CHECK(held(looped(2), {8, 8}) == std::vector{11, 9, 7, 5});
+  CHECK(held(looped(3), {12, 8}) == std::vector{15, 13, 11, 9});
+  CHECK(held(looped(4), {16, 8}) == std::vector{19, 17, 15, 13});
+  CHECK(held(looped(2), {8, 4}) == std::vector{8, 8, 7, 5});
+  CHECK(held({.name = "zb-h1"}, {4, 8}) == std::vector{4, 4, 4, 4});
+  CHECK(held({.name = "zb-h2"}, {4, 8}) == std::vector{7, 7, 7, 7});
+  CHECK(held({.name = "zb-v", .stages_a_rank = 2}, {8, 8}) == std::vector{8, 8, 8, 8});
+  CHECK(held({.name = "dualpipe"}, {4, 10}) == std::vector{5, 5, 5, 5});
+  CHECK(held({.name = "dualpipe"}, {8, 20}) == std::vector(8, 9));
+  CHECK(held({.name = "dualpipev", .stages_a_rank = 2}, {8, 10}) == std::vector(4, 9));
 }
 
 TEST_CASE("published times are the papers'", "[published]") {
   using published::batch_time;
-  using published::time_of_batch;
-  CHECK(time_of_batch({.name = "gpipe"}, {4, 8}, 1, 2) == batch_time{33, 9});
-  CHECK(time_of_batch({.name = "1f1b"}, {8, 16}, 1, 2) == batch_time{69, 21});
-  CHECK(time_of_batch({.name = "naive"}, {4, 1}, 1, 2) == batch_time{12, 9});
+  CHECK(time_of({.name = "gpipe"}, {4, 8}, 1, 2) == batch_time{33, 9});
+  CHECK(time_of({.name = "1f1b"}, {8, 16}, 1, 2) == batch_time{69, 21});
+  CHECK(time_of({.name = "naive"}, {4, 1}, 1, 2) == batch_time{12, 9});
   const rule both{.name = "chimera"};
-  CHECK(time_of_batch(both, {4, 4}, 1, 1) == batch_time{10, 2});
-  CHECK(time_of_batch(both, {4, 8}, 1, 1) == batch_time{18, 2});
-  CHECK(time_of_batch(both, {8, 8}, 1, 1) == batch_time{22, 6});
-  CHECK(time_of_batch(both, {4, 4}, 1, 2) == batch_time{16, 4});
-  CHECK(time_of_batch(both, {8, 8}, 1, 2) == batch_time{36, 12});
-  CHECK(time_of_batch(both, {8, 16}, 1, 2) == batch_time{66, 18});
-  CHECK(time_of_batch(both, {16, 16}, 1, 2) == batch_time{76, 28});
-  CHECK_FALSE(time_of_batch(both, {4, 6}, 1, 2));
-  CHECK_FALSE(time_of_batch({.name = "pipedream"}, {4, 8}, 1, 2));
+  CHECK(time_of(both, {4, 4}, 1, 1) == batch_time{10, 2});
+  CHECK(time_of(both, {4, 8}, 1, 1) == batch_time{18, 2});
+  CHECK(time_of(both, {8, 8}, 1, 1) == batch_time{22, 6});
+  CHECK(time_of(both, {4, 4}, 1, 2) == batch_time{16, 4});
+  CHECK(time_of(both, {8, 8}, 1, 2) == batch_time{36, 12});
+  CHECK(time_of(both, {8, 16}, 1, 2) == batch_time{66, 18});
+  CHECK(time_of(both, {16, 16}, 1, 2) == batch_time{76, 28});
+  CHECK_FALSE(time_of(both, {4, 6}, 1, 2));
+  CHECK_FALSE(time_of({.name = "pipedream"}, {4, 8}, 1, 2));
+  // shared/reference/schedules.md, section 4; of v stages a rank one takes a v-th.
+  const auto looped = [](int v) {
+    return rule{.name = "interleaved", .stages_a_rank = v};
+  };
+  CHECK(time_of(looped(2), {8, 8}, 1, 2) == batch_time{57, 9});  // times 2
+  CHECK(time_of(looped(3), {12, 8}, 1, 2) == batch_time{81, 9}); // times 3
+  CHECK(time_of(looped(4), {16, 8}, 1, 2) == batch_time{105, 9});
+  CHECK(time_of(looped(2), {16, 16}, 1, 2) == batch_time{117, 21});
+  CHECK(time_of({.name = "looped_bfs", .stages_a_rank = 2}, {8, 8}, 1, 2)
+        == batch_time{57, 9});
+  CHECK(time_of({.name = "zb-h1"}, {4, 8}, 1, 1, 1) == batch_time{27, 3});
+  CHECK(time_of({.name = "zb-h1"}, {8, 16}, 1, 1, 1) == batch_time{55, 7});
+  CHECK(time_of({.name = "zb-h1"}, {4, 8}, 4, 5, 3) == batch_time{114, 18}); // times 4
+  CHECK(time_of({.name = "zb-h2"}, {4, 8}, 1, 1, 1) == batch_time{27, 3, true});
+  CHECK(time_of({.name = "zb-h2"}, {8, 16}, 1, 1, 1) == batch_time{55, 7, true});
+  CHECK(time_of({.name = "zb-v", .stages_a_rank = 2}, {8, 8}, 1, 1, 1)
+        == batch_time{51, 3, true}); // times 2
+  const rule pipes{.name = "dualpipe"};
+  CHECK(time_of(pipes, {4, 10}, 1, 1, 1) == batch_time{32, 2});
+  CHECK(time_of(pipes, {8, 20}, 1, 1, 1) == batch_time{66, 6});
+  CHECK(time_of(pipes, {8, 32}, 1, 1, 1) == batch_time{102, 6});
+  CHECK(time_of(pipes, {16, 40}, 1, 1, 1) == batch_time{134, 14});
+  CHECK(time_of({.name = "dualpipev", .stages_a_rank = 2}, {8, 10}, 1, 1, 1)
+        == batch_time{66, 6}); // times 2
+  CHECK_FALSE(time_of(looped(2), {8, 6}, 1, 2));
+  CHECK_FALSE(time_of({.name = "zb-h2"}, {4, 8}, 4, 5, 3));
+  CHECK(published::times({33, 9}, 3) == batch_time{99, 27});
+  CHECK(published::times({27, 3, true}, 3) == batch_time{75, 3, true});
 }
 
 TEST_CASE("the catalog reads the published versions and runs in the published order",
@@ -170,11 +237,12 @@ TEST_CASE("the catalog reads the published versions and runs in the published or
   for (const auto& [sch, by] : catalog_with_rules())
     for (const int stages : {1, 2, 3, 4, 6, 8})
       for (const int microbatches : {1, 2, 4, 5, 8, 12, 20}) {
-        const shape dims{stages, microbatches, 3};
+        const shape dims{stages * by.stages_a_rank, microbatches, 3};
         if (!refusal(sch, dims).empty())
           continue;
+        REQUIRE(ranks_of(sch.where, dims) == published::ranks(by, dims));
         INFO(sch.name << " " << stages << "x" << microbatches);
-        for (int s = 0; s < stages; ++s)
+        for (int s = 0; s < dims.stages; ++s)
           for (int n = 0; n < dims.total(); ++n)
             CHECK(version_read(sch, dims, s, n)
                   == published::version_read(by, dims, s, n));
@@ -182,15 +250,16 @@ TEST_CASE("the catalog reads the published versions and runs in the published or
           std::int64_t last = -1;
           int held = 0, most = 0;
           for (const auto& a : generate(sch, dims, rank)) {
-            held += (a.what == op::forward) - (a.what == op::backward);
+            held += (a.what == op::forward) - adds_gradient(a.what);
             most = std::max(most, held);
+            CHECK(published::host(by, dims, a.stage, a.direction) == rank);
             if (a.what == op::update)
               continue;
-            const auto slot = *published::slot(by, dims, a.what, a.stage, a.microbatch);
-            CHECK(slot > last);
-            last = slot;
+            const auto slot = published::slot(by, dims, a.what, a.stage, a.microbatch);
+            CHECK(slot.value_or(last + 1) > last);
+            last = slot.value_or(last);
           }
-          CHECK(most == published::activations_held(by, dims, rank));
+          CHECK(published::activations_held(by, dims, rank).value_or(most) == most);
           const auto bounds = bounds_of(sch, dims, rank);
           const auto hosted = hosted_by(sch.where, dims, rank);
           for (std::size_t i = 0; i < bounds.size(); ++i) {
@@ -221,6 +290,7 @@ TEST_CASE("a rule is found by what a user typed", "[published]") {
     const auto made = *rule_of(*find_schedule(name)), said = *published::find(name, {});
     CHECK(made.vertical_sync == said.vertical_sync);
     CHECK(made.max_active_keys == said.max_active_keys);
+    CHECK(made.stages_a_rank == said.stages_a_rank);
     CHECK(
       (published::flushes(said) || name == "2bw"
        || published::minibatch(made, {2, 4}) == published::minibatch(said, {2, 4})));

@@ -96,20 +96,36 @@ TEST_CASE("the published makespan and idle time", "[simulation]") {
 
 TEST_CASE("every batch takes the published time, wherever a paper says one",
           "[simulation]") {
-  const int p = GENERATE(1, 2, 4, 6, 8), m = GENERATE(1, 4, 6, 32);
-  const int b = GENERATE(1, 2, 3), steps = GENERATE(1, 3);
-  const shape dims{p, m, steps};
-  for (const auto& sch : {naive(), gpipe(), one_f_one_b(), chimera()}) {
-    const auto batch = published::time_of_batch(*rule_of(sch), dims, ms, b * ms);
+  const int p = GENERATE(1, 2, 4, 6, 8), m = GENERATE(1, 4, 6, 12, 32);
+  const int steps = GENERATE(1, 3);
+  // I and W, or their sum as B.
+  const auto [i, w] =
+    GENERATE(std::pair{2, 2}, std::pair{1, 1}, std::pair{3, 1}, std::pair{4, 2});
+  const auto f = GENERATE(1, 2);
+  int found = 0;
+  for (const auto& sch :
+       {naive(), gpipe(), one_f_one_b(), chimera(), interleaved(2), interleaved(3),
+        looped_bfs(2), zb_h1(), zb_h2(), zb_v(), dualpipe(), dualpipev()}) {
+    const shape dims{p * sch.where.stages_a_rank, m, steps};
+    const auto batch = published::time_of_batch(*rule_of(sch), dims,
+                                                {f * ms, (i + w) * ms, i * ms, w * ms});
     if (!batch || !refusal(sch, dims).empty())
       continue;
-    const auto run = simulated(tiny::simulation(sch, dims, 1, b)).sums;
-    INFO(sch.name << " " << p << "x" << m << "x" << steps << ", B=" << b);
-    CHECK(run.makespan == steps * batch->makespan);
-    CHECK(
-      run.idle()
-      == std::vector<nanoseconds>(static_cast<std::size_t>(p), steps * batch->idle));
+    ++found;
+    auto plan = tiny::simulation(sch, dims);
+    auto costs = tiny::costs(f, i + w);
+    costs.of[static_cast<std::size_t>(op::input_gradient)] = {i * ms};
+    costs.of[static_cast<std::size_t>(op::weight_gradient)] = {w * ms};
+    plan.cost = costs_from(costs);
+    const auto run = simulated(plan).sums;
+    INFO(sch.name << " " << p << "x" << m << "x" << steps << ", F=" << f << ",I=" << i
+                  << ",W=" << w);
+    const auto all = published::times(*batch, steps);
+    CHECK(run.makespan == all.makespan);
+    CHECK(run.idle()
+          == std::vector<nanoseconds>(static_cast<std::size_t>(p), all.idle));
   }
+  CHECK(found >= 3);
 }
 
 TEST_CASE("what simulated ranks keep books of is what the papers say", "[simulation]") {

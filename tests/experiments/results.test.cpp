@@ -73,6 +73,8 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "expert",
                                     "recompute",
                                     "microbatches",
+                                    "microbatch_sizes",
+                                    "sequence_lengths",
                                     "steps",
                                     "steps_before",
                                     "samples",

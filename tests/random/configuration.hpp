@@ -110,6 +110,7 @@ private:
       mesh += ",expert=" + std::to_string(expert_);
     say("--mesh", mesh);
     if (tensor_ > 1 && one_in(2)) {
+      by_sequence_ = true;
       say("--sequence-parallel");
       length_ = tensor_ * from_to(1, 3);
     }
@@ -140,8 +141,15 @@ private:
     if (careless_ || (tensor_ == 1 && (data_ == 1 || model_ != "moe")))
       all.insert(all.end(), {"ampnet", "ampnet"});
     if (careless_ || stages_ % 2 == 0)
-      all.insert(all.end(), {"chimera", "chimera"});
+      all.insert(all.end(), {"chimera", "chimera", "dualpipe"});
+    all.insert(all.end(), {"zb-h1", "zb-h2", "zb-auto"});
+    if (careless_ || 2 * stages_ <= units_)
+      all.insert(all.end(), {"interleaved", "looped_bfs", "zb-v", "v-half", "v-min",
+                             "hanayo", "dualpipev"});
     schedule_ = any_of(all);
+    for (const char* two : {"interleaved", "looped_bfs", "zb-v", "v-half", "v-min",
+                            "hanayo", "dualpipev"})
+      stages_a_rank_ = schedule_ == two ? 2 : stages_a_rank_;
     choose_exchange(schedule_ == "ampnet");
     const auto number = [](int value) { return std::to_string(value); };
     if (schedule_ == "pipedream" && one_in(2))
@@ -160,20 +168,55 @@ private:
       microbatches += microbatches % 2;
     if (schedule_ == "2bw" && !careless_)
       microbatches = std::max(microbatches, stages_);
+    if (schedule_.starts_with("dualpipe") && !careless_)
+      microbatches = 2 * std::max(microbatches, stages_);
     batch_ = microbatches * data_ + below(microbatches * data_ + 1);
     steps_ = from_to(1, 6);
     say("--microbatches", microbatches * data_);
+    choose_unevenness(microbatches * data_);
     say("--batch", batch_);
     say("--steps", steps_);
     if (one_in(3) && !model_.starts_with("lenet"))
       choose_split();
+    choose_recomputation();
+  }
+
+  /// Sizes of microbatches, and lengths of their sequences.
+  void choose_unevenness(int microbatches) {
+    std::string sizes, lengths;
+    if (one_in(5)) {
+      batch_ = 0;
+      for (int k = 0; k < microbatches; ++k) {
+        const int size = from_to(1, 3);
+        batch_ += size;
+        sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
+      }
+      say("--microbatch-sizes", sizes);
+    }
+    if (!one_in(5) || (model_ != "gpt" && model_ != "moe" && !careless_))
+      return;
+    const int step = by_sequence_ ? tensor_ : 1;
+    for (int k = from_to(1, microbatches); k > 0; --k)
+      lengths += (lengths.empty() ? "" : ",")
+                 + std::to_string(step * from_to(1, std::max(length_ / step, 1)));
+    say("--sequence-lengths", lengths);
+  }
+
+  void choose_recomputation() {
+    if (!one_in(3) || (schedule_ == "ampnet" && !careless_))
+      return;
+    const bool in_blocks =
+      one_in(2) && (careless_ || (exchange_ != "zero2" && exchange_ != "zero3"));
+    say("--recompute", (in_blocks ? "blocks=" + std::to_string(from_to(1, 3)) : "stage")
+                         + (one_in(2) ? ",ahead" : ""));
   }
 
   /// Units a stage, at least one each.
   void choose_split() {
-    std::vector<int> sizes(static_cast<std::size_t>(stages_), 1);
-    for (int rest = units_ - stages_; rest > 0; --rest)
-      ++sizes[static_cast<std::size_t>(below(stages_))];
+    const int stages = stages_ * stages_a_rank_;
+    std::vector<int> sizes(static_cast<std::size_t>(stages), 1);
+    for (int rest = units_ - stages; rest > 0; --rest)
+      ++sizes[static_cast<std::size_t>(below(stages))];
     std::string text;
     for (const int size : sizes)
       text += (text.empty() ? "" : ",") + std::to_string(size);
@@ -272,7 +315,8 @@ private:
   std::vector<std::string> words_;
   std::string model_, schedule_, exchange_;
   std::vector<std::string> own_; // parameters and options of the schedule
-  int units_ = 1, heads_ = 1, length_ = 1, experts_ = 1;
+  int units_ = 1, heads_ = 1, length_ = 1, experts_ = 1, stages_a_rank_ = 1;
+  bool by_sequence_ = false;
   int stages_ = 1, data_ = 1, tensor_ = 1, expert_ = 1;
   int batch_ = 1, steps_ = 1;
 };

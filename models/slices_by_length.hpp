@@ -1,0 +1,47 @@
+#pragma once
+
+#include "models/batching.hpp"
+#include "models/slice.hpp"
+
+#include <map>
+
+namespace troupe {
+
+/// Some layers of a network for each length of sequences that microbatches have. The
+/// parameters are the same at every length.
+template <class Scalar>
+class slices_by_length {
+public:
+  /// \param make the layers of a network
+  template <class Make>
+  slices_by_length(const network<Scalar>& whole, const batching& batches,
+                   const Make& make)
+    : whole_(make(whole)) {
+    for (const auto& [samples, length] : batches.shapes())
+      if (length > 0 && length != whole.rows && !shorter_.contains(length))
+        shorter_.emplace(length, make(of_length(whole, length)));
+  }
+
+  /// At the length that the network takes.
+  const slice<Scalar>& whole() const { return whole_; }
+
+  /// \param length of the batches' microbatches; 0: whole
+  const slice<Scalar>& at(std::int64_t length) const {
+    const auto found = shorter_.find(length);
+    return found == shorter_.end() ? whole_ : found->second;
+  }
+
+  /// The largest buffers that a microbatch takes.
+  slice_sizes sizes(const batching& batches) const {
+    slice_sizes most;
+    for (const auto& [samples, length] : batches.shapes())
+      most = largest(most, at(length).sizes(samples));
+    return most;
+  }
+
+private:
+  slice<Scalar> whole_;
+  std::map<std::int64_t, slice<Scalar>> shorter_;
+};
+
+} // namespace troupe
