@@ -2,6 +2,7 @@
 
 #include "kernels/device.hpp"
 #include "kernels/memory.hpp"
+#include "models/data/read_samples.hpp"
 #include "models/slice.hpp"
 
 #include <algorithm>
@@ -25,8 +26,11 @@ public:
     : on_(1, whole.options.stored),
       slices_(slice<float>::cut_at(
         whole, *cut(whole, whole.units(), a_unit_a_stage(whole)), 1)),
-      seconds_(slices_.size()) {
-    read_samples(whole, data, samples);
+      measured_(slices_.size()) {
+    input_ = {slices_.front().sizes(samples).input, account_, whole.element_of_input()};
+    labels_ = {slices_.back().sizes(samples).labels, account_, element::int32};
+    read_samples(data, whole, {0, samples}, 0,
+                 {input_.integers(), input_.data(), labels_.integers()});
     std::size_t layer = 0;
     for (const auto& s : slices_) {
       const auto sizes = s.sizes(samples);
@@ -40,6 +44,7 @@ public:
       p.output = take(sizes.output);
       p.input_gradient = take(s.is_first() ? 0 : sizes.input);
       p.stash = take(sizes.stash);
+      p.kept = take(sizes.kept);
       p.scratch = take(sizes.scratch);
       for (const auto& l : s.layers()) {
         auto* const bucket = take(l->bucket());
@@ -56,25 +61,39 @@ public:
   void run() {
     loss_sum loss;
     for (std::size_t i = 0; i < slices_.size(); ++i)
-      seconds_[i].push_back(seconds_of([&] { slices_[i].forward(passes_[i], loss); }));
-    for (auto i = slices_.size(); i-- > 0;)
-      seconds_[i].back() += seconds_of([&] { slices_[i].backward(passes_[i]); });
+      measured_[i].forward.push_back(
+        seconds_of([&] { slices_[i].forward(passes_[i], loss); }));
+    for (auto i = slices_.size(); i-- > 0;) {
+      measured_[i].input_gradient.push_back(
+        seconds_of([&] { slices_[i].input_gradient(passes_[i]); }));
+      measured_[i].weight_gradient.push_back(
+        seconds_of([&] { slices_[i].weight_gradient(passes_[i]); }));
+    }
   }
 
-  void forget() { seconds_.assign(slices_.size(), {}); }
+  void forget() { measured_.assign(slices_.size(), {}); }
 
   /// Of each, of what has run.
-  std::vector<double> medians() {
-    std::vector<double> result;
-    for (auto& of_unit : seconds_) {
-      const auto middle = of_unit.begin() + std::ssize(of_unit) / 2;
-      std::ranges::nth_element(of_unit, middle);
-      result.push_back(*middle);
-    }
+  std::vector<measured_unit> medians() const {
+    std::vector<measured_unit> result;
+    for (const auto& m : measured_)
+      result.push_back(
+        {median(m.forward), median(m.input_gradient), median(m.weight_gradient)});
     return result;
   }
 
 private:
+  /// Rounds of a unit.
+  struct rounds_of_unit {
+    std::vector<double> forward, input_gradient, weight_gradient;
+  };
+
+  static double median(std::vector<double> of) {
+    const auto middle = of.begin() + std::ssize(of) / 2;
+    std::ranges::nth_element(of, middle);
+    return *middle;
+  }
+
   template <class Work>
   double seconds_of(const Work& pass) {
     using clock = std::chrono::steady_clock;
@@ -87,29 +106,21 @@ private:
     return memory_.emplace_back(values, account_).data();
   }
 
-  void read_samples(const network<float>& whole, const data_set& data,
-                    std::int64_t samples) {
-    const auto& first = slices_.front();
-    input_ = {first.sizes(samples).input, account_, whole.element_of_input()};
-    labels_ = {slices_.back().sizes(samples).labels, account_, element::int32};
-    const sample_view to{input_.integers(), input_.data(), labels_.integers()};
-    for (std::int64_t i = 0; i < samples; ++i)
-      data.training(i, to.behind(i, first.layers().front()->input(), whole.rows));
-  }
-
   stream on_;
   std::vector<slice<float>> slices_;
   memory_account account_;
   std::vector<tensor_memory> memory_;
   tensor_memory input_, labels_;
   std::vector<pass<float>> passes_;
-  std::vector<std::vector<double>> seconds_;
+  std::vector<rounds_of_unit> measured_;
 };
 
 } // namespace
 
-std::vector<double> measured_costs(const network<float>& whole, const data_set& data,
-                                   const weight_source& weights, std::int64_t samples) {
+std::vector<measured_unit> measured_costs(const network<float>& whole,
+                                          const data_set& data,
+                                          const weight_source& weights,
+                                          std::int64_t samples) {
   measured_units units{whole, data, weights, samples};
   units.run();
   units.forget(); // it warmed up

@@ -9,11 +9,19 @@
 
 namespace troupe {
 
-/// What a microbatch takes in the network's units (as `cut` counts them), forward and
-/// backward, in seconds by one thread of this machine's CPU: medians of some rounds on
-/// the data's first samples. Not the same twice.
-/// \param samples of a microbatch, at least 1
-std::vector<double> measured_costs(const network<float>& whole, const data_set& data,
-                                   const weight_source& weights, std::int64_t samples);
+/// What one block or layer takes of a microbatch, in seconds.
+struct measured_unit {
+  double forward, input_gradient, weight_gradient;
+
+  double all() const { return forward + input_gradient + weight_gradient; }
+};
+
+/// What a microbatch takes in each of the network's units (as `cut` counts them), by
+/// one thread of this machine's CPU: medians of some rounds on the data's first
+/// samples. Not the same twice. \param samples of a microbatch, at least 1
+std::vector<measured_unit> measured_costs(const network<float>& whole,
+                                          const data_set& data,
+                                          const weight_source& weights,
+                                          std::int64_t samples);
 
 } // namespace troupe

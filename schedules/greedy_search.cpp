@@ -73,12 +73,11 @@ private:
   int ranks() const { return static_cast<int>(ranks_.size()); }
   rank_state& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   rank_state& host(int stage) { return at(rank_of(where_, dims_, {0, stage})); }
-  bool splits() const { return rules_.weight > 0; }
-
-  moment cost(op what) const {
-    return what == op::forward           ? rules_.forward
-           : what == op::weight_gradient ? rules_.weight
-                                         : rules_.backward;
+  moment cost(op what, int stage) const {
+    const auto& values = what == op::forward           ? rules_.forward
+                         : what == op::weight_gradient ? rules_.weight
+                                                       : rules_.backward;
+    return values[values.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
   }
 
   /// The next microbatch, if there is room in the pipeline.
@@ -91,7 +90,7 @@ private:
   void end(const action& a) {
     auto& rank = host(a.stage);
     rank.busy = false;
-    const op back = splits() ? op::input_gradient : op::backward;
+    const op back = rules_.splits ? op::input_gradient : op::backward;
     if (a.what == op::forward && a.stage + 1 < dims_.stages)
       host(a.stage + 1).ready.push_back({op::forward, 0, a.stage + 1, a.microbatch});
     else if (a.what == op::forward)
@@ -159,7 +158,8 @@ private:
       next && next->what != op::forward && !(forwards_first && forward_is_there);
     const bool is_turn = next && next->what == op::forward && rules_.forward_first;
     if (!r.weights.empty() && !backward && !is_turn) {
-      if (rules_.waits && !next && arrives(rank, now, now + (rules_.weight + 1) / 2))
+      const auto takes = cost(op::weight_gradient, r.weights.front().stage);
+      if (rules_.waits && !next && arrives(rank, now, now + (takes + 1) / 2))
         return; // it looks again when that has arrived
       next = r.weights.front();
     }
@@ -177,7 +177,7 @@ private:
                : next->what == op::weight_gradient ? 0
                                                    : -1;
     r.ran.push_back(*next);
-    const auto over = now + cost(next->what);
+    const auto over = now + cost(next->what, next->stage);
     makespan_ = std::max(makespan_, over);
     events_.push({over, *next});
     if (next->what == op::forward)

@@ -11,10 +11,11 @@ namespace troupe {
 /// What a greedy search goes by: it lets time pass on all ranks, and has each begin
 /// what seems best of what has arrived.
 struct search_rules {
-  // What a stage takes, in any unit; backwards are one if `weight` is 0.
-  std::int64_t forward = 1;
-  std::int64_t backward = 1; ///< With weight > 0 the input gradient alone.
-  std::int64_t weight = 0;
+  bool splits = false; ///< Backwards are input gradients and weight gradients.
+  // What a stage takes, in any unit: a value a stage, or one for all stages.
+  std::vector<std::int64_t> forward = {1};
+  std::vector<std::int64_t> backward = {1}; ///< If they are split, the input gradient.
+  std::vector<std::int64_t> weight = {1};   ///< If they are split.
 
   int most_held = 0; ///< Stage-microbatches of a rank; 0: any number.
   int in_flight = 0; ///< Microbatches of the pipeline; 0: any number.

@@ -5,6 +5,7 @@
 #include "experiments/options/parsing.hpp"
 #include "models/data/open_data.hpp"
 #include "schedules/bounds.hpp"
+#include "schedules/catalog/catalog.hpp"
 #include "schedules/check.hpp"
 
 #include <cmath>
@@ -51,10 +52,27 @@ run_plan common_plan(const options& o) {
   return plan;
 }
 
+/// zb-auto by what --cost says, unless it says itself what actions take.
+std::optional<schedule> by_costs(const options& o, const chosen_schedule& one) {
+  const auto says = [&](const char* key) { return one.values.contains(key); };
+  if (one.name != "zb-auto" || o.cost.text.empty() || says("f") || says("i")
+      || says("w"))
+    return {};
+  std::vector<split_costs> costs;
+  for (int s = 0; s < o.mesh.stages; ++s) {
+    const auto& all = o.cost.actions;
+    costs.push_back({all.at(op::forward, s), all.at(op::input_gradient, s),
+                     all.at(op::weight_gradient, s)});
+  }
+  const auto held = one.values.find("most_held");
+  return zb_auto(std::move(costs),
+                 held == one.values.end() ? 0 : std::stoi(held->second));
+}
+
 /// Completes a plan for its schedule: that says how many stages a rank has, so how the
 /// network is cut, and what a stage costs. Returns what is wrong, if anything.
 std::string complete(const options& o, const chosen_schedule& one, run_plan& plan) {
-  plan.sch = one.sch;
+  plan.sch = by_costs(o, one).value_or(one.sch);
   plan.sch.recomputes = o.mesh.recomputes;
   plan.dims.stages =
     one.sizes ? one.sizes->stages : stages_on(plan.sch.where, o.mesh.stages);

@@ -3,7 +3,7 @@
 #include "actors/run/ensemble.hpp"
 #include "experiments/options/command_line.hpp"
 #include "experiments/session/interruption.hpp"
-#include "experiments/session/measured_split.hpp"
+#include "experiments/session/measured_options.hpp"
 #include "experiments/session/out_of_memory.hpp"
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ int exit_code_of(const program_about& about, int argc, const char* const* argv,
     auto o = read_command_line(about, argc, argv);
     if (!o)
       return o.error();
-    if (const auto wrong = measure_split(*o); !wrong.empty()) {
+    if (const auto wrong = measure_options(*o); !wrong.empty()) {
       std::cerr << about.name << ": " << wrong << '\n';
       return 2;
     }

@@ -4,6 +4,7 @@
 
 #include <tl/expected.hpp>
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -24,10 +25,15 @@ schedule zb_h1();
 schedule zb_h2();
 schedule zb_v();
 
-/// \param f, i, w what a forward, an input gradient and a weight gradient take, in any
-/// unit, at least 1
+/// What a forward, an input gradient and a weight gradient of a stage take, in any
+/// unit.
+struct split_costs {
+  std::int64_t f = 1, i = 1, w = 1;
+};
+
+/// \param costs of each stage, or one for all: at least 1
 /// \param most_held microbatches of a rank; 0: as many as there are stages
-schedule zb_auto(int f = 1, int i = 1, int w = 1, int most_held = 0);
+schedule zb_auto(std::vector<split_costs> costs = {{}}, int most_held = 0);
 schedule v_half();
 schedule v_min();
 

@@ -12,6 +12,9 @@
 #include "schedules/catalog/catalog.hpp"
 #include "schedules/greedy_search.hpp"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace troupe {
 
 namespace {
@@ -36,13 +39,28 @@ std::vector<search_rules> tried(search_rules usual, const shape& dims) {
 
 } // namespace
 
-schedule zb_auto(int f, int i, int w, int most_held) {
-  const search_rules usual{
-    .forward = f, .backward = i, .weight = w, .most_held = most_held};
+schedule zb_auto(std::vector<split_costs> costs, int most_held) {
+  search_rules usual{.splits = true,
+                     .forward = {},
+                     .backward = {},
+                     .weight = {},
+                     .most_held = most_held};
+  for (const auto& [f, i, w] : costs) {
+    usual.forward.push_back(std::max<std::int64_t>(f, 1));
+    usual.backward.push_back(std::max<std::int64_t>(i, 1));
+    usual.weight.push_back(std::max<std::int64_t>(w, 1));
+  }
   return {.name = "zb-auto",
           .order = best_of([usual](const shape& dims) { return tried(usual, dims); },
                            placement::linear()),
-          .most_held = most_held};
+          .most_held = most_held,
+          .refuses = [stages = costs.size()](const shape& dims) -> std::string {
+            if (stages == 1 || static_cast<int>(stages) == dims.stages)
+              return {};
+            return "zb-auto has costs of " + std::to_string(stages)
+                   + " stages: give it one for all, or one for each of "
+                   + std::to_string(dims.stages);
+          }};
 }
 
 } // namespace troupe

@@ -139,6 +139,33 @@ TEST_CASE("a measured split says by what it was cut, and that cuts alike",
   CHECK(content_of(folder.path() / "a") == content_of(folder.path() / "b"));
 }
 
+TEST_CASE("zb-auto may measure what it goes by, and says so", "[programs]") {
+  temporary_folder folder;
+  const std::string train = "train --steps 2 --stages 2 --layers 4 --d-model 8 "
+                            "--heads 2 --seq 4 --vocab 11 --report ";
+  const auto measured = run_program_in(
+    folder, train + "a --schedule zb-auto:measured=on,most_held=3,lr=0.01");
+  INFO(measured.err);
+  CHECK(measured.exit_code == 0);
+  const std::string says = "train: measured: --schedule zb-auto:f=";
+  const auto begin = measured.err.find(says);
+  REQUIRE(begin != std::string::npos);
+  auto text =
+    measured.err.substr(begin + says.size() - std::string{"zb-auto:f="}.size());
+  text = text.substr(0, text.find('\n'));
+  CHECK_THAT(text, ContainsSubstring(",lr=0.01,most_held=3"));
+  const auto typed = run_program_in(folder, train + "b --schedule " + text);
+  INFO(typed.err);
+  CHECK(typed.exit_code == 0);
+  const auto parameters_in = [&](const char* report) {
+    const auto all = json::parse(content_of(folder.path() / report / "results.json"));
+    return all["runs"][0]["parameters"];
+  };
+  CHECK(parameters_in("a") == parameters_in("b"));
+  CHECK(run_program_in(folder, "simulate --schedule zb-auto:measured=on").exit_code
+        == 2);
+}
+
 TEST_CASE("compare without a report folder makes one of its own", "[programs]") {
   temporary_folder folder;
   const auto ran = run_program_in(folder, "compare --schedules gpipe --steps 1" + tiny);

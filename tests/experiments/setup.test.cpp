@@ -1,5 +1,6 @@
 #include "experiments/options/setup.hpp"
 
+#include "schedules/program.hpp"
 #include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -218,6 +219,28 @@ TEST_CASE("a plan has the mesh, costs and optimizer that options say", "[setup]"
   CHECK(training.runs[1].plan.threads == 3);
   CHECK(training.runs[1].plan.stall_timeout.count() == 500);
   CHECK(training.runs[1].plan.clock == clock_kind::real);
+}
+
+TEST_CASE("zb-auto goes by --cost, unless it says what actions take", "[setup]") {
+  const auto program = [](const std::string& name, const std::string& cost) {
+    typed_options typed;
+    typed.schedules.names = {name};
+    typed.cost = cost;
+    typed.mesh.stages = 4;
+    const auto plan = set_up(parse(typed, false).value())->runs.front().plan;
+    std::vector<std::vector<action>> result;
+    for (int rank = 0; rank < 4; ++rank)
+      result.push_back(generate(plan.sch, plan.dims, rank));
+    return result;
+  };
+  const auto by_cost = program("zb-auto", "F=4,I=5,W=3");
+  CHECK(by_cost == program("zb-auto:f=4,i=5,w=3", ""));
+  CHECK(by_cost != program("zb-auto", ""));
+  CHECK(program("zb-auto:f=1", "F=4,I=5,W=3") == program("zb-auto", ""));
+  CHECK(program("zb-auto:most_held=6", "F=4,I=5,W=3")
+        == program("zb-auto:f=4,i=5,w=3,most_held=6", ""));
+  CHECK(program("zb-auto", "F=1/1/1/2,I=1/1/1/2,W=1/1/1/2")
+        != program("zb-auto", "F=1,I=1,W=1"));
 }
 
 TEST_CASE("defaults are PyTorch's where it has them", "[setup]") {

@@ -6,6 +6,7 @@
 #include "schedules/prediction.hpp"
 #include "schedules/program.hpp"
 #include "schedules/timeline.hpp"
+#include "tests/dice.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -221,6 +222,55 @@ TEST_CASE("zero-bubble idle times are their formulas", "[reference]") {
     CHECK(simulated(zb_h1(), {p, m}, of).idle == all(p, (p - 1) * (f + i - w)));
   CHECK(on_ranks(zb_h2(), p, m).makespan == 3 * m + p - 1);
   CHECK(on_ranks(zb_v(), p, m).makespan == 2 * 3 * m + p - 1);
+}
+
+// Qi et al. (2024) compare their search with the schedules made by hand: at a memory
+// limit of P microbatches it is no worse than ZB-H1, at twice that than ZB-H2.
+TEST_CASE("zb-auto is as fast as zero-bubble schedules made by hand, in no more memory",
+          "[reference]") {
+  const int p = GENERATE(2, 4, 8), m = GENERATE(8, 16, 24);
+  const costs of = GENERATE(costs{1, 2, 1, 1}, costs{4, 8, 5, 3}, costs{3, 7, 4, 3},
+                            costs{10, 21, 12, 9});
+  CAPTURE(p, m, of.f, of.i, of.w);
+  const std::vector<split_costs> own{{of.f, of.i, of.w}};
+  for (const auto& [byhand, held] : {std::pair{zb_h1(), p}, {zb_h2(), 2 * p - 1}}) {
+    const auto found = zb_auto(own, held);
+    CHECK(simulated(found, {p, m}, of).makespan
+          <= simulated(byhand, {p, m}, of).makespan);
+    CHECK(std::ranges::max(peak_activations(found, {p, m})) <= held);
+  }
+  CHECK(std::ranges::max(peak_activations(zb_auto(own), {p, m})) <= p);
+}
+
+TEST_CASE("zb-auto goes by what each stage takes", "[reference]") {
+  const shape dims{4, 8};
+  std::int64_t by_own = 0, by_equal = 0;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    dice d{seed};
+    std::vector<split_costs> uneven;
+    for (int s = 0; s < dims.stages; ++s)
+      uneven.push_back({d.number(4, 8), d.number(4, 8), d.number(4, 8)});
+    const auto makespan = [&](const schedule& sch) {
+      const auto ran = predict(
+        sch, dims,
+        [&](const action& a) {
+          const auto& c = uneven[static_cast<std::size_t>(a.stage)];
+          return a.what == op::forward           ? c.f
+                 : a.what == op::input_gradient  ? c.i
+                 : a.what == op::weight_gradient ? c.w
+                                                 : 0;
+        },
+        [](const action&) { return 0; });
+      std::int64_t most = 0;
+      for (const auto& row : ran)
+        most = std::max(most, row.back().end);
+      return most;
+    };
+    by_own += makespan(zb_auto(uneven));
+    by_equal += makespan(zb_auto());
+  }
+  CHECK(100 * by_own < 99 * by_equal);
+  CHECK_FALSE(refusal(zb_auto({{1, 1, 1}, {1, 1, 1}}), dims).empty());
 }
 
 // Bounds of sail-sg's page on "Pipeline Parallelism with Controllable Memory", in

@@ -1,0 +1,117 @@
+#include "experiments/session/measured_options.hpp"
+
+#include "experiments/options/setup.hpp"
+#include "models/measured_costs.hpp"
+#include "schedules/catalog/catalog.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+
+namespace troupe {
+
+namespace {
+
+bool asks(const chosen_schedule& one) {
+  const auto found = one.values.find("measured");
+  return one.name == "zb-auto" && found != one.values.end()
+         && (found->second == "on" || found->second == "true" || found->second == "1");
+}
+
+/// The network as one stage on one rank, measured.
+tl::expected<std::vector<measured_unit>, std::string> measure(const options& o) {
+  auto alone = o;
+  alone.mesh = {.stages = 1};
+  alone.checkpoint = {};
+  alone.schedules.uneven = {};
+  alone.schedules.chosen = {{.text = "naive",
+                             .of_all = false,
+                             .name = "naive",
+                             .values = {},
+                             .sch = naive(),
+                             .optimizer = o.optimizer}};
+  const auto shared = set_up(alone);
+  if (!shared)
+    return tl::unexpected{shared.error()};
+  const auto& plan = shared->runs.front().plan;
+  return measured_costs(plan.work->whole, *plan.work->data, plan.work->weights,
+                        plan.batches().samples_of(0));
+}
+
+/// As many digits as the noise of a measurement leaves: what is typed again is what was
+/// used.
+std::string split_of(const std::vector<measured_unit>& units) {
+  const auto least = std::ranges::min_element(units, {}, &measured_unit::all)->all();
+  std::string result;
+  for (const auto& unit : units) {
+    char one[32];
+    std::snprintf(one, sizeof one, "%.3g", unit.all() / least);
+    result += (result.empty() ? "costs=" : "/") + std::string{one};
+  }
+  return result;
+}
+
+/// The schedule by what F, I and W take of the whole network, in hundredths of the
+/// shortest.
+std::string schedule_of(const chosen_schedule& one,
+                        const std::vector<measured_unit>& units) {
+  measured_unit sum{0, 0, 0};
+  for (const auto& [forward, input_gradient, weight_gradient] : units) {
+    sum.forward += forward;
+    sum.input_gradient += input_gradient;
+    sum.weight_gradient += weight_gradient;
+  }
+  const auto least = std::min({sum.forward, sum.input_gradient, sum.weight_gradient});
+  auto values = one.values;
+  values.erase("measured");
+  for (const auto& [key, seconds] : {std::pair{"f", sum.forward},
+                                     {"i", sum.input_gradient},
+                                     {"w", sum.weight_gradient}})
+    values[key] =
+      std::to_string(std::clamp(std::lround(100 * seconds / least), 1L, 1'000'000L));
+  std::string result;
+  for (const auto& [key, value] : values)
+    result += (result.empty() ? one.name + ":" : ",") + key + "=" + value;
+  return result;
+}
+
+} // namespace
+
+std::string measure_options(options& o) {
+  const bool asks_schedule = std::ranges::any_of(o.schedules.chosen, asks);
+  if (!o.mesh.measures_units && !asks_schedule)
+    return {};
+  const auto* const option = asks_schedule ? "zb-auto:measured=on" : "--split measured";
+  if (!o.trains)
+    return std::string{option} + " measures a network, of which a simulation has none: "
+           + "--cost says what actions take";
+  if (std::ranges::any_of(o.run.processors, &processor::is_gpu))
+    return std::string{option}
+           + " measures the CPU, not a GPU: say what yours takes, as "
+           + (asks_schedule ? "f=100,i=110,w=90" : "costs=1/1/1/2");
+  const auto units = measure(o);
+  if (!units)
+    return units.error();
+  const auto tell = [&](const std::string& what) {
+    if (!o.output.quiet)
+      std::cerr << o.output.command.front() << ": measured: " << what << '\n';
+  };
+  if (o.mesh.measures_units) {
+    const auto text = split_of(*units);
+    tell("--split " + text);
+    // As typed: digits that are not told would make another split.
+    o.mesh.unit_costs = parse({.split = text})->unit_costs;
+    o.mesh.measures_units = false;
+  }
+  for (auto& one : o.schedules.chosen) {
+    if (!asks(one))
+      continue;
+    const auto text = schedule_of(one, *units);
+    tell("--schedule " + text);
+    one = parse_schedule(text, one.of_all, &o.optimizer).value();
+  }
+  return {};
+}
+
+} // namespace troupe
