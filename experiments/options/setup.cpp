@@ -258,10 +258,20 @@ std::string rates_of(const options& o) {
 } // namespace
 
 std::string left_out_line(const setup& shared) {
+  // Who is left out for the same reason stands in front of it together.
+  std::vector<std::pair<std::string, std::string>> by_reason; // reasons, and names
+  for (const auto& [text, why] : shared.left_out) {
+    const auto same =
+      std::ranges::find(by_reason, why, &std::pair<std::string, std::string>::first);
+    if (same == by_reason.end())
+      by_reason.emplace_back(why, why.starts_with(text) ? "" : text);
+    else
+      same->second += ", " + text;
+  }
   std::string result;
-  for (const auto& [text, why] : shared.left_out)
+  for (const auto& [why, names] : by_reason)
     result += (result.empty() ? "left out: " : "; ")
-              + (why.starts_with(text) ? why : text + ": " + why);
+              + (names.empty() ? why : names + ": " + why);
   return result;
 }
 
