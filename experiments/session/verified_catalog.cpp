@@ -1,5 +1,6 @@
 #include "experiments/session/verified_catalog.hpp"
 
+#include "experiments/session/fitting_schedules.hpp"
 #include "experiments/session/verified_meshes.hpp"
 #include "experiments/session/ways_to_learn.hpp"
 #include "schedules/catalog/catalog.hpp"
@@ -11,19 +12,6 @@ namespace troupe {
 namespace {
 
 using names = std::vector<std::string>;
-
-/// Schedules of the catalog that so many ranks and microbatches fit, with at most so
-/// many stages.
-names all_that_fit(int ranks, int microbatches, int most_stages) {
-  names result;
-  for (const auto& entry : catalog()) {
-    const auto sch = *find_schedule(entry.name);
-    const int stages = stages_on(sch.where, ranks);
-    if (stages <= most_stages && refusal(sch, {stages, microbatches}).empty())
-      result.emplace_back(entry.name);
-  }
-  return result;
-}
 
 /// Tiny models in pipelines of many sizes: what one run has beside those that all have.
 class pipelines {
@@ -91,14 +79,36 @@ public:
             "naive", "gpipe", "1f1b", "pipedream", "pipedream:update_every=3", "2bw"};
           if (stages % 2 == 0)
             schedules.emplace_back("chimera");
+          new_.add(schedules, stages, 4, 8, 3);
           add("gpt", schedules, stages, data * 4, data * 4 + 1,
               {.axes = "data=" + std::to_string(data), .exchange = exchange});
         }
   }
 
+  /// Forwards that run again, and microbatches that are not alike.
+  void add_recomputed_and_uneven() {
+    const auto before = to_.size();
+    for (const std::string recompute :
+         {"stage", "stage,ahead", "blocks=1", "blocks=2,ahead"})
+      for (const int data : {1, 2}) {
+        names schedules{"gpipe", "1f1b", "chimera", "pipedream", "2bw"};
+        new_.add(schedules, 2, 4, 8, 6);
+        add("gpt", schedules, 2, 4 * data, 4 * data + 1,
+            {.axes = "data=" + std::to_string(data), .recompute = recompute});
+      }
+    for (auto i = before; i < to_.size(); ++i) {
+      auto& one = to_[i].schedules;
+      one.sizes = one.microbatches == 4 ? "1,3,1,2" : "2,1,1,4,1,1,3,1";
+      to_[i].data.batch = one.microbatches == 4 ? 7 : 14;
+      if (i % 2 == 0)
+        one.lengths = "8,5,3";
+    }
+  }
+
 private:
   std::vector<typed_options>& to_;
   const typed_options& usual_;
+  new_schedules new_;
 };
 
 } // namespace
@@ -111,6 +121,7 @@ std::vector<options> verified_catalog(const options& asked) {
   pipelines of{all, usual};
   of.add_sizes();
   of.add_replicas();
+  of.add_recomputed_and_uneven();
   add_exchanges_apart(all, usual);
   add_tensor_meshes(all, usual);
   add_sequence_meshes(all, usual);

@@ -1,5 +1,7 @@
 #include "experiments/session/verified_meshes.hpp"
 
+#include "experiments/session/fitting_schedules.hpp"
+
 #include <array>
 #include <utility>
 
@@ -52,6 +54,7 @@ void add_exchanges_apart(std::vector<typed_options>& to, const typed_options& us
 void add_tensor_meshes(std::vector<typed_options>& to, const typed_options& usual) {
   const std::array exchanges{"ring", "zero1", "zero2", "zero3", "tree"};
   std::size_t turn = 0;
+  new_schedules others;
   for (const std::string clock : {"virtual", "real"})
     for (const int data : {1, 2, 3, 4})
       for (const int pipe : {1, 2, 3, 4})
@@ -66,6 +69,7 @@ void add_tensor_meshes(std::vector<typed_options>& to, const typed_options& usua
             o.schedules.names = {"naive", "gpipe", "1f1b", "2bw"};
           if (pipe % 2 == 0)
             o.schedules.names.emplace_back("chimera");
+          others.add(o.schedules.names, pipe, 4, 4, clock == "virtual" ? 3 : 1);
           o.mesh.axes = axes(data, pipe, "tensor", tensor);
           o.mesh.exchange = exchanges[turn++ % exchanges.size()];
           set_sizes(o, data, ranks == 4 ? 40 : 10); // rounding would grow with them
@@ -95,6 +99,7 @@ void add_sequence_meshes(std::vector<typed_options>& to, const typed_options& us
 void add_expert_meshes(std::vector<typed_options>& to, const typed_options& usual) {
   const std::array exchanges{"zero1", "ring", "server", "tree", "halving"};
   std::size_t turn = 0;
+  new_schedules others;
   for (const char* clock : {"virtual", "real"})
     for (const char* gate : {"switch", "gshard"})
       for (const int pipe : {1, 2})
@@ -116,6 +121,10 @@ void add_expert_meshes(std::vector<typed_options>& to, const typed_options& usua
                                "pipedream:update_every=2"};
           if (pipe == 2)
             o.schedules.names.emplace_back("chimera");
+          others.add(o.schedules.names, pipe, 4, 4, 5);
+          o.mesh.recompute = turn % 3 == 0   ? "stage,ahead"
+                             : turn % 3 == 1 ? "blocks=1"
+                                             : "none";
           o.mesh.axes = axes(data, pipe, "expert", expert);
           o.mesh.exchange = exchanges[turn++ % exchanges.size()];
           set_sizes(o, data, 10);
@@ -131,6 +140,7 @@ void add_tied_meshes(std::vector<typed_options>& to, const typed_options& usual)
   const std::array exchanges{"zero1", "ring", "zero2", "server", "zero3", "tree"};
   const std::array of_experts{"zero1", "ring", "server"};
   std::size_t turn = 0;
+  new_schedules others;
   for (const std::string clock : {"virtual", "real"})
     for (const auto& [data, pipe, tensor, expert] : {tied_mesh{1, 1, 1, 0},
                                                      {1, 2, 1, 0},
@@ -163,6 +173,7 @@ void add_tied_meshes(std::vector<typed_options>& to, const typed_options& usual)
       o.schedules.names = {"naive", "gpipe", "1f1b", "2bw"};
       if (pipe % 2 == 0)
         o.schedules.names.emplace_back("chimera");
+      others.add(o.schedules.names, pipe, 4, 4, 4);
       o.mesh.axes = expert > 0 ? axes(data, pipe, "expert", expert)
                                : axes(data, pipe, "tensor", tensor);
       o.mesh.exchange = expert > 0 ? of_experts[turn++ % of_experts.size()]

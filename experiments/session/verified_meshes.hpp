@@ -6,7 +6,8 @@
 
 namespace troupe {
 
-// What verify --all covers of meshes with several ranks in a stage.
+// What verify --all covers of meshes with several ranks in a stage. Schedules that give
+// a rank several stages or split backwards take turns.
 
 /// Adds runs whose updates are of one data replica each. One replica is slower than
 /// the others in virtual time.

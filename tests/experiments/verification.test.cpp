@@ -151,6 +151,11 @@ TEST_CASE("with --all every schedule learns in every way that it can",
       note(model.tied().has_value(), model.experts.empty() ? "tied" : "tied moe");
       note(request.plan.expert > 1 && request.plan.exchange->name == "zero1",
            "spread experts by zero1");
+      note(request.plan.tensor > 1, "tensor shards");
+      note(request.plan.sequence_parallel, "sequences");
+      note(request.plan.shares_out(shared_out::gradients), "shared gradients");
+      note(request.plan.recomputes(), "recomputes");
+      note(request.plan.uneven != nullptr, "uneven");
     }
   }
   for (const auto& entry : catalog()) {
@@ -161,8 +166,11 @@ TEST_CASE("with --all every schedule learns in every way that it can",
          {"adamw", "momentum", "decay", "matrices", "cosine", "warmup", "clip=stage"})
       CHECK(seen.contains(name + " " + what));
     const bool apart = name == "pipedream" || name == "ampnet";
-    for (const char* what : {"clip", "tied", "tied moe"})
+    INFO(name);
+    for (const char* what : {"clip", "tied", "tied moe", "sequences"})
       CHECK((seen.contains(name + " " + what) || apart));
-    CHECK((seen.contains(name + " spread experts by zero1") || name == "ampnet"));
+    for (const char* what : {"spread experts by zero1", "tensor shards",
+                             "shared gradients", "recomputes", "uneven"})
+      CHECK((seen.contains(name + " " + what) || name == "ampnet" || name == "naive"));
   }
 }
