@@ -203,13 +203,13 @@ tl::expected<schedule_options, std::string> parse(const typed_schedules& typed,
     if (std::ranges::count(texts, text) > 1)
       return problem{text + " is named twice: name each run once"};
     if (text != "all") {
-      if (auto wrong = add(text, false); !wrong.empty())
+      if (wrong = add(text, false); !wrong.empty())
         return problem{wrong};
       continue;
     }
     for (const auto& entry : catalog())
       if (std::ranges::count(texts, entry.name) == 0)
-        if (auto wrong = add(std::string{entry.name}, true); !wrong.empty())
+        if (wrong = add(std::string{entry.name}, true); !wrong.empty())
           return problem{wrong};
   }
   return result;
