@@ -158,8 +158,9 @@ std::string first_wrong_time(const run_plan& plan, const published::rule& by,
   if (plan.clock == clock_kind::real || !in_whole || links_take_time
       || plan.sums_take_time() || !plan.updates_are_by(update_by::all))
     return {};
-  if (plan.uneven || plan.sch.recomputes == recomputation::ahead)
-    return {}; // no paper has a time for these
+  if (plan.uneven || plan.sch.recomputes == recomputation::ahead
+      || (plan.work && plan.work->whole.tied())) // ends that wait for one another
+    return {};                                   // no paper has a time for these
   const auto forward = common_cost(plan, op::forward),
              backward = common_cost(plan, op::backward),
              input = common_cost(plan, op::input_gradient),
@@ -175,7 +176,10 @@ std::string first_wrong_time(const run_plan& plan, const published::rule& by,
   const auto told = [](nanoseconds is, nanoseconds should_be) {
     return std::to_string(is) + " ns, by the formula " + std::to_string(should_be);
   };
-  const auto [makespan, idle, at_ends] = published::times(*batch, plan.dims.steps);
+  const bool clips_together = plan.work && plan.work->optimizer.clip > 0
+                              && plan.work->optimizer.scope == clip_scope::network;
+  const auto [makespan, idle, at_ends] =
+    published::times(*batch, plan.dims.steps, clips_together);
   if (ran.makespan != makespan)
     return "the run took " + told(ran.makespan, makespan);
   const auto all_idle = ran.idle();

@@ -268,8 +268,8 @@ std::optional<int> activations_held(const rule& by, const shape& dims, int rank)
   return std::min(half_unit, dims.stages - rank) + std::min(half_unit, rank + 1);
 }
 
-batch_time times(const batch_time& one, int batches) {
-  const auto idle = one.at_ends ? one.idle : batches * one.idle;
+batch_time times(const batch_time& one, int batches, bool together) {
+  const auto idle = one.at_ends && !together ? one.idle : batches * one.idle;
   return {batches * (one.makespan - one.idle) + idle, idle, one.at_ends};
 }
 

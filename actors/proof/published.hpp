@@ -108,8 +108,9 @@ struct batch_time {
   bool operator==(const batch_time&) const = default;
 };
 
-/// What so many batches take.
-batch_time times(const batch_time& one, int batches);
+/// What so many batches take. \param together whether all stages update together, so
+/// that no batch begins before the last one has ended everywhere
+batch_time times(const batch_time& one, int batches, bool together = false);
 
 /// Absent where no paper has a formula: for schedules that do not flush, and for others
 /// at some sizes and times.

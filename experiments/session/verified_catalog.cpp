@@ -79,7 +79,7 @@ public:
             "naive", "gpipe", "1f1b", "pipedream", "pipedream:update_every=3", "2bw"};
           if (stages % 2 == 0)
             schedules.emplace_back("chimera");
-          new_.add(schedules, stages, 4, 8, 3);
+          new_.add(schedules, stages, 4, 8, 2);
           add("gpt", schedules, stages, data * 4, data * 4 + 1,
               {.axes = "data=" + std::to_string(data), .exchange = exchange});
         }
@@ -92,7 +92,7 @@ public:
          {"stage", "stage,ahead", "blocks=1", "blocks=2,ahead"})
       for (const int data : {1, 2}) {
         names schedules{"gpipe", "1f1b", "chimera", "pipedream", "2bw"};
-        new_.add(schedules, 2, 4, 8, 6);
+        new_.add(schedules, 2, 4, 8, 4);
         add("gpt", schedules, 2, 4 * data, 4 * data + 1,
             {.axes = "data=" + std::to_string(data), .recompute = recompute});
       }

@@ -69,7 +69,7 @@ void add_tensor_meshes(std::vector<typed_options>& to, const typed_options& usua
             o.schedules.names = {"naive", "gpipe", "1f1b", "2bw"};
           if (pipe % 2 == 0)
             o.schedules.names.emplace_back("chimera");
-          others.add(o.schedules.names, pipe, 4, 4, clock == "virtual" ? 3 : 1);
+          others.add(o.schedules.names, pipe, 4, 4, clock == "virtual" ? 2 : 1);
           o.mesh.axes = axes(data, pipe, "tensor", tensor);
           o.mesh.exchange = exchanges[turn++ % exchanges.size()];
           set_sizes(o, data, ranks == 4 ? 40 : 10); // rounding would grow with them
@@ -121,7 +121,7 @@ void add_expert_meshes(std::vector<typed_options>& to, const typed_options& usua
                                "pipedream:update_every=2"};
           if (pipe == 2)
             o.schedules.names.emplace_back("chimera");
-          others.add(o.schedules.names, pipe, 4, 4, 5);
+          others.add(o.schedules.names, pipe, 4, 4, 3);
           o.mesh.recompute = turn % 3 == 0   ? "stage,ahead"
                              : turn % 3 == 1 ? "blocks=1"
                                              : "none";
@@ -173,7 +173,7 @@ void add_tied_meshes(std::vector<typed_options>& to, const typed_options& usual)
       o.schedules.names = {"naive", "gpipe", "1f1b", "2bw"};
       if (pipe % 2 == 0)
         o.schedules.names.emplace_back("chimera");
-      others.add(o.schedules.names, pipe, 4, 4, 4);
+      others.add(o.schedules.names, pipe, 4, 4, 3);
       o.mesh.axes = expert > 0 ? axes(data, pipe, "expert", expert)
                                : axes(data, pipe, "tensor", tensor);
       o.mesh.exchange = expert > 0 ? of_experts[turn++ % of_experts.size()]

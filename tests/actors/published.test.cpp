@@ -230,6 +230,7 @@ TEST_CASE("published times are the papers'", "[published]") {
   CHECK_FALSE(time_of({.name = "zb-h2"}, {4, 8}, 4, 5, 3));
   CHECK(published::times({33, 9}, 3) == batch_time{99, 27});
   CHECK(published::times({27, 3, true}, 3) == batch_time{75, 3, true});
+  CHECK(published::times({27, 3, true}, 3, true) == batch_time{81, 9, true});
 }
 
 TEST_CASE("the catalog reads the published versions and runs in the published order",
