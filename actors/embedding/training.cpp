@@ -8,7 +8,6 @@
 #include "models/data/checked_data.hpp"
 #include "models/evaluation.hpp"
 #include "models/own_network.hpp"
-#include "schedules/check.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -54,14 +53,6 @@ std::string refusal_of_numbers(const training_job& job) {
   if (job.relays && !job.relays->make)
     return "relays has no function that makes any";
   return {};
-}
-
-/// What is wrong with a schedule, perhaps of the user's own; empty if nothing is.
-std::string refusal_of_schedule(const schedule& how, const shape& dims) {
-  if (auto wrong = refusal(how, dims); !wrong.empty())
-    return wrong;
-  const auto fault = check(how, settled(how, dims));
-  return fault ? how.name + ": " + to_string(*fault) : "";
 }
 
 /// How data replicas keep one model; absent if there is one.
@@ -136,7 +127,7 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
     return problem{work.error()};
   const shape dims{stages_on(job.how.where, job.stages),
                    job.microbatches / job.replicas, job.steps};
-  if (auto wrong = refusal_of_schedule(job.how, dims); !wrong.empty())
+  if (auto wrong = refusal(job.how, dims); !wrong.empty())
     return problem{wrong};
   run_plan plan;
   plan.sch = job.how;

@@ -2,6 +2,7 @@
 #include "actors/run/company.hpp"
 #include "actors/run/free_memory.hpp"
 #include "schedules/bounds.hpp"
+#include "schedules/check.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -311,6 +312,60 @@ std::string refusal_of_exchange(const run_plan& plan) {
   return {};
 }
 
+/// Why what a plan computes cannot be run so; empty if it can.
+std::string refusal_of_work(const run_plan& plan) {
+  if (auto wrong = refusal_of_tied(plan); !wrong.empty())
+    return wrong;
+  if (auto wrong = refusal_of_kept_steps(plan); !wrong.empty())
+    return wrong;
+  if (auto wrong = refusal_of_checkpoints(plan); !wrong.empty())
+    return wrong;
+  const auto& work = *plan.work;
+  if (const int pieces = plan.batches().microbatches; work.batch < pieces)
+    return "a batch of " + std::to_string(work.batch) + " samples cannot be cut into "
+           + std::to_string(pieces)
+           + " microbatches: there must be at least one sample in each";
+  if (work.batch > std::numeric_limits<std::int32_t>::max())
+    return "a batch is at most 2,147,483,647 samples";
+  if (auto wrong = far_too_large(plan); !wrong.empty())
+    return wrong;
+  const bool updates_a_batch =
+    !plan.sch.local_rule()
+    && update_size(plan.sch, plan.dims) == plan.dims.microbatches;
+  if (work.optimizer.clip > 0 && work.optimizer.scope == clip_scope::network
+      && !updates_a_batch)
+    return plan.sch.name
+           + " never has all gradients of an update before it, so it cannot clip by "
+             "their global norm; "
+           + plan.sch.name + (plan.sch.name.find(':') == std::string::npos ? ":" : ",")
+           + "clip=stage clips each stage by its own";
+  return {};
+}
+
+/// The refusal of a training that does not fit the memory there is; empty if it does.
+/// \pre its programs are right
+std::string
+refusal_of_bytes(const run_plan& plan,
+                 const std::function<std::int64_t(const run_plan&)>& bytes_beside,
+                 const std::optional<std::vector<int>>& here) {
+  auto bytes = bytes_needed(plan);
+  if (auto wrong = too_large_for_gpus(plan, bytes); !wrong.empty())
+    return wrong;
+  for (int rank = 0; rank < plan.ranks(); ++rank)
+    if (plan.processor_of(rank).is_gpu()) // is not this machine's
+      bytes[static_cast<std::size_t>(rank)] = 0;
+  if (here) {
+    std::vector<std::int64_t> of_those;
+    for (const int rank : *here)
+      of_those.push_back(bytes[static_cast<std::size_t>(rank)]);
+    bytes = std::move(of_those);
+  }
+  const bool leads_only = here && here->empty();
+  return too_large(bytes,
+                   bytes_beside_pools(plan, bytes_beside ? bytes_beside(plan) : 0)
+                     + (leads_only ? bytes_that_come(plan) : 0));
+}
+
 } // namespace
 
 std::string refusal(const run_plan& plan,
@@ -337,49 +392,15 @@ std::string refusal(const run_plan& plan,
     return wrong;
   if (auto wrong = refusal_of_uneven(plan); !wrong.empty())
     return wrong;
-  if (!plan.work)
-    return too_large(bytes_of_actors(plan), 0);
-  if (auto wrong = refusal_of_tied(plan); !wrong.empty())
+  if (plan.work)
+    if (auto wrong = refusal_of_work(plan); !wrong.empty())
+      return wrong;
+  if (auto wrong = too_large(bytes_of_actors(plan), 0); !wrong.empty())
     return wrong;
-  if (auto wrong = refusal_of_kept_steps(plan); !wrong.empty())
-    return wrong;
-  if (auto wrong = refusal_of_checkpoints(plan); !wrong.empty())
-    return wrong;
-  const auto& work = *plan.work;
-  if (const int pieces = plan.batches().microbatches; work.batch < pieces)
-    return "a batch of " + std::to_string(work.batch) + " samples cannot be cut into "
-           + std::to_string(pieces)
-           + " microbatches: there must be at least one sample in each";
-  if (work.batch > std::numeric_limits<std::int32_t>::max())
-    return "a batch is at most 2,147,483,647 samples";
-  if (auto wrong = far_too_large(plan); !wrong.empty())
-    return wrong;
-  const bool updates_a_batch =
-    !plan.sch.local_rule()
-    && update_size(plan.sch, plan.dims) == plan.dims.microbatches;
-  if (work.optimizer.clip > 0 && work.optimizer.scope == clip_scope::network
-      && !updates_a_batch)
-    return plan.sch.name
-           + " never has all gradients of an update before it, so it cannot clip by "
-             "their "
-             "global norm; "
-           + plan.sch.name + ":clip=stage clips each stage by its own";
-  auto bytes = bytes_needed(plan);
-  if (auto wrong = too_large_for_gpus(plan, bytes); !wrong.empty())
-    return wrong;
-  for (int rank = 0; rank < plan.ranks(); ++rank)
-    if (plan.processor_of(rank).is_gpu()) // is not this machine's
-      bytes[static_cast<std::size_t>(rank)] = 0;
-  if (here) {
-    std::vector<std::int64_t> of_those;
-    for (const int rank : *here)
-      of_those.push_back(bytes[static_cast<std::size_t>(rank)]);
-    bytes = std::move(of_those);
-  }
-  const bool leads_only = here && here->empty();
-  return too_large(bytes,
-                   bytes_beside_pools(plan, bytes_beside ? bytes_beside(plan) : 0)
-                     + (leads_only ? bytes_that_come(plan) : 0));
+  // What is held can be counted only of programs that are right.
+  if (const auto fault = check(plan.sch, settled(plan.sch, plan.dims)))
+    return plan.sch.name + ": " + to_string(*fault);
+  return plan.work ? refusal_of_bytes(plan, bytes_beside, here) : "";
 }
 
 } // namespace troupe

@@ -4,9 +4,7 @@
 #include "experiments/options/clock_limit.hpp"
 #include "experiments/options/parsing.hpp"
 #include "models/data/open_data.hpp"
-#include "schedules/bounds.hpp"
 #include "schedules/catalog/catalog.hpp"
-#include "schedules/check.hpp"
 
 #include <cmath>
 #include <limits>
@@ -64,9 +62,7 @@ std::optional<schedule> by_costs(const options& o, const chosen_schedule& one) {
     costs.push_back({all.at(op::forward, s), all.at(op::input_gradient, s),
                      all.at(op::weight_gradient, s)});
   }
-  const auto held = one.values.find("most_held");
-  return zb_auto(std::move(costs),
-                 held == one.values.end() ? 0 : std::stoi(held->second));
+  return zb_auto(std::move(costs), one.sch.most_held);
 }
 
 /// Completes a plan for its schedule: that says how many stages a rank has, so how the
@@ -76,6 +72,8 @@ std::string complete(const options& o, const chosen_schedule& one, run_plan& pla
   plan.sch.recomputes = o.mesh.recomputes;
   plan.dims.stages =
     one.sizes ? one.sizes->stages : stages_on(plan.sch.where, o.mesh.stages);
+  if (plan.dims.stages > most_stages)
+    return refusal(plan.sch, plan.dims);
   plan.cost =
     counts_operations(o)
       ? costs_by_operations()
@@ -225,8 +223,6 @@ request(const options& o, const chosen_schedule& one, run_plan plan,
                    + ": name the optimizer and momentum that it had"};
   if (auto wrong = refusal(plan, bytes_of_evaluation, here); !wrong.empty())
     return problem{wrong};
-  if (const auto fault = check(plan.sch, settled(plan.sch, plan.dims)))
-    return problem{plan.sch.name + ": " + to_string(*fault)};
   return run_request{one.text, std::move(plan), one.values};
 }
 

@@ -5,9 +5,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <map>
@@ -221,6 +223,45 @@ TEST_CASE("a plan has the mesh, costs and optimizer that options say", "[setup]"
   CHECK(training.runs[1].plan.clock == clock_kind::real);
 }
 
+TEST_CASE("a wrong file is drawn and refused, also where it would train", "[setup]") {
+  const auto path = std::filesystem::temp_directory_path()
+                    / ("troupe-wrong-" + std::to_string(::getpid()) + ".csv");
+  const auto told = [&](const std::string& text, bool trains) {
+    std::ofstream{path} << text;
+    auto o = tiny::training("file:" + path.string());
+    o.data.batch = 16;
+    const auto result = trains ? tiny::set_up_training(o) : tiny::set_up_simulation(o);
+    REQUIRE_FALSE(result);
+    return result.error();
+  };
+  const std::string first = "0F0,0F1,0B0,0B1\n", latest = "# troupe: weights=latest\n";
+  const std::vector<std::pair<std::string, std::string>> wrong{
+    {first + "1F0,1F1,1F1,1B0,1B1\n", "comes twice"},
+    {first + "1F0,1B0,1B1,1F1\n", "comes before its forward"},
+    {first + "1F0,1B0,1F1,1B1,1B1\n", "comes twice"},
+    {first + "1F0,1B0,1F1\n", "B1 of stage 1 does not come before it"},
+    {"0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n", "deadlock"},
+    {"0F1,0F0,0B0,0B1\n1F0,1B0,1F1,1B1\n", "samples enter stage 0"},
+    {"# troupe: directions=2\n0F0,1F0,1B0,0B0\n1F1,0F1,0B1,1B1\n", "belongs on rank 1"},
+    {"# troupe: weights=double_buffered,update_every=1,microbatches=2\n"
+     "0F0,0B0,0F1,0B1,0F2,0B2,0F4,0F3,0B3,0B4,0F5,0B5\n",
+     "comes after F4"},
+    {"# troupe: weights=vertical_sync,update_every=1,microbatches=1\n"
+     "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F2,1F1,1B1,1B2\n",
+     "comes after F2"},
+    {latest + "0F0,0B0,0F1,0B1,0U0\n1F0,1B0,1F1,1B1,1U1\n",
+     "covers gradients up to microbatch 1"},
+  };
+  for (const auto& [text, what] : wrong)
+    for (const bool trains : {true, false}) {
+      INFO(text);
+      const auto is = told(text, trains);
+      CHECK_THAT(is, ContainsSubstring(what));
+      CHECK_THAT(is, ContainsSubstring("\n> rank "));
+    }
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("zb-auto goes by --cost, unless it says what actions take", "[setup]") {
   const auto program = [](const std::string& name, const std::string& cost) {
     typed_options typed;
@@ -235,6 +276,8 @@ TEST_CASE("zb-auto goes by --cost, unless it says what actions take", "[setup]")
   };
   const auto by_cost = program("zb-auto", "F=4,I=5,W=3");
   CHECK(by_cost == program("zb-auto:f=4,i=5,w=3", ""));
+  CHECK(program("zb-auto:most_held=on", "F=4,I=5,W=3")
+        == program("zb-auto:f=4,i=5,w=3,most_held=1", ""));
   CHECK(by_cost != program("zb-auto", ""));
   CHECK(program("zb-auto:f=1", "F=4,I=5,W=3") == program("zb-auto", ""));
   CHECK(program("zb-auto:most_held=6", "F=4,I=5,W=3")
