@@ -18,6 +18,7 @@ public:
     : schedule_(sch), dims_(dims), draws_(draws), so_far_(sch, dims, draws) {
     for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank)
       programs_.emplace_back(sch, dims, rank);
+    within_pair_.resize(programs_.size());
   }
 
   std::optional<program_fault> run() {
@@ -34,6 +35,7 @@ public:
         if (missing_input(rank))
           break;
         so_far_.perform(*a, rank);
+        within_pair_[static_cast<std::size_t>(rank)] = a->pair == in_pair::first;
         if (const int other = hears_of(*a); other >= 0)
           runnable.push_back(other);
         at(rank).pop();
@@ -67,8 +69,8 @@ private:
     return to_string(a, ranks() < dims_.stages);
   }
 
-  /// What no waiting can mend.
-  std::optional<reproach> objection(const action& a, int rank) {
+  /// An action that its rank cannot have.
+  std::optional<reproach> misplaced(const action& a, int rank) const {
     const auto wrong = [&a](const std::string& what, std::string mend = {}) {
       return reproach{to_string(a, true) + " " + what, std::move(mend)};
     };
@@ -83,8 +85,45 @@ private:
     if (a.what != op::update
         && a.direction != direction_of(schedule_.where, dims_, a.microbatch))
       return wrong("is of a microbatch of the other direction");
-    if (a.pair == in_pair::first && at(rank).second() == nullptr)
-      return wrong("is the first of a pair that has no second");
+    return {};
+  }
+
+  /// Two that cannot be one. \param a the next action of its rank
+  std::optional<reproach> wrong_pair(const action& a, int rank) {
+    if (a.pair == in_pair::second && !within_pair_[static_cast<std::size_t>(rank)])
+      return reproach{to_string(a, true)
+                      + " is the second of a pair that has no first"};
+    if (a.pair != in_pair::first)
+      return {};
+    const auto* second = at(rank).second();
+    if (second == nullptr || second->pair != in_pair::second)
+      return reproach{to_string(a, true)
+                      + " is the first of a pair that has no second"};
+    const auto both = to_string(a, true) + " and " + to_string(*second, true);
+    if (a.what != op::forward || !goes_back(second->what))
+      return reproach{both
+                      + " are no pair: a forward and a backward or input gradient "
+                        "run as one"};
+    if (auto wrong = misplaced(*second, rank))
+      return wrong;
+    if (const auto maker = so_far_.maker_of(*second);
+        maker && maker->what == op::forward && maker->stage == a.stage
+        && maker->microbatch == a.microbatch)
+      return reproach{both
+                        + " cannot be one: the second waits for what the first makes",
+                      "run them one after the other"};
+    return {};
+  }
+
+  /// What no waiting can mend.
+  std::optional<reproach> objection(const action& a, int rank) {
+    const auto wrong = [&a](const std::string& what, std::string mend = {}) {
+      return reproach{to_string(a, true) + " " + what, std::move(mend)};
+    };
+    if (auto bad = misplaced(a, rank))
+      return bad;
+    if (auto bad = wrong_pair(a, rank))
+      return bad;
     const auto done = so_far_.done(a.stage, a.microbatch);
     switch (a.what) {
     case op::forward:
@@ -104,7 +143,11 @@ private:
       if ((done & state::dw) != 0)
         return wrong("comes twice", "leave the second one out");
       if ((done & state::dx) == 0)
-        return wrong("comes before its input gradient");
+        return wrong(
+          "comes before its input gradient",
+          "move it behind "
+            + to_string({op::input_gradient, a.direction, a.stage, a.microbatch},
+                        true));
       return out_of_order(a);
     case op::update:
       return bad_update(a);
@@ -125,13 +168,26 @@ private:
           + ". microbatch of a stage that the rank holds, and it may hold "
           + std::to_string(schedule_.most_held),
         "run a backward before it"};
-    if (const auto version = version_read(schedule_, dims_, a.stage, a.microbatch);
-        version && *version > stage.versions)
+    const auto version = version_read(schedule_, dims_, a.stage, a.microbatch);
+    if (version && *version > stage.versions)
       return reproach{to_string(a, true) + " reads version " + std::to_string(*version)
                         + ", but this stage has made only "
                         + std::to_string(stage.versions),
                       "move it behind that update, or have the weight rule name an "
                       "older version"};
+    if (stage.newest_forwarded < a.microbatch)
+      return {};
+    const auto after = to_string(a, true) + " comes after F"
+                       + std::to_string(stage.newest_forwarded) + ": ";
+    if (a.stage == 0)
+      return reproach{after
+                        + "samples enter stage 0 in the order of their microbatches",
+                      "move it before that"};
+    if (version && schedule_.asynchronous())
+      return reproach{after
+                        + "without a flush a stage forwards microbatches in order, as "
+                          "versions are kept for those that are to come",
+                      "move it before that"};
     return {};
   }
 
@@ -150,14 +206,48 @@ private:
     const int whole = update_size(schedule_, dims_) / directions;
     const int left = dims_.total() / directions - stage.versions * whole;
     const int expected = std::min(whole, left);
-    if (stage.summed == expected && expected > 0)
-      return {};
-    return reproach{
-      to_string(a, true) + " covers " + std::to_string(stage.summed)
-        + " gradients instead of " + std::to_string(std::max(expected, 0)),
-      stage.summed < expected ? "move it behind the backwards that are missing, or add "
-                                "those"
-                              : ""};
+    if (stage.summed == expected && expected > 0) {
+      const int last_of_batch =
+        (stage.newest_summed / dims_.microbatches + 1) * dims_.microbatches - 1;
+      if (a.microbatch == stage.newest_summed || a.microbatch == last_of_batch)
+        return {};
+      const auto last = std::to_string(stage.newest_summed);
+      return reproach{to_string(a, true) + " covers gradients up to microbatch " + last,
+                      "name it U" + last};
+    }
+    const char* const says_so =
+      schedule_.asynchronous() ? ", or say that an update covers so many (update_every)"
+                               : "";
+    auto what = to_string(a, true) + " covers " + std::to_string(stage.summed)
+                + (stage.summed == 1 ? " gradient" : " gradients") + " instead of "
+                + std::to_string(std::max(expected, 0));
+    if (stage.summed >= expected)
+      return reproach{std::move(what), "put an update behind every "
+                                         + std::to_string(whole)
+                                         + " of a stage's gradients" + says_so};
+    const auto lacks = first_missing({a.direction, a.stage});
+    if (!lacks)
+      return reproach{std::move(what)};
+    const auto name = to_string(*lacks, true);
+    return reproach{what + ": " + name + " does not come before it",
+                    "put " + name + " before it on rank "
+                      + std::to_string(host_of({a.direction, a.stage}))
+                      + std::string{says_so}};
+  }
+
+  /// What a stage has not yet done of its first microbatch whose gradient is missing.
+  std::optional<action> first_missing(hosted_stage where) const {
+    for (int m = 0; m < dims_.total(); ++m) {
+      const auto done = so_far_.done(where.stage, m);
+      if (direction_of(schedule_.where, dims_, m) != where.direction
+          || (done & state::dw) != 0)
+        continue;
+      const auto what = (done & state::f) == 0    ? op::forward
+                        : (done & state::dx) == 0 ? op::backward
+                                                  : op::weight_gradient;
+      return action{what, where.direction, where.stage, m};
+    }
+    return {};
   }
 
   /// What the next action of a rank waits for: its own input, or that of its pair.
@@ -191,7 +281,7 @@ private:
         first = rank;
       const auto input = *missing_input(rank);
       const int maker = host_of({input.direction, input.stage});
-      if (!comes(input, maker))
+      if (!found(input, maker))
         return fault("rank " + std::to_string(rank) + " waits at "
                        + to_string(*front(rank), true) + " for "
                        + to_string(input, true) + ", which no program contains",
@@ -203,17 +293,23 @@ private:
     return fault("deadlock: " + told, in_cycle, way_out(in_cycle));
   }
 
-  /// Whether a rank's program contains `a`, or an I in place of its B.
-  bool comes(const action& a, int rank) const {
+  /// An action of a rank's program, or an I in place of its B; absent if it has none.
+  std::optional<action> found(const action& a, int rank) const {
     for (program p{schedule_, dims_, rank}; p.front() != nullptr; p.pop()) {
       auto b = *p.front();
-      if (b.what == op::input_gradient)
-        b.what = op::backward;
       b.pair = in_pair::no;
-      if (b == a)
-        return true;
+      auto as_backward = b;
+      if (b.what == op::input_gradient)
+        as_backward.what = op::backward;
+      if (as_backward == a)
+        return b;
     }
-    return false;
+    return {};
+  }
+
+  /// As the program of its rank has it.
+  action as_written(const action& a) const {
+    return found(a, host_of({a.direction, a.stage})).value_or(a);
   }
 
   /// Who waits for whom, from `rank` to the first rank that comes again, and which.
@@ -222,7 +318,7 @@ private:
     std::vector<bool> seen(programs_.size());
     while (!seen[static_cast<std::size_t>(rank)]) {
       seen[static_cast<std::size_t>(rank)] = true;
-      const auto input = *missing_input(rank);
+      const auto input = as_written(*missing_input(rank));
       const int maker = host_of({input.direction, input.stage});
       result += "rank " + std::to_string(rank) + " waits at " + name_of(*front(rank))
                 + " for " + name_of(input) + " of rank " + std::to_string(maker) + "; ";
@@ -241,7 +337,7 @@ private:
       if (host_of({wanted.direction, wanted.stage}) != rank)
         continue;
       if (so_far_.has_input(wanted))
-        return "run " + name_of(wanted) + " of rank " + std::to_string(rank)
+        return "run " + name_of(as_written(wanted)) + " of rank " + std::to_string(rank)
                + ", whose input is there, before " + name_of(blocked);
     }
     return {};
@@ -286,6 +382,7 @@ private:
   bool draws_;
   rehearsed_run so_far_;
   std::vector<program> programs_;
+  std::vector<bool> within_pair_; // a rank, whose pair's second comes next
 };
 
 } // namespace
@@ -301,6 +398,8 @@ std::string to_string(const program_fault& fault) {
 }
 
 std::optional<program_fault> check(const schedule& sch, const shape& dims) {
+  if (auto wrong = refusal(sch, dims); !wrong.empty())
+    return program_fault{std::move(wrong), {}, {}};
   if (auto wrong = contradiction(sch.where, dims); !wrong.empty())
     return program_fault{std::move(wrong), {}, {}};
   if (sch.local_rule())

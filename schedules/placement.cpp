@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace troupe {
@@ -88,7 +89,8 @@ placement placement::bidirectional(int pairs) {
 }
 
 int stages_on(const placement& where, int ranks) {
-  return ranks * where.stages_a_rank;
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  return static_cast<int>(std::min(std::int64_t{ranks} * where.stages_a_rank, most));
 }
 
 int ranks_of(const placement& where, const shape& dims) {

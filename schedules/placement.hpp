@@ -56,7 +56,8 @@ struct placement {
   static placement waves(int waves);
 };
 
-/// The stages that a pipeline of so many ranks has.
+/// The stages that a pipeline of so many ranks has; of more than a number holds, the
+/// largest.
 int stages_on(const placement& where, int ranks);
 
 /// How many ranks a pipeline has.

@@ -39,6 +39,8 @@ action_generator generator_of(const schedule& sch, const shape& dims, int rank) 
     result = (*start)(rank, dims);
   else
     result = slot_program{sch, dims, rank};
+  if (!result) // a program of nothing
+    result = [] { return std::optional<action>{}; };
   return sch.recomputes == recomputation::none ? result
                                                : with_recomputations(std::move(result));
 }

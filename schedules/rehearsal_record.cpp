@@ -49,10 +49,13 @@ rehearsal_record::draw(int guilty,
     for (const auto& cell : cells)
       width = std::max(width, cell.size() + 1);
   }
-  std::string result;
+  const auto digits = std::to_string(last - 1).size();
+  std::string result = first > 0 ? "  ..\n" : "";
   for (int rank = first; rank < last; ++rank) {
-    result += (rank == guilty ? "> rank " : "  rank ") + std::to_string(rank)
-              + (from > 0 ? "  .." : "  ");
+    auto name = std::to_string(rank);
+    name.resize(digits, ' ');
+    result +=
+      (rank == guilty ? "> rank " : "  rank ") + name + (from > 0 ? "  .." : "  ");
     for (auto& cell : rows[static_cast<std::size_t>(rank - first)]) {
       cell.resize(width, ' ');
       result += cell;
@@ -60,7 +63,7 @@ rehearsal_record::draw(int guilty,
     result.erase(result.find_last_not_of(' ') + 1);
     result += '\n';
   }
-  return result;
+  return last < static_cast<int>(ran_.size()) ? result + "  ..\n" : result;
 }
 
 } // namespace troupe

@@ -1,5 +1,7 @@
 #include "schedules/rehearsed_run.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
 rehearsed_run::rehearsed_run(const schedule& sch, const shape& dims, bool records)
@@ -48,6 +50,7 @@ void rehearsed_run::perform(const action& a, int rank) {
   auto& held = held_[static_cast<std::size_t>(rank)];
   if (a.what == op::forward) {
     flags |= f;
+    stage.newest_forwarded = std::max(stage.newest_forwarded, a.microbatch);
     ++held;
   }
   if (goes_back(a.what))
@@ -56,6 +59,7 @@ void rehearsed_run::perform(const action& a, int rank) {
     flags |= dw;
     ++stage.summed;
     stage.last_summed = a.microbatch;
+    stage.newest_summed = std::max(stage.newest_summed, a.microbatch);
     --held;
   }
 }

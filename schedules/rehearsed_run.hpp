@@ -24,6 +24,7 @@ public:
     int versions = 0;     ///< Updates made.
     int summed = 0;       ///< Gradients since the last one.
     int last_summed = -1; ///< Microbatch.
+    int newest_summed = -1, newest_forwarded = -1; ///< The highest of them.
   };
 
   /// Which parts of a microbatch's passes a stage has done: flags.

@@ -51,12 +51,16 @@ bool has_order(const schedule& sch) {
 } // namespace
 
 std::string refusal(const schedule& sch, const shape& dims) {
-  if (sch.name.empty() || !has_order(sch) || sch.update_every < 0)
+  if (!sch.where.ranks || !sch.where.host || !sch.where.hosted)
+    return "a placement has functions ranks, host and hosted";
+  if (sch.name.empty() || !has_order(sch) || sch.update_every < 0 || sch.most_held < 0)
     return "a schedule has a name, and an order: a formula for slots, programs, or a "
            "local rule that lets at least one microbatch in; it updates every so many "
-           "microbatches, or 0 for the batch";
+           "microbatches, or 0 for the batch, and ranks hold so many, or 0 for any";
   if (dims.stages < 1 || dims.microbatches < 1 || dims.steps < 1)
     return "stages, microbatches and steps are at least 1";
+  if (dims.stages > most_stages)
+    return "a run has at most 1,048,576 stages";
   if (dims.before < 0 || dims.older < 0)
     return "no run goes on before the first batch";
   if (dims.microbatches * (std::int64_t{dims.before} + dims.steps)
@@ -71,6 +75,12 @@ std::string refusal(const schedule& sch, const shape& dims) {
   if (sch.local_rule() && sch.where.directions > 1)
     return sch.name + " orders stages by what has arrived, in one direction: its "
            + "placement has " + std::to_string(sch.where.directions);
+  if (sch.local_rule() && sch.weights.reads && !sch.weights.flushes)
+    return sch.name + " orders stages by what has arrived, so that no formula knows "
+           + "which versions there will be: its weights are latest or flush";
+  if (sch.local_rule() && (sch.most_held > 0 || sch.splits_backward))
+    return sch.name + " orders stages by what has arrived: it runs whole backwards, "
+           + "and what ranks hold is bounded by its max_active_keys alone";
   if (sch.recomputes != recomputation::none && (sch.local_rule() || !sch.weights.reads))
     return sch.name + " keeps no version of the weights that a forward has read, so "
            + "that it cannot be run again on it: say --recompute none";

@@ -9,30 +9,30 @@ namespace troupe {
 
 namespace {
 
-bool fits(const std::string& name, int ranks, int microbatches, int most_stages) {
+bool fits(const std::string& name, int ranks, int microbatches, int units) {
   const auto sch = *find_schedule(name);
   const int stages = stages_on(sch.where, ranks);
-  return stages <= most_stages && refusal(sch, {stages, microbatches}).empty();
+  return stages <= units && refusal(sch, {stages, microbatches}).empty();
 }
 
 } // namespace
 
-std::vector<std::string> all_that_fit(int ranks, int microbatches, int most_stages) {
+std::vector<std::string> all_that_fit(int ranks, int microbatches, int units) {
   std::vector<std::string> result;
   for (const auto& entry : catalog())
-    if (std::string name{entry.name}; fits(name, ranks, microbatches, most_stages))
+    if (std::string name{entry.name}; fits(name, ranks, microbatches, units))
       result.push_back(std::move(name));
   return result;
 }
 
 void new_schedules::add(std::vector<std::string>& to, int ranks, int microbatches,
-                        int most_stages, int count) {
+                        int units, int count) {
   static const std::array names{"zb-h1",  "interleaved", "dualpipe", "zb-v",
                                 "v-half", "looped_bfs",  "zb-h2",    "dualpipev",
                                 "v-min",  "zb-auto",     "hanayo"};
   for (std::size_t tried = 0; tried < names.size() && count > 0; ++tried)
     if (const std::string name = names[turn_++ % names.size()];
-        fits(name, ranks, microbatches, most_stages)) {
+        fits(name, ranks, microbatches, units)) {
       to.push_back(name);
       --count;
     }

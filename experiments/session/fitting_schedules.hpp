@@ -6,16 +6,16 @@
 
 namespace troupe {
 
-/// Schedules of the catalog that so many ranks and microbatches fit, with at most so
-/// many stages.
-std::vector<std::string> all_that_fit(int ranks, int microbatches, int most_stages);
+/// Schedules of the catalog that so many ranks and microbatches fit. \param units of
+/// the network: so many stages at most
+std::vector<std::string> all_that_fit(int ranks, int microbatches, int units);
 
 /// Schedules that give a rank several stages, split backwards or pair them: of those
 /// that fit, other ones each time.
 class new_schedules {
 public:
   /// Appends some. \param count at most
-  void add(std::vector<std::string>& to, int ranks, int microbatches, int most_stages,
+  void add(std::vector<std::string>& to, int ranks, int microbatches, int units,
            int count);
 
 private:

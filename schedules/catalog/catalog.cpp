@@ -9,6 +9,7 @@ namespace troupe {
 namespace {
 
 constexpr int any = std::numeric_limits<int>::max();
+constexpr int most_stages_a_rank = 1 << 10;
 
 template <schedule (*Make)()>
 schedule fixed(std::span<const int>) {
@@ -22,11 +23,11 @@ const std::vector<catalog_entry>& entries() {
     {"1f1b", "one forward, one backward; flush", {}, fixed<one_f_one_b>},
     {"interleaved",
      "1F1B that goes round the ranks v times; flush",
-     {{"v", 2, 1, any, "stages of a rank"}},
+     {{"v", 2, 1, most_stages_a_rank, "stages of a rank"}},
      [](std::span<const int> v) { return interleaved(v[0]); }},
     {"looped_bfs",
      "all microbatches through one stage of a rank, then the next; flush",
-     {{"v", 2, 1, any, "stages of a rank"}},
+     {{"v", 2, 1, most_stages_a_rank, "stages of a rank"}},
      [](std::span<const int> v) { return looped_bfs(v[0]); }},
     {"zb-h1",
      "1F1B with weight gradients where it would be idle; flush",
@@ -49,7 +50,8 @@ const std::vector<catalog_entry>& entries() {
     {"v-min", "a V that holds a third of what 1F1B holds; flush", {}, fixed<v_min>},
     {"hanayo",
      "stages there and back along the ranks in waves; flush",
-     {{"waves", 1, 1, 1 << 14, "there and back: a rank has twice as many stages"}},
+     {{"waves", 1, 1, most_stages_a_rank / 2,
+       "there and back: a rank has twice as many stages"}},
      [](std::span<const int> v) { return hanayo(v[0]); }},
     {"chimera",
      "pairs of 1F1B pipelines head to tail; flush",
@@ -90,7 +92,8 @@ std::string allowed_values(const schedule_parameter& p) {
   auto result = std::string{p.name} + " is ";
   if (p.least == 0 && p.most == 1)
     return result + "on or off";
-  return result + "a whole number of at least " + std::to_string(p.least);
+  return result + "a whole number of at least " + std::to_string(p.least)
+         + (p.most < any ? ", and at most " + std::to_string(p.most) : "");
 }
 
 std::string names_of(const std::vector<schedule_parameter>& parameters) {
@@ -120,7 +123,10 @@ find_schedule(std::string_view name, const std::map<std::string, std::string>& v
   const auto entry = std::ranges::find(entries(), name, &catalog_entry::name);
   if (entry == entries().end())
     return tl::unexpected{"there is no schedule '" + std::string{name} + "'; there are "
-                          + catalog_names()};
+                          + catalog_names()
+                          + (name.find_first_of("./") == std::string_view::npos
+                               ? ""
+                               : "; of a file say file:" + std::string{name})};
   const auto& known = entry->parameters;
   std::vector<int> chosen;
   for (const auto& p : known)

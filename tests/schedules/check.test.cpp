@@ -1,5 +1,6 @@
 #include "schedules/check.hpp"
 
+#include "schedules/bounds.hpp"
 #include "schedules/catalog/catalog.hpp"
 #include "schedules/program.hpp"
 #include "tests/schedules/examples.hpp"
@@ -10,6 +11,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <random>
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
@@ -67,7 +69,7 @@ TEST_CASE("a missing gradient is named with the rank that waits for it", "[check
       std::erase(p, action{op::backward, 0, 1, 1});
   }));
   CHECK_THAT(fault.what,
-             ContainsSubstring("U1 of stage 1 covers 1 gradients instead of 2"));
+             ContainsSubstring("U1 of stage 1 covers 1 gradient instead of 2"));
   CHECK_THAT(fault.picture,
              ContainsSubstring("> rank 1  .    F0   B0   =    F1   [U1]\n"));
 }
@@ -214,4 +216,218 @@ TEST_CASE("a pair waits for the inputs of both", "[check]") {
   CHECK_THAT(fault.what,
              ContainsSubstring("deadlock: rank 0 waits at F1 for B0 of rank 1"));
   CHECK_THAT(to_string(fault), ContainsSubstring("It might help to run F1 of rank 0"));
+}
+
+TEST_CASE("what is no pair is refused", "[check]") {
+  const auto told = [](in_pair one, in_pair other, std::size_t at = 1) {
+    return fault_of(spoiled([=](int rank, std::vector<action>& p) {
+             if (rank == 0) { // F0 F1 B0 B1 U1
+               p[at].pair = one;
+               p[at + 1].pair = other;
+             }
+           }))
+      .what;
+  };
+  CHECK(told(in_pair::first, in_pair::no)
+        == "rank 0: F1 of stage 0 is the first of a pair that has no second");
+  CHECK(told(in_pair::no, in_pair::second)
+        == "rank 0: B0 of stage 0 is the second of a pair that has no first");
+  CHECK_THAT(told(in_pair::first, in_pair::second, 0),
+             ContainsSubstring("are no pair"));
+  CHECK_THAT(told(in_pair::first, in_pair::second, 3),
+             ContainsSubstring("are no pair"));
+  CHECK_THAT(fault_of(spoiled([](int rank, std::vector<action>& p) {
+               if (rank == 0) {
+                 p[1].pair = in_pair::first;
+                 p[2].pair = in_pair::second;
+                 p[2].stage = 70'000'000;
+               }
+             }))
+               .what,
+             ContainsSubstring("B0 of stage 70000000 is not in this run"));
+  const auto with_itself = fault_of(spoiled([](int rank, std::vector<action>& p) {
+    if (rank == 1) { // F0 B0
+      p[0].pair = in_pair::first;
+      p[1].pair = in_pair::second;
+    }
+  }));
+  CHECK_THAT(with_itself.what, ContainsSubstring("F0 of stage 1 and B0 of stage 1 "
+                                                 "cannot be one"));
+  CHECK(with_itself.mend == "run them one after the other");
+}
+
+TEST_CASE("an update names the last microbatch that it covers", "[check]") {
+  const auto named = [](int microbatch) {
+    return spoiled(
+      [microbatch](int, std::vector<action>& p) { p.back().microbatch = microbatch; });
+  };
+  CHECK_FALSE(check(named(1), {2, 2, 3}).has_value());
+  const auto fault = fault_of(named(0));
+  CHECK_THAT(fault.what, ContainsSubstring("covers gradients up to microbatch 1"));
+  CHECK(fault.mend == "name it U1");
+}
+
+TEST_CASE("without a flush forwards come in order, as versions go", "[check]") {
+  // F4 before F3 lets go of the version that F3 reads.
+  const auto one = [](std::vector<int> forwards) {
+    return schedule{.name = "mine",
+                    .order = explicit_program{[forwards](int, const shape&) {
+                      std::vector<action> all;
+                      for (std::size_t i = 0; i < forwards.size(); ++i) {
+                        all.push_back({op::forward, 0, 0, forwards[i]});
+                        if (i % 2 == 0)
+                          continue;
+                        const int m = static_cast<int>(i);
+                        all.push_back({op::backward, 0, 0, m - 1});
+                        all.push_back({op::backward, 0, 0, m});
+                        all.push_back({op::update, 0, 0, m});
+                      }
+                      return [all, at = std::size_t{0}]() mutable {
+                        return at == all.size() ? std::optional<action>{} : all[at++];
+                      };
+                    }},
+                    .weights = two_bw().weights,
+                    .repeats = false,
+                    .streams = true};
+  };
+  CHECK_FALSE(check(one({0, 1, 2, 3, 4, 5}), {1, 2, 3}).has_value());
+  const auto fault = check(one({0, 1, 2, 3, 5, 4}), {1, 2, 3});
+  REQUIRE(fault.has_value());
+  CHECK_THAT(fault->what,
+             ContainsSubstring("F4 of stage 0 comes after F5: samples enter stage 0"));
+  auto second = one({0, 1, 2, 3, 5, 4}); // behind a stage that has them in order
+  const auto last = std::get<explicit_program>(second.order);
+  const auto first = std::get<explicit_program>(one({0, 1, 2, 3, 4, 5}).order);
+  second.order = explicit_program{[=](int rank, const shape& dims) -> action_generator {
+    return [rank, all = rank == 0 ? first(0, dims) : last(0, dims)]() {
+      auto next = all();
+      if (next)
+        next->stage = rank;
+      return next;
+    };
+  }};
+  CHECK_THAT(check(second, {2, 2, 3}).value().what,
+             ContainsSubstring("F4 of stage 1 comes after F5: without a flush"));
+}
+
+TEST_CASE("a gradient that an update lacks is named", "[check]") {
+  const auto without = [](op what, int microbatch) {
+    auto sch = zb_h1();
+    sch.order = batch_by_batch([=](int, const shape& dims) {
+      auto all = generate(zb_h1(), {1, dims.microbatches}, 0);
+      std::erase(all, action{what, 0, 0, microbatch});
+      return all;
+    });
+    const auto fault = check(sch, {1, 3});
+    REQUIRE(fault.has_value());
+    return *fault;
+  };
+  CHECK_THAT(without(op::weight_gradient, 1).what,
+             ContainsSubstring("U2 of stage 0 covers 2 gradients instead of 3: W1 of "
+                               "stage 0 does not come before it"));
+  const auto no_input = without(op::input_gradient, 1);
+  CHECK_THAT(no_input.what,
+             ContainsSubstring("W1 of stage 0 comes before its input gradient"));
+  CHECK(no_input.mend == "move it behind I1 of stage 0");
+}
+
+TEST_CASE("who waits for an input gradient is told so", "[check]") {
+  auto sch = zb_h1();
+  sch.order = batch_by_batch([](int rank, const shape& dims) {
+    auto all = generate(zb_h1(), {2, dims.microbatches}, rank);
+    if (rank == 0) // I0 before F1, which the other rank wants first
+      std::swap(*std::ranges::find(all, action{op::forward, 0, 0, 1}),
+                *std::ranges::find(all, action{op::input_gradient, 0, 0, 0}));
+    else
+      std::swap(*std::ranges::find(all, action{op::forward, 0, 1, 1}),
+                *std::ranges::find(all, action{op::input_gradient, 0, 1, 0}));
+    return all;
+  });
+  CHECK_THAT(check(sch, {2, 2}).value().what,
+             ContainsSubstring("rank 0 waits at I0 for I0 of rank 1"));
+}
+
+// Who counts what is held need not look: the books themselves throw.
+TEST_CASE("programs that pass can be run, whatever was changed in them", "[check]") {
+  std::mt19937 random{7};
+  const auto below = [&](std::size_t n) { return random() % n; };
+  int accepted = 0, refused = 0;
+  for (const auto& made : {one_f_one_b(), pipedream(1, false), pipedream(2, true),
+                           two_bw(), zb_h1(), zb_v(), dualpipev(), chimera(true, 2)})
+    for (int turn = 0; turn < 150; ++turn) {
+      const shape dims{stages_on(made.where, 2) * (made.where.directions > 2 ? 2 : 1),
+                       4, 2};
+      REQUIRE(refusal(made, dims).empty());
+      std::vector<std::vector<action>> all;
+      for (int rank = 0; rank < ranks_of(made.where, dims); ++rank)
+        all.push_back(generate(made, dims, rank));
+      auto& row = all[below(all.size())];
+      const auto at = below(row.size() - 1);
+      switch (below(4)) {
+      case 0:
+        row.erase(row.begin() + static_cast<std::ptrdiff_t>(at));
+        break;
+      case 1:
+        row.insert(row.begin() + static_cast<std::ptrdiff_t>(below(row.size())),
+                   row[at]);
+        break;
+      case 2:
+        std::swap(row[at], row[at + 1]);
+        break;
+      default:
+        row[at].microbatch = static_cast<int>(below(8));
+      }
+      auto sch = made;
+      sch.repeats = false;
+      sch.order = explicit_program{[all](int rank, const shape&) -> action_generator {
+        return [one = all[static_cast<std::size_t>(rank)],
+                i = std::size_t{0}]() mutable -> std::optional<action> {
+          return i == one.size() ? std::optional<action>{} : one[i++];
+        };
+      }};
+      if (check(sch, dims)) {
+        ++refused;
+        continue;
+      }
+      ++accepted;
+      INFO(sch.name << " turn " << turn);
+      for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank)
+        for (const auto& [stashes, split, versions] : bounds_of(sch, dims, rank)) {
+          CHECK(stashes <= dims.total());
+          CHECK(versions <= dims.total() + 1);
+        }
+    }
+  CHECK(accepted > 50);
+  CHECK(refused > 500);
+}
+
+TEST_CASE("what is no schedule at all is told, and not tried", "[check]") {
+  auto sch = gpipe();
+  sch.order = explicit_program{};
+  CHECK_THAT(check(sch, {2, 2}).value().what,
+             ContainsSubstring("a schedule has a name"));
+  sch.order = explicit_program{[](int, const shape&) { return action_generator{}; }};
+  CHECK_THAT(check(sch, {2, 2}).value().what,
+             ContainsSubstring("stage 0 has no forward of microbatch 0"));
+  sch = gpipe();
+  sch.most_held = -1;
+  CHECK(check(sch, {2, 2}).has_value());
+  sch = gpipe();
+  sch.where.host = nullptr;
+  CHECK_THAT(check(sch, {2, 2}).value().what, ContainsSubstring("functions ranks"));
+}
+
+TEST_CASE("a picture of many ranks shows those around the one, in columns", "[check]") {
+  auto sch = one_f_one_b();
+  sch.order = batch_by_batch([](int rank, const shape& dims) {
+    auto all = generate(one_f_one_b(), {dims.stages, dims.microbatches}, rank);
+    if (rank == 9)
+      all.erase(all.begin());
+    return all;
+  });
+  const auto picture = check(sch, {16, 1}).value().picture;
+  CHECK(picture.starts_with("  ..\n  rank 5 "));
+  CHECK_THAT(picture,
+             ContainsSubstring("\n> rank 9   ") && ContainsSubstring("\n  rank 10  "));
+  CHECK(picture.ends_with("\n  ..\n"));
 }

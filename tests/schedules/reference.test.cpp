@@ -192,6 +192,21 @@ TEST_CASE("breadth-first takes the time of interleaved 1F1B and holds all",
         == std::vector(static_cast<std::size_t>(p), v * m));
 }
 
+TEST_CASE("hanayo takes the published time, and holds what is in flight",
+          "[reference]") {
+  const int p = GENERATE(1, 2, 4, 5), rounds = GENERATE(1, 2, 3),
+            waves = GENERATE(1, 2);
+  const int m = p * rounds, v = 2 * waves;
+  // At F = B = 1 of a stage, so v of a rank.
+  const auto run = simulated(hanayo(waves), {p * v, m}, 1, 1);
+  CHECK(run.idle == all(p, 2 * (p - 1)));
+  CHECK(run.makespan == 2 * v * m + 2 * (p - 1));
+  std::vector<int> held; // by rank; the last one is where each wave turns
+  for (int rank = 0; rank < p; ++rank)
+    held.push_back(v * p - (p - 1 - rank));
+  CHECK(peak_activations(hanayo(waves), {p * v, m}) == held);
+}
+
 TEST_CASE("zero-bubble schedules take the published time and memory", "[reference]") {
   const auto holds = [](const schedule& sch, int p, int m, int makespan,
                         std::vector<std::int64_t> span_idle, int peak) {
