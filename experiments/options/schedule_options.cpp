@@ -114,7 +114,8 @@ parse_schedule(const std::string& text, bool of_all, const optimizer_options* le
   if (learns != nullptr) {
     const auto own = with_own(*learns, *values);
     if (!own)
-      return problem{result.name + ": " + own.error()};
+      return problem{(names_file(text) ? text.substr(0, text.find(',')) : result.name)
+                     + ": " + own.error()};
     result.optimizer = *own;
   }
   if (names_file(text)) {
@@ -139,10 +140,12 @@ parse_schedule(const std::string& text, bool of_all, const optimizer_options* le
 
 // Whoever learns by one reads of a file only what says its sizes.
 std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh) {
+  std::string first; // of the files
   for (const auto& text : single(to.names)) {
     if (!names_file(text))
       continue;
-    const optimizer_options any;
+    optimizer_options any;
+    any.clip = 1; // a norm, whatever the schedule says of it
     const auto one = parse_schedule(text, false, &any);
     if (!one)
       return one.error();
@@ -153,10 +156,13 @@ std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh) {
     const int ranks = ranks_of(one->sch.where, dims),
               microbatches = dims.microbatches * axes.data;
     const auto contradiction = [&](bool said, int typed, int has, const char* what) {
-      return said && typed != has
-               ? text + " is written for " + std::to_string(has) + what + ", not for "
-                   + std::to_string(typed) + ": leave that option out"
-               : std::string{};
+      if (!said || typed == has)
+        return std::string{};
+      const auto is = text + " is written for " + std::to_string(has) + what;
+      return first.empty()
+               ? is + ", not for " + std::to_string(typed) + ": leave that option out"
+               : is + ", and " + first + " for " + std::to_string(typed)
+                   + ": runs beside each other have the same sizes";
     };
     const bool says_pipe = mesh.axes.find("pipe=") != std::string::npos;
     for (auto wrong : {contradiction(mesh.says_stages || says_pipe, axes.stages, ranks,
@@ -167,6 +173,7 @@ std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh) {
                                      dims.steps, " batches")})
       if (!wrong.empty())
         return wrong;
+    first = text;
     if (!says_pipe)
       mesh.stages = ranks;
     to.microbatches = microbatches;

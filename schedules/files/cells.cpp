@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -93,6 +92,19 @@ std::optional<file_cell> pair_of(std::string_view text) {
 
 } // namespace
 
+namespace {
+
+/// As much of a cell as an error may say.
+std::string shown(const std::string& text) {
+  constexpr std::size_t most = 40;
+  auto result = text.substr(0, most);
+  std::ranges::replace_if(
+    result, [](unsigned char c) { return c < ' ' || c >= 0x7f; }, '?');
+  return text.size() > most ? result + ".." : result;
+}
+
+} // namespace
+
 tl::expected<file_cell, std::string> read_cell(const std::string& text) {
   if (const auto one = action_of(text))
     return file_cell{.actions = {*one}};
@@ -111,112 +123,12 @@ tl::expected<file_cell, std::string> read_cell(const std::string& text) {
     }
   }
   return tl::unexpected{
-    "'" + text
-    + "' is no action: write 2F5 for the forward of microbatch 5 at stage 2, likewise "
-      "B, I, W and U, (0F7;7B3)OVERLAP_F_B for two as one, or one of PyTorch's "
+    "'" + shown(text)
+    + "' is no action: write 2F5 for the forward of microbatch 5 at stage 2, both "
+      "below "
+      "1,048,577, likewise B, I, W and U, (0F7;7B3)OVERLAP_F_B for two as one, or one "
+      "of PyTorch's "
       "2SEND_F5, 2RECV_F5, 2SEND_B5, 2RECV_B5, 2UNSHARD, 2RESHARD and 2REDUCE_GRAD"};
-}
-
-namespace {
-
-/// What has been seen of a row.
-class transfer_check {
-public:
-  transfer_check(const std::vector<file_cell>& row, const std::vector<bool>& is_here)
-    : row_(row), is_here_(is_here) {
-    for (const auto& cell : row)
-      if (cell.moves) {
-        moves_ = moves_ || cell.moves < transfer::unshard;
-        if (cell.moves == transfer::unshard)
-          shards_.insert(cell.stage);
-      }
-  }
-
-  std::string first_wrong() {
-    for (const auto& cell : row_) {
-      auto wrong = cell.moves ? judge(cell) : std::string{};
-      for (const auto& a : cell.actions)
-        if (wrong.empty())
-          wrong = judge(a);
-      if (!wrong.empty())
-        return wrong;
-    }
-    if (moves_ && !received_.empty())
-      return "what " + name(*received_.begin())
-             + " is to read is received and not used";
-    return {};
-  }
-
-private:
-  using key = std::pair<bool, std::pair<int, int>>; // forward, stage and microbatch
-
-  static std::string name(const key& k) {
-    return std::to_string(k.second.first) + (k.first ? "F" : "B")
-           + std::to_string(k.second.second);
-  }
-
-  bool comes_from_elsewhere(const action& a) const {
-    const int from = a.what == op::forward ? a.stage - 1 : a.stage + 1;
-    return from >= 0 && from < static_cast<int>(is_here_.size())
-           && !is_here_[static_cast<std::size_t>(from)];
-  }
-
-  std::string judge(const action& a) {
-    if (shards_.contains(a.stage) && !whole_.contains(a.stage))
-      return to_string(a, true)
-             + " runs while its stage is sharded: UNSHARD comes first";
-    const bool forward = a.what == op::forward;
-    if (!forward && !goes_back(a.what))
-      return {};
-    const key k{forward, {a.stage, a.microbatch}};
-    if (moves_ && comes_from_elsewhere(a) && received_.erase(k) == 0)
-      return to_string(a, true) + " has no " + (forward ? "RECV_F" : "RECV_B")
-             + " before it";
-    ran_.insert(k);
-    return {};
-  }
-
-  std::string judge(const file_cell& cell) {
-    const bool forward =
-      cell.moves == transfer::send_forward || cell.moves == transfer::receive_forward;
-    const key k{forward, {cell.stage, cell.microbatch}};
-    switch (*cell.moves) {
-    case transfer::receive_forward:
-    case transfer::receive_backward:
-      if (ran_.contains(k) || !received_.insert(k).second)
-        return "what " + name(k) + " reads is received behind it, or twice";
-      return {};
-    case transfer::send_forward:
-    case transfer::send_backward:
-      if (!ran_.contains(k) || !sent_.insert(k).second)
-        return "what " + name(k) + " makes is sent before it, or twice";
-      return {};
-    case transfer::unshard:
-      whole_.insert(cell.stage);
-      return {};
-    case transfer::reshard:
-      if (whole_.erase(cell.stage) == 0)
-        return "stage " + std::to_string(cell.stage)
-               + " is resharded and was not unsharded";
-      return {};
-    case transfer::reduce_grad:
-      return {};
-    }
-    return {};
-  }
-
-  const std::vector<file_cell>& row_;
-  const std::vector<bool>& is_here_;
-  bool moves_ = false;
-  std::set<int> shards_, whole_;
-  std::set<key> received_, ran_, sent_;
-};
-
-} // namespace
-
-std::string first_wrong_transfer(const std::vector<file_cell>& row,
-                                 const std::vector<bool>& is_here) {
-  return transfer_check{row, is_here}.first_wrong();
 }
 
 } // namespace troupe

@@ -34,11 +34,4 @@ struct file_cell {
 /// cell.
 tl::expected<file_cell, std::string> read_cell(const std::string& text);
 
-/// What is wrong with the transfers of a row, if it has any; empty if each goes with
-/// what it says: activations and gradients are received before their action and sent
-/// behind it, and nothing of a stage runs while its parameters are sharded.
-/// \param is_here whether a stage is in the row too, to which nothing is sent
-std::string first_wrong_transfer(const std::vector<file_cell>& row,
-                                 const std::vector<bool>& is_here);
-
 } // namespace troupe

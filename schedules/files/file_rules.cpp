@@ -100,8 +100,8 @@ weight_rule file_rules::weights_of(const std::vector<std::vector<action>>& rows,
   if (weights == "latest")
     return troupe::weights::latest;
   if (weights == "double_buffered")
-    return {"double_buffered", [](const shape& of, int, int microbatch, int) {
-              return std::max(0, microbatch / of.microbatches - 1);
+    return {"double_buffered", [](const shape&, int, int microbatch, int every) {
+              return std::max(0, microbatch / every - 1);
             }};
   const auto found =
     std::make_shared<const found_versions>(newest_versions(rows, dims));

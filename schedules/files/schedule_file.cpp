@@ -2,9 +2,11 @@
 
 #include "schedules/files/cells.hpp"
 #include "schedules/files/file_rules.hpp"
+#include "schedules/files/transfers.hpp"
 #include "schedules/program.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <memory>
 #include <sstream>
 #include <utility>
@@ -33,26 +35,66 @@ struct parsed_file {
   std::map<std::string, std::string> values;
 };
 
-tl::expected<parsed_file, std::string> parse(const std::string& text) {
-  constexpr std::string_view ours = "# troupe:";
+/// What stands behind "# troupe:"; absent in a remark, and in a row.
+std::optional<std::string> header_in(std::string_view line) {
+  const auto skip = [&line](const char* what) {
+    line.remove_prefix(std::min(line.find_first_not_of(what), line.size()));
+  };
+  skip(" \t\"");
+  if (!line.starts_with('#'))
+    return {};
+  skip(" \t#");
+  constexpr std::string_view ours = "troupe";
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == b;
+  };
+  if (line.size() < ours.size()
+      || !std::ranges::equal(line.substr(0, ours.size()), ours, same))
+    return {};
+  line.remove_prefix(ours.size());
+  if (!line.empty()
+      && (std::isalnum(static_cast<unsigned char>(line[0])) || line[0] == '_'
+          || line[0] == '-'))
+    return {}; // another word
+  skip(" \t");
+  return std::string{line};
+}
+
+bool is_remark(const std::string& line) {
+  const auto begin = line.find_first_not_of(" \t\r,\"");
+  return begin == std::string::npos || line[begin] == '#';
+}
+
+tl::expected<parsed_file, std::string> parse(std::string_view text) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (text.starts_with(byte_order_mark))
+    text.remove_prefix(byte_order_mark.size());
   parsed_file result;
-  std::istringstream from{text};
+  std::istringstream from{std::string{text}};
   int number = 0;
   for (std::string line; std::getline(from, line);) {
     ++number;
-    if (line.starts_with(ours)) {
-      for (const auto& one : cells_of(line.substr(ours.size()))) {
+    if (const auto says = header_in(line)) {
+      const problem wrong{"line " + std::to_string(number)
+                          + ": write # troupe: key=value,.. with each key once"};
+      if (!says->starts_with(':'))
+        return wrong;
+      for (const auto& one : cells_of(says->substr(1))) {
         const auto equals = one.find('=');
         if (equals == std::string::npos
             || !result.values.emplace(one.substr(0, equals), one.substr(equals + 1))
                   .second)
-          return problem{"line " + std::to_string(number)
-                         + ": write # troupe: key=value,.. with each key once"};
+          return wrong;
       }
       continue;
     }
-    if (line.starts_with('#') || line.find_first_not_of(" \t\r,") == std::string::npos)
+    if (is_remark(line)) {
+      if (line.find("weights=") != std::string::npos)
+        return problem{"line " + std::to_string(number)
+                       + " is a remark, and would say what the weights are: write "
+                         "# troupe: key=value,.."};
       continue;
+    }
     auto& row = result.rows.emplace_back();
     for (const auto& cell : cells_of(line)) {
       auto read = read_cell(cell);
@@ -78,9 +120,10 @@ ranks_of_stages(const std::vector<std::vector<file_cell>>& all) {
         result.resize(std::max(result.size(), s + 1), -1);
         if (result[s] >= 0 && result[s] != static_cast<int>(rank))
           return problem{to_string(a, true) + " is in row " + std::to_string(rank)
-                         + ", but stage " + std::to_string(s) + " is of row "
+                         + ", but stage " + std::to_string(s) + " is in row "
                          + std::to_string(result[s])
-                         + ": a stage has one rank, unless directions=2"};
+                         + " too: rows count from 0, and a stage has one, unless "
+                           "directions=2"};
         result[s] = static_cast<int>(rank);
       }
   if (const auto none = std::ranges::find(result, -1); none != result.end())
@@ -114,18 +157,6 @@ void set_directions(rows& all, const placement& where, const shape& dims) {
   for (auto& row : all)
     for (auto& a : row)
       a.direction = direction_of(where, dims, a.microbatch);
-}
-
-std::string first_wrong_transfer(const std::vector<std::vector<file_cell>>& all,
-                                 const std::vector<int>& ranks) {
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    std::vector<bool> is_here;
-    for (const int host : ranks)
-      is_here.push_back(host == static_cast<int>(rank));
-    if (auto wrong = first_wrong_transfer(all[rank], is_here); !wrong.empty())
-      return "row " + std::to_string(rank) + ": " + wrong;
-  }
-  return {};
 }
 
 /// Follows one row of a run of the file.
@@ -183,12 +214,29 @@ void add_updates(rows& all, const schedule& sch, const shape& dims, bool whole_r
   }
 }
 
+/// What no direction can be told of, where there are several; empty if there is none.
+std::string first_without_direction(const std::vector<std::vector<file_cell>>& all) {
+  for (const auto& row : all)
+    for (const auto& cell : row) {
+      if (cell.moves)
+        return "transfers, as SEND_F and UNSHARD, go with one direction: leave them "
+               "out";
+      for (const auto& a : cell.actions)
+        if (a.what == op::update)
+          return "with directions=2 each batch ends with an update anyway: leave "
+                 + to_string(a, true) + " out";
+    }
+  return {};
+}
+
 std::string sizes_of(const filed_schedule& of) {
-  return "its file has " + std::to_string(of.dims.stages) + " stages on "
-         + std::to_string(ranks_of(of.sch.where, of.dims)) + " ranks and "
-         + std::to_string(of.dims.microbatches) + " microbatches a batch"
-         + (of.is_whole_run ? ", and " + std::to_string(of.dims.steps) + " batches"
-                            : "");
+  const auto counted = [](int n, const std::string& what, const char* plural) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : plural);
+  };
+  return "its file has " + counted(of.dims.stages, "stage", "s") + " on "
+         + counted(ranks_of(of.sch.where, of.dims), "rank", "s") + " and "
+         + counted(of.dims.microbatches, "microbatch", "es") + " a batch"
+         + (of.is_whole_run ? ", and " + counted(of.dims.steps, "batch", "es") : "");
 }
 
 } // namespace
@@ -202,7 +250,11 @@ read_schedule(const std::string& name, const std::string& text,
   auto parsed = parse(text);
   if (!parsed)
     return wrong(parsed.error());
-  values.insert(parsed->values.begin(), parsed->values.end());
+  for (const auto& [key, value] : parsed->values)
+    if (const auto [said, is_new] = values.emplace(key, value);
+        !is_new && said->second != value)
+      return wrong("its header says " + key + "=" + value + ", and " + key + "="
+                   + said->second + " stands behind its path: give one of them");
   const auto rules = file_rules::parse(values);
   if (!rules)
     return wrong(rules.error());
@@ -219,6 +271,10 @@ read_schedule(const std::string& name, const std::string& text,
         stages = std::max(stages, a.stage + 1);
       }
   }
+  for (std::size_t row = 0; row < all->size(); ++row)
+    if ((*all)[row].empty())
+      return wrong("row " + std::to_string(row)
+                   + " has no action: write a row for each rank, as 0F0,0F1,0B0,0B1");
   const int batch = rules->microbatches.value_or(microbatches);
   if (microbatches % batch != 0 || (rules->flushes() && batch != microbatches))
     return wrong("microbatches=" + std::to_string(batch) + ", but it has "
@@ -242,6 +298,8 @@ read_schedule(const std::string& name, const std::string& text,
                    + std::to_string(all->size()) + " rows and " + std::to_string(batch)
                    + " microbatches: a stage of each direction is in every row, and "
                      "directions have equal shares of a batch");
+    if (auto what = first_without_direction(parsed->rows); !what.empty())
+      return wrong(what);
     set_directions(*all, sch.where, result.dims);
   } else {
     const auto ranks = ranks_of_stages(parsed->rows);
@@ -264,6 +322,9 @@ read_schedule(const std::string& name, const std::string& text,
       [all](int rank, const shape&) { return (*all)[static_cast<std::size_t>(rank)]; });
   sch.refuses = [sizes = result.dims, whole = result.is_whole_run, name,
                  told = sizes_of(result)](const shape& dims) -> std::string {
+    if (whole && dims.before > 0)
+      return name + " says what the whole run does, from its beginning: go on from a "
+             + "checkpoint by a schedule of the catalog";
     if (dims.stages == sizes.stages && dims.microbatches == sizes.microbatches
         && (!whole || dims.steps == sizes.steps))
       return {};

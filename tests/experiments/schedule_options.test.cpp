@@ -4,6 +4,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
@@ -83,4 +87,18 @@ TEST_CASE("where nothing learns, a schedule has no options of an optimizer",
           "[schedule_options]") {
   CHECK_THAT(parse({.names = {"ampnet:lr=1"}}, {}, nullptr).error(),
              ContainsSubstring("ampnet has no parameter 'lr'"));
+}
+
+TEST_CASE("a schedule in a file may clip by the norm of each stage",
+          "[schedule_options]") {
+  const auto path = std::filesystem::temp_directory_path()
+                    / ("troupe-clip-" + std::to_string(::getpid()) + ".csv");
+  std::ofstream{path} << "0F0,0B0\n";
+  typed_schedules typed{.names = {"file:" + path.string() + ",clip=stage"}};
+  typed_mesh mesh;
+  CHECK(take_sizes_of_files(typed, mesh).empty());
+  CHECK(parsed(typed.names)->chosen[0].optimizer.scope == clip_scope::stage);
+  typed.names = {"file:" + path.string() + ",lr=fast"};
+  CHECK_THAT(parsed(typed.names).error(), ContainsSubstring(path.filename().string()));
+  std::filesystem::remove(path);
 }

@@ -3,6 +3,7 @@
 
 #include "schedules/files/schedule_file.hpp"
 
+#include "schedules/bounds.hpp"
 #include "schedules/catalog/catalog.hpp"
 #include "schedules/check.hpp"
 #include "schedules/program.hpp"
@@ -139,6 +140,24 @@ TEST_CASE("the lowered form is checked, and computes the same", "[files]") {
   CHECK_THAT(without("0UNSHARD,"), ContainsSubstring("was not unsharded"));
   CHECK_THAT(without("1UNSHARD,1RECV_F0,1F0", "1RECV_F0,1F0,1UNSHARD"),
              ContainsSubstring("UNSHARD comes first"));
+  CHECK_THAT(without("0SEND_F1,"),
+             ContainsSubstring("row 0: what 0F1 makes has no SEND_F"));
+  CHECK_THAT(without("1B1,1SEND_B1", "1B1"), ContainsSubstring("has no SEND_B"));
+  CHECK_THAT(without("0F1,0SEND_F1", "0F1,0SEND_F1,0RECV_F1"),
+             ContainsSubstring("received behind it"));
+  CHECK_THAT(without("0F0,0SEND_F0", "0RECV_F0,0F0,0SEND_F0"),
+             ContainsSubstring("comes from no other row"));
+  CHECK_THAT(without("1F0,1B0", "1F0,1SEND_F0,1B0"),
+             ContainsSubstring("goes to no other row"));
+  CHECK_THAT(without("0B1,0REDUCE_GRAD", "0REDUCE_GRAD,0B1"),
+             ContainsSubstring("B1 of stage 0 comes behind REDUCE_GRAD"));
+  CHECK_THAT(without("0REDUCE_GRAD", "0REDUCE_GRAD,0REDUCE_GRAD"),
+             ContainsSubstring("twice"));
+  CHECK_THAT(without("0REDUCE_GRAD", "7REDUCE_GRAD"),
+             ContainsSubstring("stage 7 is not in this row"));
+  // A row that sends nothing beside one that receives.
+  CHECK_THAT(refused("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0\n"),
+             ContainsSubstring("row 1: F0 of stage 1 has no RECV_F"));
 }
 
 TEST_CASE("an asynchronous schedule can be written down", "[files]") {
@@ -163,6 +182,33 @@ TEST_CASE("an asynchronous schedule can be written down", "[files]") {
   CHECK_FALSE(check(late.sch, late.dims).has_value());
 }
 
+TEST_CASE("double buffering counts updates, as versions do", "[files]") {
+  const auto filed =
+    read("# troupe: weights=double_buffered,update_every=2,microbatches=4\n"
+         "0F0,0B0,0F1,0B1,0F2,0B2,0F3,0B3,0F4,0B4,0F5,0B5,0F6,0B6,0F7,0B7\n");
+  CHECK_FALSE(check(filed.sch, filed.dims).has_value());
+  for (int m = 0; m < 8; ++m)
+    CHECK(version_read(filed.sch, filed.dims, 0, m) == std::max(0, m / 2 - 1));
+  CHECK(bounds_of(filed.sch, filed.dims, 0)[0].versions == 2);
+}
+
+TEST_CASE("a header is one however it is spaced and quoted", "[files]") {
+  for (const char* header : {"# troupe: weights=latest,update_every=1",
+                             "#troupe:weights=latest,update_every=1",
+                             "  #  Troupe : weights = latest , update_every = 1",
+                             "\"# troupe: weights=latest\",\"update_every=1\"",
+                             "\xEF\xBB\xBF# troupe: weights=latest,update_every=1\r"})
+    CHECK(read(std::string{header} + "\n0F0,0B0\n").sch.weights.name == "latest");
+  CHECK_FALSE(read("# troupes: update_every=1\n0F0,0B0\n").is_whole_run);
+  CHECK_THAT(refused("# toupe: weights=latest\n0F0,0B0\n"),
+             ContainsSubstring("line 1 is a remark"));
+  CHECK_FALSE(read("\xEF\xBB\xBF"
+                   "0F0,0B0\n")
+                .is_whole_run);
+  CHECK_THAT(refused("# troupe weights=latest\n0F0,0B0\n"),
+             ContainsSubstring("line 1: write # troupe: key=value"));
+}
+
 TEST_CASE("remarks, spaces, quotes and empty cells say nothing", "[files]") {
   const auto plain = read("0F0,0B0\n"),
              noted = read("# a remark\r\n\n , \"0F0\" ,,0B0,,\r\n\n");
@@ -171,12 +217,18 @@ TEST_CASE("remarks, spaces, quotes and empty cells say nothing", "[files]") {
 
 TEST_CASE("what is wrong with a file is said with where", "[files]") {
   CHECK_THAT(refused(""), ContainsSubstring("no action in it"));
+  for (const char* nothing : {"0UNSHARD", "0SEND_F0\n", "0F0,0B0\n1F0,1B0\n0RESHARD\n"})
+    CHECK_THAT(refused(nothing), ContainsSubstring("has no action"));
+  CHECK_THAT(refused("# troupe: weights=stash\n0F0,0B0", {{"weights", "latest"}}),
+             ContainsSubstring("give one of them"));
+  CHECK(refused(std::string(1'000'000, '\a')).size() < 500);
   CHECK_THAT(refused("0F0,0X0\n"), ContainsSubstring("line 1: '0X0' is no action"));
   for (const char* cell :
        {"F0", "0F", "-1F0", "0F-1", "0F0x", "99999999999F0", "0SEND_F", "0UNSHARD3",
         "(0F0;1F0)OVERLAP_F_B", "(0F0)OVERLAP_F_B", "(0F0;1B0)", "0F2000000"})
     CHECK_THAT(refused(std::string{"\n"} + cell), ContainsSubstring("line 2"));
-  CHECK_THAT(refused("0F0,0B0\n0F1,0B1\n"), ContainsSubstring("a stage has one rank"));
+  CHECK_THAT(refused("0F0,0B0\n0F1,0B1\n"),
+             ContainsSubstring("in row 0 too: rows count from 0"));
   CHECK_THAT(refused("0F0,0B0\n2F0,2B0\n"), ContainsSubstring("stage 1 is in no row"));
   CHECK_THAT(refused("# troupe: weights=odd\n0F0,0B0"),
              ContainsSubstring("there are flush"));
@@ -195,13 +247,22 @@ TEST_CASE("what is wrong with a file is said with where", "[files]") {
              ContainsSubstring("multiple of 2"));
   CHECK_THAT(refused("0F0,0B0", {{"directions", "2"}}),
              ContainsSubstring("equal shares"));
+  CHECK_THAT(refused("0F0,1F1,1B1,0B0,0U0\n1F0,0F1,0B1,1B0\n", {{"directions", "2"}}),
+             ContainsSubstring("leave U0 of stage 0 out"));
+  CHECK_THAT(
+    refused("0F0,0SEND_F0,1F1,1B1,0B0\n1F0,0F1,0B1,1B0\n", {{"directions", "2"}}),
+    ContainsSubstring("go with one direction"));
   CHECK_THAT(refused("0F0,0F1,0B1,0B0", {{"weights", "latest"}}),
              ContainsSubstring("the order of their microbatches"));
   const auto filed = read("0F0,0F1,0B0,0B1\n");
   CHECK_THAT(refusal(filed.sch, {1, 3}),
              ContainsSubstring("no other sizes than its own"));
-  CHECK_THAT(refusal(filed.sch, {2, 2}), ContainsSubstring("1 stages on 1 ranks"));
+  CHECK_THAT(refusal(filed.sch, {2, 2}),
+             ContainsSubstring("1 stage on 1 rank and 2 microbatches a batch"));
   CHECK(refusal(filed.sch, {1, 2, 7}).empty());
+  const auto whole = read("0F0,0B0,0F1,0B1", {{"weights", "latest"}});
+  CHECK_THAT(refusal(whole.sch, {.stages = 1, .microbatches = 2, .before = 2}),
+             ContainsSubstring("a schedule of the catalog"));
 }
 
 TEST_CASE("a wrong schedule of each kind is drawn with the step marked", "[files]") {

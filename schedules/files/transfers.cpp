@@ -1,0 +1,151 @@
+#include "schedules/files/transfers.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+bool passes_on(transfer what) {
+  return what < transfer::unshard;
+}
+
+/// What has been seen of a row.
+class transfer_check {
+public:
+  /// \param sends whether rows send and receive at all
+  transfer_check(const std::vector<file_cell>& row, int rank,
+                 const std::vector<int>& ranks, bool sends)
+    : row_(row), rank_(rank), ranks_(ranks), sends_(sends) {
+    for (const auto& cell : row)
+      if (cell.moves == transfer::unshard)
+        shards_.insert(cell.stage);
+  }
+
+  std::string first_wrong() {
+    for (const auto& cell : row_) {
+      auto wrong = cell.moves ? judge(cell) : std::string{};
+      for (const auto& a : cell.actions)
+        if (wrong.empty())
+          wrong = judge(a);
+      if (!wrong.empty())
+        return wrong;
+    }
+    if (!received_.empty())
+      return "what " + name(*received_.begin())
+             + " is to read is received and not used";
+    if (!sends_)
+      return {};
+    for (const auto& k : ran_)
+      if (goes_elsewhere(k) && !sent_.contains(k))
+        return "what " + name(k) + " makes has no " + (k.first ? "SEND_F" : "SEND_B")
+               + ", and another row reads it";
+    return {};
+  }
+
+private:
+  using key = std::pair<bool, std::pair<int, int>>; // forward, stage and microbatch
+
+  static std::string name(const key& k) {
+    return std::to_string(k.second.first) + (k.first ? "F" : "B")
+           + std::to_string(k.second.second);
+  }
+
+  static std::string name_of_stage(int stage) {
+    return "stage " + std::to_string(stage);
+  }
+
+  bool is_here(int stage) const {
+    return stage >= 0 && stage < std::ssize(ranks_)
+           && ranks_[static_cast<std::size_t>(stage)] == rank_;
+  }
+
+  bool is_elsewhere(int stage) const {
+    return stage >= 0 && stage < std::ssize(ranks_) && !is_here(stage);
+  }
+
+  bool goes_elsewhere(const key& k) const {
+    return is_elsewhere(k.second.first + (k.first ? 1 : -1));
+  }
+
+  std::string judge(const action& a) {
+    if (shards_.contains(a.stage) && !whole_.contains(a.stage))
+      return to_string(a, true)
+             + " runs while its stage is sharded: UNSHARD comes first";
+    if (adds_gradient(a.what) && reduced_.contains(a.stage))
+      return to_string(a, true) + " comes behind REDUCE_GRAD of its stage";
+    const bool forward = a.what == op::forward;
+    if (!forward && !goes_back(a.what))
+      return {};
+    const key k{forward, {a.stage, a.microbatch}};
+    if (sends_ && is_elsewhere(forward ? a.stage - 1 : a.stage + 1)
+        && received_.erase(k) == 0)
+      return to_string(a, true) + " has no " + (forward ? "RECV_F" : "RECV_B")
+             + " before it";
+    ran_.insert(k);
+    return {};
+  }
+
+  std::string judge(const file_cell& cell) {
+    if (!is_here(cell.stage))
+      return name_of_stage(cell.stage) + " is not in this row";
+    const bool forward =
+      cell.moves == transfer::send_forward || cell.moves == transfer::receive_forward;
+    const key k{forward, {cell.stage, cell.microbatch}};
+    switch (*cell.moves) {
+    case transfer::receive_forward:
+    case transfer::receive_backward:
+      if (ran_.contains(k) || !received_.insert(k).second)
+        return "what " + name(k) + " reads is received behind it, or twice";
+      if (!is_elsewhere(forward ? cell.stage - 1 : cell.stage + 1))
+        return "what " + name(k) + " reads comes from no other row";
+      return {};
+    case transfer::send_forward:
+    case transfer::send_backward:
+      if (!ran_.contains(k) || !sent_.insert(k).second)
+        return "what " + name(k) + " makes is sent before it, or twice";
+      if (!goes_elsewhere(k))
+        return "what " + name(k) + " makes goes to no other row";
+      return {};
+    case transfer::unshard:
+      whole_.insert(cell.stage);
+      return {};
+    case transfer::reshard:
+      if (whole_.erase(cell.stage) == 0)
+        return name_of_stage(cell.stage) + " is resharded and was not unsharded";
+      return {};
+    case transfer::reduce_grad:
+      if (!reduced_.insert(cell.stage).second)
+        return name_of_stage(cell.stage) + " has REDUCE_GRAD twice";
+      return {};
+    }
+    return {};
+  }
+
+  const std::vector<file_cell>& row_;
+  int rank_;
+  const std::vector<int>& ranks_;
+  bool sends_;
+  std::set<int> shards_, whole_, reduced_; // stages
+  std::set<key> received_, ran_, sent_;
+};
+
+} // namespace
+
+std::string first_wrong_transfer(const std::vector<std::vector<file_cell>>& rows,
+                                 const std::vector<int>& ranks) {
+  const bool sends = std::ranges::any_of(rows, [](const auto& row) {
+    return std::ranges::any_of(
+      row, [](const file_cell& c) { return c.moves && passes_on(*c.moves); });
+  });
+  for (std::size_t rank = 0; rank < rows.size(); ++rank)
+    if (auto wrong = transfer_check{rows[rank], static_cast<int>(rank), ranks, sends}
+                       .first_wrong();
+        !wrong.empty())
+      return "row " + std::to_string(rank) + ": " + wrong;
+  return {};
+}
+
+} // namespace troupe
