@@ -124,13 +124,28 @@ double stage_core::size_of(const action& a) const {
                                  : plan_->part_of_largest(where_.data, a.microbatch));
 }
 
+/// Floating-point operations of a sample's forward in another stage of the rank, what
+/// this shard and no expert does of them.
+double stage_core::operations_of_sample(int stage, std::int64_t length) const {
+  if (!plan_->work)
+    return 0;
+  const auto [found, is_new] = operations_of_sample_.try_emplace({stage, length}, 0.0);
+  if (is_new)
+    found->second =
+      plan_->slices_of({where_.data, where_.direction, stage, where_.tensor})
+        .at(length)
+        .operations();
+  return found->second;
+}
+
 /// Floating-point operations of an action, also of another stage of the rank.
 double stage_core::operations_of(const action& a) const {
   const auto n = plan_->microbatch_of_all(where_.data, a.microbatch);
   const auto shape = plan_->batches().shape_of(n);
-  const double forward = a.stage == where_.stage ? work_->operations(shape)
-                         : plan_->work           ? plan_->operations_of(a.stage, shape)
-                                                 : 0;
+  const double forward = a.stage == where_.stage
+                           ? work_->operations(shape)
+                           : operations_of_sample(a.stage, shape.length)
+                               * static_cast<double>(shape.samples);
   return forward * (a.what == op::backward ? 2 : 1)
          * (a.what == op::recompute ? recomputed_share(a.stage) : 1)
          / meetings_->own_share();

@@ -74,6 +74,7 @@ private:
   double recomputed_share(int stage) const;
   double part_in_last_segment(int stage) const;
   double size_of(const action& a) const;
+  double operations_of_sample(int stage, std::int64_t length) const;
   double operations_of(const action& a) const;
   std::int64_t values_of_sample(int stage, int microbatch);
   charge cost_of(const action& a, const std::optional<action>& pair) const;
@@ -93,8 +94,9 @@ private:
   stage_updates updates_;
   std::vector<int> unversioned_; // forwards whose weights are not made yet
   mutable std::map<int, double> recomputed_shares_; // by stage
-  std::map<std::pair<int, std::int64_t>, std::int64_t>
-    values_of_sample_; // by stage and length
+  // Of others of the rank, by stage and length.
+  mutable std::map<std::pair<int, std::int64_t>, double> operations_of_sample_;
+  std::map<std::pair<int, std::int64_t>, std::int64_t> values_of_sample_;
 };
 
 } // namespace troupe

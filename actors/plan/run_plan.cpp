@@ -110,19 +110,11 @@ std::vector<int> run_plan::segments_of(int stage) const {
 }
 
 double run_plan::operations_of(int stage) const {
-  return operations_of(stage, {.samples = 1});
-}
-
-double run_plan::operations_of(int stage, const microbatch_shape& of) const {
   const auto s = static_cast<std::size_t>(stage);
-  const bool is_shorter = of.length > 0 && of.length != work->whole.rows;
-  const auto shorter =
-    is_shorter ? std::optional{of_length(work->whole, of.length)} : std::nullopt;
-  const auto& layers = is_shorter ? shorter->layers : work->whole.layers;
   double result = 0;
   for (int i = work->first_layers[s]; i < work->first_layers[s + 1]; ++i)
-    result += layers[static_cast<std::size_t>(i)]->operations();
-  return result * static_cast<double>(of.samples);
+    result += work->whole.layers[static_cast<std::size_t>(i)]->operations();
+  return result;
 }
 
 std::vector<int> run_plan::experts_of(int stage) const {

@@ -253,10 +253,9 @@ struct run_plan {
   /// layers, or in a simulation among its buckets.
   std::vector<int> segments_of(int stage) const;
 
-  /// Floating-point operations of a forward in a stage, with its experts': of a sample
-  /// as long as the network takes, or of a microbatch. \pre work
+  /// Floating-point operations of a forward in a stage, with its experts', of a sample
+  /// as long as the network takes. \pre work
   double operations_of(int stage) const;
-  double operations_of(int stage, const microbatch_shape& of) const;
 
   /// The experts of a stage's layers, by their numbers in the network's list. In a
   /// simulation a stage has one layer, with one expert on each of `expert` data

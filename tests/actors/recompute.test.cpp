@@ -225,3 +225,45 @@ TEST_CASE("a pair may cost less than its two", "[recompute]") {
   plan.cost = costs_from(table);
   CHECK(finished(plan).sums.makespan == 11'000'000);
 }
+
+TEST_CASE("a pair takes as long as its two, in tensor shards and beside experts",
+          "[recompute]") {
+  const auto mesh =
+    GENERATE(tiny::mesh_of_ranks{}, tiny::mesh_of_ranks{.tensor = 2},
+             tiny::mesh_of_ranks{.data = 2, .expert = 2, .experts = true});
+  const auto sch = dualpipe();
+  auto plan = tiny::training_on(mesh, sch, {2, 6, 1}, clock_kind::virtual_time);
+  plan.cost = costs_by_operations();
+  plan.work->batch = 2 * mesh.data * 6; // microbatches alike
+  // What an action of a stage takes by itself; one in two halves is their sum.
+  std::map<std::pair<op, int>, nanoseconds> alone;
+  std::map<std::pair<int, int>, nanoseconds> in_pairs; // by stages
+  const auto result = finished(plan);
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto program = generate(sch, plan.dims, rank);
+    std::map<std::tuple<op, int, int>, nanoseconds> took;
+    for (const auto& a : result.actions[static_cast<std::size_t>(rank * mesh.tensor)])
+      if (a.expert < 0)
+        took[{a.what.what, a.what.stage, a.what.microbatch}] += a.end - a.start;
+    const auto length = [&](const action& a) {
+      return took.at({a.what, a.stage, a.microbatch});
+    };
+    for (std::size_t i = 0; i < program.size(); ++i)
+      if (const auto& a = program[i]; a.pair == in_pair::first) {
+        in_pairs[{a.stage, program[i + 1].stage}] = length(a) + length(program[i + 1]);
+        ++i;
+      } else {
+        alone[{a.what, a.stage}] = length(a);
+      }
+  }
+  REQUIRE(in_pairs.size() >= 2);
+  for (const auto& [stages, both] : in_pairs) {
+    const auto [forward, back] = stages;
+    const auto backward =
+      alone.contains({op::backward, back})
+        ? alone[{op::backward, back}]
+        : alone[{op::input_gradient, back}] + alone[{op::weight_gradient, back}];
+    INFO(mesh.text() << ": F of stage " << forward << ", B of stage " << back);
+    CHECK(std::abs(both - alone[{op::forward, forward}] - backward) <= 4); // rounded
+  }
+}
