@@ -132,13 +132,14 @@ pass_pieces<float> stage_tensors::forward(const pass_request& request) {
   return layers_.at(request.length).forward_pieces(p, h.loss, request.by_layer);
 }
 
-/// The last segment's forward once more, for the backward behind it.
+/// The last segment's forward once more, for the backward behind it. It may begin before
+/// anybody has read the first one's loss.
 pass_pieces<float> stage_tensors::recompute(const pass_request& request) {
   auto& h = held_.at(request.what.microbatch);
   h.stash = stashes_.acquire();
   const auto p = std::make_shared<pass<float>>(pass_on(h, request));
   p->output = output_again_.data();
-  return layers_.at(request.length).recompute_pieces(p, h.loss, request.by_layer);
+  return layers_.at(request.length).recompute_pieces(p, h.loss_again, request.by_layer);
 }
 
 layer_memory stage_tensors::memory_of_layers() {

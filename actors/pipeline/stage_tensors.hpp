@@ -61,7 +61,7 @@ private:
   /// What is kept of one microbatch.
   struct held {
     buffer input, labels, output, stash, inputs, from_above, input_gradient, kept;
-    loss_sum loss;
+    loss_sum loss, loss_again; // as forwards that run again have it
   };
 
   bool is_first() const { return layers_.whole().is_first(); }
