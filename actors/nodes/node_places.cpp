@@ -6,14 +6,29 @@
 
 namespace troupe {
 
+namespace {
+
+/// The first rank of a pipeline that has a stage in common with this one.
+int first_with_same_stages(const run_plan& plan, int rank) {
+  int result = plan.pipe_rank(rank);
+  for (const auto& where : plan.hosted_by(rank))
+    for (int d = 0; d < plan.directions(); ++d) {
+      auto other = where;
+      other.direction = d;
+      result = std::min(result, plan.pipe_rank(plan.rank_of(other)));
+    }
+  return result;
+}
+
+} // namespace
+
 std::vector<int> usual_places(const run_plan& plan, int nodes) {
-  const int ranks = plan.ranks(), last = plan.ranks_of_pipeline() - 1;
+  const int ranks = plan.ranks();
   std::vector<int> order(static_cast<std::size_t>(ranks));
   std::iota(order.begin(), order.end(), 0);
   if (plan.directions() > 1)
     std::ranges::stable_sort(order, {}, [&](int rank) {
-      const int pipe = plan.pipe_rank(rank);
-      return std::pair{plan.data_of(rank), std::min(pipe, last - pipe)};
+      return std::pair{plan.data_of(rank), first_with_same_stages(plan, rank)};
     });
   std::vector<int> result(order.size());
   for (int i = 0; i < ranks; ++i)
@@ -57,10 +72,11 @@ std::string refusal_of_places(const run_plan& plan, const std::vector<int>& plac
         const position where{plan.data_of(rank), direction, s, plan.shard_of(rank)};
         return places[static_cast<std::size_t>(plan.rank_of(where))];
       };
-      if (of(0) != of(1))
-        return plan.sch.name + "'s two directions of stage " + std::to_string(s)
-               + " have one optimizer shard, so both of its ranks are placed on one "
-                 "node";
+      for (int d = 1; d < plan.directions(); ++d)
+        if (of(d) != of(0))
+          return plan.sch.name + "'s directions of stage " + std::to_string(s)
+                 + " have one optimizer shard, so all of its ranks are placed on one "
+                   "node";
     }
   return {};
 }
