@@ -276,7 +276,8 @@ batch_time times(const batch_time& one, int batches, bool together) {
 // P ranks of v stages. Interleaved and breadth-first, M a multiple of P: the bubble of
 // 1F1B over v. ZB-H1: (P-1)(F+I-W), where W is not longer; where F, I and W are alike:
 // ZB-H2 (P-1)F and ZB-V half of that, all of it at the ends; DualPipe
-// (P/2-1)(F&B+B-3W) with F&B = F+B, and DualPipeV as many of its half stages.
+// (P/2-1)(F&B+B-3W) with F&B = F+B, and DualPipeV as many of its half stages. Hanayo
+// (Liu et al. 2023), B = F and M a multiple of P: the bubble of 1F1B over 2w.
 std::optional<batch_time> time_of_batch(const rule& by, const shape& dims,
                                         const action_times& each) {
   const auto [forward, backward, input, weight] = each;
@@ -294,6 +295,8 @@ std::optional<batch_time> time_of_batch(const rule& by, const shape& dims,
   if (by.name == "interleaved" || by.name == "looped_bfs")
     return m % p == 0 ? std::optional{with_idle((p - 1) * (forward + backward))}
                       : std::nullopt;
+  if (by.name == "hanayo" && m % p == 0 && backward == forward)
+    return with_idle((p - 1) * (forward + backward));
   const bool alike = forward == input && input == weight && backward == 2 * forward;
   if (by.name == "zb-h1" && m >= p && input + weight == 2 * forward && weight <= input)
     return with_idle((p - 1) * (forward + input - weight));

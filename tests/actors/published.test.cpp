@@ -226,6 +226,13 @@ TEST_CASE("published times are the papers'", "[published]") {
   CHECK(time_of(pipes, {16, 40}, 1, 1, 1) == batch_time{134, 14});
   CHECK(time_of({.name = "dualpipev", .stages_a_rank = 2}, {8, 10}, 1, 1, 1)
         == batch_time{66, 6}); // times 2
+  const auto waves = [](int w) {
+    return rule{.name = "hanayo", .stages_a_rank = 2 * w};
+  };
+  CHECK(time_of(waves(1), {8, 8}, 1, 1) == batch_time{38, 6});  // times 2
+  CHECK(time_of(waves(2), {16, 8}, 1, 1) == batch_time{70, 6}); // times 4
+  CHECK_FALSE(time_of(waves(1), {8, 6}, 1, 1));
+  CHECK_FALSE(time_of(waves(1), {8, 8}, 1, 2));
   CHECK_FALSE(time_of(looped(2), {8, 6}, 1, 2));
   CHECK_FALSE(time_of({.name = "zb-h2"}, {4, 8}, 4, 5, 3));
   CHECK(published::times({33, 9}, 3) == batch_time{99, 27});
