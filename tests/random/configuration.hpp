@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -29,6 +30,13 @@ public:
 
   /// What stands behind `verify`.
   const std::vector<std::string>& words() const { return words_; }
+
+  // The run of the schedule, without what its optimizer has of its own.
+  const std::string& schedule() const { return schedule_; }
+  const std::map<std::string, std::string>& parameters() const { return parameters_; }
+  int ranks() const { return stages_; }
+  int microbatches() const { return microbatches_; } // of a data replica
+  int steps() const { return steps_; }
 
 private:
   // -- chances: the same on every machine
@@ -153,23 +161,46 @@ private:
     choose_exchange(schedule_ == "ampnet");
     const auto number = [](int value) { return std::to_string(value); };
     if (schedule_ == "pipedream" && one_in(2))
-      own_.push_back("update_every=" + number(from_to(1, 5)));
+      parameters_["update_every"] = number(from_to(1, 5));
     if (schedule_ == "pipedream" && one_in(2))
-      own_.push_back("vertical_sync=on");
+      parameters_["vertical_sync"] = "on";
     if (schedule_ == "ampnet" && one_in(2))
-      own_.push_back("max_active_keys=" + number(from_to(1, 9)));
+      parameters_["max_active_keys"] = number(from_to(1, 9));
     if (schedule_ == "ampnet" && !one_in(3))
-      own_.push_back("min_update_frequency=" + number(from_to(1, 7)));
+      parameters_["min_update_frequency"] = number(from_to(1, 7));
+    choose_places();
+    for (const auto& [key, value] : parameters_)
+      own_.push_back(key + "=" + value);
+  }
+
+  /// Other numbers of stages a rank, and of pipelines, than usual.
+  void choose_places() {
+    const int most = careless_ ? 5 : units_ / stages_;
+    const bool loops = schedule_ == "interleaved" || schedule_ == "looped_bfs";
+    if (loops && one_in(2)) {
+      stages_a_rank_ = from_to(1, most);
+      parameters_["v"] = std::to_string(stages_a_rank_);
+    }
+    if (schedule_ == "hanayo" && most >= 4 && one_in(2)) {
+      stages_a_rank_ = 4;
+      parameters_["waves"] = "2";
+    }
+    if (schedule_ == "chimera" && (careless_ || stages_ == 4) && one_in(2))
+      parameters_["pairs"] = "2";
+    if (schedule_ == "chimera" && one_in(2))
+      parameters_["eager"] = "off";
   }
 
   void choose_sizes() {
     int microbatches = from_to(1, 6);
     if (schedule_ == "chimera" && !careless_)
-      microbatches += microbatches % 2;
+      microbatches +=
+        parameters_.contains("pairs") ? 4 - microbatches % 4 : microbatches % 2;
     if (schedule_ == "2bw" && !careless_)
       microbatches = std::max(microbatches, stages_);
     if (schedule_.starts_with("dualpipe") && !careless_)
       microbatches = 2 * std::max(microbatches, stages_);
+    microbatches_ = microbatches;
     batch_ = microbatches * data_ + below(microbatches * data_ + 1);
     steps_ = from_to(1, 6);
     say("--microbatches", microbatches * data_);
@@ -268,7 +299,7 @@ private:
     const bool has_words = model_ == "gpt" || model_ == "moe";
     const bool together = schedule_ != "pipedream" && schedule_ != "ampnet"
                           && !exchange_.starts_with("server:") && exchange_ != "hogwild"
-                          && own_.empty();
+                          && std::ranges::count(own_, "clip=stage") == 0;
     if (has_words && (together || careless_) && one_in(3))
       say("--tied");
   }
@@ -318,5 +349,6 @@ private:
   int units_ = 1, heads_ = 1, length_ = 1, experts_ = 1, stages_a_rank_ = 1;
   bool by_sequence_ = false;
   int stages_ = 1, data_ = 1, tensor_ = 1, expert_ = 1;
-  int batch_ = 1, steps_ = 1;
+  std::map<std::string, std::string> parameters_; // of the schedule
+  int batch_ = 1, microbatches_ = 1, steps_ = 1;
 };
