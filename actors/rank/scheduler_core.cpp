@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 namespace troupe {
 
@@ -168,8 +169,16 @@ mail::waiting_for scheduler_core::explain() {
   if (running_ > 0)
     return {name, "an action to end", plan_->name_of(hosted_.front())};
   const auto next = order_->awaited();
-  if (!next)
-    return {name, "anything to arrive", plan_->name_of(hosted_.front())};
+  if (!next) {
+    const auto backward = waiting_.lowest(op::backward),
+               here = backward ? backward : waiting_.lowest(op::forward);
+    const bool refused = here && std::holds_alternative<own_rule>(plan_->sch.order);
+    return {name,
+            refused ? "anything else to arrive: its rule did not choose "
+                        + to_string(*here, true)
+                    : "anything to arrive",
+            plan_->name_of(hosted_.front())};
+  }
   const bool last = next->stage == plan_->dims.stages - 1, first = next->stage == 0;
   auto maker = position_of(*next);
   if (next->what == op::forward && !first)

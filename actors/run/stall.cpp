@@ -46,18 +46,22 @@ std::vector<std::string> cycle_of(const std::vector<mail::waiting_for>& answers)
 } // namespace
 
 std::string describe_stall(const std::vector<mail::waiting_for>& answers) {
+  if (std::ranges::all_of(answers, &std::string::empty, &mail::waiting_for::what))
+    return "nobody says what it waits for";
   std::string result;
   if (const auto cycle = cycle_of(answers); !cycle.empty()) {
     result += "a cycle: ";
     for (const auto& name : cycle)
       result += name + " waits for ";
     result += cycle.front() + "\n";
+  } else {
+    result += "these wait:\n";
   }
   for (const auto& a : answers)
     if (!a.what.empty())
       result += "  " + a.who + " waits for " + a.what
                 + (a.on.empty() ? "" : " from " + a.on) + "\n";
-  return result.empty() ? "nobody says what it waits for" : result;
+  return result;
 }
 
 stall_rule::stall_rule(std::vector<watched> all, std::chrono::milliseconds timeout)

@@ -97,6 +97,7 @@ TEST_CASE("a rule that chooses what has not arrived, or nothing, ends the run in
              }),
              ContainsSubstring("chose B3 of stage 0, which has not arrived"));
   CHECK_THAT(failure([](const local_view&) { return std::optional<action>{}; }),
-             ContainsSubstring("waits for"));
+             ContainsSubstring("waits for anything else to arrive: its rule did not "
+                               "choose F0 of stage 0"));
   CHECK_THAT(refusal(ruled(chooser{}), {2, 4}), ContainsSubstring("an order"));
 }
