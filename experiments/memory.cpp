@@ -168,6 +168,11 @@ int memory(const options& o) {
     return complain(wrong, 2);
   if (o.model.model == "moe")
     return complain("ZeRO's formulas know no experts: name another model than moe", 2);
+  if (o.mesh.data > 1 && o.mesh.recomputed_units > 0)
+    return complain(
+      "zero2 and zero3, which are told too, go with --recompute stage and "
+      "not with blocks",
+      2);
   std::vector<account_of_run> runs;
   int exit_code = 0;
   for (const auto& exchange : exchange_catalog()) {
@@ -228,7 +233,7 @@ int main(int argc, char** argv) {
     .names_exchange = false,
     .keeps = false,
     .tells = true,
-    .defaults = {.mesh = {.stages = 1, .axes = "data=4,pipe=1"},
+    .defaults = {.mesh = {.stages = 1, .axes = "data=4"},
                  .schedules = {.names = {"1f1b"}, .steps = 2},
                  .run = {.clock = "virtual"}},
   };
