@@ -123,7 +123,8 @@ void add_cost(option_list& to, std::string& place) {
   to.add_option(
     "--cost", place,
     "Costs in virtual time, as F=1,B=2 in milliseconds, or F=1/2/1/1 with a value for "
-    "each rank's share of the network. Keys of actions: F, B, I and W (B/2 each), U. "
+    "each stage; where ranks have several, for what a rank has. Keys of actions: F, B, "
+    "I and W (B/2 each), U. "
     "Key of recomputed forwards: R (F). Key of pairs: FB (a forward and a backward as "
     "one: F+B). Keys of messages: "
     "latency (milliseconds), bandwidth (bytes a second), bytes (of an activation). "
