@@ -23,8 +23,8 @@ std::string to_string(const program_fault& fault);
 /// whose input nobody makes, a deadlock, a forward or backward that is missing or comes
 /// twice, backwards out of order (sums would depend on the schedule), an update that
 /// covers too much or too little, a rank that holds more than it may, a version that is
-/// not there, two that are no pair, and a placement that contradicts itself. A local rule has no programs to
-/// run. Absent if all is well. What refusal() says comes first.
+/// not there, two that are no pair, and a placement that contradicts itself. A local
+/// rule has no programs to run. Absent if all is well. What refusal() says comes first.
 std::optional<program_fault> check(const schedule& sch, const shape& dims);
 
 } // namespace troupe

@@ -21,9 +21,9 @@ public:
   enum flag : unsigned char { f = 1, dx = 2, dw = 4 };
 
   struct stage_state {
-    int versions = 0;     ///< Updates made.
-    int summed = 0;       ///< Gradients since the last one.
-    int last_summed = -1; ///< Microbatch.
+    int versions = 0;                              ///< Updates made.
+    int summed = 0;                                ///< Gradients since the last one.
+    int last_summed = -1;                          ///< Microbatch.
     int newest_summed = -1, newest_forwarded = -1; ///< The highest of them.
   };
 

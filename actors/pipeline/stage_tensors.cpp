@@ -132,8 +132,8 @@ pass_pieces<float> stage_tensors::forward(const pass_request& request) {
   return layers_.at(request.length).forward_pieces(p, h.loss, request.by_layer);
 }
 
-/// The last segment's forward once more, for the backward behind it. It may begin before
-/// anybody has read the first one's loss.
+/// The last segment's forward once more, for the backward behind it. It may begin
+/// before anybody has read the first one's loss.
 pass_pieces<float> stage_tensors::recompute(const pass_request& request) {
   auto& h = held_.at(request.what.microbatch);
   h.stash = stashes_.acquire();
