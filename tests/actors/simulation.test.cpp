@@ -20,6 +20,15 @@ namespace {
 
 constexpr nanoseconds ms = 1'000'000;
 
+#ifdef TROUPE_SANITIZED // forty times slower: a size of each kind
+const std::vector stage_counts{1, 4}, microbatch_counts{4, 5}, step_counts{3},
+  rank_counts{4}, batch_sizes{4, 12}, odd_stage_counts{5}, odd_batch_sizes{2, 6};
+#else
+const std::vector stage_counts{1, 2, 3, 4, 6, 8}, microbatch_counts{1, 2, 4, 5, 8, 16},
+  step_counts{1, 3}, rank_counts{1, 2, 4, 6, 8}, batch_sizes{1, 4, 6, 12, 32},
+  odd_stage_counts{1, 2, 5, 16}, odd_batch_sizes{1, 2, 6, 33};
+#endif
+
 run_result simulated(const run_plan& plan) {
   REQUIRE(refusal(plan).empty());
   auto result = perform(plan);
@@ -59,9 +68,9 @@ TEST_CASE("actors do what the schedule's order predicts, at every size",
           "[simulation]") {
   const auto& entry = GENERATE(from_range(catalog()));
   const auto sch = *find_schedule(entry.name);
-  for (const int stages : {1, 2, 3, 4, 6, 8})
-    for (const int microbatches : {1, 2, 4, 5, 8, 16})
-      for (const int steps : {1, 3})
+  for (const int stages : stage_counts)
+    for (const int microbatches : microbatch_counts)
+      for (const int steps : step_counts)
         if (const shape dims{stages, microbatches, steps}; refusal(sch, dims).empty()) {
           check_prediction(sch, dims, 1, 2, 0, 0);
           check_prediction(sch, dims, 1.25, 1.75, 0.5, 0);
@@ -96,16 +105,17 @@ TEST_CASE("the published makespan and idle time", "[simulation]") {
 
 TEST_CASE("every batch takes the published time, wherever a paper says one",
           "[simulation]") {
-  const int p = GENERATE(1, 2, 4, 6, 8), m = GENERATE(1, 4, 6, 12, 32);
-  const int steps = GENERATE(1, 3);
+  const int p = GENERATE(from_range(rank_counts)),
+            m = GENERATE(from_range(batch_sizes));
+  const int steps = GENERATE(from_range(step_counts));
   // I and W, or their sum as B.
   const auto [i, w] =
     GENERATE(std::pair{2, 2}, std::pair{1, 1}, std::pair{3, 1}, std::pair{4, 2});
   const auto f = GENERATE(1, 2);
   int found = 0;
-  for (const auto& sch :
-       {naive(), gpipe(), one_f_one_b(), chimera(), interleaved(2), interleaved(3),
-        looped_bfs(2), zb_h1(), zb_h2(), zb_v(), dualpipe(), dualpipev()}) {
+  for (const auto& sch : {naive(), gpipe(), one_f_one_b(), chimera(), interleaved(2),
+                          interleaved(3), looped_bfs(2), zb_h1(), zb_h2(), zb_v(),
+                          dualpipe(), dualpipev(), hanayo(1), hanayo(2)}) {
     const shape dims{p * sch.where.stages_a_rank, m, steps};
     const auto batch = published::time_of_batch(*rule_of(sch), dims,
                                                 {f * ms, (i + w) * ms, i * ms, w * ms});
@@ -133,8 +143,8 @@ TEST_CASE("what simulated ranks keep books of is what the papers say", "[simulat
     GENERATE(naive(), gpipe(), one_f_one_b(), chimera(), two_bw(), pipedream(),
              pipedream(3), pipedream(2, true), ampnet(), ampnet(1, 1), ampnet(9, 2));
   const auto by = *rule_of(sch);
-  for (const int stages : {1, 2, 5, 16})
-    for (const int microbatches : {1, 2, 6, 33})
+  for (const int stages : odd_stage_counts)
+    for (const int microbatches : odd_batch_sizes)
       for (const nanoseconds latency : {nanoseconds{0}, ms / 3}) {
         auto plan = tiny::simulation(sch, {stages, microbatches, 3}, 1, 1.75, 0.5);
         plan.machines.inside.latency = latency;
