@@ -8,6 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 
 #include <cstring>
 
@@ -212,7 +213,11 @@ TEST_CASE("what stays packed of experts is theirs", "[precision][actors]") {
 
 // What the proofs repeat has whole versions, in fp32.
 TEST_CASE("passes read the right bits of older versions", "[precision][actors]") {
+#ifdef TROUPE_SANITIZED
+  const auto sch = GENERATE(two_bw(), pipedream(1, true));
+#else
   const auto sch = GENERATE(two_bw(), pipedream(), pipedream(3), pipedream(1, true));
+#endif
   auto mesh = GENERATE(
     tiny::mesh_of_ranks{}, tiny::mesh_of_ranks{.data = 2},
     tiny::mesh_of_ranks{.data = 2, .exchange = "zero1", .clips = true},
@@ -225,7 +230,7 @@ TEST_CASE("passes read the right bits of older versions", "[precision][actors]")
     tiny::mesh_of_ranks{.data = 2, .expert = 2, .experts = true},
     tiny::mesh_of_ranks{.data = 4, .expert = 2, .exchange = "zero1", .experts = true});
   mesh.stored = precision::bf16;
-  const auto clock = GENERATE(clock_kind::virtual_time, clock_kind::real);
+  const auto clock = GENERATE(from_range(tiny::clocks()));
   if (mesh.exchange == "hogwild" && clock == clock_kind::real)
     return; // no record holds its order
   INFO(sch.name << ' ' << mesh.text());
