@@ -10,7 +10,8 @@ rehearsed_run::rehearsed_run(const schedule& sch, const shape& dims, bool record
           * static_cast<std::size_t>(dims.total())),
     stages_(static_cast<std::size_t>(dims.stages)
             * static_cast<std::size_t>(directions_of(sch.where))),
-    held_(static_cast<std::size_t>(ranks_of(sch.where, dims))) {
+    held_(static_cast<std::size_t>(ranks_of(sch.where, dims))),
+    within_pair_(held_.size()) {
   if (!records)
     return;
   record_.emplace(held_.size(), static_cast<int>(held_.size()) < dims.stages);
@@ -40,6 +41,7 @@ bool rehearsed_run::has_input(const action& a) const {
 void rehearsed_run::perform(const action& a, int rank) {
   if (record_)
     note(a, rank);
+  within_pair_[static_cast<std::size_t>(rank)] = a.pair == in_pair::first;
   auto& stage = stages_[index({a.direction, a.stage})];
   if (a.what == op::update) {
     ++stage.versions;

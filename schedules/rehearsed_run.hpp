@@ -37,6 +37,11 @@ public:
   /// Stage-microbatches that a rank holds.
   int held(int rank) const { return held_[static_cast<std::size_t>(rank)]; }
 
+  /// Whether the second of a pair is what a rank runs next.
+  bool within_pair(int rank) const {
+    return within_pair_[static_cast<std::size_t>(rank)];
+  }
+
   /// The action that makes the input of `a`; absent if that comes from nobody.
   std::optional<action> maker_of(const action& a) const;
 
@@ -65,7 +70,8 @@ private:
   shape dims_;
   std::vector<unsigned char> done_;
   std::vector<stage_state> stages_;
-  std::vector<int> held_; // a rank
+  std::vector<int> held_;         // a rank
+  std::vector<bool> within_pair_; // likewise
   std::optional<rehearsal_record> record_;
   std::vector<std::array<std::int64_t, 2>> ends_; // of forwards, and of gradients
 };

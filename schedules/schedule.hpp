@@ -130,7 +130,7 @@ int oldest_version_needed(const schedule& sch, const shape& dims, hosted_stage w
 /// Newer than every version.
 inline constexpr int no_version_needed = std::numeric_limits<int>::max();
 
-/// That a run may have.
+/// So many stages a run may have.
 inline constexpr int most_stages = 1 << 20;
 
 /// Why these sizes cannot be run, with what is allowed; empty if they can.

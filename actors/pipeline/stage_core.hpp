@@ -94,7 +94,7 @@ private:
   stage_updates updates_;
   std::vector<int> unversioned_; // forwards whose weights are not made yet
   mutable std::map<int, double> recomputed_shares_; // by stage
-  // Of others of the rank, by stage and length.
+  // By stage and length: of other stages of the rank, and of what a stage gets.
   mutable std::map<std::pair<int, std::int64_t>, double> operations_of_sample_;
   std::map<std::pair<int, std::int64_t>, std::int64_t> values_of_sample_;
 };

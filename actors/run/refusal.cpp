@@ -1,132 +1,15 @@
-#include "actors/pipeline/stage_pools.hpp"
 #include "actors/run/company.hpp"
-#include "actors/run/free_memory.hpp"
+#include "actors/run/room.hpp"
 #include "schedules/bounds.hpp"
 #include "schedules/check.hpp"
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <numeric>
 
 namespace troupe {
 
 namespace {
-
-std::string megabytes(std::int64_t bytes) {
-  return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
-}
-
-/// "the machine has 100 MiB free"
-std::string text_of(const free_memory& memory) {
-  return memory.where + " has " + std::to_string(memory.bytes >> 20) + " MiB free";
-}
-
-/// What the actors of a stage take, and a check of its actions: measured, rounded up.
-std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
-  constexpr std::int64_t bytes_a_stage = 20'000;
-  constexpr std::int64_t bytes_a_bucket = 500; // of an exchange
-  constexpr std::int64_t bytes_a_push = 200;   // of every data replica to every server
-  const std::int64_t exchange = plan.data > 1 ? bytes_a_bucket * plan.sizes.buckets : 0;
-  const std::int64_t pushes =
-    plan.updates_are_by(update_by::servers) ? bytes_a_push * plan.data : 0;
-  return {std::int64_t{plan.data} * plan.tensor * plan.dims.stages
-          * (bytes_a_stage + exchange + pushes
-             + std::int64_t{settled(plan.sch, plan.dims).total()})};
-}
-
-/// What a training takes besides its pools: the program itself, the caller, and copies
-/// of the parameters, in the end when the optimizers have gone, or for evaluations that
-/// put shares together. \param callers bytes
-std::int64_t bytes_beside_pools(const run_plan& plan, std::int64_t callers) {
-  constexpr std::int64_t program = 24 << 20; // measured, rounded up
-  constexpr std::int64_t value = sizeof(float);
-  std::int64_t parameters = 0, largest = 0, optimizers = 0;
-  for (const auto& l : plan.work->whole.layers) {
-    parameters += l->bucket() * value;
-    largest = std::max(largest, l->bucket() * value);
-  }
-  for (int rank = 0; rank < plan.ranks(); ++rank)
-    for (const auto& where : plan.hosted_by(rank))
-      optimizers += pools_of(plan, where).optimizer * value;
-  const auto copies = parameters + 2 * largest;
-  const bool puts_together =
-    plan.evaluate_every > 0
-    && (!plan.work->shards.empty() || plan.shares_out(shared_out::parameters));
-  return program + callers
-         + (puts_together ? copies : std::max<std::int64_t>(copies - optimizers, 0));
-}
-
-/// Copies for a checkpoint that come from ranks elsewhere; and of a step one data
-/// replica's, with what is put together of them.
-std::int64_t bytes_that_come(const run_plan& plan) {
-  const auto values_of = [](const copies_bound& copies) {
-    return copies.versions.buffers * copies.versions.values
-           + copies.moments.buffers * copies.moments.values;
-  };
-  std::int64_t saved = 0, kept = 0;
-  for (int rank = 0; rank < plan.ranks(); ++rank)
-    for (const auto& where : plan.hosted_by(rank)) {
-      saved += values_of(saved_copies(plan, where));
-      if (where.data < plan.expert)
-        kept += values_of(kept_copies(plan, where));
-    }
-  return (saved + 2 * kept) * std::int64_t{sizeof(float)};
-}
-
-/// The refusal of a run whose ranks on a GPU need more than it has free; empty if they
-/// do not. \param bytes of each rank, all ranks there
-std::string too_large_for_gpus(const run_plan& plan,
-                               const std::vector<std::int64_t>& bytes) {
-  constexpr std::int64_t workspaces = 32 << 20;       // of a rank's stream: cuBLASLt's
-  std::map<int, std::pair<std::int64_t, int>> needed; // bytes, and by how many ranks
-  for (int rank = 0; rank < plan.ranks(); ++rank)
-    if (const auto where = plan.processor_of(rank); where.is_gpu()) {
-      auto& [sum, ranks] = needed[where.gpu];
-      sum += bytes[static_cast<std::size_t>(rank)] + workspaces;
-      ++ranks;
-    }
-  for (const auto& [gpu, need] : needed) {
-    const processor where{gpu};
-    if (const auto free = free_memory_of(where); need.first > free)
-      return "this run needs at least " + megabytes(need.first) + " of "
-             + to_string(where) + "'s memory (" + std::to_string(need.second)
-             + (need.second == 1 ? " rank" : " ranks") + "); it has "
-             + std::to_string(free >> 20) + " MiB free";
-  }
-  return {};
-}
-
-/// The refusal of a run that needs so many bytes on each rank, and others; empty if
-/// they are there.
-std::string too_large(const std::vector<std::int64_t>& bytes, std::int64_t beside) {
-  std::int64_t sum = beside;
-  for (const auto rank : bytes)
-    sum += rank;
-  const auto memory = memory_of_process();
-  if (sum <= memory.bytes)
-    return {};
-  return "this run needs " + megabytes(sum) + " of memory"
-         + (bytes.size() > 1 ? " (" + megabytes(*std::ranges::max_element(bytes))
-                                 + " on its largest rank)"
-                             : "")
-         + "; " + text_of(memory);
-}
-
-/// The same for sizes whose exact bytes might not fit a number: what the parameters and
-/// one microbatch take at least.
-std::string far_too_large(const run_plan& plan) {
-  double values = 0;
-  const auto samples = static_cast<double>(plan.batches().largest());
-  for (const auto& l : plan.work->whole.layers)
-    values += static_cast<double>(l->bucket())
-              + samples * static_cast<double>(l->input_room(1) + l->output_room(1));
-  const double most = 1e15;
-  if (values * sizeof(float) < most)
-    return {};
-  return "this run needs more than " + megabytes(static_cast<std::int64_t>(most))
-         + " of memory; " + text_of(memory_of_process());
-}
 
 /// Why experts cannot be placed so; empty if they can, or there are none.
 std::string refusal_of_experts(const run_plan& plan) {
@@ -342,30 +225,6 @@ std::string refusal_of_work(const run_plan& plan) {
   return {};
 }
 
-/// The refusal of a training that does not fit the memory there is; empty if it does.
-/// \pre its programs are right
-std::string
-refusal_of_bytes(const run_plan& plan,
-                 const std::function<std::int64_t(const run_plan&)>& bytes_beside,
-                 const std::optional<std::vector<int>>& here) {
-  auto bytes = bytes_needed(plan);
-  if (auto wrong = too_large_for_gpus(plan, bytes); !wrong.empty())
-    return wrong;
-  for (int rank = 0; rank < plan.ranks(); ++rank)
-    if (plan.processor_of(rank).is_gpu()) // is not this machine's
-      bytes[static_cast<std::size_t>(rank)] = 0;
-  if (here) {
-    std::vector<std::int64_t> of_those;
-    for (const int rank : *here)
-      of_those.push_back(bytes[static_cast<std::size_t>(rank)]);
-    bytes = std::move(of_those);
-  }
-  const bool leads_only = here && here->empty();
-  return too_large(bytes,
-                   bytes_beside_pools(plan, bytes_beside ? bytes_beside(plan) : 0)
-                     + (leads_only ? bytes_that_come(plan) : 0));
-}
-
 } // namespace
 
 std::string refusal(const run_plan& plan,
@@ -395,12 +254,12 @@ std::string refusal(const run_plan& plan,
   if (plan.work)
     if (auto wrong = refusal_of_work(plan); !wrong.empty())
       return wrong;
-  if (auto wrong = too_large(bytes_of_actors(plan), 0); !wrong.empty())
+  if (auto wrong = no_room_for_actors(plan); !wrong.empty())
     return wrong;
   // What is held can be counted only of programs that are right.
   if (const auto fault = check(plan.sch, settled(plan.sch, plan.dims)))
     return plan.sch.name + ": " + to_string(*fault);
-  return plan.work ? refusal_of_bytes(plan, bytes_beside, here) : "";
+  return plan.work ? no_room_for_training(plan, bytes_beside, here) : "";
 }
 
 } // namespace troupe

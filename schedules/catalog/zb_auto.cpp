@@ -55,7 +55,7 @@ schedule zb_auto(std::vector<split_costs> costs, int most_held) {
                            placement::linear()),
           .most_held = most_held,
           .refuses = [stages = costs.size()](const shape& dims) -> std::string {
-            constexpr std::int64_t most = 1 << 18; // which take half a minute
+            constexpr std::int64_t most = 1 << 18; // which take six seconds
             if (std::int64_t{dims.stages} * dims.microbatches > most)
               return "zb-auto searches batches of at most 262,144 stages times "
                      "microbatches";

@@ -1,0 +1,102 @@
+#include "schedules/files/file_rows.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+namespace troupe {
+
+using problem = tl::unexpected<std::string>;
+
+namespace {
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> result;
+  std::istringstream from{line};
+  for (std::string cell; std::getline(from, cell, ',');) {
+    std::erase_if(cell, [](unsigned char c) { return c <= ' ' || c == '"'; });
+    if (!cell.empty())
+      result.push_back(std::move(cell));
+  }
+  return result;
+}
+
+/// What stands behind "# troupe:"; absent in a remark, and in a row.
+std::optional<std::string> header_in(std::string_view line) {
+  const auto skip = [&line](const char* what) {
+    line.remove_prefix(std::min(line.find_first_not_of(what), line.size()));
+  };
+  skip(" \t\"");
+  if (!line.starts_with('#'))
+    return {};
+  skip(" \t#");
+  constexpr std::string_view ours = "troupe";
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == b;
+  };
+  if (line.size() < ours.size()
+      || !std::ranges::equal(line.substr(0, ours.size()), ours, same))
+    return {};
+  line.remove_prefix(ours.size());
+  if (!line.empty()
+      && (std::isalnum(static_cast<unsigned char>(line[0])) || line[0] == '_'
+          || line[0] == '-'))
+    return {}; // another word
+  skip(" \t");
+  return std::string{line};
+}
+
+bool is_remark(const std::string& line) {
+  const auto begin = line.find_first_not_of(" \t\r,\"");
+  return begin == std::string::npos || line[begin] == '#';
+}
+
+} // namespace
+
+tl::expected<file_rows, std::string> read_rows(std::string_view text) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (text.starts_with(byte_order_mark))
+    text.remove_prefix(byte_order_mark.size());
+  file_rows result;
+  std::istringstream from{std::string{text}};
+  int number = 0;
+  for (std::string line; std::getline(from, line);) {
+    ++number;
+    if (const auto says = header_in(line)) {
+      const problem wrong{"line " + std::to_string(number)
+                          + ": write # troupe: key=value,.. with each key once"};
+      if (!says->starts_with(':'))
+        return wrong;
+      for (const auto& one : cells_of(says->substr(1))) {
+        const auto equals = one.find('=');
+        if (equals == std::string::npos
+            || !result.values.emplace(one.substr(0, equals), one.substr(equals + 1))
+                  .second)
+          return wrong;
+      }
+      continue;
+    }
+    if (is_remark(line)) {
+      if (line.find("weights=") != std::string::npos)
+        return problem{"line " + std::to_string(number)
+                       + " is a remark, and would say what the weights are: write "
+                         "# troupe: key=value,.."};
+      continue;
+    }
+    auto& row = result.rows.emplace_back();
+    for (const auto& cell : cells_of(line)) {
+      auto read = read_cell(cell);
+      if (!read)
+        return problem{"line " + std::to_string(number) + ": " + read.error()};
+      row.push_back(std::move(*read));
+    }
+  }
+  if (result.rows.empty())
+    return problem{"there is no action in it: write a row for each rank, as "
+                   "0F0,0F1,0B0,0B1"};
+  return result;
+}
+
+} // namespace troupe
