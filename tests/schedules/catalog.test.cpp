@@ -3,6 +3,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <limits>
+
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
 
@@ -41,6 +43,19 @@ TEST_CASE("what the catalog does not know is refused with what it knows", "[cata
                ContainsSubstring("a whole number of at least 1"));
   CHECK_THAT(find_schedule("pipedream", {{"vertical_sync", "2"}}).error(),
              ContainsSubstring("on or off"));
+}
+
+TEST_CASE("numbers that no run could have are refused with the largest", "[catalog]") {
+  CHECK_THAT(find_schedule("interleaved", {{"v", "1025"}}).error(),
+             ContainsSubstring("at least 1, and at most 1024"));
+  CHECK_THAT(find_schedule("hanayo", {{"waves", "99999999999"}}).error(),
+             ContainsSubstring("at most 512"));
+  const auto searched = zb_auto({{1, 1, 1}}, 0);
+  CHECK(refusal(searched, {512, 512}).empty());
+  CHECK_THAT(refusal(searched, {512, 513}), ContainsSubstring("262,144"));
+  const auto most = std::numeric_limits<int>::max();
+  CHECK(stages_on(placement::looped(1024), most) == most);
+  CHECK_THAT(refusal(gpipe(), {most, 1}), ContainsSubstring("1,048,576 stages"));
 }
 
 TEST_CASE("sizes that a schedule does not allow are refused with what is",
