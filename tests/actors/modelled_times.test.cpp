@@ -17,7 +17,7 @@ using namespace troupe;
 namespace {
 
 #ifdef TROUPE_SANITIZED
-constexpr int plans = 60;
+constexpr int plans = 20;
 #else
 constexpr int plans = 400;
 #endif

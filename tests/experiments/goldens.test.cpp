@@ -2,6 +2,7 @@
 // how.
 
 #include "tests/experiments/run_program.hpp"
+#include "tests/in_sample.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
@@ -300,7 +301,8 @@ TEST_CASE("goldens in bf16 are as far from PyTorch as PyTorch that rounds to bf1
           "[golden]") {
   const auto rounded = json::parse(content_of(cases / "bf16.json"));
   for (const auto& [name, differ] : rounded.items())
-    check_bf16(name, differ);
+    if (troupe::tests::in_sample(4))
+      check_bf16(name, differ);
   for (const auto& some : {flush, stale, images})
     for (const auto& name : cases_of(some))
       CHECK(rounded.contains(name));

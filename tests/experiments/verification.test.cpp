@@ -104,6 +104,7 @@ TEST_CASE("nothing is proved of weights that are not finite", "[verification]") 
   CHECK_THAT(all.failure, ContainsSubstring("the weights are not finite: "));
 }
 
+#ifndef TROUPE_SANITIZED // plans that are made and not run, for minutes
 TEST_CASE("with --all no run is too odd for bf16, and every one is of it",
           "[verification]") {
   const auto exact = verified_catalog(*parse({}, true));
@@ -111,12 +112,7 @@ TEST_CASE("with --all no run is too odd for bf16, and every one is of it",
   said.run.precision = "bf16";
   const auto all = verified_catalog(*parse(said, true));
   REQUIRE(all.size() == exact.size());
-#ifdef TROUPE_SANITIZED
-  constexpr std::size_t step = 11;
-#else
-  constexpr std::size_t step = 1;
-#endif
-  for (std::size_t i = 0; i < all.size(); i += step) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
     const auto shared = set_up(all[i]), as_fp32 = set_up(exact[i]);
     INFO((shared ? "" : shared.error()));
     REQUIRE(shared);
@@ -179,3 +175,4 @@ TEST_CASE("with --all every schedule learns in every way that it can",
       CHECK((seen.contains(name + " " + what) || name == "ampnet" || name == "naive"));
   }
 }
+#endif

@@ -22,7 +22,7 @@ using namespace troupe;
 namespace {
 
 #ifdef TROUPE_SANITIZED
-constexpr std::uint64_t usual_number = 25;
+constexpr std::uint64_t usual_number = 12;
 #else
 constexpr std::uint64_t usual_number = 150;
 #endif
