@@ -58,6 +58,7 @@ std::optional<rule> find(const std::string& name,
   rule result{.name = name};
   result.update_every = number(parameters, "update_every", result.update_every);
   result.vertical_sync = number(parameters, "vertical_sync", 0) != 0;
+  result.forward_doubling = number(parameters, "forward_doubling", 0) != 0;
   result.max_active_keys =
     number(parameters, "max_active_keys", result.max_active_keys);
   result.min_update_frequency =
@@ -128,11 +129,12 @@ std::optional<int> last_covered(const rule& by, const shape& dims, int u) {
 // forward and one backward by turns, also without a flush. Chimera (Li and Hoefler
 // 2021): 1F1B in both directions, in units of D = S microbatches, every D/2 of a
 // direction beginning when the first stage is free of those before: after 2D slots.
-// Interleaved (Narayanan et al. 2021): forwards in groups of P microbatches, stage
-// after stage of the rank; backwards likewise from the last; 2(P-r-1) + (v-1)P forwards
-// to warm up. Breadth-first (Lamy-Poirier 2023): a stage of the rank after the other.
-// ZB-H1 and ZB-H2 (Qi et al. 2024): turns of an F, an I and a W, forwards S-1-r ahead
-// or twice as many, weight gradients r behind or twice as many.
+// With forward doubling two forwards have a slot, units have 2D, and begin after 3D
+// slots. Interleaved (Narayanan et al. 2021): forwards in groups of P microbatches,
+// stage after stage of the rank; backwards likewise from the last; 2(P-r-1) + (v-1)P
+// forwards to warm up. Breadth-first (Lamy-Poirier 2023): a stage of the rank after the
+// other. ZB-H1 and ZB-H2 (Qi et al. 2024): turns of an F, an I and a W, forwards S-1-r
+// ahead or twice as many, weight gradients r behind or twice as many.
 std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int s,
                                  int n) {
   const std::int64_t stages = dims.stages, batch = floor_of(n, dims.microbatches);
@@ -180,6 +182,12 @@ std::optional<std::int64_t> slot(const rule& by, const shape& dims, op what, int
   if (by.name == "1f1b")
     return batch_begins + one_f_one_b(m);
   const auto k = m % (dims.microbatches / 2), half = stages / 2;
+  if (by.forward_doubling) { // in halves of a slot
+    const auto pair = k % stages / 2, which = k % 2, unit = 6 * stages * (k / stages);
+    return 4 * batch_begins * 2 + unit
+           + (forward ? 2 * (s + 2 * pair) + which
+                      : 2 * (2 * stages - 1 - s + 4 * pair + 2 * which));
+  }
   return 2 * batch_begins + k / half * 2 * stages + one_f_one_b(k % half);
 }
 
@@ -233,7 +241,8 @@ int max_staleness(const rule& by, const shape& dims, int s) {
 //
 // 1F1B: min(M, S-s) (in a stream of the run's microbatches, not the batch's); GPipe: M;
 // Chimera: D/2+1 on the ranks at the ends to D in the middle, D = S, where a unit of D
-// microbatches is full: min(D/2, D-r) of one direction and min(D/2, r+1) of the other.
+// microbatches is full: min(D/2, D-r) of one direction and min(D/2, r+1) of the other;
+// with forward doubling 3D/2+1 at the ends to 2D in the middle, of units of 2D.
 std::optional<int> activations_held(const rule& by, const shape& dims, int rank) {
   const int m = dims.microbatches, all = m * dims.steps, p = ranks(by, dims);
   if (by.name == "interleaved")
@@ -264,6 +273,9 @@ std::optional<int> activations_held(const rule& by, const shape& dims, int rank)
     return std::min(all, by.max_active_keys);
   if (by.name != "chimera")
     return std::min(all, dims.stages - rank);
+  if (by.forward_doubling)
+    return m >= 2 * p ? std::optional{3 * p / 2 + 1 + std::min(rank, p - 1 - rank)}
+                      : std::nullopt;
   const int half_unit = std::min(m, dims.stages) / 2;
   return std::min(half_unit, dims.stages - rank) + std::min(half_unit, rank + 1);
 }
@@ -306,6 +318,10 @@ std::optional<batch_time> time_of_batch(const rule& by, const shape& dims,
     return with_idle((p / 2 - 1) * 2 * forward);
   if (by.name == "dualpipev" && m >= 2 * p && alike)
     return with_idle((p - 1) * 2 * forward);
+  if (by.forward_doubling)
+    return m % (2 * s) == 0 && (backward == forward || backward == 2 * forward)
+             ? std::optional{with_idle((s / 2 - 1) * (forward + backward))}
+             : std::nullopt;
   if (by.name != "chimera" || m % s != 0)
     return {};
   if (backward == forward)

@@ -22,11 +22,12 @@ namespace troupe::published {
 /// A schedule by its name, and by the parameters that its paper gives it.
 struct rule {
   std::string name;
-  int update_every = 1;         ///< Of PipeDream: K.
-  bool vertical_sync = false;   ///< Of PipeDream.
-  int max_active_keys = 4;      ///< Of AMPNet: microbatches in flight at stage 0.
-  int min_update_frequency = 8; ///< Of AMPNet: K.
-  int stages_a_rank = 1;        ///< Of schedules that give a rank several: v.
+  int update_every = 1;          ///< Of PipeDream: K.
+  bool vertical_sync = false;    ///< Of PipeDream.
+  int max_active_keys = 4;       ///< Of AMPNet: microbatches in flight at stage 0.
+  int min_update_frequency = 8;  ///< Of AMPNet: K.
+  int stages_a_rank = 1;         ///< Of schedules that give a rank several: v.
+  bool forward_doubling = false; ///< Of Chimera.
 
   bool operator==(const rule&) const = default;
 };

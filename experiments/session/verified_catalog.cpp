@@ -57,7 +57,8 @@ public:
       add("gpt", {"2bw"}, stages, 8, 19);
     for (const int stages : {2, 4, 8})
       for (const int microbatches : {2, 8, 12})
-        add("gpt", {"chimera"}, stages, microbatches, microbatches + 1);
+        add("gpt", {"chimera", "chimera:forward_doubling=on"}, stages, microbatches,
+            microbatches + 1);
     // The network has eight parts: so has every stage one where a rank has many.
     for (const int stages : {1, 2, 4})
       for (const int microbatches : {4, 9, 16})

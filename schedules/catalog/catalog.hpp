@@ -42,7 +42,9 @@ schedule hanayo(int waves = 1);
 
 /// \param pairs of pipelines head to tail, at least 1; f in the paper
 /// \param eager whether directions add their gradients while backwards still run
-schedule chimera(bool eager = true, int pairs = 1);
+/// \param doubled whether a forward's slot has two microbatches ("forward doubling"),
+/// so that a backward, which takes twice as long, has a slot as long; of one pair only
+schedule chimera(bool eager = true, int pairs = 1, bool doubled = false);
 schedule dualpipe();
 schedule dualpipev();
 

@@ -12,6 +12,19 @@
 //   rank 2  .  F2 F0 F3 F1 B0 B2 B1 B3 .  U3 U3
 //   rank 3  F2 .  F3 F0 B0 F1 B1 B2 .  B3 U3 U3
 //
+// A backward takes as long as two forwards, so that units do not close up: every
+// further one costs idle time. Forward doubling (section 3.5) has two microbatches in a
+// forward's slot, and units of twice as many: slots are of one length then, and close
+// up again. A rank holds up to twice as many microbatches. With backwards of half a
+// microbatch each (backward halving) the order is the same, of microbatches half as
+// large.
+//
+//   slot    0   1   2   3   4   5   6   7   8   9   10  11  12  13
+//   rank 0  F01 .   F23 F45 B4  F67 B5  B0  B6  B1  B7  B2  .   B3    4 stages,
+//   rank 1  .   F01 F45 F23 F67 B4  B0  B5  B1  B6  B2  B7  B3  .     8 microbatches
+//   rank 2  .   F45 F01 F67 F23 B0  B4  B1  B5  B2  B6  B3  B7  .
+//   rank 3  F45 .   F67 F01 B0  F23 B1  B4  B2  B5  B3  B6  .   B7
+//
 // All directions of a stage add their gradients before its update: eagerly, bucket by
 // bucket, or lazily, after all backwards of a rank (section 3.2 of the paper).
 
@@ -32,7 +45,20 @@ slot_formula slots(int pairs) {
   };
 }
 
-std::string refusal_of(int pairs, const shape& dims) {
+// In halves of a slot, of which each of two forwards has one.
+std::int64_t doubled_slot(op what, int stage, int k, const shape& dims) {
+  const int in_unit = dims.stages, within = k % in_unit;
+  const auto unit_start = std::int64_t{3} * dims.stages * (k / in_unit);
+  if (what == op::forward)
+    return 2 * (unit_start + one_f_one_b_slot(what, stage, within / 2, dims))
+           + within % 2;
+  return 2 * (unit_start + one_f_one_b_slot(what, stage, within, dims));
+}
+
+std::string refusal_of(int pairs, bool doubled, const shape& dims) {
+  if (doubled && pairs > 1)
+    return "chimera doubles the forwards of one pair of pipelines: with more of them "
+           "forwards and backwards would share slots";
   const int directions = 2 * pairs;
   if (dims.stages % directions == 0 && dims.microbatches % directions == 0)
     return {};
@@ -46,13 +72,14 @@ std::string refusal_of(int pairs, const shape& dims) {
 
 } // namespace
 
-schedule chimera(bool eager, int pairs) {
+schedule chimera(bool eager, int pairs, bool doubled) {
   return {
     .name = "chimera",
     .where = placement::bidirectional(pairs),
-    .order = slots(pairs),
+    .order = doubled ? slot_formula{doubled_slot} : slots(pairs),
     .eager = eager,
-    .refuses = [pairs](const shape& dims) { return refusal_of(pairs, dims); },
+    .refuses =
+      [pairs, doubled](const shape& dims) { return refusal_of(pairs, doubled, dims); },
   };
 }
 

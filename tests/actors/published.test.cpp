@@ -64,6 +64,7 @@ std::vector<std::pair<schedule, rule>> catalog_with_rules() {
           {gpipe(), {.name = "gpipe"}},
           {one_f_one_b(), {.name = "1f1b"}},
           {chimera(), {.name = "chimera"}},
+          {chimera(true, 1, true), {.name = "chimera", .forward_doubling = true}},
           {two_bw(), {.name = "2bw"}},
           {pipedream(), {.name = "pipedream"}},
           {pipedream(1, true), {.name = "pipedream", .vertical_sync = true}},
@@ -171,6 +172,10 @@ TEST_CASE("published activations are the papers'", "[published]") {
   CHECK(held({.name = "2bw"}, {4, 2, 9}) == std::vector{4, 3, 2, 1});
   CHECK(held({.name = "chimera"}, {4, 4}) == std::vector{3, 4, 4, 3});
   CHECK(held({.name = "chimera"}, {8, 16}) == std::vector{5, 6, 7, 8, 8, 7, 6, 5});
+  const rule doubled{.name = "chimera", .forward_doubling = true};
+  CHECK(held(doubled, {4, 8}) == std::vector{7, 8, 8, 7});
+  CHECK(held(doubled, {8, 32}) == std::vector{13, 14, 15, 16, 16, 15, 14, 13});
+  CHECK_FALSE(published::activations_held(doubled, {4, 6}, 0));
   // shared/reference/schedules.md, section 4.
   const auto looped = [](int v) {
     return rule{.name = "interleaved", .stages_a_rank = v};
@@ -201,6 +206,10 @@ TEST_CASE("published times are the papers'", "[published]") {
   CHECK(time_of(both, {8, 16}, 1, 2) == batch_time{66, 18});
   CHECK(time_of(both, {16, 16}, 1, 2) == batch_time{76, 28});
   CHECK_FALSE(time_of(both, {4, 6}, 1, 2));
+  const rule doubled{.name = "chimera", .forward_doubling = true};
+  CHECK(time_of(doubled, {4, 8}, 1, 2) == batch_time{27, 3});
+  CHECK(time_of(doubled, {8, 32}, 1, 2) == batch_time{105, 9});
+  CHECK_FALSE(time_of(doubled, {4, 12}, 1, 2));
   CHECK_FALSE(time_of({.name = "pipedream"}, {4, 8}, 1, 2));
   // shared/reference/schedules.md, section 4; of v stages a rank one takes a v-th.
   const auto looped = [](int v) {

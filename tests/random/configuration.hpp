@@ -187,6 +187,9 @@ private:
     }
     if (schedule_ == "chimera" && (careless_ || stages_ == 4) && one_in(2))
       parameters_["pairs"] = "2";
+    if (schedule_ == "chimera" && (careless_ || !parameters_.contains("pairs"))
+        && one_in(2))
+      parameters_["forward_doubling"] = "on";
     if (schedule_ == "chimera" && one_in(2))
       parameters_["eager"] = "off";
   }

@@ -43,6 +43,7 @@ TEST_CASE("programs are the ones in the papers", "[program]") {
   CHECK(text(one_f_one_b(), {4, 6}) == golden("1f1b-4x6.txt"));
   CHECK(text(chimera(), {4, 4}) == golden("chimera-4x4.txt"));
   CHECK(text(chimera(), {4, 6}) == golden("chimera-4x6.txt"));
+  CHECK(text(chimera(true, 1, true), {4, 8}) == golden("chimera-doubled-4x8.txt"));
   CHECK(text(pipedream(), {3, 4}) == golden("pipedream-3x4.txt"));
   CHECK(text(two_bw(), {2, 2, 3}) == golden("2bw-2x2x3.txt"));
 }
