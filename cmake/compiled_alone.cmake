@@ -1,8 +1,9 @@
 # Builds with sanitizers compile sources by eights (CMAKE_UNITY_BUILD), and all builds the
-# tests: in a third of the time. Sources of a release are compiled one by one, which shows
-# that each includes what it needs.
+# tests. Libraries of a release are compiled source by source, which shows that each
+# includes what it needs.
 
-# compiled_alone(FILES..): these have private names that other files of their folder have too
+# compiled_alone(FILES..): those whose private names another file of their eight has too. A
+# "redefinition" or "ambiguous" in unity_N_cxx.cxx means that one more belongs here.
 function(compiled_alone)
-  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS -Wshadow)
 endfunction()
