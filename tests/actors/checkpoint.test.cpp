@@ -4,7 +4,7 @@
 #include "actors/checkpoints/whole_training.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "tests/actors/meshes.hpp"
-#include "tests/in_sample.hpp"
+#include "tests/tries.hpp"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -79,7 +79,7 @@ TEST_CASE("a run that goes on from a checkpoint has the bits of one that never s
   const auto& sch = GENERATE(from_range(by_formula));
   const auto clock = GENERATE(from_range(tiny::clocks()));
   const int stages = GENERATE(from_range(stage_counts));
-  if (!tests::in_sample(30))
+  if (!tests::tries(11))
     return;
   auto plan = tiny::training_on(mesh, sch, {stages, 4, 6}, clock);
   plan.work->optimizer.schedule = {.cosine = true, .warmup = 9, .floor = 0.1};

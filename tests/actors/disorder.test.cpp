@@ -6,7 +6,7 @@
 #include "tests/actors/proved_run.hpp"
 #include "tests/actors/seeded_devices.hpp"
 #include "tests/actors/split_schedules.hpp"
-#include "tests/in_sample.hpp"
+#include "tests/tries.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -77,7 +77,7 @@ TEST_CASE("devices that take their time change no bit", "[disorder]") {
   const int stages = GENERATE(1, 2, 4);
   const auto plan =
     tiny::training_on(mesh, sch, {stages, 4, 3}, clock_kind::virtual_time);
-  if (!refusal(plan).empty() || !tests::in_sample(12))
+  if (!refusal(plan).empty() || !tests::tries(17))
     return;
   check(plan, mesh.text() + " under " + sch.name);
 }

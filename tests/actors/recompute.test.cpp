@@ -7,7 +7,6 @@
 #include "schedules/program.hpp"
 #include "tests/actors/meshes.hpp"
 #include "tests/actors/tiny.hpp"
-#include "tests/in_sample.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -112,8 +111,6 @@ TEST_CASE("shards, replicas and experts have their part in what runs again",
         {.data = 2, .expert = 2, .experts = true, .noise = 0.3},
         {.tensor = 2, .stored = precision::bf16}})
     for (const auto& sch : {one_f_one_b(), zb_h1()}) {
-      if (!tests::in_sample(2))
-        continue;
       const auto plan = tiny::training_on(mesh, sch, {2, 4, 2}, clock);
       INFO(mesh.text() << " " << sch.name);
       const auto all = finished(plan);

@@ -5,7 +5,7 @@
 #include "messaging/collective_catalog.hpp"
 #include "tests/actors/brittle_data.hpp"
 #include "tests/actors/tiny.hpp"
-#include "tests/in_sample.hpp"
+#include "tests/tries.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -85,7 +85,7 @@ TEST_CASE("data replicas are proved right under every schedule and exchange",
       for (const int stages : stage_counts) {
         const auto sch = *find_schedule(entry.name);
         if (sch.local_rule() || !refusal(sch, {stages, 4, 3}).empty()
-            || !tests::in_sample(3))
+            || !tests::tries(5))
           continue;
         check_proofs(
           replicated(tiny::training_of(sch, {stages, 4, 3}, clock), data, exchange));

@@ -5,7 +5,7 @@
 
 #include "tests/actors/meshes.hpp"
 #include "tests/actors/proved_run.hpp"
-#include "tests/in_sample.hpp"
+#include "tests/tries.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -228,7 +228,7 @@ TEST_CASE("passes read the right bits of older versions", "[precision][actors]")
     tiny::mesh_of_ranks{.data = 4, .expert = 2, .exchange = "zero1", .experts = true});
   mesh.stored = precision::bf16;
   const auto clock = GENERATE(from_range(tiny::clocks()));
-  if (!tests::in_sample(8))
+  if (!tests::tries(5))
     return;
   if (mesh.exchange == "hogwild" && clock == clock_kind::real)
     return; // no record holds its order

@@ -3,7 +3,7 @@
 
 #include "tests/actors/meshes.hpp"
 #include "tests/actors/proved_run.hpp"
-#include "tests/in_sample.hpp"
+#include "tests/tries.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -114,7 +114,7 @@ TEST_CASE("sums that take time change no bit, and every proof holds", "[sum_cost
   const auto& mesh = GENERATE(from_range(meshes));
   const auto sch = GENERATE(one_f_one_b(), chimera(), pipedream());
   const auto plan = tiny::training_on(mesh, sch, {2, 4, 2}, clock_kind::virtual_time);
-  if (!refusal(plan).empty() || !tests::in_sample(4))
+  if (!refusal(plan).empty() || !tests::tries(4))
     return;
   INFO(mesh.text() << " under " << sch.name);
   for (const bool ports : {false, true}) {

@@ -5,7 +5,7 @@
 #include "actors/pipeline/stage_pools.hpp"
 #include "actors/proof/proof.hpp"
 #include "tests/actors/tiny.hpp"
-#include "tests/in_sample.hpp"
+#include "tests/tries.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -92,7 +92,7 @@ TEST_CASE("tied training is right over data replicas, tensor shards and every Ze
   const auto name = GENERATE("1f1b", "chimera", "2bw");
   for (const int stages : {1, 2, 4})
     if (const shape dims{stages, 4, 2};
-        refusal(*find_schedule(name), dims).empty() && tests::in_sample(4)) {
+        refusal(*find_schedule(name), dims).empty() && tests::tries(4)) {
       const auto plan = tied(*find_schedule(name), dims, mesh);
       check_copies(plan, proved(plan));
     }

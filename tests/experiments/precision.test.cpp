@@ -3,7 +3,7 @@
 
 #include "kernels/bf16_block.hpp"
 #include "tests/experiments/run_program.hpp"
-#include "tests/in_sample.hpp"
+#include "tests/tries.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -83,7 +83,7 @@ TEST_CASE("every set of instructions trains, and proves what it trained",
                "--mesh pipe=2,tensor=2 --sequence-parallel",
                "--model moe --experts 2 --shared-expert --stages 2",
                "--mesh data=2,pipe=1,expert=2 --model moe --experts 2");
-    if (!tests::in_sample(3))
+    if (!tests::tries(2))
       continue;
     const auto proved = run_program_in(
       folder, "verify --precision bf16 --schedules 1f1b,pipedream --steps 2 " + sharing

@@ -3,8 +3,8 @@
 #include "kernels/epilogue.hpp"
 
 #include "kernels/matmul.hpp"
-#include "tests/in_sample.hpp"
 #include "tests/kernels/numbers.hpp"
+#include "tests/tries.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -137,7 +137,7 @@ TEST_CASE("each epilogue is its formula, for odd shapes and transposed operands"
   for (const auto& [m, n, k] :
        {std::tuple{1, 1, 1}, {3, 5, 7}, {131, 37, 33}, {17, 300, 20}, {5, 259, 1100}})
     for (const auto what : all_kinds) {
-      if (!tests::in_sample(4))
+      if (!tests::tries(7))
         continue;
       const product_shape dims{m, n, k, ta, tb, beta};
       operands<double> expected{dims, what}, exact{dims, what};
@@ -183,7 +183,7 @@ TEST_CASE("an epilogue has the same bits on any number of threads", "[epilogue]"
   for (const auto& [m, n, k] :
        {std::tuple{101, 700, 600}, {700, 90, 513}, {300, 600, 64}})
     for (const auto what : all_kinds) {
-      if (!tests::in_sample(6))
+      if (!tests::tries(7))
         continue;
       const product_shape dims{m, n, k, ta, tb, 0};
       operands<float> alone{dims, what};

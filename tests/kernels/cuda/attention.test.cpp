@@ -3,8 +3,8 @@
 #include "kernels/attention.hpp"
 
 #include "kernels/cuda/kernels.hpp"
-#include "tests/in_sample.hpp"
 #include "tests/kernels/cuda/judge.hpp"
+#include "tests/tries.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -116,7 +116,7 @@ TEST_CASE("a GPU's attention is the CPU's", "[cuda]") {
        {1, 130, 1, 5, 3, false},
        {1, 70, 1, 72, 0, false},
        {1, 66, 1, 136, 8, true}}));
-  if (!tests::in_sample(4))
+  if (!tests::tries(3))
     return;
   CAPTURE(B, T, H, size, gap, by_position, stored == precision::bf16);
   check_against_cpu({B, T, H, H * size, by_position}, stored, stored, gap);
