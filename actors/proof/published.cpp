@@ -40,6 +40,13 @@ int total(const rule& by, const shape& dims) {
   return dims.microbatches * dims.steps / directions(by);
 }
 
+/// With forward doubling, of one direction's unit of k microbatches, up to D, stage s
+/// holds all but those whose backwards have ended when the last forward begins.
+int doubled_held(int s, int d, int microbatches) {
+  const int k = std::min(microbatches / 2, d);
+  return k - std::max(0, ceiling_of(k, 2) + s - d);
+}
+
 /// PipeDream's lag behind the microbatch itself: 1F1B without a flush has S-1-s others
 /// in flight behind it, vertical sync counts those of stage 0 on every stage.
 int lag(const rule& by, const shape& dims, int s) {
@@ -274,8 +281,7 @@ std::optional<int> activations_held(const rule& by, const shape& dims, int rank)
   if (by.name != "chimera")
     return std::min(all, dims.stages - rank);
   if (by.forward_doubling)
-    return m >= 2 * p ? std::optional{3 * p / 2 + 1 + std::min(rank, p - 1 - rank)}
-                      : std::nullopt;
+    return doubled_held(rank, p, m) + doubled_held(p - 1 - rank, p, m);
   const int half_unit = std::min(m, dims.stages) / 2;
   return std::min(half_unit, dims.stages - rank) + std::min(half_unit, rank + 1);
 }
@@ -319,7 +325,7 @@ std::optional<batch_time> time_of_batch(const rule& by, const shape& dims,
   if (by.name == "dualpipev" && m >= 2 * p && alike)
     return with_idle((p - 1) * 2 * forward);
   if (by.forward_doubling)
-    return m % (2 * s) == 0 && (backward == forward || backward == 2 * forward)
+    return m % (2 * s) == 0 && forward <= backward && backward <= 2 * forward
              ? std::optional{with_idle((s / 2 - 1) * (forward + backward))}
              : std::nullopt;
   if (by.name != "chimera" || m % s != 0)

@@ -267,6 +267,15 @@ private:
   int held_ = 0, most_held_ = 0;
 };
 
+// Chimera's forwards of two microbatches follow each other, or leave a slot between
+// them.
+bool doubles_forwards(const schedule& sch) {
+  const auto* const slot = std::get_if<slot_formula>(&sch.order);
+  const shape dims{4, 8};
+  return sch.name == "chimera" && slot != nullptr
+         && (*slot)(op::forward, 0, 1, dims) - (*slot)(op::forward, 0, 0, dims) == 1;
+}
+
 } // namespace
 
 std::optional<published::rule> rule_of(const schedule& sch) {
@@ -277,6 +286,7 @@ std::optional<published::rule> rule_of(const schedule& sch) {
   result->min_update_frequency = sch.update_every;
   result->vertical_sync = sch.weights.name == "vertical_sync";
   result->stages_a_rank = sch.where.stages_a_rank;
+  result->forward_doubling = doubles_forwards(sch);
   if (const auto keys = sch.active_keys())
     result->max_active_keys = *keys;
   return result;

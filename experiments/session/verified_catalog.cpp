@@ -66,6 +66,7 @@ public:
             microbatches + 3);
     add("gpt", {"interleaved:v=4", "looped_bfs:v=4", "hanayo:waves=2"}, 2, 6, 7);
     add("gpt", {"zb-auto:f=3,i=2,w=1,most_held=3", "chimera:pairs=2"}, 4, 8, 9);
+    add("gpt", {"chimera:forward_doubling=on"}, 4, 16, 17);
     add("gpt", all_that_fit(4, 8, 4), 4, 8, 11, {.split = "3,1,3,1"});
   }
 

@@ -15,9 +15,8 @@
 // A backward takes as long as two forwards, so that units do not close up: every
 // further one costs idle time. Forward doubling (section 3.5) has two microbatches in a
 // forward's slot, and units of twice as many: slots are of one length then, and close
-// up again. A rank holds up to twice as many microbatches. With backwards of half a
-// microbatch each (backward halving) the order is the same, of microbatches half as
-// large.
+// up again. A rank holds up to twice as many microbatches.
+// Backward halving is this order with microbatches half as large.
 //
 //   slot    0   1   2   3   4   5   6   7   8   9   10  11  12  13
 //   rank 0  F01 .   F23 F45 B4  F67 B5  B0  B6  B1  B7  B2  .   B3    4 stages,
@@ -58,7 +57,7 @@ std::int64_t doubled_slot(op what, int stage, int k, const shape& dims) {
 std::string refusal_of(int pairs, bool doubled, const shape& dims) {
   if (doubled && pairs > 1)
     return "chimera doubles the forwards of one pair of pipelines: with more of them "
-           "forwards and backwards would share slots";
+           "backwards of two would share slots";
   const int directions = 2 * pairs;
   if (dims.stages % directions == 0 && dims.microbatches % directions == 0)
     return {};

@@ -175,7 +175,8 @@ TEST_CASE("published activations are the papers'", "[published]") {
   const rule doubled{.name = "chimera", .forward_doubling = true};
   CHECK(held(doubled, {4, 8}) == std::vector{7, 8, 8, 7});
   CHECK(held(doubled, {8, 32}) == std::vector{13, 14, 15, 16, 16, 15, 14, 13});
-  CHECK_FALSE(published::activations_held(doubled, {4, 6}, 0));
+  CHECK(held(doubled, {4, 4}) == std::vector{4, 4, 4, 4});
+  CHECK(held(doubled, {8, 8}) == std::vector{7, 8, 8, 8, 8, 8, 8, 7});
   // shared/reference/schedules.md, section 4.
   const auto looped = [](int v) {
     return rule{.name = "interleaved", .stages_a_rank = v};
@@ -299,6 +300,8 @@ TEST_CASE("a rule is found by what a user typed", "[published]") {
     published::find("ampnet", {{"max_active_keys", "7"}, {"min_update_frequency", "2"}})
     == rule{.name = "ampnet", .max_active_keys = 7, .min_update_frequency = 2});
   CHECK_FALSE(published::find("mine", {}));
+  for (const auto& [sch, by] : catalog_with_rules())
+    CHECK(rule_of(sch)->forward_doubling == by.forward_doubling);
   // What the catalog makes of it is the same, also of nothing.
   for (const auto& entry : catalog()) {
     const std::string name{entry.name};

@@ -113,9 +113,10 @@ TEST_CASE("every batch takes the published time, wherever a paper says one",
     GENERATE(std::pair{2, 2}, std::pair{1, 1}, std::pair{3, 1}, std::pair{4, 2});
   const auto f = GENERATE(1, 2);
   int found = 0;
-  for (const auto& sch : {naive(), gpipe(), one_f_one_b(), chimera(), interleaved(2),
-                          interleaved(3), looped_bfs(2), zb_h1(), zb_h2(), zb_v(),
-                          dualpipe(), dualpipev(), hanayo(1), hanayo(2)}) {
+  for (const auto& sch :
+       {naive(), gpipe(), one_f_one_b(), chimera(), chimera(true, 1, true),
+        interleaved(2), interleaved(3), looped_bfs(2), zb_h1(), zb_h2(), zb_v(),
+        dualpipe(), dualpipev(), hanayo(1), hanayo(2)}) {
     const shape dims{p * sch.where.stages_a_rank, m, steps};
     const auto batch = published::time_of_batch(*rule_of(sch), dims,
                                                 {f * ms, (i + w) * ms, i * ms, w * ms});
@@ -139,9 +140,9 @@ TEST_CASE("every batch takes the published time, wherever a paper says one",
 }
 
 TEST_CASE("what simulated ranks keep books of is what the papers say", "[simulation]") {
-  const auto sch =
-    GENERATE(naive(), gpipe(), one_f_one_b(), chimera(), two_bw(), pipedream(),
-             pipedream(3), pipedream(2, true), ampnet(), ampnet(1, 1), ampnet(9, 2));
+  const auto sch = GENERATE(naive(), gpipe(), one_f_one_b(), chimera(),
+                            chimera(true, 1, true), two_bw(), pipedream(), pipedream(3),
+                            pipedream(2, true), ampnet(), ampnet(1, 1), ampnet(9, 2));
   const auto by = *rule_of(sch);
   for (const int stages : odd_stage_counts)
     for (const int microbatches : odd_batch_sizes)

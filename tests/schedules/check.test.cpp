@@ -352,8 +352,9 @@ TEST_CASE("programs that pass can be run, whatever was changed in them", "[check
   std::mt19937 random{7};
   const auto below = [&](std::size_t n) { return random() % n; };
   int accepted = 0, refused = 0;
-  for (const auto& made : {one_f_one_b(), pipedream(1, false), pipedream(2, true),
-                           two_bw(), zb_h1(), zb_v(), dualpipev(), chimera(true, 2)})
+  for (const auto& made :
+       {one_f_one_b(), pipedream(1, false), pipedream(2, true), two_bw(), zb_h1(),
+        zb_v(), dualpipev(), chimera(true, 2), chimera(true, 1, true)})
     for (int turn = 0; turn < 150; ++turn) {
       const shape dims{stages_on(made.where, 2) * (made.where.directions > 2 ? 2 : 1),
                        4, 2};

@@ -50,7 +50,8 @@ TEST_CASE("programs are the ones in the papers", "[program]") {
 
 TEST_CASE("a flush schedule repeats its batch, later microbatches in place of earlier",
           "[program]") {
-  for (const auto& sch : {naive(), gpipe(), one_f_one_b(), chimera()}) {
+  for (const auto& sch :
+       {naive(), gpipe(), one_f_one_b(), chimera(), chimera(true, 1, true)}) {
     const auto once = generate(sch, {4, 6, 1}, 1);
     const auto thrice = generate(sch, {4, 6, 3}, 1);
     REQUIRE(thrice.size() == 3 * once.size());
