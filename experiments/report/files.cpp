@@ -1,6 +1,7 @@
 #include "experiments/report/files.hpp"
 
 #include "experiments/options/schedule_path.hpp"
+#include "experiments/report/page.hpp"
 #include "experiments/report/trace.hpp"
 #include "models/hugging_face.hpp"
 #include "models/weights.hpp"
@@ -98,6 +99,8 @@ output_files::planned(const std::vector<run_request>& runs) const {
   if (report_.empty())
     return result;
   result.push_back({"--report", report_ / "results.json"});
+  if (!runs.empty())
+    result.push_back({"--report", report_ / "report.html"});
   for (const auto& request : runs)
     result.push_back({"--report", trace_of(request)});
   return result;
@@ -183,6 +186,7 @@ std::string output_files::write_trace(const run_account& run) {
   const auto& actions = run.result.actions;
   const auto file = trace_of(*run.request);
   cuts_traces_ = cuts_traces_ || run.result.actions_cut;
+  timelines_.push_back(timeline_json(run));
   const auto title = run.request->text + ", times " + name_of(run.timing());
   return note(file,
               write_whole_file(file, trace_json(run.request->plan, actions, title)));
@@ -195,6 +199,11 @@ std::string output_files::write_results(const std::string& text) {
   if (!report_.empty()) {
     const auto file = report_ / "results.json";
     const auto also = note(file, write_whole_file(file, text));
+    wrong += (wrong.empty() || also.empty() ? "" : "; ") + also;
+  }
+  if (!report_.empty() && !timelines_.empty()) {
+    const auto file = report_ / "report.html";
+    const auto also = note(file, write_whole_file(file, report_page(text, timelines_)));
     wrong += (wrong.empty() || also.empty() ? "" : "; ") + also;
   }
   return wrong;

@@ -57,6 +57,7 @@ private:
   bool made_report_ = false;
   folder_lock lock_;
   std::vector<std::filesystem::path> written_;
+  std::vector<std::string> timelines_; // for report.html, of each run that is over
   bool cuts_traces_ = false;
 };
 

@@ -94,19 +94,12 @@ private:
     }
   }
 
-  /// Tensor shards of a replica pass their tensors on each for itself.
-  int pipeline_of(int rank, const action& a) const {
-    const auto where = plan_.hosted_by(rank).front();
-    return plan_.replica_at({where.data, a.direction, a.stage}) * plan_.tensor
-           + where.tensor;
-  }
-
   void add_slice(int rank, const measured_action& s) {
     json args{{"stage", s.what.stage},
               {"microbatch", s.what.microbatch},
               {"version", s.version}};
     if (plan_.replicas() > 1)
-      args["replica"] = pipeline_of(rank, s.what) / plan_.tensor;
+      args["replica"] = pipeline_of(plan_, rank, s.what) / plan_.tensor;
     if (plan_.tensor > 1)
       args["tensor shard"] = rank % plan_.tensor;
     if (s.expert >= 0) {
@@ -145,7 +138,7 @@ private:
       return;
     const auto kind = back ? op::backward : op::forward;
     const int below = back ? a.stage + 1 : a.stage - 1; // where its input came from
-    const int replica = pipeline_of(rank, a);
+    const int replica = pipeline_of(plan_, rank, a);
     auto& sent = flows_[{kind, replica, a.stage, a.microbatch}];
     sent.from = rank;
     sent.sent = s.end;
@@ -185,6 +178,12 @@ private:
 };
 
 } // namespace
+
+int pipeline_of(const run_plan& plan, int rank, const action& a) {
+  const auto where = plan.hosted_by(rank).front();
+  return plan.replica_at({where.data, a.direction, a.stage}) * plan.tensor
+         + where.tensor;
+}
 
 std::string trace_json(const run_plan& plan, const record& ran,
                        const std::string& title) {

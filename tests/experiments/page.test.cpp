@@ -1,0 +1,115 @@
+// What report.html shows is what results.json and the traces say.
+
+#include "tests/experiments/run_program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <tuple>
+#include <vector>
+
+using nlohmann::json;
+
+namespace {
+
+/// What the page draws, as its program reads it.
+json shown_by(const std::string& page) {
+  const std::string begin = R"(<script type="application/json" id="data">)";
+  const auto from = page.find(begin);
+  REQUIRE(from != std::string::npos);
+  const auto data = from + begin.size();
+  return json::parse(page.substr(data, page.find("</script>", data) - data));
+}
+
+/// Name, start and length in nanoseconds of what a rank did, by the trace.
+using slices = std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>;
+
+slices traced(const std::filesystem::path& file, std::size_t rank) {
+  slices result;
+  for (const auto& event : json::parse(content_of(file))["traceEvents"])
+    if (event["ph"] == "X" && event["tid"] == rank)
+      result.emplace_back(event["name"], std::llround(1000 * event["ts"].get<double>()),
+                          std::llround(1000 * event["dur"].get<double>()));
+  return result;
+}
+
+slices drawn(const json& numbers, const std::string& letters) {
+  slices result;
+  std::int64_t now = 0;
+  for (std::size_t i = 0; i < numbers.size(); i += 7) {
+    const std::int64_t start = now + numbers[i + 5].get<std::int64_t>(),
+                       takes = numbers[i + 6];
+    result.emplace_back(letters[numbers[i].get<std::size_t>()]
+                          + std::to_string(numbers[i + 2].get<int>()),
+                        start, takes);
+    now = start + takes;
+  }
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("the page draws what the traces say, and has the results", "[page]") {
+  temporary_folder folder;
+  const std::string typed =
+    GENERATE("simulate --schedules 1f1b,zb-v,dualpipe,ampnet --stages 4 "
+             "--microbatches 8 --steps 3 --cost F=1,B=2,latency=0.3 --report r",
+             "compare --schedules gpipe,chimera --mesh data=2,pipe=2 --d-model 8 "
+             "--heads 2 --seq 4 --layers 4 --vocab 11 --batch 16 --microbatches 8 "
+             "--steps 2 --report r");
+  const auto ran = run_program_in(folder, typed);
+  INFO(ran.err);
+  REQUIRE(ran.exit_code == 0);
+  const auto page = content_of(folder.path() / "r" / "report.html");
+  const auto shown = shown_by(page);
+  const auto results = json::parse(content_of(folder.path() / "r" / "results.json"));
+  CHECK(shown["results"] == results);
+  REQUIRE(shown["runs"].size() == results["runs"].size());
+  for (std::size_t i = 0; i < shown["runs"].size(); ++i) {
+    const auto& run = shown["runs"][i];
+    CHECK(run["timing"] == results["runs"][i]["timing"]);
+    CHECK(run["cut"] == 0);
+    const auto trace =
+      folder.path() / "r" / ("trace-" + run["text"].get<std::string>() + ".json");
+    REQUIRE(run["ranks"].size() == results["runs"][i]["ranks"]);
+    for (std::size_t rank = 0; rank < run["ranks"].size(); ++rank) {
+      INFO(run["text"] << ", rank " << rank);
+      const auto all = drawn(run["ranks"][rank], shown["letters"]);
+      CHECK_FALSE(all.empty());
+      CHECK((all == traced(trace, rank)));
+    }
+  }
+  // It needs nothing else, from this machine or another.
+  for (const char* elsewhere :
+       {"http:", "https:", " src=", " href=", "@import", "url("})
+    CHECK(page.find(elsewhere) == std::string::npos);
+}
+
+TEST_CASE("the page of a long run has its first minibatches, and says so", "[page]") {
+  temporary_folder folder;
+  const auto ran = run_program_in(folder, "simulate --schedule 1f1b --stages 4 "
+                                          "--microbatches 100 --steps 200 --report r");
+  REQUIRE(ran.exit_code == 0);
+  const auto page = content_of(folder.path() / "r" / "report.html");
+  const auto run = shown_by(page)["runs"][0];
+  CHECK(run["cut"] == 5000);
+  for (const auto& rank : run["ranks"])
+    CHECK(rank.size() == 7 * 5000);
+  CHECK(page.size() < 1'000'000);
+}
+
+TEST_CASE("nothing that a user names ends the page's data", "[page]") {
+  temporary_folder folder;
+  const auto ran =
+    run_program_in(folder, "simulate --schedule gpipe --stages 2 --microbatches 2 "
+                           "--report </script><!--");
+  INFO(ran.err);
+  REQUIRE(ran.exit_code == 0);
+  const auto page = content_of(folder.path() / "<" / "script><!--" / "report.html");
+  CHECK(shown_by(page)["results"]["command"].back() == "</script><!--");
+}
