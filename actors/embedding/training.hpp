@@ -108,7 +108,7 @@ struct training_result {
   std::vector<int> staleness;           ///< A stage: of its stalest update.
   std::vector<std::int64_t> peak_bytes; ///< A rank: of tensors.
   std::int64_t exchanged_bytes =
-    0; ///< Of gradients that data replicas sent each other.
+    0; ///< Of gradients that data replicas, and directions, sent each other.
 
   /// If the job draws: a row a rank, a column a unit of time, '=' continues an action.
   std::string picture;
@@ -123,7 +123,7 @@ struct training_result {
 /// fails says so in what it leaves behind; if it is the evaluation in the end that
 /// fails, its parameters are there. Several may run at once, on threads of the
 /// caller's. \throws std::bad_alloc if the machine has less memory than it said, and
-/// what the news and the makers of exchanges and relays throw
+/// what the news and the maker of relays throw; an exchange's maker makes it an error
 tl::expected<training_result, std::string> train(const training_job& job,
                                                  const training_news& news = {});
 

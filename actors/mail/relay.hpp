@@ -20,7 +20,7 @@ using neighbour_actor =
 
 /// Where an actor of one's own stands: between two neighbouring stages of a pipeline.
 struct relay_place {
-  int replica; ///< Of the pipeline: data replicas, in each direction of the schedule.
+  int replica; ///< The pipeline: data replica times directions, plus direction.
   int stage;   ///< The lower one. Activations come from there, gradients go there.
   neighbour_actor below; ///< That stage,
   neighbour_actor above; ///< and the next one.

@@ -24,19 +24,19 @@ struct exchange_letter {
 ///
 /// One thread at a time calls an object, not always the same; several objects may be
 /// called at once. What is done here is done on the threads of actors, not of devices:
-/// it should be short beside a backward. What a function throws ends the run with its
-/// text and the name of the actor.
+/// short beside a backward, and shorter than `stall_timeout`, which else ends the run.
+/// What a function throws ends it with its text and the name of the actor.
 class own_exchange {
 public:
   virtual ~own_exchange() = default;
 
-  /// This replica's gradients of an update are complete. What is left in them when the
-  /// meeting is over should be the sum of the gradients of the samples of all replicas,
-  /// or what stands for it: the update divides by their number. All replicas should
-  /// leave the same values, or their parameters drift apart.
-  /// \param gradients the arrays of the stage's layers, fp32: parameters in their
-  /// order, with zeros between them. They belong to the meeting until it is over.
-  /// Returns what this replica writes to others.
+  /// This replica's gradients of an update are complete, in all directions. When the
+  /// meeting is over they should be the sum over the samples of all replicas, or stand
+  /// for it: the update divides by the batch's samples, then clips. Replicas that leave
+  /// other values drift apart, and nobody notices. Returns what is written to others.
+  /// \param gradients an array of each layer of the stage, fp32, of one size at all
+  /// updates: parameters in their order, between them zeros, which may be written and
+  /// are not read. They belong to the meeting until it is over.
   virtual std::vector<exchange_letter>
   begin(std::span<const std::span<float>> gradients) = 0;
 
@@ -44,8 +44,8 @@ public:
   virtual std::vector<exchange_letter> take(int from,
                                             std::span<const std::byte> what) = 0;
 
-  /// Whether this replica's gradients are what it updates with, and nobody will write
-  /// to it any more for this update: who does ends the run.
+  /// Whether this replica's gradients are final, and nobody will write to it any more
+  /// for this update: who does ends the run. Asked after begin() and each take() only.
   virtual bool over() const = 0;
 
   /// What it waits for, in words, for whoever asks why nothing moves.

@@ -10,7 +10,7 @@ namespace troupe {
 struct tensor_header {
   int step;             ///< The batch it belongs to.
   int microbatch;       ///< Counted over the run.
-  int pipeline;         ///< Data replicas, in each direction: run_plan::replica_at.
+  int pipeline;         ///< Data replica times directions, plus direction.
   int stage;            ///< That receives it.
   std::int64_t samples; ///< In the microbatch.
   std::int64_t values;  ///< Of 4 bytes a sample (of bf16 two make one); 0 where nothing
