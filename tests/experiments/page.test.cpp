@@ -31,9 +31,11 @@ using slices = std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>;
 
 slices traced(const std::filesystem::path& file, std::size_t rank) {
   slices result;
-  for (const auto& event : json::parse(content_of(file))["traceEvents"])
+  const auto trace = json::parse(content_of(file));
+  for (const auto& event : trace["traceEvents"])
     if (event["ph"] == "X" && event["tid"] == rank)
-      result.emplace_back(event["name"], std::llround(1000 * event["ts"].get<double>()),
+      result.emplace_back(event["name"].get<std::string>(),
+                          std::llround(1000 * event["ts"].get<double>()),
                           std::llround(1000 * event["dur"].get<double>()));
   return result;
 }
@@ -107,7 +109,7 @@ TEST_CASE("nothing that a user names ends the page's data", "[page]") {
   temporary_folder folder;
   const auto ran =
     run_program_in(folder, "simulate --schedule gpipe --stages 2 --microbatches 2 "
-                           "--report </script><!--");
+                           "--report '</script><!--'");
   INFO(ran.err);
   REQUIRE(ran.exit_code == 0);
   const auto page = content_of(folder.path() / "<" / "script><!--" / "report.html");
