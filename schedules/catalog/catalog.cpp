@@ -60,7 +60,10 @@ const std::vector<catalog_entry>& entries() {
       {"pairs", 1, 1, 1 << 15, "of pipelines, each beginning at other ranks"},
       {"forward_doubling", 0, 0, 1,
        "two forwards in a slot, as long as a backward; of one pair"}},
-     [](std::span<const int> v) { return chimera(v[0] != 0, v[1], v[2] != 0); }},
+     [](std::span<const int> v) {
+       return chimera(
+         {.eager = v[0] != 0, .pairs = v[1], .forward_doubling = v[2] != 0});
+     }},
     {"dualpipe",
      "two pipelines head to tail, forwards and backwards in pairs; flush",
      {},

@@ -40,11 +40,16 @@ schedule v_min();
 /// \param waves there and back, at least 1: a rank has twice as many stages
 schedule hanayo(int waves = 1);
 
-/// \param pairs of pipelines head to tail, at least 1; f in the paper
-/// \param eager whether directions add their gradients while backwards still run
-/// \param doubled whether a forward's slot has two microbatches ("forward doubling"),
-/// so that a backward, which takes twice as long, has a slot as long; of one pair only
-schedule chimera(bool eager = true, int pairs = 1, bool doubled = false);
+/// Which Chimera.
+struct chimera_options {
+  bool eager = true; ///< Directions add their gradients while backwards still run.
+  int pairs = 1;     ///< Of pipelines head to tail, at least 1; f in the paper.
+  /// A forward's slot has two microbatches, so that it is as long as a backward's. Of
+  /// one pair only.
+  bool forward_doubling = false;
+};
+
+schedule chimera(const chimera_options& which = {});
 schedule dualpipe();
 schedule dualpipev();
 

@@ -54,11 +54,11 @@ std::int64_t doubled_slot(op what, int stage, int k, const shape& dims) {
   return 2 * (unit_start + one_f_one_b_slot(what, stage, within, dims));
 }
 
-std::string refusal_of(int pairs, bool doubled, const shape& dims) {
-  if (doubled && pairs > 1)
+std::string refusal_of(const chimera_options& which, const shape& dims) {
+  if (which.forward_doubling && which.pairs > 1)
     return "chimera doubles the forwards of one pair of pipelines: with more of them "
            "backwards of two would share slots";
-  const int directions = 2 * pairs;
+  const int pairs = which.pairs, directions = 2 * pairs;
   if (dims.stages % directions == 0 && dims.microbatches % directions == 0)
     return {};
   if (pairs == 1)
@@ -71,14 +71,13 @@ std::string refusal_of(int pairs, bool doubled, const shape& dims) {
 
 } // namespace
 
-schedule chimera(bool eager, int pairs, bool doubled) {
+schedule chimera(const chimera_options& which) {
   return {
     .name = "chimera",
-    .where = placement::bidirectional(pairs),
-    .order = doubled ? slot_formula{doubled_slot} : slots(pairs),
-    .eager = eager,
-    .refuses =
-      [pairs, doubled](const shape& dims) { return refusal_of(pairs, doubled, dims); },
+    .where = placement::bidirectional(which.pairs),
+    .order = which.forward_doubling ? slot_formula{doubled_slot} : slots(which.pairs),
+    .eager = which.eager,
+    .refuses = [which](const shape& dims) { return refusal_of(which, dims); },
   };
 }
 

@@ -80,8 +80,8 @@ TEST_CASE("actors do what the schedule's order predicts, at every size",
 
 TEST_CASE("schedules with parameters do what they predict", "[simulation]") {
   for (const int stages : {2, 4, 6}) {
-    check_prediction(chimera(false), {stages, 6, 3}, 1, 2, 0.25, 0);
-    check_prediction(chimera(false), {stages, 6, 3}, 2, 1, 0, ms / 2);
+    check_prediction(chimera({.eager = false}), {stages, 6, 3}, 1, 2, 0.25, 0);
+    check_prediction(chimera({.eager = false}), {stages, 6, 3}, 2, 1, 0, ms / 2);
   }
   for (const auto& sch : {pipedream(3), pipedream(1, true), ampnet(1, 1), ampnet(3, 2),
                           ampnet(8, 1), ampnet(16, 5)})
@@ -114,7 +114,7 @@ TEST_CASE("every batch takes the published time, wherever a paper says one",
   const auto f = GENERATE(1, 2);
   int found = 0;
   for (const auto& sch :
-       {naive(), gpipe(), one_f_one_b(), chimera(), chimera(true, 1, true),
+       {naive(), gpipe(), one_f_one_b(), chimera(), chimera({.forward_doubling = true}),
         interleaved(2), interleaved(3), looped_bfs(2), zb_h1(), zb_h2(), zb_v(),
         dualpipe(), dualpipev(), hanayo(1), hanayo(2)}) {
     const shape dims{p * sch.where.stages_a_rank, m, steps};
@@ -140,9 +140,10 @@ TEST_CASE("every batch takes the published time, wherever a paper says one",
 }
 
 TEST_CASE("what simulated ranks keep books of is what the papers say", "[simulation]") {
-  const auto sch = GENERATE(naive(), gpipe(), one_f_one_b(), chimera(),
-                            chimera(true, 1, true), two_bw(), pipedream(), pipedream(3),
-                            pipedream(2, true), ampnet(), ampnet(1, 1), ampnet(9, 2));
+  const auto sch =
+    GENERATE(naive(), gpipe(), one_f_one_b(), chimera(),
+             chimera({.forward_doubling = true}), two_bw(), pipedream(), pipedream(3),
+             pipedream(2, true), ampnet(), ampnet(1, 1), ampnet(9, 2));
   const auto by = *rule_of(sch);
   for (const int stages : odd_stage_counts)
     for (const int microbatches : odd_batch_sizes)
@@ -238,7 +239,7 @@ TEST_CASE("a published benchmark over a wide-area network", "[simulation]") {
 
 TEST_CASE("chimera's directions pay for the gradients that they add", "[simulation]") {
   const auto run = [](bool eager) {
-    auto plan = tiny::simulation(chimera(eager), {4, 8});
+    auto plan = tiny::simulation(chimera({.eager = eager}), {4, 8});
     plan.machines.inside = {.latency = ms, .bytes_per_second = 1e6};
     plan.sizes.gradient = 4e6;
     plan.sizes.buckets = 8;
@@ -261,7 +262,7 @@ TEST_CASE("chimera's directions pay for the gradients that they add", "[simulati
 TEST_CASE("chimera's eager gradients hide behind backwards where ports are idle",
           "[simulation]") {
   const auto makespan = [](bool eager) {
-    auto plan = tiny::simulation(chimera(eager), {4, 8}, 10, 20);
+    auto plan = tiny::simulation(chimera({.eager = eager}), {4, 8}, 10, 20);
     plan.machines.inside = {.bytes_per_second = 1e9};
     plan.sizes.gradient = 1e7; // 10 ms
     plan.sizes.buckets = 10;

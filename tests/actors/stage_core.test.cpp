@@ -215,7 +215,7 @@ TEST_CASE("a backward tells of each bucket that it completes, the last of an upd
 
 TEST_CASE("a schedule that is not eager tells of all buckets when it updates",
           "[stage]") {
-  auto plan = tiny::simulation(chimera(false), {2, 2, 1});
+  auto plan = tiny::simulation(chimera({.eager = false}), {2, 2, 1});
   plan.sizes.buckets = 2;
   staged<> s{plan, {0, 0, 1}};
   s.give(0);

@@ -67,9 +67,12 @@ TEST_CASE("sizes that a schedule does not allow are refused with what is",
   CHECK_THAT(refusal(gpipe(), {0, 3}), ContainsSubstring("at least 1"));
   CHECK_THAT(refusal(gpipe(), {2, 3, 0}), ContainsSubstring("at least 1"));
   CHECK_THAT(refusal(gpipe(), {2, 1 << 20, 1 << 20}), ContainsSubstring("at most"));
-  CHECK_THAT(refusal(chimera(true, 3), {6, 8}), ContainsSubstring("multiple of them"));
-  CHECK_THAT(refusal(chimera(true, 3), {8, 6}), ContainsSubstring("multiple of them"));
-  CHECK_THAT(refusal(chimera(true, 2, true), {8, 8}), ContainsSubstring("of one pair"));
+  CHECK_THAT(refusal(chimera({.pairs = 3}), {6, 8}),
+             ContainsSubstring("multiple of them"));
+  CHECK_THAT(refusal(chimera({.pairs = 3}), {8, 6}),
+             ContainsSubstring("multiple of them"));
+  CHECK_THAT(refusal(chimera({.pairs = 2, .forward_doubling = true}), {8, 8}),
+             ContainsSubstring("of one pair"));
   CHECK_THAT(refusal(interleaved(3), {8, 6}), ContainsSubstring("3 stages on each"));
   CHECK_THAT(refusal(zb_v(), {3, 6}), ContainsSubstring("2 stages on each rank"));
   CHECK_THAT(refusal(dualpipe(), {4, 6}), ContainsSubstring("at least twice as many"));

@@ -43,15 +43,16 @@ TEST_CASE("programs are the ones in the papers", "[program]") {
   CHECK(text(one_f_one_b(), {4, 6}) == golden("1f1b-4x6.txt"));
   CHECK(text(chimera(), {4, 4}) == golden("chimera-4x4.txt"));
   CHECK(text(chimera(), {4, 6}) == golden("chimera-4x6.txt"));
-  CHECK(text(chimera(true, 1, true), {4, 8}) == golden("chimera-doubled-4x8.txt"));
+  CHECK(text(chimera({.forward_doubling = true}), {4, 8})
+        == golden("chimera-doubled-4x8.txt"));
   CHECK(text(pipedream(), {3, 4}) == golden("pipedream-3x4.txt"));
   CHECK(text(two_bw(), {2, 2, 3}) == golden("2bw-2x2x3.txt"));
 }
 
 TEST_CASE("a flush schedule repeats its batch, later microbatches in place of earlier",
           "[program]") {
-  for (const auto& sch :
-       {naive(), gpipe(), one_f_one_b(), chimera(), chimera(true, 1, true)}) {
+  for (const auto& sch : {naive(), gpipe(), one_f_one_b(), chimera(),
+                          chimera({.forward_doubling = true})}) {
     const auto once = generate(sch, {4, 6, 1}, 1);
     const auto thrice = generate(sch, {4, 6, 3}, 1);
     REQUIRE(thrice.size() == 3 * once.size());

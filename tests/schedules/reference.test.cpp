@@ -1,12 +1,10 @@
 // The published numbers of reference/schedules.md, from programs laid out in time
 // without actors. tests/actors holds the actors to the same timelines.
 
-#include "schedules/bounds.hpp"
 #include "schedules/catalog/catalog.hpp"
-#include "schedules/prediction.hpp"
-#include "schedules/program.hpp"
 #include "schedules/timeline.hpp"
 #include "tests/dice.hpp"
+#include "tests/schedules/laid_out.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -14,94 +12,7 @@
 #include <algorithm>
 
 using namespace troupe;
-
-namespace {
-
-struct outcome {
-  std::int64_t makespan = 0;
-  std::vector<std::int64_t> idle;      // a rank
-  std::vector<std::int64_t> span_idle; // between its first action and its last
-};
-
-/// What actions of a stage cost, in any unit.
-struct costs {
-  int f, b, i, w;
-
-  int of(op what) const {
-    switch (what) {
-    case op::forward:
-      return f;
-    case op::backward:
-      return b;
-    case op::input_gradient:
-      return i;
-    case op::weight_gradient:
-      return w;
-    default:
-      return 0;
-    }
-  }
-};
-
-outcome simulated(const schedule& sch, const shape& dims, const costs& of) {
-  const auto ran = predict(
-    sch, dims, [&](const action& a) { return of.of(a.what); },
-    [](const action&) { return 0; });
-  outcome result;
-  for (const auto& row : ran)
-    result.makespan = std::max(result.makespan, row.back().end);
-  for (const auto& row : ran) {
-    result.idle.push_back(result.makespan);
-    for (const auto& cell : row)
-      result.idle.back() -= cell.end - cell.start;
-    result.span_idle.push_back(result.idle.back() - row.front().start
-                               - (result.makespan - row.back().end));
-  }
-  return result;
-}
-
-outcome simulated(const schedule& sch, const shape& dims, int f, int b) {
-  return simulated(sch, dims, {f, b, 0, 0});
-}
-
-/// On so many ranks, at F = I = W = 1 of a rank's share: of a stage, if a rank has
-/// several, in parts of that.
-outcome on_ranks(const schedule& sch, int ranks, int microbatches) {
-  return simulated(sch, {stages_on(sch.where, ranks), microbatches}, {1, 2, 1, 1});
-}
-
-std::vector<std::int64_t> all(int ranks, std::int64_t value) {
-  return std::vector(static_cast<std::size_t>(ranks), value);
-}
-
-std::vector<int> peaks(const schedule& sch, const shape& dims,
-                       int stage_bounds::*what) {
-  std::vector<int> result;
-  for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank) {
-    int sum = 0;
-    for (const auto& bound : bounds_of(sch, dims, rank))
-      sum += bound.*what;
-    result.push_back(sum);
-  }
-  return result;
-}
-
-/// Microbatches that `rank` holds at once, all its stages together.
-std::vector<int> peak_activations(const schedule& sch, const shape& dims) {
-  std::vector<int> result;
-  for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank) {
-    int now = 0, most = 0;
-    for (const auto& a : generate(sch, dims, rank)) {
-      now += (a.what == op::forward)
-             - (a.what == op::backward || a.what == op::weight_gradient);
-      most = std::max(most, now);
-    }
-    result.push_back(most);
-  }
-  return result;
-}
-
-} // namespace
+using namespace troupe::laid_out;
 
 TEST_CASE("flush schedules of one direction take the published time", "[reference]") {
   const int p = GENERATE(1, 2, 3, 4, 8), m = GENERATE(1, 2, 5, 8, 16);
@@ -135,50 +46,6 @@ TEST_CASE("the vectors of reference/schedules.md", "[reference]") {
   CHECK(simulated(one_f_one_b(), {8, 16}, 1, 2).makespan == 69);
   CHECK(peak_activations(one_f_one_b(), {4, 8}) == std::vector{4, 3, 2, 1});
   CHECK(peak_activations(gpipe(), {4, 8}) == std::vector{8, 8, 8, 8});
-}
-
-TEST_CASE("chimera takes the published time and memory", "[reference]") {
-  const auto holds = [](shape dims, int f, int b, int makespan, int idle) {
-    const auto run = simulated(chimera(), dims, f, b);
-    CHECK(run.makespan == makespan);
-    for (const auto rank_idle : run.idle)
-      CHECK(rank_idle == idle);
-  };
-  holds({4, 4}, 1, 1, 10, 2);
-  holds({4, 8}, 1, 1, 18, 2);
-  holds({8, 8}, 1, 1, 22, 6);
-  holds({4, 4}, 1, 2, 16, 4);
-  holds({8, 8}, 1, 2, 36, 12);
-  holds({8, 16}, 1, 2, 66, 18);
-  holds({16, 16}, 1, 2, 76, 28);
-  CHECK(peak_activations(chimera(), {4, 4}) == std::vector{3, 4, 4, 3});
-  CHECK(peak_activations(chimera(), {8, 8}) == std::vector{5, 6, 7, 8, 8, 7, 6, 5});
-}
-
-TEST_CASE("chimera holds no more than D microbatches a rank, however many there are",
-          "[reference]") {
-  const int d = GENERATE(2, 4, 6, 8, 16), n = GENERATE(2, 4, 6, 10, 16, 32, 64);
-  for (const int peak : peak_activations(chimera(), {d, n}))
-    CHECK(peak <= d);
-}
-
-// Section 3.5 of the paper: units of 2D microbatches close up, so that idle time does
-// not grow with them; without forward doubling it does. In slots as long as a backward
-// D-2 would stay free; of two forwards in one the first starts its neighbour earlier.
-TEST_CASE("chimera's doubled forwards leave as much idle time, however many units",
-          "[reference]") {
-  const int d = GENERATE(2, 4, 6, 8, 16), units = GENERATE(1, 2, 5);
-  const shape dims{d, 2 * d * units};
-  for (const int b : {1, 2}) {
-    const auto run = simulated(chimera(true, 1, true), dims, 1, b);
-    CHECK(run.makespan == dims.microbatches * (1 + b) + (d / 2 - 1) * (1 + b));
-    CHECK(run.idle == all(d, (d / 2 - 1) * (1 + b)));
-  }
-  CHECK(simulated(chimera(), dims, 1, 2).idle.front() == (2 * units + 1) * (d - 2));
-  std::vector<int> held;
-  for (int rank = 0; rank < d; ++rank)
-    held.push_back(3 * d / 2 + 1 + std::min(rank, d - 1 - rank));
-  CHECK(peak_activations(chimera(true, 1, true), dims) == held);
 }
 
 // Section 4 of reference/schedules.md. A stage takes a v-th of a rank's F, so times are
@@ -320,41 +187,6 @@ TEST_CASE("v-half and v-min hold what is published", "[reference]") {
   const auto of_1f1b = 2 * on_ranks(one_f_one_b(), p, m).idle[0];
   CHECK(idle(v_half()) <= of_1f1b / 2 + p);
   CHECK(idle(v_min()) <= of_1f1b * 2 / 3 + 4);
-}
-
-TEST_CASE("chimera of several pairs takes the published time and memory",
-          "[reference]") {
-  const auto holds = [](int pairs, shape dims, int b, int makespan, int idle) {
-    const auto run = simulated(chimera(true, pairs), dims, 1, b);
-    CHECK(run.makespan == makespan);
-    CHECK(run.idle == all(dims.stages, idle));
-  };
-  holds(2, {8, 8}, 1, 18, 2);
-  holds(4, {8, 8}, 1, 16, 0);
-  holds(2, {8, 16}, 1, 34, 2);
-  holds(2, {8, 8}, 2, 28, 4);
-  CHECK(peak_activations(chimera(true, 2), {8, 8})
-        == std::vector{7, 8, 8, 7, 7, 8, 8, 7});
-  CHECK(peak_activations(chimera(true, 4), {8, 8}) == std::vector(std::size_t{8}, 8));
-}
-
-TEST_CASE("dualpipe takes the published time and memory", "[reference]") {
-  const auto holds = [](int p, int m, int makespan, int idle) {
-    const auto run = on_ranks(dualpipe(), p, m);
-    CHECK(run.makespan == makespan);
-    CHECK(run.idle == all(p, idle));
-    CHECK(peak_activations(dualpipe(), {p, m})
-          == std::vector(static_cast<std::size_t>(p), p + 1));
-  };
-  holds(4, 10, 32, 2);
-  holds(8, 20, 66, 6);
-  holds(8, 32, 102, 6);
-  holds(16, 40, 134, 14);
-  // DualPipeV on p ranks: (PP/2-1)(F&B + B - 3W), PP = 2p, of halves of a rank's share.
-  const int p = GENERATE(1, 2, 4, 8), m = 2 * p + GENERATE(0, 1, 5);
-  CHECK(on_ranks(dualpipev(), p, m).idle == all(p, (p - 1) * (3 + 2 - 3)));
-  CHECK(peak_activations(dualpipev(), {2 * p, m})
-        == std::vector(static_cast<std::size_t>(p), 2 * p + 1));
 }
 
 TEST_CASE("weight versions are the published ones", "[reference]") {

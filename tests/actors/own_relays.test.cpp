@@ -1,0 +1,129 @@
+// Actors of the user's own between stages.
+
+#include "actors/mail/relay.hpp"
+#include "tests/actors/embedded.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+
+using namespace troupe;
+using namespace embedded;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Passes everything on, and counts it.
+struct counts {
+  std::atomic<int> activations = 0, gradients = 0;
+};
+
+std::shared_ptr<const own_relays> relays_that(std::shared_ptr<counts> all,
+                                              int fails_at = -1, bool quits = false) {
+  return std::make_shared<own_relays>(
+    own_relays{[=](caf::actor_system& system, const relay_place& where) {
+      return system.spawn(
+        [=](neighbour_actor::pointer self) -> neighbour_actor::behavior_type {
+          return {[=](const activation& x) {
+                    CHECK(x.header.stage == where.stage + 1);
+                    ++all->activations;
+                    self->send(where.above, x);
+                  },
+                  [=](const gradient& g) {
+                    CHECK(g.header.stage == where.stage);
+                    if (++all->gradients == fails_at && quits)
+                      return self->quit();
+                    if (all->gradients == fails_at)
+                      throw std::runtime_error("a relay fails");
+                    self->send(where.below, g);
+                  }};
+        });
+    }});
+}
+
+} // namespace
+
+TEST_CASE("actors between stages see all that passes, and change no bit by themselves",
+          "[embedding]") {
+  auto job = small_job(GENERATE(one_f_one_b(), chimera(), pipedream()));
+  job.stages = 4;
+  job.virtual_time = GENERATE(false, true);
+  job.replicas = GENERATE(1, 2);
+  const auto alone = finished(job);
+  const auto seen = std::make_shared<counts>();
+  job.relays = relays_that(seen);
+  const auto result = finished(job);
+  CHECK(result.loss == alone.loss);
+  CHECK(result.parameters == alone.parameters);
+  CHECK(seen->activations == 4 * 3 * 3); // microbatches, batches, boundaries
+  CHECK(seen->gradients == 4 * 3 * 3);
+}
+
+TEST_CASE("an actor between stages may still hold what it has sent on", "[embedding]") {
+  auto job = small_job(GENERATE(gpipe(), one_f_one_b(), pipedream()));
+  job.virtual_time = true;
+  const auto alone = finished(job);
+  // As if it were told to wait between sending and the end of its handler.
+  job.relays = std::make_shared<own_relays>(
+    own_relays{[](caf::actor_system& system, const relay_place& where) {
+      return system.spawn(
+        [where](neighbour_actor::pointer self) -> neighbour_actor::behavior_type {
+          const auto last = std::make_shared<buffer>();
+          return {[=](const activation& x) {
+                    *last = x.payload;
+                    self->send(where.above, x);
+                  },
+                  [=](const gradient& g) {
+                    *last = g.payload;
+                    self->send(where.below, g);
+                  }};
+        });
+    }});
+  CHECK(finished(job).loss == alone.loss);
+}
+
+TEST_CASE("actors between stages live and fail in a system of others", "[embedding]") {
+  caf::actor_system_config config;
+  caf::actor_system system{config};
+  auto job = small_job();
+  const auto alone = finished(job);
+  job.system = &system;
+  const auto seen = std::make_shared<counts>();
+  job.relays = relays_that(seen);
+  CHECK(finished(job).loss == alone.loss);
+  for (int at = 1; at < 12; at += 2) {
+    job.relays = relays_that(std::make_shared<counts>(), at);
+    const auto result = train(job);
+    REQUIRE(result);
+    CHECK(result->how == ending::failed);
+  }
+  system.await_all_actors_done();
+  CHECK(system.registry().running() == 0);
+}
+
+TEST_CASE("an actor between stages that fails ends the run", "[embedding]") {
+  auto job = small_job();
+  job.virtual_time = GENERATE(false, true);
+  job.relays = relays_that(std::make_shared<counts>(), 3);
+  const auto result = train(job);
+  REQUIRE(result);
+  CHECK(result->how == ending::failed);
+  CHECK_THAT(result->failure, ContainsSubstring("the actor between stage ")
+                                && ContainsSubstring("ended: "));
+  job.relays = relays_that(std::make_shared<counts>(), 3, true);
+  const auto quit = train(job);
+  REQUIRE(quit);
+  CHECK(quit->how == ending::failed);
+  CHECK_THAT(quit->failure, ContainsSubstring("the actor between stage ")
+                              && ContainsSubstring("quit before the run was over"));
+  job.relays = std::make_shared<own_relays>(own_relays{
+    [](caf::actor_system&, const relay_place&) { return neighbour_actor{}; }});
+  CHECK_THROWS_AS(train(job), std::invalid_argument);
+}

@@ -1,0 +1,98 @@
+// Programs laid out in time, without actors, and what tests ask of that.
+#pragma once
+
+#include "schedules/bounds.hpp"
+#include "schedules/prediction.hpp"
+#include "schedules/program.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace troupe::laid_out {
+
+struct outcome {
+  std::int64_t makespan = 0;
+  std::vector<std::int64_t> idle;      // a rank
+  std::vector<std::int64_t> span_idle; // between its first action and its last
+};
+
+/// What actions of a stage cost, in any unit.
+struct costs {
+  int f, b, i, w;
+
+  int of(op what) const {
+    switch (what) {
+    case op::forward:
+      return f;
+    case op::backward:
+      return b;
+    case op::input_gradient:
+      return i;
+    case op::weight_gradient:
+      return w;
+    default:
+      return 0;
+    }
+  }
+};
+
+inline outcome simulated(const schedule& sch, const shape& dims, const costs& of) {
+  const auto ran = predict(
+    sch, dims, [&](const action& a) { return of.of(a.what); },
+    [](const action&) { return 0; });
+  outcome result;
+  for (const auto& row : ran)
+    result.makespan = std::max(result.makespan, row.back().end);
+  for (const auto& row : ran) {
+    result.idle.push_back(result.makespan);
+    for (const auto& cell : row)
+      result.idle.back() -= cell.end - cell.start;
+    result.span_idle.push_back(result.idle.back() - row.front().start
+                               - (result.makespan - row.back().end));
+  }
+  return result;
+}
+
+inline outcome simulated(const schedule& sch, const shape& dims, int f, int b) {
+  return simulated(sch, dims, {f, b, 0, 0});
+}
+
+/// On so many ranks, at F = I = W = 1 of a rank's share: of a stage, if a rank has
+/// several, in parts of that.
+inline outcome on_ranks(const schedule& sch, int ranks, int microbatches) {
+  return simulated(sch, {stages_on(sch.where, ranks), microbatches}, {1, 2, 1, 1});
+}
+
+inline std::vector<std::int64_t> all(int ranks, std::int64_t value) {
+  return std::vector(static_cast<std::size_t>(ranks), value);
+}
+
+inline std::vector<int> peaks(const schedule& sch, const shape& dims,
+                              int stage_bounds::*what) {
+  std::vector<int> result;
+  for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank) {
+    int sum = 0;
+    for (const auto& bound : bounds_of(sch, dims, rank))
+      sum += bound.*what;
+    result.push_back(sum);
+  }
+  return result;
+}
+
+/// Microbatches that `rank` holds at once, all its stages together.
+inline std::vector<int> peak_activations(const schedule& sch, const shape& dims) {
+  std::vector<int> result;
+  for (int rank = 0; rank < ranks_of(sch.where, dims); ++rank) {
+    int now = 0, most = 0;
+    for (const auto& a : generate(sch, dims, rank)) {
+      now += (a.what == op::forward)
+             - (a.what == op::backward || a.what == op::weight_gradient);
+      most = std::max(most, now);
+    }
+    result.push_back(most);
+  }
+  return result;
+}
+
+} // namespace troupe::laid_out
