@@ -18,7 +18,9 @@ void add_output(option_list& to, output_options& place, const output_kinds& has)
     to.add_option("--json", place.json,
                   "File for the results. Name -: standard output.");
   if (has.report)
-    to.add_option("--report", place.report, "Folder for results.json and traces.");
+    to.add_option("--report", place.report,
+                  has.timeline ? "Folder for report.html, results.json and traces."
+                               : "Folder for results.json and traces.");
   to.add_flag("--quiet", place.quiet,
               has.results ? "Silence but for errors and the results of --json -."
                           : "Silence but for errors.");

@@ -201,11 +201,6 @@ std::string output_files::write_results(const std::string& text) {
     const auto also = note(file, write_whole_file(file, text));
     wrong += (wrong.empty() || also.empty() ? "" : "; ") + also;
   }
-  if (!report_.empty() && !timelines_.empty()) {
-    const auto file = report_ / "report.html";
-    const auto also = note(file, write_whole_file(file, report_page(text, timelines_)));
-    wrong += (wrong.empty() || also.empty() ? "" : "; ") + also;
-  }
   return wrong;
 }
 
@@ -213,6 +208,14 @@ std::string output_files::end_results(const std::string& text) {
   if (places_.results_on_stdout())
     std::cout << text;
   return write_results(text);
+}
+
+std::string output_files::write_page(const std::string& results,
+                                     const std::string& table) {
+  if (report_.empty() || timelines_.empty())
+    return {};
+  const auto file = report_ / "report.html";
+  return note(file, write_whole_file(file, report_page(results, table, timelines_)));
 }
 
 std::string output_files::summary() const {

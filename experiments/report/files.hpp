@@ -39,6 +39,8 @@ public:
   std::string write_schedule(const run_request& request, const run_result& ran);
   std::string write_results(const std::string& text);
   std::string end_results(const std::string& text); ///< To standard output too.
+  /// report.html, of all runs whose traces were written. \pre end_results() was called
+  std::string write_page(const std::string& results, const std::string& table);
 
   /// Where the files are, for the last line; empty if there are none.
   std::string summary() const;

@@ -1,10 +1,13 @@
 #include "experiments/report/page.hpp"
 
-#include "experiments/report/trace.hpp"
+#include "actors/plan/places.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
 
 namespace troupe {
 
@@ -12,14 +15,63 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// Of a run, so that seven runs make a page of a few MB.
+/// Actions that a page draws of a run: seven runs make a few MB.
 constexpr std::size_t usual_actions = 20'000;
 
-std::size_t most_actions(const run_plan& plan,
-                         const std::vector<measured_action>& row) {
-  const auto steps = static_cast<std::size_t>(std::max(plan.dims.steps, 1));
+// Marks of an action; meetings that begin at its end (part_end) stand 8 bits higher.
+constexpr std::uint32_t is_part = 1;  // others of the action follow
+constexpr std::uint32_t goes_on = 2;  // others of it came before
+constexpr std::uint32_t is_first = 4; // of a pair
+constexpr std::uint32_t is_second = 8;
+constexpr std::uint32_t of_expert = 16;
+
+/// How many of a rank's actions are drawn.
+std::size_t drawn_of(const run_plan& plan, const std::vector<measured_action>& row) {
+  const auto begun =
+    std::ranges::find_if(row, [&, most = 0](const measured_action& one) mutable {
+      most = std::max(most, one.what.microbatch);
+      return one.what.what == op::forward
+             && one.what.microbatch >= (plan.dims.before + 2) * plan.dims.microbatches;
+    });
   const auto ranks = static_cast<std::size_t>(std::max(plan.ranks(), 1));
-  return std::max(usual_actions / ranks, 2 * (row.size() / steps + 1));
+  return std::min(row.size(), std::max(usual_actions / ranks,
+                                       static_cast<std::size_t>(begun - row.begin())));
+}
+
+/// The numbers of a row's first `drawn` actions.
+std::string numbers_of(const run_plan& plan, int rank,
+                       const std::vector<measured_action>& row, std::size_t drawn) {
+  std::string text;
+  nanoseconds before = 0;
+  std::set<std::pair<action, int>> open; // and their experts, of which parts have ended
+  for (std::size_t i = 0; i < drawn; ++i) {
+    const auto& [what, expert] = std::pair{row[i].what, row[i].expert};
+    const auto pipeline = places{plan}.pipeline(
+      {plan.data_of(rank), what.direction, what.stage, plan.shard_of(rank)});
+    auto marks = std::uint32_t{row[i].ends_in} << 8U;
+    marks |= open.contains({what, expert}) ? goes_on : 0U;
+    marks |= what.pair == in_pair::first ? is_first : 0U;
+    marks |= what.pair == in_pair::second ? is_second : 0U;
+    marks |= expert >= 0 ? of_expert : 0U;
+    if (row[i].part) {
+      marks |= is_part;
+      open.emplace(what, expert);
+    } else {
+      open.erase({what, expert});
+    }
+    for (const std::int64_t number :
+         {std::int64_t{static_cast<int>(what.what)}, std::int64_t{what.stage},
+          std::int64_t{what.microbatch}, static_cast<std::int64_t>(pipeline),
+          std::int64_t{row[i].version}, std::int64_t{row[i].start - before},
+          std::int64_t{row[i].end - row[i].start}, std::int64_t{marks}})
+      text += (text.empty() ? "" : ",") + std::to_string(number);
+    before = row[i].end;
+  }
+  return text;
+}
+
+std::string dumped(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 void replace_all(std::string& text, std::string_view what, std::string_view by) {
@@ -35,40 +87,28 @@ std::string timeline_json(const run_account& run) {
   std::string ranks;
   for (std::size_t rank = 0; rank < run.result.actions.size(); ++rank) {
     const auto& row = run.result.actions[rank];
-    ranks += rank == 0 ? "[" : ",\n[";
-    const auto shown = std::min(row.size(), most_actions(plan, row));
-    if (shown < row.size() || run.result.actions_cut)
-      cut = std::max(cut, shown);
-    nanoseconds before = 0;
-    for (std::size_t i = 0; i < shown; ++i) {
-      const auto& one = row[i];
-      const auto pipeline = pipeline_of(plan, static_cast<int>(rank), one.what);
-      ranks += i == 0 ? "" : ",";
-      for (const std::int64_t number :
-           {std::int64_t{static_cast<int>(one.what.what)}, std::int64_t{one.what.stage},
-            std::int64_t{one.what.microbatch}, std::int64_t{pipeline},
-            std::int64_t{one.version}, std::int64_t{one.start - before}})
-        ranks += std::to_string(number) + ",";
-      ranks += std::to_string(one.end - one.start);
-      before = one.end;
-    }
-    ranks += "]";
+    const auto drawn = drawn_of(plan, row);
+    if (drawn < row.size() || run.result.actions_cut)
+      cut = std::max(cut, drawn);
+    ranks += (rank == 0 ? "[" : ",\n[")
+             + numbers_of(plan, static_cast<int>(rank), row, drawn) + "]";
   }
-  const json about{{"text", run.request->text},
-                   {"timing", name_of(run.timing())},
-                   {"microbatches", plan.dims.microbatches},
-                   {"cut", cut}};
-  auto text = about.dump(-1, ' ', false, json::error_handler_t::replace);
+  auto text = dumped({{"text", run.request->text},
+                      {"timing", name_of(run.timing())},
+                      {"failure", run.result.failure},
+                      {"microbatches", plan.dims.microbatches},
+                      {"cut", cut}});
   text.pop_back();
   return text + ",\"ranks\":[" + ranks + "]}";
 }
 
-std::string report_page(const std::string& results,
+std::string report_page(const std::string& results, const std::string& table,
                         const std::vector<std::string>& timelines) {
-  std::string data = "{\"letters\":\"";
+  std::string letters;
   for (int what = 0; what < op_count; ++what)
-    data += letter_of(static_cast<op>(what));
-  data += "\",\"results\":" + results + ",\"runs\":[";
+    letters += letter_of(static_cast<op>(what));
+  auto data = "{\"letters\":\"" + letters + "\",\"table\":" + dumped(table)
+              + ",\"results\":" + results + ",\"runs\":[";
   for (const auto& one : timelines)
     data += (&one == &timelines.front() ? "\n" : ",\n") + one;
   data += "]}";

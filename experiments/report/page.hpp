@@ -8,17 +8,20 @@
 
 namespace troupe {
 
-/// page/page.html with its style and its program, but for what it shows.
+/// The HTML of report.html; its data go where `@page_data@` stands.
 extern const std::string_view page_text;
 
-/// What report.html draws of a run, as JSON: for each rank seven numbers an action, its
-/// kind, stage, microbatch, pipeline, version, idle nanoseconds before it and
-/// nanoseconds that it took. Of long runs the first actions, two minibatches at least.
+/// The timeline of a run, as JSON: for each rank eight numbers an action or part of
+/// one. They are its kind, stage, microbatch, pipeline, version, idle nanoseconds
+/// before it, nanoseconds that it took, and marks (page.cpp). Of a long run the first
+/// actions: two minibatches at least, if the recorder has them.
 std::string timeline_json(const run_account& run);
 
-/// report.html: a page that needs nothing else. \param results results.json
-/// \param timelines of runs in results, in their order
-std::string report_page(const std::string& results,
+/// report.html, which needs no other file.
+/// \param results results.json
+/// \param table the results as the terminal shows them
+/// \param timelines of the runs in results, in their order
+std::string report_page(const std::string& results, const std::string& table,
                         const std::vector<std::string>& timelines);
 
 } // namespace troupe

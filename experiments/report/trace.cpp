@@ -1,5 +1,7 @@
 #include "experiments/report/trace.hpp"
 
+#include "actors/plan/places.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <map>
@@ -61,7 +63,8 @@ private:
 
   // As text at once: an event takes five times as much as an object.
   void add(const json& event) {
-    text_ += (std::exchange(has_events_, true) ? ",\n" : "\n") + event.dump();
+    text_ += (std::exchange(has_events_, true) ? ",\n" : "\n")
+             + event.dump(-1, ' ', false, json::error_handler_t::replace);
   }
 
   void trace_rank(int rank, const std::vector<measured_action>& row) {
@@ -94,12 +97,18 @@ private:
     }
   }
 
+  /// Tensor shards of a replica pass their tensors on each for itself.
+  int pipeline_of(int rank, const action& a) const {
+    return static_cast<int>(places{plan_}.pipeline(
+      {plan_.data_of(rank), a.direction, a.stage, plan_.shard_of(rank)}));
+  }
+
   void add_slice(int rank, const measured_action& s) {
     json args{{"stage", s.what.stage},
               {"microbatch", s.what.microbatch},
               {"version", s.version}};
     if (plan_.replicas() > 1)
-      args["replica"] = pipeline_of(plan_, rank, s.what) / plan_.tensor;
+      args["replica"] = pipeline_of(rank, s.what) / plan_.tensor;
     if (plan_.tensor > 1)
       args["tensor shard"] = rank % plan_.tensor;
     if (s.expert >= 0) {
@@ -138,7 +147,7 @@ private:
       return;
     const auto kind = back ? op::backward : op::forward;
     const int below = back ? a.stage + 1 : a.stage - 1; // where its input came from
-    const int replica = pipeline_of(plan_, rank, a);
+    const int replica = pipeline_of(rank, a);
     auto& sent = flows_[{kind, replica, a.stage, a.microbatch}];
     sent.from = rank;
     sent.sent = s.end;
@@ -178,12 +187,6 @@ private:
 };
 
 } // namespace
-
-int pipeline_of(const run_plan& plan, int rank, const action& a) {
-  const auto where = plan.hosted_by(rank).front();
-  return plan.replica_at({where.data, a.direction, a.stage}) * plan.tensor
-         + where.tensor;
-}
 
 std::string trace_json(const run_plan& plan, const record& ran,
                        const std::string& title) {

@@ -6,10 +6,6 @@
 
 namespace troupe {
 
-/// Which of the pipelines that run beside one another an action of a rank is of: tensor
-/// shards of a replica pass their tensors on each for itself.
-int pipeline_of(const run_plan& plan, int rank, const action& a);
-
 /// A run's actions as a trace that Perfetto and chrome://tracing open: a lane a rank,
 /// an action a slice coloured by its kind, a message a flow arrow, counters of
 /// activations and weight versions.

@@ -72,9 +72,12 @@ public:
     }
     if (accounts_.size() < shared_.runs.size())
       exit_code_ = ended_by_user;
+    const auto table = results_table(shared_, accounts_);
     if (!output_.quiet)
-      out() << '\n' << results_table(shared_, accounts_) << std::flush;
-    complain(files_.end_results(results_json(options_, shared_, accounts_)));
+      out() << '\n' << table << std::flush;
+    const auto results = results_json(options_, shared_, accounts_);
+    complain(files_.end_results(results));
+    complain(files_.write_page(results, table));
     if (!output_.quiet)
       out() << files_.summary();
     return exit_code_;

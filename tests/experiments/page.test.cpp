@@ -43,7 +43,7 @@ slices traced(const std::filesystem::path& file, std::size_t rank) {
 slices drawn(const json& numbers, const std::string& letters) {
   slices result;
   std::int64_t now = 0;
-  for (std::size_t i = 0; i < numbers.size(); i += 7) {
+  for (std::size_t i = 0; i < numbers.size(); i += 8) {
     const std::int64_t start = now + numbers[i + 5].get<std::int64_t>(),
                        takes = numbers[i + 6];
     result.emplace_back(letters[numbers[i].get<std::size_t>()]
@@ -101,7 +101,7 @@ TEST_CASE("the page of a long run has its first minibatches, and says so", "[pag
   const auto run = shown_by(page)["runs"][0];
   CHECK(run["cut"] == 5000);
   for (const auto& rank : run["ranks"])
-    CHECK(rank.size() == 7 * 5000);
+    CHECK(rank.size() == 8 * 5000);
   CHECK(page.size() < 1'000'000);
 }
 

@@ -1,0 +1,39 @@
+// What page.cpp wrote, as objects, and how the page calls it.
+'use strict';
+
+const data = JSON.parse(document.getElementById('data').textContent);
+const colours = {F: '#56b4e9', B: '#e69f00', I: '#f0e442', W: '#009e73', U: '#cc79a7', R: '#999999'};
+const meanings = {F: 'forward', B: 'backward', I: 'input gradient', W: 'weight gradient', U: 'update',
+  R: 'forward that runs again'};
+const numbersOfAction = 8;
+// What a rank may wait for behind a part of an action: part_end in messaging/record.hpp.
+const meetings = [[1, 'its tensor shards'], [2, 'other data replicas, for a layer'], [4, 'the norm of the update'],
+  [8, 'the new version'], [16, 'experts'], [32, 'the other end of the tied matrix']];
+
+// The actions of a rank, in their order.
+function actionsOf(numbers, rank) {
+  const all = [];
+  for (let i = 0, before = 0; i < numbers.length; i += numbersOfAction) {
+    const [letter, stage, microbatch, pipeline, version, idle, takes, marks] = numbers.slice(i, i + numbersOfAction);
+    const start = before + idle;
+    before = start + takes;
+    const a = {letter: data.letters[letter], rank, index: all.length, stage, microbatch, pipeline, version, start, end: before,
+      isPart: (marks & 1) > 0, goesOn: (marks & 2) > 0, ofExpert: (marks & 16) > 0, meets: marks >> 8};
+    const last = all[all.length - 1];
+    if ((marks & 8) > 0 && last) { // the second of a pair
+      a.first = last;
+      if (takes === 0) last.second = a; // which the first is charged for
+    }
+    all.push(a);
+  }
+  return all;
+}
+
+// "F3", "2F3" of stage 2 where a rank has several of a pipeline, "F3 B1" of a pair that ran as one.
+function nameOf(a, withStage) {
+  return (withStage ? a.stage : '') + a.letter + a.microbatch + (a.second ? ' ' + nameOf(a.second, withStage) : '');
+}
+
+function milliseconds(ns, digits = ns < 1e4 ? 6 : ns < 1e7 ? 3 : 1) {
+  return (ns === 0 ? '0' : (ns / 1e6).toFixed(digits)) + ' ms';
+}
