@@ -1,20 +1,38 @@
 // Builds with sanitizers are many times slower, and try some of many similar cases.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
 
 namespace troupe::tests {
 
-/// Whether a test tries this case: always, or under sanitizers one in `one_in`, from
-/// the first on. A number that has no divisor in common with the length of an axis of
-/// cases leaves out none of its values, if there are enough cases.
-inline bool tries([[maybe_unused]] std::uint32_t one_in) {
+/// Whether a test tries a case: always; under sanitizers if one of the values that make
+/// it is new in its place, and else one in `one_in`.
+/// \param file and \param line of the call, each of which counts its own cases
+inline bool tries([[maybe_unused]] int one_in,
+                  [[maybe_unused]] std::initializer_list<std::string> values,
+                  [[maybe_unused]] const char* file = __builtin_FILE(),
+                  [[maybe_unused]] int line = __builtin_LINE()) {
 #ifdef TROUPE_SANITIZED
-  static std::uint32_t seen = 0;
-  return seen++ % one_in == 0;
-#else
-  return true;
+  struct call {
+    int skipped = 0;
+    std::set<std::pair<std::size_t, std::string>> tried;
+  };
+  static std::map<std::pair<std::string, int>, call> calls;
+  auto& here = calls[{file, line}];
+  bool is_new = false;
+  std::size_t place = 0;
+  for (const auto& value : values)
+    is_new |= here.tried.emplace(place++, value).second;
+  if (!is_new && ++here.skipped < one_in)
+    return false;
+  here.skipped = 0;
 #endif
+  return true;
 }
 
 } // namespace troupe::tests

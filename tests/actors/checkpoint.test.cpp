@@ -79,7 +79,7 @@ TEST_CASE("a run that goes on from a checkpoint has the bits of one that never s
   const auto& sch = GENERATE(from_range(by_formula));
   const auto clock = GENERATE(from_range(tiny::clocks()));
   const int stages = GENERATE(from_range(stage_counts));
-  if (!tests::tries(11))
+  if (!tests::tries(20, {mesh.text(), tiny::kind_of(sch), std::to_string(stages)}))
     return;
   auto plan = tiny::training_on(mesh, sch, {stages, 4, 6}, clock);
   plan.work->optimizer.schedule = {.cosine = true, .warmup = 9, .floor = 0.1};

@@ -77,7 +77,8 @@ TEST_CASE("devices that take their time change no bit", "[disorder]") {
   const int stages = GENERATE(1, 2, 4);
   const auto plan =
     tiny::training_on(mesh, sch, {stages, 4, 3}, clock_kind::virtual_time);
-  if (!refusal(plan).empty() || !tests::tries(17))
+  if (!refusal(plan).empty()
+      || !tests::tries(25, {mesh.text(), tiny::kind_of(sch), std::to_string(stages)}))
     return;
   check(plan, mesh.text() + " under " + sch.name);
 }

@@ -27,6 +27,12 @@ struct mesh_of_ranks {
   }
 };
 
+/// A schedule's name, and what tells it from others of that name.
+inline std::string kind_of(const schedule& sch) {
+  return sch.name + " " + std::to_string(sch.update_every) + " "
+         + std::string{sch.weights.name};
+}
+
 /// A training on such ranks that keeps all that proofs need.
 inline run_plan training_on(const mesh_of_ranks& mesh, const schedule& sch, shape dims,
                             clock_kind clock) {

@@ -228,7 +228,7 @@ TEST_CASE("passes read the right bits of older versions", "[precision][actors]")
     tiny::mesh_of_ranks{.data = 4, .expert = 2, .exchange = "zero1", .experts = true});
   mesh.stored = precision::bf16;
   const auto clock = GENERATE(from_range(tiny::clocks()));
-  if (!tests::tries(5))
+  if (!tests::tries(8, {mesh.text(), tiny::kind_of(sch)}))
     return;
   if (mesh.exchange == "hogwild" && clock == clock_kind::real)
     return; // no record holds its order

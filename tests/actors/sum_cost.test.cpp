@@ -114,7 +114,7 @@ TEST_CASE("sums that take time change no bit, and every proof holds", "[sum_cost
   const auto& mesh = GENERATE(from_range(meshes));
   const auto sch = GENERATE(one_f_one_b(), chimera(), pipedream());
   const auto plan = tiny::training_on(mesh, sch, {2, 4, 2}, clock_kind::virtual_time);
-  if (!refusal(plan).empty() || !tests::tries(4))
+  if (!refusal(plan).empty() || !tests::tries(4, {mesh.text(), sch.name}))
     return;
   INFO(mesh.text() << " under " << sch.name);
   for (const bool ports : {false, true}) {

@@ -83,7 +83,7 @@ TEST_CASE("every set of instructions trains, and proves what it trained",
                "--mesh pipe=2,tensor=2 --sequence-parallel",
                "--model moe --experts 2 --shared-expert --stages 2",
                "--mesh data=2,pipe=1,expert=2 --model moe --experts 2");
-    if (!tests::tries(2))
+    if (!tests::tries(3, {to_text(path), sharing}))
       continue;
     const auto proved = run_program_in(
       folder, "verify --precision bf16 --schedules 1f1b,pipedream --steps 2 " + sharing

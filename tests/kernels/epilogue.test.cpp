@@ -137,7 +137,9 @@ TEST_CASE("each epilogue is its formula, for odd shapes and transposed operands"
   for (const auto& [m, n, k] :
        {std::tuple{1, 1, 1}, {3, 5, 7}, {131, 37, 33}, {17, 300, 20}, {5, 259, 1100}})
     for (const auto what : all_kinds) {
-      if (!tests::tries(7))
+      if (!tests::tries(9, {std::to_string(m), std::to_string(static_cast<int>(what)),
+                            ta ? "transposed" : "", tb ? "transposed" : "",
+                            std::to_string(beta)}))
         continue;
       const product_shape dims{m, n, k, ta, tb, beta};
       operands<double> expected{dims, what}, exact{dims, what};
@@ -183,7 +185,8 @@ TEST_CASE("an epilogue has the same bits on any number of threads", "[epilogue]"
   for (const auto& [m, n, k] :
        {std::tuple{101, 700, 600}, {700, 90, 513}, {300, 600, 64}})
     for (const auto what : all_kinds) {
-      if (!tests::tries(7))
+      if (!tests::tries(9, {std::to_string(m), std::to_string(static_cast<int>(what)),
+                            ta ? "transposed" : "", tb ? "transposed" : ""}))
         continue;
       const product_shape dims{m, n, k, ta, tb, 0};
       operands<float> alone{dims, what};

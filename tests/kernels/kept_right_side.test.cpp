@@ -54,7 +54,8 @@ TEST_CASE("a right side that stays packed makes the same bits", "[bf16]") {
                                 {700, 90, 513},
                                 {5, 1100, 33},
                                 {300, 3, 40}}) {
-    if (!tests::tries(7))
+    if (!tests::tries(7, {std::to_string(n), std::to_string(static_cast<int>(what)),
+                          transposed ? "transposed" : ""}))
       continue;
     kept b{k, n, transposed};
     const auto a = random_values<float>(m * k, 1), bias = random_values<float>(n, 5);

@@ -116,7 +116,8 @@ TEST_CASE("a GPU's attention is the CPU's", "[cuda]") {
        {1, 130, 1, 5, 3, false},
        {1, 70, 1, 72, 0, false},
        {1, 66, 1, 136, 8, true}}));
-  if (!tests::tries(3))
+  if (!tests::tries(5, {std::to_string(T), std::to_string(size),
+                        stored == precision::bf16 ? "bf16" : "fp32"}))
     return;
   CAPTURE(B, T, H, size, gap, by_position, stored == precision::bf16);
   check_against_cpu({B, T, H, H * size, by_position}, stored, stored, gap);

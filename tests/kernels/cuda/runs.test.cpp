@@ -72,7 +72,7 @@ TEST_CASE("ranks of every kind are proved right on streams", "[streams]") {
 TEST_CASE("replicas that write one memory are proved right on streams", "[streams]") {
   const auto stored = GENERATE(precision::fp32, precision::bf16);
   const auto& sch = GENERATE(from_range(std::vector{chimera(), pipedream()}));
-  if (!tests::tries(3))
+  if (!tests::tries(4, {sch.name}))
     return;
   check(tiny::training_on({.data = 2, .exchange = "hogwild", .stored = stored}, sch,
                           {2, 4, 3}, clock_kind::virtual_time),
