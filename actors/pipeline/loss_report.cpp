@@ -7,12 +7,14 @@
 namespace troupe {
 
 mail::microbatch_loss report_of(const run_plan& plan, position where, int microbatch,
-                                const loss_sum& loss, int version) {
+                                const loss_sum& loss, int version,
+                                nanoseconds ended) {
   const mail::microbatch_loss result{
     plan.microbatch_of_all(where.data, microbatch),
     plan.samples_of(where.data, microbatch),
     of_whole_samples(loss, plan.work->whole.rows,
-                     plan.length_of(where.data, microbatch))};
+                     plan.length_of(where.data, microbatch)),
+    ended};
   if (std::isfinite(loss.loss))
     return result;
   std::ostringstream why;

@@ -6,9 +6,10 @@
 namespace troupe {
 
 /// The loss of a microbatch, as the last stage reports it. \param version of the
-/// weights that made it \throws std::runtime_error if it is not finite: training on
+/// weights that made it \param ended when its forward did \throws std::runtime_error if it is not finite: training on
 /// would poison the weights
 mail::microbatch_loss report_of(const run_plan& plan, position where, int microbatch,
-                                const loss_sum& loss, int version);
+                                const loss_sum& loss, int version,
+                                nanoseconds ended);
 
 } // namespace troupe

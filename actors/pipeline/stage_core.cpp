@@ -230,7 +230,7 @@ void stage_core::ended(const mail::ended& e) {
     return;
   auto all = pass.facts;
   if (a.what == op::forward)
-    end_forward(a, all.version);
+    end_forward(a, all.version, e.end);
   else if (a.what != op::recompute)
     end_backward(a, all.version);
   all.start = e.start;
@@ -240,12 +240,12 @@ void stage_core::ended(const mail::ended& e) {
   port_->done(all);
 }
 
-void stage_core::end_forward(const action& a, int version) {
+void stage_core::end_forward(const action& a, int version, nanoseconds now) {
   auto loads = meetings_->take_loads();
   auto payload = work_->end_forward(a.microbatch);
   const auto loss = work_->loss_of(a.microbatch);
   if (loss && plan_->reports_loss(where_))
-    port_->report(report_of(*plan_, where_, a.microbatch, *loss, version));
+    port_->report(report_of(*plan_, where_, a.microbatch, *loss, version, now));
   if (!is_last())
     port_->send_on({header_of(*plan_, where_, a.stage + 1, a.microbatch,
                               values_of_sample(a.stage + 1, a.microbatch), version),

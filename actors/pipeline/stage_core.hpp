@@ -78,7 +78,7 @@ private:
   double operations_of(const action& a) const;
   std::int64_t values_of_sample(int stage, int microbatch);
   charge cost_of(const action& a, const std::optional<action>& pair) const;
-  void end_forward(const action& a, int version);
+  void end_forward(const action& a, int version, nanoseconds now);
   void end_backward(const action& a, int version);
   void end_update(const mail::updated& last);
   void tell_if_updated();

@@ -17,7 +17,9 @@ int entry_size(const run_plan& plan) {
 } // namespace
 
 loss_log::loss_log(const run_plan& plan)
-  : plan_(plan), entries_(plan.keep_record ? 0 : most_entries) {
+  : plan_(plan),
+    entries_(plan.keep_record ? 0 : most_entries),
+    ends_(plan.keep_record ? 0 : most_entries) {
   // nop
 }
 
@@ -31,17 +33,20 @@ std::int64_t loss_log::place_of(int microbatch) const {
   return std::int64_t{first} * plan_.data + data * here + (own - first);
 }
 
+bool loss_log::ends_entry(std::int64_t place) const {
+  return place % (std::int64_t{entry_size(plan_)} * plan_.data) == 0
+         || place == std::int64_t{plan_.dims.total()} * plan_.data;
+}
+
 progress loss_log::add(const mail::microbatch_loss& loss) {
   early_.emplace(place_of(loss.microbatch), loss);
-  const auto whole = std::int64_t{entry_size(plan_)} * plan_.data,
-             total = std::int64_t{plan_.dims.total()} * plan_.data;
   while (!early_.empty() && early_.begin()->first == next_) {
     const auto m = early_.extract(early_.begin()).mapped();
     ++next_;
     sum_.sum.loss += m.sum.loss;
     sum_.samples += m.samples;
     so_far_.samples += m.samples;
-    if (next_ % whole == 0 || next_ == total)
+    if (ends_entry(next_))
       end_entry();
   }
   return so_far_;
@@ -75,6 +80,25 @@ std::vector<std::int64_t> loss_log::samples() const {
   return result;
 }
 
+void loss_log::ended(int microbatch, nanoseconds when) {
+  early_ends_.emplace(place_of(microbatch), when);
+  while (!early_ends_.empty() && early_ends_.begin()->first == next_end_) {
+    last_end_ = std::max(last_end_, early_ends_.extract(early_ends_.begin()).mapped());
+    if (ends_entry(++next_end_))
+      ends_.add(std::exchange(last_end_, 0), [](auto& first, const auto& next) {
+        first = std::max(first, next);
+      });
+  }
+}
+
+std::vector<nanoseconds> loss_log::ends() const {
+  auto result = ends_.entries();
+  if (result.size() < entries_.entries().size() || ends_.every() != entries_.every())
+    return {};
+  result.resize(entries_.entries().size());
+  return result;
+}
+
 run_log::run_log(const run_plan& plan)
   : sums(static_cast<std::size_t>(plan.ranks())), losses(plan), plan_(plan) {
   if (plan.keep_record || plan.keep_first > 0)
@@ -85,6 +109,7 @@ run_log::run_log(const run_plan& plan)
   model_.emplace(plan, [this](int rank, const measured_action& s) {
     modelled_[static_cast<std::size_t>(rank)].add(s);
     keep(rank, s);
+    note_loss(rank, s);
   });
 }
 
@@ -96,6 +121,22 @@ void run_log::keep(int rank, const measured_action& s) {
     row.push_back(s);
   else
     cut = true;
+}
+
+/// Of times that are laid out, the one at which a loss would have been known.
+void run_log::note_loss(int rank, const measured_action& s) {
+  const bool gives_loss = plan_.work && s.what.what == op::forward && !s.part
+                          && s.expert < 0 && plan_.shard_of(rank) == 0
+                          && s.what.stage == plan_.dims.stages - 1;
+  if (gives_loss)
+    losses.ended(plan_.microbatch_of_all(plan_.data_of(rank), s.what.microbatch),
+                 s.end);
+}
+
+progress run_log::add(const mail::microbatch_loss& loss) {
+  if (!model_)
+    losses.ended(loss.microbatch, loss.ended);
+  return losses.add(loss);
 }
 
 void run_log::add(int rank, const std::vector<measured_action>& ran) {
@@ -132,7 +173,7 @@ recorder(recorder_actor::stateful_pointer<recorder_state> self, props shared,
          }),
     hear(self, meter,
          [self](const mail::microbatch_loss& loss) {
-           self->state.board->post_progress(self->state.log->losses.add(loss));
+           self->state.board->post_progress(self->state.log->add(loss));
          }),
     hear(
       self, meter,

@@ -33,6 +33,13 @@ public:
   std::vector<double> losses() const;
   std::vector<std::int64_t> samples() const;
 
+  /// When the forward of a microbatch ended that gave its loss.
+  void ended(int microbatch, nanoseconds when);
+
+  /// When the last forward of each of losses() ended; empty if that is not known of
+  /// all.
+  std::vector<nanoseconds> ends() const;
+
   /// How many minibatches make an entry of those; the last may be of fewer.
   std::int64_t every() const { return entries_.every(); }
 
@@ -43,6 +50,7 @@ private:
   };
 
   std::int64_t place_of(int microbatch) const;
+  bool ends_entry(std::int64_t place) const;
   void end_entry();
 
   const run_plan& plan_;
@@ -51,6 +59,10 @@ private:
   progress so_far_;
   mail::microbatch_loss sum_{}; // of the entry under way
   bounded_list<entry> entries_;
+  std::map<std::int64_t, nanoseconds> early_ends_; // by place
+  std::int64_t next_end_ = 0;                      // place
+  nanoseconds last_end_ = 0;                       // of the entry under way
+  bounded_list<nanoseconds> ends_;
 };
 
 /// What is known of a run afterwards.
@@ -60,6 +72,9 @@ struct run_log {
 
   /// A rank's next parts of actions.
   void add(int rank, const std::vector<measured_action>& ran);
+
+  /// A microbatch's loss; returns how far the run has come by it.
+  progress add(const mail::microbatch_loss& loss);
 
   /// The times of a run as if each rank had a device of its own, if the plan wants
   /// them. \throws std::logic_error if that is not known of all, but the run is over
@@ -74,6 +89,7 @@ struct run_log {
 
 private:
   void keep(int rank, const measured_action& s);
+  void note_loss(int rank, const measured_action& s);
 
   const run_plan& plan_;
   std::optional<modelled_times> model_;

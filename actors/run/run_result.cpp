@@ -71,6 +71,7 @@ run_result measured(const run_plan& plan, run_log& log, const equipment& equippe
   result.actions_cut = log.cut;
   result.loss = log.losses.losses();
   result.loss_samples = log.losses.samples();
+  result.loss_times = log.losses.ends();
   result.loss_every = log.losses.every();
   result.samples = result.loss_samples.empty() ? 0 : result.loss_samples.back();
   if (!plan.updates_are_by(update_by::all)) {

@@ -48,6 +48,9 @@ struct run_result {
   std::vector<double> loss;    ///< A minibatch each (a local rule: a microbatch),
   std::int64_t loss_every = 1; ///< or the mean of so many; of the last maybe fewer.
   std::vector<std::int64_t> loss_samples; ///< Samples seen by then.
+  /// When they were known, on the run's clock, which may be modelled; empty if that is
+  /// not known.
+  std::vector<nanoseconds> loss_times;
   std::int64_t samples = 0;               ///< Whose losses are all there.
   std::vector<std::int64_t> peak_bytes;   ///< A rank; empty from a simulation.
   std::vector<std::array<std::int64_t, memory_uses>> peak_parts; ///< Of each use alone.

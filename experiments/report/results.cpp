@@ -83,6 +83,24 @@ std::string recompute_of(const run_plan& plan) {
   return what + (plan.sch.recomputes == recomputation::ahead ? ",ahead" : "");
 }
 
+/// Of each use of memory, the most that each rank held for it.
+json peaks_json(const run_result& r) {
+  if (r.peak_parts.empty())
+    return nullptr;
+  auto result = json::object();
+  for (const auto& [name, use] : {std::pair{"parameters", memory_use::parameters},
+                                  {"gradients", memory_use::gradients},
+                                  {"optimizer", memory_use::optimizer},
+                                  {"activations", memory_use::activations},
+                                  {"passing", memory_use::passing},
+                                  {"checkpoint", memory_use::checkpoint}}) {
+    auto& of = result[name] = json::array();
+    for (const auto& rank : r.peak_parts)
+      of.push_back(rank[static_cast<std::size_t>(use)]);
+  }
+  return result;
+}
+
 json run_json(const run_account& run) {
   const auto& plan = run.request->plan;
   const auto& r = run.result;
@@ -128,6 +146,7 @@ json run_json(const run_account& run) {
     {"span_idle", seconds(r.sums.span_idle)},
     {"peak_activations", r.sums.peak_activations},
     {"peak_bytes", plan.work ? json(r.peak_bytes) : json(nullptr)},
+    {"peak_bytes_of", peaks_json(r)},
     {"bytes_moved",
      {{"pipeline", r.bytes_moved[0]},
       {"gradients", r.bytes_moved[1]},
@@ -143,6 +162,7 @@ json run_json(const run_account& run) {
                             : json{{"max", r.exchange.max}, {"mean", r.exchange.mean}}},
     {"loss", plan.work ? json(r.loss) : json(nullptr)},
     {"loss_samples", plan.work ? json(seen_by(r, plan)) : json(nullptr)},
+    {"loss_seconds", r.loss_times.empty() ? json(nullptr) : seconds(r.loss_times)},
     {"loss_every", plan.work ? json(r.loss_every) : json(nullptr)},
     {"evaluation", score_json(run.evaluated)},
     {"evaluations", std::move(evaluations)},

@@ -29,6 +29,7 @@ struct microbatch_loss {
   int microbatch;
   std::int64_t samples;
   loss_sum sum;
+  nanoseconds ended = 0; ///< Its forward there, on the run's clock.
 };
 
 /// Stage, if versions are kept: copies of what an update made, and of the gradients

@@ -278,6 +278,7 @@ struct MicrobatchLoss {
   samples @1 :Int64;
   loss @2 :Float64;
   correct @3 :Int64;
+  ended @4 :Int64;
 }
 
 struct VersionMade {

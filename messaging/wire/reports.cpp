@@ -108,13 +108,15 @@ void write(schema::MicrobatchLoss::Builder to, const mail::microbatch_loss& from
   to.setSamples(from.samples);
   to.setLoss(from.sum.loss);
   to.setCorrect(from.sum.correct);
+  to.setEnded(from.ended);
 }
 
 mail::microbatch_loss read(schema::MicrobatchLoss::Reader from) {
   return {.microbatch = natural(from.getMicrobatch(), "a microbatch"),
           .samples = natural(from.getSamples(), "samples"),
           .sum = {.loss = from.getLoss(),
-                  .correct = natural(from.getCorrect(), "correct rows")}};
+                  .correct = natural(from.getCorrect(), "correct rows")},
+          .ended = from.getEnded()};
 }
 
 void write(schema::VersionMade::Builder to, const mail::version_made& from) {

@@ -106,17 +106,22 @@ TEST_CASE("losses of a long run are means of neighbours, weighted by samples",
   for (const auto& loss : losses_of(plan)) {
     complete.add(loss);
     bounded.add(loss);
+    bounded.ended(loss.microbatch, 10 * loss.microbatch);
   }
+  CHECK(complete.ends().empty()); // nobody knows
   CHECK(complete.losses().size() == 30'000);
   const auto losses = bounded.losses();
   const auto samples = bounded.samples();
+  const auto ends = bounded.ends();
   CHECK(bounded.every() == 4);
   REQUIRE(losses.size() == 7'500);
+  REQUIRE(ends.size() == losses.size());
   CHECK(samples.back() == 45'000);
   for (std::size_t i = 0; i < losses.size(); ++i) {
     const auto m = 4 * static_cast<double>(i); // of 2, 1, 2 and 1 samples
     CHECK(std::abs(losses[i] - (2 * m + (m + 1) + 2 * (m + 2) + (m + 3)) / 6) < 1e-6);
     CHECK(samples[i] == 6 * static_cast<std::int64_t>(i + 1));
+    CHECK(ends[i] == 10 * (4 * static_cast<std::int64_t>(i) + 3));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "experiments/report/results.hpp"
 
+#include "tests/experiments/run_program.hpp"
 #include "tests/experiments/tiny_options.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -90,6 +91,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "span_idle",
                                     "peak_activations",
                                     "peak_bytes",
+                                    "peak_bytes_of",
                                     "bytes_moved",
                                     "sums",
                                     "weight_versions",
@@ -97,6 +99,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "exchange_staleness",
                                     "loss",
                                     "loss_samples",
+                                    "loss_seconds",
                                     "loss_every",
                                     "evaluation",
                                     "evaluations",
@@ -138,10 +141,36 @@ TEST_CASE("a simulation knows no losses and says so", "[results]") {
   CHECK(run["idle"] == json{0.003, 0.003});
   CHECK(run["bubble"] == 0.2);
   CHECK(run["bubble_ideal"] == 0.25);
-  for (const char* key : {"samples", "loss", "loss_samples", "peak_bytes"})
+  for (const char* key : {"samples", "loss", "loss_samples", "loss_seconds", "peak_bytes",
+                          "peak_bytes_of"})
     CHECK(run[key].is_null());
   CHECK_THAT(result.table, ContainsSubstring("makespan ms"));
   CHECK_THAT(result.table, ContainsSubstring("15.000"));
+}
+
+TEST_CASE("a loss was known when the last forward of its minibatch had ended",
+          "[results]") {
+  temporary_folder folder;
+  const auto ran =
+    run_program_in(folder, "compare --schedules gpipe,pipedream --stages 3 --clock "
+                           "virtual --cost F=1,B=2 --d-model 8 --heads 2 --seq 4 "
+                           "--layers 4 --vocab 11 --batch 8 --microbatches 4 --steps 2 "
+                           "--report r --json out.json --quiet");
+  INFO(ran.err);
+  REQUIRE(ran.exit_code == 0);
+  const auto runs = json::parse(content_of(folder.path() / "out.json"))["runs"];
+  // GPipe: M + S - 1 forwards, of a batch that takes (M + S - 1)(F + B).
+  CHECK(runs[0]["loss_seconds"] == json{0.006, 0.024});
+  // PipeDream: one by one, an update a microbatch; the last stage is never idle.
+  CHECK(runs[1]["loss_seconds"]
+        == json{0.003, 0.006, 0.009, 0.012, 0.015, 0.018, 0.021, 0.024});
+  for (const auto& run : runs)
+    for (const auto& peak : run["peak_bytes_of"])
+      CHECK(peak.size() == 3);
+  std::int64_t most = 0;
+  for (const auto& of : runs[0]["peak_bytes_of"])
+    most += of[0].get<std::int64_t>();
+  CHECK(most >= runs[0]["peak_bytes"][0].get<std::int64_t>()); // not all at one time
 }
 
 TEST_CASE("an evaluation on what was trained on is told as such", "[results]") {
