@@ -1,6 +1,8 @@
 #include "experiments/report/page.hpp"
 
 #include "actors/plan/places.hpp"
+#include "experiments/report/page_orders.hpp"
+#include "schedules/bounds.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -63,11 +65,60 @@ std::string numbers_of(const run_plan& plan, int rank,
          {std::int64_t{static_cast<int>(what.what)}, std::int64_t{what.stage},
           std::int64_t{what.microbatch}, static_cast<std::int64_t>(pipeline),
           std::int64_t{row[i].version}, std::int64_t{row[i].start - before},
-          std::int64_t{row[i].end - row[i].start}, std::int64_t{marks}})
+          std::int64_t{row[i].end - row[i].start}, std::int64_t{marks},
+          std::int64_t{row[i].versions_alive}})
       text += (text.empty() ? "" : ",") + std::to_string(number);
     before = row[i].end;
   }
   return text;
+}
+
+/// Whether nothing but pipelines ranks wait for: a page can lay those out.
+bool is_pipeline_alone(const run_plan& plan) {
+  return plan.data == 1 && plan.tensor == 1 && plan.expert == 1 && !plan.uneven;
+}
+
+/// Stage-microbatches that a rank holds at most, by its schedule; null where there are
+/// more ranks than a page draws curves for.
+json bounds_json(const run_plan& plan) {
+  constexpr int most_curves = 64;
+  if (plan.ranks() > most_curves)
+    return nullptr;
+  auto result = json::array();
+  const auto dims = settled(plan.sch, plan.dims);
+  for (int rank = 0; rank < plan.ranks(); ++rank) {
+    int held = 0;
+    for (const auto& stage : bounds_of(plan.sch, dims, plan.pipe_rank(rank)))
+      held += stage.stashes;
+    const int most = plan.sch.most_held;
+    result.push_back(most > 0 ? std::min(most, held) : held);
+  }
+  return result;
+}
+
+/// What a message between two stages takes in virtual time; null in real time, and
+/// where messages differ.
+json link_json(const run_plan& plan) {
+  const auto& link = plan.machines.inside;
+  if (plan.clock == clock_kind::real || plan.machines.ranks_each > 0
+      || (plan.work && link.bytes_per_second > 0)
+      || (plan.directions() > 1 && link.bytes_per_second > 0))
+    return nullptr;
+  return {{"latency", link.latency},
+          {"occupied", link.occupied(plan.sizes.stored_bytes(plan.sizes.message))}};
+}
+
+/// What a page needs to know of a schedule to lay it out.
+json schedule_json(const run_plan& plan) {
+  return {{"pipeline_alone", is_pipeline_alone(plan)},
+          {"stages", plan.dims.stages},
+          {"directions", plan.directions()},
+          {"flushes", plan.sch.weights.flushes},
+          {"eager", plan.sch.eager},
+          {"ahead", plan.sch.recomputes == recomputation::ahead},
+          {"keys", plan.sch.active_keys().value_or(0)},
+          {"update_every", update_size(plan.sch, plan.dims)},
+          {"before", plan.dims.before}};
 }
 
 std::string dumped(const json& value) {
@@ -97,9 +148,13 @@ std::string timeline_json(const run_account& run) {
                       {"timing", name_of(run.timing())},
                       {"failure", run.result.failure},
                       {"microbatches", plan.dims.microbatches},
-                      {"cut", cut}});
+                      {"cut", cut},
+                      {"schedule", schedule_json(plan)},
+                      {"bounds", bounds_json(plan)},
+                      {"link", link_json(plan)}});
   text.pop_back();
-  return text + ",\"ranks\":[" + ranks + "]}";
+  return text + ",\"orders\":" + (is_pipeline_alone(plan) ? orders_json(plan) : "[]")
+         + ",\"ranks\":[" + ranks + "]}";
 }
 
 std::string report_page(const std::string& results, const std::string& table,

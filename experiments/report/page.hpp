@@ -11,10 +11,12 @@ namespace troupe {
 /// The HTML of report.html; its data go where `@page_data@` stands.
 extern const std::string_view page_text;
 
-/// The timeline of a run, as JSON: for each rank eight numbers an action or part of
-/// one. They are its kind, stage, microbatch, pipeline, version, idle nanoseconds
-/// before it, nanoseconds that it took, and marks (page.cpp). Of a long run the first
-/// actions: two minibatches at least, if the recorder has them.
+/// The timeline of a run, as JSON: for each rank nine numbers an action or part of one.
+/// They are its kind, stage, microbatch, pipeline, version, idle nanoseconds before it,
+/// nanoseconds that it took, marks (page.cpp), and the versions of its stage that were
+/// alive then. Of a long run the first actions: two minibatches at least, if the
+/// recorder has them. Beside them what lays the schedule out at other costs
+/// (page_orders.hpp), and what ranks hold at most.
 std::string timeline_json(const run_account& run);
 
 /// report.html, which needs no other file.

@@ -5,7 +5,7 @@ const data = JSON.parse(document.getElementById('data').textContent);
 const colours = {F: '#56b4e9', B: '#e69f00', I: '#f0e442', W: '#009e73', U: '#cc79a7', R: '#999999'};
 const meanings = {F: 'forward', B: 'backward', I: 'input gradient', W: 'weight gradient', U: 'update',
   R: 'forward that runs again'};
-const numbersOfAction = 8;
+const numbersOfAction = 9;
 // What a rank may wait for behind a part of an action: part_end in messaging/record.hpp.
 const meetings = [[1, 'its tensor shards'], [2, 'other data replicas, for a layer'], [4, 'the norm of the update'],
   [8, 'the new version'], [16, 'experts'], [32, 'the other end of the tied matrix']];
@@ -14,10 +14,10 @@ const meetings = [[1, 'its tensor shards'], [2, 'other data replicas, for a laye
 function actionsOf(numbers, rank) {
   const all = [];
   for (let i = 0, before = 0; i < numbers.length; i += numbersOfAction) {
-    const [letter, stage, microbatch, pipeline, version, idle, takes, marks] = numbers.slice(i, i + numbersOfAction);
+    const [letter, stage, microbatch, pipeline, version, idle, takes, marks, alive] = numbers.slice(i, i + numbersOfAction);
     const start = before + idle;
     before = start + takes;
-    const a = {letter: data.letters[letter], rank, index: all.length, stage, microbatch, pipeline, version, start, end: before,
+    const a = {letter: data.letters[letter], rank, index: all.length, stage, microbatch, pipeline, version, alive, start, end: before,
       isPart: (marks & 1) > 0, goesOn: (marks & 2) > 0, ofExpert: (marks & 16) > 0, meets: marks >> 8};
     const last = all[all.length - 1];
     if ((marks & 8) > 0 && last) { // the second of a pair
@@ -36,4 +36,41 @@ function nameOf(a, withStage) {
 
 function milliseconds(ns, digits = ns < 1e4 ? 6 : ns < 1e7 ? 3 : 1) {
   return (ns === 0 ? '0' : (ns / 1e6).toFixed(digits)) + ' ms';
+}
+
+// A minibatch in the middle of rows: [from, to], all of them if there are no others.
+function middleOf(rows, microbatches, end) {
+  const batch = a => Math.floor(a.microbatch / microbatches);
+  let last = 0;
+  for (const row of rows) for (const a of row) if (a.end <= end) last = Math.max(last, batch(a));
+  const first = rows[0].length ? batch(rows[0][0]) : 0, middle = Math.floor((first + last + 1) / 2);
+  let from = Infinity, to = 0;
+  for (const row of rows)
+    for (const a of row)
+      if (batch(a) === middle) { from = Math.min(from, a.start); to = Math.max(to, a.end); }
+  return to > from ? [from, to] : [0, end];
+}
+
+function medianOf(numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b), half = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[half] : Math.round((sorted[half - 1] + sorted[half]) / 2);
+}
+
+// By a key of each item, the items that have it.
+function groupedBy(items, key) {
+  const groups = new Map();
+  for (const item of items) {
+    if (!groups.has(key(item))) groups.set(key(item), []);
+    groups.get(key(item)).push(item);
+  }
+  return groups;
+}
+
+// Offers a text to be saved as a file.
+function save(name, type, text) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], {type}));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

@@ -13,9 +13,9 @@ const press = (timeline, key, more = {}) =>
 // The numbers once more, and plain searches over them.
 const plain = run => run.ranks.map((numbers, rank) => {
   const row = [];
-  for (let i = 0, now = 0; i < numbers.length; i += 8) {
-    const [kind, stage, mb, pipe, version, idle, takes, marks] = numbers.slice(i, i + 8);
-    row.push({kind: 'FBIWUR'[kind], rank, stage, mb, pipe, version, start: now + idle, end: now + idle + takes, marks});
+  for (let i = 0, now = 0; i < numbers.length; i += 9) {
+    const [kind, stage, mb, pipe, version, idle, takes, marks, alive] = numbers.slice(i, i + 9);
+    row.push({kind: 'FBIWUR'[kind], rank, stage, mb, pipe, version, start: now + idle, end: now + idle + takes, marks, alive});
     now += idle + takes;
   }
   return row;
@@ -62,7 +62,7 @@ hold('a run that failed says so', data.runs.every((run, i) => (data.results.runs
 const drawn = data.runs.filter(run => run.ranks.some(rank => rank.length > 0));
 hold('a timeline a run that has one', timelines.length === drawn.length);
 timelines.forEach((one, k) => {
-  const run = drawn[k], name = run.text, rows = plain(run), all = rows.flat(), section = one.canvas.parentElement.textContent;
+  const run = drawn[k], name = run.text, rows = plain(run), all = rows.flat(), section = one.canvas.closest('section').textContent;
   hold(name + ': says what its times are', section.includes(times[run.timing]));
   hold(name + ': says how it ended', section.startsWith(name + {finished: 'Times', interrupted: ' (interrupted)', failed: ' (failed)'}[
     data.results.runs[data.runs.indexOf(run)].ending]));
@@ -74,18 +74,18 @@ timelines.forEach((one, k) => {
   hold(name + ': 0 shows all', one.from === 0 && one.to === one.end);
   if (!run.cut) hold(name + ': every action is drawn', Number(one.canvas.dataset.drawn) === all.length);
   if (run.cut) one.show(...one.minibatch());
-  if (one.width < 600) one.show(0, one.end / 10);
+  for (let i = 0; i < 6 && !all.some(a => one.x(a.start) >= one.left && one.x(a.end) <= one.width && one.x(a.end) - one.x(a.start) >= 6); ++i) one.zoom(0.5);
   const colourAt = picture(one);
   let seen = 0;
   for (const a of all) {
     const from = one.x(a.start), to = one.x(a.end);
     if (from < one.left || to > one.width || to - from < 6 || a.marks & 12) continue;
     ++seen;
-    if (colourAt((from + to) / 2, a.rank * one.row + 1) !== painted[a.kind]) { hold(name + ': colour of ' + a.kind + a.mb, false); break; }
+    if (colourAt((from + to) / 2, one.barTop(a.rank) + 1) !== painted[a.kind]) { hold(name + ': colour of ' + a.kind + a.mb, false); break; }
     event(one, 'pointermove', a.rank, (a.start + a.end) / 2);
     const said = `: ${{F: 'forward', B: 'backward', I: 'input gradient', W: 'weight gradient', U: 'update', R: 'forward that runs again'}[a.kind]}`
       + ` of stage ${a.stage} on rank ${a.rank}, ${((a.end - a.start) / 1e6).toFixed(a.end - a.start < 1e4 ? 6 : a.end - a.start < 1e7 ? 3 : 1)} ms from `;
-    if (!one.said.textContent.includes(said) || !one.said.textContent.endsWith(' version ' + a.version)) {
+    if (!one.said.textContent.includes(said) || !one.said.textContent.endsWith((a.kind === 'U' ? '; makes version ' : '; reads version ') + a.version)) {
       hold(name + ': pointing says ' + one.said.textContent, false);
       break;
     }
@@ -157,8 +157,146 @@ timelines.forEach((one, k) => {
   hold(name + ': a mark is said again', one.said.textContent === marks);
 });
 // In gpipe each rank begins when the one before it has ended its first forward.
-const known = data.results.command.join(' ').includes('latency') ? undefined : timelines.find(t => t.run.text === 'gpipe' && t.ranks.length === 4);
-if (known && known.run.timing === 'virtual')
+const known = data.results.command.join(' ').includes('latency') ? undefined : timelines.find(t => t.text === 'gpipe' && t.rows.length === 4);
+if (known && known.timing === 'virtual')
   hold('a chain is followed to its begin', known.sentence(known.idleBefore(3, 0)) === 'rank 3 waited 3.000 ms for F0 of rank 2; '
     + 'rank 2 had waited 2.000 ms for F0 of rank 1; rank 1 had waited 1.000 ms for F0 of rank 0');
+
+// The page lays a schedule out as the simulator has, to the nanosecond.
+const laidOut = (run, order, how) => new Layout(order.rows.map(parsedOrder), {...rulesOf(run), stages: run.schedule.stages / run.orders[0].ranks * order.ranks,
+  microbatches: order.microbatches, total: order.microbatches * order.steps, updateEvery: run.schedule.update_every, ...how}).run();
+const told = rows => rows.map(row => row.map(a => `${a.kind || a.letter}${a.stage}.${a.mb ?? a.microbatch} ${a.start}-${a.end}`).join(', '));
+let laid = 0;
+for (const run of drawn) {
+  const rows = plain(run), [order] = run.orders;
+  if (run.timing !== 'virtual' || run.cut || !order || !run.link || order.steps * order.microbatches * order.ranks === 0) continue;
+  if (order.steps < Math.max(...rows.flat().map(a => a.mb + 1)) / run.microbatches) continue; // the run had more
+  const length = new Map();
+  for (const row of rows) row.forEach((a, i) => {
+    if (!(a.marks & 8)) length.set(`${a.kind}${a.marks & 4 ? '+' : ''} ${a.stage}`, a.end - a.start);
+  });
+  const how = {...run.link, cost: a => length.get(`${a.letter} ${a.stage}`) ?? 0, pairCost: a => length.get(`F+ ${a.stage}`), secondCost: () => 0};
+  const got = told(laidOut(run, order, how)), want = told(rows), other = want.findIndex((row, rank) => row !== got[rank]);
+  hold(`${run.text}: the layout is the simulator’s; rank ${other}: ${got[other]} and not ${want[other]}`.slice(0, 600), other < 0);
+  ++laid;
+}
+hold('layouts were compared', laid > 0 || !data.results.command[0].endsWith('simulate') || drawn.every(run => run.cut || run.orders.length === 0));
+
+// What was planned: the run's own order; each action as long as the median of its kind, and as early as its rank and input allow.
+const middle = numbers => { const s = [...numbers].sort((a, b) => a - b), h = s.length >> 1; return s.length % 2 ? s[h] : Math.round((s[h - 1] + s[h]) / 2); };
+timelines.forEach((one, k) => {
+  const run = drawn[k], rows = plain(run), name = run.text;
+  hold(name + ': a plan only of what was measured', !one.plan || run.timing === 'measured' || run.timing === 'modelled');
+  if (!one.plan) return;
+  const several = run.schedule.directions > 1;
+  const real = rows.map(row => row.filter(a => !(several && a.marks & 1)));
+  one.plan.rows.forEach((row, rank) => {
+    hold(`${name}: all that ran is planned`, row.length === real[rank].length || run.cut > 0);
+    row.forEach((p, i) => {
+      const before = i > 0 ? row[i - 1].end : one.plan.shift, from = p.letter === 'F' ? [p.stage - 1, 'F'] : p.stage === run.schedule.stages - 1 ? [p.stage, 'F'] : [p.stage + 1, 'BI'];
+      if (p.letter === 'U' || p.letter === 'W') return several || hold(`${name}: ${p.letter}${p.microbatch} follows`, p.start === before || p.goesOn);
+      const source = from[0] < 0 ? undefined : one.plan.rows.flat().find(q => from[1].includes(q.letter) && q.stage === from[0] && q.microbatch === p.microbatch && q.pipeline === p.pipeline);
+      const soonest = Math.max(before, source ? source.end : 0), second = row[i + 1];
+      if (p.pair || i > 0 && row[i - 1].pair || p.letter === 'R') return;
+      hold(`${name}: ${p.letter}${p.microbatch} of rank ${rank} is planned as early as can be`, several ? p.start >= soonest : p.start === soonest);
+      const same = rows[rank].filter(a => a.kind === p.letter && a.stage === p.stage && !(a.marks & 12));
+      hold(`${name}: ${p.letter}${p.microbatch} is as long as the median`, p.end - p.start === middle(same.map(a => a.end - a.start)));
+    });
+  });
+});
+
+// The critical path ends last, is in order, and has no hole where messages take no time.
+timelines.forEach(one => {
+  if (!one.path) return;
+  const {steps, work} = one.path, last = Math.max(...one.rows.flat().map(a => a.end));
+  hold(one.text + ': the path ends last', steps[steps.length - 1].end === last);
+  hold(one.text + ': the path is in order', steps.every((a, i) => i === 0 || a.start >= steps[i - 1].end));
+  const run = drawn[timelines.indexOf(one)];
+  if (run.link && run.link.latency + run.link.occupied === 0 && run.orders.length > 0 && run.schedule.directions === 1)
+    hold(one.text + ': the path has no hole', work === last);
+});
+
+// Curves under ranks against results.json.
+const results = drawn.map(run => data.results.runs[data.runs.indexOf(run)]);
+timelines.forEach((one, k) => {
+  const run = drawn[k], result = results[k], rows = plain(run);
+  if (run.cut || result.ending !== 'finished') return;
+  const most = (key, rank) => Math.max(...strips[key].steps(one.rows[rank]).map(s => s[1]), 0);
+  rows.forEach((row, rank) => {
+    hold(`${one.text}: held by rank ${rank}`, most('held', rank) === result.peak_activations[rank]);
+    if (run.bounds) hold(`${one.text}: bound of rank ${rank}`, run.bounds[rank] >= result.peak_activations[rank]);
+    const stages = new Set(row.map(a => a.pipe + ' ' + a.stage));
+    if (stages.size > 1 || result.replicas > 1 || result.tensor > 1) return;
+    hold(`${one.text}: versions of rank ${rank}`, most('versions', rank) === result.weight_versions[row[0].stage]);
+    hold(`${one.text}: lag of rank ${rank}`, most('behind', rank) === result.staleness.max[row[0].stage]);
+  });
+});
+for (const key of Object.keys(strips)) {
+  pick.value = key;
+  pick.onchange();
+  for (const one of timelines) {
+    if (one.small) continue;
+    event(one, 'pointermove', 0, (one.rows[0][0].start + one.rows[0][0].end) / 2);
+    hold(one.text + ': a strip is told', !one.said.textContent.startsWith(one.name(one.rows[0][0])) || one.said.textContent.includes(strips[key].text + ': '));
+  }
+}
+
+// One cursor for all.
+if (timelines.length > 1) {
+  const [one, two] = timelines;
+  for (const t of timelines) t.show(0, t.end);
+  const time = Math.min(one.end, two.end) / 3;
+  event(one, 'pointermove', 0, time);
+  for (const t of [one, two]) hold(t.text + ': cursor', !t.cursor.hidden && Math.abs(parseFloat(t.cursor.style.left) - t.x(time)) < 2);
+  event(one, 'pointerleave', 0, time);
+  hold('the cursor leaves', one.cursor.hidden && two.cursor.hidden);
+}
+
+// What is saved has all actions.
+for (const one of timelines) {
+  const all = one.rows.flat();
+  hold(one.text + ': CSV', csvOf(one).split('\n').length === all.length + 2);
+  const trace = JSON.parse(traceOf(one)).traceEvents.filter(e => e.ph === 'X');
+  hold(one.text + ': trace', trace.length === all.length && trace.every((e, i) => Math.round(1000 * e.ts) === all[i].start && Math.round(1000 * e.dur) === all[i].end - all[i].start));
+}
+
+// Losses: a point for each of results.json, over samples and seconds.
+const learned = data.results.runs.filter(run => run.loss && run.loss.length > 0);
+if (learned.length > 0) {
+  hold('curves are there', typeof Dygraph === 'undefined' || losses.chart.numRows() > 0);
+  for (const over of ['samples', 'seconds']) {
+    if (!learned.some(run => run['loss_' + over])) continue;
+    losses.show(over);
+    const points = learned.reduce((sum, run) => sum + (run['loss_' + over] || []).length, 0);
+    hold('points over ' + over, losses.rows(over).reduce((sum, row) => sum + row.slice(1).filter(x => x !== null).length, 0) === points);
+    if (typeof Dygraph !== 'undefined') hold('the chart is over ' + over, losses.chart.getLabels()[0] === over && losses.chart.numRows() === losses.rows(over).length);
+  }
+  hold('losses as CSV', losses.csv().split('\n').length === learned.reduce((sum, run) => sum + run.loss.length, 2));
+  hold('memory of all ranks', document.querySelectorAll('.memory').length === learned.filter(run => run.peak_bytes && run.peak_bytes.length).reduce((sum, run) => sum + run.ranks, 0));
+}
+const idles = [...document.querySelectorAll('td.number')].map(cell => cell.textContent);
+data.results.runs.forEach(run => hold('idle of ' + run.schedule, run.bubble === null || idles.includes((100 * run.bubble).toFixed(1) + '%')));
+hold('loads of experts are drawn', document.querySelectorAll('canvas.experts').length === data.results.runs.reduce((sum, run) => sum + (run.experts || []).length, 0));
+
+// Sliders: what another simulation found at other sizes and costs.
+const other = document.getElementById('other');
+if (other) {
+  const {ratio, latency, occupied, ranks, microbatches} = JSON.parse(other.dataset.at), found = JSON.parse(other.textContent).runs;
+  whatIf.ratio.set(ratio);
+  whatIf.latency.set(latency);
+  whatIf.occupied.set(occupied);
+  whatIf.ranks.set(ranks);
+  whatIf.microbatches.set(microbatches);
+  whatIf.layOut();
+  const lines = [...whatIf.table.querySelectorAll('tr')].slice(1);
+  hold('a line a schedule', lines.length === found.length);
+  found.forEach((run, i) => {
+    const cells = [...lines[i].querySelectorAll('td')].map(cell => cell.textContent);
+    hold(`what if ${cells[1]}: ${cells[3]} and ${cells[4]}, and not ${1000 * run.makespan} ms`, cells[3] === (1000 * run.makespan).toFixed(3) + ' ms' && cells[4] === (100 * run.bubble).toFixed(1) + '%');
+    hold(`what if ${cells[1]}: holds ${cells[5]}`, Number(cells[5]) === Math.max(...run.peak_activations));
+  });
+  whatIf.section.querySelector('button').click();
+  hold('back to the costs of the run', whatIf.ranks.value() === whatIf.runs[0].orders[0].ranks && whatIf.ratio.value() === medianOf([...whatIf.costs.values()].map(c => c.ratio * 1000)) / 1000);
+}
+hold('nothing was loaded from elsewhere', performance.getEntriesByType('resource').length === 0);
 document.title = wrong.length === 0 ? 'all hold' : 'wrong: ' + wrong.join('; ');

@@ -1,0 +1,163 @@
+// What was learned, and bars beside numbers of the results.
+
+// A number with a bar of a share of the width behind it.
+function bar(parent, share, text) {
+  parent.className = 'number';
+  parent.style.setProperty('--share', (100 * Math.min(1, Math.max(0, share))).toFixed(2) + '%');
+  parent.textContent = text;
+}
+
+const lineColours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#8c8c00', '#7f7f7f'];
+const dashes = [undefined, [12, 4], [4, 4], [12, 4, 4, 4], [2, 6]]; // so that lines differ without their colours, and over one another
+
+// Losses of all runs, over samples or seconds.
+class Losses {
+  constructor(parent) {
+    this.runs = data.results.runs.map((run, i) => ({run, text: data.runs[i] ? data.runs[i].text : run.schedule}))
+      .filter(({run}) => run.loss && run.loss.length > 0);
+    if (this.runs.length === 0) return;
+    const section = element('section', undefined, parent);
+    element('h2', 'Losses', section);
+    this.note = element('p', '', section, 'faint');
+    const buttons = element('div', undefined, section, 'bar');
+    for (const over of ['samples', 'seconds']) {
+      const made = element('button', 'over ' + over, buttons);
+      made.onclick = () => this.show(over);
+      made.disabled = over === 'seconds' && !this.runs.some(({run}) => run.loss_seconds);
+    }
+    element('button', 'save CSV', buttons).onclick = () => save('losses.csv', 'text/csv', this.csv());
+    this.names = element('div', undefined, section, 'names');
+    this.place = element('div', undefined, section, 'chart');
+    this.show('samples');
+  }
+
+  x(run, over) { return over === 'samples' ? run.loss_samples : run.loss_seconds; }
+
+  // A row a point on the axis: where it is, and the loss of each run there or null.
+  rows(over) {
+    const all = new Map();
+    this.runs.forEach(({run}, k) => (this.x(run, over) || []).forEach((x, i) => {
+      if (!all.has(x)) all.set(x, new Array(this.runs.length).fill(null));
+      all.get(x)[k] = run.loss[i];
+    }));
+    return [...all].sort((a, b) => a[0] - b[0]).map(([x, losses]) => [x, ...losses]);
+  }
+
+  csv() {
+    const lines = ['schedule,samples,seconds,loss'];
+    for (const {run, text} of this.runs)
+      run.loss.forEach((loss, i) => lines.push([text.includes(',') ? `"${text}"` : text, run.loss_samples[i],
+        run.loss_seconds ? run.loss_seconds[i] : '', loss].join(',')));
+    return lines.join('\n') + '\n';
+  }
+
+  show(over) {
+    this.over = over;
+    const every = Math.max(...this.runs.map(({run}) => run.loss_every));
+    this.note.textContent = (every > 1 ? `Each point is the mean of up to ${every} losses. ` : '')
+      + (over === 'seconds' ? 'Seconds are of the clock that the timelines have.' : 'Samples that the run had seen by then.');
+    if (typeof Dygraph === 'undefined') {
+      this.place.textContent = 'troupe was built without dygraphs, so there are no curves here; results.json has the losses.';
+      return;
+    }
+    const series = {};
+    this.runs.forEach(({text}, k) => {
+      series[text] = {color: lineColours[k % lineColours.length], strokePattern: dashes[k % dashes.length]};
+    });
+    if (this.chart) this.chart.destroy();
+    this.chart = new Dygraph(this.place, this.rows(over), {labels: [over, ...this.runs.map(({text}) => text)], series,
+      connectSeparatedPoints: true, legend: 'always', labelsDiv: this.names, strokeWidth: 1.5, xlabel: over, ylabel: 'loss',
+      highlightSeriesOpts: {strokeWidth: 3}, axes: {x: {pixelsPerLabel: 70}}});
+  }
+
+  resize() { if (this.chart) this.chart.resize(); }
+}
+
+// Numbers of the runs side by side, each with a bar, beside the largest.
+function barsOf(parent) {
+  const sized = bytes => bytes < 1e4 ? bytes + ' bytes' : (bytes / 1e6).toFixed(bytes < 1e7 ? 3 : 1) + ' MB';
+  const sum = numbers => numbers ? numbers.reduce((a, b) => a + b, 0) : null;
+  const columns = [
+    ['idle', run => run.bubble, x => (100 * x).toFixed(1) + '%', 1],
+    ['bytes moved', run => sum(Object.values(run.bytes_moved)), sized],
+    ['peak memory of a rank', run => run.peak_bytes && run.peak_bytes.length ? Math.max(...run.peak_bytes) : null, sized],
+    ['mean staleness', run => run.staleness && Math.max(...run.staleness.mean), x => x.toFixed(2)],
+    ['samples a second', run => run.samples_per_second, x => x.toPrecision(4)],
+  ].filter(([, of]) => data.results.runs.some(run => of(run) > 0));
+  if (columns.length === 0) return;
+  const section = element('section', undefined, parent);
+  element('h2', 'Side by side', section);
+  const table = element('table', undefined, element('div', undefined, section, 'scroll')), heads = element('tr', undefined, table);
+  for (const text of ['schedule', ...columns.map(([text]) => text)]) element('th', text, heads);
+  data.results.runs.forEach((run, i) => {
+    const line = element('tr', undefined, table);
+    element('td', data.runs[i] ? data.runs[i].text : run.schedule, line);
+    for (const [, of, text, whole] of columns) {
+      const value = of(run), most = whole || Math.max(...data.results.runs.map(r => of(r) || 0)), cell = element('td', undefined, line);
+      if (value === null || value === undefined) cell.textContent = '-';
+      else bar(cell, value / most, text(value));
+    }
+  });
+}
+
+const useColours = {parameters: '#0072b2', gradients: '#e69f00', optimizer: '#009e73', activations: '#56b4e9', passing: '#cc79a7', checkpoint: '#999999'};
+
+// The peak of each use of a rank's memory. Uses peak at different times, so a bar may be longer than the rank's peak.
+function memoryOf(parent) {
+  const runs = data.results.runs.map((run, i) => ({run, text: data.runs[i] ? data.runs[i].text : run.schedule})).filter(({run}) => run.peak_bytes_of && run.peak_bytes.length);
+  if (runs.length === 0) return;
+  const section = element('section', undefined, parent);
+  element('h2', 'Memory by use', section);
+  element('p', 'The most that each use had of a rank’s memory; not all at one time. The line is the most of the rank.', section, 'faint');
+  const colours = element('p', undefined, section, 'legend');
+  for (const use of Object.keys(useColours)) {
+    const item = element('span', undefined, colours);
+    element('i', undefined, item).style.background = useColours[use];
+    item.append(use);
+  }
+  const longest = Math.max(...runs.flatMap(({run}) => run.peak_bytes.map((_, rank) => Object.values(run.peak_bytes_of).reduce((sum, of) => sum + of[rank], 0))));
+  for (const {run, text} of runs) {
+    element('h3', text, section);
+    run.peak_bytes.forEach((peak, rank) => {
+      const line = element('div', undefined, section, 'memory');
+      element('span', 'rank ' + rank, line, 'faint');
+      const whole = element('div', undefined, line);
+      for (const [use, of] of Object.entries(run.peak_bytes_of)) {
+        const part = element('i', undefined, whole);
+        part.style.cssText = `width: ${100 * of[rank] / longest}%; background: ${useColours[use]}`;
+        part.title = `${use}: ${of[rank]} bytes`;
+      }
+      element('b', undefined, whole).style.left = 100 * peak / longest + '%';
+      element('span', (peak / 1e6).toFixed(3) + ' MB', line, 'faint');
+    });
+  }
+}
+
+// How tokens fell to experts: a row an expert, a column an entry of steps, dark where one got more than its share.
+function expertsOf(parent) {
+  data.results.runs.forEach((run, i) => {
+    if (!run.experts) return;
+    const section = element('section', undefined, parent);
+    element('h2', `Loads of experts, ${data.runs[i] ? data.runs[i].text : run.schedule}`, section);
+    for (const {block, steps, loads, dropped} of run.experts) {
+      const all = sumOf(loads.flat()), drops = sumOf(dropped);
+      element('p', `${block}: ${loads[0].length} experts, a column ${steps === 1 ? 'a step' : 'for ' + steps + ' steps'}; `
+        + `${(100 * drops / Math.max(1, all + drops)).toFixed(1)}% of choices were dropped. Black is twice an equal share.`, section, 'faint');
+      const canvas = element('canvas', undefined, section, 'experts');
+      Object.assign(canvas, {width: loads.length, height: loads[0].length});
+      canvas.style.height = 12 * loads[0].length + 'px';
+      const context = canvas.getContext('2d');
+      loads.forEach((row, x) => {
+        const mean = sumOf(row) / row.length || 1;
+        row.forEach((load, y) => {
+          const dark = Math.round(255 * (1 - Math.min(1, load / mean / 2)));
+          context.fillStyle = `rgb(${dark}, ${dark}, ${dark})`;
+          context.fillRect(x, y, 1, 1);
+        });
+      });
+      canvas.setAttribute('aria-label', `loads of the experts of ${block}`);
+    }
+  });
+}
+
+const sumOf = numbers => numbers.reduce((a, b) => a + b, 0);
