@@ -1,6 +1,7 @@
 #include "actors/embedding/training.hpp"
 
 #include "actors/mail/relay.hpp"
+#include "actors/meetings/own_meeting.hpp"
 #include "actors/plan/costs.hpp"
 #include "actors/run/company.hpp"
 #include "actors/run/ensemble.hpp"
@@ -101,15 +102,15 @@ tl::expected<training, std::string> work_of(const training_job& job) {
 }
 
 /// Objects of the user's own exchange, made here and now; whoever needs one takes it.
-exchange_maker made_before(const exchange_maker& make, int stages, int replicas) {
+exchange_maker made_before(const run_plan& plan) {
   struct all_made {
     std::mutex lock;
     std::map<std::pair<int, int>, std::unique_ptr<own_exchange>> of;
   };
   const auto all = std::make_shared<all_made>();
-  for (int s = 0; s < stages; ++s)
-    for (int r = 0; r < replicas; ++r)
-      all->of[{s, r}] = make({s, r, replicas});
+  for (int s = 0; s < plan.dims.stages; ++s)
+    for (int r = 0; r < plan.data; ++r)
+      all->of[{s, r}] = plan.own_exchange(place_of_own(plan, s, r));
   return [all](const exchange_place& where) {
     const std::lock_guard guard{all->lock};
     return std::move(all->of.at({where.stage, where.replica}));
@@ -159,7 +160,7 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   if (auto wrong = refusal(plan, bytes_of_evaluation); !wrong.empty())
     return problem{wrong};
   if (job.own_exchange)
-    plan.own_exchange = made_before(job.own_exchange, dims.stages, job.replicas);
+    plan.own_exchange = made_before(plan);
   return plan;
 }
 

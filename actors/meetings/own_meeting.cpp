@@ -7,10 +7,23 @@
 
 namespace troupe {
 
+exchange_place place_of_own(const run_plan& plan, int stage, int replica) {
+  exchange_place result{stage, replica, plan.data};
+  if (!plan.work)
+    return result;
+  int array = 0;
+  for (const auto& layer : plan.layers_of({replica, 0, stage})) {
+    for (const auto& p : layer->parameters())
+      result.parameters.push_back({p.name, p.dims, array, p.offset, p.values()});
+    ++array;
+  }
+  return result;
+}
+
 own_meeting::own_meeting(const run_plan& plan, position where)
   : plan_(&plan),
     where_(where),
-    own_(plan.own_exchange({where.stage, where.data, plan.data})),
+    own_(plan.own_exchange(place_of_own(plan, where.stage, where.data))),
     values_(plan.buckets_of(where)) {
   if (!own_)
     throw std::logic_error("own_exchange made no object for a replica of stage "

@@ -11,6 +11,9 @@
 
 namespace troupe {
 
+/// What the maker of a replica's object is told. \pre plan.work, or nothing is computed
+exchange_place place_of_own(const run_plan& plan, int stage, int replica);
+
 /// Data replicas of a stage that exchange gradients by a meeting of the user's own. Its
 /// object sees the letters of one update at a time; those that come early wait here.
 /// There is one occasion an update.

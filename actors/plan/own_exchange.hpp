@@ -35,8 +35,9 @@ public:
   /// for it: the update divides by the batch's samples, then clips. Replicas that leave
   /// other values drift apart, and nobody notices. Returns what is written to others.
   /// \param gradients an array of each layer of the stage, fp32, of one size at all
-  /// updates: parameters in their order, between them zeros, which may be written and
-  /// are not read. They belong to the meeting until it is over.
+  /// updates: exchange_place::parameters says what stands where, and between them are
+  /// zeros, which may be written and are not read. They belong to the meeting until it
+  /// is over.
   virtual std::vector<exchange_letter>
   begin(std::span<const std::span<float>> gradients) = 0;
 
@@ -52,11 +53,22 @@ public:
   virtual std::string waits_for() const { return "letters of other data replicas"; }
 };
 
-/// Whose meeting an object is.
+/// Where the gradient of a parameter stands in what begin() gets: a matrix, or a bias.
+struct exchanged_parameter {
+  std::string name;               ///< That of the weight file.
+  std::vector<std::int64_t> dims; ///< As there; of a matrix rows and columns.
+  int array;                      ///< Which of the gradients has it, from 0.
+  std::int64_t offset;            ///< Of its first value in that array.
+  std::int64_t values;            ///< The product of its dims.
+};
+
+/// Whose meeting an object is, and what is exchanged there.
 struct exchange_place {
   int stage;
   int replica;  ///< The data replica, from 0.
   int replicas; ///< How many there are.
+  /// Of the stage, in its order.
+  std::vector<exchanged_parameter> parameters = {};
 };
 
 /// Makes the object of a replica of a stage. train() calls it on its own thread, stage

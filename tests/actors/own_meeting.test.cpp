@@ -229,6 +229,64 @@ TEST_CASE("objects of an own exchange are made before, by the caller, each once"
           {0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}});
 }
 
+TEST_CASE("a place says where each parameter of its stage stands in the gradients",
+          "[embedding]") {
+  // The gradient of a parameter is the only thing that moves it: half of them are set.
+  struct by_name : sum_of_all {
+    explicit by_name(const exchange_place& p) : sum_of_all(p), place(p) {}
+    std::vector<exchange_letter>
+    begin(std::span<const std::span<float>> gradients) override {
+      std::vector<int> taken(gradients.size());
+      for (const auto& p : place.parameters) {
+        const auto all = gradients[static_cast<std::size_t>(p.array)];
+        REQUIRE(p.offset >= taken.at(static_cast<std::size_t>(p.array)));
+        std::int64_t values = 1;
+        for (const auto dim : p.dims)
+          values *= dim;
+        REQUIRE((p.values == values && p.offset + values <= std::ssize(all)));
+        taken[static_cast<std::size_t>(p.array)] = static_cast<int>(p.offset + values);
+        const float all_of_it = p.dims.size() == 2 ? 1 : 0;
+        for (auto& value : all.subspan(static_cast<std::size_t>(p.offset),
+                                       static_cast<std::size_t>(p.values)))
+          value = all_of_it;
+      }
+      come = true;
+      return {};
+    }
+    bool over() const override { return come; }
+    exchange_place place;
+    bool come = false;
+  };
+  auto job =
+    images_job({linear("a", 28 * 28, 6), linear("b", 6, 5), linear("c", 5, 10)});
+  job.stages = 2;
+  job.split = {1, 2};
+  job.replicas = 2;
+  job.steps = 1;
+  job.virtual_time = true;
+  job.optimizer.kind = optimizer_kind::sgd;
+  job.optimizer.rate = 1;
+  std::vector<std::string> told;
+  job.own_exchange = [&](const exchange_place& p) {
+    for (const auto& one : p.parameters)
+      told.push_back(std::to_string(p.stage) + " " + one.name);
+    return std::make_unique<by_name>(p);
+  };
+  const auto end = finished(job);
+  CHECK(told
+        == std::vector<std::string>{"0 a.weight", "0 a.bias", "0 a.weight", "0 a.bias",
+                                    "1 b.weight", "1 b.bias", "1 c.weight", "1 c.bias",
+                                    "1 b.weight", "1 b.bias", "1 c.weight",
+                                    "1 c.bias"});
+  job.optimizer.rate = 0;
+  const auto before = finished(job);
+  for (const auto& [name, values] : end.parameters) {
+    const float step = name.ends_with("weight") ? 1 / static_cast<float>(job.batch) : 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      REQUIRE(values[i] == before.parameters.at(name)[i] - step);
+  }
+}
+
 TEST_CASE("who writes to an own meeting that is over ends the run", "[embedding]") {
   struct hasty : sum_of_all {
     using sum_of_all::sum_of_all;
