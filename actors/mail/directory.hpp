@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/mail/handles.hpp"
+#include "actors/mail/relay_ledger.hpp"
 #include "actors/plan/places.hpp"
 
 #include <map>
@@ -29,6 +30,7 @@ public:
     experts; ///< By the host's index() and the number in the network's list.
   /// Of the user's own, between stages: by index() of the lower one. Empty: none.
   std::vector<neighbour_actor> relays;
+  std::vector<std::unique_ptr<relay_ledger>> ledgers; ///< Of each of these.
   recorder_actor recorder;
   coordinator_actor coordinator;
 
@@ -45,6 +47,12 @@ public:
     if (relays.empty())
       return each(stage(to));
     each(relays[index(from.stage < to.stage ? from : to)]);
+  }
+
+  /// What the user's own actor has that stands between two neighbours; null: none does.
+  relay_ledger* ledger_between(position a, position b) const {
+    const auto lower = a.stage < b.stage ? a : b;
+    return ledgers.empty() || lower.stage < 0 ? nullptr : ledgers[index(lower)].get();
   }
 
   const performer_actor& optimizer(position where) const {

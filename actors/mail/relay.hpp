@@ -33,7 +33,8 @@ struct own_relays {
   /// other one is to have: every message once, with its header as it was, those of one
   /// kind in their order, and with as many values. The payload is the actor's own
   /// meanwhile: it may write to it, from any thread. It belongs to a pool of the run,
-  /// so no handle of it may be kept.
+  /// so no handle of it may be kept. What is sent on otherwise fails the run, with the
+  /// relay's place and what it was given.
   ///
   /// The actor ends when the run does: one that quits before fails the run. So does one
   /// whose handler throws, with its place and CAF's text for it. It is no rank, and its

@@ -3,6 +3,8 @@
 #include "actors/mail/failure.hpp"
 
 #include <cmath>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace troupe {
@@ -24,9 +26,38 @@ void stage_actor_port::send_tensor(Message what) {
   auto receiver = me_.where;
   receiver.stage = header.stage;
   const shipment how{traffic::pipeline, bytes, me_.where, receiver};
+  if (auto* const ledger = everybody().ledger_between(me_.where, receiver))
+    ledger->given(what);
   everybody().to_neighbour(me_.where, receiver, [&](const auto& to) {
     ship(self_, shared_, how, to, std::move(what));
   });
+}
+
+/// \param step 1 if it goes to the stage above, -1 if to the one below
+template <class Message>
+void stage_actor_port::check_came(int step, const Message& what) const {
+  const auto& all = everybody();
+  const bool of_source = step > 0 && me_.where.stage == 0 && what.header.stage == 0;
+  if (all.ledgers.empty() || of_source)
+    return;
+  auto sender = me_.where, beyond = me_.where;
+  sender.stage -= step;
+  beyond.stage += step;
+  auto* const ledger = all.ledger_between(sender, me_.where);
+  if (ledger == nullptr || what.header.stage == beyond.stage)
+    throw std::runtime_error(
+      all.ledger_between(me_.where, beyond)->name() + " sent back what stage "
+      + std::to_string(me_.where.stage) + " gave it: it goes on to stage "
+      + std::to_string(beyond.stage));
+  ledger->sent_on(what);
+}
+
+void stage_actor_port::check(const activation& what) const {
+  check_came(1, what);
+}
+
+void stage_actor_port::check(const gradient& what) const {
+  check_came(-1, what);
 }
 
 void stage_actor_port::send_on(activation what) {
@@ -79,6 +110,16 @@ void stage_actor_port::report(mail::snapshot copy) {
   tell(everybody().coordinator, std::move(copy));
 }
 
+namespace {
+
+template <class Message>
+void take_tensor(stage_actor::stateful_pointer<stage_state> self, const Message& what) {
+  self->state.port->check(what);
+  self->state.core->take(what);
+}
+
+} // namespace
+
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
                                  props shared, performer_devices devices,
                                  position where, std::shared_ptr<stage_work> work,
@@ -99,8 +140,8 @@ stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self
     hear(self, meter,
          [self](const mail::run& r) { self->state.core->go(r.what, r.turn, r.pair); }),
     hear(self, meter, [self](const mail::ended& e) { hear_end(*self->state.core, e); }),
-    hear(self, meter, [self](const activation& x) { self->state.core->take(x); }),
-    hear(self, meter, [self](const gradient& x) { self->state.core->take(x); }),
+    hear(self, meter, [self](const activation& x) { take_tensor(self, x); }),
+    hear(self, meter, [self](const gradient& x) { take_tensor(self, x); }),
     hear(self, meter, [self](const mail::letter& l) { self->state.core->take(l); }),
     hear(self, meter, [self](const labels& x) { self->state.core->take(x); }),
     hear(self, meter,

@@ -27,9 +27,16 @@ public:
   void report(mail::version_made version) override;
   void report(mail::snapshot copy) override;
 
+  /// A tensor has come. \throws std::runtime_error if a relay sent it on that was given
+  /// another one
+  void check(const activation& what) const;
+  void check(const gradient& what) const;
+
 private:
   template <class Message>
   void send_tensor(Message what);
+  template <class Message>
+  void check_came(int step, const Message& what) const;
 };
 
 struct stage_state {

@@ -88,9 +88,12 @@ void roster::spawn_stages(caf::actor_system& system) {
 void roster::spawn_relays(caf::actor_system& system) {
   auto& all = *everybody_;
   all.relays.resize(all.stages.size());
+  all.ledgers.resize(all.stages.size());
   for (int r = 0; r < pipelines(); ++r)
     for (int s = 0; s + 1 < stages(); ++s) {
       const auto lower = at(r, s), upper = at(r, s + 1);
+      all.ledgers[index(lower)] =
+        std::make_unique<relay_ledger>(name_of_relay(plan_->replica_at(lower), s));
       all.relays[index(lower)] = relays_->make(
         system, {plan_->replica_at(lower), s, all.stage(lower), all.stage(upper)});
       if (!all.relays[index(lower)])

@@ -16,6 +16,8 @@ struct tensor_header {
   std::int64_t values;  ///< Of 4 bytes a sample (of bf16 two make one); 0 where nothing
                         ///< is computed.
   int version;          ///< Of the weights that made it.
+
+  bool operator==(const tensor_header&) const = default;
 };
 
 /// The input of a stage's forward; for the first stage tokens or pixels.

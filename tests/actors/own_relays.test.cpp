@@ -13,6 +13,8 @@
 #include <atomic>
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <type_traits>
 
 using namespace troupe;
 using namespace embedded;
@@ -126,4 +128,85 @@ TEST_CASE("an actor between stages that fails ends the run", "[embedding]") {
   job.relays = std::make_shared<own_relays>(own_relays{
     [](caf::actor_system&, const relay_place&) { return neighbour_actor{}; }});
   CHECK_THROWS_AS(train(job), std::invalid_argument);
+}
+
+TEST_CASE("a relay that sends on what it was not given ends the run and says so",
+          "[embedding]") {
+  // At the second activation or gradient in the place between stage 1 and stage 2.
+  const auto failure_by = [](bool forward, auto wrong) {
+    auto job = small_job(gpipe());
+    job.virtual_time = true;
+    job.relays = std::make_shared<own_relays>(
+      own_relays{[=](caf::actor_system& system, const relay_place& where) {
+        return system.spawn(
+          [=](neighbour_actor::pointer self) -> neighbour_actor::behavior_type {
+            return {[=](const activation& x) {
+                      if (forward && where.stage == 1 && x.header.microbatch == 1)
+                        return wrong(self, where, x);
+                      self->send(where.above, x);
+                    },
+                    [=](const gradient& g) {
+                      if (!forward && where.stage == 1 && g.header.microbatch == 1)
+                        return wrong(self, where, g);
+                      self->send(where.below, g);
+                    }};
+          });
+      }});
+    const auto result = train(job);
+    REQUIRE(result);
+    CHECK(result->how == ending::failed);
+    return result->failure;
+  };
+  const std::string place = "the relay between stage 1 and stage 2 ",
+                    size = " (2 x 32 values)";
+  const auto on = [](auto self, const relay_place& where, const auto& what) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(what)>, activation>)
+      self->send(where.above, what);
+    else
+      self->send(where.below, what);
+  };
+  const auto changed = [=](auto change) {
+    return [=](auto self, const relay_place& where, auto what) {
+      change(what);
+      on(self, where, what);
+    };
+  };
+  const std::string order = ": messages go on in their order, as large as they were";
+  const bool forward = GENERATE(true, false);
+  const std::string kind = forward ? "activation" : "gradient",
+                    to = forward ? "stage 2: " : "stage 1: ",
+                    its = "the " + kind + " of microbatch ";
+  CHECK(failure_by(forward, changed([](auto& what) { what.header.microbatch = 2; }))
+        == to + place + "sent on " + its + "2" + size + ", but it was given " + its
+             + "1" + size + order);
+  CHECK(failure_by(forward, changed([](auto& what) { what.header.samples = 1; }))
+        == to + place + "sent on " + its + "1 (1 x 32 values), but it was given " + its
+             + "1" + size + order);
+  CHECK(failure_by(forward,
+                   [=](auto self, const relay_place& where, const auto& what) {
+                     on(self, where, what);
+                     on(self, where, what);
+                   })
+        == to + place + "sent on " + its + "1" + size + ", but it had sent on every "
+             + kind + " that it was given: each goes on once");
+  CHECK(failure_by(forward, changed([](auto& what) { what.header.step = 7; }))
+        == to + place + "sent on " + its + "1" + size
+             + " with another header than it was given");
+  CHECK(failure_by(forward, changed([](auto& what) { what.payload = {}; }))
+        == to + place + "sent on " + its + "1" + size
+             + " with another payload than it was given");
+  CHECK(
+    failure_by(forward,
+               [](auto self, const relay_place& where, const auto& what) {
+                 if constexpr (std::is_same_v<std::decay_t<decltype(what)>, activation>)
+                   self->send(where.below, what);
+                 else
+                   self->send(where.above, what);
+               })
+    == (forward ? "stage 1: " + place
+                    + "sent back what stage 1 gave it: it goes "
+                      "on to stage 2"
+                : "stage 2: " + place
+                    + "sent back what stage 2 gave it: it goes "
+                      "on to stage 1"));
 }

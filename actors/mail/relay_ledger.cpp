@@ -1,0 +1,47 @@
+#include "actors/mail/relay_ledger.hpp"
+
+#include <stdexcept>
+
+namespace troupe {
+
+namespace {
+
+std::string text_of(const std::string& kind, const tensor_header& header) {
+  return "the " + kind + " of microbatch " + std::to_string(header.microbatch) + " ("
+         + std::to_string(header.samples) + " x " + std::to_string(header.values)
+         + " values)";
+}
+
+} // namespace
+
+std::string name_of_relay(int pipeline, int stage) {
+  return "the relay between stage " + std::to_string(stage) + " and stage "
+         + std::to_string(stage + 1)
+         + (pipeline > 0 ? " (replica " + std::to_string(pipeline) + ")" : "");
+}
+
+void relay_ledger::note(std::deque<entry>& to, const entry& what) {
+  const std::lock_guard guard{lock_};
+  to.push_back(what);
+}
+
+void relay_ledger::cross_out(std::deque<entry>& from, const std::string& kind,
+                             const entry& what) {
+  const std::lock_guard guard{lock_};
+  if (!from.empty() && from.front() == what)
+    return from.pop_front();
+  const auto sent = name_ + " sent on " + text_of(kind, what.header);
+  if (from.empty())
+    throw std::runtime_error(sent + ", but it had sent on every " + kind
+                             + " that it was given: each goes on once");
+  const auto& given = from.front();
+  if (text_of(kind, given.header) != text_of(kind, what.header))
+    throw std::runtime_error(
+      sent + ", but it was given " + text_of(kind, given.header)
+      + ": messages go on in their order, as large as they were");
+  if (given.header != what.header)
+    throw std::runtime_error(sent + " with another header than it was given");
+  throw std::runtime_error(sent + " with another payload than it was given");
+}
+
+} // namespace troupe
