@@ -41,7 +41,7 @@ void squeeze(float* values, std::int64_t count, std::vector<float>& lost) {
 }
 
 troupe::neighbour_actor::behavior_type
-squeezer(troupe::neighbour_actor::stateful_pointer<squeezer_state> self,
+squeezer(caf::stateful_actor<squeezer_state, troupe::relay>* self,
          const troupe::relay_place& place) {
   return {
     [=](const troupe::activation& x) { self->send(place.above, x); },

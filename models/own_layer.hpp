@@ -62,8 +62,9 @@ struct own_pass {
 /// microbatches go through the pipeline in, a microbatch has its forward, its input
 /// gradient and its weight gradient one after another, other microbatches' passes
 /// between them; schedules that split backwards run the weight gradient much later.
-/// What a pass throws ends the run with its text. The same input must give the same
-/// bits, or runs do not repeat.
+/// What a pass throws fails the run with its text and the stage; what the other
+/// functions throw is train()'s error. The same input must give the same bits, or runs
+/// do not repeat.
 class own_layer : public network_layer {
 public:
   /// Values (fp32) that the layer needs for a microbatch, besides its input and output.

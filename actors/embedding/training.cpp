@@ -1,6 +1,7 @@
 #include "actors/embedding/training.hpp"
 
 #include "actors/mail/relay.hpp"
+#include "actors/mail/thrown.hpp"
 #include "actors/meetings/own_meeting.hpp"
 #include "actors/plan/costs.hpp"
 #include "actors/run/company.hpp"
@@ -110,7 +111,9 @@ exchange_maker made_before(const run_plan& plan) {
   const auto all = std::make_shared<all_made>();
   for (int s = 0; s < plan.dims.stages; ++s)
     for (int r = 0; r < plan.data; ++r)
-      all->of[{s, r}] = plan.own_exchange(place_of_own(plan, s, r));
+      all->of[{s, r}] = made_by("the maker of " + name_of_own_meeting(s, r), [&] {
+        return plan.own_exchange(place_of_own(plan, s, r));
+      });
   return [all](const exchange_place& where) {
     const std::lock_guard guard{all->lock};
     return std::move(all->of.at({where.stage, where.replica}));
@@ -203,9 +206,9 @@ void evaluate(const training_job& job, const run_plan& plan, const run_result& o
       to.held_out_loss = found->loss;
       to.accuracy = found->accuracy;
     }
-  } catch (const std::exception& wrong) {
+  } catch (...) {
     to.how = ending::failed;
-    to.failure = std::string{"evaluation: "} + wrong.what();
+    to.failure = "evaluation: " + text_of(std::current_exception());
   }
 }
 
@@ -218,8 +221,10 @@ tl::expected<training_result, std::string> train(const training_job& job,
       return plan_of(job);
     } catch (const std::bad_alloc&) {
       throw;
-    } catch (const std::exception& wrong) { // of what the job brings
+    } catch (const not_made& wrong) {
       return problem{wrong.what()};
+    } catch (...) { // what the job brings throws
+      return problem{"before the run: " + text_of(std::current_exception())};
     }
   }();
   if (!made)

@@ -123,7 +123,7 @@ struct training_result {
 /// fails says so in what it leaves behind; if it is the evaluation in the end that
 /// fails, its parameters are there. Several may run at once, on threads of the
 /// caller's. \throws std::bad_alloc if the machine has less memory than it said, and
-/// what the news and the maker of relays throw; an exchange's maker makes it an error
+/// what the news throw
 tl::expected<training_result, std::string> train(const training_job& job,
                                                  const training_news& news = {});
 

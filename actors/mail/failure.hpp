@@ -1,27 +1,24 @@
 #pragma once
 
+#include "actors/mail/thrown.hpp"
+
 #include <caf/error.hpp>
 #include <caf/sec.hpp>
 
 #include <exception>
-#include <new>
 #include <string>
 
 namespace troupe {
 
-/// The reason with which an actor ends when a handler throws: its name and what was
-/// said.
-inline caf::error failure_of(const std::string& name, std::exception_ptr& thrown) {
-  std::string what = "an exception of unknown type";
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::bad_alloc&) {
-    what = "out of memory";
-  } catch (const std::exception& e) {
-    what = e.what();
-  } catch (...) { // NOLINT(bugprone-empty-catch)
-  }
-  return caf::make_error(caf::sec::runtime_error, name + ": " + what);
+/// The reason with which an actor ends, in words.
+inline caf::error failure_of(const std::string& why) {
+  return caf::make_error(caf::sec::runtime_error, why);
+}
+
+/// That reason when a handler throws: the actor's name and what was said.
+inline caf::error failure_of(const std::string& name,
+                             const std::exception_ptr& thrown) {
+  return failure_of(name + ": " + text_of(thrown));
 }
 
 /// Makes an actor end with failure_of when a handler throws. CAF's own handler would

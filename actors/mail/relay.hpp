@@ -8,6 +8,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/typed_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
 
 #include <functional>
 
@@ -26,6 +27,14 @@ struct relay_place {
   neighbour_actor above; ///< and the next one.
 };
 
+/// What an actor of one's own should be, or a stateful_actor<.., relay>: whatever its
+/// handlers throw fails the run with its text. Of CAF's other actors that text is
+/// printed on the standard error stream alone.
+class relay : public neighbour_actor::base {
+public:
+  explicit relay(caf::actor_config& config);
+};
+
 /// Actors of one's own between the stages of a run.
 struct own_relays {
   /// Spawns the actor that stands in a place. It gets each activation and each gradient
@@ -37,12 +46,13 @@ struct own_relays {
   /// relay's place and what it was given.
   ///
   /// The actor ends when the run does: one that quits before fails the run. So does one
-  /// whose handler throws, with its place and CAF's text for it. It is no rank, and its
+  /// whose handler throws, with its place and text (see relay). It is no rank, and its
   /// time is nobody's: in virtual time it takes none. In a system that is the run's own
   /// it cannot set timeouts. Where a model stores bf16, a value of a payload is two of
   /// them.
   ///
-  /// Called on the thread that waits for the run, before the first message.
+  /// Called on the thread that waits for the run, before the first message. What it
+  /// throws, or makes nothing, fails the run with its text and place.
   std::function<neighbour_actor(caf::actor_system& system, const relay_place& where)>
     make;
 };

@@ -11,6 +11,9 @@
 
 namespace troupe {
 
+/// Whose object it is, as errors and reports say it.
+std::string name_of_own_meeting(int stage, int replica);
+
 /// What the maker of a replica's object is told. \pre plan.work, or nothing is computed
 exchange_place place_of_own(const run_plan& plan, int stage, int replica);
 

@@ -25,7 +25,7 @@ struct exchange_letter {
 /// One thread at a time calls an object, not always the same; several objects may be
 /// called at once. What is done here is done on the threads of actors, not of devices:
 /// short beside a backward, and shorter than `stall_timeout`, which else ends the run.
-/// What a function throws ends it with its text and the name of the actor.
+/// What a function throws fails the run with its text and the name of the actor.
 class own_exchange {
 public:
   virtual ~own_exchange() = default;
@@ -72,7 +72,8 @@ struct exchange_place {
 };
 
 /// Makes the object of a replica of a stage. train() calls it on its own thread, stage
-/// by stage, before the run begins.
+/// by stage, before the run begins. If it throws, or makes nothing, that is train()'s
+/// error, with its text and the place.
 using exchange_maker =
   std::function<std::unique_ptr<own_exchange>(const exchange_place&)>;
 

@@ -1,6 +1,7 @@
 #include "actors/run/company.hpp"
 
 #include "actors/checkpoints/whole_training.hpp"
+#include "actors/mail/thrown.hpp"
 #include "actors/run/distant_run.hpp"
 #include "actors/run/ensemble.hpp"
 #include "actors/run/real_manager.hpp"
@@ -71,7 +72,11 @@ std::unique_ptr<stage_manager> company::manager() {
 /// From the first message to the last.
 void company::play() {
   here_->clock().restart();
-  here_->gather();
+  try {
+    here_->gather();
+  } catch (const not_made& wrong) {
+    return board().post_failure(wrong.what());
+  }
   if (others_ != nullptr)
     others_->begin(*here_);
   here_->begin();

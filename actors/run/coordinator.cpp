@@ -122,11 +122,8 @@ void ask_everybody(self_pointer self) {
 /// Where an actor of the user's own stands; empty if `who` is none of these.
 std::string place_of_relay(const directory& all, const caf::actor_addr& who) {
   for (std::size_t i = 0; i < all.relays.size(); ++i)
-    if (const auto& one = all.relays[i]; one && one.address() == who) {
-      const auto stage = i % static_cast<std::size_t>(all.places::stages());
-      return "the actor between stage " + std::to_string(stage) + " and stage "
-             + std::to_string(stage + 1);
-    }
+    if (const auto& one = all.relays[i]; one && one.address() == who)
+      return all.ledgers[i]->name();
   return {};
 }
 
@@ -137,9 +134,13 @@ std::string failure_by_end_of(const directory& all, const caf::down_msg& down) {
   const auto relay = place_of_relay(all, down.source);
   if (relay.empty() || down.reason == caf::exit_reason::user_shutdown)
     return why;
+  if (why.empty())
+    return relay + " quit before the run was over";
   return relay
-         + (why.empty() ? " quit before the run was over"
-                        : " ended: " + caf::to_string(down.reason));
+         + (down.reason == caf::sec::runtime_error && down.reason.context().empty()
+              ? " threw what CAF has printed on the standard error stream: a "
+                "troupe::relay's is told here"
+              : ": " + why);
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "actors/experts/expert_core.hpp"
 #include "actors/mail/mail.hpp"
+#include "actors/mail/thrown.hpp"
 #include "actors/pipeline/data_source.hpp"
 #include "actors/pipeline/stage.hpp"
 #include "actors/rank/scheduler.hpp"
@@ -11,7 +12,6 @@
 
 #include <caf/exit_reason.hpp>
 
-#include <stdexcept>
 #include <utility>
 
 namespace troupe {
@@ -94,12 +94,11 @@ void roster::spawn_relays(caf::actor_system& system) {
       const auto lower = at(r, s), upper = at(r, s + 1);
       all.ledgers[index(lower)] =
         std::make_unique<relay_ledger>(name_of_relay(plan_->replica_at(lower), s));
-      all.relays[index(lower)] = relays_->make(
-        system, {plan_->replica_at(lower), s, all.stage(lower), all.stage(upper)});
-      if (!all.relays[index(lower)])
-        throw std::invalid_argument("the maker of relays made none between stage "
-                                    + std::to_string(s) + " and stage "
-                                    + std::to_string(s + 1));
+      const relay_place place{plan_->replica_at(lower), s, all.stage(lower),
+                              all.stage(upper)};
+      all.relays[index(lower)] =
+        made_by("the maker of " + all.ledgers[index(lower)]->name(),
+                [&] { return relays_->make(system, place); });
     }
 }
 

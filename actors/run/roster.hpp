@@ -40,7 +40,8 @@ public:
     // nop
   }
 
-  /// Makes all actors. \throws what CAF does, with some of them made
+  /// Makes all actors. \throws what CAF does, and not_made if the maker of relays
+  /// throws; then some of them are made
   void spawn(caf::actor_system& system);
 
   /// Tells everybody of all; data sources only if nobody is elsewhere. Then the run

@@ -34,7 +34,8 @@ struct sample_view {
 
 /// Samples to train and to evaluate on. A sample depends on the seed and its index
 /// alone, so that every schedule sees the same data. Thread-safe: nothing changes after
-/// making.
+/// making. What it throws fails the run with its text; before the run it is train()'s
+/// error.
 class data_set {
 public:
   virtual ~data_set() = default;
