@@ -44,4 +44,14 @@ void relay_ledger::cross_out(std::deque<entry>& from, const std::string& kind,
   throw std::runtime_error(sent + " with another payload than it was given");
 }
 
+std::string relay_ledger::holds() const {
+  const std::lock_guard guard{lock_};
+  if (forward_.empty() && backward_.empty())
+    return {};
+  return name_ + " was given "
+         + (!forward_.empty() ? text_of("activation", forward_.front().header)
+                              : text_of("gradient", backward_.front().header))
+         + ", and has not sent it on";
+}
+
 } // namespace troupe

@@ -36,6 +36,10 @@ public:
     cross_out(backward_, "gradient", entry_of(what));
   }
 
+  /// A sentence on what the relay should send on next, an activation first; empty if it
+  /// has nothing.
+  std::string holds() const;
+
 private:
   struct entry {
     tensor_header header;

@@ -12,8 +12,9 @@ namespace troupe {
 
 /// Who is missing from a meeting, in words.
 struct absence {
-  std::string what; ///< That is waited for.
-  std::string whom; ///< The name of another actor; empty if there is none to blame.
+  std::string what;     ///< That is waited for.
+  std::string whom;     ///< The name of another actor; empty if there is none to blame.
+  std::string own = {}; ///< As mail::waiting_for says it.
 };
 
 /// A sum that a member of a meeting has come to: work for whoever does the member's

@@ -102,7 +102,10 @@ void own_meeting::next_update() {
 std::optional<absence> own_meeting::waits_for() const {
   if (!begun_ || own_->over())
     return {};
-  return absence{own_->waits_for(), ""};
+  auto what = own_->waits_for();
+  auto own = name_of_own_meeting(where_.stage, where_.data)
+             + " has begun and is not over: it waits for " + what;
+  return absence{std::move(what), "", std::move(own)};
 }
 
 } // namespace troupe

@@ -47,7 +47,7 @@ std::optional<mail::waiting_for> conversation::explain(const std::string& who) c
     return mail::waiting_for{who, "leave to go on with " + to_string(walk_.what()), ""};
   const auto* const link = missing->whom.empty() ? " for " : " of ";
   return mail::waiting_for{who, missing->what + link + to_string(walk_.what()),
-                           missing->whom};
+                           missing->whom, missing->own};
 }
 
 } // namespace troupe

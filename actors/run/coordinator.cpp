@@ -113,7 +113,11 @@ void gather(self_pointer self, const mail::begun& part) {
          mail::stop_after{most[plan.stops_with(b.rank)]});
 }
 
+/// For relays that nobody asks their ledgers speak.
 void ask_everybody(self_pointer self) {
+  for (const auto& ledger : self->state.everybody->ledgers)
+    if (ledger)
+      self->state.board->post_explanation({ledger->name(), "", "", ledger->holds()});
   self->state.everybody->for_each_asked([self](const auto& one) {
     tell(self, *self->state.shared.meter, one, mail::explain{});
   });

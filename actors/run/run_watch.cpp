@@ -1,5 +1,7 @@
 #include "actors/run/run_watch.hpp"
 
+#include "actors/mail/relay_ledger.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -23,12 +25,22 @@ std::vector<std::string> names_of(const run_plan& plan) {
         result.push_back(plan.optimizer_of(where));
       if (where.direction == 0 && plan.updates_are_by(update_by::servers))
         result.push_back(plan.server_of(where));
+      if (plan.has_relays && where.stage + 1 < plan.dims.stages)
+        result.push_back(name_of_relay(plan.replica_at(where), where.stage));
       for (const int number : plan.experts_of(where.stage))
         if (plan.host_of(number, where) == where)
           result.push_back(plan.name_of_expert(number, where));
     }
   }
   return result;
+}
+
+/// What of the user's own may keep somebody from an answer.
+std::string why_silent(const run_plan& plan) {
+  return plan.own_exchange
+           ? ": a function of an own meeting runs on the thread of its stage's "
+             "optimizer, and may not have returned"
+           : "";
 }
 
 } // namespace
@@ -95,7 +107,8 @@ void run_watch::begin(notice_board& board, std::function<void()> ask,
                                                 .at_work = std::move(all_at_work),
                                                 .ask = std::move(ask),
                                                 .help = std::move(help),
-                                                .asked = names_of(plan_)});
+                                                .asked = names_of(plan_),
+                                                .silence = why_silent(plan_)});
 }
 
 /// As the others say; but a run has stalled only if they say so while somebody here

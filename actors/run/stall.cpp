@@ -46,10 +46,16 @@ std::vector<std::string> cycle_of(const std::vector<mail::waiting_for>& answers)
 } // namespace
 
 std::string describe_stall(const std::vector<mail::waiting_for>& answers) {
-  if (std::ranges::all_of(answers, &std::string::empty, &mail::waiting_for::what))
+  if (std::ranges::all_of(
+        answers, [](const auto& a) { return a.what.empty() && a.own.empty(); }))
     return "nobody says what it waits for";
   std::string result;
-  if (const auto cycle = cycle_of(answers); !cycle.empty()) {
+  for (const auto& a : answers)
+    if (!a.own.empty())
+      result += a.own + "\n";
+  if (!result.empty()) {
+    result += "so these wait:\n";
+  } else if (const auto cycle = cycle_of(answers); !cycle.empty()) {
     result += "a cycle: ";
     for (const auto& name : cycle)
       result += name + " waits for ";
@@ -169,7 +175,8 @@ std::string watcher::describe(const std::vector<mail::waiting_for>& answers) con
   for (const auto& who : run_.asked)
     if (std::ranges::find(answers, who, &mail::waiting_for::who) == answers.end())
       silent += (silent.empty() ? "" : ", ") + who;
-  return silent.empty() ? result : result + "  no answer from " + silent + "\n";
+  return silent.empty() ? result
+                        : result + "  no answer from " + silent + run_.silence + "\n";
 }
 
 } // namespace troupe

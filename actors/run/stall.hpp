@@ -15,7 +15,8 @@
 
 namespace troupe {
 
-/// Who waits for whom, and the cycle if there is one, in words.
+/// Who waits for whom, in words. First what of the user's own has to go on, as the rest
+/// waits for it, or else the cycle if there is one.
 std::string describe_stall(const std::vector<mail::waiting_for>& answers);
 
 /// Somebody of a run whose occupation is watched.
@@ -70,6 +71,7 @@ public:
     std::function<void()> ask;      ///< Makes actors put explanations on the board.
     std::function<void()> help;     ///< Gives them one more thread to answer on.
     std::vector<std::string> asked; ///< Who should answer.
+    std::string silence; ///< What may keep them from it: ": a .."; empty: unknown.
   };
 
   /// \throws no_thread

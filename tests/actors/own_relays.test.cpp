@@ -11,6 +11,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -259,4 +260,37 @@ TEST_CASE("a relay that sends on what it was not given ends the run and says so"
                 : "stage 2: " + place
                     + "sent back what stage 2 gave it: it goes "
                       "on to stage 1"));
+}
+
+TEST_CASE("a stall names the relay that has not sent on what it was given",
+          "[embedding]") {
+  auto job = small_job(gpipe());
+  job.virtual_time = GENERATE(true, false);
+  job.stall_timeout = std::chrono::milliseconds{200};
+  const bool forward = GENERATE(true, false);
+  job.relays = std::make_shared<own_relays>(
+    own_relays{[=](caf::actor_system& system, const relay_place& where) {
+      return system.spawn([=](relay* self) -> neighbour_actor::behavior_type {
+        return {[=](const activation& x) {
+                  if (!forward || where.stage != 1 || x.header.microbatch < 2)
+                    self->send(where.above, x);
+                },
+                [=](const gradient& g) {
+                  if (forward || where.stage != 0)
+                    self->send(where.below, g);
+                }};
+      });
+    }});
+  const auto result = train(job);
+  REQUIRE(result);
+  CHECK(result->how == ending::failed);
+  CHECK_THAT(
+    result->failure,
+    ContainsSubstring(forward ? "the relay between stage 1 and stage 2 was given the "
+                                "activation of microbatch 2 (2 x 32 values), and "
+                                "has not sent it on\nso these wait:\n"
+                              : "the relay between stage 0 and stage 1 was given the "
+                                "gradient of microbatch 0 (2 x 32 values), and has "
+                                "not sent it on\nso these wait:\n")
+      && !ContainsSubstring("no answer") && !ContainsSubstring("a cycle"));
 }

@@ -166,6 +166,30 @@ TEST_CASE("a cycle is found among those who wait, and nobody is forgotten", "[st
   CHECK(describe_stall({{"a", "", ""}}) == "nobody says what it waits for");
 }
 
+TEST_CASE("a stall names first what of the user's own has to go on", "[stall]") {
+  CHECK(describe_stall({{"a", "b", "c"}, {"c", "d", "a", "c's own is not over"}})
+        == "c's own is not over\nso these wait:\n  a waits for b from c\n  c waits "
+           "for d from a\n");
+  CHECK(describe_stall({{"a relay", "", "", "a relay has something"}})
+        == "a relay has something\nso these wait:\n");
+}
+
+TEST_CASE("who does not answer is named with what may keep it from that", "[stall]") {
+  notice_board board;
+  const watcher impatient{1ms,
+                          board,
+                          {.look = [] { return verdict::stalled; },
+                           .at_work = [] { return std::string{}; },
+                           .ask = [] {},
+                           .help = [] {},
+                           .asked = {"a", "b"},
+                           .silence = ": a function has not returned"}};
+  while (!board.failure())
+    board.wait(100ms);
+  CHECK_THAT(*board.failure(),
+             ContainsSubstring("  no answer from a, b: a function has not returned\n"));
+}
+
 TEST_CASE("a layer that never ends is named, with what the others wait for",
           "[stall]") {
   const bool interrupts = GENERATE(false, true);
