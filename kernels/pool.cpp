@@ -73,8 +73,10 @@ pool::~pool() {
 buffer pool::acquire() {
   if (auto free = acquire_if_free())
     return free;
-  throw std::logic_error("all " + std::to_string(size()) + " buffers for " + what_
-                         + " are held");
+  throw std::logic_error("no room is left for " + what_ + ": all "
+                         + std::to_string(size())
+                         + " buffers are in use, which a schedule's bound rules out, "
+                           "unless a relay keeps handles of payloads");
 }
 
 buffer pool::acquire_if_free() {

@@ -32,6 +32,12 @@ namespace troupe {
 struct own_relays;
 
 /// A training: what learns from what, how it is cut, and by which schedule.
+///
+/// Of one's own may be: layers (`model`, an own_network), data (`data`, a data_set),
+/// the schedule (`how`), the meeting of data replicas at an update (`own_exchange`),
+/// actors between stages (`relays`), and the system that all actors live in (`system`).
+/// What these throw never leaves train(): if they are asked before the run begins it is
+/// the error, else the training's failure, with its text and whose it is.
 struct training_job {
   std::variant<model_options, own_network> model; ///< One of ours, or one's own.
   std::shared_ptr<const data_set> data;           ///< Not null. See open_data.

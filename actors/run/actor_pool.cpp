@@ -53,7 +53,9 @@ public:
 
 private:
   [[noreturn]] static void refuse() {
-    throw std::logic_error("actors of a pool have no timeouts");
+    throw std::logic_error(
+      "actors in a system of the run's own have no clock, so they can neither set "
+      "timeouts nor send later: give the job a system of yours (training_job::system)");
   }
 };
 

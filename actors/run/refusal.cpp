@@ -169,15 +169,34 @@ std::string refusal_of_uneven(const run_plan& plan) {
   return {};
 }
 
+/// Why a meeting of the user's own cannot take the place of the sum; empty if it can,
+/// or there is none.
+std::string refusal_of_own_exchange(const run_plan& plan) {
+  if (!plan.own_exchange)
+    return {};
+  if (!plan.work || plan.tensor > 1 || !plan.exchanges_at_update()
+      || plan.exchange->shares != shared_out::nothing)
+    return "an exchange of your own is one of gradients between data replicas that "
+           "each update all of their parameters: give it tensor=1, and name no other "
+           "exchange beside it";
+  if (!plan.work->whole.experts.empty())
+    return "an exchange of your own goes with no experts (model moe): it is between "
+           "all "
+           "data replicas, and an expert may serve some of them. Train another model, "
+           "as gpt, or name an exchange that sums, as ring";
+  if (plan.work->whole.tied())
+    return "an exchange of your own goes with no tied matrix: it is one of a stage, "
+           "and "
+           "the matrix has its gradients in two. Train untied, or name an exchange "
+           "that "
+           "sums, as ring";
+  return {};
+}
+
 std::string refusal_of_exchange(const run_plan& plan) {
   const auto& by = *plan.exchange;
-  if (plan.own_exchange
-      && (!plan.work || plan.tensor > 1 || plan.expert > 1
-          || !plan.work->whole.experts.empty() || plan.work->whole.tied()
-          || !plan.exchanges_at_update() || by.shares != shared_out::nothing))
-    return "an exchange of your own is one of gradients between data replicas that "
-           "each update all of their parameters: train a network without experts and "
-           "tied matrices, with tensor=1, and name no other exchange beside it";
+  if (auto wrong = refusal_of_own_exchange(plan); !wrong.empty())
+    return wrong;
   if (plan.sch.local_rule() && by.updates == update_by::all)
     return plan.sch.name
            + "'s stages update when they have enough gradients, so data replicas have "

@@ -221,7 +221,9 @@ TEST_CASE("a meeting of one's own has no place where nobody sums", "[embedding]"
              ContainsSubstring("or 'zero3'"));
   CHECK_THAT(wrong([](auto& j) { j.replicas = 1; }), ContainsSubstring("nobody"));
   CHECK_THAT(wrong([](auto& j) { std::get<model_options>(j.model).tied = true; }),
-             ContainsSubstring("tied matrices"));
+             ContainsSubstring("tied matrix") && !ContainsSubstring("expert"));
+  CHECK_THAT(wrong([](auto& j) { std::get<model_options>(j.model).model = "moe"; }),
+             ContainsSubstring("no experts") && !ContainsSubstring("tied"));
 }
 
 TEST_CASE("objects of an own exchange are made before, by the caller, each once",

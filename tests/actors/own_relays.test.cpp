@@ -294,3 +294,23 @@ TEST_CASE("a stall names the relay that has not sent on what it was given",
                                 "not sent it on\nso these wait:\n")
       && !ContainsSubstring("no answer") && !ContainsSubstring("a cycle"));
 }
+
+TEST_CASE("what an actor between stages cannot do is told with what it can",
+          "[embedding]") {
+  auto job = small_job();
+  job.relays = std::make_shared<own_relays>(
+    own_relays{[=](caf::actor_system& system, const relay_place& where) {
+      return system.spawn([=](relay* self) -> neighbour_actor::behavior_type {
+        return {[=](const activation& x) {
+                  self->delayed_send(where.above, std::chrono::milliseconds{1}, x);
+                },
+                [=](const gradient& g) { self->send(where.below, g); }};
+      });
+    }});
+  const auto result = train(job);
+  REQUIRE(result);
+  CHECK(result->how == ending::failed);
+  CHECK_THAT(result->failure,
+             ContainsSubstring("the relay between stage 0 and stage 1: ")
+               && ContainsSubstring("training_job::system"));
+}

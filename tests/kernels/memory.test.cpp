@@ -109,7 +109,9 @@ TEST_CASE("a pool that is exhausted says whose bound is broken", "[pool]") {
   const auto held = one.acquire();
   CHECK_THROWS_MATCHES(
     one.acquire(), std::logic_error,
-    Catch::Matchers::Message("all 1 buffers for activations of stage 2 are held"));
+    Catch::Matchers::Message(
+      "no room is left for activations of stage 2: all 1 buffers are in use, which a "
+      "schedule's bound rules out, unless a relay keeps handles of payloads"));
 }
 
 TEST_CASE("the peak counts what is held at once, not what is reserved", "[pool]") {
