@@ -254,6 +254,14 @@ tl::expected<training_result, std::string> train(const training_job& job,
     return told;
   }
   told.parameters = by_name(plan.work->whole, result.parameters);
+  if (!result.odd_stage.empty()) {
+    told.how = ending::failed;
+    told.failure = result.odd_stage + " ended with other parameters than replica 0";
+    if (job.own_exchange)
+      told.failure += ": a meeting of your own leaves the same values in all data "
+                      "replicas";
+    return told;
+  }
   if (job.held_out > 0 && !result.parameters.empty())
     evaluate(job, plan, result, news, told);
   return told;

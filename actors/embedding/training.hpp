@@ -127,9 +127,9 @@ struct training_result {
 /// Trains. Waits for the end; nothing is left running. On error says what is wrong with
 /// the job, and what is allowed: then nothing has begun. A training that begins and
 /// fails says so in what it leaves behind; if it is the evaluation in the end that
-/// fails, its parameters are there. Several may run at once, on threads of the
-/// caller's. \throws std::bad_alloc if the machine has less memory than it said, and
-/// what the news throw
+/// fails, or if data replicas have drifted apart, its parameters are there. Several may
+/// run at once, on threads of the caller's. \throws std::bad_alloc if the machine has
+/// less memory than it said, and what the news throw
 tl::expected<training_result, std::string> train(const training_job& job,
                                                  const training_news& news = {});
 

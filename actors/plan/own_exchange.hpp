@@ -32,8 +32,9 @@ public:
 
   /// This replica's gradients of an update are complete, in all directions. When the
   /// meeting is over they should be the sum over the samples of all replicas, or stand
-  /// for it: the update divides by the batch's samples, then clips. Replicas that leave
-  /// other values drift apart, and nobody notices. Returns what is written to others.
+  /// for it: the update divides by the batch's samples, then clips. All replicas leave
+  /// the same values: those that do not drift apart, and the training fails at its end,
+  /// when their parameters are compared. Returns what is written to others.
   /// \param gradients an array of each layer of the stage, fp32, of one size at all
   /// updates: exchange_place::parameters says what stands where, and between them are
   /// zeros, which may be written and are not read. They belong to the meeting until it

@@ -299,6 +299,30 @@ TEST_CASE("a place says where each parameter of its stage stands in the gradient
   }
 }
 
+TEST_CASE("a training whose own meeting lets data replicas drift apart says so",
+          "[embedding]") {
+  struct alone : sum_of_all {
+    using sum_of_all::sum_of_all;
+    bool over() const override { return true; } // with its own gradients as they are
+    std::vector<exchange_letter> begin(std::span<const std::span<float>>) override {
+      return {};
+    }
+  };
+  auto job = small_job();
+  job.replicas = 2;
+  job.held_out = 4;
+  job.virtual_time = GENERATE(true, false);
+  job.own_exchange = [](const exchange_place& p) { return std::make_unique<alone>(p); };
+  const auto result = train(job);
+  REQUIRE(result);
+  CHECK(result->how == ending::failed);
+  CHECK(result->failure
+        == "stage 0 (replica 1) ended with other parameters than replica 0: a meeting "
+           "of your own leaves the same values in all data replicas");
+  CHECK_FALSE(result->parameters.empty());
+  CHECK_FALSE(result->held_out_loss);
+}
+
 TEST_CASE("who writes to an own meeting that is over ends the run", "[embedding]") {
   struct hasty : sum_of_all {
     using sum_of_all::sum_of_all;
