@@ -26,6 +26,9 @@ struct exchange_letter {
 /// called at once. What is done here is done on the threads of actors, not of devices:
 /// short beside a backward, and shorter than `stall_timeout`, which else ends the run.
 /// What a function throws fails the run with its text and the name of the actor.
+///
+/// Gradients are fp32, also where a model stores bf16 (model_options::stored); letters
+/// are bytes, of whatever precision the meeting gives them.
 class own_exchange {
 public:
   virtual ~own_exchange() = default;
