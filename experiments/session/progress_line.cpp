@@ -1,19 +1,15 @@
 #include "experiments/session/progress_line.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
 namespace troupe {
 
 namespace {
-
-double seconds_now() {
-  using namespace std::chrono;
-  return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
 
 template <class... Values>
 std::string formatted(const char* format, Values... values) {
@@ -22,7 +18,31 @@ std::string formatted(const char* format, Values... values) {
   return text;
 }
 
+/// Columns of a line that the terminal does not break; it may change its width.
+std::size_t columns() {
+  winsize size{};
+  constexpr std::size_t usual = 78;
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1
+           ? size.ws_col - 1
+           : usual;
+}
+
 } // namespace
+
+double all_of(const run_plan& plan) {
+  return plan.work ? static_cast<double>(plan.work->batch * plan.dims.steps)
+                   : 1.0 * plan.data * plan.tensor * plan.dims.total();
+}
+
+std::string fitting(const std::vector<std::string>& parts, std::size_t width) {
+  std::string line;
+  for (const auto& part : parts) {
+    if (!line.empty() && line.size() + part.size() > width)
+      break;
+    line += part.substr(0, width);
+  }
+  return line;
+}
 
 std::shared_ptr<const double> count_microbatches(run_plan& plan) {
   auto done = std::make_shared<double>(0);
@@ -44,7 +64,7 @@ std::shared_ptr<const double> count_microbatches(run_plan& plan) {
 
 // A simulation that is over at once has nothing to say.
 progress_line::progress_line(const run_plan& plan, bool quiet)
-  : plan_(plan),
+  : plan_(&plan),
     quiet_(quiet),
     terminal_(isatty(STDERR_FILENO) != 0),
     shown_at_(plan.work ? 0 : seconds_now()) {
@@ -53,25 +73,33 @@ progress_line::progress_line(const run_plan& plan, bool quiet)
 
 void progress_line::show(const progress& p, bool last) {
   tell_of_waiting(p.waits_for);
-  if (!is_due(last))
-    return;
-  auto line = formatted("%-12s %lld of %lld samples", plan_.sch.name.c_str(),
-                        static_cast<long long>(p.samples),
-                        static_cast<long long>(plan_.work->batch * plan_.dims.steps));
-  if (p.loss)
-    line += formatted(", loss %.4f", *p.loss);
-  write(line, last);
+  show_part(static_cast<double>(p.samples), "samples", p.loss, last);
 }
 
 void progress_line::show_simulation(double microbatches) {
-  if (is_due(false))
-    write(formatted("%-12s %.0f of %.0f microbatches", plan_.sch.name.c_str(),
-                    microbatches, 1.0 * plan_.data * plan_.tensor * plan_.dims.total()),
-          false);
+  show_part(microbatches, "microbatches", {}, false);
+}
+
+/// \param what is counted
+void progress_line::show_part(double done, const char* what, std::optional<double> loss,
+                              bool last) {
+  const double all = all_of(*plan_);
+  pace_.add(seconds_now(), done);
+  if (!is_due(last))
+    return;
+  std::vector<std::string> parts{
+    formatted("%-12s %.0f of %.0f %s", plan_->sch.name.c_str(), done, all, what)};
+  if (loss)
+    parts.push_back(formatted(", loss %.4f", *loss));
+  if (const auto rate = last ? std::nullopt : pace_.rate())
+    parts.push_back(", " + rate_text(*rate) + "/s");
+  if (const auto left = last ? std::nullopt : pace_.left(all))
+    parts.push_back(", " + time_left(*left));
+  write(fitting(parts, terminal_ ? columns() : std::string::npos), last);
 }
 
 void progress_line::show_evaluation(int steps, const score& s) {
-  auto line = formatted("%-12s step %d: evaluated loss %.4f", plan_.sch.name.c_str(),
+  auto line = formatted("%-12s step %d: evaluated loss %.4f", plan_->sch.name.c_str(),
                         steps, s.loss);
   if (s.accuracy)
     line += formatted(", accuracy %.1f%%", 100 * *s.accuracy);
@@ -80,9 +108,14 @@ void progress_line::show_evaluation(int steps, const score& s) {
 }
 
 void progress_line::end() {
-  if (changes_)
-    std::fprintf(stderr, "\r%78s\r", "");
-  changes_ = false;
+  std::fputs(wiped().c_str(), stderr);
+  changes_ = 0;
+}
+
+/// What takes a line away that was to change.
+std::string progress_line::wiped() const {
+  return changes_ > 0 ? '\r' + std::string(std::min(changes_, columns()), ' ') + '\r'
+                      : "";
 }
 
 /// Says once what a run waits for, each time that it has for long.
@@ -101,12 +134,11 @@ bool progress_line::is_due(bool last) {
 }
 
 void progress_line::write(const std::string& line, bool stays) {
-  if (terminal_)
-    std::fprintf(stderr, "\r%-78s%s", line.c_str(), stays ? "\n" : "");
-  else
-    std::fprintf(stderr, "%s\n", line.c_str());
+  const bool will_change = terminal_ && !stays;
+  const auto text = wiped() + line + (will_change ? "" : "\n");
+  std::fputs(text.c_str(), stderr);
   std::fflush(stderr);
-  changes_ = terminal_ && !stays;
+  changes_ = will_change ? line.size() : 0;
 }
 
 } // namespace troupe

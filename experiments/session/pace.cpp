@@ -1,0 +1,71 @@
+#include "experiments/session/pace.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+namespace troupe {
+
+namespace {
+
+constexpr double remembered = 10, least = 0.5; // seconds
+constexpr double apart = 0.1;                  // seconds, so that there are few points
+
+} // namespace
+
+void pace::add(double seconds, double done) {
+  if (!points_.empty() && done < points_.back().done)
+    points_.clear();
+  const auto count = points_.size();
+  if (count > 1 && seconds - points_[count - 2].seconds < apart)
+    points_.pop_back();
+  points_.push_back({seconds, done});
+  while (points_.size() > 2 && seconds - points_[1].seconds >= remembered)
+    points_.pop_front();
+}
+
+std::optional<double> pace::rate() const {
+  if (points_.empty())
+    return {};
+  const double time = points_.back().seconds - points_.front().seconds;
+  return time < least
+           ? std::nullopt
+           : std::optional{(points_.back().done - points_.front().done) / time};
+}
+
+std::optional<double> pace::left(double all) const {
+  const auto now = rate();
+  if (!now || *now <= 0)
+    return {};
+  return std::max(0.0, (all - points_.back().done) / *now);
+}
+
+double seconds_now() {
+  using namespace std::chrono;
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+std::string time_left(double seconds) {
+  char text[60];
+  const double minutes = std::round(seconds / 60);
+  if (seconds <= 99)
+    std::snprintf(text, sizeof text, "%.0f s left", std::ceil(seconds));
+  else if (minutes < 100)
+    std::snprintf(text, sizeof text, "%.0f min left", minutes);
+  else if (minutes < 48 * 60)
+    std::snprintf(text, sizeof text, "%.0f h %.0f min left", std::floor(minutes / 60),
+                  std::fmod(minutes, 60));
+  else
+    std::snprintf(text, sizeof text, "%.0f days left", std::round(minutes / 60 / 24));
+  return text;
+}
+
+std::string rate_text(double a_second) {
+  char text[60];
+  const int digits = a_second < 9.995 ? 2 : a_second < 99.95 ? 1 : 0;
+  std::snprintf(text, sizeof text, "%.*f", digits, a_second);
+  return text;
+}
+
+} // namespace troupe
