@@ -84,6 +84,26 @@ std::string ending_legend(const std::vector<run_account>& runs) {
 
 } // namespace
 
+std::string description_of(const setup& shared) {
+  const auto& plan = shared.runs.front().plan;
+  const int stages = plan.dims.stages, steps = plan.dims.before + plan.dims.steps;
+  return shared.model.model + " of " + std::to_string(plan.work->whole.values())
+         + " parameters on " + shared.data + "; " + std::to_string(stages)
+         + (stages == 1 ? " stage, " : " stages, ")
+         + (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards"
+                                + (plan.sequence_parallel ? " by sequence, " : ", ")
+                            : "")
+         + (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
+                              + plan.exchange->name + ", "
+                          : "")
+         + (plan.expert > 1
+              ? "experts over " + std::to_string(plan.expert) + " of them, "
+              : "")
+         + std::to_string(plan.batches().microbatches) + " microbatches, "
+         + std::to_string(steps) + (steps == 1 ? " step of " : " steps of ")
+         + std::to_string(plan.work->batch) + " samples";
+}
+
 std::string results_legend(const setup& shared, const std::vector<run_account>& runs,
                            std::int64_t samples) {
   const bool trains = shared.runs.front().plan.work.has_value();

@@ -8,6 +8,9 @@
 
 namespace troupe {
 
+/// What is trained and how it is cut, in one line. \pre runs train
+std::string description_of(const setup& shared);
+
 /// What stands below a table of results: what its columns and words mean, and what has
 /// no column.
 /// \param samples how many the column of losses is of; 0: there are none

@@ -4,8 +4,10 @@
 #include "actors/run/timing.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/report/results.hpp"
+#include "experiments/report/results_legend.hpp"
 #include "experiments/session/checkpoint_saver.hpp"
 #include "experiments/session/interruption.hpp"
+#include "experiments/session/new_beginning.hpp"
 #include "experiments/session/node_runs.hpp"
 #include "experiments/session/patience.hpp"
 #include "experiments/session/progress_line.hpp"
@@ -21,27 +23,6 @@ namespace troupe {
 namespace {
 
 constexpr int widest_picture = 4000; // characters
-
-/// What is trained and how it is cut, in one line.
-std::string description(const setup& shared) {
-  const auto& plan = shared.runs.front().plan;
-  const int stages = plan.dims.stages, steps = plan.dims.before + plan.dims.steps;
-  return shared.model.model + " of " + std::to_string(plan.work->whole.values())
-         + " parameters on " + shared.data + "; " + std::to_string(stages)
-         + (stages == 1 ? " stage, " : " stages, ")
-         + (plan.tensor > 1 ? std::to_string(plan.tensor) + " tensor shards"
-                                + (plan.sequence_parallel ? " by sequence, " : ", ")
-                            : "")
-         + (plan.data > 1 ? std::to_string(plan.data) + " data replicas by "
-                              + plan.exchange->name + ", "
-                          : "")
-         + (plan.expert > 1
-              ? "experts over " + std::to_string(plan.expert) + " of them, "
-              : "")
-         + std::to_string(plan.batches().microbatches) + " microbatches, "
-         + std::to_string(steps) + (steps == 1 ? " step of " : " steps of ")
-         + std::to_string(plan.work->batch) + " samples";
-}
 
 class session {
 public:
@@ -98,7 +79,7 @@ private:
   void announce() const {
     std::string text;
     if (shared_.runs.front().plan.work)
-      text = description(shared_) + '\n';
+      text = description_of(shared_) + '\n';
     if (!shared_.resumed.empty())
       text += shared_.resumed + '\n';
     if (!shared_.left_out.empty())
@@ -166,7 +147,8 @@ private:
     if (!result.loss.empty())
       line.show({result.samples, result.loss.back()}, true);
     if (result.how == ending::failed)
-      complain(plan.sch.name + ": " + result.failure + last_checkpoint());
+      complain(plan.sch.name + ": " + result.failure
+               + last_checkpoint(options_.checkpoint.folder));
     if (result.how == ending::interrupted)
       exit_code_ = ended_by_user;
     keep(account);
@@ -175,48 +157,25 @@ private:
     account.result.parameters.clear();
   }
 
-  /// Where a run that has failed can go on from, in words; empty if nowhere.
-  std::string last_checkpoint() const {
-    const auto& folder = options_.checkpoint.folder;
-    if (folder.empty())
-      return {};
-    const auto all = checkpoints_in(folder);
-    return all.empty() ? "; there is no checkpoint yet"
-                       : "; the last checkpoint is " + all.front().string();
-  }
-
   /// The plan of a run that has lost nodes, from the last step that other nodes have
   /// kept on, or from its last checkpoint.
   run_plan begin_again(const run_result& lost, const run_plan& first,
                        std::shared_ptr<const saved_training> kept,
                        run_account& account) {
     auto next = first;
-    const int steps = first.dims.before + first.dims.steps;
-    std::string behind;
-    if (kept)
-      behind = "step " + std::to_string(kept->batches) + ", "
-               + (lost.survives ? "as other data replicas have kept it,"
-                                : "with which it began before,");
-    const auto& folder = options_.checkpoint.folder;
-    const auto all = checkpoints_in(folder); // the newest first
-    if (!all.empty() && (!kept || batches_of(all.front()) > kept->batches)) {
-      auto found = newest_checkpoint(folder, first.work->whole);
-      if (found && found->facts.batches < steps
-          && (!kept || found->saved->batches > kept->batches)) {
-        kept = std::move(found->saved);
-        behind = found->folder.string();
-      }
-    }
-    if (kept) {
-      next.dims.steps = steps - kept->batches;
-      go_on_from(std::move(kept), next);
+    auto begins =
+      beginning_behind(lost, first, std::move(kept), options_.checkpoint.folder);
+    if (begins.from) {
+      next.dims.steps = first.dims.before + first.dims.steps - begins.from->batches;
+      go_on_from(std::move(begins.from), next);
     }
     const auto nodes = performs_.nodes();
     std::cerr << output_.command.front() << ": " << lost.failure
               << (lost.lost_for.empty() ? "" : "; no step survives: " + lost.lost_for)
               << "; begins again "
-              << (behind.empty() ? "from the first step" : "behind " + behind) << " on "
-              << nodes << (nodes == 1 ? " node\n" : " nodes\n");
+              << (begins.behind.empty() ? "from the first step"
+                                        : "behind " + begins.behind)
+              << " on " << nodes << (nodes == 1 ? " node\n" : " nodes\n");
     if (begun_again_.empty() || account.request != &begun_again_.back())
       begun_again_.push_back(*account.request);
     begun_again_.back().plan = next; // an older one holds a whole network

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "actors/checkpoints/saved_training.hpp"
+#include "actors/run/run_result.hpp"
+
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// Where a run that has failed can go on from, in words; empty if checkpoints go to no
+/// folder.
+std::string last_checkpoint(const std::string& folder);
+
+/// What a run that has lost nodes goes on from.
+struct new_beginning {
+  std::shared_ptr<const saved_training> from; ///< Null: the first step.
+  std::string behind;                         ///< That in words; empty likewise.
+};
+
+/// The last step that other nodes have kept, or a checkpoint that is newer.
+/// \param first the run's plan at first
+/// \param kept by other nodes, or what the run began with before; may be null
+/// \param folder of checkpoints; empty: there are none
+new_beginning beginning_behind(const run_result& lost, const run_plan& first,
+                               std::shared_ptr<const saved_training> kept,
+                               const std::string& folder);
+
+} // namespace troupe
