@@ -84,7 +84,8 @@ struct training_job {
 /// What a training tells while it runs. Functions may be empty; they are called on the
 /// thread that waits for it.
 struct training_news {
-  std::function<void(const progress&)> report = {}; ///< At most ten times a second.
+  /// At most ten times a second, and once when all is over.
+  std::function<void(const progress&)> report = {};
   /// Set from outside to end the training early, after an update that all stages have
   /// made. May be null.
   const std::atomic<bool>* interrupted = nullptr;

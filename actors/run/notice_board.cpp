@@ -67,6 +67,7 @@ void notice_board::post_progress(const progress& p) {
   const std::lock_guard guard{lock_};
   progress_.samples = p.samples;
   progress_.loss = p.loss;
+  progress_.losses.insert(progress_.losses.end(), p.losses.begin(), p.losses.end());
 }
 
 void notice_board::wait(std::chrono::milliseconds at_most) {
@@ -85,9 +86,11 @@ std::optional<std::string> notice_board::failure() const {
   return failure_;
 }
 
-progress notice_board::latest() const {
+progress notice_board::take_progress() {
   const std::lock_guard guard{lock_};
-  return progress_;
+  auto result = progress_;
+  progress_.losses.clear();
+  return result;
 }
 
 bool notice_board::take_held() {

@@ -41,9 +41,9 @@ public:
 
   bool finished() const;
   std::optional<std::string> failure() const;
-  progress latest() const;
 
-  // These take what was posted off the board.
+  // These take what was posted off the board; of the progress its losses.
+  progress take_progress();
   bool take_held();
   std::optional<int> take_checkpoint();
   std::optional<snapshot> take_snapshot();

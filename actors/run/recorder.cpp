@@ -40,6 +40,7 @@ bool loss_log::ends_entry(std::int64_t place) const {
 
 progress loss_log::add(const mail::microbatch_loss& loss) {
   early_.emplace(place_of(loss.microbatch), loss);
+  so_far_.losses.clear();
   while (!early_.empty() && early_.begin()->first == next_) {
     const auto m = early_.extract(early_.begin()).mapped();
     ++next_;
@@ -56,6 +57,7 @@ void loss_log::end_entry() {
   const auto rows = plan_.work->whole.rows;
   const auto ended = std::exchange(sum_, {});
   so_far_.loss = ended.sum.loss / static_cast<double>(ended.samples * rows);
+  so_far_.losses.push_back({so_far_.samples, *so_far_.loss});
   entries_.add({*so_far_.loss, ended.samples}, [](entry& a, const entry& b) {
     const auto all = a.samples + b.samples;
     a.loss = (a.loss * static_cast<double>(a.samples)

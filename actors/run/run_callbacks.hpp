@@ -48,7 +48,7 @@ struct run_callbacks {
   /// and the run may end. Empty if `save` keeps none.
   std::function<void()> await_saved = {};
 
-  /// Called now and then, at most ten times a second.
+  /// Called now and then, at most ten times a second, and when the run is over.
   std::function<void(const progress&)> report = {};
 
   /// Told of every envelope in virtual time, on the receiver's thread: who opens it,

@@ -248,6 +248,24 @@ TEST_CASE("a job tells how far it has come, and ends early when it is asked",
   CHECK_FALSE(result->parameters.empty());
 }
 
+TEST_CASE("a job tells each loss once, in order", "[embedding]") {
+  auto job = small_job();
+  job.steps = 300;
+  job.virtual_time = GENERATE(false, true);
+  std::vector<double> told;
+  std::vector<std::int64_t> samples;
+  const auto result = train(job, {.report = [&](const progress& p) {
+                              for (const auto& one : p.losses) {
+                                told.push_back(one.loss);
+                                samples.push_back(one.samples);
+                              }
+                            }});
+  REQUIRE(result);
+  CHECK(told.size() == 300);
+  CHECK(told == result->loss);
+  CHECK(samples == result->loss_samples);
+}
+
 TEST_CASE("samples that a model does not take are refused, and found while it trains",
           "[embedding]") {
   auto job = small_job();

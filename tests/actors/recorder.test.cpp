@@ -69,8 +69,9 @@ TEST_CASE("losses are those of minibatches in index order, with replicas' togeth
         tiny::training_of(sch, {1, 4, 5}, clock_kind::virtual_time, tiny::gpt(), 11);
       plan.data = data;
       loss_log log{plan};
+      std::vector<loss_so_far> told;
       for (const auto& loss : losses_of(plan))
-        log.add(loss);
+        std::ranges::copy(log.add(loss).losses, std::back_inserter(told));
       // By definition: the samples of an entry's microbatches, replica by replica.
       const int size = sch.local_rule() ? 1 : update_size(sch, plan.dims);
       std::vector<double> losses;
@@ -93,6 +94,9 @@ TEST_CASE("losses are those of minibatches in index order, with replicas' togeth
       CHECK(log.losses() == losses);
       CHECK(log.samples() == seen);
       CHECK(log.every() == 1);
+      REQUIRE(told.size() == losses.size());
+      for (std::size_t i = 0; i < told.size(); ++i)
+        CHECK(told[i] == loss_so_far{seen[i], losses[i]});
     }
 }
 
