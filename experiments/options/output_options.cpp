@@ -4,6 +4,13 @@
 
 namespace troupe {
 
+std::string output_options::typed() const {
+  std::string line;
+  for (const auto& word : command)
+    line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
 void add_output(option_list& to, output_options& place, const output_kinds& has) {
   to.begin_group("Output");
   if (has.weights) {
@@ -21,6 +28,10 @@ void add_output(option_list& to, output_options& place, const output_kinds& has)
     to.add_option("--report", place.report,
                   has.timeline ? "Folder for report.html, results.json and traces."
                                : "Folder for results.json and traces.");
+  if (has.weights)
+    to.add_option("--tensorboard", place.tensorboard,
+                  "Folder for what TensorBoard shows while runs go on: a folder in it "
+                  "for each schedule, beside those of earlier runs.");
   to.add_flag("--quiet", place.quiet,
               has.results ? "Silence but for errors and the results of --json -."
                           : "Silence but for errors.");

@@ -13,6 +13,7 @@ struct output_options {
   std::string save_precision = "fp32"; ///< What its values are: fp32 or bf16.
   std::string json;                    ///< "-": standard output.
   std::string report;                  ///< Folder.
+  std::string tensorboard;             ///< Folder; empty: no event files.
   /// Without a report: what the name of a new folder for one begins with, as
   /// runs/compare. Empty: there is no report then.
   std::string new_report;
@@ -26,6 +27,9 @@ struct output_options {
 
   /// Whether results go to standard output, and everything else to standard error.
   bool results_on_stdout() const { return json == "-"; }
+
+  /// The command in one line.
+  std::string typed() const;
 };
 
 /// Options of output that a program has.

@@ -7,7 +7,11 @@
 #include "models/weights.hpp"
 #include "models/whole_file.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
 #include <iostream>
 #include <tuple>
@@ -63,6 +67,8 @@ output_files::~output_files() {
   std::error_code ignored; // a folder with something in it stays
   if (made_report_)
     std::filesystem::remove(report_, ignored);
+  if (made_events_)
+    std::filesystem::remove(places_.tensorboard, ignored);
 }
 
 path output_files::weights_of(const run_request& request, bool only_run) const {
@@ -75,6 +81,11 @@ path output_files::weights_of(const run_request& request, bool only_run) const {
 
 path output_files::trace_of(const run_request& request) const {
   return report_ / ("trace-" + name_of(request) + ".json");
+}
+
+path output_files::events_of(const run_request& request) const {
+  return places_.tensorboard.empty() ? path{}
+                                     : path{places_.tensorboard} / name_of(request);
 }
 
 bool output_files::writes_json() const {
@@ -126,14 +137,44 @@ std::string output_files::make_report() {
   return {};
 }
 
+/// Each run has a folder there; those of earlier runs stay.
+std::string output_files::make_events(const std::vector<run_request>& runs) {
+  const path all = places_.tensorboard;
+  if (all.empty())
+    return {};
+  std::error_code failed;
+  made_events_ = std::filesystem::create_directories(all, failed);
+  if (failed)
+    return "--tensorboard: cannot make the folder " + all.string() + ": "
+           + failed.message() + "; name another";
+  for (const auto& request : runs) {
+    const auto own = events_of(request);
+    const auto& where = std::filesystem::exists(own, failed) ? own : all;
+    if (!std::filesystem::is_directory(where, failed))
+      return "--tensorboard: " + where.string()
+             + " is no folder, and that is what a run needs there: name another";
+    if (faccessat(AT_FDCWD, where.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+      return "--tensorboard: cannot write into the folder " + where.string() + ": "
+             + std::error_code{errno, std::generic_category()}.message()
+             + "; name another";
+  }
+  return {};
+}
+
 std::string output_files::refusal(const std::vector<run_request>& runs) {
   if (!places_.exported.empty() && runs.size() > 1)
     return "--export " + places_.exported + " is of one schedule, and there are "
            + std::to_string(runs.size()) + ": name one with --schedule";
-  if (auto wrong = written_twice(planned(runs), read_files(options_, runs.size()));
+  auto places = planned(runs);
+  if (!places_.tensorboard.empty())
+    for (const auto& request : runs)
+      places.push_back({"--tensorboard", events_of(request)});
+  if (auto wrong = written_twice(places, read_files(options_, runs.size()));
       !wrong.empty())
     return wrong;
   if (auto wrong = make_report(); !wrong.empty())
+    return wrong;
+  if (auto wrong = make_events(runs); !wrong.empty())
     return wrong;
   for (const auto& file : planned(runs))
     if (auto wrong = unwritable(file); !wrong.empty())
@@ -222,6 +263,9 @@ std::string output_files::summary() const {
   std::string text;
   for (const auto& file : written_)
     text += "\n  " + file.string();
+  if (!places_.tensorboard.empty())
+    text += "\n  " + places_.tensorboard + " (tensorboard --logdir "
+            + places_.tensorboard + ")";
   if (cuts_traces_)
     text += "\n(a trace holds the first " + std::to_string(actions_in_trace)
             + " actions of a rank)";

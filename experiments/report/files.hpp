@@ -21,13 +21,16 @@ public:
   explicit output_files(const options& o)
     : options_(o), places_(o.output), report_(places_.report) {}
 
-  /// Takes away a folder that was made for a report and is empty.
+  /// Takes away folders that were made and are empty.
   ~output_files();
 
-  /// Makes the folder for the report, and tries every place that the runs will write
-  /// to, before hours of training go to waste. Empty if all can be written, else the
-  /// sentence for the user.
+  /// Makes the folders for the report and for TensorBoard, and tries every place that
+  /// the runs will write to, before hours of training go to waste. Empty if all can be
+  /// written, else the sentence for the user.
   std::string refusal(const std::vector<run_request>& runs = {});
+
+  /// The folder for what TensorBoard shows of a run; empty: there is none.
+  std::filesystem::path events_of(const run_request& request) const;
 
   /// Whether there is a folder for traces. \pre refusal() was called
   bool has_report() const { return !report_.empty(); }
@@ -51,12 +54,14 @@ private:
   bool writes_json() const;
   std::vector<named_file> planned(const std::vector<run_request>& runs) const;
   std::string make_report();
+  std::string make_events(const std::vector<run_request>& runs);
   std::string note(const std::filesystem::path& path, const std::string& wrong);
 
   const options& options_;
   const output_options& places_;
   std::filesystem::path report_;
   bool made_report_ = false;
+  bool made_events_ = false;
   folder_lock lock_;
   std::vector<std::filesystem::path> written_;
   std::vector<std::string> timelines_; // for report.html, of each run that is over

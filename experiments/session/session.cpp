@@ -10,7 +10,7 @@
 #include "experiments/session/new_beginning.hpp"
 #include "experiments/session/node_runs.hpp"
 #include "experiments/session/patience.hpp"
-#include "experiments/session/progress_line.hpp"
+#include "experiments/session/run_audience.hpp"
 #include "messaging/bounded_list.hpp"
 
 #include <algorithm>
@@ -91,7 +91,8 @@ private:
   void run(const run_request& request) {
     auto& account =
       accounts_.emplace_back(run_account{.request = &request, .result = {}});
-    progress_line line{request.plan, output_.quiet};
+    run_audience audience{request, output_, files_.events_of(request),
+                          [this](const std::string& wrong) { complain(wrong); }};
     auto plan = request.plan;
     run_callbacks told{.interrupted = &interruption()};
     plan.keep_record = output_.print || !output_.exported.empty();
@@ -103,12 +104,12 @@ private:
     evaluations_kept found{most_entries};
     try {
       if (plan.work)
-        watch_training(plan, told, found, judge, line);
+        watch_training(plan, told, found, judge, audience);
       else
-        watch_simulation(plan, told, line);
+        watch_simulation(plan, told, audience);
       if (plan.checkpoint_every > 0) {
         saver.emplace(options_.checkpoint, request.plan, [&](const std::string& wrong) {
-          line.end();
+          audience.step_aside();
           complain(wrong);
         });
         told.save = [&](training_copies all) { saver->save(std::move(all)); };
@@ -120,7 +121,7 @@ private:
         again = [&](const run_result& lost) {
           if (saver)
             saver->wait();
-          line.end();
+          audience.step_aside();
           if (lost.survives)
             kept = lost.survives;
           auto next = begin_again(lost, plan, kept, account);
@@ -129,6 +130,7 @@ private:
             if (one.first <= next.dims.before)
               before.add(one, [](auto& first, const auto& second) { first = second; });
           found = std::move(before);
+          audience.begin_again(*account.request);
           return next;
         };
       account.result = performs_.perform(request.text, plan, told, again);
@@ -142,10 +144,8 @@ private:
     if (saver)
       saver->wait();
     account.evaluations = found.entries();
-    line.end();
     const auto& result = account.result;
-    if (!result.loss.empty())
-      line.show({result.samples, result.loss.back()}, true);
+    audience.tell_of_end(result);
     if (result.how == ending::failed)
       complain(plan.sch.name + ": " + result.failure
                + last_checkpoint(options_.checkpoint.folder));
@@ -154,6 +154,7 @@ private:
     keep(account);
     if (judge)
       evaluate(*judge, account);
+    audience.end(account);
     account.result.parameters.clear();
   }
 
@@ -187,10 +188,10 @@ private:
 
   /// Makes a run report its losses, and evaluate now and then.
   void watch_training(run_plan& plan, run_callbacks& told, evaluations_kept& all,
-                      std::optional<evaluator>& judge, progress_line& line) const {
+                      std::optional<evaluator>& judge, run_audience& audience) const {
     judge.emplace(plan.work->whole, *plan.work->data, options_.evaluation.samples,
                   evaluation_batch(plan.work->batch), plan.threads);
-    told.report = [&line](const progress& p) { line.show(p, false); };
+    told.report = [&audience](const progress& p) { audience.tell(p); };
     plan.keep_weights = true;
     told.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
       if (steps == plan.dims.before + plan.dims.steps)
@@ -199,15 +200,15 @@ private:
       if (!found)
         return;
       all.add({steps, *found}, [](auto& first, const auto& next) { first = next; });
-      line.show_evaluation(steps, *found);
+      audience.tell_of_evaluation(steps, *found);
     };
   }
 
   /// Makes a run without arithmetic report how many microbatches are through.
   static void watch_simulation(run_plan& plan, run_callbacks& told,
-                               progress_line& line) {
-    told.report = [done = count_microbatches(plan), &line](const progress&) {
-      line.show_simulation(*done);
+                               run_audience& audience) {
+    told.report = [done = count_microbatches(plan), &audience](const progress&) {
+      audience.tell_of_simulation(*done);
     };
   }
 

@@ -1,0 +1,92 @@
+#include "experiments/session/event_log.hpp"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+double largest(const std::vector<int>& all) {
+  return all.empty() ? 0 : *std::ranges::max_element(all);
+}
+
+} // namespace
+
+event_log::event_log(const std::filesystem::path& folder, const std::string& command,
+                     std::function<void(const std::string&)> complain)
+  : complain_(std::move(complain)) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) {
+    give_up("cannot make the folder " + folder.string() + ": " + failed.message());
+    return;
+  }
+  auto made = event_file::in(folder);
+  if (!made) {
+    give_up(made.error());
+    return;
+  }
+  file_.emplace(std::move(*made));
+  file_->add_text(0, "command", "    " + command); // in Markdown: as it stands
+}
+
+// At the samples before it a run's losses are those that were there.
+void event_log::begin(std::int64_t before) {
+  before_ = before;
+  if (file_)
+    file_->add_start(before > 0 ? before + 1 : 0);
+  write();
+}
+
+void event_log::add(const progress& p) {
+  if (!file_)
+    return;
+  for (const auto& one : p.losses)
+    file_->add_scalar(before_ + one.samples, "loss", one.loss);
+  const double now = seconds_now();
+  pace_.add(now, static_cast<double>(p.samples));
+  if (const auto rate = pace_.rate(); rate && now - rate_at_ >= 1) {
+    rate_at_ = now;
+    file_->add_scalar(before_ + p.samples, "samples_per_second", *rate);
+  }
+  write();
+}
+
+void event_log::add_evaluation(std::int64_t samples, const score& s) {
+  if (!file_)
+    return;
+  file_->add_scalar(samples, "evaluation/loss", s.loss);
+  if (s.accuracy)
+    file_->add_scalar(samples, "evaluation/accuracy", *s.accuracy);
+  write();
+}
+
+void event_log::end(const run_account& run) {
+  if (!file_ || run.result.how == ending::failed)
+    return;
+  const auto& sums = run.result.sums;
+  const auto step = before_ + run.result.samples;
+  file_->add_scalar(step, "schedule/bubble", sums.bubble());
+  file_->add_scalar(step, "schedule/activations", largest(sums.peak_activations));
+  file_->add_scalar(step, "schedule/weight_versions", largest(sums.weight_versions));
+  file_->add_scalar(step, "schedule/staleness", largest(sums.max_staleness));
+  if (run.evaluated && run.evaluated_to_end)
+    add_evaluation(step, *run.evaluated);
+  write();
+}
+
+void event_log::write() {
+  if (!file_)
+    return;
+  if (const auto wrong = file_->write(); !wrong.empty())
+    give_up(wrong);
+}
+
+void event_log::give_up(const std::string& why) {
+  file_.reset();
+  complain_("--tensorboard: " + why + "; nothing more is written there");
+}
+
+} // namespace troupe

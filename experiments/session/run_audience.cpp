@@ -1,0 +1,55 @@
+#include "experiments/session/run_audience.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+run_audience::run_audience(const run_request& request, const output_options& o,
+                           const std::filesystem::path& events,
+                           std::function<void(const std::string&)> complain)
+  : request_(&request), line_(request.plan, o.quiet) {
+  if (events.empty())
+    return;
+  events_.emplace(events, o.typed(),
+                  [this, complain = std::move(complain)](const std::string& why) {
+                    step_aside();
+                    complain(why);
+                  });
+  events_->begin(request.plan.batches().before);
+}
+
+void run_audience::begin_again(const run_request& next) {
+  request_ = &next;
+  line_.begin_again(next.plan);
+  if (events_)
+    events_->begin(next.plan.batches().before);
+}
+
+void run_audience::tell(const progress& p) {
+  line_.show(p, false);
+  if (events_)
+    events_->add(p);
+}
+
+void run_audience::tell_of_simulation(double microbatches) {
+  line_.show_simulation(microbatches);
+}
+
+void run_audience::tell_of_evaluation(int steps, const score& s) {
+  line_.show_evaluation(steps, s);
+  if (events_)
+    events_->add_evaluation(steps * request_->plan.work->batch, s);
+}
+
+void run_audience::tell_of_end(const run_result& result) {
+  line_.end();
+  if (!result.loss.empty())
+    line_.show({result.samples, result.loss.back()}, true);
+}
+
+void run_audience::end(const run_account& run) {
+  if (events_)
+    events_->end(run);
+}
+
+} // namespace troupe
