@@ -89,6 +89,18 @@ public:
     return checked<bool>(app_.add_flag(names, place, about));
   }
 
+  /// An option that may stand without a value: it is "true" then.
+  CLI::Option* add_switch(const std::string& names, std::string& place,
+                          const std::string& value, const std::string& about) {
+    const auto take = [&place](const CLI::results_t& all) {
+      place = all.empty() || all.back().empty() ? "true" : all.back();
+      return true;
+    };
+    return checked<std::string>(app_.add_option(names, take, about))
+      ->expected(0, 1)
+      ->type_name(value);
+  }
+
   /// The option that names a file with options.
   CLI::Option* add_file(const std::string& name, const std::string& about) {
     return checked<std::string>(app_.set_config(name, "", about));

@@ -137,9 +137,8 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
     return problem{wrong};
   if (auto wrong = refusal(typed.checkpoint); !wrong.empty())
     return problem{wrong};
-  if (const auto& saved = typed.output.save_precision;
-      saved != "fp32" && saved != "bf16")
-    return problem{"--save-precision " + saved + ": weights are saved as fp32 or bf16"};
+  if (auto wrong = refusal(typed.output); !wrong.empty())
+    return problem{wrong};
   if (!typed.checkpoint.resume.empty() && !typed.data.init.empty())
     return problem{"--resume and --init both say which weights a training begins with: "
                    "give one of them"};

@@ -1,14 +1,34 @@
 #include "experiments/options/output_options.hpp"
 
 #include "experiments/options/option_list.hpp"
+#include "experiments/options/parsing.hpp"
 
 namespace troupe {
+
+std::optional<int> output_options::watch_port() const {
+  if (watch.empty() || watch == "false")
+    return {};
+  return watch == "true" ? 0 : whole_number<int>(watch);
+}
 
 std::string output_options::typed() const {
   std::string line;
   for (const auto& word : command)
     line += (line.empty() ? "" : " ") + word;
   return line;
+}
+
+std::string refusal(const output_options& o) {
+  if (o.save_precision != "fp32" && o.save_precision != "bf16")
+    return "--save-precision " + o.save_precision
+           + ": weights are saved as fp32 or bf16";
+  constexpr int most = 65535;
+  const bool watched = !o.watch.empty() && o.watch != "false" && o.watch != "true";
+  if (const auto port = o.watch_port(); watched && (!port || *port < 0 || *port > most))
+    return "--watch " + o.watch
+           + ": a port is a whole number from 1 to 65535; leave it out, or say 0, for "
+             "any that is free";
+  return {};
 }
 
 void add_output(option_list& to, output_options& place, const output_kinds& has) {
@@ -32,6 +52,12 @@ void add_output(option_list& to, output_options& place, const output_kinds& has)
     to.add_option("--tensorboard", place.tensorboard,
                   "Folder for what TensorBoard shows while runs go on: a folder in it "
                   "for each schedule, beside those of earlier runs.");
+  if (has.report)
+    to.add_switch(
+      "--watch", place.watch, "[PORT]",
+      "Page for a browser on this machine that shows runs while they go on. "
+      "Its address is said on standard error. Without a port: any that is "
+      "free.");
   to.add_flag("--quiet", place.quiet,
               has.results ? "Silence but for errors and the results of --json -."
                           : "Silence but for errors.");

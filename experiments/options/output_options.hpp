@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct output_options {
   std::string json;                    ///< "-": standard output.
   std::string report;                  ///< Folder.
   std::string tensorboard;             ///< Folder; empty: no event files.
+  std::string watch; ///< A port, or "true": any. Empty or "false": nobody watches.
   /// Without a report: what the name of a new folder for one begins with, as
   /// runs/compare. Empty: there is no report then.
   std::string new_report;
@@ -28,9 +30,15 @@ struct output_options {
   /// Whether results go to standard output, and everything else to standard error.
   bool results_on_stdout() const { return json == "-"; }
 
+  /// The port at which a browser may watch, 0: any; empty: nobody watches.
+  std::optional<int> watch_port() const;
+
   /// The command in one line.
   std::string typed() const;
 };
+
+/// What is wrong with some of them, if anything.
+std::string refusal(const output_options& o);
 
 /// Options of output that a program has.
 struct output_kinds {

@@ -111,7 +111,7 @@ output_files::planned(const std::vector<run_request>& runs) const {
     return result;
   result.push_back({"--report", report_ / "results.json"});
   if (!runs.empty())
-    result.push_back({"--report", report_ / "report.html"});
+    result.push_back({"--report", page_file()});
   for (const auto& request : runs)
     result.push_back({"--report", trace_of(request)});
   return result;
@@ -222,12 +222,13 @@ std::string output_files::write_weights(const run_request& request,
 }
 
 std::string output_files::write_trace(const run_account& run) {
+  if (shows_actions())
+    timelines_.push_back(timeline_json(run));
   if (report_.empty())
     return {};
   const auto& actions = run.result.actions;
   const auto file = trace_of(*run.request);
   cuts_traces_ = cuts_traces_ || run.result.actions_cut;
-  timelines_.push_back(timeline_json(run));
   const auto title = run.request->text + ", times " + name_of(run.timing());
   return note(file,
               write_whole_file(file, trace_json(run.request->plan, actions, title)));
@@ -251,12 +252,20 @@ std::string output_files::end_results(const std::string& text) {
   return write_results(text);
 }
 
+path output_files::page_file() const {
+  return report_.empty() ? path{} : report_ / "report.html";
+}
+
+std::string output_files::page(const std::string& results,
+                               const std::string& table) const {
+  return timelines_.empty() ? "" : report_page(results, table, timelines_);
+}
+
 std::string output_files::write_page(const std::string& results,
                                      const std::string& table) {
   if (report_.empty() || timelines_.empty())
     return {};
-  const auto file = report_ / "report.html";
-  return note(file, write_whole_file(file, report_page(results, table, timelines_)));
+  return note(page_file(), write_whole_file(page_file(), page(results, table)));
 }
 
 std::string output_files::summary() const {

@@ -32,8 +32,13 @@ public:
   /// The folder for what TensorBoard shows of a run; empty: there is none.
   std::filesystem::path events_of(const run_request& request) const;
 
-  /// Whether there is a folder for traces. \pre refusal() was called
-  bool has_report() const { return !report_.empty(); }
+  /// Whether actions are shown: in traces, or on pages. \pre refusal() was called
+  bool shows_actions() const {
+    return !report_.empty() || places_.watch_port().has_value();
+  }
+
+  /// Where report.html is in the end; empty: nowhere. \pre refusal() was called
+  std::filesystem::path page_file() const;
 
   /// These return what went wrong, if anything.
   std::string write_weights(const run_request& request, const run_result& result,
@@ -44,6 +49,8 @@ public:
   std::string end_results(const std::string& text); ///< To standard output too.
   /// report.html, of all runs whose traces were written. \pre end_results() was called
   std::string write_page(const std::string& results, const std::string& table);
+  /// The same before the end; empty if there are no such runs.
+  std::string page(const std::string& results, const std::string& table) const;
 
   /// Where the files are, for the last line; empty if there are none.
   std::string summary() const;

@@ -11,6 +11,9 @@ namespace troupe {
 /// The HTML of report.html; its data go where `@page_data@` stands.
 extern const std::string_view page_text;
 
+/// The page around report.html that --watch serves: it asks for what is new.
+extern const std::string_view live_text;
+
 /// The timeline of a run, as JSON: for each rank nine numbers an action or part of one.
 /// They are its kind, stage, microbatch, pipeline, version, idle nanoseconds before it,
 /// nanoseconds that it took, marks (page.cpp), and the versions of its stage that were

@@ -5,9 +5,11 @@
 namespace troupe {
 
 run_audience::run_audience(const run_request& request, const output_options& o,
-                           const std::filesystem::path& events,
+                           const std::filesystem::path& events, live_page* watched,
                            std::function<void(const std::string&)> complain)
-  : request_(&request), line_(request.plan, o.quiet) {
+  : request_(&request), line_(request.plan, o.quiet), watched_(watched) {
+  if (watched_ != nullptr)
+    watched_->begin(request);
   if (events.empty())
     return;
   events_.emplace(events, o.typed(),
@@ -21,22 +23,30 @@ run_audience::run_audience(const run_request& request, const output_options& o,
 void run_audience::begin_again(const run_request& next) {
   request_ = &next;
   line_.begin_again(next.plan);
+  if (watched_ != nullptr)
+    watched_->begin(next);
   if (events_)
     events_->begin(next.plan.batches().before);
 }
 
 void run_audience::tell(const progress& p) {
   line_.show(p, false);
+  if (watched_ != nullptr)
+    watched_->add(p);
   if (events_)
     events_->add(p);
 }
 
 void run_audience::tell_of_simulation(double microbatches) {
   line_.show_simulation(microbatches);
+  if (watched_ != nullptr)
+    watched_->add_simulated(microbatches);
 }
 
 void run_audience::tell_of_evaluation(int steps, const score& s) {
   line_.show_evaluation(steps, s);
+  if (watched_ != nullptr)
+    watched_->add_evaluation(steps, s);
   if (events_)
     events_->add_evaluation(steps * request_->plan.work->batch, s);
 }

@@ -3,6 +3,7 @@
 #include "experiments/options/output_options.hpp"
 #include "experiments/report/results.hpp"
 #include "experiments/session/event_log.hpp"
+#include "experiments/session/live_page.hpp"
 #include "experiments/session/progress_line.hpp"
 
 #include <filesystem>
@@ -12,15 +13,16 @@
 
 namespace troupe {
 
-/// Those who are told how a run comes on while it does: the terminal and TensorBoard.
-/// All is called on the thread that waits for the run.
+/// Those who are told how a run comes on while it does: the terminal, TensorBoard and
+/// browsers. All is called on the thread that waits for the run.
 class run_audience {
 public:
   /// \param request outlives it
   /// \param events folder for TensorBoard; empty: none
+  /// \param watched by browsers; may be null, outlives it
   /// \param complain told what cannot be written
   run_audience(const run_request& request, const output_options& o,
-               const std::filesystem::path& events,
+               const std::filesystem::path& events, live_page* watched,
                std::function<void(const std::string&)> complain);
   run_audience(const run_audience&) = delete;
   run_audience& operator=(const run_audience&) = delete;
@@ -44,6 +46,7 @@ public:
 private:
   const run_request* request_;
   progress_line line_;
+  live_page* watched_;
   std::optional<event_log> events_;
 };
 

@@ -14,8 +14,10 @@
 #include "messaging/bounded_list.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <list>
+#include <memory>
 #include <new>
 
 namespace troupe {
@@ -39,6 +41,10 @@ public:
         complain(wrong);
         return 2;
       }
+    if (auto wrong = begin_watching(); !wrong.empty()) {
+      complain(wrong);
+      return 2;
+    }
     for (const auto& why : shared_.passed_over)
       std::cerr << output_.command.front() << ": passed over: " << why << '\n';
     if (const auto slow = warning_of(options_.run); options_.trains && !slow.empty())
@@ -60,7 +66,9 @@ public:
     complain(files_.end_results(results));
     complain(files_.write_page(results, table));
     if (!output_.quiet)
-      out() << files_.summary();
+      out() << files_.summary() << std::flush;
+    if (live_)
+      live_->end();
     return exit_code_;
   }
 
@@ -74,6 +82,24 @@ private:
       return;
     std::cerr << output_.command.front() << ": " << why << '\n';
     exit_code_ = std::max(exit_code_, 1);
+  }
+
+  /// Lets browsers watch, if they are to. Empty if they can, else why not.
+  std::string begin_watching() {
+    const auto port = output_.watch_port();
+    if (!port)
+      return {};
+    std::error_code failed;
+    const auto file = files_.page_file();
+    auto made = live_page::at(
+      *port, shared_.runs, output_.typed(),
+      file.empty() ? "" : std::filesystem::absolute(file, failed).string());
+    if (!made)
+      return made.error();
+    live_ = std::move(*made);
+    std::cerr << output_.command.front() << ": watch at " << live_->address()
+              << std::endl;
+    return {};
   }
 
   void announce() const {
@@ -91,12 +117,12 @@ private:
   void run(const run_request& request) {
     auto& account =
       accounts_.emplace_back(run_account{.request = &request, .result = {}});
-    run_audience audience{request, output_, files_.events_of(request),
+    run_audience audience{request, output_, files_.events_of(request), live_.get(),
                           [this](const std::string& wrong) { complain(wrong); }};
     auto plan = request.plan;
     run_callbacks told{.interrupted = &interruption()};
     plan.keep_record = output_.print || !output_.exported.empty();
-    plan.keep_first = files_.has_report() ? actions_in_trace : 0;
+    plan.keep_first = files_.shows_actions() ? actions_in_trace : 0;
     plan.model_times = account.modelled =
       needs_modelled_times(plan, performs_.elsewhere());
     std::optional<evaluator> judge;
@@ -156,6 +182,9 @@ private:
       evaluate(*judge, account);
     audience.end(account);
     account.result.parameters.clear();
+    if (live_)
+      live_->end_run(files_.page(results_json(options_, shared_, accounts_),
+                                 results_table(shared_, accounts_)));
   }
 
   /// The plan of a run that has lost nodes, from the last step that other nodes have
@@ -249,6 +278,7 @@ private:
   const setup& shared_;
   node_runs& performs_;
   output_files files_;
+  std::unique_ptr<live_page> live_; // null: nobody watches
   folder_lock checkpoints_lock_;
   std::list<run_request> begun_again_;
   std::vector<run_account> accounts_;

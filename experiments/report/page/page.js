@@ -90,6 +90,7 @@ function setting(key, text) {
 }
 
 const timelines = [];
+window.shown = timelines; // for the page around this one, if it is watched
 for (const run of data.runs) {
   if (run.ranks.some(rank => rank.length > 0)) {
     timelines.push(timelineOf(run, main));

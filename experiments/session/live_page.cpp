@@ -1,0 +1,143 @@
+#include "experiments/session/live_page.hpp"
+
+#include "experiments/report/page.hpp"
+#include "experiments/session/progress_line.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+namespace troupe {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+using namespace std::chrono_literals;
+
+constexpr std::size_t most_points = 1000; // more than a screen shows
+constexpr double between_shows = 0.5;     // seconds; a page asks every one
+
+json loss_json(double x) {
+  return std::isfinite(x) ? json(x) : json(nullptr);
+}
+
+} // namespace
+
+tl::expected<std::unique_ptr<live_page>, std::string>
+live_page::at(int port, const std::vector<run_request>& runs,
+              const std::string& command, const std::string& report) {
+  auto server = page_server::at(port);
+  if (!server)
+    return tl::unexpected{"--watch: " + server.error()};
+  return std::unique_ptr<live_page>{
+    new live_page{std::move(*server), runs, command, report}};
+}
+
+live_page::live_page(std::unique_ptr<page_server> server,
+                     const std::vector<run_request>& runs, std::string command,
+                     std::string report)
+  : server_(std::move(server)),
+    runs_(runs),
+    command_(std::move(command)),
+    report_(std::move(report)),
+    losses_(most_points) {
+  server_->put("/", std::string{live_text}, "text/html");
+  show(true);
+}
+
+void live_page::begin(const run_request& run) {
+  run_ = &run;
+  pace_ = {};
+  losses_ = bounded_list<point>{most_points};
+  evaluations_.clear();
+  waits_for_.clear();
+  done_ = 0;
+  all_ = all_of(run.plan);
+  show(true);
+}
+
+void live_page::add(const progress& p) {
+  for (const auto& one : p.losses)
+    losses_.add(
+      {static_cast<double>(one.samples), one.loss, 1}, [](point& a, const point& b) {
+        a.value = (a.value * a.count + b.value * b.count) / (a.count + b.count);
+        a.count += b.count;
+        a.at = b.at;
+      });
+  waits_for_ = p.waits_for;
+  add_part(static_cast<double>(p.samples));
+}
+
+void live_page::add_simulated(double microbatches) {
+  add_part(microbatches);
+}
+
+void live_page::add_part(double done) {
+  done_ = done;
+  pace_.add(seconds_now(), done);
+  show(false);
+}
+
+void live_page::add_evaluation(int steps, const score& s) {
+  const auto& plan = run_->plan;
+  evaluations_.emplace_back(
+    static_cast<double>((steps - plan.dims.before) * plan.work->batch), s);
+  show(true);
+}
+
+void live_page::end_run(std::string report) {
+  run_ = nullptr;
+  ++over_;
+  if (!report.empty()) {
+    ++version_;
+    server_->put("/report.html", std::move(report), "text/html");
+  }
+  show(true);
+}
+
+void live_page::end() {
+  constexpr auto recent = 1500ms, at_most = 3000ms, look = 20ms;
+  ended_ = true;
+  show(true);
+  // A page asks every second, and no more once it has heard of the end.
+  for (auto waited = 0ms; waited < at_most && server_->is_read(recent); waited += look)
+    std::this_thread::sleep_for(look);
+}
+
+/// Puts what is known where pages ask for it, now or if it is time.
+void live_page::show(bool now) {
+  const double time = seconds_now();
+  if (!now && time - shown_at_ < between_shows)
+    return;
+  shown_at_ = time;
+  json all{{"command", command_}, {"runs", json::array()}, {"over", over_},
+           {"version", version_}, {"report", report_},     {"ended", ended_},
+           {"now", nullptr}};
+  for (const auto& run : runs_)
+    all["runs"].push_back(run.text);
+  if (run_ != nullptr) {
+    auto losses = json::array(), evaluations = json::array();
+    for (const auto& one : losses_.entries())
+      losses.push_back({one.at, loss_json(one.value)});
+    for (const auto& [at, s] : evaluations_)
+      evaluations.push_back({at, loss_json(s.loss)});
+    const auto rate = pace_.rate();
+    const auto left = pace_.left(all_);
+    all["now"] = {{"text", run_->text},
+                  {"done", std::floor(done_)},
+                  {"all", all_},
+                  {"unit", run_->plan.work ? "samples" : "microbatches"},
+                  {"rate", rate ? rate_text(*rate) : ""},
+                  {"left", left ? time_left(*left) : ""},
+                  {"waits_for", waits_for_},
+                  {"losses", std::move(losses)},
+                  {"evaluations", std::move(evaluations)}};
+  }
+  server_->put("/progress.json",
+               all.dump(-1, ' ', false, json::error_handler_t::replace),
+               "application/json");
+}
+
+} // namespace troupe

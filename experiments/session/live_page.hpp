@@ -1,0 +1,73 @@
+#pragma once
+
+#include "actors/run/progress.hpp"
+#include "experiments/options/setup.hpp"
+#include "experiments/session/pace.hpp"
+#include "experiments/session/page_server.hpp"
+#include "messaging/bounded_list.hpp"
+#include "models/evaluation.hpp"
+
+#include <tl/expected.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// What --watch serves: how the run that goes on comes on, and report.html of those
+/// that are over. The thread of the session calls all of it.
+class live_page {
+public:
+  /// \param port 0: any that is free \param runs outlive it
+  /// \param report where report.html will be; empty: nowhere
+  /// On error says why nobody can listen there.
+  static tl::expected<std::unique_ptr<live_page>, std::string>
+  at(int port, const std::vector<run_request>& runs, const std::string& command,
+     const std::string& report);
+
+  std::string address() const { return server_->address(); }
+
+  /// The next run begins, or anew.
+  void begin(const run_request& run);
+  void add(const progress& p);
+  void add_simulated(double microbatches); ///< As count_microbatches counts.
+  void add_evaluation(int steps, const score& s);
+
+  /// A run is over. \param report the page of all that are; empty: there is none
+  void end_run(std::string report);
+
+  /// All is over. Waits a moment for who is looking, so that they see it.
+  void end();
+
+private:
+  struct point {
+    double at;    // samples
+    double value; // mean
+    double count; // of how many
+  };
+
+  live_page(std::unique_ptr<page_server> server, const std::vector<run_request>& runs,
+            std::string command, std::string report);
+  void add_part(double done);
+  void show(bool now);
+
+  std::unique_ptr<page_server> server_;
+  const std::vector<run_request>& runs_;
+  std::string command_, report_;
+  const run_request* run_ = nullptr; // that goes on
+  std::size_t over_ = 0;
+  int version_ = 0; // of the report
+  bool ended_ = false;
+
+  double done_ = 0, all_ = 0;
+  pace pace_;
+  bounded_list<point> losses_;
+  std::vector<std::pair<double, score>> evaluations_; // by samples
+  std::string waits_for_;
+  double shown_at_ = 0; // seconds
+};
+
+} // namespace troupe
