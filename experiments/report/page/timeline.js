@@ -29,10 +29,8 @@ class Timeline extends Drawing {
     this.canvas.addEventListener('pointermove', e => this.point(e));
     this.canvas.addEventListener('pointerleave', () => { this.say(this.marked); moveCursor(null); });
     this.canvas.addEventListener('pointerdown', e => {
-      if (e.button === 0) this.drag = {x: e.clientX, from: this.from, moved: false};
+      if (e.button === 0) this.grasp(e);
     });
-    window.addEventListener('pointermove', e => this.pull(e));
-    for (const end of ['pointerup', 'pointercancel']) window.addEventListener(end, () => this.release());
     this.canvas.addEventListener('click', e => { if (!this.pulled) this.mark(this.itemUnder(e)); });
     this.canvas.addEventListener('wheel', e => this.wheel(e), {passive: false});
     this.canvas.addEventListener('keydown', e => this.key(e));
@@ -118,6 +116,15 @@ class Timeline extends Drawing {
     }
   }
 
+  // The pointer may leave the canvas while it drags.
+  grasp(event) {
+    this.release();
+    const over = new AbortController(), until = {signal: over.signal};
+    this.drag = {x: event.clientX, from: this.from, moved: false, over};
+    window.addEventListener('pointermove', e => this.pull(e), until);
+    for (const end of ['pointerup', 'pointercancel']) window.addEventListener(end, () => this.release(), until);
+  }
+
   pull(event) {
     if (!this.drag || Math.abs(event.clientX - this.drag.x) < 3 && !this.drag.moved) return;
     this.drag.moved = true;
@@ -128,6 +135,7 @@ class Timeline extends Drawing {
   // The click that ends a drag marks nothing.
   release() {
     this.pulled = Boolean(this.drag && this.drag.moved);
+    if (this.drag) this.drag.over.abort();
     this.drag = null;
   }
 
