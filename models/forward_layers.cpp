@@ -42,12 +42,14 @@ std::int64_t forward_room::bytes(const layer_list<float>& layers, std::int64_t s
 }
 
 void forward_room::forward(const layer_list<float>& layers, const frame<float>& in,
-                           std::span<const float* const> parameters) const {
+                           std::span<const float* const> parameters,
+                           std::span<float* const> caches) const {
   auto f = in;
   f.saved = saved_.data();
   f.scratch = scratch_.data();
   for (std::size_t i = 0; i < layers.size(); ++i) {
     f.parameters = {parameters[i]};
+    f.cache = caches.empty() ? nullptr : caches[i];
     f.y = i + 1 == layers.size() ? in.y : between_[i % 2].data();
     layers[i]->forward(f);
     f.x = f.y;

@@ -24,9 +24,10 @@ public:
 
   /// Runs layers, the first on what `in` says goes into it, the last into in.y. \param
   /// in the frame of all: samples, tokens or x, y, on \param parameters a bucket a
-  /// layer
+  /// layer \param caches of each layer, where one sequence goes on; else empty
   void forward(const layer_list<float>& layers, const frame<float>& in,
-               std::span<const float* const> parameters) const;
+               std::span<const float* const> parameters,
+               std::span<float* const> caches = {}) const;
 
 private:
   tensor_memory saved_, scratch_;

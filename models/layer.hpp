@@ -42,6 +42,11 @@ struct frame {
   Scalar beta = 0;                  ///< 0 sets the gradients, 1 adds to what they hold.
   Scalar* scratch = nullptr;
   stream* on = nullptr;
+  /// Of a forward that goes on with one sequence: its tokens before these, and what the
+  /// layer keeps of them, cached_values(). It puts these tokens behind them. Null:
+  /// sequences are whole.
+  std::int64_t past = 0;
+  Scalar* cache = nullptr;
 };
 
 /// What a layer needs from others before it can go on: what all its tensor shards do
@@ -130,6 +135,9 @@ public:
   std::size_t packed_copies() const { return packed_before(parameters_.size()).copies; }
 
   virtual layer_sizes sizes(std::int64_t samples, int threads) const = 0;
+
+  /// Values that a sequence's cache takes in this layer. \pre fp32 is stored
+  virtual std::int64_t cached_values() const { return 0; }
 
   /// Floating-point operations of a forward a sample. Each of the two gradients takes
   /// about as many.

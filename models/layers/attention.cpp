@@ -1,5 +1,6 @@
 #include "kernels/attention.hpp"
 
+#include "kernels/key_value_cache.hpp"
 #include "kernels/matmul.hpp"
 #include "models/layers/half_block.hpp"
 
@@ -29,6 +30,11 @@ public:
                c = static_cast<double>(this->dims().width),
                cs = static_cast<double>(inner_);
     return t * (8 * c * cs + 2 * t * cs); // products of 3Cs + Cs columns; causal
+  }
+
+  std::int64_t cached_values() const override {
+    return key_value_cache<Scalar>::values(this->dims().known_positions(), heads_,
+                                           inner_);
   }
 
 private:
@@ -87,8 +93,16 @@ private:
     matmul<Scalar>(
       normed, this->up_weight(f), 0, to.wide, *f.on,
       {.what = epilogue_kind::bias, .bias = this->weight(f, half::up_bias)});
-    attention<Scalar>::forward(shape_of(f.samples), to.wide, to.narrow, to.extra,
-                               to.space, *f.on);
+    if (f.cache == nullptr || f.past == 0)
+      attention<Scalar>::forward(shape_of(f.samples), to.wide, to.narrow, to.extra,
+                                 to.space, *f.on);
+    if (f.cache == nullptr)
+      return;
+    const next_tokens dims{this->dims().known_positions(), heads_, inner_, f.past};
+    key_value_cache<Scalar>::put(dims, to.wide.plain(), f.cache, *f.on);
+    if (f.past > 0)
+      key_value_cache<Scalar>::attend(dims, to.wide.plain(), f.cache, to.narrow.plain(),
+                                      *f.on);
   }
 
   void inner_backward(const frame<Scalar>& f, stored_matrix<const Scalar> dy,

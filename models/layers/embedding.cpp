@@ -57,7 +57,8 @@ public:
       return arrays<Scalar>::copy(dims_.own(a.sum), a.y, *f.on);
     stored_matrix<const Scalar> places;
     if (dims_.shard.index == 0)
-      places = dense(this->weight(f, 1), dims_.length, dims_.width);
+      places =
+        dense(this->weight(f, 1) + f.past * dims_.width, dims_.length, dims_.width);
     embedding<Scalar>::forward(
       shape_of(f), f.tokens,
       dense(this->weight(f, 0), dims_.shard.part(dims_.words), dims_.width), places,

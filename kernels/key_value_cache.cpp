@@ -1,0 +1,95 @@
+#include "kernels/key_value_cache.hpp"
+
+#include "kernels/memory.hpp"
+#include "kernels/vector_math.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe {
+
+namespace {
+
+/// The arrays of a cache, of one head.
+template <class Scalar>
+struct cached_head {
+  cached_head(const next_tokens& dims, Scalar* cache, std::int64_t head)
+    : size(dims.width / dims.heads),
+      keys(cache + head * dims.positions * size),
+      values(cache + padded(dims.positions * dims.width)
+             + head * dims.positions * size),
+      scores(cache + 2 * padded(dims.positions * dims.width)
+             + head * padded(dims.positions)) {
+    // nop
+  }
+
+  std::int64_t size;     // C/H
+  Scalar *keys, *values; // (T, C/H)
+  Scalar* scores;        // (T)
+};
+
+/// One token's weighted mean of the values of `seen` tokens.
+template <class Scalar>
+void attend_to(const cached_head<Scalar>& head, std::int64_t seen, const Scalar* query,
+               Scalar* to) {
+  const Scalar scale = 1 / std::sqrt(static_cast<Scalar>(head.size));
+  auto* const weights = head.scores;
+  for (std::int64_t t = 0; t < seen; ++t) {
+    const auto* const key = head.keys + t * head.size;
+    Scalar sum = 0;
+    for (std::int64_t c = 0; c < head.size; ++c)
+      sum += query[c] * key[c];
+    weights[t] = sum * scale;
+  }
+  const Scalar most = largest(weights, seen);
+  Scalar sum = 0;
+  for (std::int64_t t = 0; t < seen; ++t) {
+    weights[t] = fast_exp(weights[t] - most);
+    sum += weights[t];
+  }
+  std::fill_n(to, head.size, Scalar{0});
+  for (std::int64_t t = 0; t < seen; ++t) {
+    const auto* const value = head.values + t * head.size;
+    const Scalar weight = weights[t] / sum;
+    for (std::int64_t c = 0; c < head.size; ++c)
+      to[c] += weight * value[c];
+  }
+}
+
+} // namespace
+
+template <class Scalar>
+std::int64_t key_value_cache<Scalar>::values(std::int64_t positions, std::int64_t heads,
+                                             std::int64_t width) {
+  return 2 * padded(positions * width) + heads * padded(positions);
+}
+
+template <class Scalar>
+void key_value_cache<Scalar>::put(const next_tokens& dims, matrix<const Scalar> qkv,
+                                  Scalar* cache, stream& on) {
+  on.cpu().run(static_cast<int>(dims.heads), [&](int head, int) {
+    const cached_head<Scalar> to{dims, cache, head};
+    for (std::int64_t r = 0; r < qkv.rows; ++r) {
+      const auto* const query = qkv.row(r) + head * to.size;
+      const auto place = (dims.past + r) * to.size;
+      std::copy_n(query + dims.width, to.size, to.keys + place);
+      std::copy_n(query + 2 * dims.width, to.size, to.values + place);
+    }
+  });
+}
+
+template <class Scalar>
+void key_value_cache<Scalar>::attend(const next_tokens& dims, matrix<const Scalar> qkv,
+                                     Scalar* cache, matrix<Scalar> y, stream& on) {
+  on.cpu().run(static_cast<int>(dims.heads), [&](int head, int) {
+    const cached_head<Scalar> of{dims, cache, head};
+    for (std::int64_t r = 0; r < qkv.rows; ++r)
+      attend_to(of, dims.past + r + 1, qkv.row(r) + head * of.size,
+                y.row(r) + head * of.size);
+  });
+}
+
+template struct key_value_cache<float>;
+template struct key_value_cache<double>;
+
+} // namespace troupe
