@@ -38,7 +38,6 @@ std::vector<std::int64_t> bytes_of_actors(const run_plan& plan) {
 /// of the parameters, in the end when the optimizers have gone, or for evaluations that
 /// put shares together. \param callers bytes
 std::int64_t bytes_beside_pools(const run_plan& plan, std::int64_t callers) {
-  constexpr std::int64_t program = 24 << 20; // measured, rounded up
   constexpr std::int64_t value = sizeof(float);
   std::int64_t parameters = 0, largest = 0, optimizers = 0;
   for (const auto& l : plan.work->whole.layers) {
@@ -52,7 +51,7 @@ std::int64_t bytes_beside_pools(const run_plan& plan, std::int64_t callers) {
   const bool puts_together =
     plan.evaluate_every > 0
     && (!plan.work->shards.empty() || plan.shares_out(shared_out::parameters));
-  return program + callers
+  return bytes_of_program + callers
          + (puts_together ? copies : std::max<std::int64_t>(copies - optimizers, 0));
 }
 
@@ -96,9 +95,9 @@ std::string too_large_for_gpus(const run_plan& plan,
   return {};
 }
 
-/// The refusal of a run that needs so many bytes on each rank, and others; empty if
-/// they are there.
-std::string too_large(const std::vector<std::int64_t>& bytes, std::int64_t beside) {
+} // namespace
+
+std::string no_room_for(const std::vector<std::int64_t>& bytes, std::int64_t beside) {
   std::int64_t sum = beside;
   for (const auto rank : bytes)
     sum += rank;
@@ -112,10 +111,8 @@ std::string too_large(const std::vector<std::int64_t>& bytes, std::int64_t besid
          + "; " + text_of(memory);
 }
 
-} // namespace
-
 std::string no_room_for_actors(const run_plan& plan) {
-  return too_large(bytes_of_actors(plan), 0);
+  return no_room_for(bytes_of_actors(plan), 0);
 }
 
 std::string far_too_large(const run_plan& plan) {
@@ -148,9 +145,9 @@ no_room_for_training(const run_plan& plan,
     bytes = std::move(of_those);
   }
   const bool leads_only = here && here->empty();
-  return too_large(bytes,
-                   bytes_beside_pools(plan, bytes_beside ? bytes_beside(plan) : 0)
-                     + (leads_only ? bytes_that_come(plan) : 0));
+  return no_room_for(bytes,
+                     bytes_beside_pools(plan, bytes_beside ? bytes_beside(plan) : 0)
+                       + (leads_only ? bytes_that_come(plan) : 0));
 }
 
 } // namespace troupe

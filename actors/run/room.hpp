@@ -12,6 +12,12 @@ namespace troupe {
 
 // Why a run does not fit the memory there is, in one sentence; empty if it does.
 
+/// What the program itself takes: measured, rounded up.
+inline constexpr std::int64_t bytes_of_program = 24 << 20;
+
+/// Of so many bytes on each rank. \param beside others
+std::string no_room_for(const std::vector<std::int64_t>& bytes, std::int64_t beside);
+
 /// Of what actors take, and a check of their programs.
 std::string no_room_for_actors(const run_plan& plan);
 

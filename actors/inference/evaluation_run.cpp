@@ -1,0 +1,154 @@
+#include "actors/inference/evaluation_run.hpp"
+
+#include "actors/inference/stage_weights.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+/// Labels that may be on their way: those of portions between neighbours, of which the
+/// first is the client, up to the last stage.
+int labels_under_way(const inference_plan& plan) {
+  return portions_between * plan.stages();
+}
+
+/// Some layers on a microbatch; the last ones say its loss.
+class scored_stage : public inference_work {
+public:
+  scored_stage(const inference_plan& plan, int stage, std::int64_t samples, stream& on,
+               memory_account& account)
+    : on_(on),
+      weights_(plan, stage, account),
+      layers_(plan.whole, plan.first_layer(stage), plan.end_layer(stage), samples,
+              on.threads(), account) {
+    if (!layers_.is_last())
+      above_ = std::make_unique<pool>(
+        "activations above stage " + std::to_string(stage), portions_between,
+        layers_.layers().back()->output_room(samples), account);
+  }
+
+  buffer room() override { return above_ ? above_->acquire() : buffer{}; }
+
+  void forward(const portion& in, portion& out) override {
+    layers_.forward({.samples = in.samples,
+                     .tokens = in.values.integers(),
+                     .x = in.values.data(),
+                     .y = out.values.data(),
+                     .on = &on_},
+                    in.labels.integers(), weights_.buckets(), out.loss);
+    if (layers_.is_last())
+      out.labels = {};
+  }
+
+  double operations(const portion& in) const override {
+    double sample = 0;
+    for (const auto& l : layers_.layers())
+      sample += l->operations();
+    return sample * static_cast<double>(in.samples);
+  }
+
+private:
+  stream& on_;
+  stage_weights weights_;
+  scored_layers layers_;
+  std::unique_ptr<pool> above_; // null: no activations go on
+};
+
+/// Reads held-out samples, and adds up what the last stage says of them.
+class evaluation_client : public inference_client {
+public:
+  explicit evaluation_client(const evaluation_job& job)
+    : job_(job),
+      inputs_("samples", portions_between, input_room(job), account_,
+              job.plan.whole.element_of_input()),
+      labels_("labels", labels_under_way(job.plan), label_room(job), account_,
+              element::int32) {
+    // nop
+  }
+
+  static std::int64_t bytes(const evaluation_job& job) {
+    return (portions_between * input_room(job)
+            + labels_under_way(job.plan) * label_room(job))
+           * std::int64_t{sizeof(float)};
+  }
+
+  std::optional<portion> next() override {
+    const auto first = sent_ * job_.microbatch;
+    if (first >= job_.samples)
+      return {};
+    portion result{.number = sent_++,
+                   .samples = std::min(job_.microbatch, job_.samples - first),
+                   .values = inputs_.acquire(),
+                   .labels = labels_.acquire()};
+    const auto& whole = job_.plan.whole;
+    const sample_view all{result.values.integers(), result.values.data(),
+                          result.labels.integers()};
+    for (std::int64_t i = 0; i < result.samples; ++i)
+      job_.data->evaluation(first + i,
+                            all.behind(i, whole.layers.front()->input(), whole.rows));
+    return result;
+  }
+
+  void take(const portion& made) override {
+    sum_.loss += made.loss.loss;
+    sum_.correct += made.loss.correct;
+    done_ += made.samples;
+  }
+
+  bool over() const override { return done_ >= job_.samples; }
+
+  score found() const { return score_of(job_.plan.whole, sum_, job_.samples); }
+
+private:
+  static std::int64_t input_room(const evaluation_job& job) {
+    return job.plan.whole.layers.front()->input_room(job.microbatch);
+  }
+  static std::int64_t label_room(const evaluation_job& job) {
+    return job.microbatch * job.plan.whole.rows;
+  }
+
+  const evaluation_job& job_;
+  memory_account account_;
+  pool inputs_, labels_;
+  std::int64_t sent_ = 0; // microbatches
+  std::int64_t done_ = 0; // samples
+  loss_sum sum_;
+};
+
+} // namespace
+
+std::vector<std::int64_t> bytes_needed(const evaluation_job& job) {
+  const auto& plan = job.plan;
+  std::vector<std::int64_t> result;
+  for (int s = 0; s < plan.stages(); ++s) {
+    const auto last = static_cast<std::size_t>(plan.end_layer(s)) - 1;
+    const auto above =
+      s + 1 == plan.stages() ? 0 : plan.whole.layers[last]->output_room(job.microbatch);
+    result.push_back(stage_weights::bytes(plan, s)
+                     + scored_layers::bytes(plan.whole, plan.first_layer(s),
+                                            plan.end_layer(s), job.microbatch,
+                                            plan.team_of(s))
+                     + portions_between * above * std::int64_t{sizeof(float)});
+  }
+  result.front() += evaluation_client::bytes(job);
+  return result;
+}
+
+evaluation_result evaluate(const evaluation_job& job,
+                           const std::atomic<bool>* interrupted) {
+  evaluation_client client{job};
+  const auto make = [&](const inference_plan& plan, int stage, stream& on,
+                        memory_account& account) {
+    return std::make_unique<scored_stage>(plan, stage, job.microbatch, on, account);
+  };
+  evaluation_result result;
+  result.run = perform(job.plan, client, make, interrupted);
+  if (result.run.how == ending::finished)
+    result.found = client.found();
+  return result;
+}
+
+} // namespace troupe

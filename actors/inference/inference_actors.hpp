@@ -1,0 +1,82 @@
+#pragma once
+
+#include "actors/inference/inference_stage_core.hpp"
+#include "actors/mail/mail.hpp"
+#include "actors/run/notice_board.hpp"
+#include "messaging/mail/control.hpp"
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+namespace mail {
+
+/// The neighbour above has used up a portion.
+struct free_above {};
+
+/// Device to stage: a forward has ended.
+struct forward_over {
+  std::exception_ptr failure; ///< What it threw, if it did.
+};
+
+} // namespace mail
+
+/// A stage of an inference, or the client at both ends.
+using inference_actor =
+  caf::typed_actor<caf::reacts_to<portion>, caf::reacts_to<mail::free_above>,
+                   caf::reacts_to<mail::forward_over>, caf::reacts_to<mail::explain>,
+                   caf::reacts_to<struct inference_neighbours>>;
+
+/// Makes a client begin.
+struct inference_neighbours {
+  inference_actor below; ///< Portions come from there,
+  inference_actor above; ///< and go there.
+};
+
+/// What the actors of an inference share; it outlives them.
+struct inference_props {
+  mail_meter* meter;
+  std::shared_ptr<notice_board> board;
+};
+
+struct inference_stage_state {
+  std::string name = "stage";
+  inference_props shared;
+  device* computer = nullptr;
+  std::unique_ptr<inference_stage_core> core;
+  inference_neighbours peers;
+};
+
+/// Owns some layers; runs each portion through them, and hands on what comes out.
+inference_actor::behavior_type
+inference_stage(inference_actor::stateful_pointer<inference_stage_state> self,
+                inference_props shared, device* computer, int stage, int stages,
+                std::shared_ptr<inference_work> work);
+
+struct inference_client_state {
+  std::string name = "client";
+  inference_props shared;
+  inference_client* client = nullptr;
+  occupation* seen = nullptr;
+  int room_above = portions_between;
+  inference_neighbours peers;
+};
+
+/// Feeds the first stage whenever that has room, takes what comes out of the last one,
+/// and says on the board when all has come. \param client outlives it, as does
+/// \param seen what it is at
+inference_actor::behavior_type
+inference_client_actor(inference_actor::stateful_pointer<inference_client_state> self,
+                       inference_props shared, inference_client* client,
+                       occupation* seen, int stages);
+
+} // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::portion)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::inference_neighbours)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::free_above)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::forward_over)
