@@ -111,7 +111,9 @@ void check_coverage(std::vector<stored_tensor> tensors, std::int64_t data,
     throw malformed("there are bytes behind the last tensor");
 }
 
-std::vector<stored_tensor> read_header(const input_file& file) {
+/// Fills what the file's header says.
+void read_header(const input_file& file, std::vector<stored_tensor>& tensors,
+                 file_metadata& metadata) {
   std::array<char, 8> prefix{};
   if (file.size() < std::int64_t{prefix.size()})
     throw malformed("it is shorter than the 8 bytes that give its header's length");
@@ -123,13 +125,15 @@ std::vector<stored_tensor> read_header(const input_file& file) {
   std::string text(length, '\0');
   file.read(8, text.data(), static_cast<std::int64_t>(length));
   const auto data = 8 + static_cast<std::int64_t>(length);
-  std::vector<stored_tensor> result;
   const auto header = parse(text);
   for (const auto& [name, entry] : header.items())
     if (name != "__metadata__")
-      result.push_back(tensor_of(name, entry, data, file.size() - data));
-  check_coverage(result, data, file.size());
-  return result;
+      tensors.push_back(tensor_of(name, entry, data, file.size() - data));
+    else if (entry.is_object())
+      for (const auto& [key, value] : entry.items())
+        if (value.is_string())
+          metadata[key] = value.get<std::string>();
+  check_coverage(tensors, data, file.size());
 }
 
 } // namespace
@@ -148,7 +152,7 @@ safetensors_file::open(const std::filesystem::path& path) {
     return tl::unexpected{file.error()};
   try {
     safetensors_file result{std::move(*file)};
-    result.tensors_ = read_header(result.file_);
+    read_header(result.file_, result.tensors_, result.metadata_);
     return result;
   } catch (const malformed& wrong) {
     return tl::unexpected{path.string()

@@ -28,6 +28,9 @@ struct stored_tensor {
   std::int64_t values() const;
 };
 
+/// What a file says of itself besides its tensors.
+using file_metadata = std::map<std::string, std::string>;
+
 /// A safetensors file whose header has been read and found sound: a JSON object of
 /// tensors that fill the rest of the file without overlaps or gaps.
 /// (huggingface.co/docs/safetensors, "Format")
@@ -38,6 +41,9 @@ public:
   open(const std::filesystem::path& path);
 
   const std::vector<stored_tensor>& tensors() const { return tensors_; }
+
+  /// What is no text is left out.
+  const file_metadata& metadata() const { return metadata_; }
 
   /// Null if there is none of that name.
   const stored_tensor* find(const std::string& name) const;
@@ -55,6 +61,7 @@ private:
 
   input_file file_;
   std::vector<stored_tensor> tensors_;
+  file_metadata metadata_;
 };
 
 /// A tensor to write.
@@ -64,9 +71,6 @@ struct tensor_to_store {
   const float* values;
   precision stored = precision::fp32; ///< bf16: rounded as bf16_of does it.
 };
-
-/// What a file says of itself besides its tensors.
-using file_metadata = std::map<std::string, std::string>;
 
 /// Writes all of the file or nothing (whole_file.hpp). Empty on success, else what went
 /// wrong. \param before called when all is written and about to take its place

@@ -46,6 +46,25 @@ std::filesystem::path with_header(const temporary_folder& folder,
 
 } // namespace
 
+TEST_CASE("a file says of itself what it was given, and of others what is text",
+          "[weights]") {
+  temporary_folder folder;
+  const float one = 1;
+  const std::vector<tensor_to_store> tensors{{"a", {1}, &one}};
+  const auto path = folder.path() / "w.safetensors";
+  const file_metadata says{{"--layers", "4"}, {"b", "\"quoted\" and\nbroken"}};
+  REQUIRE(write_safetensors(path, tensors, says).empty());
+  CHECK(safetensors_file::open(path)->metadata() == says);
+  const std::string tensor = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  const auto open = [&](const std::string& metadata) {
+    return safetensors_file::open(
+             with_header(folder, R"({"__metadata__":)" + metadata + "," + tensor, 4))
+      ->metadata();
+  };
+  CHECK(open(R"({"x":"y","number":3,"list":["z"]})") == file_metadata{{"x", "y"}});
+  CHECK(open("[1, 2]").empty());
+}
+
 TEST_CASE("weights that are saved come back to the bit", "[weights]") {
   temporary_folder folder;
   const auto path = folder.path() / "w.safetensors";
