@@ -4,6 +4,7 @@
 #include "experiments/options/config_file.hpp"
 #include "experiments/options/effects.hpp"
 #include "experiments/options/option_list.hpp"
+#include "experiments/options/saved_options.hpp"
 
 #include <iostream>
 
@@ -80,6 +81,12 @@ tl::expected<options, int> read_command_line(const program_about& about, int arg
     return refuse("--all chooses models, schedules and sizes itself: only --seed, "
                   "--precision, --stall-timeout and --quiet go with it, not "
                   + other);
+  if (about.infers())
+    if (const auto wrong = take_saved_options(app, typed.inference.weights);
+        !wrong.empty()) {
+      std::cerr << about.name << ": " << wrong << '\n';
+      return tl::unexpected{2};
+    }
   if (file->count() > 0)
     typed.output.config = file->as<std::string>();
   const auto says = [&](const char* option) {

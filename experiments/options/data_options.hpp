@@ -28,6 +28,9 @@ struct data_options {
 
 void add_data(option_list& to, typed_data& place);
 
+/// Only which data: --data and --seed.
+void add_data_set(option_list& to, typed_data& place);
+
 /// The data, whose name and path are checked where the files are opened.
 data_options parse(const typed_data& typed);
 

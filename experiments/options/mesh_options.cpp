@@ -115,6 +115,12 @@ void add_mesh(option_list& to, typed_mesh& place, bool names_exchange) {
                     + ".");
 }
 
+void add_stages(option_list& to, typed_mesh& place) {
+  to.begin_group("Mesh and schedule");
+  to.add_option("--stages", place.stages,
+                "Stages of the network: actors, each with a device of its own.");
+}
+
 void add_split(option_list& to, typed_mesh& place) {
   to.begin_group("Mesh and schedule");
   to.add_option(

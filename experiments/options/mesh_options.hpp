@@ -50,6 +50,9 @@ std::string read_axes(const std::string& text, mesh_options& to);
 void add_mesh(option_list& to, typed_mesh& place, bool names_exchange);
 void add_split(option_list& to, typed_mesh& place);
 
+/// Only --stages, of one each rank.
+void add_stages(option_list& to, typed_mesh& place);
+
 /// On error says what is wrong, and what is allowed.
 tl::expected<mesh_options, std::string> parse(const typed_mesh& typed);
 

@@ -6,7 +6,7 @@ namespace troupe {
 
 void add_model(option_list& to, typed_model& place) {
   to.begin_group("Model and data");
-  to.add_option("--model", place.name, "Model to train: " + model_names() + ".");
+  to.add_option("--model", place.name, "Model: " + model_names() + ".");
   to.add_option("--layers", place.layers,
                 "Transformer blocks of gpt and moe, or linear layers of mlp. Default: "
                   + std::to_string(usual_layers) + ".");
@@ -21,14 +21,21 @@ void add_model(option_list& to, typed_model& place) {
               "Head of gpt and moe that is the embedding's matrix, as GPT-2's.");
 }
 
-void add_experts(option_list& to, typed_model& place) {
+void add_experts_forwards(option_list& to, typed_model& place,
+                          const std::string& top_k) {
   to.begin_group("Experts of moe, in every second block of a gpt");
   to.add_option("--experts", place.experts, "Experts of each such block.");
+  to.add_option(top_k, place.top_k, "Experts of a token. Default: the gate's.");
+  to.add_flag("--shared-expert", place.shared_expert,
+              "Shared expert of each block, which takes every token.");
+}
+
+void add_experts(option_list& to, typed_model& place) {
+  add_experts_forwards(to, place);
   to.add_option(
     "--gate", place.gate,
     "Preset of --top-k and --capacity: switch (1 and 1.25) or gshard (2 and "
     "1). Capacity 1 is 2S/E of GShard's paper.");
-  to.add_option("--top-k", place.top_k, "Experts of a token. Default: the gate's.");
   to.add_option("--capacity", place.capacity,
                 "Rows that an expert takes of a microbatch, over its even share of all "
                 "tokens' choices. Choices of a full expert are dropped. Default: the "
@@ -38,8 +45,6 @@ void add_experts(option_list& to, typed_model& place) {
                 "paper for E experts. Reported losses leave it out. Default: 0.01.");
   to.add_option("--gate-noise", place.gate_noise,
                 "Standard deviation of the noise that the gate's logits get.");
-  to.add_flag("--shared-expert", place.shared_expert,
-              "Shared expert of each block, which takes every token.");
 }
 
 tl::expected<model_options, std::string> parse(const typed_model& typed,

@@ -36,6 +36,11 @@ inline constexpr std::int64_t usual_layers = 4;
 void add_model(option_list& to, typed_model& place);
 void add_experts(option_list& to, typed_model& place);
 
+/// Those that change a forward of which nothing is dropped.
+/// \param top_k the names of the option for experts of a token
+void add_experts_forwards(option_list& to, typed_model& place,
+                          const std::string& top_k = "--top-k,--expert-top-k");
+
 /// The model, whose name and sizes are checked where its network is made.
 /// \param seed of the gate's noise
 tl::expected<model_options, std::string> parse(const typed_model& typed,

@@ -84,6 +84,12 @@ public:
     return checked<Value>(app_.add_option(names, place, about));
   }
 
+  /// An option whose value is any text, of several lines too.
+  CLI::Option* add_text(const std::string& name, std::string& place,
+                        const std::string& about) {
+    return placed<std::string>(app_.add_option(name, place, about));
+  }
+
   CLI::Option* add_flag(const std::string& names, bool& place,
                         const std::string& about) {
     return checked<bool>(app_.add_flag(names, place, about));
@@ -124,6 +130,11 @@ private:
         fault, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
       return fault;
     });
+    return placed<Value>(added);
+  }
+
+  template <class Value>
+  CLI::Option* placed(CLI::Option* added) {
     added->group(heading_);
     if constexpr (!is_list<Value>) {
       added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

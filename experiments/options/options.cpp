@@ -64,6 +64,25 @@ void add_runs(option_list& to, typed_options& place, const program_about& about)
     add_nodes(to, place.nodes, about.keeps);
 }
 
+/// Options of programs that run saved weights forwards.
+void add_inference(option_list& to, typed_options& place, const program_about& about) {
+  add_weights(to, place.inference);
+  add_model(to, place.model);
+  if (about.evaluates) {
+    add_data_set(to, place.data);
+    add_scoring(to, place.inference);
+    add_experts_forwards(to, place.model);
+  }
+  if (about.writes) {
+    add_writing(to, place.inference, place.data.seed);
+    add_experts_forwards(to, place.model, "--expert-top-k");
+  }
+  add_stages(to, place.mesh);
+  add_threads(to, place.run);
+  if (about.evaluates)
+    add_precision_forwards(to, place.run);
+}
+
 /// The clock's side of what options say together: what is wrong, if anything.
 std::string refusal_of_clock(const typed_options& typed, clock_kind clock) {
   if (clock == clock_kind::virtual_time)
@@ -93,6 +112,8 @@ std::string add_options(option_list& to, typed_options& place,
                         const program_about& about) {
   if (about.exchanges)
     add_collectives(to, place.collectives);
+  else if (about.infers())
+    add_inference(to, place, about);
   else
     add_runs(to, place, about);
   add_output(
@@ -102,6 +123,8 @@ std::string add_options(option_list& to, typed_options& place,
      .report = about.keeps,
      .timeline = about.draws,
      .catalog = about.has_all});
+  if (about.infers())
+    return {};
   return about.exchanges ? about_collectives() : about_schedules();
 }
 
@@ -134,6 +157,8 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
   if (!machines)
     return problem{machines.error()};
   if (auto wrong = refusal(typed.evaluation); !wrong.empty())
+    return problem{wrong};
+  if (auto wrong = refusal(typed.inference); !wrong.empty())
     return problem{wrong};
   if (auto wrong = refusal(typed.checkpoint); !wrong.empty())
     return problem{wrong};
@@ -171,6 +196,7 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
                  .checkpoint = typed.checkpoint,
                  .nodes = std::move(*nodes),
                  .collectives = std::move(*collectives),
+                 .inference = typed.inference,
                  .output = typed.output};
 }
 

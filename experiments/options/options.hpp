@@ -5,6 +5,7 @@
 #include "experiments/options/cost_options.hpp"
 #include "experiments/options/data_options.hpp"
 #include "experiments/options/evaluation_options.hpp"
+#include "experiments/options/inference_options.hpp"
 #include "experiments/options/machine_options.hpp"
 #include "experiments/options/mesh_options.hpp"
 #include "experiments/options/model_options.hpp"
@@ -35,6 +36,7 @@ struct typed_options {
   checkpoint_options checkpoint;
   typed_nodes nodes;
   typed_collectives collectives;
+  inference_options inference;
   output_options output;
 };
 
@@ -54,6 +56,7 @@ struct options {
   checkpoint_options checkpoint;
   node_options nodes;
   collective_options collectives;
+  inference_options inference;
   output_options output;
 };
 
@@ -72,7 +75,12 @@ struct program_about {
   bool exchanges = false;
   bool resumes = false;     ///< Has --checkpoint and --resume.
   bool distributes = false; ///< Has --nodes.
+  bool evaluates = false;   ///< Evaluates saved weights and nothing else: --weights.
+  bool writes = false; ///< Writes text by saved weights and nothing else: likewise.
   typed_options defaults = {};
+
+  /// Whether it runs saved weights forwards.
+  bool infers() const { return evaluates || writes; }
 };
 
 /// Adds the options of a program, whose texts go to `place`; returns what --help ends

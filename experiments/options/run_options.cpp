@@ -36,6 +36,12 @@ void add_precision(option_list& to, typed_run& place, bool trains) {
         "tensor. What is summed is fp32, and so are the rows of experts.");
 }
 
+void add_precision_forwards(option_list& to, typed_run& place) {
+  to.begin_group("Clock and machines");
+  to.add_option("--precision", place.precision,
+                "Of activations and the operands of products: fp32 or bf16.");
+}
+
 void add_clock(option_list& to, typed_run& place) {
   to.begin_group("Clock and machines");
   to.add_option("--clock", place.clock, "Clock of the run: real or virtual.");

@@ -37,6 +37,8 @@ void add_device(option_list& to, typed_run& place);
 
 /// \param trains whether values are computed; else only what they weigh matters
 void add_precision(option_list& to, typed_run& place, bool trains);
+/// The same where nothing but forwards is computed, on the CPU.
+void add_precision_forwards(option_list& to, typed_run& place);
 void add_clock(option_list& to, typed_run& place);
 
 /// What a user should know of how fast products are; empty if nothing.

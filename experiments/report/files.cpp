@@ -1,5 +1,6 @@
 #include "experiments/report/files.hpp"
 
+#include "experiments/options/saved_options.hpp"
 #include "experiments/options/schedule_path.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/trace.hpp"
@@ -49,16 +50,19 @@ std::vector<named_file> read_files(const options& o, std::size_t runs) {
   return result;
 }
 
-/// What made the weights: one update of all stages, or the updates of each.
-file_metadata metadata_of(const run_result& result) {
+/// What made the weights: options, and one update of all stages, or the updates of
+/// each.
+file_metadata metadata_of(const options& o, const run_result& result) {
   std::string all;
   for (const auto updates : result.updates)
     all += (all.empty() ? "" : ",") + std::to_string(updates);
   const bool one = std::ranges::count(result.updates, result.updates.front())
                    == std::ssize(result.updates);
-  return {one ? std::pair{"update", std::to_string(result.updates.front())}
-              : std::pair{"updates", all},
-          {"samples", std::to_string(result.updated_samples)}};
+  auto metadata = options_to_save(o);
+  metadata[one ? "update" : "updates"] =
+    one ? std::to_string(result.updates.front()) : all;
+  metadata["samples"] = std::to_string(result.updated_samples);
+  return metadata;
 }
 
 } // namespace
@@ -215,10 +219,11 @@ std::string output_files::write_weights(const run_request& request,
   if (places_.save.empty() || result.parameters.empty())
     return {};
   const auto file = weights_of(request, only_run);
-  return note(file, save_weights(file, request.plan.work->whole,
-                                 readable(result.parameters), metadata_of(result),
-                                 places_.save_precision == "bf16" ? precision::bf16
-                                                                  : precision::fp32));
+  return note(
+    file,
+    save_weights(file, request.plan.work->whole, readable(result.parameters),
+                 metadata_of(options_, result),
+                 places_.save_precision == "bf16" ? precision::bf16 : precision::fp32));
 }
 
 std::string output_files::write_trace(const run_account& run) {

@@ -32,17 +32,15 @@ auto words_of(const std::string& sentence) {
 } // namespace
 
 TEST_CASE("help says every option in whole sentences of at most 25 words", "[help]") {
-  for (const bool exchanges : {false, true}) {
+  const program_about runs{.draws = true, .has_all = true},
+    alone{.trains = false, .draws = true, .has_all = true, .exchanges = true},
+    evaluates{.keeps = false, .tells = true, .evaluates = true},
+    writes{.keeps = false, .tells = true, .writes = true};
+  for (const auto& about : {runs, alone, evaluates, writes}) {
     typed_options place;
     CLI::App app;
     option_list list{app};
-    add_options(list, place,
-                {.name = "",
-                 .description = "",
-                 .trains = !exchanges,
-                 .draws = true,
-                 .has_all = true,
-                 .exchanges = exchanges});
+    add_options(list, place, about);
     for (const auto* const option : app.get_options()) {
       const auto text = option->get_description();
       if (option->get_name() == "--help") // CLI11's own, which programs replace

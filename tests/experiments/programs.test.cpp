@@ -31,9 +31,9 @@ bool one_line(const std::string& text) {
 
 TEST_CASE("every program helps and knows its version", "[programs]") {
   temporary_folder folder;
-  const std::string name =
-    GENERATE("bench", "certificates", "checkpoint", "collectives", "compare", "local",
-             "memory", "node", "simulate", "train", "verify");
+  const std::string name = GENERATE(
+    "bench", "certificates", "checkpoint", "collectives", "compare", "evaluate",
+    "generate", "local", "memory", "node", "simulate", "train", "verify");
   const auto help = run_program_in(folder, name + " --help");
   CHECK(help.exit_code == 0);
   CHECK_THAT(help.out, ContainsSubstring("usage", CaseSensitive::No));

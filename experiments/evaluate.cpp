@@ -1,0 +1,152 @@
+// evaluate: loss, perplexity and accuracy of saved weights on held-out data
+
+#include "actors/inference/evaluation_run.hpp"
+#include "actors/run/room.hpp"
+#include "experiments/options/saved_options.hpp"
+#include "experiments/report/files.hpp"
+#include "experiments/session/interruption.hpp"
+#include "experiments/session/program.hpp"
+#include "experiments/session/saved_network.hpp"
+#include "models/data/checked_data.hpp"
+#include "models/data/open_data.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+
+using namespace troupe;
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+int complain(const std::string& what, int exit_code) {
+  std::cerr << "evaluate: " << what << '\n';
+  return exit_code;
+}
+
+/// The samples that options ask for, and how many go through the stages together.
+/// Returns what is wrong, if anything.
+std::string add_samples(const options& o, evaluation_job& to) {
+  auto data = open_data(o.data.text, o.model, o.data.seed);
+  if (!data)
+    return data.error();
+  const auto held_out = (*data)->evaluation_size();
+  if (held_out == 0)
+    return o.data.text
+           + " holds out no samples of this length: its last tenth is too "
+             "short; name more data";
+  const auto& whole = to.plan.whole;
+  to.data = std::move(*data);
+  to.samples = std::min(o.inference.samples.value_or(held_out), held_out);
+  to.microbatch =
+    std::min(to.samples, o.inference.microbatch.value_or(
+                           samples_a_forward(whole, whole.reads_tokens ? 16 : 64)));
+  return no_room_for(bytes_needed(to), bytes_of_program);
+}
+
+std::string text_of(double value, const char* form = "%.4f") {
+  char text[32];
+  std::snprintf(text, sizeof text, form, value);
+  return text;
+}
+
+std::string table(const evaluation_job& job, const evaluation_result& result) {
+  const auto& found = result.found;
+  const bool reads_tokens = job.plan.whole.reads_tokens;
+  const double rate = static_cast<double>(job.samples) / result.run.seconds;
+  char text[256];
+  std::snprintf(
+    text, sizeof text, "%8s  %8s  %10s  %8s  %9s\n%8lld  %8s  %10s  %8s  %9s\n",
+    "samples", "loss", reads_tokens ? "perplexity" : "accuracy", "seconds", "samples/s",
+    static_cast<long long>(job.samples), text_of(found.loss).c_str(),
+    found.accuracy ? text_of(*found.accuracy * 100, "%.2f%%").c_str()
+                   : text_of(std::exp(found.loss)).c_str(),
+    text_of(result.run.seconds, "%.3f").c_str(), text_of(rate, "%.1f").c_str());
+  std::string result_text = text;
+  if (const auto floor = job.data->loss_floor())
+    result_text +=
+      "no model of this data can stay below " + text_of(*floor) + " nats\n";
+  if (job.data->evaluates_training_data())
+    result_text += "training in this order has seen these samples too\n";
+  return result_text;
+}
+
+json to_json(const options& o, const saved_network& network, const evaluation_job& job,
+             const evaluation_result& result) {
+  const auto& whole = job.plan.whole;
+  const auto& found = result.found;
+  const auto samples = static_cast<double>(job.samples);
+  json asked;
+  for (const auto& [option, value] : options_to_save(o))
+    asked[option] = value;
+  return {{"command", o.output.command},
+          {"weights", network.from},
+          {"options", asked},
+          {"data", job.data->description()},
+          {"evaluates_training_data", job.data->evaluates_training_data()},
+          {"stages", job.plan.stages()},
+          {"microbatch_size", job.microbatch},
+          {"samples", job.samples},
+          {"predictions", job.samples * whole.rows},
+          {"loss", found.loss},
+          {"perplexity", whole.reads_tokens ? json(std::exp(found.loss)) : json()},
+          {"accuracy", found.accuracy ? json(*found.accuracy) : json()},
+          {"seconds", result.run.seconds},
+          {"samples_per_second", samples / result.run.seconds},
+          {"bytes", result.run.bytes}};
+}
+
+int evaluate_saved(const options& o) {
+  output_files files{o};
+  if (const auto wrong = files.refusal(); !wrong.empty())
+    return complain(wrong, 2);
+  auto network = open_saved_network(o);
+  if (!network)
+    return complain(network.error(), 2);
+  for (const auto& why : network->passed_over)
+    std::cerr << "evaluate: passed over: " << why << '\n';
+  evaluation_job job{.plan = std::move(network->plan)};
+  if (const auto wrong = add_samples(o, job); !wrong.empty())
+    return complain(wrong, 2);
+  network->plan = job.plan;
+  auto& out = o.output.results_on_stdout() ? std::cerr : std::cout;
+  if (!o.output.quiet)
+    out << description(*network) << ", microbatches of " << job.microbatch << "; "
+        << job.data->description() << "\n\n"
+        << std::flush;
+  const auto result = evaluate(job, &interruption());
+  if (result.run.how == ending::failed)
+    return complain(result.run.failure, 1);
+  if (result.run.how == ending::interrupted)
+    return complain("interrupted: there is no result", ended_by_user);
+  if (!o.output.quiet)
+    out << table(job, result);
+  const auto text = to_json(o, *network, job, result)
+                      .dump(2, ' ', false, json::error_handler_t::replace)
+                    + "\n";
+  if (const auto failed = files.end_results(text); !failed.empty())
+    return complain(failed, 1);
+  return std::isfinite(result.found.loss)
+           ? 0
+           : complain("the loss is not finite: these weights say nothing", 1);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const program_about about{
+    .name = "evaluate",
+    .description =
+      "Loss, perplexity and accuracy of saved weights on held-out data, by "
+      "stages that run forwards alone.",
+    .keeps = false,
+    .tells = true,
+    .evaluates = true,
+    .defaults = {.mesh = {.stages = 1}, .schedules = {.names = {"1f1b"}}},
+  };
+  return run_program(about, argc, argv, evaluate_saved);
+}

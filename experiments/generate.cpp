@@ -1,0 +1,164 @@
+// generate: writes text by saved weights, token by token
+
+#include "actors/inference/generation_run.hpp"
+#include "actors/run/room.hpp"
+#include "experiments/options/saved_options.hpp"
+#include "experiments/report/files.hpp"
+#include "experiments/session/interruption.hpp"
+#include "experiments/session/program.hpp"
+#include "experiments/session/saved_network.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <iostream>
+
+using namespace troupe;
+
+namespace {
+
+using json = nlohmann::ordered_json;
+using tokens = std::vector<std::int32_t>;
+
+int complain(const std::string& what, int exit_code) {
+  std::cerr << "generate: " << what << '\n';
+  return exit_code;
+}
+
+/// How tokens are told: as the bytes that they are, or as numbers.
+struct telling {
+  bool as_numbers;
+
+  std::string operator()(std::int32_t token) const {
+    return as_numbers ? std::to_string(token) + " "
+                      : std::string(1, static_cast<char>(token));
+  }
+  std::string operator()(const tokens& all) const {
+    std::string result;
+    for (const auto token : all)
+      result += (*this)(token);
+    return result;
+  }
+};
+
+/// What options ask to be written. On error says what is wrong.
+tl::expected<generation_job, std::string> job_of(const options& o,
+                                                 inference_plan plan) {
+  const auto& asked = o.inference;
+  constexpr std::int64_t bytes = 256;
+  if (asked.prompt_tokens.empty() && plan.whole.reads_tokens
+      && plan.whole.options.words > bytes)
+    return tl::unexpected{"this model's words are 0 to "
+                          + std::to_string(plan.whole.options.words - 1)
+                          + ", more than there are bytes of a text: say what it begins "
+                            "with as --prompt-tokens"};
+  generation_job job{.plan = std::move(plan),
+                     .prompt = asked.prompt_tokens,
+                     .tokens = asked.tokens,
+                     .sequences = asked.sequences,
+                     .sampling = {asked.temperature, asked.top_k},
+                     .seed = o.data.seed};
+  if (job.prompt.empty())
+    for (const unsigned char byte : asked.prompt)
+      job.prompt.push_back(byte);
+  auto wrong = refusal(job);
+  if (wrong.empty())
+    wrong = no_room_for(bytes_needed(job), bytes_of_program);
+  if (!wrong.empty())
+    return tl::unexpected{wrong};
+  return job;
+}
+
+std::int64_t written(const generation_job& job, const generation_result& result) {
+  std::int64_t count = 0;
+  for (const auto& text : result.sequences)
+    count += std::ssize(text) - std::ssize(job.prompt);
+  return count;
+}
+
+json to_json(const options& o, const saved_network& network, const generation_job& job,
+             const generation_result& result, const telling& tell) {
+  json texts = json::array();
+  for (const auto& text : result.sequences)
+    texts.push_back(
+      {{"tokens", text}, {"text", tell.as_numbers ? json() : json(tell(text))}});
+  const auto count = written(job, result);
+  return {{"command", o.output.command},
+          {"weights", network.from},
+          {"stages", job.plan.stages()},
+          {"prompt", job.prompt},
+          {"temperature", job.sampling.temperature},
+          {"top_k", job.sampling.top_k},
+          {"seed", job.seed},
+          {"sequences", texts},
+          {"tokens", count},
+          {"seconds", result.run.seconds},
+          {"tokens_per_second", static_cast<double>(count) / result.run.seconds},
+          {"bytes", result.run.bytes}};
+}
+
+int write_texts(const options& o) {
+  output_files files{o};
+  if (const auto wrong = files.refusal(); !wrong.empty())
+    return complain(wrong, 2);
+  auto network = open_saved_network(o);
+  if (!network)
+    return complain(network.error(), 2);
+  for (const auto& why : network->passed_over)
+    std::cerr << "generate: passed over: " << why << '\n';
+  const auto job = job_of(o, network->plan);
+  if (!job)
+    return complain(job.error(), 2);
+  const telling tell{!o.inference.prompt_tokens.empty()};
+  auto& out = o.output.results_on_stdout() ? std::cerr : std::cout;
+  const bool streams = job->sequences == 1 && !o.output.quiet;
+  if (!o.output.quiet)
+    std::cerr << description(*network) << "; " << job->plan.whole.rows
+              << " tokens are read at most\n\n";
+  if (streams)
+    out << tell(job->prompt) << std::flush;
+  const auto result = generate(
+    *job,
+    [&](const generated_token& next) {
+      if (streams)
+        out << tell(next.token) << std::flush;
+    },
+    &interruption());
+  if (streams)
+    out << '\n' << std::flush;
+  if (result.run.how == ending::failed)
+    return complain(result.run.failure, 1);
+  if (!o.output.quiet && !streams)
+    for (std::size_t i = 0; i < result.sequences.size(); ++i)
+      out << "--- " << i << '\n' << tell(result.sequences[i]) << '\n';
+  if (!o.output.quiet) {
+    char text[128];
+    const auto count = written(*job, result);
+    std::snprintf(text, sizeof text, "\n%lld tokens in %.3f s, %.1f a second\n",
+                  static_cast<long long>(count), result.run.seconds,
+                  static_cast<double>(count) / result.run.seconds);
+    std::cerr << text;
+  }
+  const auto text = to_json(o, *network, *job, result, tell)
+                      .dump(2, ' ', false, json::error_handler_t::replace)
+                    + "\n";
+  if (const auto failed = files.end_results(text); !failed.empty())
+    return complain(failed, 1);
+  return result.run.how == ending::interrupted ? ended_by_user : 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const program_about about{
+    .name = "generate",
+    .description =
+      "Text by saved weights of a GPT, token by token, through stages that "
+      "keep keys and values of what they have read.",
+    .keeps = false,
+    .tells = true,
+    .writes = true,
+    .defaults = {.mesh = {.stages = 1}, .schedules = {.names = {"1f1b"}}},
+  };
+  return run_program(about, argc, argv, write_texts);
+}

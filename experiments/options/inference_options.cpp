@@ -1,0 +1,67 @@
+#include "experiments/options/inference_options.hpp"
+
+#include "experiments/options/option_list.hpp"
+
+namespace troupe {
+
+void add_weights(option_list& to, inference_options& place) {
+  to.begin_group("Weights");
+  to.add_option(
+    "--weights", place.weights,
+    "Safetensors file that --save wrote, or folder of --checkpoint, whose "
+    "newest is read. Files of --save also say model, data and seed: options "
+    "that are given go before that.");
+}
+
+void add_scoring(option_list& to, inference_options& place) {
+  to.begin_group("Model and data");
+  to.add_option("--samples", place.samples,
+                "Held-out samples to evaluate, from the first on. Default: all.");
+  to.add_option("--microbatch-size", place.microbatch,
+                "Samples that go through the stages together. Default: enough for fast "
+                "products, at most 16 of text and 64 images.");
+}
+
+void add_writing(option_list& to, inference_options& place, std::uint64_t& seed) {
+  to.begin_group("Text");
+  to.add_text("--prompt", place.prompt,
+              "Text that each sequence begins with, of bytes. Default: a line break.");
+  to.add_option(
+      "--prompt-tokens", place.prompt_tokens,
+      "Numbers of tokens that each sequence begins with, in place of --prompt. "
+      "The sequences are told as numbers then.")
+    ->delimiter(',');
+  to.add_option("--tokens", place.tokens, "Tokens of each sequence behind the prompt.");
+  to.add_option(
+    "--temperature", place.temperature,
+    "Divisor of logits before a token is drawn. Value 0: the likeliest token "
+    "is taken.");
+  to.add_option("--top-k", place.top_k,
+                "Likeliest tokens that one is drawn from. Value 0: all.");
+  to.add_option("--sequences", place.sequences,
+                "Sequences that are written at once, each with random numbers of its "
+                "own.");
+  to.add_option("--seed", seed, "Seed of the random numbers.");
+}
+
+std::string refusal(const inference_options& o) {
+  if (o.samples && *o.samples < 1)
+    return "--samples is at least 1";
+  constexpr std::int64_t most = 1 << 20, most_tokens = 1'000'000'000;
+  if (o.microbatch && (*o.microbatch < 1 || *o.microbatch > most))
+    return "--microbatch-size is from 1 to 1,048,576";
+  if (o.tokens < 1 || o.tokens > most_tokens)
+    return "--tokens is from 1 to 1,000,000,000";
+  if (!(o.temperature >= 0 && o.temperature <= 1e6))
+    return "--temperature is from 0 to 1,000,000";
+  if (o.top_k < 0)
+    return "--top-k is at least 0";
+  if (o.top_k > 0 && o.temperature == 0)
+    return "--top-k says what a token is drawn from, and at --temperature 0 none is "
+           "drawn: leave one of them out";
+  if (o.sequences < 1 || o.sequences > most)
+    return "--sequences is from 1 to 1,048,576";
+  return {};
+}
+
+} // namespace troupe

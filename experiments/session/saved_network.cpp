@@ -1,0 +1,72 @@
+#include "experiments/session/saved_network.hpp"
+
+#include "actors/checkpoints/checkpoint_folder.hpp"
+#include "experiments/options/parsing.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+/// Reads the weights of a network whose layers are known. Returns what is wrong, if
+/// anything.
+std::string read_weights(const std::string& path, saved_network& to) {
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(path, unknown)) {
+    auto read = weights_from(path, to.plan.whole);
+    if (!read)
+      return read.error();
+    to.plan.weights = std::move(*read);
+    to.from = path;
+    return {};
+  }
+  auto found = newest_checkpoint(path, to.plan.whole);
+  if (!found)
+    return found.error();
+  to.from = found->folder.string();
+  to.passed_over = std::move(found->passed_over);
+  to.plan.weights = [saved = found->saved](std::size_t layer, float* bucket) {
+    std::ranges::copy(saved->parameters[layer], bucket);
+  };
+  return {};
+}
+
+} // namespace
+
+tl::expected<saved_network, std::string> open_saved_network(const options& o) {
+  if (o.inference.weights.empty())
+    return problem{"--weights names the file that --save wrote, or the folder of "
+                   "--checkpoint: give it"};
+  auto model = o.model;
+  model.stored = o.run.products;
+  auto whole = make_network<float>(model);
+  if (!whole)
+    return problem{whole.error()};
+  saved_network result;
+  result.plan.whole = std::move(*whole);
+  auto first_layers = cut(result.plan.whole, o.mesh.stages, {});
+  if (!first_layers)
+    return problem{first_layers.error()};
+  result.plan.first_layers = std::move(*first_layers);
+  result.plan.threads =
+    o.run.threads > 0
+      ? o.run.threads
+      : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+  result.plan.stall_timeout = o.run.stall_timeout;
+  if (auto wrong = read_weights(o.inference.weights, result); !wrong.empty())
+    return problem{wrong};
+  return result;
+}
+
+std::string description(const saved_network& of) {
+  const auto& [whole, stages] = std::pair{of.plan.whole, of.plan.stages()};
+  return whole.options.model + " of " + std::to_string(whole.values())
+         + " parameters from " + of.from + "; " + std::to_string(stages)
+         + (stages == 1 ? " stage" : " stages");
+}
+
+} // namespace troupe

@@ -1,0 +1,270 @@
+// evaluate and generate as a user meets them.
+
+#include "experiments/options/options.hpp"
+#include "models/weights.hpp"
+#include "tests/experiments/run_program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+using nlohmann::json;
+
+namespace {
+
+const std::string tiny = " --layers 4 --d-model 8 --heads 2 --seq 4 --vocab 128 ";
+const std::filesystem::path cases = TROUPE_GOLDEN "/runs";
+
+ending_of_program run(const temporary_folder& folder, const std::string& typed) {
+  auto ran = run_program_in(folder, typed);
+  INFO(typed << "\n" << ran.err);
+  REQUIRE(ran.exit_code == 0);
+  return ran;
+}
+
+json results(const temporary_folder& folder, const std::string& typed) {
+  run(folder, typed + " --quiet --json results.json");
+  return json::parse(content_of(folder.path() / "results.json"));
+}
+
+/// The arguments of a golden training that say what is evaluated.
+std::string model_and_data(const json& arguments) {
+  const std::vector<std::string> kept{
+    "--model", "--layers", "--d-model", "--heads", "--seq",          "--vocab",
+    "--data",  "--tied",   "--experts", "--top-k", "--shared-expert"};
+  std::string result;
+  bool keeps = false;
+  for (std::string word : arguments) {
+    if (word.starts_with("--"))
+      keeps = std::ranges::find(kept, word) != kept.end();
+    if (const auto at = word.find("{cases}"); at != std::string::npos)
+      word.replace(at, 7, cases.string());
+    if (keeps)
+      result += " '" + word + "'";
+    if (word == "gshard") // its gate's
+      result += " --top-k 2";
+  }
+  return result;
+}
+
+/// A file of weights that says something of itself.
+void save(const temporary_folder& folder, const file_metadata& says) {
+  const auto whole = *make_network<float>({"gpt", 4, 8, 2, 4, 128});
+  std::vector<std::vector<float>> buckets;
+  for (std::size_t l = 0; l < whole.layers.size(); ++l) {
+    buckets.emplace_back(static_cast<std::size_t>(whole.layers[l]->bucket()));
+    initial_weights(whole, 1)(l, buckets.back().data());
+  }
+  REQUIRE(save_weights(folder.path() / "w.safetensors", whole, readable(buckets), says)
+            .empty());
+}
+
+} // namespace
+
+TEST_CASE("evaluate finds what PyTorch finds for its own final weights",
+          "[inference]") {
+  const std::string name = GENERATE("gpt_sgd", "gpt_odd", "gpt_tied", "moe_switch",
+                                    "moe_gshard", "lenet", "mlp");
+  const auto want = json::parse(content_of(cases / name / "expected.json"));
+  temporary_folder folder;
+  for (const auto* const stages : {"1", "2"}) {
+    const auto got = results(
+      folder, "evaluate --weights " + (cases / name / "final.safetensors").string()
+                + model_and_data(want["arguments"]) + " --stages " + stages);
+    INFO(name << ": " << got.dump());
+    const double loss = want["evaluation"]["loss"];
+    CHECK(std::abs(got["loss"].get<double>() - loss) <= 5e-6 * std::max(1.0, loss));
+    if (got["accuracy"].is_null())
+      CHECK(std::abs(got["perplexity"].get<double>() - std::exp(loss))
+            <= 1e-4 * std::exp(loss));
+    else
+      CHECK(got["accuracy"] == want["evaluation"]["accuracy"]);
+  }
+}
+
+TEST_CASE("evaluate finds what train found, by what the file says of itself",
+          "[inference]") {
+  temporary_folder folder;
+  const std::string model = GENERATE(
+    "--model gpt" + tiny, "--model gpt --tied --precision bf16" + tiny,
+    "--model moe --experts 3 --top-k 2 --shared-expert" + tiny,
+    std::string{"--model lenet"}, std::string{"--model mlp --layers 4 --d-model 9"});
+  const auto trained =
+    results(folder, "train --stages 2 --steps 3 --seed 7 --save "
+                    "w.safetensors --checkpoint c --checkpoint-every 3 "
+                      + model);
+  const auto want = trained["runs"][0]["evaluation"];
+  for (const auto* const stages : {"1", "3"}) {
+    const auto got = results(folder, std::string{"evaluate --weights w.safetensors "
+                                                 "--samples 1000 --stages "}
+                                       + stages);
+    INFO(model << ": " << got.dump());
+    CHECK(got["loss"] == want["loss"]);
+    CHECK(got["accuracy"] == want["accuracy"]);
+    CHECK(got["stages"].dump() == stages);
+  }
+  // A checkpoint says nothing of its model.
+  const auto got =
+    results(folder, "evaluate --weights c --samples 1000 --seed 7 " + model);
+  CHECK(got["loss"] == want["loss"]);
+}
+
+TEST_CASE("evaluate prints a row, and says what was evaluated", "[inference]") {
+  temporary_folder folder;
+  run(folder, "train --stages 2 --steps 1 --quiet --save w.safetensors" + tiny);
+  const auto text = run(folder, "evaluate --weights w.safetensors --samples 5");
+  CHECK_THAT(text.out, ContainsSubstring("gpt of 5584 parameters from w.safetensors")
+                         && ContainsSubstring("synthetic text")
+                         && ContainsSubstring("perplexity")
+                         && ContainsSubstring("no model of this data can stay below"));
+  CHECK(text.err.empty());
+  run(folder, "train --model lenet --stages 2 --steps 1 --quiet --save l.safetensors");
+  const auto images = run(folder, "evaluate --weights l.safetensors");
+  CHECK_THAT(images.out, ContainsSubstring("accuracy") && ContainsSubstring("%"));
+}
+
+TEST_CASE("a mistake in what is evaluated or written gets one sentence",
+          "[inference]") {
+  temporary_folder folder;
+  run(folder, "train --stages 2 --steps 1 --quiet --save w.safetensors" + tiny);
+  run(folder, "train --model lenet --stages 2 --steps 1 --quiet --save l.safetensors");
+  run(folder, "train --stages 1 --layers 1 --d-model 2 --heads 1 --seq 4 --vocab 300 "
+              "--steps 1 --quiet --save wide.safetensors");
+  folder.write("broken.safetensors", "not a header");
+  folder.write("short.txt", "0123456789012345678901");
+  const auto whole = content_of(folder.path() / "w.safetensors");
+  folder.write("cut.safetensors", whole.substr(0, whole.size() - 4));
+  std::filesystem::create_directory(folder.path() / "empty");
+  const auto [typed, sentence] = GENERATE(table<std::string, std::string>({
+    {"evaluate --quiet", "--weights names the file"},
+    {"evaluate --weights missing.safetensors", "missing.safetensors"},
+    {"evaluate --weights broken.safetensors", "not a safetensors file"},
+    {"evaluate --weights cut.safetensors", "not a safetensors file"},
+    {"evaluate --weights empty", "empty"},
+    {"evaluate --weights w.safetensors --layers 3", "has no tensor"},
+    {"evaluate --weights w.safetensors --d-model 16", "this model needs"},
+    {"evaluate --weights w.safetensors --model lenet", "is of gpt"},
+    {"evaluate --weights w.safetensors --stages 5", "at most 4 stages"},
+    {"evaluate --weights w.safetensors --samples 0", "--samples"},
+    {"evaluate --weights w.safetensors --microbatch-size 0", "--microbatch-size"},
+    {"evaluate --weights w.safetensors --data text:short.txt", "holds out no samples"},
+    {"evaluate --weights w.safetensors --data text:none.txt", "none.txt"},
+    {"evaluate --weights w.safetensors --data mnist:empty", "not on mnist"},
+    {"evaluate --weights w.safetensors --json /nowhere/r.json", "/nowhere"},
+    {"evaluate --weights w.safetensors --steps 3", "no option '--steps'"},
+    {"generate --quiet", "--weights names the file"},
+    {"generate --weights l.safetensors", "only gpt and moe write text"},
+    {"generate --weights w.safetensors --stages 5", "at most 4 stages"},
+    {"generate --weights w.safetensors --prompt abcde", "has 5 tokens"},
+    {"generate --weights w.safetensors --prompt \xC3\xA4", "token 195 at position 0"},
+    {"generate --weights w.safetensors --prompt ''", "at least one token"},
+    {"generate --weights w.safetensors --prompt-tokens 1,128",
+     "token 128 at position 1"},
+    {"generate --weights wide.safetensors", "more than there are bytes"},
+    {"generate --weights w.safetensors --tokens 0", "--tokens"},
+    {"generate --weights w.safetensors --temperature -1", "--temperature"},
+    {"generate --weights w.safetensors --temperature 0 --top-k 3", "leave one of them"},
+    {"generate --weights w.safetensors --sequences 0", "--sequences"},
+    {"generate --weights w.safetensors --top-k -1", "--top-k"},
+    {"generate --weights w.safetensors --data synthetic", "no option '--data'"},
+  }));
+  const auto wrong = run_program_in(folder, typed);
+  INFO(typed << "\n" << wrong.err);
+  CHECK(wrong.exit_code == 2);
+  CHECK(std::ranges::count(wrong.err, '\n') == 1);
+  CHECK_THAT(wrong.err, StartsWith(typed.substr(0, typed.find(' ')) + ": "));
+  CHECK_THAT(wrong.err, ContainsSubstring(sentence));
+  CHECK(wrong.out.empty());
+}
+
+TEST_CASE("what needs more memory than there is says so before it begins",
+          "[inference]") {
+  temporary_folder folder;
+  run(folder, "train --stages 2 --steps 1 --quiet --save w.safetensors" + tiny);
+  const std::string typed =
+    GENERATE("evaluate --weights w.safetensors --microbatch-size 200000 "
+             "--data text:much.txt",
+             "generate --weights w.safetensors --sequences 1048576");
+  folder.write("much.txt", std::string(10'000'000, 'a'));
+  const auto refused = run_program_in(folder, typed, "ulimit -v 600000");
+  INFO(refused.err);
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("needs"));
+}
+
+TEST_CASE("a file of weights does not choose where results go", "[inference]") {
+  temporary_folder folder;
+  save(folder, {{"--layers", "4"},
+                {"--d-model", "8"},
+                {"--heads", "2"},
+                {"--seq", "4"},
+                {"--vocab", "128"},
+                {"--json", "stolen.json"},
+                {"--weights", "other"},
+                {"--samples", "3"},
+                {"samples", "2"}});
+  const auto got = results(folder, "evaluate --weights w.safetensors");
+  CHECK(got["samples"] > 3);
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "stolen.json"));
+}
+
+TEST_CASE("options go before what a file of weights says, which may be nonsense",
+          "[inference]") {
+  temporary_folder folder;
+  save(folder, {{"--layers", "four"},
+                {"--d-model", "8"},
+                {"--heads", "4"},
+                {"--seq", "4"},
+                {"--vocab", "128"}});
+  const auto wrong = run_program_in(folder, "evaluate --weights w.safetensors");
+  CHECK(wrong.exit_code == 2);
+  CHECK_THAT(wrong.err, ContainsSubstring("w.safetensors says --layers four"));
+  const auto two =
+    results(folder, "evaluate --weights w.safetensors --layers 4 --heads 2");
+  const auto four = results(folder, "evaluate --weights w.safetensors --layers 4");
+  CHECK(two["options"]["--heads"] == "2");
+  CHECK(two["loss"] != four["loss"]);
+}
+
+TEST_CASE("generate writes the same text in any stages, behind its prompt",
+          "[inference]") {
+  temporary_folder folder;
+  run(folder, "train --stages 2 --steps 1 --quiet --save w.safetensors" + tiny);
+  const std::string any = "generate --weights w.safetensors --prompt ab --tokens 12 ",
+                    typed = any + "--seed 3";
+  const auto text = run(folder, typed);
+  CHECK_THAT(text.out, StartsWith("ab"));
+  CHECK(text.out.size() == 2 + 12 + 1);
+  CHECK_THAT(text.err, ContainsSubstring("12 tokens in"));
+  CHECK(run(folder, typed + " --stages 4").out == text.out);
+  CHECK(run(folder, any + "--seed 4").out != text.out);
+  const auto many = results(folder, typed + " --sequences 3 --stages 2");
+  REQUIRE(many["sequences"].size() == 3);
+  CHECK(many["tokens"] == 36);
+  for (const auto& one : many["sequences"])
+    CHECK(one["tokens"].size() == 14);
+  const std::vector<std::int32_t> first = many["sequences"][0]["tokens"];
+  CHECK(std::string(first.begin(), first.end()) + "\n" == text.out);
+  const auto numbers = run(folder, "generate --weights w.safetensors --prompt-tokens "
+                                   "97,98 --tokens 12 --seed 3");
+  CHECK_THAT(numbers.out, StartsWith("97 98 " + std::to_string(first[2]) + " "));
+}
+
+TEST_CASE("generate reads moe's file and a checkpoint", "[inference]") {
+  temporary_folder folder;
+  const std::string moe = " --model moe --experts 3" + tiny;
+  run(folder, "train --stages 2 --steps 2 --quiet --gate gshard --save w.safetensors "
+              "--checkpoint c --checkpoint-every 2"
+                + moe);
+  const auto file = run(folder, "generate --weights w.safetensors --tokens 6");
+  const auto checkpoint =
+    run(folder, "generate --weights c --tokens 6 --expert-top-k 2" + moe);
+  CHECK(file.out == checkpoint.out);
+}
