@@ -25,7 +25,8 @@ void add_scoring(option_list& to, inference_options& place) {
 void add_writing(option_list& to, inference_options& place, std::uint64_t& seed) {
   to.begin_group("Text");
   to.add_text("--prompt", place.prompt,
-              "Text that each sequence begins with, of bytes. Default: a line break.");
+              "Text that each sequence begins with, of bytes. Default: a line break.")
+    ->default_str(""); // which a page shows as nothing
   to.add_option(
       "--prompt-tokens", place.prompt_tokens,
       "Numbers of tokens that each sequence begins with, in place of --prompt. "
