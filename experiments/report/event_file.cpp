@@ -59,7 +59,7 @@ std::string record_of(string_view data) {
 // Protocol Buffers: fields of a message, each a number, the kind of what follows, and
 // that.
 
-enum class wire : std::uint8_t {
+enum class encoding : std::uint8_t {
   varint = 0,
   eight_bytes = 1,
   bytes = 2,
@@ -73,21 +73,21 @@ std::string varint_of(std::uint64_t number) {
   return text + static_cast<char>(number);
 }
 
-std::string key(unsigned field, wire kind) {
+std::string key(unsigned field, encoding kind) {
   return varint_of(field << 3U | static_cast<unsigned>(kind));
 }
 
 std::string number_field(unsigned field, std::uint64_t number) {
-  return key(field, wire::varint) + varint_of(number);
+  return key(field, encoding::varint) + varint_of(number);
 }
 
 std::string bytes_field(unsigned field, string_view value) {
-  return key(field, wire::bytes) + varint_of(value.size()) + std::string{value};
+  return key(field, encoding::bytes) + varint_of(value.size()) + std::string{value};
 }
 
 /// \param what its last field: a version of the file, a summary or the session's state
 std::string event(std::int64_t step, const std::string& what) {
-  return key(1, wire::eight_bytes) + little_endian(seconds_since_1970())
+  return key(1, encoding::eight_bytes) + little_endian(seconds_since_1970())
          + number_field(2, static_cast<std::uint64_t>(step)) + what;
 }
 
@@ -149,7 +149,7 @@ void event_file::add_start(std::int64_t step) {
 
 void event_file::add_scalar(std::int64_t step, string_view tag, double value) {
   added_ +=
-    record_of(event(step, summary(tag, key(2, wire::four_bytes)
+    record_of(event(step, summary(tag, key(2, encoding::four_bytes)
                                          + little_endian(static_cast<float>(value)))));
 }
 

@@ -121,8 +121,9 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
 /// Options that say nothing of a run, only of what the program leaves behind; and the
 /// processors, which are this machine's.
 bool stays_here(const std::string& name) {
-  const words all{"--help", "--version", "--config",         "--save",  "--report",
-                  "--json", "--quiet",   "--save-precision", "--device"};
+  const words all{"--help",   "--version",     "--config", "--save",
+                  "--report", "--json",        "--quiet",  "--save-precision",
+                  "--device", "--tensorboard", "--watch"};
   return std::ranges::find(all, name) != all.end();
 }
 

@@ -29,11 +29,14 @@ std::string shown_on_terminal(unsigned short columns,
   what();
   dup2(standard_error, STDERR_FILENO);
   close(standard_error);
-  char text[4096]; // all of it is there by now
-  const auto length = read(terminal, text, sizeof text);
   close(screen);
+  std::string text;
+  char some[4096];
+  for (ssize_t count = 0;
+       (count = read(terminal, some, sizeof some)) > 0;) // to its end
+    text.append(some, static_cast<std::size_t>(count));
   close(terminal);
-  return {text, length > 0 ? static_cast<std::size_t>(length) : 0};
+  return text;
 }
 
 } // namespace
