@@ -47,6 +47,7 @@ std::string order_json(const schedule& sch, const shape& dims) {
     rows += (rank == 0 ? "\"" : ",\"") + row + "\"";
   }
   return "{\"ranks\":" + std::to_string(ranks)
+         + ",\"stages\":" + std::to_string(dims.stages)
          + ",\"microbatches\":" + std::to_string(dims.microbatches)
          + ",\"steps\":" + std::to_string(dims.steps) + ",\"rows\":[" + rows + "]}";
 }
@@ -66,8 +67,11 @@ std::string orders_json(const run_plan& plan) {
   std::string text;
   std::int64_t room = most_ordered;
   for (const auto& sizes : all) {
-    if (actions_of(sizes) > room)
+    if (actions_of(sizes) > room) {
+      if (text.empty()) // the page goes by the run's own
+        break;
       continue;
+    }
     room -= actions_of(sizes);
     text += (text.empty() ? "[" : ",\n") + order_json(sch, sizes);
   }

@@ -7,6 +7,9 @@ function bar(parent, share, text) {
   parent.textContent = text;
 }
 
+// As CSV has it.
+const quoted = text => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+
 const lineColours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#8c8c00', '#7f7f7f'];
 const dashes = [undefined, [12, 4], [4, 4], [12, 4, 4, 4], [2, 6]]; // so that lines differ without their colours, and over one another
 
@@ -46,7 +49,7 @@ class Losses {
   csv() {
     const lines = ['schedule,samples,seconds,loss'];
     for (const {run, text} of this.runs)
-      run.loss.forEach((loss, i) => lines.push([text.includes(',') ? `"${text}"` : text, run.loss_samples[i],
+      run.loss.forEach((loss, i) => lines.push([quoted(text), run.loss_samples[i],
         run.loss_seconds ? run.loss_seconds[i] : '', loss].join(',')));
     return lines.join('\n') + '\n';
   }
@@ -78,10 +81,10 @@ function barsOf(parent) {
   const sized = bytes => bytes < 1e4 ? bytes + ' bytes' : (bytes / 1e6).toFixed(bytes < 1e7 ? 3 : 1) + ' MB';
   const sum = numbers => numbers ? numbers.reduce((a, b) => a + b, 0) : null;
   const columns = [
-    ['idle', run => run.bubble, x => (100 * x).toFixed(1) + '%', 1],
+    ['idle', run => run.timing === 'shared' ? null : run.bubble, x => (100 * x).toFixed(1) + '%', 1],
     ['bytes moved', run => sum(Object.values(run.bytes_moved)), sized],
     ['peak memory of a rank', run => run.peak_bytes && run.peak_bytes.length ? Math.max(...run.peak_bytes) : null, sized],
-    ['mean staleness', run => run.staleness && Math.max(...run.staleness.mean), x => x.toFixed(2)],
+    ['mean staleness, stalest stage', run => run.staleness && Math.max(...run.staleness.mean), x => x.toFixed(2)],
     ['samples a second', run => run.samples_per_second, x => x.toPrecision(4)],
   ].filter(([, of]) => data.results.runs.some(run => of(run) > 0));
   if (columns.length === 0) return;

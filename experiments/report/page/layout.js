@@ -63,76 +63,79 @@ class Ports {
   }
 }
 
-const at = (pipeline, stage) => pipeline + ' ' + stage;
-const input = (kind, pipeline, stage, microbatch) => `${kind} ${pipeline} ${stage} ${microbatch}`;
-
 // A rank that follows its program.
 class ProgramOrder {
   constructor(row, layout) {
-    Object.assign(this, {row, layout, at: 0, resumed: [], begun: new Map(), updating: new Set(), arrived: new Set()});
+    Object.assign(this, {row, layout, next_: 0, resumed: [], begun: new Map(), updating: new Set(), arrived: new Set()});
   }
 
+  get front() { return this.row[this.next_]; }
+
   next() {
-    const front = this.row[this.at];
+    const {front} = this;
     if (this.resumed.length > 0 && !(front && front.letter === 'U' && this.isReady(front))) return this.resumed.shift();
     if (!front || !this.isReady(front)) return undefined;
-    ++this.at;
+    ++this.next_;
     if (front.letter === 'U') {
-      this.updating.add(at(front.pipeline, front.stage));
-      this.begun.set(input('U', front.pipeline, front.stage, front.microbatch), front);
+      this.updating.add(this.layout.place(front));
+      this.begun.set(this.layout.place(front), front);
     }
-    if ('FBI'.includes(front.letter)) this.arrived.delete(this.inputOf(front));
+    if ('FBI'.includes(front.letter)) this.arrived.delete(this.layout.inputOf(front));
     return front;
   }
 
-  inputOf(a) { return input(a.letter === 'F' ? 'F' : 'B', a.pipeline, a.stage, a.microbatch); }
-
   isReady(a) {
-    if (a.letter !== 'F' && this.updating.has(at(a.pipeline, a.stage)) && !a.goesOn) return false;
+    if (a.letter !== 'F' && !a.goesOn && this.updating.has(this.layout.place(a))) return false;
     if (a.goesOn) return this.layout.hasNorm(a);
     if ('UW'.includes(a.letter) || a.letter === 'R' && this.layout.how.ahead) return true;
-    if (a.pair && !this.has(this.row[this.at + 1])) return false;
+    if (a.pair && !this.has(this.row[this.next_ + 1])) return false;
     return this.has(a);
   }
 
-  has(a) { return a.letter === 'F' ? this.layout.mayForward(a, this.arrived) : this.arrived.has(this.inputOf(a)); }
+  has(a) {
+    if (a.letter === 'F' && !this.layout.hasVersion(a)) return false;
+    return a.letter === 'F' && a.stage === 0 || this.arrived.has(this.layout.inputOf(a));
+  }
+
+  arrive(a) { this.arrived.add(this.layout.inputOf(a)); }
 
   // An update that has waited for others goes before the program.
   resume(a) {
-    this.resumed.push({...this.begun.get(input('U', a.pipeline, a.stage, a.microbatch)), again: true});
+    this.resumed.push({...this.begun.get(this.layout.place(a)), again: true});
     this.resumed.sort((x, y) => x.microbatch - y.microbatch || x.stage - y.stage);
   }
 
-  ended(a) { if (a.letter === 'U' && !a.isPart) this.updating.delete(at(a.pipeline, a.stage)); }
+  ended(a) { if (a.letter === 'U' && !a.isPart) this.updating.delete(this.layout.place(a)); }
 }
 
 // A rank by AMPNet's rule: an update as soon as enough is summed, else the earliest backward, else the
 // earliest forward; at stage 0 so many microbatches are in flight at most.
 class ArrivalOrder {
   constructor(stage, layout) {
-    Object.assign(this, {stage, layout, arrived: new Set(), left: layout.how.total, entered: 0, inFlight: 0, summed: 0, last: 0});
+    Object.assign(this, {stage, layout, arrived: {F: new Set(), B: new Set()}, left: layout.how.total, entered: 0, inFlight: 0, summed: 0, last: 0});
   }
 
   next() {
     const {keys, total, updateEvery} = this.layout.how, {stage} = this;
     if (this.summed > 0 && this.summed >= Math.min(updateEvery, this.left + this.summed))
       return {letter: 'U', pipeline: 0, stage, microbatch: this.last};
-    const earliest = kind => [...this.arrived].filter(key => key[0] === kind).map(key => Number(key.split(' ')[3])).sort((a, b) => a - b)[0];
-    const backward = earliest('B');
-    if (backward !== undefined) return this.take('B', backward);
-    const forward = stage > 0 ? earliest('F') : this.inFlight < keys && this.entered < total ? this.entered : undefined;
-    if (forward === undefined) return undefined;
-    if (stage === 0) {
-      ++this.entered;
-      ++this.inFlight;
+    for (const letter of ['B', 'F']) {
+      if (letter === 'F' && stage === 0) return this.enter(keys, total);
+      if (this.arrived[letter].size === 0) continue;
+      const microbatch = Math.min(...this.arrived[letter]);
+      this.arrived[letter].delete(microbatch);
+      return {letter, pipeline: 0, stage, microbatch};
     }
-    return this.take('F', forward);
+    return undefined;
   }
 
-  take(letter, microbatch) {
-    this.arrived.delete(input(letter, 0, this.stage, microbatch));
-    return {letter, pipeline: 0, stage: this.stage, microbatch};
+  enter(keys, total) {
+    if (this.inFlight >= keys || this.entered >= total) return undefined;
+    ++this.inFlight;
+    return {letter: 'F', pipeline: 0, stage: 0, microbatch: this.entered++};
   }
+
+  arrive({letter, microbatch}) { this.arrived[letter].add(microbatch); }
 
   ended(a) {
     if (a.letter === 'B') {
@@ -147,32 +150,36 @@ class ArrivalOrder {
 }
 
 class Layout {
-  // rows: for each rank its actions in their order, of a local rule none. how: {stages, directions,
-  // microbatches (of a batch), total (of the run), flushes, eager, ahead, keys (of a local rule, else 0),
-  // updateEvery, cost (nanoseconds of an action), pairCost and secondCost (of the first
-  // and second of a pair), latency, and for how long
-  // a message between stages occupies a port, in nanoseconds: those between directions do not}
+  // rows: for each rank its actions in their order; of a local rule none.
+  // how: {stages, directions, microbatches (of a batch), total (of the run), flushes, eager, ahead, keys (of a
+  // local rule, else 0), updateEvery, cost, pairCost and secondCost (nanoseconds of an action, of the first of a
+  // pair, of its second), latency, occupied (nanoseconds that a message between stages has a port for itself;
+  // those between directions have it for none)}
   constructor(rows, how) {
     this.how = how;
     this.agenda = new Agenda();
     this.ports = new Ports(this.agenda, rows.length, how);
-    this.rankOf = new Map();
-    this.norms = new Map(); // by update: parts that measure it, and have not ended
+    this.rankOf = new Map(); // by place
+    this.norms = new Map();  // by update: parts that measure it, and have not ended
     rows.forEach((row, rank) => {
-      if (how.keys > 0) this.rankOf.set(at(0, rank), rank);
+      if (how.keys > 0) this.rankOf.set(this.place({pipeline: 0, stage: rank}), rank);
       for (const a of row) {
-        this.rankOf.set(at(a.pipeline, a.stage), rank);
+        this.rankOf.set(this.place(a), rank);
         if (a.letter === 'U' && a.isPart) this.norms.set(a.microbatch, (this.norms.get(a.microbatch) || 0) + 1);
       }
     });
     this.orders = rows.map((row, rank) => how.keys > 0 ? new ArrivalOrder(rank, this) : new ProgramOrder(row, this));
     this.busy = rows.map(() => false);
     this.rows = rows.map(() => []);
-    this.updates = new Map();   // made, by pipeline and stage
+    this.updates = new Map();   // made, by place
     this.backwards = new Map(); // ended, likewise
-    this.meetings = new Map();  // by update
+    this.meetings = new Map();  // of directions, by update
     this.touched = new Set(rows.keys()); // ranks that may go on
   }
+
+  // A stage of a pipeline, and an input of its forward or backward, as numbers.
+  place({pipeline, stage}) { return pipeline * this.how.stages + stage; }
+  inputOf(a) { return 2 * (this.place(a) + a.microbatch * this.how.stages * this.how.directions) + (a.letter === 'F' ? 0 : 1); }
 
   // For each rank its actions with their starts and ends. Of orders that are cut, what can run.
   run() {
@@ -197,13 +204,11 @@ class Layout {
 
   hasNorm(a) { return !(this.norms.get(a.microbatch) > 0); }
 
-  // A forward whose input is there, and the version that it reads: only where directions share updates
-  // can the rank go on before that is made.
-  mayForward(a, arrived) {
-    const {how} = this;
-    if (a.stage > 0 && !arrived.has(input('F', a.pipeline, a.stage, a.microbatch))) return false;
-    return how.directions === 1 || !how.flushes
-      || (this.updates.get(at(a.pipeline, a.stage)) || 0) >= Math.floor(a.microbatch / how.microbatches);
+  // Whether the version is there that a forward reads: only where directions share updates can a rank come to
+  // it before that is made.
+  hasVersion(a) {
+    const {directions, flushes, microbatches} = this.how;
+    return directions === 1 || !flushes || (this.updates.get(this.place(a)) || 0) >= Math.floor(a.microbatch / microbatches);
   }
 
   grant(rank, now) {
@@ -217,30 +222,31 @@ class Layout {
       }
       this.busy[rank] = true;
       const before = this.rows[rank][this.rows[rank].length - 1];
-      const takes = before && before.pair ? this.how.secondCost(a) : a.pair ? this.how.pairCost(a, order.row[order.at]) : this.how.cost(a);
+      const takes = before && before.pair ? this.how.secondCost(a) : a.pair ? this.how.pairCost(a, order.front) : this.how.cost(a);
       const ran = {...a, rank, start: now, end: now + takes};
       this.rows[rank].push(ran);
       this.agenda.add(ran.end, end => this.end(ran, end));
     }
   }
 
-  tell(kind, from, pipeline, stage, microbatch, now) {
-    const to = this.rankOf.get(at(pipeline, stage));
+  // The input of another action goes to where that runs.
+  tell(from, a, now) {
+    const to = this.rankOf.get(this.place(a));
     if (to === undefined) return;
     this.ports.send(from, to, now, this.how.occupied, () => {
-      this.orders[to].arrived.add(input(kind, pipeline, stage, microbatch));
+      this.orders[to].arrive(a);
       this.touched.add(to);
     });
   }
 
   end(a, now) {
-    const {how} = this, {letter, pipeline, stage, microbatch, rank} = a;
+    const {letter, pipeline, stage, microbatch, rank} = a;
     this.busy[rank] = false;
     this.touched.add(rank);
     this.orders[rank].ended(a);
-    if (letter === 'F' && stage + 1 < how.stages) this.tell('F', rank, pipeline, stage + 1, microbatch, now);
-    else if (letter === 'F') this.tell('B', rank, pipeline, stage, microbatch, now);
-    else if ('BI'.includes(letter) && stage > 0) this.tell('B', rank, pipeline, stage - 1, microbatch, now);
+    if (letter === 'F' && stage + 1 < this.how.stages) this.tell(rank, {letter: 'F', pipeline, stage: stage + 1, microbatch}, now);
+    else if (letter === 'F') this.tell(rank, {letter: 'B', pipeline, stage, microbatch}, now);
+    else if ('BI'.includes(letter) && stage > 0) this.tell(rank, {letter: 'B', pipeline, stage: stage - 1, microbatch}, now);
     else if (letter === 'U' && a.isPart) this.measureNorm(microbatch);
     else if (letter === 'U') this.makeVersion(a, now);
     if ('BW'.includes(letter)) this.sendGradients(a, now);
@@ -253,12 +259,12 @@ class Layout {
 
   // What a direction and the first send each other.
   sendAside(pipeline, stage, toFirst, now, arrived) {
-    const own = this.rankOf.get(at(pipeline, stage)), first = this.rankOf.get(at(0, stage));
+    const own = this.rankOf.get(this.place({pipeline, stage})), first = this.rankOf.get(this.place({pipeline: 0, stage}));
     this.ports.send(toFirst ? own : first, toFirst ? first : own, now, 0, arrived);
   }
 
   meetingOf(stage, microbatch) {
-    const key = at(stage, microbatch);
+    const key = stage + microbatch * this.how.stages;
     if (!this.meetings.has(key)) this.meetings.set(key, {granted: 0, gradients: 0});
     return this.meetings.get(key);
   }
@@ -278,7 +284,7 @@ class Layout {
   }
 
   sendGradients({pipeline, stage, microbatch}, now) {
-    const {directions, microbatches, eager} = this.how, key = at(pipeline, stage);
+    const {directions, microbatches, eager} = this.how, key = this.place({pipeline, stage});
     const ended = (this.backwards.get(key) || 0) + 1;
     this.backwards.set(key, ended);
     if (directions > 1 && eager && ended % (microbatches / directions) === 0)
@@ -291,7 +297,7 @@ class Layout {
   }
 
   resume(pipeline, stage, microbatch) {
-    const rank = this.rankOf.get(at(pipeline, stage));
+    const rank = this.rankOf.get(this.place({pipeline, stage}));
     if (rank === undefined) return;
     this.orders[rank].resume({letter: 'U', pipeline, stage, microbatch});
     this.touched.add(rank);
@@ -299,7 +305,7 @@ class Layout {
 
   // The first direction sends the new version to the others.
   makeVersion({pipeline, stage, microbatch}, now) {
-    const key = at(pipeline, stage);
+    const key = this.place({pipeline, stage});
     this.updates.set(key, (this.updates.get(key) || 0) + 1);
     for (let other = 1; pipeline === 0 && other < this.how.directions; ++other)
       this.sendAside(other, stage, false, now, () => this.resume(other, stage, microbatch));

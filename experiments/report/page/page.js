@@ -48,7 +48,7 @@ function shownOf(run, rows, words) {
     }
     return false;
   });
-  const reasons = new Reasons(rows, run.timing, a => nameOf(a, severalStages) + (a.ofExpert ? ' (expert)' : ''));
+  const reasons = new Reasons(rows, run.timing, run.link ? run.link.latency + run.link.occupied : 0, a => nameOf(a, severalStages) + (a.ofExpert ? ' (expert)' : ''));
   return {text: run.text, rows, end, severalStages, reasons, timing: run.timing, microbatches: run.microbatches, cut: run.cut,
     bounds: run.bounds, plan: null, path: null, ...words};
 }
@@ -56,8 +56,10 @@ function shownOf(run, rows, words) {
 function timelineOf(run, parent) {
   const rows = run.ranks.map(actionsOf), shown = shownOf(run, rows, {heading: run.text + endingOf(run), notes: [ofTimes(run)]});
   shown.plan = Plan.of(run, rows, shown.end);
-  if (run.timing !== 'shared' && !run.cut) shown.path = new CriticalPath(rows, shown.reasons);
-  if (shown.plan) shown.notes.push('Above each rank what was planned: its order, at the median length of each kind of action.');
+  shown.path = CriticalPath.of(run, rows, shown.reasons);
+  if (shown.plan)
+    shown.notes.push('Above each rank what was planned: its order, each action at the median length of its kind, messages in no time. '
+      + 'It begins beside the first action of the minibatch that is shown first.');
   if (shown.path) shown.notes.push(shown.path.sentence());
   return new Timeline(shown, parent);
 }

@@ -1,12 +1,13 @@
-// What was planned of a run whose actions were measured: its own order, each action as long as the
-// median of its kind on that rank, messages in no time.
 // What a layout needs to know of a schedule.
 const rulesOf = run => ({...run.schedule, microbatches: run.microbatches, updateEvery: run.schedule.update_every});
 
+// What was planned of a run whose actions were measured: its own order, each action as long as the median of its
+// kind on that rank, messages in no time.
 class Plan {
-  // Only where ranks wait for nothing but their pipelines, and times are of ranks that had a device each.
+  // Only where there is an order, ranks wait for nothing but their pipelines, and times are of ranks that had a
+  // device each.
   static of(run, rows, end) {
-    if (!run.schedule.pipeline_alone || !['measured', 'modelled'].includes(run.timing)) return null;
+    if (!run.schedule.pipeline_alone || run.schedule.keys > 0 || !['measured', 'modelled'].includes(run.timing)) return null;
     if (rows.some(row => row.some(a => a.ofExpert || (a.isPart || a.goesOn) && a.letter !== 'U'))) return null;
     return new Plan(run, rows, end);
   }

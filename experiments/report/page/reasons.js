@@ -1,8 +1,10 @@
 // Why a rank was idle: whose output it waited for, and who began that wait.
 class Reasons {
-  constructor(ranks, timing, name) {
+  // delay: what a message takes at least between ranks, in nanoseconds
+  constructor(ranks, timing, delay, name) {
     this.ranks = ranks;
     this.timing = timing;
+    this.delay = delay;
     this.name = name;
     this.sources = new Map(); // the last part of each pass
     for (const a of ranks.flat())
@@ -19,11 +21,15 @@ class Reasons {
     return undefined;
   }
 
-  // Of what begins with a, a pair included, the input that came last; only if it came after a time.
-  lastInput(a, after) {
+  // Those of what begins with a, a pair included; some may be undefined.
+  inputsOf(a) {
     const second = this.ranks[a.rank][a.index + 1];
-    const inputs = [this.inputOf(a), second && second.first === a ? this.inputOf(second) : undefined];
-    return inputs.filter(x => x && x.rank !== a.rank && x.end > after && x.end <= a.start)
+    return [this.inputOf(a), second && second.first === a ? this.inputOf(second) : undefined];
+  }
+
+  // The one that came last from another rank; only if it came after a time.
+  lastInput(a, after) {
+    return this.inputsOf(a).filter(x => x && x.rank !== a.rank && x.end + this.delay > after && x.end <= a.start)
       .sort((x, y) => y.end - x.end)[0];
   }
 

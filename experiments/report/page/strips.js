@@ -1,4 +1,6 @@
-// What can stand under each rank: a curve over its actions, as steps [time, value], and a bound for it.
+const placeOf = a => `${a.pipeline} ${a.stage}`;
+
+// What can stand under each rank: a curve over its actions, as steps [time, value].
 const strips = {
   held: {
     text: 'stage-microbatches held',
@@ -16,11 +18,11 @@ const strips = {
   versions: {
     text: 'weight versions alive',
     steps(row) {
-      const alive = new Map(row.map(a => [at(a.pipeline, a.stage), 1]));
+      const alive = new Map(row.map(a => [placeOf(a), 1]));
       const result = [[0, alive.size]];
       let sum = alive.size;
       for (const a of row) {
-        const key = at(a.pipeline, a.stage);
+        const key = placeOf(a);
         if (a.isPart || a.ofExpert || a.alive === alive.get(key)) continue;
         sum += a.alive - alive.get(key);
         alive.set(key, a.alive);
@@ -34,10 +36,10 @@ const strips = {
     steps(row) {
       const newest = new Map(), read = new Map(), result = [];
       for (const a of row) {
-        const key = at(a.pipeline, a.stage), made = Math.max(newest.get(key) ?? a.version, a.version);
+        const key = placeOf(a), made = Math.max(newest.get(key) ?? a.version, a.version);
         newest.set(key, made);
         if (a.letter === 'U') continue;
-        const of = input('F', a.pipeline, a.stage, a.microbatch);
+        const of = `${key} ${a.microbatch}`;
         if (a.letter === 'F') read.set(of, a.version);
         const lag = made - (read.get(of) ?? a.version);
         if (lag > 0) result.push([a.start, lag], [a.end, 0]);

@@ -7,17 +7,17 @@ class WhatIf {
     this.section = element('section', undefined, parent, 'what-if');
     element('h2', 'What if', this.section);
     element('p', 'Laid out by this page from the schedules’ orders: not what ran. Costs are of what one rank has; '
-      + 'updates take what they took. What directions of a schedule send each other takes latency alone.', this.section, 'faint');
+      + 'updates take what they took, and messages no time where they were not simulated, until you move them. What directions of a schedule send each other takes latency alone.', this.section, 'faint');
     this.costs = new Map(this.runs.map(run => [run, new Costs(run)]));
-    const all = [...this.costs.values()], of = pick => medianOf(all.map(c => Math.round(1000 * pick(c)))) / 1000;
+    const all = [...this.costs.values()], linked = this.runs.map(run => run.link).filter(link => link);
     this.forward = medianOf(all.map(c => c.forward));
-    const link = this.runs[0].link || {latency: 0, occupied: 0}, inForwards = ns => ns / Math.max(1, this.forward);
+    const ratio = medianOf(all.map(c => Math.round(1000 * c.ratio))) / 1000, link = linked[0] || {latency: 0, occupied: 0};
     const sizes = pick => [...new Set(this.runs.flatMap(run => run.orders.map(pick)))].sort((a, b) => a - b);
     const own = this.runs[0].orders[0];
     this.form = element('div', undefined, this.section, 'sliders');
-    this.ratio = this.slider('backward : forward', 0.25, 4, 0.05, of(c => c.ratio), x => x.toFixed(2));
-    this.latency = this.slider('latency', 0, 2, 0.05, inForwards(link.latency), x => `${x.toFixed(2)} forwards`);
-    this.occupied = this.slider('an activation occupies a port for', 0, 2, 0.05, inForwards(link.occupied), x => `${x.toFixed(2)} forwards`);
+    this.ratio = this.slider('backward : forward', 0.25, 4, 0.05, ratio, x => x.toFixed(2));
+    this.latency = this.slider('latency', 0, 2, 0.05, link.latency / this.forward, x => `${x.toFixed(2)} forwards`);
+    this.occupied = this.slider('an activation occupies a port for', 0, 2, 0.05, link.occupied / this.forward, x => `${x.toFixed(2)} forwards`);
     this.ranks = this.choice('ranks', sizes(o => o.ranks), own.ranks);
     this.microbatches = this.choice('microbatches', sizes(o => o.microbatches), own.microbatches);
     const reset = element('button', 'costs of the run', this.form);
@@ -36,8 +36,8 @@ class WhatIf {
     return this.input(label, {min: 0, max: 1000, value: 0}, input => {
       const from = Math.min(least, own), to = Math.max(most, own);
       let moved = false;
-      const value = () => moved ? Math.round((from + input.value / 1000 * (to - from)) / step) * step : own;
-      return {value, text: () => text(value()), moves: () => { moved = true; },
+      const value = () => moved ? Math.round((from + input.value / 1000 * (to - from)) / step) * step : undefined;
+      return {value, text: () => moved ? text(value()) : 'of each run', moves: () => { moved = true; },
         reset: () => { moved = false; input.value = (own - from) / (to - from) * 1000; },
         set: x => { moved = true; input.value = (x - from) / (to - from) * 1000; }};
     });
@@ -66,18 +66,26 @@ class WhatIf {
     return made;
   }
 
-  // Rows of a run as the sliders have it; undefined if its schedule has no order of those sizes here.
-  rowsOf(run) {
-    const order = run.orders.find(o => o.ranks === this.ranks.value() && o.microbatches === this.microbatches.value());
-    if (!order) return undefined;
-    const rows = order.rows.map((text, rank) => parsedOrder(text, rank));
-    const costs = this.costs.get(run).at(this.ratio.value(), order === run.orders[0], order.ranks, this.stagesOf(run, order));
-    return new Layout(rows, {...rulesOf(run), ...costs, microbatches: order.microbatches, stages: this.stagesOf(run, order),
-      total: order.microbatches * order.steps, updateEvery: this.updateEvery(run, order),
-      latency: Math.round(this.latency.value() * this.forward), occupied: Math.round(this.occupied.value() * this.forward)}).run();
+  orderOf(run) { return run.orders.find(o => o.ranks === this.ranks.value() && o.microbatches === this.microbatches.value()); }
+
+  // Why a run cannot be laid out as the sliders are; empty if it can.
+  refusal(run) {
+    if (!this.orderOf(run)) return 'not of these sizes here';
+    return run.timing === 'virtual' && !run.link && this.latency.value() === undefined
+      ? 'its messages are not alike: move the latency' : '';
   }
 
-  stagesOf(run, order) { return run.schedule.stages / run.orders[0].ranks * order.ranks; }
+  // Rows of a run as the sliders have it. What was not moved is as it was in that run; messages of measured runs
+  // take no time then.
+  rowsOf(run) {
+    const order = this.orderOf(run), link = run.link || {latency: 0, occupied: 0}, own = this.costs.get(run);
+    const rows = order.rows.map((text, rank) => parsedOrder(text, rank));
+    const time = (slider, otherwise) => slider.value() === undefined ? otherwise : Math.round(slider.value() * this.forward);
+    return new Layout(rows, {...rulesOf(run), ...own.at(this.ratio.value(), order === run.orders[0], order.ranks / order.stages),
+      microbatches: order.microbatches, stages: order.stages, total: order.microbatches * order.steps,
+      updateEvery: this.updateEvery(run, order), latency: time(this.latency, link.latency),
+      occupied: time(this.occupied, link.occupied)}).run();
+  }
 
   // Of a batch, as many as it was of the run's; of less or more as it was.
   updateEvery(run, order) {
@@ -90,7 +98,7 @@ class WhatIf {
     this.table.textContent = '';
     const heads = element('tr', undefined, this.table);
     for (const text of ['', 'schedule', 'steps', 'makespan', 'idle', 'held at most']) element('th', text, heads);
-    this.laidOut = new Map(this.runs.map(run => [run, this.rowsOf(run)]));
+    this.laidOut = new Map(this.runs.map(run => [run, this.refusal(run) ? undefined : this.rowsOf(run)]));
     for (const [run, rows] of this.laidOut) {
       const line = element('tr', undefined, this.table), pick = element('input', undefined, element('td', undefined, line));
       Object.assign(pick, {type: 'radio', name: 'what-if', checked: run === this.shown});
@@ -98,12 +106,11 @@ class WhatIf {
       pick.onchange = () => { this.shown = run; this.drawShown(); };
       element('td', run.text, line);
       if (!rows) {
-        element('td', 'not of these sizes here', line).colSpan = 4;
+        element('td', this.refusal(run), line).colSpan = 4;
         continue;
       }
       const {makespan, idle} = measuresOf(rows), held = Math.max(...rows.map(row => Math.max(0, ...strips.held.steps(row).map(s => s[1]))));
-      const order = run.orders.find(o => o.ranks === rows.length && o.microbatches === this.microbatches.value());
-      element('td', String(order.steps), line);
+      element('td', String(this.orderOf(run).steps), line);
       element('td', milliseconds(makespan, 3), line);
       bar(element('td', undefined, line), idle, (100 * idle).toFixed(1) + '%');
       element('td', String(held), line);
@@ -120,7 +127,7 @@ class WhatIf {
       a.index = i;
       if (i > 0 && row[i - 1].pair) { a.first = row[i - 1]; row[i - 1].second = a; }
     }));
-    this.timeline = new Timeline(shownOf({text: this.shown.text, timing: 'virtual', microbatches: this.microbatches.value(), cut: 0, bounds: null},
+    this.timeline = new Timeline(shownOf({text: this.shown.text, timing: 'virtual', microbatches: this.microbatches.value(), cut: 0, bounds: null, link: null},
       rows, {heading: this.shown.text + ', laid out', notes: []}), this.place);
     if (view && this.shown === this.drawn) this.timeline.show(view[0] * this.timeline.end, view[1] * this.timeline.end);
     this.drawn = this.shown;
@@ -146,16 +153,17 @@ class Costs {
       this.of.set(key, medianOf([...whole.values()].map(parts => parts.reduce((sum, a) => sum + a.end - a.start, 0))));
     }
     const each = letter => Array.from({length: run.schedule.stages}, (_, s) => this.of.get(`${letter} ${s}`)).filter(x => x !== undefined);
-    const aRank = letter => each(letter).length ? medianOf(each(letter)) * run.schedule.stages / run.orders[0].ranks : undefined;
+    const aRank = letter => each(letter).length ? medianOf(each(letter)) * run.schedule.stages / run.ranks.length : undefined;
     this.pair = medianOf(each('F+').length ? each('F+') : [0]);
     this.forward = Math.max(1, Math.round(aRank('F') ?? aRank('F+') / 3));
     this.backward = aRank('B') ?? (aRank('I') !== undefined ? aRank('I') + (aRank('W') ?? 0) : 2 * this.forward);
     this.ratio = this.backward / this.forward;
   }
 
-  // The costs of a layout. Of the run's sizes with its ratio, what its actions took.
-  at(ratio, isOwn, ranks, stages) {
-    const unchanged = ratio === this.ratio || Math.abs(ratio - this.ratio) < 5e-4, share = ranks / stages;
+  // The costs of a layout. Of the run's sizes with its own ratio, what its actions took.
+  // ratio: undefined for its own; share: the part of what a rank has that a stage is
+  at(moved, isOwn, share) {
+    const unchanged = moved === undefined, ratio = moved ?? this.ratio;
     const uniform = {F: this.forward, R: this.forward, B: ratio * this.forward, I: ratio / 2 * this.forward, W: ratio / 2 * this.forward};
     const cost = a => {
       const key = `${a.letter} ${a.stage}`, recorded = this.of.get(isOwn ? key : `${a.letter} 0`);

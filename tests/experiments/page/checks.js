@@ -32,14 +32,15 @@ const madeBy = (rows, a) => {
   if (a.kind === 'F') return from('F', a.stage - 1);
   return 'BIR'.includes(a.kind) ? from('BI', a.stage + 1) || from('F', a.stage) : undefined;
 };
-const reasonOf = (rows, timing, rank, i) => {
+const reasonOf = (rows, {timing, link}, rank, i) => {
+  const delay = link ? link.latency + link.occupied : 0;
   const a = rows[rank][i], from = i > 0 ? rows[rank][i - 1].end : 0, ms = ns => (ns / 1e6).toFixed(ns < 1e4 ? 6 : ns < 1e7 ? 3 : 1);
   const waited = `rank ${rank} waited ${ms(a.start - from)} ms`, name = called(rows, rank, i);
   if (timing === 'shared') return `${waited} before ${name}: ranks took turns`;
   if (a.marks & 2) return `${waited} within ${name}`;
   if (a.kind === 'U') return `${waited} before its update ${name}`;
   const second = rows[rank][i + 1] && rows[rank][i + 1].marks & 8 ? madeBy(rows, rows[rank][i + 1]) : undefined;
-  const late = [madeBy(rows, a), second].filter(b => b && b.rank !== rank && b.end > from && b.end <= a.start);
+  const late = [madeBy(rows, a), second].filter(b => b && b.rank !== rank && b.end + delay > from && b.end <= a.start);
   if (late.length === 0) return `${waited} before ${name}`;
   const last = late.length > 1 && late[1].end > late[0].end ? late[1] : late[0];
   return `${waited} for ${called(rows, last.rank, rows[last.rank].indexOf(last))} of rank ${last.rank}`;
@@ -95,19 +96,19 @@ timelines.forEach((one, k) => {
   rows.forEach((row, rank) => row.forEach((a, i) => {
     if (gaps >= 4e5 / all.length || a.start <= (i > 0 ? row[i - 1].end : 0) || a.marks & 8) return;
     ++gaps;
-    const said = one.sentence(one.idleBefore(rank, i)), expected = reasonOf(rows, run.timing, rank, i);
+    const said = one.sentence(one.idleBefore(rank, i)), expected = reasonOf(rows, run, rank, i);
     if (!said.startsWith(expected) || /^[0-9]/.test(said.slice(expected.length))) hold(`${name}: "${said}" and not "${expected}"`, wrong.length > 4);
   }));
   // Who is called busy was so as long as the other waited.
   rows.forEach((row, rank) => row.forEach((a, i) => {
     const from = i > 0 ? row[i - 1].end : 0;
     if (i > 200 || a.start <= from || a.marks & 8) return;
-    const busy = /^[^;]*; rank (\d+) was busy until then$/.exec(one.sentence(one.idleBefore(rank, i)));
+    const busy = /^rank \d+ waited [^ ]+ ms for ([^;,]*) of rank (\d+)(?:, [^;]*)?; rank \d+ was busy until then$/.exec(one.sentence(one.idleBefore(rank, i)));
     if (!busy) return;
-    const other = rows[busy[1]], input = other.filter(b => b.end > from && b.end <= a.start).pop();
+    const other = rows[busy[2]], input = other.filter((b, j) => b.end <= a.start && called(rows, Number(busy[2]), j) === busy[1]).pop();
     const idle = other.reduce((sum, b, j) => sum + Math.max(0, Math.min(b.start, input.start)
       - Math.max(j > 0 ? other[j - 1].end : 0, from)), 0);
-    if (idle > 0) hold(`${name}: rank ${busy[1]} was not busy before ${a.kind}${a.mb} of rank ${rank}`, wrong.length > 4);
+    if (idle > 0) hold(`${name}: rank ${busy[2]} was not busy before ${a.kind}${a.mb} of rank ${rank}`, wrong.length > 4);
   }));
   hold(name + ': some rank waits', gaps > 0 || rows.length === 1);
   one.show(0, one.end);
@@ -163,7 +164,7 @@ if (known && known.timing === 'virtual')
     + 'rank 2 had waited 2.000 ms for F0 of rank 1; rank 1 had waited 1.000 ms for F0 of rank 0');
 
 // The page lays a schedule out as the simulator has, to the nanosecond.
-const laidOut = (run, order, how) => new Layout(order.rows.map(parsedOrder), {...rulesOf(run), stages: run.schedule.stages / run.orders[0].ranks * order.ranks,
+const laidOut = (run, order, how) => new Layout(order.rows.map(parsedOrder), {...rulesOf(run), stages: order.stages,
   microbatches: order.microbatches, total: order.microbatches * order.steps, updateEvery: run.schedule.update_every, ...how}).run();
 const told = rows => rows.map(row => row.map(a => `${a.kind || a.letter}${a.stage}.${a.mb ?? a.microbatch} ${a.start}-${a.end}`).join(', '));
 let laid = 0;
@@ -211,9 +212,18 @@ timelines.forEach(one => {
   const {steps, work} = one.path, last = Math.max(...one.rows.flat().map(a => a.end));
   hold(one.text + ': the path ends last', steps[steps.length - 1].end === last);
   hold(one.text + ': the path is in order', steps.every((a, i) => i === 0 || a.start >= steps[i - 1].end));
-  const run = drawn[timelines.indexOf(one)];
-  if (run.link && run.link.latency + run.link.occupied === 0 && run.orders.length > 0 && run.schedule.directions === 1)
-    hold(one.text + ': the path has no hole', work === last);
+  // In virtual time it has no hole but the latency of messages; else no step waits for what came before another.
+  const run = drawn[timelines.indexOf(one)], delay = run.link ? run.link.latency : 0;
+  steps.forEach((a, i) => {
+    const before = steps[i - 1], earlier = one.rows[a.rank][a.index - 1];
+    if (!before) return hold(one.text + ': the path begins with the run', run.timing !== 'virtual' || a.start === 0);
+    const jumps = before.rank !== a.rank, told = !(a.letter === 'U' && a.pipeline === 0 && !'BW'.includes(before.letter) || a.start === before.end);
+    const came = before.end + (jumps && told ? delay : 0);
+    hold(`${one.text}: the path jumps to ${a.letter}${a.microbatch} for what came last`, !jumps || !earlier || came >= earlier.end);
+    if (run.timing === 'virtual' && run.link.occupied === 0) hold(`${one.text}: no hole before ${a.letter}${a.microbatch}`, came === a.start);
+  });
+  const busiest = Math.max(...one.rows.map(row => row.reduce((sum, a) => sum + a.end - a.start, 0)));
+  if (run.timing === 'virtual' && run.link.latency + run.link.occupied === 0) hold(one.text + ': all of the path is work', work === last && work >= busiest);
 });
 
 // Curves under ranks against results.json.
@@ -275,7 +285,7 @@ if (learned.length > 0) {
   hold('memory of all ranks', document.querySelectorAll('.memory').length === learned.filter(run => run.peak_bytes && run.peak_bytes.length).reduce((sum, run) => sum + run.ranks, 0));
 }
 const idles = [...document.querySelectorAll('td.number')].map(cell => cell.textContent);
-data.results.runs.forEach(run => hold('idle of ' + run.schedule, run.bubble === null || idles.includes((100 * run.bubble).toFixed(1) + '%')));
+data.results.runs.forEach(run => hold('idle of ' + run.schedule, run.bubble === null || run.timing === 'shared' || idles.includes((100 * run.bubble).toFixed(1) + '%')));
 hold('loads of experts are drawn', document.querySelectorAll('canvas.experts').length === data.results.runs.reduce((sum, run) => sum + (run.experts || []).length, 0));
 
 // Sliders: what another simulation found at other sizes and costs.
@@ -296,7 +306,20 @@ if (other) {
     hold(`what if ${cells[1]}: holds ${cells[5]}`, Number(cells[5]) === Math.max(...run.peak_activations));
   });
   whatIf.section.querySelector('button').click();
-  hold('back to the costs of the run', whatIf.ranks.value() === whatIf.runs[0].orders[0].ranks && whatIf.ratio.value() === medianOf([...whatIf.costs.values()].map(c => c.ratio * 1000)) / 1000);
+  hold('back to the costs of the run', whatIf.ranks.value() === whatIf.runs[0].orders[0].ranks && whatIf.ratio.value() === undefined);
+}
+// Sliders that nobody moved: what ran, where the page knows all of it.
+if (whatIf.section) {
+  hold('orders begin with the run’s own', whatIf.runs.every(run => run.orders[0].ranks === run.ranks.length && run.orders[0].stages === run.schedule.stages
+    && run.orders[0].microbatches === run.microbatches));
+  const lines = [...whatIf.table.querySelectorAll('tr')].slice(1);
+  whatIf.runs.forEach((run, i) => {
+    const cells = [...lines[i].querySelectorAll('td')].map(cell => cell.textContent), result = data.results.runs[data.runs.indexOf(run)];
+    if (run.timing !== 'virtual' || result.steps > 3 || result.ending !== 'finished') return;
+    if (!run.link) return hold(run.text + ': messages that are not alike', cells[2].startsWith('its messages are not alike'));
+    hold(`${run.text}: unmoved ${cells[3]} and ${cells[4]}, and not ${1000 * result.makespan} ms`, cells[3] === (1000 * result.makespan).toFixed(3) + ' ms'
+      && cells[4] === (100 * result.bubble).toFixed(1) + '%');
+  });
 }
 hold('nothing was loaded from elsewhere', performance.getEntriesByType('resource').length === 0);
 document.title = wrong.length === 0 ? 'all hold' : 'wrong: ' + wrong.join('; ');
