@@ -56,6 +56,7 @@ progress loss_log::add(const mail::microbatch_loss& loss) {
 void loss_log::end_entry() {
   const auto rows = plan_.work->whole.rows;
   const auto ended = std::exchange(sum_, {});
+  ++entries_added_;
   so_far_.loss = ended.sum.loss / static_cast<double>(ended.samples * rows);
   so_far_.losses.push_back({so_far_.samples, *so_far_.loss});
   entries_.add({*so_far_.loss, ended.samples}, [](entry& a, const entry& b) {
@@ -86,19 +87,17 @@ void loss_log::ended(int microbatch, nanoseconds when) {
   early_ends_.emplace(place_of(microbatch), when);
   while (!early_ends_.empty() && early_ends_.begin()->first == next_end_) {
     last_end_ = std::max(last_end_, early_ends_.extract(early_ends_.begin()).mapped());
-    if (ends_entry(++next_end_))
-      ends_.add(std::exchange(last_end_, 0), [](auto& first, const auto& next) {
-        first = std::max(first, next);
-      });
+    if (!ends_entry(++next_end_))
+      continue;
+    ++ends_added_;
+    ends_.add(std::exchange(last_end_, 0),
+              [](auto& first, const auto& next) { first = std::max(first, next); });
   }
 }
 
 std::vector<nanoseconds> loss_log::ends() const {
-  auto result = ends_.entries();
-  if (result.size() < entries_.entries().size() || ends_.every() != entries_.every())
-    return {};
-  result.resize(entries_.entries().size());
-  return result;
+  const auto& result = ends_.entries();
+  return ends_added_ == entries_added_ ? result : std::vector<nanoseconds>{};
 }
 
 run_log::run_log(const run_plan& plan)

@@ -63,6 +63,7 @@ private:
   std::int64_t next_end_ = 0;                      // place
   nanoseconds last_end_ = 0;                       // of the entry under way
   bounded_list<nanoseconds> ends_;
+  std::int64_t entries_added_ = 0, ends_added_ = 0;
 };
 
 /// What is known of a run afterwards.

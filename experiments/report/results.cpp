@@ -38,17 +38,6 @@ json parameters_json(const run_request& request) {
   return result;
 }
 
-const char* text_of(ending how) {
-  switch (how) {
-  case ending::finished:
-    return "finished";
-  case ending::interrupted:
-    return "interrupted";
-  default:
-    return "failed";
-  }
-}
-
 /// Samples seen by each loss, with those before the run.
 std::vector<std::int64_t> seen_by(const run_result& r, const run_plan& plan) {
   auto result = r.loss_samples;
@@ -113,7 +102,7 @@ json run_json(const run_account& run) {
   json result{
     {"schedule", plan.sch.name},
     {"parameters", parameters_json(*run.request)},
-    {"ending", text_of(run.how())},
+    {"ending", name_of(run.how())},
     {"clock", run.virtual_time() ? "virtual" : "real"},
     {"device", plan.work ? devices_of(plan) : "none"},
     {"precision", precision_of(plan)},
@@ -191,6 +180,17 @@ timing_kind run_account::timing() const {
   if (modelled)
     return timing_kind::modelled;
   return has_thread_a_rank(request->plan) ? timing_kind::measured : timing_kind::shared;
+}
+
+std::string name_of(ending how) {
+  switch (how) {
+  case ending::finished:
+    return "finished";
+  case ending::interrupted:
+    return "interrupted";
+  default:
+    return "failed";
+  }
 }
 
 std::string name_of(timing_kind how) {

@@ -17,6 +17,8 @@ enum class timing_kind : std::uint8_t { measured, modelled, shared, virtual_time
 
 std::string name_of(timing_kind how);
 
+std::string name_of(ending how);
+
 /// A run that is over, as it is told.
 struct run_account {
   const run_request* request;

@@ -16,7 +16,7 @@ double largest(const std::vector<int>& all) {
 
 event_log::event_log(const std::filesystem::path& folder, const std::string& command,
                      std::function<void(const std::string&)> complain)
-  : complain_(std::move(complain)) {
+  : complain_(std::move(complain)), command_(command) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) {
@@ -29,14 +29,16 @@ event_log::event_log(const std::filesystem::path& folder, const std::string& com
     return;
   }
   file_.emplace(std::move(*made));
-  file_->add_text(0, "command", "    " + command); // in Markdown: as it stands
 }
 
 // At the samples before it a run's losses are those that were there.
 void event_log::begin(std::int64_t before) {
   before_ = before;
-  if (file_)
+  if (file_) {
+    // A start takes away all that a reader has of these steps.
     file_->add_start(before > 0 ? before + 1 : 0);
+    file_->add_text(before, "command", "    " + command_); // in Markdown: as it stands
+  }
   write();
 }
 
@@ -68,7 +70,8 @@ void event_log::end(const run_account& run) {
     return;
   const auto& sums = run.result.sums;
   const auto step = before_ + run.result.samples;
-  file_->add_scalar(step, "schedule/bubble", sums.bubble());
+  if (run.timing() != timing_kind::shared) // else it is not the schedule's
+    file_->add_scalar(step, "schedule/bubble", sums.bubble());
   file_->add_scalar(step, "schedule/activations", largest(sums.peak_activations));
   file_->add_scalar(step, "schedule/weight_versions", largest(sums.weight_versions));
   file_->add_scalar(step, "schedule/staleness", largest(sums.max_staleness));

@@ -40,6 +40,7 @@ private:
   void give_up(const std::string& why);
 
   std::function<void(const std::string&)> complain_;
+  std::string command_;
   std::optional<event_file> file_; // empty where nothing can be written
   std::int64_t before_ = 0;
   pace pace_;

@@ -1,6 +1,7 @@
 #include "experiments/session/live_page.hpp"
 
 #include "experiments/report/page.hpp"
+#include "experiments/report/results.hpp"
 #include "experiments/session/progress_line.hpp"
 
 #include <nlohmann/json.hpp>
@@ -25,6 +26,12 @@ json loss_json(double x) {
 
 } // namespace
 
+void live_page::point::join(point& a, const point& b) {
+  a.value = (a.value * a.count + b.value * b.count) / (a.count + b.count);
+  a.count += b.count;
+  a.at = b.at;
+}
+
 tl::expected<std::unique_ptr<live_page>, std::string>
 live_page::at(int port, const std::vector<run_request>& runs,
               const std::string& command, const std::string& report) {
@@ -42,7 +49,8 @@ live_page::live_page(std::unique_ptr<page_server> server,
     runs_(runs),
     command_(std::move(command)),
     report_(std::move(report)),
-    losses_(most_points) {
+    losses_(most_points),
+    evaluations_(most_points) {
   server_->put("/", std::string{live_text}, "text/html");
   show(true);
 }
@@ -50,8 +58,8 @@ live_page::live_page(std::unique_ptr<page_server> server,
 void live_page::begin(const run_request& run) {
   run_ = &run;
   pace_ = {};
-  losses_ = bounded_list<point>{most_points};
-  evaluations_.clear();
+  loss_.reset();
+  losses_ = evaluations_ = bounded_list<point>{most_points};
   waits_for_.clear();
   done_ = 0;
   all_ = all_of(run.plan);
@@ -60,12 +68,8 @@ void live_page::begin(const run_request& run) {
 
 void live_page::add(const progress& p) {
   for (const auto& one : p.losses)
-    losses_.add(
-      {static_cast<double>(one.samples), one.loss, 1}, [](point& a, const point& b) {
-        a.value = (a.value * a.count + b.value * b.count) / (a.count + b.count);
-        a.count += b.count;
-        a.at = b.at;
-      });
+    losses_.add({static_cast<double>(one.samples), one.loss, 1}, point::join);
+  loss_ = p.loss;
   waits_for_ = p.waits_for;
   add_part(static_cast<double>(p.samples));
 }
@@ -82,14 +86,15 @@ void live_page::add_part(double done) {
 
 void live_page::add_evaluation(int steps, const score& s) {
   const auto& plan = run_->plan;
-  evaluations_.emplace_back(
-    static_cast<double>((steps - plan.dims.before) * plan.work->batch), s);
-  show(true);
+  evaluations_.add(
+    {static_cast<double>((steps - plan.dims.before) * plan.work->batch), s.loss, 1},
+    point::join);
+  show(false);
 }
 
-void live_page::end_run(std::string report) {
+void live_page::end_run(ending how, std::string report) {
   run_ = nullptr;
-  ++over_;
+  over_.push_back(how);
   if (!report.empty()) {
     ++version_;
     server_->put("/report.html", std::move(report), "text/html");
@@ -97,9 +102,11 @@ void live_page::end_run(std::string report) {
   show(true);
 }
 
-void live_page::end() {
+void live_page::end(bool written) {
   constexpr auto recent = 1500ms, at_most = 3000ms, look = 20ms;
   ended_ = true;
+  if (!written)
+    report_.clear();
   show(true);
   // A page asks every second, and no more once it has heard of the end.
   for (auto waited = 0ms; waited < at_most && server_->is_read(recent); waited += look)
@@ -112,17 +119,19 @@ void live_page::show(bool now) {
   if (!now && time - shown_at_ < between_shows)
     return;
   shown_at_ = time;
-  json all{{"command", command_}, {"runs", json::array()}, {"over", over_},
+  json all{{"command", command_}, {"runs", json::array()}, {"over", json::array()},
            {"version", version_}, {"report", report_},     {"ended", ended_},
            {"now", nullptr}};
+  for (const auto how : over_)
+    all["over"].push_back(name_of(how));
   for (const auto& run : runs_)
     all["runs"].push_back(run.text);
   if (run_ != nullptr) {
     auto losses = json::array(), evaluations = json::array();
     for (const auto& one : losses_.entries())
       losses.push_back({one.at, loss_json(one.value)});
-    for (const auto& [at, s] : evaluations_)
-      evaluations.push_back({at, loss_json(s.loss)});
+    for (const auto& one : evaluations_.entries())
+      evaluations.push_back({one.at, loss_json(one.value)});
     const auto rate = pace_.rate();
     const auto left = pace_.left(all_);
     all["now"] = {{"text", run_->text},
@@ -132,7 +141,9 @@ void live_page::show(bool now) {
                   {"rate", rate ? rate_text(*rate) : ""},
                   {"left", left ? time_left(*left) : ""},
                   {"waits_for", waits_for_},
+                  {"loss", loss_ ? loss_json(*loss_) : json(nullptr)},
                   {"losses", std::move(losses)},
+                  {"losses_every", losses_.every()},
                   {"evaluations", std::move(evaluations)}};
   }
   server_->put("/progress.json",

@@ -37,16 +37,19 @@ public:
   void add_evaluation(int steps, const score& s);
 
   /// A run is over. \param report the page of all that are; empty: there is none
-  void end_run(std::string report);
+  void end_run(ending how, std::string report);
 
-  /// All is over. Waits a moment for who is looking, so that they see it.
-  void end();
+  /// All is over. Waits a moment for who is looking, so that they see it. \param written
+  /// whether report.html is where it was to be
+  void end(bool written);
 
 private:
   struct point {
     double at;    // samples
     double value; // mean
     double count; // of how many
+
+    static void join(point& a, const point& b);
   };
 
   live_page(std::unique_ptr<page_server> server, const std::vector<run_request>& runs,
@@ -58,14 +61,15 @@ private:
   const std::vector<run_request>& runs_;
   std::string command_, report_;
   const run_request* run_ = nullptr; // that goes on
-  std::size_t over_ = 0;
+  std::vector<ending> over_;
   int version_ = 0; // of the report
   bool ended_ = false;
 
   double done_ = 0, all_ = 0;
   pace pace_;
+  std::optional<double> loss_; // the last
   bounded_list<point> losses_;
-  std::vector<std::pair<double, score>> evaluations_; // by samples
+  bounded_list<point> evaluations_; // their losses
   std::string waits_for_;
   double shown_at_ = 0; // seconds
 };

@@ -4,13 +4,17 @@
 
 #include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <csignal>
+#include <deque>
+#include <functional>
 #include <future>
 #include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -31,6 +35,67 @@ void reuse_old_addresses(socket_t listening) {
   setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
 }
 
+/// Signals are for the program's own threads; a client that is gone is none of a run's.
+void hear_no_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+/// Threads that answer clients: made where there may be none to have, unlike those of
+/// httplib's own pool, which ends the program then.
+class answering_threads : public httplib::TaskQueue {
+public:
+  /// \throws std::system_error if there are no threads
+  answering_threads() {
+    try {
+      for (std::size_t i = 0; i < clients; ++i)
+        threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      shutdown();
+      throw;
+    }
+  }
+
+  void enqueue(std::function<void()> task) override {
+    const std::lock_guard guard{lock_};
+    tasks_.push_back(std::move(task));
+    changed_.notify_one();
+  }
+
+  void shutdown() override {
+    {
+      const std::lock_guard guard{lock_};
+      ends_ = true;
+    }
+    changed_.notify_all();
+    for (auto& one : threads_)
+      one.join();
+    threads_.clear();
+  }
+
+private:
+  void work() {
+    hear_no_signals();
+    for (;;) {
+      std::unique_lock guard{lock_};
+      changed_.wait(guard, [this] { return ends_ || !tasks_.empty(); });
+      if (tasks_.empty())
+        return;
+      const auto task = std::move(tasks_.front());
+      tasks_.pop_front();
+      guard.unlock();
+      task();
+    }
+  }
+
+  std::mutex lock_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  bool ends_ = false;
+  std::vector<std::thread> threads_;
+};
+
 /// Makes a server, which would take SIGPIPE away from those who have a use for it.
 std::unique_ptr<httplib::Server> new_server() {
   struct sigaction before {};
@@ -38,13 +103,6 @@ std::unique_ptr<httplib::Server> new_server() {
   auto result = std::make_unique<httplib::Server>();
   sigaction(SIGPIPE, &before, nullptr);
   return result;
-}
-
-/// Signals are for the program's own threads; a client that is gone is none of a run's.
-void hear_no_signals() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
 } // namespace
@@ -119,7 +177,6 @@ tl::expected<std::unique_ptr<page_server>, std::string> page_server::at(int port
   server.set_read_timeout(longest_silence);
   server.set_write_timeout(longest_silence);
   server.set_payload_max_length(0);
-  server.new_task_queue = [] { return new httplib::ThreadPool{clients}; };
   server.set_default_headers({{"Cache-Control", "no-store"},
                               {"X-Content-Type-Options", "nosniff"},
                               {"Cross-Origin-Resource-Policy", "same-origin"},
@@ -139,13 +196,37 @@ tl::expected<std::unique_ptr<page_server>, std::string> page_server::at(int port
                           + "; name another, or none for any that is free"};
   std::promise<void> end;
   all->ended = end.get_future();
-  all->thread = std::thread{[all, end = std::move(end)]() mutable {
-    hear_no_signals();
-    all->server->listen_after_bind();
-    end.set_value();
-  }};
-  while (!server.is_running()
-         && all->ended.wait_for(1ms) != std::future_status::ready) {
+  std::unique_ptr<answering_threads> threads;
+  const auto taken = std::make_shared<std::atomic<bool>>(false); // httplib deletes them
+  try {
+    threads = std::make_unique<answering_threads>();
+    server.new_task_queue = [taken, made = threads.get()] {
+      *taken = true;
+      return made;
+    };
+    all->thread = std::thread{[all, end = std::move(end)]() mutable {
+      hear_no_signals();
+      all->server->listen_after_bind();
+      end.set_value();
+    }};
+  } catch (const std::system_error& wrong) {
+    if (threads)
+      threads->shutdown();
+    return tl::unexpected{std::string{"cannot start a thread that serves: "}
+                          + wrong.what()};
+  }
+  const auto has_ended = [&] {
+    return all->ended.wait_for(1ms) == std::future_status::ready;
+  };
+  while (!*taken && !has_ended()) {
+  }
+  if (*taken) {
+    threads.release(); // NOLINT(bugprone-unused-return-value): httplib has them
+  } else {
+    all->thread.join();
+    threads->shutdown();
+    return tl::unexpected{"cannot serve at port " + std::to_string(all->port)
+                          + ": nothing can be taken from it"};
   }
   return std::unique_ptr<page_server>{new page_server{all}};
 }

@@ -64,11 +64,12 @@ public:
       out() << '\n' << table << std::flush;
     const auto results = results_json(options_, shared_, accounts_);
     complain(files_.end_results(results));
-    complain(files_.write_page(results, table));
+    const auto page_failed = files_.write_page(results, table);
+    complain(page_failed);
     if (!output_.quiet)
       out() << files_.summary() << std::flush;
     if (live_)
-      live_->end();
+      live_->end(page_failed.empty());
     return exit_code_;
   }
 
@@ -183,8 +184,18 @@ private:
     audience.end(account);
     account.result.parameters.clear();
     if (live_)
-      live_->end_run(files_.page(results_json(options_, shared_, accounts_),
-                                 results_table(shared_, accounts_)));
+      show_end(account.how());
+  }
+
+  /// Shows who watches that a run is over, and what ran.
+  void show_end(ending how) {
+    std::string page;
+    try {
+      page = files_.page(results_json(options_, shared_, accounts_),
+                         results_table(shared_, accounts_));
+    } catch (const std::bad_alloc&) { // they see the one before
+    }
+    live_->end_run(how, std::move(page));
   }
 
   /// The plan of a run that has lost nodes, from the last step that other nodes have

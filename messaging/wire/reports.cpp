@@ -116,7 +116,7 @@ mail::microbatch_loss read(schema::MicrobatchLoss::Reader from) {
           .samples = natural(from.getSamples(), "samples"),
           .sum = {.loss = from.getLoss(),
                   .correct = natural(from.getCorrect(), "correct rows")},
-          .ended = from.getEnded()};
+          .ended = moment(from.getEnded())};
 }
 
 void write(schema::VersionMade::Builder to, const mail::version_made& from) {

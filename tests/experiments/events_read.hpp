@@ -158,8 +158,10 @@ inline events events_of(const std::string& file) {
     if (event.contains(3))
       result.version = field(event, 3);
     if (event.contains(7)
-        && as<std::int64_t>(field(message_of(field(event, 7)), 1)) == 1)
+        && as<std::int64_t>(field(message_of(field(event, 7)), 1)) == 1) {
       result.starts.push_back(step);
+      result.texts.clear(); // as TensorBoard drops what it has of these steps
+    }
     const auto summary = message_of(field(event, 5));
     for (auto [one, end] = summary.equal_range(1); one != end; ++one) {
       const auto value = message_of(one->second);

@@ -29,18 +29,17 @@ async function fetchReport(wanted) {
 function showRuns({runs, over, now}) {
   byId('runs').replaceChildren(...runs.flatMap((text, i) => {
     const made = document.createElement('span');
-    made.textContent = text + (i < over ? ' ✓' : '');
-    made.className = i < over ? 'over' : i === over && now ? 'goes' : '';
+    made.textContent = text + (i >= over.length ? '' : over[i] === 'finished' ? ' ✓' : ` (${over[i]})`);
+    made.className = i < over.length ? 'over' : i === over.length && now ? 'goes' : '';
     return i > 0 ? [' · ', made] : [made];
   }));
 }
 
 function stateOf({now, ended, report, runs, over}) {
   if (ended) return 'The program has ended. ' + (report ? `The report is at ${report}` : 'This page is all that stays of it here.');
-  if (!now) return over < runs.length ? 'The next schedule is about to begin.' : 'All schedules are over.';
-  const last = now.losses[now.losses.length - 1];
+  if (!now) return over.length < runs.length ? 'The next schedule is about to begin.' : 'All schedules are over.';
   return `${now.text}: ${now.done} of ${now.all} ${now.unit}`
-    + (last && last[1] !== null ? `, loss ${last[1].toFixed(4)}` : '')
+    + (now.loss !== null ? `, loss ${now.loss.toFixed(4)}` : '')
     + (now.rate ? `, ${now.rate}/s` : '') + (now.left ? `, ${now.left}` : '');
 }
 
@@ -75,7 +74,7 @@ function drawLosses(now) {
   const x = at => left + at / now.all * (width - left - 4), y = loss => 6 + (1 - (loss - low) / span) * (height - bottom - 12);
   context.fillStyle = style.getPropertyValue('--faint');
   for (const loss of [low, low + span]) context.fillText(loss.toFixed(3), 0, y(loss) + 4);
-  context.fillText('loss over samples', left, height - 4);
+  context.fillText('loss over samples' + (now.losses_every > 1 ? `, means of ${now.losses_every}` : ''), left, height - 4);
   context.strokeStyle = '#0072b2';
   context.beginPath();
   for (const [at, loss] of known) context.lineTo(x(at), y(loss));
@@ -85,11 +84,17 @@ function drawLosses(now) {
 }
 
 async function ask() {
+  let heard = null;
   try {
-    latest = await (await fetch('/progress.json')).json();
-    show(latest);
-    if (latest.version !== version) await fetchReport(latest.version);
+    heard = await (await fetch('/progress.json')).json();
+    if (heard.version !== version) await fetchReport(heard.version);
   } catch {
+    heard = null;
+  }
+  if (heard) {
+    latest = heard;
+    show(latest);
+  } else {
     byId('state').textContent = 'The program does not answer: it has ended, or was killed.'
       + (latest && latest.report ? ` If it came to its end, the report is at ${latest.report}` : '');
   }

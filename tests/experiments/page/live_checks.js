@@ -4,7 +4,7 @@
 
 const wrong = [], check = (holds, what) => { if (!holds) wrong.push(what); };
 const pages = reports.map(text => new TextDecoder().decode(Uint8Array.from(atob(text), c => c.charCodeAt(0))));
-const now = (text, done) => ({text, done, all: 160, unit: 'samples', rate: '28.4', left: '12 s left', waits_for: '',
+const now = (text, done) => ({text, done, all: 160, unit: 'samples', rate: '28.4', left: '12 s left', waits_for: '', loss: 1.25, losses_every: 1,
   losses: [[16, 2.5], [32, null], [done, 1.25]], evaluations: [[32, 2]]});
 const told = {command: 'compare --watch', runs: ['gpipe', '1f1b'], report: '/r/report.html', ended: false};
 const text = id => document.getElementById(id).textContent;
@@ -13,30 +13,30 @@ let asked = 0, from = 0, to = 0;
 
 // What the program says at each question, and what must be there before it answers.
 const answers = [
-  () => ({...told, over: 0, version: 0, now: now('gpipe', 48)}),
+  () => ({...told, over: [], version: 0, now: now('gpipe', 48)}),
   () => {
     check(text('state') === 'gpipe: 48 of 160 samples, loss 1.2500, 28.4/s, 12 s left', 'how the run comes on: ' + text('state'));
     check(document.getElementById('report').hidden, 'no report before a run is over');
     check(!document.getElementById('losses').hidden, 'the losses are drawn');
-    return {...told, over: 1, version: 1, now: now('1f1b', 64)};
+    return {...told, over: ['finished'], version: 1, now: now('1f1b', 64)};
   },
-  () => ({...told, over: 1, version: 1, now: now('1f1b', 80)}),
+  () => ({...told, over: ['finished'], version: 1, now: now('1f1b', 80)}),
   () => {
     check(page().shown && page().shown.length === 1, 'the report of one schedule');
     page().shown[0].show(1e6, 3e6);
     [from, to] = [page().shown[0].from, page().shown[0].to];
     page().scrollTo(0, 40);
     check(text('runs') === 'gpipe ✓ · 1f1b', 'the schedules: ' + text('runs'));
-    return {...told, over: 1, version: 1, now: now('1f1b', 96)};
+    return {...told, over: ['finished'], version: 1, now: now('1f1b', 96)};
   },
   () => {
     check(page().shown[0].from === from && page().shown[0].to === to, 'the same report keeps its zoom');
-    return {...told, over: 2, version: 2, now: null};
+    return {...told, over: ['finished', 'failed'], version: 2, now: null};
   },
   () => null, // no answer
   () => {
     check(text('state').startsWith('The program does not answer'), 'a program that does not answer: ' + text('state'));
-    return {...told, over: 2, version: 2, now: null, ended: true};
+    return {...told, over: ['finished', 'failed'], version: 2, now: null, ended: true};
   }];
 
 window.fetch = async path => {
@@ -52,6 +52,7 @@ setTimeout(() => {
   check(page().shown.length === 2, 'the report of two schedules');
   check(page().shown[0].from === from && page().shown[0].to === to, 'a new report keeps the zoom');
   check(page().scrollY === 40, 'a new report keeps its place: ' + page().scrollY);
+  check(text('runs') === 'gpipe ✓ · 1f1b (failed)', 'how they ended: ' + text('runs'));
   check(text('state') === 'The program has ended. The report is at /r/report.html', 'the end: ' + text('state'));
   document.title = wrong.length > 0 ? wrong.join('; ') : 'all hold';
 }, 15000);
