@@ -14,13 +14,13 @@ using namespace troupe;
 
 namespace {
 
-struct sizes {
+struct cache_sizes {
   std::int64_t positions, heads, width;
 };
 
 /// What attention makes of a sequence, some tokens at a time.
 template <class Scalar>
-std::vector<Scalar> token_by_token(const sizes& of, std::vector<Scalar> qkv,
+std::vector<Scalar> token_by_token(const cache_sizes& of, std::vector<Scalar> qkv,
                                    const std::vector<std::int64_t>& counts,
                                    int threads) {
   const auto [T, H, C] = of;
@@ -42,7 +42,7 @@ std::vector<Scalar> token_by_token(const sizes& of, std::vector<Scalar> qkv,
 }
 
 /// Attention's formula in double, one query at a time.
-std::vector<double> by_definition(const sizes& of, const std::vector<double>& qkv,
+std::vector<double> by_definition(const cache_sizes& of, const std::vector<double>& qkv,
                                   std::int64_t tokens) {
   const auto [T, H, C] = of;
   const auto size = C / H;
@@ -73,7 +73,8 @@ std::vector<double> by_definition(const sizes& of, const std::vector<double>& qk
 
 TEST_CASE("attention to kept keys and values is attention by its definition",
           "[attention]") {
-  const auto of = GENERATE(sizes{40, 3, 15}, sizes{37, 1, 16}, sizes{33, 4, 256});
+  const auto of =
+    GENERATE(cache_sizes{40, 3, 15}, cache_sizes{37, 1, 16}, cache_sizes{33, 4, 256});
   const std::vector<std::int64_t> counts{5, 1, 1, 17, 1, 3};
   const std::int64_t tokens = 28;
   const auto exact = random_values<double>(tokens * 3 * of.width, 1);
@@ -89,7 +90,7 @@ TEST_CASE("attention to kept keys and values is attention by its definition",
 
 TEST_CASE("bits of kept attention depend neither on threads nor on its pieces",
           "[attention]") {
-  const sizes of{40, 3, 48};
+  const cache_sizes of{40, 3, 48};
   const auto qkv = random_values<float>(40 * 3 * of.width, 1);
   const auto want = token_by_token<float>(of, qkv, {40}, 1);
   const std::vector<std::int64_t> singles(40, 1);
