@@ -213,7 +213,7 @@ timelines.forEach(one => {
   hold(one.text + ': the path ends last', steps[steps.length - 1].end === last);
   hold(one.text + ': the path is in order', steps.every((a, i) => i === 0 || a.start >= steps[i - 1].end));
   // In virtual time it has no hole but the latency of messages; else no step waits for what came before another.
-  const run = drawn[timelines.indexOf(one)], delay = run.link ? run.link.latency : 0;
+  const run = drawn[timelines.indexOf(one)], delay = run.link ? run.link.latency + run.link.occupied : 0;
   steps.forEach((a, i) => {
     const before = steps[i - 1], earlier = one.rows[a.rank][a.index - 1];
     if (!before) return hold(one.text + ': the path begins with the run', run.timing !== 'virtual' || a.start === 0);
