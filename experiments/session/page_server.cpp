@@ -2,7 +2,9 @@
 
 #include <httplib.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <condition_variable>
 #include <csignal>
@@ -123,7 +125,13 @@ struct page_server::state {
   std::atomic<bool> stopping = false;
 
   bool is_for_us(const httplib::Request& asked) const {
-    const auto host = asked.get_header_value("Host"), at = ":" + std::to_string(port);
+    if (asked.get_header_value_count("Host") != 1)
+      return false;
+    auto host = asked.get_header_value("Host");
+    std::ranges::transform(host, host.begin(), [](unsigned char c) {
+      return static_cast<char>(std::tolower(c));
+    });
+    const auto at = ":" + std::to_string(port);
     return host == loopback + at || host == "localhost" + at
            || (port == 80 && (host == loopback || host == "localhost"));
   }

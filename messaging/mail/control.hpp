@@ -116,8 +116,7 @@ struct waiting_for {
   std::string who;
   std::string what;
   std::string on; ///< Another actor's name, if there is one to blame.
-  /// A sentence on what of the user's own has to go on first; empty: nothing has. It
-  /// never leaves a process: own meetings and relays play in one.
+  /// A sentence on what of the user's own has to go on first; empty: nothing has.
   std::string own = {};
 };
 

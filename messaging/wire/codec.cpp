@@ -84,6 +84,7 @@ struct mail_writer {
     g.setWho(as_text(m.who));
     g.setWhat(as_text(m.what));
     g.setOn(as_text(m.on));
+    g.setOwn(as_text(m.own));
   }
 
   void operator()(const mail::failed& m) { to.initFailed().setWhy(as_text(m.why)); }
@@ -144,8 +145,8 @@ actor_mail mail_of(schema::ActorMail::Reader from, allowance& left) {
   case is::WAITING_FOR: {
     const auto m = from.getWaitingFor();
     return mail::waiting_for{wire::read(m.getWho(), left),
-                             wire::read(m.getWhat(), left),
-                             wire::read(m.getOn(), left)};
+                             wire::read(m.getWhat(), left), wire::read(m.getOn(), left),
+                             wire::read(m.getOwn(), left)};
   }
   case is::SAMPLES:
     return wire::read(from.getSamples(), left);

@@ -140,6 +140,7 @@ struct WaitingFor {
   who @0 :Text;
   what @1 :Text;
   on @2 :Text;
+  own @3 :Text;
 }
 
 # -- letters ---------------------------------------------------------------------------

@@ -145,6 +145,7 @@ TEST_CASE("nothing but GET of what is there, by this machine's name, is answered
     {"GET / HTTP/1.1\r\nHost: evil.example:" + std::to_string(port) + "\r\n\r\n",
      "403"},
     {"GET / HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n", "403"},
+    {"GET / HTTP/1.1\r\n" + host + "Host: evil.example\r\n\r\n", "403"},
     {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "403"},
     {"GET / HTTP/1.1\r\n\r\n", "403"},
     {"GET / HTTP/1.0\r\n\r\n", "403"},

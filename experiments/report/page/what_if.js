@@ -32,9 +32,8 @@ class WhatIf {
   }
 
   slider(label, least, most, step, start, text) {
-    const own = Math.min(Math.max(start, least), Math.max(most, start));
     return this.input(label, {min: 0, max: 1000, value: 0}, input => {
-      const from = Math.min(least, own), to = Math.max(most, own);
+      const own = start, from = Math.min(least, own), to = Math.max(most, own);
       let moved = false;
       const value = () => moved ? Math.round((from + input.value / 1000 * (to - from)) / step) * step : undefined;
       return {value, text: () => moved ? text(value()) : 'of each run', moves: () => { moved = true; },

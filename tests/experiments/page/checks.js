@@ -69,7 +69,7 @@ timelines.forEach((one, k) => {
     data.results.runs[data.runs.indexOf(run)].ending]));
   hold(name + ': says whether it is cut', section.includes(' actions of a rank are here') === run.cut > 0);
   if (run.cut) hold(name + ': ends where all ranks are known', one.end === Math.min(...rows.map(row => row[row.length - 1].end)));
-  const last = Math.max(...all.map(a => a.mb)), batches = Math.floor(last / run.microbatches) + 1;
+  const last = all.reduce((most, a) => Math.max(most, a.mb), 0), batches = Math.floor(last / run.microbatches) + 1;
   if (batches > 1) hold(name + ': begins with a part', one.to - one.from < one.end);
   press(one, '0');
   hold(name + ': 0 shows all', one.from === 0 && one.to === one.end);
@@ -171,7 +171,7 @@ let laid = 0;
 for (const run of drawn) {
   const rows = plain(run), [order] = run.orders;
   if (run.timing !== 'virtual' || run.cut || !order || !run.link || order.steps * order.microbatches * order.ranks === 0) continue;
-  if (order.steps < Math.max(...rows.flat().map(a => a.mb + 1)) / run.microbatches) continue; // the run had more
+  if (order.steps < rows.flat().reduce((most, a) => Math.max(most, a.mb + 1), 0) / run.microbatches) continue; // the run had more
   const length = new Map();
   for (const row of rows) row.forEach((a, i) => {
     if (!(a.marks & 8)) length.set(`${a.kind}${a.marks & 4 ? '+' : ''} ${a.stage}`, a.end - a.start);
@@ -209,7 +209,7 @@ timelines.forEach((one, k) => {
 // The critical path ends last, is in order, and has no hole where messages take no time.
 timelines.forEach(one => {
   if (!one.path) return;
-  const {steps, work} = one.path, last = Math.max(...one.rows.flat().map(a => a.end));
+  const {steps, work} = one.path, last = one.rows.flat().reduce((most, a) => Math.max(most, a.end), 0);
   hold(one.text + ': the path ends last', steps[steps.length - 1].end === last);
   hold(one.text + ': the path is in order', steps.every((a, i) => i === 0 || a.start >= steps[i - 1].end));
   // In virtual time it has no hole but the latency of messages; else no step waits for what came before another.
@@ -219,8 +219,9 @@ timelines.forEach(one => {
     if (!before) return hold(one.text + ': the path begins with the run', run.timing !== 'virtual' || a.start === 0);
     const jumps = before.rank !== a.rank, told = !(a.letter === 'U' && a.pipeline === 0 && !'BW'.includes(before.letter) || a.start === before.end);
     const came = before.end + (jumps && told ? delay : 0);
+    if (run.link && run.link.occupied > 0) return; // a message may wait at a port
     hold(`${one.text}: the path jumps to ${a.letter}${a.microbatch} for what came last`, !jumps || !earlier || came >= earlier.end);
-    if (run.timing === 'virtual' && run.link.occupied === 0) hold(`${one.text}: no hole before ${a.letter}${a.microbatch}`, came === a.start);
+    if (run.timing === 'virtual') hold(`${one.text}: no hole before ${a.letter}${a.microbatch}`, came === a.start);
   });
   const busiest = Math.max(...one.rows.map(row => row.reduce((sum, a) => sum + a.end - a.start, 0)));
   if (run.timing === 'virtual' && run.link.latency + run.link.occupied === 0) hold(one.text + ': all of the path is work', work === last && work >= busiest);
