@@ -7,8 +7,7 @@
 namespace troupe {
 
 mail::microbatch_loss report_of(const run_plan& plan, position where, int microbatch,
-                                const loss_sum& loss, int version,
-                                nanoseconds ended) {
+                                const loss_sum& loss, int version, nanoseconds ended) {
   const mail::microbatch_loss result{
     plan.microbatch_of_all(where.data, microbatch),
     plan.samples_of(where.data, microbatch),

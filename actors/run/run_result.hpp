@@ -51,8 +51,8 @@ struct run_result {
   /// When they were known, on the run's clock, which may be modelled; empty if that is
   /// not known.
   std::vector<nanoseconds> loss_times;
-  std::int64_t samples = 0;               ///< Whose losses are all there.
-  std::vector<std::int64_t> peak_bytes;   ///< A rank; empty from a simulation.
+  std::int64_t samples = 0;             ///< Whose losses are all there.
+  std::vector<std::int64_t> peak_bytes; ///< A rank; empty from a simulation.
   std::vector<std::array<std::int64_t, memory_uses>> peak_parts; ///< Of each use alone.
   std::vector<std::int64_t> reserved_bytes;                      ///< A rank; likewise.
 

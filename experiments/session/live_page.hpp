@@ -39,8 +39,8 @@ public:
   /// A run is over. \param report the page of all that are; empty: there is none
   void end_run(ending how, std::string report);
 
-  /// All is over. Waits a moment for who is looking, so that they see it. \param written
-  /// whether report.html is where it was to be
+  /// All is over. Waits a moment for who is looking, so that they see it. \param
+  /// written whether report.html is where it was to be
   void end(bool written);
 
 private:

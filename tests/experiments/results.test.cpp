@@ -141,8 +141,8 @@ TEST_CASE("a simulation knows no losses and says so", "[results]") {
   CHECK(run["idle"] == json{0.003, 0.003});
   CHECK(run["bubble"] == 0.2);
   CHECK(run["bubble_ideal"] == 0.25);
-  for (const char* key : {"samples", "loss", "loss_samples", "loss_seconds", "peak_bytes",
-                          "peak_bytes_of"})
+  for (const char* key : {"samples", "loss", "loss_samples", "loss_seconds",
+                          "peak_bytes", "peak_bytes_of"})
     CHECK(run[key].is_null());
   CHECK_THAT(result.table, ContainsSubstring("makespan ms"));
   CHECK_THAT(result.table, ContainsSubstring("15.000"));
