@@ -184,6 +184,7 @@ TEST_CASE("a mistake in what is evaluated or written gets one sentence",
   CHECK(wrong.out.empty());
 }
 
+#ifndef TROUPE_SANITIZED // sanitizers take terabytes of addresses
 TEST_CASE("what needs more memory than there is says so before it begins",
           "[inference]") {
   temporary_folder folder;
@@ -198,6 +199,7 @@ TEST_CASE("what needs more memory than there is says so before it begins",
   CHECK(refused.exit_code == 2);
   CHECK_THAT(refused.err, ContainsSubstring("needs"));
 }
+#endif
 
 TEST_CASE("a file of weights does not choose where results go", "[inference]") {
   temporary_folder folder;

@@ -96,7 +96,7 @@ int port_of(const started& program) {
 /// What a program tells of itself as soon as that is as wanted; null if it never is.
 template <class Wanted>
 json progress_of(int port, const Wanted& wanted) {
-  for (int looks = 0; looks < 2000; ++looks) {
+  for (int looks = 0; looks < 20'000; ++looks) {
     const auto text = body_of(get(port, "/progress.json"));
     if (!text.empty())
       if (auto all = json::parse(text); wanted(all))
@@ -105,6 +105,13 @@ json progress_of(int port, const Wanted& wanted) {
   }
   return nullptr;
 }
+
+/// Of a simulation that goes on while somebody begins to look.
+#ifdef TROUPE_SANITIZED
+constexpr int many_steps = 50;
+#else
+constexpr int many_steps = 500;
+#endif
 
 } // namespace
 
@@ -266,7 +273,7 @@ TEST_CASE("who watches is shown each schedule that is over, and the end", "[watc
   const temporary_folder folder;
   const std::string typed = GENERATE(
     "compare --schedules gpipe,1f1b --stages 2 --steps 100 --report r" + tiny_model,
-    "simulate --schedules gpipe,1f1b --steps 500 --report r");
+    "simulate --schedules gpipe,1f1b --report r --steps " + std::to_string(many_steps));
   started program{folder, "watched", words_of(typed + " --watch 0")};
   const int port = port_of(program);
   REQUIRE(port > 0);
