@@ -181,15 +181,13 @@ std::string refusal_of_own_exchange(const run_plan& plan) {
            "exchange beside it";
   if (!plan.work->whole.experts.empty())
     return "an exchange of your own goes with no experts (model moe): it is between "
-           "all "
-           "data replicas, and an expert may serve some of them. Train another model, "
+           "all data replicas, and an expert may serve some of them. Train another "
+           "model, "
            "as gpt, or name an exchange that sums, as ring";
   if (plan.work->whole.tied())
     return "an exchange of your own goes with no tied matrix: it is one of a stage, "
-           "and "
-           "the matrix has its gradients in two. Train untied, or name an exchange "
-           "that "
-           "sums, as ring";
+           "and the matrix has its gradients in two. Train untied, or name an exchange "
+           "that sums, as ring";
   return {};
 }
 

@@ -12,7 +12,6 @@ class CriticalPath {
     const updates = rows.flat().filter(a => a.letter === 'U');
     this.parts = groupedBy(updates.filter(a => a.isPart), a => a.microbatch);
     this.updates = new Map(updates.map(a => [`${a.pipeline} ${a.stage} ${a.microbatch}`, a]));
-    this.first = new Map(updates.filter(a => a.pipeline === 0 && !a.isPart).map(a => [`${a.stage} ${a.microbatch}`, a]));
     this.sums = new Map(); // the last backward of a stage in a batch, by direction
     for (const a of rows.flat()) if ('BW'.includes(a.letter)) this.sums.set(this.batchOf(a), a);
     let a = rows.flat().reduce((last, x) => !last || x.end > last.end ? x : last, undefined);
@@ -38,7 +37,7 @@ class CriticalPath {
   waitedFor(a) {
     const latency = this.run.link ? this.run.link.latency : 0;
     if (a.goesOn) return (this.parts.get(a.microbatch) || []).map(x => [x, 0]);
-    if (a.pipeline > 0) return [[this.first.get(`${a.stage} ${a.microbatch}`), latency]];
+    if (a.pipeline > 0) return [[this.updates.get(`0 ${a.stage} ${a.microbatch}`), latency]];
     const found = [];
     for (let pipeline = 1; pipeline < this.run.schedule.directions; ++pipeline) {
       found.push([this.sums.get(this.batchOf({...a, pipeline})), latency]);
