@@ -134,9 +134,10 @@ int write_texts(const options& o) {
   if (!o.output.quiet) {
     char text[128];
     const auto count = written(*job, result);
-    std::snprintf(text, sizeof text, "\n%lld tokens in %.3f s, %.1f a second\n",
+    std::snprintf(text, sizeof text, "\n%lld tokens in %.3f s, %.1f a second%s\n",
                   static_cast<long long>(count), result.run.seconds,
-                  static_cast<double>(count) / result.run.seconds);
+                  static_cast<double>(count) / result.run.seconds,
+                  result.run.how == ending::interrupted ? "; interrupted" : "");
     std::cerr << text;
   }
   const auto text = to_json(o, *network, *job, result, tell)
