@@ -181,6 +181,8 @@ private:
 inference_result perform(const inference_plan& plan, inference_client& client,
                          const inference_work_maker& make,
                          const std::atomic<bool>* interrupted) {
+  if (interrupted != nullptr && *interrupted)
+    return {.how = ending::interrupted};
   return inference_company{plan, client, make}.run(interrupted);
 }
 
