@@ -38,6 +38,18 @@ struct measured_action {
   std::uint8_t ends_in = nothing; ///< Meetings.
 };
 
+/// An action as it ran, or a part of one, and the rank that ran it.
+struct ranked_action {
+  int rank;
+  measured_action what;
+};
+
+/// What ranks have run since somebody asked last.
+struct recent_actions {
+  std::vector<ranked_action> ran; ///< In the order in which it was told.
+  nanoseconds dropped_to = 0;     ///< The last end of what was too much to keep; or 0.
+};
+
 /// What every rank ran, in its order.
 using record = std::vector<std::vector<measured_action>>;
 

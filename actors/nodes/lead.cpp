@@ -129,6 +129,7 @@ mail::prepare lead::facts(const run_description& what) const {
                        .options = what.options,
                        .keep = {.record = plan.keep_record,
                                 .first = plan.keep_first,
+                                .watched = plan.watched,
                                 .weights = plan.keep_weights,
                                 .gradients = plan.keep_gradients,
                                 .versions = plan.keep_versions,

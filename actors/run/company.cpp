@@ -125,6 +125,8 @@ run_result company::run() {
   if (others_ != nullptr)
     reports = others_->end();
   here_->come_home();
+  if (callbacks_.watch)
+    callbacks_.watch(board().take_actions());
   if (callbacks_.report)
     callbacks_.report(board().take_progress()); // what was still under way
   run_result result;

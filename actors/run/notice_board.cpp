@@ -1,5 +1,6 @@
 #include "actors/run/notice_board.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe {
@@ -70,6 +71,22 @@ void notice_board::post_progress(const progress& p) {
   progress_.losses.insert(progress_.losses.end(), p.losses.begin(), p.losses.end());
 }
 
+// They are fetched ten times a second, unless the caller is busy for long.
+void notice_board::post_actions(const std::vector<ranked_action>& ran) {
+  constexpr std::ptrdiff_t most = 20'000;
+  if (ran.empty())
+    return;
+  const std::lock_guard guard{lock_};
+  auto& all = actions_.ran;
+  all.insert(all.end(), ran.begin(), ran.end());
+  if (std::ssize(all) <= most)
+    return;
+  const auto kept = all.end() - most / 2;
+  for (auto old = all.begin(); old != kept; ++old)
+    actions_.dropped_to = std::max(actions_.dropped_to, old->what.end);
+  all.erase(all.begin(), kept);
+}
+
 void notice_board::wait(std::chrono::milliseconds at_most) {
   std::unique_lock guard{lock_};
   news_.wait_for(guard, at_most, [this] { return changed_.load(); });
@@ -91,6 +108,11 @@ progress notice_board::take_progress() {
   auto result = progress_;
   progress_.losses.clear();
   return result;
+}
+
+recent_actions notice_board::take_actions() {
+  const std::lock_guard guard{lock_};
+  return std::exchange(actions_, {});
 }
 
 bool notice_board::take_held() {

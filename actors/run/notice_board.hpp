@@ -32,6 +32,7 @@ public:
   void post_explanation(mail::waiting_for one);
   void post_waiting(std::string for_whom); ///< Part of the progress.
   void post_progress(const progress& p);
+  void post_actions(const std::vector<ranked_action>& ran);
 
   /// Waits until something is posted, or for so long.
   void wait(std::chrono::milliseconds at_most);
@@ -44,6 +45,7 @@ public:
 
   // These take what was posted off the board; of the progress its losses.
   progress take_progress();
+  recent_actions take_actions();
   bool take_held();
   std::optional<int> take_checkpoint();
   std::optional<snapshot> take_snapshot();
@@ -73,6 +75,7 @@ private:
   std::vector<mail::recalled> recalled_;
   std::vector<mail::waiting_for> explanations_;
   progress progress_;
+  recent_actions actions_;
 };
 
 } // namespace troupe

@@ -115,6 +115,8 @@ run_log::run_log(const run_plan& plan)
 }
 
 void run_log::keep(int rank, const measured_action& s) {
+  if (plan_.watched)
+    fresh_.push_back({rank, s});
   if (actions.empty())
     return;
   auto& row = actions[static_cast<std::size_t>(rank)];
@@ -167,7 +169,10 @@ recorder(recorder_actor::stateful_pointer<recorder_state> self, props shared,
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter,
-         [self](const mail::samples& s) { self->state.log->add(s.rank, s.what); }),
+         [self](const mail::samples& s) {
+           self->state.log->add(s.rank, s.what);
+           self->state.board->post_actions(self->state.log->take_fresh());
+         }),
     hear(self, meter,
          [self](const mail::sums& s) {
            self->state.log->sums[static_cast<std::size_t>(s.rank)] = s.what;

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -77,6 +78,10 @@ struct run_log {
   /// A microbatch's loss; returns how far the run has come by it.
   progress add(const mail::microbatch_loss& loss);
 
+  /// Actions that came since the last call, with their times; none if the run is not
+  /// watched.
+  std::vector<ranked_action> take_fresh() { return std::exchange(fresh_, {}); }
+
   /// The times of a run as if each rank had a device of its own, if the plan wants
   /// them. \throws std::logic_error if that is not known of all, but the run is over
   std::optional<measures> modelled(bool finished) const;
@@ -95,6 +100,7 @@ private:
   const run_plan& plan_;
   std::optional<modelled_times> model_;
   std::vector<rank_sums> modelled_; // likewise
+  std::vector<ranked_action> fresh_;
 };
 
 struct recorder_state {

@@ -3,6 +3,7 @@
 #include "actors/run/progress.hpp"
 #include "kernels/device.hpp"
 #include "kernels/virtual_clock.hpp"
+#include "messaging/record.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -50,6 +51,10 @@ struct run_callbacks {
 
   /// Called now and then, at most ten times a second, and when the run is over.
   std::function<void(const progress&)> report = {};
+
+  /// Called just before `report` in a run whose plan is watched: with what ranks have
+  /// run since the last call.
+  std::function<void(const recent_actions&)> watch = {};
 
   /// Told of every envelope in virtual time, on the receiver's thread: who opens it,
   /// and what it is.

@@ -48,6 +48,8 @@ void stage_manager::report_now_and_then() {
     return;
   last_report_ = now;
   const auto latest = run_.board.take_progress(); // also where nobody asks: it grows
+  if (run_.callbacks.watch)
+    run_.callbacks.watch(run_.board.take_actions());
   if (run_.callbacks.report)
     run_.callbacks.report(latest);
 }

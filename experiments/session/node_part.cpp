@@ -113,6 +113,7 @@ bool can_go_on(const run_plan& plan, const mail::prepare& facts) {
 void keep(const mail::kept_things& what, run_plan& plan) {
   plan.keep_record = what.record;
   plan.keep_first = what.first;
+  plan.watched = what.watched;
   plan.keep_weights = what.weights;
   plan.keep_gradients = what.gradients;
   plan.keep_versions = what.versions;

@@ -20,6 +20,7 @@ namespace troupe::mail {
 struct kept_things {
   bool record = false;
   std::int64_t first = 0;
+  bool watched = false;
   bool weights = false;
   bool gradients = false;
   bool versions = false;

@@ -348,6 +348,7 @@ struct KeptThings {
   evaluateEvery @6 :Int32;    # To the largest.
   checkpointEvery @7 :Int32;  # To the largest.
   steps @8 :Bool;
+  watched @9 :Bool;
 }
 
 struct NodeReport {

@@ -14,6 +14,7 @@ constexpr int most_kinds = 1 << 16;
 void write(schema::KeptThings::Builder to, const mail::kept_things& from) {
   to.setRecord(from.record);
   to.setFirst(from.first);
+  to.setWatched(from.watched);
   to.setWeights(from.weights);
   to.setGradients(from.gradients);
   to.setVersions(from.versions);
@@ -32,6 +33,7 @@ int every(int n) {
 mail::kept_things read(schema::KeptThings::Reader from) {
   return {.record = from.getRecord(),
           .first = natural(from.getFirst(), "the first that is kept"),
+          .watched = from.getWatched(),
           .weights = from.getWeights(),
           .gradients = from.getGradients(),
           .versions = from.getVersions(),

@@ -145,3 +145,44 @@ TEST_CASE("the loads of experts in a long run are sums over several steps",
     }
   }
 }
+
+TEST_CASE("who watches a run is told of all that runs, with the times of the record",
+          "[record]") {
+  const shape dims{3, 4, 2};
+  auto plan = GENERATE_COPY(tiny::simulation(one_f_one_b(), dims),
+                            tiny::training_of(one_f_one_b(), dims, clock_kind::real));
+  plan.watched = true;
+  plan.model_times = plan.work.has_value() && GENERATE(false, true);
+  record told(static_cast<std::size_t>(plan.ranks()));
+  const auto result = perform(plan, {.watch = [&](const recent_actions& recent) {
+                                for (const auto& [rank, what] : recent.ran)
+                                  told[static_cast<std::size_t>(rank)].push_back(what);
+                              }});
+  REQUIRE(result.actions.size() == told.size());
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    REQUIRE(told[rank].size() == result.actions[rank].size());
+    REQUIRE_FALSE(told[rank].empty());
+    for (std::size_t i = 0; i < told[rank].size(); ++i) {
+      CHECK(told[rank][i].what == result.actions[rank][i].what);
+      CHECK(told[rank][i].start == result.actions[rank][i].start);
+      CHECK(told[rank][i].end == result.actions[rank][i].end);
+    }
+  }
+}
+
+TEST_CASE("actions that nobody comes for are dropped, the oldest first", "[record]") {
+  notice_board board;
+  constexpr int count = 100'000;
+  for (int i = 0; i < count; ++i)
+    board.post_actions({{0, {.what = {op::forward, 0, 0, i}, .end = i}}});
+  const auto [ran, dropped_to] = board.take_actions();
+  CHECK(ran.size() < count / 2);
+  REQUIRE(ran.size() > 100);
+  for (std::size_t i = 0; i < ran.size(); ++i)
+    CHECK(ran[i].what.what.microbatch
+          == count - static_cast<int>(ran.size()) + static_cast<int>(i));
+  CHECK(dropped_to == ran.front().what.end - 1);
+  const auto rest = board.take_actions();
+  CHECK(rest.ran.empty());
+  CHECK(rest.dropped_to == 0);
+}

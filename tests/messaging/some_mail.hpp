@@ -76,6 +76,9 @@ auto with_fields(T& of, Use use) {
   } else if constexpr (n == 9) {
     auto& [a, b, c, d, e, f, g, h, i] = of;
     return use(a, b, c, d, e, f, g, h, i);
+  } else if constexpr (n == 10) {
+    auto& [a, b, c, d, e, f, g, h, i, j] = of;
+    return use(a, b, c, d, e, f, g, h, i, j);
   } else if constexpr (n == 11) {
     auto& [a, b, c, d, e, f, g, h, i, j, k] = of;
     return use(a, b, c, d, e, f, g, h, i, j, k);
