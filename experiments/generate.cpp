@@ -4,14 +4,17 @@
 #include "actors/run/room.hpp"
 #include "experiments/options/saved_options.hpp"
 #include "experiments/report/files.hpp"
+#include "experiments/report/terminal_text.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/program.hpp"
 #include "experiments/session/saved_network.hpp"
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iostream>
+#include <utility>
 
 using namespace troupe;
 
@@ -25,20 +28,33 @@ int complain(const std::string& what, int exit_code) {
   return exit_code;
 }
 
-/// How tokens are told: as the bytes that they are, or as numbers.
-struct telling {
-  bool as_numbers;
+/// Tells tokens as the bytes that they are, or as numbers; to a terminal as
+/// for_terminal has them.
+class telling {
+public:
+  telling(bool as_numbers, bool on_terminal)
+    : as_numbers_(as_numbers), on_terminal_(on_terminal) {}
 
-  std::string operator()(std::int32_t token) const {
-    return as_numbers ? std::to_string(token) + " "
-                      : std::string(1, static_cast<char>(token));
+  bool as_numbers() const { return as_numbers_; }
+
+  std::string operator()(std::int32_t token) {
+    if (as_numbers_)
+      return std::to_string(token) + " ";
+    const auto byte = static_cast<unsigned char>(token);
+    const auto before = std::exchange(before_, byte);
+    return on_terminal_ ? for_terminal(before, byte)
+                        : std::string(1, static_cast<char>(byte));
   }
-  std::string operator()(const tokens& all) const {
+  std::string operator()(const tokens& all) {
     std::string result;
     for (const auto token : all)
       result += (*this)(token);
     return result;
   }
+
+private:
+  bool as_numbers_, on_terminal_;
+  unsigned char before_ = 0;
 };
 
 /// What options ask to be written. On error says what is wrong.
@@ -59,7 +75,7 @@ tl::expected<generation_job, std::string> job_of(const options& o,
                      .sampling = {asked.temperature, asked.top_k},
                      .seed = o.data.seed};
   if (job.prompt.empty())
-    for (const unsigned char byte : asked.prompt)
+    for (const unsigned char byte : asked.prompt.value_or("\n"))
       job.prompt.push_back(byte);
   auto wrong = refusal(job);
   if (wrong.empty())
@@ -77,11 +93,12 @@ std::int64_t written(const generation_job& job, const generation_result& result)
 }
 
 json to_json(const options& o, const saved_network& network, const generation_job& job,
-             const generation_result& result, const telling& tell) {
+             const generation_result& result) {
+  telling tell{!o.inference.prompt_tokens.empty(), false};
   json texts = json::array();
   for (const auto& text : result.sequences)
     texts.push_back(
-      {{"tokens", text}, {"text", tell.as_numbers ? json() : json(tell(text))}});
+      {{"tokens", text}, {"text", tell.as_numbers() ? json() : json(tell(text))}});
   const auto count = written(job, result);
   return {{"command", o.output.command},
           {"weights", network.from},
@@ -109,8 +126,10 @@ int write_texts(const options& o) {
   const auto job = job_of(o, network->plan);
   if (!job)
     return complain(job.error(), 2);
-  const telling tell{!o.inference.prompt_tokens.empty()};
-  auto& out = o.output.results_on_stdout() ? std::cerr : std::cout;
+  const bool aside = o.output.results_on_stdout();
+  telling tell{!o.inference.prompt_tokens.empty(),
+               isatty(aside ? STDERR_FILENO : STDOUT_FILENO) != 0};
+  auto& out = aside ? std::cerr : std::cout;
   const bool streams = job->sequences == 1 && !o.output.quiet;
   if (!o.output.quiet)
     std::cerr << description(*network) << "; " << job->plan.whole.rows
@@ -140,7 +159,7 @@ int write_texts(const options& o) {
                   result.run.how == ending::interrupted ? "; interrupted" : "");
     std::cerr << text;
   }
-  const auto text = to_json(o, *network, *job, result, tell)
+  const auto text = to_json(o, *network, *job, result)
                       .dump(2, ' ', false, json::error_handler_t::replace)
                     + "\n";
   if (const auto failed = files.end_results(text); !failed.empty())

@@ -17,7 +17,8 @@ void check(std::span<const float> logits) {
   if (wrong != logits.end())
     throw std::runtime_error("the logit of token "
                              + std::to_string(wrong - logits.begin()) + " is "
-                             + std::to_string(*wrong));
+                             + (std::isnan(*wrong) ? "not a number" : "infinite")
+                             + ": these weights say nothing");
 }
 
 /// The tokens that may be chosen, in order.

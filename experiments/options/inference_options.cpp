@@ -25,8 +25,7 @@ void add_scoring(option_list& to, inference_options& place) {
 void add_writing(option_list& to, inference_options& place, std::uint64_t& seed) {
   to.begin_group("Text");
   to.add_text("--prompt", place.prompt,
-              "Text that each sequence begins with, of bytes. Default: a line break.")
-    ->default_str(""); // which a page shows as nothing
+              "Text that each sequence begins with, of bytes. Default: a line break.");
   to.add_option(
       "--prompt-tokens", place.prompt_tokens,
       "Numbers of tokens that each sequence begins with, in place of --prompt. "
@@ -51,6 +50,10 @@ std::string refusal(const inference_options& o) {
   constexpr std::int64_t most = 1 << 20, most_tokens = 1'000'000'000;
   if (o.microbatch && (*o.microbatch < 1 || *o.microbatch > most))
     return "--microbatch-size is from 1 to 1,048,576";
+  if (o.prompt && !o.prompt_tokens.empty())
+    return "--prompt and --prompt-tokens both say what a sequence begins with: give "
+           "one "
+           "of them";
   if (o.tokens < 1 || o.tokens > most_tokens)
     return "--tokens is from 1 to 1,000,000,000";
   if (!(o.temperature >= 0 && o.temperature <= 1e6))

@@ -14,7 +14,7 @@ struct inference_options {
   std::string weights;                 ///< Safetensors file, or folder of checkpoints.
   std::optional<std::int64_t> samples; ///< To evaluate; absent: all held out.
   std::optional<std::int64_t> microbatch;  ///< Samples; absent: as suits the model.
-  std::string prompt = "\n";               ///< Bytes that a text begins with.
+  std::optional<std::string> prompt;       ///< Bytes of it; absent: a line break.
   std::vector<std::int32_t> prompt_tokens; ///< In place of that, if there are any.
   std::int64_t tokens = 200;               ///< Behind the prompt.
   double temperature = 0.8;

@@ -85,9 +85,13 @@ public:
   }
 
   /// An option whose value is any text, of several lines too.
-  CLI::Option* add_text(const std::string& name, std::string& place,
+  CLI::Option* add_text(const std::string& name, std::optional<std::string>& place,
                         const std::string& about) {
-    return placed<std::string>(app_.add_option(name, place, about));
+    const auto take = [&place](const CLI::results_t& all) {
+      place = all.back(); // CLI11 by itself takes an empty text for none
+      return true;
+    };
+    return placed<std::string>(app_.add_option(name, take, about))->type_name("TEXT");
   }
 
   CLI::Option* add_flag(const std::string& names, bool& place,

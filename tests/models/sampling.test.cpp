@@ -69,7 +69,12 @@ TEST_CASE("a tiny temperature draws the largest logit, without overflow",
 
 TEST_CASE("a logit that is not finite is told", "[sampling]") {
   const auto nan = std::numeric_limits<float>::quiet_NaN();
-  for (const double temperature : {0.0, 1.0})
-    CHECK_THROWS_WITH(sample(std::vector<float>{0, nan}, {temperature, 0}, 0.5),
-                      "the logit of token 1 is nan");
+  const auto infinite = std::numeric_limits<float>::infinity();
+  for (const double temperature : {0.0, 1.0}) {
+    CHECK_THROWS_WITH(
+      sample(std::vector<float>{0, -nan}, {temperature, 0}, 0.5),
+      "the logit of token 1 is not a number: these weights say nothing");
+    CHECK_THROWS_WITH(sample(std::vector<float>{-infinite, 0}, {temperature, 0}, 0.5),
+                      "the logit of token 0 is infinite: these weights say nothing");
+  }
 }

@@ -1,0 +1,34 @@
+#include "experiments/report/terminal_text.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <utility>
+
+using namespace troupe;
+
+namespace {
+
+std::string shown(const std::string& text) {
+  std::string result;
+  unsigned char before = 0;
+  for (const unsigned char byte : text)
+    result += for_terminal(std::exchange(before, byte), byte);
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("a text is shown on a terminal, and does not command it", "[terminal_text]") {
+  for (const char* plain : {"To be,\n\tor not", "gr\xc3\xbc\xc3\x9f", "\xc3\x80 la",
+                            "\xe2\x82\xac 5", "\xf0\x9f\x98\x80", "\xc2\xa0"})
+    CHECK(shown(plain) == plain);
+  CHECK(shown("\x1b[31mA") == "\\x1b[31mA");
+  CHECK(shown("a\rb\bc\a\x7f") == "a\\x0db\\x08c\\x07\\x7f");
+  CHECK(shown("\xc2\x9b"
+              "5m")
+        == "\xc2\\x9b5m"); // C1's CSI, in UTF-8
+  CHECK(shown("a\x9b"
+              "5m")
+        == "a\\x9b5m"); // and on its own
+  CHECK(shown(std::string{'\0', 'a'}) == "\\x00a");
+}
