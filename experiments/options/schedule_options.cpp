@@ -155,22 +155,26 @@ std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh) {
       return wrong;
     const int ranks = ranks_of(one->sch.where, dims),
               microbatches = dims.microbatches * axes.data;
-    const auto contradiction = [&](bool said, int typed, int has, const char* what) {
+    const auto contradiction = [&](bool said, int typed, int has,
+                                   const std::string& what, const char* option) {
       if (!said || typed == has)
         return std::string{};
-      const auto is = text + " is written for " + std::to_string(has) + what;
-      return first.empty()
-               ? is + ", not for " + std::to_string(typed) + ": leave that option out"
-               : is + ", and " + first + " for " + std::to_string(typed)
-                   + ": runs beside each other have the same sizes";
+      const auto is = text + " is written for " + std::to_string(has) + " " + what
+                      + (has == 1                  ? ""
+                         : what.ends_with("batch") ? "es"
+                                                   : "s");
+      return first.empty() ? is + ", not for " + std::to_string(typed) + ": leave "
+                               + option + " out"
+                           : is + ", and " + first + " for " + std::to_string(typed)
+                               + ": runs beside each other have the same sizes";
     };
     const bool says_pipe = mesh.axes.find("pipe=") != std::string::npos;
     for (auto wrong : {contradiction(mesh.says_stages || says_pipe, axes.stages, ranks,
-                                     " ranks of a pipeline"),
+                                     "rank", "--stages or pipe="),
                        contradiction(to.says_microbatches, to.microbatches,
-                                     microbatches, " microbatches"),
+                                     microbatches, "microbatch", "--microbatches"),
                        contradiction(to.says_steps && one->sch.asynchronous(), to.steps,
-                                     dims.steps, " batches")})
+                                     dims.steps, "batch", "--steps")})
       if (!wrong.empty())
         return wrong;
     first = text;
