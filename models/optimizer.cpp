@@ -19,7 +19,7 @@ double rate_schedule::factor(std::int64_t first, std::int64_t last,
     return static_cast<double>(last) / static_cast<double>(warmup);
   if (!cosine)
     return 1;
-  const auto left = std::max<std::int64_t>(total - warmup, 1);
+  const auto left = std::max<std::int64_t>((course > 0 ? course : total) - warmup, 1);
   const double done = std::clamp(
     static_cast<double>(first - warmup) / static_cast<double>(left), 0.0, 1.0);
   return floor + (1 - floor) * (1 + std::cos(std::numbers::pi * done)) / 2;

@@ -10,11 +10,15 @@ void add_evaluation(option_list& to, evaluation_options& place) {
                 "Steps from one evaluation to the next. Value 0: one at the end.");
   to.add_option("--evaluate-samples", place.samples,
                 "Held-out samples of an evaluation.");
+  to.add_option("--verify", place.verify,
+                "First steps that are run and proved, as the program verify does it, "
+                "before each schedule runs. The verdict stands in the results. Value "
+                "0: none.");
 }
 
 std::string refusal(const evaluation_options& o) {
-  return o.every < 0 || o.samples < 0
-           ? "--evaluate-every and --evaluate-samples are at least 0"
+  return o.every < 0 || o.samples < 0 || o.verify < 0
+           ? "--evaluate-every, --evaluate-samples and --verify are at least 0"
            : "";
 }
 

@@ -176,6 +176,12 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
   if (!nodes->nodes.empty() && run->clock == clock_kind::virtual_time)
     return problem{"virtual time stays within one process: leave --nodes out, or say "
                    "--clock real"};
+  if (typed.evaluation.verify > 0 && !nodes->nodes.empty())
+    return problem{"--verify proves runs of this process: leave --nodes out, or name "
+                   "the same nodes to the program verify"};
+  if (typed.evaluation.verify > 0 && !typed.checkpoint.resume.empty())
+    return problem{"--verify proves a run from its first step on, and --resume goes on "
+                   "behind that: leave one of them out"};
   if (nodes->restart && typed.checkpoint.folder.empty() && !nodes->keep_steps)
     return problem{
       "--restart goes on from checkpoints, or from what data replicas "

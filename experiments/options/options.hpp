@@ -68,7 +68,7 @@ struct program_about {
   bool draws = false;         ///< Has --print.
   bool has_all = false;       ///< Has --all.
   bool names_exchange = true; ///< Has --exchange, if it has --mesh.
-  bool keeps = true;          ///< Has --save, --evaluate-every and --report.
+  bool keeps = true;          ///< Has --save, --evaluate-every, --verify and --report.
   bool measures = false;      ///< Chooses schedules, stages and steps itself.
   bool tells = false;         ///< Has --json, though it keeps nothing else.
   /// Runs collectives and nothing else: has --ranks, --bytes and the like.

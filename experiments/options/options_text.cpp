@@ -81,7 +81,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_options, text, actions, link, sum_rate, 
                                    slowdowns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(machine_model, ranks_each, inside, between, pairs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(machine_options, model, links)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(evaluation_options, every, samples)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(evaluation_options, every, samples, verify)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(checkpoint_options, folder, every, keep, resume)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(collective_options, orders, ranks, values, machines,
                                    sum_rate)

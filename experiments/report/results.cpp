@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace troupe {
@@ -90,6 +91,20 @@ json peaks_json(const run_result& r) {
   return result;
 }
 
+json verification_json(const std::optional<verification>& v) {
+  if (!v)
+    return nullptr;
+  auto proofs = json::array();
+  for (const auto& p : v->proofs)
+    proofs.push_back(
+      {{"proof", p.name}, {"verdict", name_of(p.what)}, {"detail", p.detail}});
+  return {{"steps", v->steps},
+          {"holds", v->holds()},
+          {"proofs", std::move(proofs)},
+          {"failure", v->failure.empty() ? json(nullptr) : json(v->failure)},
+          {"sentence", v->sentence()}};
+}
+
 json run_json(const run_account& run) {
   const auto& plan = run.request->plan;
   const auto& r = run.result;
@@ -97,6 +112,7 @@ json run_json(const run_account& run) {
   for (const auto& [step, s] : run.evaluations) {
     auto entry = score_json(s);
     entry["steps"] = step;
+    entry["samples"] = plan.work->batch * step;
     evaluations.push_back(std::move(entry));
   }
   json result{
@@ -153,6 +169,7 @@ json run_json(const run_account& run) {
     {"loss_samples", plan.work ? json(seen_by(r, plan)) : json(nullptr)},
     {"loss_seconds", r.loss_times.empty() ? json(nullptr) : seconds(r.loss_times)},
     {"loss_every", plan.work ? json(r.loss_every) : json(nullptr)},
+    {"verified", verification_json(run.proved)},
     {"evaluation", score_json(run.evaluated)},
     {"evaluations", std::move(evaluations)},
     {"experts", experts_json(plan, r.loads)},
@@ -168,6 +185,29 @@ json run_json(const run_account& run) {
 }
 
 } // namespace
+
+bool verification::holds() const {
+  return how == ending::finished && std::ranges::none_of(proofs, &proof::fails);
+}
+
+std::string verification::sentence() const {
+  const auto over =
+    " over " + std::to_string(steps) + (steps == 1 ? " step" : " steps");
+  if (how != ending::finished)
+    return "not proved" + over + ": " + failure.substr(0, failure.find('\n'));
+  std::string held, failed, unknown;
+  for (const auto& p : proofs)
+    if (p.fails())
+      failed +=
+        (failed.empty() ? "" : "; ") + p.name + " fails" + over + ": " + p.detail;
+    else if (p.what == verdict::holds)
+      held += (held.empty() ? "" : ", ") + p.name;
+    else
+      unknown = "; " + p.name + ": none is published";
+  if (!failed.empty())
+    return failed;
+  return held + (held.find(',') == held.npos ? " holds" : " hold") + over + unknown;
+}
 
 ending run_account::how() const {
   return result.how == ending::finished && !evaluated_to_end ? ending::interrupted
@@ -191,6 +231,12 @@ std::string name_of(ending how) {
   default:
     return "failed";
   }
+}
+
+std::string name_of(verdict says) {
+  return says == verdict::holds   ? "holds"
+         : says == verdict::fails ? "fails"
+                                  : "no formula";
 }
 
 std::string name_of(timing_kind how) {

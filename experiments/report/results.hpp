@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/proof/difference.hpp"
 #include "experiments/options/setup.hpp"
 #include "models/evaluation.hpp"
 
@@ -19,6 +20,22 @@ std::string name_of(timing_kind how);
 
 std::string name_of(ending how);
 
+/// "holds", "fails" or "no formula".
+std::string name_of(verdict says);
+
+/// A run and what its proofs say.
+struct verification {
+  ending how;
+  std::string failure; ///< Of the run itself.
+  std::vector<proof> proofs;
+  int steps; ///< Of the run.
+
+  bool holds() const;
+
+  /// "plain loop, replay and formula hold over 2 steps", or what fails.
+  std::string sentence() const;
+};
+
 /// A run that is over, as it is told.
 struct run_account {
   const run_request* request;
@@ -26,6 +43,7 @@ struct run_account {
   bool modelled = false;          ///< Its times are laid out, one device a rank.
   std::optional<score> evaluated; ///< In the end.
   std::vector<std::pair<int, score>> evaluations; ///< On the way: after so many steps.
+  std::optional<verification> proved;             ///< Of its first steps.
   bool evaluated_to_end = true; ///< False: the user ended the last evaluation.
 
   /// How it ended: one whose last evaluation did not end counts as interrupted.

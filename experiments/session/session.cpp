@@ -11,6 +11,8 @@
 #include "experiments/session/node_runs.hpp"
 #include "experiments/session/patience.hpp"
 #include "experiments/session/run_audience.hpp"
+#include "experiments/session/verification.hpp"
+#include "experiments/session/verified_catalog.hpp"
 #include "messaging/bounded_list.hpp"
 
 #include <algorithm>
@@ -118,14 +120,21 @@ private:
   void run(const run_request& request) {
     auto& account =
       accounts_.emplace_back(run_account{.request = &request, .result = {}});
-    run_audience audience{request, output_, files_.events_of(request), live_.get(),
-                          [this](const std::string& wrong) { complain(wrong); }};
+    if (options_.evaluation.verify > 0)
+      prove(account);
+    if (interruption()) { // it has not begun
+      accounts_.pop_back();
+      return;
+    }
     auto plan = request.plan;
     run_callbacks told{.interrupted = &interruption()};
     plan.keep_record = output_.print || !output_.exported.empty();
-    plan.keep_first = files_.shows_actions() ? actions_in_trace : 0;
+    plan.keep_first = files_.actions_shown(plan);
     plan.model_times = account.modelled =
       needs_modelled_times(plan, performs_.elsewhere());
+    plan.watched = live_ != nullptr;
+    run_audience audience{account, output_, files_.events_of(request), live_.get(),
+                          [this](const std::string& wrong) { complain(wrong); }};
     std::optional<evaluator> judge;
     std::optional<checkpoint_saver> saver;
     evaluations_kept found{most_entries};
@@ -134,6 +143,10 @@ private:
         watch_training(plan, told, found, judge, audience);
       else
         watch_simulation(plan, told, audience);
+      if (live_)
+        told.watch = [&](const recent_actions& recent) {
+          audience.tell_of_actions(recent);
+        };
       if (plan.checkpoint_every > 0) {
         saver.emplace(options_.checkpoint, request.plan, [&](const std::string& wrong) {
           audience.step_aside();
@@ -185,6 +198,26 @@ private:
     account.result.parameters.clear();
     if (live_)
       show_end(account.how());
+  }
+
+  /// Proves the first steps of a run that is about to begin.
+  void prove(run_account& account) {
+    const auto& request = *account.request;
+    if (live_)
+      live_->prove(request);
+    const patience asked{output_.quiet ? "" : request.text + ": proving"};
+    const auto& v =
+      account.proved.emplace(verify_first(request, options_.evaluation.verify));
+    if (interruption())
+      return;
+    if (!v.holds())
+      complain(request.text + ": " + v.sentence()
+               + (always_holds(options_)
+                    ? ""
+                    : "; so it may be of a right run, as "
+                      "tensor shards sum in another order and bf16 rounds that apart"));
+    else if (!output_.quiet)
+      out() << request.text << ": " << v.sentence() << std::endl;
   }
 
   /// Shows who watches that a run is over, and what ran.
@@ -301,9 +334,13 @@ private:
 int run_session(const options& o, const setup& shared) {
   auto performs = node_runs::from(o);
   std::string wrong = performs ? "" : performs.error();
-  for (const auto& request : shared.runs)
+  for (const auto& request : shared.runs) {
     if (wrong.empty())
       wrong = performs->first_refusal(request.plan);
+    if (wrong.empty() && o.evaluation.verify > 0)
+      if (const auto why = refusal_of_proofs(request.plan); !why.empty())
+        wrong = "--verify: " + why;
+  }
   if (wrong.empty())
     return session{o, shared, *performs}.run_all();
   std::cerr << o.output.command.front() << ": " << wrong << '\n';

@@ -1,5 +1,6 @@
 #include "experiments/session/verification.hpp"
 
+#include "actors/proof/proof.hpp"
 #include "actors/proof/step_judge.hpp"
 #include "experiments/options/setup.hpp"
 #include "experiments/session/interruption.hpp"
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <new>
 
 namespace troupe {
 
@@ -40,10 +42,18 @@ std::string name_of(const run_request& request) {
 
 void print(const std::string& what, const proof& p) {
   auto& to = p.fails() ? std::cerr : std::cout;
-  const auto* const says = p.what == verdict::holds   ? "holds"
-                           : p.what == verdict::fails ? "FAILS"
-                                                      : "no formula";
-  to << "  " << says << "  " << what << ": " << p.name << ": " << p.detail << std::endl;
+  to << "  " << (p.fails() ? "FAILS" : name_of(p.what)) << "  " << what << ": "
+     << p.name << ": " << p.detail << std::endl;
+}
+
+/// The first batches of a run, at least so many, that updates cover to their end.
+int first_whole(const run_plan& plan, int at_least) {
+  auto part = plan.dims;
+  for (part.steps = at_least; part.steps < plan.dims.steps; ++part.steps)
+    if (std::int64_t{part.steps} * part.microbatches % update_size(plan.sch, part) == 0
+        && refusal(plan.sch, part).empty())
+      return part.steps;
+  return plan.dims.steps;
 }
 
 } // namespace
@@ -62,8 +72,17 @@ program_about about_verify() {
   };
 }
 
-bool verification::holds() const {
-  return how == ending::finished && std::ranges::none_of(proofs, &proof::fails);
+std::string refusal_of_proofs(const run_plan& plan) {
+  if (!can_be_replayed(plan))
+    return "in real time hogwild's replicas write the same memory at once, in an order "
+           "that no record holds: say --clock virtual";
+  if (plan.mixes_processors())
+    return "bits of the CPU and of GPUs differ, and a proof computes all stages on one "
+           "kind: name only one in --device";
+  if (!reaches_host_memory(plan.processor_of(0)))
+    return "a replay is in this machine's memory, which this GPU does not reach: train "
+           "there, and verify with --device cpu";
+  return {};
 }
 
 verification verify(const run_request& request, node_runs* performs) {
@@ -75,7 +94,7 @@ verification verify(const run_request& request, node_runs* performs) {
                                : perform(plan, told);
   };
   const auto result = run();
-  verification all{result.how, result.failure, {}};
+  verification all{result.how, result.failure, {}, plan.dims.steps};
   if (result.how != ending::finished)
     return all;
   if (const auto which = not_finite(plan.work->whole, readable(result.parameters));
@@ -83,7 +102,8 @@ verification verify(const run_request& request, node_runs* performs) {
     return {ending::failed,
             "the weights are not finite: " + which
               + "; a lower learning rate or clipping may help",
-            {}};
+            {},
+            plan.dims.steps};
   all.proofs = prove(plan, result, published::find(plan.sch.name, request.parameters));
   if (!sums_elsewhere(plan))
     return all;
@@ -91,8 +111,24 @@ verification verify(const run_request& request, node_runs* performs) {
   if (second.how == ending::finished)
     all.proofs.push_back(again(plan, result, second));
   else
-    all = {second.how, "run again: " + second.failure, {}};
+    all = {second.how, "run again: " + second.failure, {}, plan.dims.steps};
   return all;
+}
+
+verification verify_first(const run_request& request, int steps) {
+  auto part = request;
+  auto& plan = part.plan;
+  plan.work->optimizer.schedule.course = plan.work->batch * plan.dims.steps;
+  plan.dims.steps = first_whole(plan, steps);
+  plan.evaluate_every = plan.checkpoint_every = 0;
+  plan.keep_steps = false;
+  try {
+    return verify(part);
+  } catch (const std::bad_alloc&) {
+    return {ending::failed, "out of memory", {}, plan.dims.steps};
+  } catch (const std::exception& wrong) {
+    return {ending::failed, wrong.what(), {}, plan.dims.steps};
+  }
 }
 
 std::optional<verified_runs> verify(const options& o) {
@@ -101,30 +137,12 @@ std::optional<verified_runs> verify(const options& o) {
   auto wrong = !shared ? shared.error() : !performs ? performs.error() : "";
   for (std::size_t i = 0; wrong.empty() && i < shared->runs.size(); ++i)
     wrong = performs->refusal(shared->runs[i].plan);
+  for (std::size_t i = 0; wrong.empty() && i < shared->runs.size(); ++i)
+    wrong = refusal_of_proofs(shared->runs[i].plan);
   if (!wrong.empty()) {
     std::cerr << "verify: " << wrong << '\n';
     return {};
   }
-  for (const auto& request : shared->runs)
-    if (!can_be_replayed(request.plan)) {
-      std::cerr << "verify: in real time hogwild's replicas write the same memory at "
-                   "once, in an order that no record holds: say --clock virtual\n";
-      return {};
-    }
-  for (const auto& request : shared->runs)
-    if (request.plan.mixes_processors()) {
-      std::cerr
-        << "verify: bits of the CPU and of GPUs differ, and a proof computes all "
-           "stages on one kind: name only one in --device\n";
-      return {};
-    }
-  for (const auto& request : shared->runs)
-    if (!reaches_host_memory(request.plan.processor_of(0))) {
-      std::cerr
-        << "verify: a replay is in this machine's memory, which this GPU does not "
-           "reach: train there, and verify with --device cpu\n";
-      return {};
-    }
   verified_runs count;
   for (const auto& request : shared->runs) {
     ++count.runs;

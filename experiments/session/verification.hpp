@@ -1,8 +1,8 @@
 #pragma once
 
-#include "actors/proof/proof.hpp"
 #include "experiments/options/options.hpp"
 #include "experiments/options/setup.hpp"
+#include "experiments/report/results.hpp"
 
 #include <optional>
 #include <string>
@@ -15,20 +15,19 @@ class node_runs;
 /// What the program verify is, also for tests that call it in their own process.
 program_about about_verify();
 
-/// A run and what its proofs say.
-struct verification {
-  ending how;
-  std::string failure; ///< Of the run itself.
-  std::vector<proof> proofs;
-
-  bool holds() const;
-};
+/// Why a run has no proofs; empty if it has.
+std::string refusal_of_proofs(const run_plan& plan);
 
 /// Runs a request and proves it, by the published rule that its text calls for. A run
 /// whose sums no plain loop has is run again, and has to give the same bits.
 /// \param performs its runs; null: they are of this process
-/// \pre can_be_replayed(request.plan) \throws what node_runs::perform does
+/// \pre refusal_of_proofs(request.plan).empty() \throws what node_runs::perform does
 verification verify(const run_request& request, node_runs* performs = nullptr);
+
+/// Verifies the first steps of a run, in this process: so many, or a few more until its
+/// updates are whole; all of them, if the schedule has no smaller sizes. \pre as above,
+/// and the run does not go on behind other steps
+verification verify_first(const run_request& request, int steps);
 
 /// Runs, and those of them that have a proof that fails.
 struct verified_runs {

@@ -63,6 +63,8 @@ void check_model(run_plan plan, const std::string& name) {
   CHECK(modelled.sums.makespan == was.sums.makespan);
   CHECK(modelled.sums.busy == was.sums.busy);
   CHECK(modelled.sums.span_idle == was.sums.span_idle);
+  CHECK(modelled.loss_times == was.loss_times);
+  CHECK(was.loss_times.size() == was.loss.size());
 }
 
 int any(std::mt19937& random, int from, int to) {

@@ -107,6 +107,7 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
      {{"ranks=2,latency=0.5,bandwidth=1e9,links=" + links}, in_virtual_time}},
     {"--evaluate-every", {{"3"}, {}}},
     {"--evaluate-samples", {{"17"}, {}}},
+    {"--verify", {{"2"}, {}}},
     {"--ranks", {{"4,6"}, {}}},
     {"--values", {{"12"}, {}}},
     {"--bytes", {{"48"}, {}}},

@@ -166,6 +166,72 @@ TEST_CASE("zb-auto may measure what it goes by, and says so", "[programs]") {
         == 2);
 }
 
+TEST_CASE(
+  "a verdict on the first steps stands in the results, and nowhere if not asked for",
+  "[programs]") {
+  const temporary_folder folder;
+  const auto typed = "compare --schedules 1f1b,ampnet --steps 3 --report r" + tiny;
+  const auto ran = run_program_in(folder, typed + " --verify 2");
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.out,
+             ContainsSubstring("1f1b: plain loop, replay, formula hold over 2 steps\n")
+               && ContainsSubstring("ampnet: replay, formula hold over 2 steps\n"));
+  const auto results = json::parse(content_of(folder.path() / "r" / "results.json"));
+  for (const auto& run : results["runs"]) {
+    CHECK(run["verified"]["steps"] == 2);
+    CHECK(run["verified"]["holds"] == true);
+    CHECK(run["verified"]["failure"].is_null());
+    for (const auto& one : run["verified"]["proofs"])
+      CHECK(one["verdict"] == "holds");
+  }
+  CHECK(results["runs"][0]["verified"]["proofs"].size() == 3);
+  CHECK_THAT(content_of(folder.path() / "r" / "report.html"),
+             ContainsSubstring("plain loop, replay, formula hold over 2 steps"));
+  REQUIRE(run_program_in(folder, typed).exit_code == 0);
+  const auto without = json::parse(content_of(folder.path() / "r" / "results.json"));
+  CHECK(without["runs"][0]["verified"].is_null());
+}
+
+TEST_CASE("a run proves its beginning beside checkpoints, and evaluates by itself",
+          "[programs]") {
+  const temporary_folder folder;
+  const auto ran = run_program_in(
+    folder, "train --steps 3 --verify 2 --checkpoint c --checkpoint-every 1 "
+            "--evaluate-every 1 --json r.json"
+              + tiny);
+  INFO(ran.err);
+  CHECK(ran.exit_code == 0);
+  const auto run = json::parse(content_of(folder.path() / "r.json"))["runs"][0];
+  CHECK(run["verified"]["holds"] == true);
+  REQUIRE(run["evaluations"].size() == 3);
+  for (int i = 0; i < 3; ++i)
+    CHECK(run["evaluations"][i]["samples"] == run["loss_samples"][i]);
+}
+
+TEST_CASE("a run that cannot be proved is refused or told of, and then trains",
+          "[programs]") {
+  const temporary_folder folder;
+  const auto typed = "train --steps 3 --json r.json" + tiny;
+  const auto failed = run_program_in(
+    folder, typed + " --verify 3 --optimizer sgd --lr 1e30"); // the second loss is NaN
+  CHECK(failed.exit_code == 1);
+  CHECK_THAT(failed.err, ContainsSubstring("1f1b: not proved over 3 steps: "));
+  const auto run = json::parse(content_of(folder.path() / "r.json"))["runs"][0];
+  CHECK(run["verified"]["holds"] == false);
+  CHECK(run["ending"] == "failed");
+  for (const auto& [more, why] : std::vector<std::pair<std::string, std::string>>{
+         {" --verify -1", "are at least 0"},
+         {" --verify 1 --nodes localhost:1 --insecure", "proves runs of this process"},
+         {" --verify 1 --resume c", "from its first step on"},
+         {" --verify 1 --mesh data=2,pipe=2 --exchange hogwild", "--clock virtual"}}) {
+    const auto refused = run_program_in(folder, typed + more);
+    INFO(refused.err);
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.err, ContainsSubstring(why));
+    CHECK(std::count(refused.err.begin(), refused.err.end(), '\n') == 1);
+  }
+}
+
 TEST_CASE("compare without a report folder makes one of its own", "[programs]") {
   temporary_folder folder;
   const auto ran = run_program_in(folder, "compare --schedules gpipe --steps 1" + tiny);

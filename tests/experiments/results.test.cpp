@@ -101,6 +101,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "loss_samples",
                                     "loss_seconds",
                                     "loss_every",
+                                    "verified",
                                     "evaluation",
                                     "evaluations",
                                     "experts"});
@@ -158,7 +159,8 @@ TEST_CASE("a loss was known when the last forward of its minibatch had ended",
                            "--report r --json out.json --quiet");
   INFO(ran.err);
   REQUIRE(ran.exit_code == 0);
-  const auto runs = json::parse(content_of(folder.path() / "out.json"))["runs"];
+  const auto all = json::parse(content_of(folder.path() / "out.json"));
+  const auto& runs = all["runs"];
   // GPipe: M + S - 1 forwards, of a batch that takes (M + S - 1)(F + B).
   CHECK(runs[0]["loss_seconds"] == json{0.006, 0.024});
   // PipeDream: one by one, an update a microbatch; the last stage is never idle.
@@ -171,6 +173,25 @@ TEST_CASE("a loss was known when the last forward of its minibatch had ended",
   for (const auto& of : runs[0]["peak_bytes_of"])
     most += of[0].get<std::int64_t>();
   CHECK(most >= runs[0]["peak_bytes"][0].get<std::int64_t>()); // not all at one time
+  // AdamW: two moments a parameter. GPipe's last rank holds four microbatches, that of
+  // PipeDream one.
+  const auto sum_of = [&](const char* use) {
+    std::int64_t sum = 0;
+    for (const auto& peak : runs[0]["peak_bytes_of"][use])
+      sum += peak.get<std::int64_t>();
+    return sum;
+  };
+  const auto bytes = 4 * all["model"]["parameters"].get<std::int64_t>();
+  CHECK(sum_of("parameters") >= bytes); // tensors begin at whole lines of the cache
+  CHECK(10 * sum_of("parameters") < 11 * bytes);
+  CHECK(sum_of("gradients") == sum_of("parameters"));
+  CHECK(sum_of("optimizer") == 2 * sum_of("parameters"));
+  CHECK(sum_of("checkpoint") == 0);
+  const auto& of = runs[0]["peak_bytes_of"];
+  const auto& pipedream = runs[1]["peak_bytes_of"];
+  CHECK(of["passing"] == pipedream["passing"]);
+  CHECK(of["activations"][2].get<double>()
+        > 2 * pipedream["activations"][2].get<double>());
 }
 
 TEST_CASE("an evaluation on what was trained on is told as such", "[results]") {

@@ -2,6 +2,7 @@
 
 #include "experiments/session/verification.hpp"
 
+#include "actors/proof/published.hpp"
 #include "experiments/session/verified_catalog.hpp"
 #include "schedules/catalog/catalog.hpp"
 #include "tests/experiments/tiny_options.hpp"
@@ -85,6 +86,74 @@ TEST_CASE("a second run of other bits is refused", "[verification]") {
   REQUIRE(std::ranges::count_if(all.proofs, &proof::fails) == 1);
   CHECK(all.proofs.back().name == "again");
   CHECK_THAT(all.proofs.back().detail, ContainsSubstring("loss of minibatch 0 is"));
+}
+
+TEST_CASE("the first steps of a longer run are proved alone", "[verification]") {
+  auto request = tiny_request("pipedream", "pipe=4");
+  request.plan.evaluate_every = 1; // nobody does here
+  const auto all = verify_first(request, 2);
+  CHECK(all.holds());
+  CHECK(all.steps == 2);
+  CHECK(all.sentence() == "replay, formula hold over 2 steps");
+  CHECK(verify_first(request, 1).sentence() == "replay, formula hold over 1 step");
+  CHECK(verify_first(request, 100).steps == 3);
+  request.plan.sch = pipedream(1, true); // another than was called for
+  CHECK_FALSE(verify_first(request, 2).holds());
+}
+
+TEST_CASE("so many steps are proved that updates are whole, or a file's own",
+          "[verification]") {
+  auto request = tiny_request("pipedream:update_every=8", "pipe=2"); // M = 4
+  request.plan.dims.steps = 7;
+  for (const auto& [asked, proved] : {std::pair{1, 2}, {2, 2}, {3, 4}, {6, 6}, {7, 7}})
+    CHECK(verify_first(request, asked).steps == proved);
+  request.plan.dims.steps = 1; // no update of the run is whole
+  CHECK(verify_first(request, 1).steps == 1);
+  request.plan.sch.refuses = [](const shape& dims) -> std::string {
+    return dims.steps == 5 ? "" : "the file has 5 steps";
+  };
+  request.plan.dims.steps = 5;
+  CHECK(verify_first(request, 1).steps == 5);
+}
+
+TEST_CASE("first steps have the learning rates of the whole run", "[verification]") {
+  auto request = tiny_request("1f1b", "pipe=2");
+  auto& plan = request.plan;
+  plan.work->optimizer.schedule = {.cosine = true};
+  plan.dims.steps = 6;
+  plan.keep_weights = true;
+  const auto whole = perform(plan);
+  auto first = plan;
+  first.dims.steps = 3;
+  const auto shorter = perform(first);
+  first.work->optimizer.schedule.course = plan.work->batch * 6;
+  const auto part = perform(first);
+  REQUIRE(part.loss.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(part.loss[i] == whole.loss[i]);
+  CHECK(shorter.loss[2] != whole.loss[2]);
+  CHECK(verify_first(request, 3).holds()); // whose loops have that course too
+}
+
+TEST_CASE("a verdict names what fails, and what nobody has published",
+          "[verification]") {
+  const proof good{"replay", verdict::holds, "equal to the bit"},
+    bad{"plain loop", verdict::fails, "loss 3 differs"},
+    unknown{"formula", verdict::no_formula, "none"};
+  const auto said = [](std::vector<proof> proofs) {
+    return verification{ending::finished, "", std::move(proofs), 4};
+  };
+  CHECK(said({good}).sentence() == "replay holds over 4 steps");
+  CHECK(said({good, unknown}).sentence()
+        == "replay holds over 4 steps; formula: none is published");
+  CHECK(said({good, bad, unknown}).sentence()
+        == "plain loop fails over 4 steps: loss 3 differs");
+  CHECK_FALSE(said({good, bad}).holds());
+  CHECK_FALSE(said({bad, good}).holds());
+  CHECK(said({good, unknown}).holds());
+  const verification failed{ending::failed, "out of memory\nat all", {}, 1};
+  CHECK(failed.sentence() == "not proved over 1 step: out of memory");
+  CHECK_FALSE(failed.holds());
 }
 
 TEST_CASE("a run that fails does not hold", "[verification]") {
