@@ -226,8 +226,16 @@ std::string output_files::write_weights(const run_request& request,
                  places_.save_precision == "bf16" ? precision::bf16 : precision::fp32));
 }
 
+std::int64_t output_files::actions_shown(const run_plan& plan) const {
+  constexpr std::int64_t all = 1'000'000, least = 500;
+  if (!report_.empty())
+    return actions_in_trace;
+  return places_.watch_port() ? std::clamp(all / plan.ranks(), least, actions_in_trace)
+                              : 0;
+}
+
 std::string output_files::write_trace(const run_account& run) {
-  if (shows_actions())
+  if (actions_shown(run.request->plan) > 0)
     timelines_.push_back(timeline_json(run));
   if (report_.empty())
     return {};

@@ -32,10 +32,10 @@ public:
   /// The folder for what TensorBoard shows of a run; empty: there is none.
   std::filesystem::path events_of(const run_request& request) const;
 
-  /// Whether actions are shown: in traces, or on pages. \pre refusal() was called
-  bool shows_actions() const {
-    return !report_.empty() || places_.watch_port().has_value();
-  }
+  /// How many of a rank's first actions are shown: in traces, or on the page of --watch
+  /// alone, for which all ranks together keep no more than some 100 MB. \pre refusal()
+  /// was called
+  std::int64_t actions_shown(const run_plan& plan) const;
 
   /// Where report.html is in the end; empty: nowhere. \pre refusal() was called
   std::filesystem::path page_file() const;

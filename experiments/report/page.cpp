@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace troupe {
@@ -40,22 +41,22 @@ std::size_t drawn_of(const run_plan& plan, const std::vector<measured_action>& r
                                        static_cast<std::size_t>(begun - row.begin())));
 }
 
-/// The numbers of a row's first `drawn` actions.
+/// The numbers of actions that a rank ran one after another.
 std::string numbers_of(const run_plan& plan, int rank,
-                       const std::vector<measured_action>& row, std::size_t drawn) {
+                       std::span<const measured_action> row) {
   std::string text;
   nanoseconds before = 0;
   std::set<std::pair<action, int>> open; // and their experts, of which parts have ended
-  for (std::size_t i = 0; i < drawn; ++i) {
-    const auto& [what, expert] = std::pair{row[i].what, row[i].expert};
+  for (const auto& one : row) {
+    const auto& [what, expert] = std::pair{one.what, one.expert};
     const auto pipeline = places{plan}.pipeline(
       {plan.data_of(rank), what.direction, what.stage, plan.shard_of(rank)});
-    auto marks = std::uint32_t{row[i].ends_in} << 8U;
+    auto marks = std::uint32_t{one.ends_in} << 8U;
     marks |= open.contains({what, expert}) ? goes_on : 0U;
     marks |= what.pair == in_pair::first ? is_first : 0U;
     marks |= what.pair == in_pair::second ? is_second : 0U;
     marks |= expert >= 0 ? of_expert : 0U;
-    if (row[i].part) {
+    if (one.part) {
       marks |= is_part;
       open.emplace(what, expert);
     } else {
@@ -64,11 +65,11 @@ std::string numbers_of(const run_plan& plan, int rank,
     for (const std::int64_t number :
          {std::int64_t{static_cast<int>(what.what)}, std::int64_t{what.stage},
           std::int64_t{what.microbatch}, static_cast<std::int64_t>(pipeline),
-          std::int64_t{row[i].version}, std::int64_t{row[i].start - before},
-          std::int64_t{row[i].end - row[i].start}, std::int64_t{marks},
-          std::int64_t{row[i].versions_alive}})
+          std::int64_t{one.version}, std::int64_t{one.start - before},
+          std::int64_t{one.end - one.start}, std::int64_t{marks},
+          std::int64_t{one.versions_alive}})
       text += (text.empty() ? "" : ",") + std::to_string(number);
-    before = row[i].end;
+    before = one.end;
   }
   return text;
 }
@@ -125,6 +126,13 @@ std::string dumped(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+std::string letters_of_actions() {
+  std::string letters;
+  for (int what = 0; what < op_count; ++what)
+    letters += letter_of(static_cast<op>(what));
+  return letters;
+}
+
 void replace_all(std::string& text, std::string_view what, std::string_view by) {
   for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
     text.replace(at, what.size(), by);
@@ -142,7 +150,8 @@ std::string timeline_json(const run_account& run) {
     if (drawn < row.size() || run.result.actions_cut)
       cut = std::max(cut, drawn);
     ranks += (rank == 0 ? "[" : ",\n[")
-             + numbers_of(plan, static_cast<int>(rank), row, drawn) + "]";
+             + numbers_of(plan, static_cast<int>(rank), std::span{row}.first(drawn))
+             + "]";
   }
   auto text = dumped({{"text", run.request->text},
                       {"timing", name_of(run.timing())},
@@ -157,12 +166,20 @@ std::string timeline_json(const run_account& run) {
          + ",\"ranks\":[" + ranks + "]}";
 }
 
+std::string recent_json(const run_plan& plan, timing_kind timing,
+                        const std::vector<nanoseconds>& from, const record& ran) {
+  std::string ranks;
+  for (std::size_t rank = 0; rank < ran.size(); ++rank)
+    ranks += (rank == 0 ? "[" : ",[")
+             + numbers_of(plan, static_cast<int>(rank), ran[rank]) + "]";
+  return "{\"letters\":\"" + letters_of_actions() + "\",\"timing\":\"" + name_of(timing)
+         + "\",\"microbatches\":" + std::to_string(plan.dims.microbatches)
+         + ",\"from\":" + json(from).dump() + ",\"ranks\":[" + ranks + "]}";
+}
+
 std::string report_page(const std::string& results, const std::string& table,
                         const std::vector<std::string>& timelines) {
-  std::string letters;
-  for (int what = 0; what < op_count; ++what)
-    letters += letter_of(static_cast<op>(what));
-  auto data = "{\"letters\":\"" + letters + "\",\"table\":" + dumped(table)
+  auto data = "{\"letters\":\"" + letters_of_actions() + "\",\"table\":" + dumped(table)
               + ",\"results\":" + results + ",\"runs\":[";
   for (const auto& one : timelines)
     data += (&one == &timelines.front() ? "\n" : ",\n") + one;

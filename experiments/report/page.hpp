@@ -22,6 +22,11 @@ extern const std::string_view live_text;
 /// (page_orders.hpp), and what ranks hold at most.
 std::string timeline_json(const run_account& run);
 
+/// What ranks ran last, as JSON: those numbers for each rank, and from when on all of
+/// them are known.
+std::string recent_json(const run_plan& plan, timing_kind timing,
+                        const std::vector<nanoseconds>& from, const record& ran);
+
 /// report.html, which needs no other file.
 /// \param results results.json
 /// \param table the results as the terminal shows them

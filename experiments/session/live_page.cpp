@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -19,6 +20,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t most_points = 1000; // more than a screen shows
 constexpr double between_shows = 0.5;     // seconds; a page asks every one
+constexpr int most_actions = 4000;        // of all ranks, but for the least of each
+constexpr int least_of_rank = 8, most_of_rank = 250;
 
 json loss_json(double x) {
   return std::isfinite(x) ? json(x) : json(nullptr);
@@ -55,12 +58,21 @@ live_page::live_page(std::unique_ptr<page_server> server,
   show(true);
 }
 
-void live_page::begin(const run_request& run) {
+void live_page::prove(const run_request& run) {
+  proved_ = run.text;
+  show(true);
+}
+
+void live_page::begin(const run_request& run, timing_kind timing) {
   run_ = &run;
+  timing_ = timing;
+  proved_.clear();
   pace_ = {};
   loss_.reset();
   losses_ = evaluations_ = bounded_list<point>{most_points};
   waits_for_.clear();
+  ran_.assign(static_cast<std::size_t>(run.plan.ranks()), {});
+  known_from_.assign(ran_.size(), 0);
   done_ = 0;
   all_ = all_of(run.plan);
   show(true);
@@ -72,6 +84,22 @@ void live_page::add(const progress& p) {
   loss_ = p.loss;
   waits_for_ = p.waits_for;
   add_part(static_cast<double>(p.samples));
+}
+
+void live_page::add(const recent_actions& recent) {
+  const auto most = static_cast<std::size_t>(
+    std::clamp(most_actions / run_->plan.ranks(), least_of_rank, most_of_rank));
+  for (auto& from : known_from_)
+    from = std::max(from, recent.dropped_to);
+  for (const auto& [rank, what] : recent.ran) {
+    const auto index = static_cast<std::size_t>(rank);
+    auto& row = ran_[index];
+    if (row.size() == most) {
+      known_from_[index] = std::max(known_from_[index], row.front().end);
+      row.pop_front();
+    }
+    row.push_back(what);
+  }
 }
 
 void live_page::add_simulated(double microbatches) {
@@ -113,6 +141,14 @@ void live_page::end(bool written) {
     std::this_thread::sleep_for(look);
 }
 
+/// The last actions of the run that goes on, as the page reads them.
+std::string live_page::recent() const {
+  record ran;
+  for (const auto& row : ran_)
+    ran.emplace_back(row.begin(), row.end());
+  return recent_json(run_->plan, timing_, known_from_, ran);
+}
+
 /// Puts what is known where pages ask for it, now or if it is time.
 void live_page::show(bool now) {
   const double time = seconds_now();
@@ -121,7 +157,7 @@ void live_page::show(bool now) {
   shown_at_ = time;
   json all{{"command", command_}, {"runs", json::array()}, {"over", json::array()},
            {"version", version_}, {"report", report_},     {"ended", ended_},
-           {"now", nullptr}};
+           {"proves", proved_},   {"now", nullptr}};
   for (const auto how : over_)
     all["over"].push_back(name_of(how));
   for (const auto& run : runs_)
@@ -146,9 +182,12 @@ void live_page::show(bool now) {
                   {"losses_every", losses_.every()},
                   {"evaluations", std::move(evaluations)}};
   }
-  server_->put("/progress.json",
-               all.dump(-1, ' ', false, json::error_handler_t::replace),
-               "application/json");
+  auto text = all.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (run_ != nullptr) { // behind the rest
+    text.pop_back();
+    text += ",\"recent\":" + recent() + "}";
+  }
+  server_->put("/progress.json", std::move(text), "application/json");
 }
 
 } // namespace troupe

@@ -2,6 +2,7 @@
 
 #include "actors/run/progress.hpp"
 #include "experiments/options/setup.hpp"
+#include "experiments/report/results.hpp"
 #include "experiments/session/pace.hpp"
 #include "experiments/session/page_server.hpp"
 #include "messaging/bounded_list.hpp"
@@ -9,6 +10,7 @@
 
 #include <tl/expected.hpp>
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,9 +32,12 @@ public:
 
   std::string address() const { return server_->address(); }
 
-  /// The next run begins, or anew.
-  void begin(const run_request& run);
+  /// The first steps of a run are proved, before it begins.
+  void prove(const run_request& run);
+  /// The next run begins, or anew. \param timing of its actions
+  void begin(const run_request& run, timing_kind timing);
   void add(const progress& p);
+  void add(const recent_actions& recent);
   void add_simulated(double microbatches); ///< As count_microbatches counts.
   void add_evaluation(int steps, const score& s);
 
@@ -55,12 +60,15 @@ private:
   live_page(std::unique_ptr<page_server> server, const std::vector<run_request>& runs,
             std::string command, std::string report);
   void add_part(double done);
+  std::string recent() const;
   void show(bool now);
 
   std::unique_ptr<page_server> server_;
   const std::vector<run_request>& runs_;
   std::string command_, report_;
   const run_request* run_ = nullptr; // that goes on
+  timing_kind timing_ = timing_kind::measured;
+  std::string proved_; // text of the run whose first steps are proved now
   std::vector<ending> over_;
   int version_ = 0; // of the report
   bool ended_ = false;
@@ -71,7 +79,9 @@ private:
   bounded_list<point> losses_;
   bounded_list<point> evaluations_; // their losses
   std::string waits_for_;
-  double shown_at_ = 0; // seconds
+  std::vector<std::deque<measured_action>> ran_; // last, a rank each
+  std::vector<nanoseconds> known_from_;          // when those of a rank begin
+  double shown_at_ = 0;                          // seconds
 };
 
 } // namespace troupe

@@ -27,7 +27,8 @@ using steady = std::chrono::steady_clock;
 
 constexpr auto loopback = "127.0.0.1";
 constexpr std::size_t clients = 8; // at once; others wait
-constexpr int longest_silence = 5; // seconds with a client that does nothing
+constexpr int longest_question = 1; // seconds: browsers connect ahead, and may ask nothing
+constexpr int longest_silence = 5;  // seconds with a client that does not listen
 
 std::atomic<bool> serves_for_good = false;
 
@@ -151,9 +152,9 @@ page_server::state::answer(const httplib::Request& asked, httplib::Response& to)
   };
   if (!is_for_us(asked))
     return refuse(403, "This is served to this machine alone, by its own name.");
-  if (asked.method != "GET") {
-    to.set_header("Allow", "GET");
-    return refuse(405, "Only GET is known here.");
+  if (asked.method != "GET" && asked.method != "HEAD") {
+    to.set_header("Allow", "GET, HEAD");
+    return refuse(405, "Only GET and HEAD are known here.");
   }
   asked_at = steady::now();
   std::shared_ptr<const std::string> content;
@@ -182,7 +183,7 @@ tl::expected<std::unique_ptr<page_server>, std::string> page_server::at(int port
   auto& server = *all->server;
   server.set_socket_options(reuse_old_addresses);
   server.set_keep_alive_max_count(1); // who waits for nothing holds no thread
-  server.set_read_timeout(longest_silence);
+  server.set_read_timeout(longest_question);
   server.set_write_timeout(longest_silence);
   server.set_payload_max_length(0);
   server.set_default_headers({{"Cache-Control", "no-store"},

@@ -9,7 +9,7 @@
 namespace troupe {
 
 /// Serves a few texts by HTTP to browsers on this machine, on threads of its own. It
-/// listens on the loopback interface alone, knows only GET, and answers only who asks
+/// listens on the loopback interface alone, knows only GET and HEAD, and answers only who asks
 /// for this machine by name (Host: localhost or 127.0.0.1): so no page of another site
 /// reads what is here through a browser. Texts may be put from any thread; that never
 /// waits for a client.

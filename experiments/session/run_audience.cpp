@@ -4,12 +4,15 @@
 
 namespace troupe {
 
-run_audience::run_audience(const run_request& request, const output_options& o,
+run_audience::run_audience(const run_account& run, const output_options& o,
                            const std::filesystem::path& events, live_page* watched,
                            std::function<void(const std::string&)> complain)
-  : request_(&request), line_(request.plan, o.quiet), watched_(watched) {
+  : request_(run.request),
+    timing_(run.timing()),
+    line_(request_->plan, o.quiet),
+    watched_(watched) {
   if (watched_ != nullptr)
-    watched_->begin(request);
+    watched_->begin(*request_, timing_);
   if (events.empty())
     return;
   events_.emplace(events, o.typed(),
@@ -17,14 +20,14 @@ run_audience::run_audience(const run_request& request, const output_options& o,
                     step_aside();
                     complain(why);
                   });
-  events_->begin(request.plan.batches().before);
+  events_->begin(request_->plan.batches().before);
 }
 
 void run_audience::begin_again(const run_request& next) {
   request_ = &next;
   line_.begin_again(next.plan);
   if (watched_ != nullptr)
-    watched_->begin(next);
+    watched_->begin(next, timing_);
   if (events_)
     events_->begin(next.plan.batches().before);
 }
@@ -35,6 +38,11 @@ void run_audience::tell(const progress& p) {
     watched_->add(p);
   if (events_)
     events_->add(p);
+}
+
+void run_audience::tell_of_actions(const recent_actions& recent) {
+  if (watched_ != nullptr)
+    watched_->add(recent);
 }
 
 void run_audience::tell_of_simulation(double microbatches) {

@@ -17,11 +17,11 @@ namespace troupe {
 /// browsers. All is called on the thread that waits for the run.
 class run_audience {
 public:
-  /// \param request outlives it
+  /// \param run that begins; its request outlives this
   /// \param events folder for TensorBoard; empty: none
   /// \param watched by browsers; may be null, outlives it
   /// \param complain told what cannot be written
-  run_audience(const run_request& request, const output_options& o,
+  run_audience(const run_account& run, const output_options& o,
                const std::filesystem::path& events, live_page* watched,
                std::function<void(const std::string&)> complain);
   run_audience(const run_audience&) = delete;
@@ -31,6 +31,7 @@ public:
   void begin_again(const run_request& next);
 
   void tell(const progress& p);
+  void tell_of_actions(const recent_actions& recent);
   void tell_of_simulation(double microbatches); ///< As count_microbatches counts.
   void tell_of_evaluation(int steps, const score& s);
 
@@ -45,6 +46,7 @@ public:
 
 private:
   const run_request* request_;
+  timing_kind timing_;
   progress_line line_;
   live_page* watched_;
   std::optional<event_log> events_;

@@ -1,7 +1,10 @@
 // --watch, as browsers and others on this machine meet it: by sockets and bytes.
 
+#include "experiments/report/page.hpp"
+#include "experiments/session/live_page.hpp"
 #include "experiments/session/page_server.hpp"
 #include "tests/experiments/started.hpp"
+#include "tests/experiments/tiny_options.hpp"
 
 #include <arpa/inet.h>
 #include <catch2/catch_test_macros.hpp>
@@ -11,6 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <thread>
 #include <utility>
 
 using namespace troupe;
@@ -136,8 +141,7 @@ TEST_CASE("a page is served to who asks for it on this machine", "[watch]") {
              StartsWith("HTTP/1.1 200"));
 }
 
-TEST_CASE("nothing but GET of what is there, by this machine's name, is answered",
-          "[watch]") {
+TEST_CASE("nothing but what is there, by this machine's name, is answered", "[watch]") {
   const auto server = page_server::at(0);
   REQUIRE(server);
   (*server)->put("/", "a page", "text/html");
@@ -145,7 +149,7 @@ TEST_CASE("nothing but GET of what is there, by this machine's name, is answered
   const auto host = "Host: 127.0.0.1:" + std::to_string(port) + "\r\n";
   const std::pair<std::string, std::string> all[] = {
     {"POST / HTTP/1.1\r\n" + host + "Content-Length: 5\r\n\r\nhello", "405"},
-    {"HEAD / HTTP/1.1\r\n" + host + "\r\n", "405"},
+    {"HEAD / HTTP/1.1\r\n" + host + "\r\n", "200"},
     {"PUT / HTTP/1.1\r\n" + host + "\r\n", "405"},
     {"OPTIONS * HTTP/1.1\r\n" + host + "\r\n", "405"},
     {"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403"},
@@ -169,6 +173,10 @@ TEST_CASE("nothing but GET of what is there, by this machine's name, is answered
     const auto said = answer(port, request);
     CHECK_THAT(said, StartsWith("HTTP/1.1 " + status));
     CHECK(said.find("a page") == std::string::npos);
+    if (request.starts_with("HEAD")) {
+      CHECK_THAT(said, ContainsSubstring("Content-Length: 6\r\n"));
+      CHECK(body_of(said).empty());
+    }
     CHECK(said.find("root:") == std::string::npos);
     CHECK(body_of(get(port, "/")) == "a page"); // others are served as before
   }
@@ -243,7 +251,10 @@ TEST_CASE("a training is watched while it goes on, and ends when it is told to",
   CHECK_THAT(body_of(get(port, "/")), ContainsSubstring("<title>troupe</title>"));
   const auto all = progress_of(port, [](const json& one) {
     return !one["now"].is_null() && one["now"]["losses"].size() > 2
-           && !one["now"]["evaluations"].empty();
+           && !one["now"]["evaluations"].empty()
+           && std::ranges::all_of(one["recent"]["ranks"], [](const json& numbers) {
+                return numbers.size() == 9 * 250; // as many as are shown
+              });
   });
   REQUIRE_FALSE(all.is_null());
   CHECK(all["runs"] == json{"1f1b"});
@@ -260,6 +271,7 @@ TEST_CASE("a training is watched while it goes on, and ends when it is told to",
     CHECK(now["losses"][i][1] > 0);
     CHECK((i == 0 || now["losses"][i][0] > now["losses"][i - 1][0]));
   }
+  REQUIRE(all["recent"]["ranks"].size() == 2);
   CHECK_THAT(get(port, "/report.html"), StartsWith("HTTP/1.1 404")); // nothing is over
   const client in_between{port};
   in_between.say("GET / HTTP/1.1\r\n");
@@ -267,6 +279,105 @@ TEST_CASE("a training is watched while it goes on, and ends when it is told to",
   CHECK(program.wait(std::chrono::minutes{1}) == 130);
   CHECK(std::filesystem::exists(folder.path() / "w"));
   CHECK_FALSE(client{port}.connected());
+}
+
+TEST_CASE("a page has what ranks ran last, as report.html has it, and from when on",
+          "[watch]") {
+  auto o = tiny::training("1f1b");
+  o.mesh.stages = 2;
+  o.run.clock = "virtual";
+  const auto shared = tiny::set_up_training(o);
+  REQUIRE(shared);
+  const auto& request = shared->runs.front();
+  const auto page = live_page::at(0, shared->runs, "train", "");
+  REQUIRE(page);
+  const int port = port_in((*page)->address());
+  const auto recent = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds{600}); // it is shown by then
+    (*page)->add_simulated(1);
+    return json::parse(body_of(get(port, "/progress.json")))["recent"];
+  };
+  (*page)->begin(request, timing_kind::virtual_time);
+  CHECK(recent()["ranks"] == json{json::array(), json::array()});
+  const auto ran = [](int rank, int microbatch, nanoseconds start) {
+    return ranked_action{rank,
+                         {.what = {op::backward, 0, rank, microbatch},
+                          .start = start,
+                          .end = start + 7,
+                          .version = 3,
+                          .versions_alive = 2}};
+  };
+  (*page)->add({.ran = {ran(0, 4, 10), ran(1, 4, 30), ran(0, 5, 40)}, .dropped_to = 9});
+  auto found = recent();
+  run_account account{.request = &request, .result = {}};
+  account.result.actions = {{ran(0, 4, 10).what, ran(0, 5, 40).what},
+                            {ran(1, 4, 30).what}};
+  CHECK(found["ranks"] == json::parse(timeline_json(account))["ranks"]);
+  CHECK(found["ranks"][0]
+        == json{1, 0, 4, 0, 3, 10, 7, 0, 2, 1, 0, 5, 0, 3, 23, 7, 0, 2});
+  CHECK(found["from"] == json{9, 9});
+  CHECK(found["timing"] == "virtual");
+  CHECK(found["letters"] == "FBIWUR");
+  CHECK(found["microbatches"] == request.plan.dims.microbatches);
+  recent_actions many;
+  constexpr int most = 250; // of one of two ranks
+  for (int i = 0; i < most + 50; ++i) {
+    many.ran.push_back(ran(0, i, 1000 + 10 * i));
+    many.ran.push_back(ran(1, i, 100 + i));
+  }
+  (*page)->add(many);
+  found = recent();
+  CHECK(found["ranks"][0].size() == 9 * most);
+  // Two of rank 0 and one of rank 1 were there already.
+  CHECK(found["from"] == json{1000 + 10 * 49 + 7, 100 + 49 + 7});
+  (*page)->begin(request, timing_kind::measured); // anew
+  found = recent();
+  CHECK(found["from"] == json{0, 0});
+  CHECK(found["timing"] == "measured");
+  CHECK(found["ranks"] == json{json::array(), json::array()});
+}
+
+#ifndef TROUPE_SANITIZED // which take minutes for so many actions
+TEST_CASE("who watches sees what ranks on other nodes run", "[watch]") {
+  const temporary_folder folder;
+  started_nodes nodes{folder, 2};
+  started program{
+    folder, "watched",
+    words_of(
+      "train --model moe --experts 2 --mesh data=2,pipe=1,expert=2 " // no model of it
+      "--steps 1000000 --watch --nodes "
+      + nodes.addresses() + tiny_model)};
+  const int port = port_of(program);
+  REQUIRE(port > 0);
+  const auto all = progress_of(port, [](const json& one) {
+    if (one["now"].is_null() || one["recent"]["ranks"][1].empty())
+      return false;
+    constexpr int behind_a_trace = 5'000; // which has two actions of each at least
+    const auto& numbers = one["recent"]["ranks"][1];
+    return numbers[numbers.size() - 9 + 2] > behind_a_trace;
+  });
+  CHECK_FALSE(all.is_null());
+}
+#endif
+
+TEST_CASE("a proof that is interrupted is no run: nothing that was there is lost",
+          "[watch]") {
+  const temporary_folder folder;
+  (void)folder.write("w", "precious");
+  started program{folder, "proving",
+                  words_of("train --stages 2 --steps 1000000 --verify 1000000 --save w"
+                           " --json r.json --watch"
+                           + tiny_model)};
+  const int port = port_of(program);
+  REQUIRE(port > 0);
+  REQUIRE_FALSE(progress_of(port, [](const json& one) {
+                  return one["proves"] == "1f1b";
+                }).is_null());
+  std::this_thread::sleep_for(std::chrono::milliseconds{50});
+  program.send(SIGINT);
+  CHECK(program.wait(std::chrono::minutes{1}) == 130);
+  CHECK(content_of(folder.path() / "w") == "precious");
+  CHECK(json::parse(content_of(folder.path() / "r.json"))["runs"].empty());
 }
 
 TEST_CASE("who watches is shown each schedule that is over, and the end", "[watch]") {

@@ -7,13 +7,15 @@ function bar(parent, share, text) {
   parent.textContent = text;
 }
 
+const sumOf = numbers => numbers.reduce((a, b) => a + b, 0);
+
 // As CSV has it.
 const quoted = text => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 
 const lineColours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#8c8c00', '#7f7f7f'];
 const dashes = [undefined, [12, 4], [4, 4], [12, 4, 4, 4], [2, 6]]; // so that lines differ without their colours, and over one another
 
-// Losses of all runs, over samples or seconds.
+// Losses of all runs, over samples or seconds: in training a line, evaluated a dot for each.
 class Losses {
   constructor(parent) {
     this.runs = data.results.runs.map((run, i) => ({run, text: data.runs[i] ? data.runs[i].text : run.schedule}))
@@ -28,48 +30,73 @@ class Losses {
       made.onclick = () => this.show(over);
       made.disabled = over === 'seconds' && !this.runs.some(({run}) => run.loss_seconds);
     }
+    const pick = element('select', undefined, element('label', 'each point: ', buttons));
+    for (const many of [1, 10, 100]) element('option', many === 1 ? 'a loss' : `mean of ${many}`, pick).value = many;
+    pick.onchange = () => { this.many = Number(pick.value); this.show(this.over); };
+    this.many = 1;
     element('button', 'save CSV', buttons).onclick = () => save('losses.csv', 'text/csv', this.csv());
     this.names = element('div', undefined, section, 'names');
     this.place = element('div', undefined, section, 'chart');
     this.show('samples');
   }
 
-  x(run, over) { return over === 'samples' ? run.loss_samples : run.loss_seconds; }
+  // [samples, seconds (or undefined), loss] of a run, in training and evaluated.
+  trained(run) { return run.loss.map((loss, i) => [run.loss_samples[i], run.loss_seconds?.[i], loss]); }
+  evaluated(run) {
+    const last = {samples: run.loss_samples[run.loss_samples.length - 1], loss: run.evaluation.loss};
+    const atEnd = last.loss === null || run.evaluations.some(({samples}) => samples === last.samples) ? [] : [last];
+    return [...run.evaluations, ...atEnd].map(({samples, loss}) => {
+      const known = run.loss_samples.filter(x => x <= samples).length;
+      return [samples, run.loss_seconds?.[Math.max(known, 1) - 1], loss];
+    });
+  }
 
-  // A row a point on the axis: where it is, and the loss of each run there or null.
-  rows(over) {
+  // What is drawn: {name (of the run), kind, text, points: [[x, loss]], style}. A point in training is the mean of so many losses.
+  curves(over) {
+    const x = over === 'samples' ? 0 : 1, known = points => points.filter(p => p[x] !== undefined && p[2] !== null).map(p => [p[x], p[2]]);
+    return this.runs.flatMap(({run, text}, k) => {
+      const losses = known(this.trained(run)), means = [], color = lineColours[k % lineColours.length];
+      for (let i = 0; i < losses.length; i += this.many) {
+        const some = losses.slice(i, i + this.many);
+        means.push([some[some.length - 1][0], sumOf(some.map(p => p[1])) / some.length]);
+      }
+      return [{name: text, kind: 'training', text, points: means, style: {color, strokePattern: dashes[k % dashes.length]}},
+        {name: text, kind: 'evaluated', text: text + ' ●', points: known(this.evaluated(run)), style: {color, strokeWidth: 0, drawPoints: true, pointSize: 3}}];
+    }).filter(curve => curve.points.length > 0);
+  }
+
+  // A row a place on the axis: where it is, and of each curve its loss there or null.
+  rows(curves) {
     const all = new Map();
-    this.runs.forEach(({run}, k) => (this.x(run, over) || []).forEach((x, i) => {
-      if (!all.has(x)) all.set(x, new Array(this.runs.length).fill(null));
-      all.get(x)[k] = run.loss[i];
+    curves.forEach(({points}, k) => points.forEach(([x, loss]) => {
+      if (!all.has(x)) all.set(x, new Array(curves.length).fill(null));
+      all.get(x)[k] = loss;
     }));
     return [...all].sort((a, b) => a[0] - b[0]).map(([x, losses]) => [x, ...losses]);
   }
 
   csv() {
-    const lines = ['schedule,samples,seconds,loss'];
+    const lines = ['schedule,loss,samples,seconds,value'];
     for (const {run, text} of this.runs)
-      run.loss.forEach((loss, i) => lines.push([quoted(text), run.loss_samples[i],
-        run.loss_seconds ? run.loss_seconds[i] : '', loss].join(',')));
+      for (const [kind, points] of [['training', this.trained(run)], ['evaluated', this.evaluated(run)]])
+        for (const [samples, seconds, loss] of points) lines.push([quoted(text), kind, samples, seconds ?? '', loss].join(','));
     return lines.join('\n') + '\n';
   }
 
   show(over) {
     this.over = over;
-    const every = Math.max(...this.runs.map(({run}) => run.loss_every));
+    const every = this.many * Math.max(...this.runs.map(({run}) => run.loss_every));
     this.note.textContent = (every > 1 ? `Each point is the mean of up to ${every} losses. ` : '')
-      + (over === 'seconds' ? 'Seconds are of the clock that the timelines have.' : 'Samples that the run had seen by then.');
+      + (over === 'seconds' ? 'Seconds are of the clock that the timelines have.' : 'Samples that the run had seen by then.')
+      + (this.runs.some(({run}) => run.evaluations.length > 0) ? ` A dot is an evaluation on ${data.results.data.evaluates_training_data ? 'data that training sees too' : 'held-out data'}.` : '');
     if (typeof Dygraph === 'undefined') {
       this.place.textContent = 'troupe was built without dygraphs, so there are no curves here; results.json has the losses.';
       return;
     }
-    const series = {};
-    this.runs.forEach(({text}, k) => {
-      series[text] = {color: lineColours[k % lineColours.length], strokePattern: dashes[k % dashes.length]};
-    });
+    const curves = this.curves(over), series = Object.fromEntries(curves.map(({text, style}) => [text, style]));
     if (this.chart) this.chart.destroy();
-    this.chart = new Dygraph(this.place, this.rows(over), {labels: [over, ...this.runs.map(({text}) => text)], series,
-      connectSeparatedPoints: true, legend: 'always', labelsDiv: this.names, strokeWidth: 1.5, xlabel: over, ylabel: 'loss',
+    this.chart = new Dygraph(this.place, this.rows(curves), {labels: [over, ...curves.map(({text}) => text)], series,
+      connectSeparatedPoints: true, legend: 'always', labelsDiv: this.names, strokeWidth: 1.5, xRangePad: 5, xlabel: over, ylabel: 'loss',
       highlightSeriesOpts: {strokeWidth: 3}, axes: {x: {pixelsPerLabel: 70}}});
   }
 
@@ -79,10 +106,9 @@ class Losses {
 // Numbers of the runs side by side, each with a bar, beside the largest.
 function barsOf(parent) {
   const sized = bytes => bytes < 1e4 ? bytes + ' bytes' : (bytes / 1e6).toFixed(bytes < 1e7 ? 3 : 1) + ' MB';
-  const sum = numbers => numbers ? numbers.reduce((a, b) => a + b, 0) : null;
   const columns = [
     ['idle', run => run.timing === 'shared' ? null : run.bubble, x => (100 * x).toFixed(1) + '%', 1],
-    ['bytes moved', run => sum(Object.values(run.bytes_moved)), sized],
+    ['bytes moved', run => sumOf(Object.values(run.bytes_moved)), sized],
     ['peak memory of a rank', run => run.peak_bytes && run.peak_bytes.length ? Math.max(...run.peak_bytes) : null, sized],
     ['mean staleness, stalest stage', run => run.staleness && Math.max(...run.staleness.mean), x => x.toFixed(2)],
     ['samples a second', run => run.samples_per_second, x => x.toPrecision(4)],
@@ -112,12 +138,7 @@ function memoryOf(parent) {
   const section = element('section', undefined, parent);
   element('h2', 'Memory by use', section);
   element('p', 'The most that each use had of a rank’s memory; not all at one time. The line is the most of the rank.', section, 'faint');
-  const colours = element('p', undefined, section, 'legend');
-  for (const use of Object.keys(useColours)) {
-    const item = element('span', undefined, colours);
-    element('i', undefined, item).style.background = useColours[use];
-    item.append(use);
-  }
+  legend(Object.entries(useColours).map(([use, colour]) => [colour, use]), section);
   const longest = Math.max(...runs.flatMap(({run}) => run.peak_bytes.map((_, rank) => Object.values(run.peak_bytes_of).reduce((sum, of) => sum + of[rank], 0))));
   for (const {run, text} of runs) {
     element('h3', text, section);
@@ -162,5 +183,3 @@ function expertsOf(parent) {
     }
   });
 }
-
-const sumOf = numbers => numbers.reduce((a, b) => a + b, 0);

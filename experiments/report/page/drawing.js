@@ -1,6 +1,7 @@
 // The picture of a timeline: a row a rank on a canvas, of the time from `from` to `to`.
 class Drawing {
-  // shown: {text, rows, end, severalStages, plan (or null), path, bounds (or null)}
+  // shown: {text, rows, end, severalStages, plan (or null), path, bounds (or null), known: [from, to] of what is
+  // known of each rank (or undefined: all)}
   constructor(shown, parent) {
     Object.assign(this, shown);
     this.ranks = this.rows;
@@ -42,7 +43,10 @@ class Drawing {
     context.font = '11px system-ui, sans-serif';
     context.textBaseline = 'middle';
     context.fillStyle = this.colour('--idle');
-    this.rows.forEach((_, rank) => context.fillRect(this.left, this.barTop(rank), this.width - this.left, this.bar));
+    this.rows.forEach((_, rank) => {
+      const [start, end] = this.known ? this.known[rank] : [this.from, this.to], place = this.extent({start, end});
+      if (place) context.fillRect(place[0], this.barTop(rank), place[1] - place[0], this.bar);
+    });
     this.drawAxis(context);
     if (this.strip) this.drawStrips(context);
     if (this.above) this.drawPlan(context);

@@ -1,9 +1,8 @@
 // The page of --watch: asks the program every second how its run comes on, and shows report.html of the runs that
 // are over in a frame. A new report takes the place of the old one and keeps what was zoomed into.
-'use strict';
-
 const byId = id => document.getElementById(id);
 const frame = byId('report');
+const view = {strip: '', plan: false, path: false}; // of a timeline
 let version = 0, latest = null;
 
 // What the frame shows. Timelines stand in the order of the schedules: new ones come behind the others.
@@ -19,8 +18,8 @@ function restore({spans, x, y}, page) {
 async function fetchReport(wanted) {
   const answer = await fetch('/report.html');
   if (!answer.ok) throw new Error(answer.status);
-  const text = await answer.text(), view = viewOf(frame.contentWindow);
-  frame.onload = () => restore(view, frame.contentWindow);
+  const text = await answer.text(), before = viewOf(frame.contentWindow);
+  frame.onload = () => restore(before, frame.contentWindow);
   frame.hidden = false;
   frame.srcdoc = text;
   version = wanted;
@@ -35,8 +34,9 @@ function showRuns({runs, over, now}) {
   }));
 }
 
-function stateOf({now, ended, report, runs, over}) {
+function stateOf({now, proves, ended, report, runs, over}) {
   if (ended) return 'The program has ended. ' + (report ? `The report is at ${report}` : 'This page is all that stays of it here.');
+  if (proves) return `${proves}: its first steps are being proved.`;
   if (!now) return over.length < runs.length ? 'The next schedule is about to begin.' : 'All schedules are over.';
   return `${now.text}: ${now.done} of ${now.all} ${now.unit}`
     + (now.loss !== null ? `, loss ${now.loss.toFixed(4)}` : '')
@@ -56,6 +56,25 @@ function show(all) {
   }
   byId('waits').textContent = all.now && all.now.waits_for ? 'no action has ended for a while:\n' + all.now.waits_for : '';
   drawLosses(all.now);
+  drawRecent(all.recent);
+}
+
+// The last two minibatches, or as much of them as the program has kept of each rank.
+function drawRecent(recent) {
+  const section = byId('recent'), rows = recent ? rowsFrom(recent.ranks, recent.letters) : [];
+  section.hidden = !rows.some(row => row.length > 0);
+  section.replaceChildren();
+  if (section.hidden) return;
+  element('p', 'What each rank ran last; white is what nobody has told yet, or has not kept. ' + timings[recent.timing], section, 'faint');
+  const all = rows.flat(), end = all.reduce((last, a) => Math.max(last, a.end), 1), batch = a => Math.floor(a.microbatch / recent.microbatches);
+  const newest = all.reduce((last, a) => Math.max(last, batch(a)), 0);
+  const from = all.reduce((first, a) => batch(a) >= newest - 1 ? Math.min(first, a.start) : first, end - 1);
+  const drawing = new Drawing({rows, end, severalStages: hasSeveralStages(rows), plan: null, path: null, bounds: null,
+    known: rows.map((row, rank) => [recent.from[rank], row.length > 0 ? row[row.length - 1].end : 0])}, section);
+  drawing.canvas.setAttribute('aria-label', `what ${rows.length} ranks ran last`);
+  Object.assign(drawing, {from: Math.min(Math.max(Math.min(...recent.from), from), end - 1), to: end});
+  drawing.draw();
+  legendOfKinds(rows, recent.letters, section);
 }
 
 // Losses over samples: a line, and a dot for each evaluation.
@@ -101,5 +120,5 @@ async function ask() {
   if (!latest || !latest.ended) setTimeout(ask, 1000);
 }
 
-window.addEventListener('resize', () => { if (latest) drawLosses(latest.now); });
+window.addEventListener('resize', () => { if (latest) show(latest); });
 ask();

@@ -91,8 +91,10 @@ class Reasons {
 
   withoutInput(a) {
     if (a.letter === 'W') return ', which waits for no other rank';
-    if (!this.inputOf(a)) return ', which reads data';
-    return ': its input was there';
+    const input = this.inputOf(a);
+    if (!input) return ', which reads data';
+    return input.rank === a.rank || this.timing === 'modelled' ? ': its input was there'
+      : ': its input was made before, and may have been on its way';
   }
 
   meeting(a) {

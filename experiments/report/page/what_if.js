@@ -2,7 +2,7 @@
 class WhatIf {
   constructor(parent) {
     // Of a run that failed at once nothing is known.
-    this.runs = data.runs.filter(run => run.orders.length > 0 && run.ranks.some(numbers => actionsOf(numbers).some(a => a.letter === 'F')));
+    this.runs = data.runs.filter(run => run.orders.length > 0 && run.rows.flat().some(a => a.letter === 'F'));
     if (this.runs.length === 0) return;
     this.section = element('section', undefined, parent, 'what-if');
     element('h2', 'What if', this.section);
@@ -92,29 +92,59 @@ class WhatIf {
     return every === run.microbatches ? order.microbatches : every;
   }
 
+  // Each schedule gets a line at once and what it says soon: the one that is drawn first.
   layOut() {
     for (const s of [this.ratio, this.latency, this.occupied, this.ranks, this.microbatches]) s.tell();
     this.table.textContent = '';
     const heads = element('tr', undefined, this.table);
     for (const text of ['', 'schedule', 'steps', 'makespan', 'idle', 'held at most']) element('th', text, heads);
-    this.laidOut = new Map(this.runs.map(run => [run, this.refusal(run) ? undefined : this.rowsOf(run)]));
-    for (const [run, rows] of this.laidOut) {
-      const line = element('tr', undefined, this.table), pick = element('input', undefined, element('td', undefined, line));
-      Object.assign(pick, {type: 'radio', name: 'what-if', checked: run === this.shown});
-      pick.setAttribute('aria-label', 'draw ' + run.text);
-      pick.onchange = () => { this.shown = run; this.drawShown(); };
-      element('td', run.text, line);
-      if (!rows) {
-        element('td', this.refusal(run), line).colSpan = 4;
-        continue;
-      }
-      const {makespan, idle} = measuresOf(rows), held = Math.max(...rows.map(row => Math.max(0, ...strips.held.steps(row).map(s => s[1]))));
-      element('td', String(this.orderOf(run).steps), line);
-      element('td', milliseconds(makespan, 3), line);
-      bar(element('td', undefined, line), idle, (100 * idle).toFixed(1) + '%');
-      element('td', String(held), line);
-    }
+    this.lines = new Map(this.runs.map(run => [run, this.lineOf(run)]));
+    this.laidOut = new Map();
+    this.rest = [this.shown, ...this.runs.filter(run => run !== this.shown)];
+    this.layNextOut();
     this.drawShown();
+    this.layRestOut();
+  }
+
+  lineOf(run) {
+    const line = element('tr', undefined, this.table), pick = element('input', undefined, element('td', undefined, line));
+    Object.assign(pick, {type: 'radio', name: 'what-if', checked: run === this.shown});
+    pick.setAttribute('aria-label', 'draw ' + run.text);
+    pick.onchange = () => {
+      this.shown = run;
+      if (!this.laidOut.has(run)) {
+        this.rest = [run, ...this.rest.filter(other => other !== run)];
+        this.layNextOut();
+      }
+      this.drawShown();
+    };
+    element('td', run.text, line);
+    return line;
+  }
+
+  // One after another: a slider that moves again need not wait for all.
+  layRestOut() {
+    clearTimeout(this.resting);
+    if (this.rest.length === 0) return;
+    this.resting = setTimeout(() => {
+      if (this.rest.length > 0) this.layNextOut(); // somebody may have been faster
+      this.layRestOut();
+    });
+  }
+
+  layNextOut() {
+    const run = this.rest.shift(), why = this.refusal(run), line = this.lines.get(run);
+    this.laidOut.set(run, why ? undefined : this.rowsOf(run));
+    if (why) {
+      element('td', why, line).colSpan = 4;
+      return;
+    }
+    const rows = this.laidOut.get(run), {makespan, idle} = measuresOf(rows);
+    const held = Math.max(...rows.map(row => Math.max(0, ...strips.held.steps(row).map(s => s[1]))));
+    element('td', String(this.orderOf(run).steps), line);
+    element('td', milliseconds(makespan, 3), line);
+    bar(element('td', undefined, line), idle, (100 * idle).toFixed(1) + '%');
+    element('td', String(held), line);
   }
 
   drawShown() {
@@ -145,7 +175,7 @@ function parsedOrder(text, rank) {
 class Costs {
   constructor(run) {
     this.run = run;
-    const rows = run.ranks.map(actionsOf), all = rows.flat().filter(a => !a.first || a.start < a.end);
+    const all = run.rows.flat().filter(a => !a.first || a.start < a.end);
     this.of = new Map();
     for (const [key, same] of groupedBy(all, a => `${a.letter}${a.second ? '+' : ''} ${a.stage}`)) {
       const whole = groupedBy(same, a => `${a.pipeline} ${a.microbatch}`); // its parts together

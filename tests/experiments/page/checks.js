@@ -41,7 +41,11 @@ const reasonOf = (rows, {timing, link}, rank, i) => {
   if (a.kind === 'U') return `${waited} before its update ${name}`;
   const second = rows[rank][i + 1] && rows[rank][i + 1].marks & 8 ? madeBy(rows, rows[rank][i + 1]) : undefined;
   const late = [madeBy(rows, a), second].filter(b => b && b.rank !== rank && b.end + delay > from && b.end <= a.start);
-  if (late.length === 0) return `${waited} before ${name}`;
+  if (late.length === 0) {
+    const input = madeBy(rows, a);
+    return `${waited} before ${name}` + (a.kind === 'W' ? ', which waits for no other rank' : !input ? ', which reads data'
+      : input.rank === rank || timing === 'modelled' ? ': its input was there' : ': its input was made before, and may have been on its way');
+  }
   const last = late.length > 1 && late[1].end > late[0].end ? late[1] : late[0];
   return `${waited} for ${called(rows, last.rank, rows[last.rank].indexOf(last))} of rank ${last.rank}`;
 };
@@ -67,6 +71,8 @@ timelines.forEach((one, k) => {
   hold(name + ': says what its times are', section.includes(times[run.timing]));
   hold(name + ': says how it ended', section.startsWith(name + {finished: 'Times', interrupted: ' (interrupted)', failed: ' (failed)'}[
     data.results.runs[data.runs.indexOf(run)].ending]));
+  const {verified} = data.results.runs[data.runs.indexOf(run)], verdict = [...one.canvas.closest('section').querySelectorAll('p')].find(p => p.textContent.startsWith('verify: '));
+  hold(name + ': says what was proved', verified ? verdict.textContent === `verify: ${verified.sentence}.` && verdict.className === (verified.holds ? 'faint' : 'alarm') : !verdict);
   hold(name + ': says whether it is cut', section.includes(' actions of a rank are here') === run.cut > 0);
   if (run.cut) hold(name + ': ends where all ranks are known', one.end === Math.min(...rows.map(row => row[row.length - 1].end)));
   const last = all.reduce((most, a) => Math.max(most, a.mb), 0), batches = Math.floor(last / run.microbatches) + 1;
@@ -275,14 +281,26 @@ for (const one of timelines) {
 const learned = data.results.runs.filter(run => run.loss && run.loss.length > 0);
 if (learned.length > 0) {
   hold('curves are there', typeof Dygraph === 'undefined' || losses.chart.numRows() > 0);
+  const dots = run => run.evaluations.filter(e => e.steps < run.steps).length + (run.evaluation.loss !== null ? 1 : 0);
   for (const over of ['samples', 'seconds']) {
     if (!learned.some(run => run['loss_' + over])) continue;
     losses.show(over);
-    const points = learned.reduce((sum, run) => sum + (run['loss_' + over] || []).length, 0);
-    hold('points over ' + over, losses.rows(over).reduce((sum, row) => sum + row.slice(1).filter(x => x !== null).length, 0) === points);
-    if (typeof Dygraph !== 'undefined') hold('the chart is over ' + over, losses.chart.getLabels()[0] === over && losses.chart.numRows() === losses.rows(over).length);
+    const has = run => run['loss_' + over] ? run['loss_' + over].length + dots(run) : 0;
+    const points = learned.reduce((sum, run) => sum + has(run), 0), curves = losses.curves(over), rows = losses.rows(curves);
+    hold('points over ' + over, rows.reduce((sum, row) => sum + row.slice(1).filter(x => x !== null).length, 0) === points);
+    for (const run of learned.filter(run => run.evaluations.length > 0 && run['loss_' + over])) {
+      const {steps, loss} = run.evaluations[0], curve = curves.find(c => c.kind === 'evaluated' && c.name === data.runs[data.results.runs.indexOf(run)].text);
+      const place = run.loss_samples.lastIndexOf(run.samples / (run.steps - run.steps_before) * (steps - run.steps_before));
+      hold('an evaluation stands where its step ended', curve && curve.points[0][1] === loss && curve.points[0][0] === run['loss_' + over][place]);
+    }
+    if (typeof Dygraph !== 'undefined') hold('the chart is over ' + over, losses.chart.getLabels()[0] === over && losses.chart.numRows() === rows.length);
   }
-  hold('losses as CSV', losses.csv().split('\n').length === learned.reduce((sum, run) => sum + run.loss.length, 2));
+  losses.many = 10;
+  const [mean] = losses.curves('samples'), [first] = learned, ten = first.loss.slice(0, 10);
+  hold('a point of ten losses is their mean', Math.abs(mean.points[0][1] - ten.reduce((a, b) => a + b) / ten.length) < 1e-9
+    && mean.points[0][0] === first.loss_samples[ten.length - 1] && mean.points.length === Math.ceil(first.loss.length / 10));
+  losses.many = 1;
+  hold('losses as CSV', losses.csv().split('\n').length === learned.reduce((sum, run) => sum + run.loss.length + dots(run), 2));
   hold('memory of all ranks', document.querySelectorAll('.memory').length === learned.filter(run => run.peak_bytes && run.peak_bytes.length).reduce((sum, run) => sum + run.ranks, 0));
 }
 const idles = [...document.querySelectorAll('td.number')].map(cell => cell.textContent);
@@ -299,6 +317,9 @@ if (other) {
   whatIf.ranks.set(ranks);
   whatIf.microbatches.set(microbatches);
   whatIf.layOut();
+  hold('the schedule that is drawn is laid out at once', whatIf.laidOut.has(whatIf.shown));
+  hold('others are not', found.length === 1 || whatIf.rest.length === found.length - 1);
+  while (whatIf.rest.length > 0) whatIf.layNextOut();
   const lines = [...whatIf.table.querySelectorAll('tr')].slice(1);
   hold('a line a schedule', lines.length === found.length);
   found.forEach((run, i) => {
@@ -311,6 +332,7 @@ if (other) {
 }
 // Sliders that nobody moved: what ran, where the page knows all of it.
 if (whatIf.section) {
+  while (whatIf.rest.length > 0) whatIf.layNextOut();
   hold('orders begin with the run’s own', whatIf.runs.every(run => run.orders[0].ranks === run.ranks.length && run.orders[0].stages === run.schedule.stages
     && run.orders[0].microbatches === run.microbatches));
   const lines = [...whatIf.table.querySelectorAll('tr')].slice(1);
@@ -323,4 +345,18 @@ if (whatIf.section) {
   });
 }
 hold('nothing was loaded from elsewhere', performance.getEntriesByType('resource').length === 0);
-document.title = wrong.length === 0 ? 'all hold' : 'wrong: ' + wrong.join('; ');
+const say = () => { document.title = wrong.length === 0 ? 'all hold' : 'wrong: ' + wrong.join('; '); };
+if (whatIf.section) {
+  whatIf.layOut();
+  const radios = [...whatIf.table.querySelectorAll('input')], last = whatIf.runs[whatIf.runs.length - 1];
+  radios[radios.length - 1].click();
+  hold('the schedule that is picked is laid out before others', whatIf.laidOut.has(last) && whatIf.laidOut.size <= 2);
+  hold('and drawn', Boolean(whatIf.refusal(last)) !== whatIf.place.textContent.startsWith(last.text + ', laid out'));
+  setTimeout(() => {
+    hold('all schedules are laid out soon', [...whatIf.table.querySelectorAll('tr')].slice(1).every(line => line.querySelectorAll('td').length === 6
+      || line.lastChild.colSpan === 4));
+    say();
+  }, 3000);
+} else {
+  say();
+}
