@@ -97,7 +97,7 @@ TEST_CASE("the page draws what the traces say, and has the results", "[page]") {
 TEST_CASE("the page of a long run has its first minibatches, and says so", "[page]") {
   temporary_folder folder;
   const auto ran = run_program_in(folder, "simulate --schedule 1f1b --stages 4 "
-                                          "--microbatches 100 --steps 200 --report r");
+                                          "--microbatches 100 --steps 60 --report r");
   REQUIRE(ran.exit_code == 0);
   const auto page = content_of(folder.path() / "r" / "report.html");
   const auto run = shown_by(page)["runs"][0];
