@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;

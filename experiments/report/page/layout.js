@@ -66,16 +66,16 @@ class Ports {
 // A rank that follows its program.
 class ProgramOrder {
   constructor(row, layout) {
-    Object.assign(this, {row, layout, next_: 0, resumed: [], begun: new Map(), updating: new Set(), arrived: new Set()});
+    Object.assign(this, {row, layout, position: 0, resumed: [], begun: new Map(), updating: new Set(), arrived: new Set()});
   }
 
-  get front() { return this.row[this.next_]; }
+  get front() { return this.row[this.position]; }
 
   next() {
     const {front} = this;
     if (this.resumed.length > 0 && !(front && front.letter === 'U' && this.isReady(front))) return this.resumed.shift();
     if (!front || !this.isReady(front)) return undefined;
-    ++this.next_;
+    ++this.position;
     if (front.letter === 'U') {
       this.updating.add(this.layout.place(front));
       this.begun.set(this.layout.place(front), front);
@@ -88,7 +88,7 @@ class ProgramOrder {
     if (a.letter !== 'F' && !a.goesOn && this.updating.has(this.layout.place(a))) return false;
     if (a.goesOn) return this.layout.hasNorm(a);
     if ('UW'.includes(a.letter) || a.letter === 'R' && this.layout.how.ahead) return true;
-    if (a.pair && !this.has(this.row[this.next_ + 1])) return false;
+    if (a.pair && !this.has(this.row[this.position + 1])) return false;
     return this.has(a);
   }
 
