@@ -280,6 +280,8 @@ for (const one of timelines) {
 // Losses: a point for each of results.json, over samples and seconds.
 const learned = data.results.runs.filter(run => run.loss && run.loss.length > 0);
 if (learned.length > 0) {
+  const label = document.querySelector('.dygraph-axis-label');
+  if (label) hold('labels of axes have the colour of text', getComputedStyle(label).color === getComputedStyle(document.body).color);
   hold('curves are there', typeof Dygraph === 'undefined' || losses.chart.numRows() > 0);
   const dots = run => run.evaluations.filter(e => e.steps < run.steps).length + (run.evaluation.loss !== null ? 1 : 0);
   for (const over of ['samples', 'seconds']) {
