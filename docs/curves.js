@@ -10,10 +10,11 @@ data.results.runs = pages.flatMap(page => {
     return run;
   });
 });
-losses.chart.destroy();
 document.body.replaceChildren();
 document.documentElement.style.colorScheme = 'light';
 const all = new Losses(document.body);
+if (all.runs.length === 0) throw new Error('these runs have no losses');
+if (!all.chart) throw new Error('the first page is of a build without dygraphs');
 // Of a long run a point for each hundredth of it.
 all.many = Math.max(1, Math.round(Math.max(...all.runs.map(({run}) => run.loss.length)) / 100));
 all.show('samples');

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <utility>
 
 using namespace troupe;
 
@@ -41,9 +40,7 @@ public:
     if (as_numbers_)
       return std::to_string(token) + " ";
     const auto byte = static_cast<unsigned char>(token);
-    const auto before = std::exchange(before_, byte);
-    return on_terminal_ ? for_terminal(before, byte)
-                        : std::string(1, static_cast<char>(byte));
+    return on_terminal_ ? for_terminal_(byte) : std::string(1, static_cast<char>(byte));
   }
   std::string operator()(const tokens& all) {
     std::string result;
@@ -54,7 +51,7 @@ public:
 
 private:
   bool as_numbers_, on_terminal_;
-  unsigned char before_ = 0;
+  terminal_text for_terminal_;
 };
 
 /// What options ask to be written. On error says what is wrong.

@@ -6,18 +6,30 @@ namespace troupe {
 
 namespace {
 
-bool commands(unsigned char before, unsigned char byte) {
-  constexpr unsigned char space = 0x20, rubout = 0x7f, first = 0x80, last = 0x9f,
-                          lead = 0xc2;
-  if (byte < space || byte == rubout)
-    return byte != '\n' && byte != '\t';
-  return byte >= first && byte <= last && (before < first || before == lead);
+constexpr unsigned char space = 0x20, rubout = 0x7f, first_further = 0x80,
+                        last_command = 0x9f, last_further = 0xbf, first_lead = 0xc2,
+                        lead_of_three = 0xe0, lead_of_four = 0xf0, last_lead = 0xf4;
+
+/// Bytes of a character behind its lead.
+int behind(unsigned char lead) {
+  return lead < first_lead || lead > last_lead ? 0
+         : lead < lead_of_three                ? 1
+         : lead < lead_of_four                 ? 2
+                                               : 3;
 }
 
 } // namespace
 
-std::string for_terminal(unsigned char before, unsigned char byte) {
-  if (!commands(before, byte))
+std::string terminal_text::operator()(unsigned char byte) {
+  bool commands = (byte < space || byte == rubout) && byte != '\n' && byte != '\t';
+  if (byte >= first_further && byte <= last_further) {
+    const bool within = to_come_ > 0 && lead_ != first_lead;
+    commands = byte <= last_command && !within;
+    to_come_ = to_come_ > 0 ? to_come_ - 1 : 0;
+  } else {
+    to_come_ = behind(lead_ = byte);
+  }
+  if (!commands)
     return {static_cast<char>(byte)};
   char text[8];
   std::snprintf(text, sizeof text, "\\x%02x", static_cast<unsigned>(byte));

@@ -4,10 +4,17 @@
 
 namespace troupe {
 
-/// How a terminal is told a byte of a text that nobody has written: control characters,
-/// which would command it, by their numbers as \x1b; but line breaks and tabs as they
-/// are. Those of ASCII are one byte, those from 128 to 159 are C2 and another in UTF-8.
-/// \param before the byte before it, or 0
-std::string for_terminal(unsigned char before, unsigned char byte);
+/// Makes of a text that nobody has written what a terminal may be told, byte by byte:
+/// control characters, which would command it, stand there by their numbers as \x1b,
+/// but for line breaks and tabs. Those from 128 to 159 are a byte, or C2 and a byte in
+/// UTF-8; within other characters such bytes are no commands.
+class terminal_text {
+public:
+  std::string operator()(unsigned char byte);
+
+private:
+  unsigned char lead_ = 0; // of the character that bytes still come of,
+  int to_come_ = 0;        // so many
+};
 
 } // namespace troupe

@@ -27,8 +27,9 @@ using steady = std::chrono::steady_clock;
 
 constexpr auto loopback = "127.0.0.1";
 constexpr std::size_t clients = 8; // at once; others wait
-constexpr int longest_question = 1; // seconds: browsers connect ahead, and may ask nothing
-constexpr int longest_silence = 5;  // seconds with a client that does not listen
+constexpr int longest_question =
+  1; // seconds: browsers connect ahead, and may ask nothing
+constexpr int longest_silence = 5; // seconds with a client that does not listen
 
 std::atomic<bool> serves_for_good = false;
 
@@ -184,6 +185,7 @@ tl::expected<std::unique_ptr<page_server>, std::string> page_server::at(int port
   server.set_socket_options(reuse_old_addresses);
   server.set_keep_alive_max_count(1); // who waits for nothing holds no thread
   server.set_read_timeout(longest_question);
+  server.set_keep_alive_timeout(longest_question); // until the first byte
   server.set_write_timeout(longest_silence);
   server.set_payload_max_length(0);
   server.set_default_headers({{"Cache-Control", "no-store"},

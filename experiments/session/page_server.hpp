@@ -9,10 +9,10 @@
 namespace troupe {
 
 /// Serves a few texts by HTTP to browsers on this machine, on threads of its own. It
-/// listens on the loopback interface alone, knows only GET and HEAD, and answers only who asks
-/// for this machine by name (Host: localhost or 127.0.0.1): so no page of another site
-/// reads what is here through a browser. Texts may be put from any thread; that never
-/// waits for a client.
+/// listens on the loopback interface alone, knows only GET and HEAD, and answers only
+/// who asks for this machine by name (Host: localhost or 127.0.0.1): so no page of
+/// another site reads what is here through a browser. Texts may be put from any thread;
+/// that never waits for a client.
 class page_server {
 public:
   /// \param port 0: any that is free

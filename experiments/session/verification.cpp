@@ -7,8 +7,11 @@
 #include "experiments/session/node_runs.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <iostream>
+#include <memory>
 #include <new>
+#include <utility>
 
 namespace troupe {
 
@@ -21,6 +24,30 @@ proof again(const run_plan& plan, const run_result& first, const run_result& sec
             {second.loss, second.parameters, second.gradients});
   return judged("again", apart.none() ? "" : apart.text(), apart.text());
 }
+
+/// The user has ended a proof.
+struct ended_proof : std::exception {};
+
+/// Samples for the loops of a proof, until the user ends it.
+class samples_until_interrupted : public data_set {
+public:
+  explicit samples_until_interrupted(std::shared_ptr<const data_set> all)
+    : all_(std::move(all)) {}
+
+  void training(std::int64_t index, const sample_view& to) const override {
+    if (interruption())
+      throw ended_proof{};
+    all_->training(index, to);
+  }
+  std::int64_t evaluation_size() const override { return all_->evaluation_size(); }
+  void evaluation(std::int64_t index, const sample_view& to) const override {
+    all_->evaluation(index, to);
+  }
+  std::string description() const override { return all_->description(); }
+
+private:
+  std::shared_ptr<const data_set> all_;
+};
 
 std::string name_of(const run_request& request) {
   const auto& plan = request.plan;
@@ -104,7 +131,14 @@ verification verify(const run_request& request, node_runs* performs) {
               + "; a lower learning rate or clipping may help",
             {},
             plan.dims.steps};
-  all.proofs = prove(plan, result, published::find(plan.sch.name, request.parameters));
+  auto read = plan;
+  read.work->data = std::make_shared<samples_until_interrupted>(plan.work->data);
+  try {
+    all.proofs =
+      prove(read, result, published::find(plan.sch.name, request.parameters));
+  } catch (const ended_proof&) {
+    return {ending::interrupted, "", {}, plan.dims.steps};
+  }
   if (!sums_elsewhere(plan))
     return all;
   const auto second = run();

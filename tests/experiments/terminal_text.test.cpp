@@ -2,7 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <utility>
+#include <string>
 
 using namespace troupe;
 
@@ -10,9 +10,9 @@ namespace {
 
 std::string shown(const std::string& text) {
   std::string result;
-  unsigned char before = 0;
+  terminal_text told;
   for (const unsigned char byte : text)
-    result += for_terminal(std::exchange(before, byte), byte);
+    result += told(byte);
   return result;
 }
 
@@ -30,5 +30,16 @@ TEST_CASE("a text is shown on a terminal, and does not command it", "[terminal_t
   CHECK(shown("a\x9b"
               "5m")
         == "a\\x9b5m"); // and on its own
+  CHECK(shown("a\x9b\x9b"
+              "31mX")
+        == "a\\x9b\\x9b31mX"); // behind one that was told so
+  CHECK(shown("a\xb6\x9b"
+              "1m")
+        == "a\xb6\\x9b1m"); // behind a stray byte
+  CHECK(shown("\xe2\x82"
+              "A\x9b")
+        == "\xe2\x82"
+           "A\\x9b");                              // of a character cut off
+  CHECK(shown("\xc3\x80\x80") == "\xc3\x80\\x80"); // one too many
   CHECK(shown(std::string{'\0', 'a'}) == "\\x00a");
 }

@@ -3,15 +3,19 @@
 #include "experiments/session/verification.hpp"
 
 #include "actors/proof/published.hpp"
+#include "experiments/session/interruption.hpp"
 #include "experiments/session/verified_catalog.hpp"
 #include "schedules/catalog/catalog.hpp"
 #include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <set>
 
 using namespace troupe;
@@ -40,8 +44,11 @@ public:
 
   void training(std::int64_t index, const sample_view& to) const override {
     good_->training(index, to);
-    if (read_++ >= until)
+    const auto before = read_++;
+    if (before >= until)
       to.labels[0] = (to.labels[0] + 1) % 7;
+    if (before == ends_at)
+      std::raise(SIGINT);
   }
 
   std::int64_t evaluation_size() const override { return 0; }
@@ -49,6 +56,7 @@ public:
   std::string description() const override { return "fickle"; }
 
   std::int64_t until = 1'000'000;
+  std::int64_t ends_at = -1; // the user ends the program then
   std::int64_t read() const { return read_; }
 
 private:
@@ -154,6 +162,26 @@ TEST_CASE("a verdict names what fails, and what nobody has published",
   const verification failed{ending::failed, "out of memory\nat all", {}, 1};
   CHECK(failed.sentence() == "not proved over 1 step: out of memory");
   CHECK_FALSE(failed.holds());
+}
+
+TEST_CASE("the user ends a proof in the middle of its loops", "[verification]") {
+  auto request = tiny_request("1f1b", "pipe=2");
+  auto& work = *request.plan.work;
+  const auto data = std::make_shared<fickle_data>(work.data);
+  work.data = data;
+  REQUIRE(perform(request.plan).how == ending::finished);
+  data->ends_at = 2 * data->read() + 5; // behind another run
+  const auto child = fork();            // nobody else here is to be interrupted
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    (void)interruption(); // listens from now on
+    const auto all = verify(request);
+    const bool at_once = data->read() == data->ends_at + 1;
+    _exit(all.how == ending::interrupted && all.proofs.empty() && at_once ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("a run that fails does not hold", "[verification]") {

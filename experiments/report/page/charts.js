@@ -40,14 +40,15 @@ class Losses {
     this.show('samples');
   }
 
-  // [samples, seconds (or undefined), loss] of a run, in training and evaluated.
+  // [samples, seconds (or undefined), loss] of a run, in training and evaluated. No second is known of evaluations
+  // before the first loss, as of a run that began again.
   trained(run) { return run.loss.map((loss, i) => [run.loss_samples[i], run.loss_seconds?.[i], loss]); }
   evaluated(run) {
     const last = {samples: run.loss_samples[run.loss_samples.length - 1], loss: run.evaluation.loss};
     const atEnd = last.loss === null || run.evaluations.some(({samples}) => samples === last.samples) ? [] : [last];
     return [...run.evaluations, ...atEnd].map(({samples, loss}) => {
       const known = run.loss_samples.filter(x => x <= samples).length;
-      return [samples, run.loss_seconds?.[Math.max(known, 1) - 1], loss];
+      return [samples, known > 0 ? run.loss_seconds?.[known - 1] : undefined, loss];
     });
   }
 
