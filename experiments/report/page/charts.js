@@ -104,9 +104,10 @@ class Losses {
   resize() { if (this.chart) this.chart.resize(); }
 }
 
+const sized = bytes => bytes < 1e4 ? Math.round(bytes) + ' bytes' : (bytes / 1e6).toFixed(bytes < 1e7 ? 3 : 1) + ' MB';
+
 // Numbers of the runs side by side, each with a bar, beside the largest.
 function barsOf(parent) {
-  const sized = bytes => bytes < 1e4 ? bytes + ' bytes' : (bytes / 1e6).toFixed(bytes < 1e7 ? 3 : 1) + ' MB';
   const columns = [
     ['idle', run => run.timing === 'shared' ? null : run.bubble, x => (100 * x).toFixed(1) + '%', 1],
     ['bytes moved', run => sumOf(Object.values(run.bytes_moved)), sized],

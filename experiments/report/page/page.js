@@ -30,6 +30,9 @@ function timelineOf(run, parent) {
   const {rows} = run, shown = shownOf(run, rows, {heading: run.text + endingOf(run), notes: [ofTimes(run)]});
   shown.plan = Plan.of(run, rows, shown.end);
   shown.path = CriticalPath.of(run, rows, shown.reasons);
+  // What a stage-microbatch takes on each rank: as much as there was at most, shared out.
+  const {peak_bytes_of: of, peak_activations: most} = resultOf(run);
+  shown.activations = of && most ? of.activations.map((bytes, rank) => bytes / Math.max(1, most[rank])) : null;
   if (shown.plan)
     shown.notes.push('Above each rank what was planned: its order, each action at the median length of its kind, messages in no time. '
       + 'It begins beside the first action of the minibatch that is shown first.');

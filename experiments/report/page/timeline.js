@@ -103,8 +103,9 @@ class Timeline extends Drawing {
   slip(item) {
     const slip = this.above ? this.plan.slipOf(item) : undefined;
     const late = slip === undefined ? '' : slip === 0 ? ', as planned' : `, ${milliseconds(Math.abs(slip))} ${slip > 0 ? 'later' : 'earlier'} than planned`;
-    const value = this.strip ? `; ${this.strip.text}: ${valueAt(this.curve(item.rank), item.start)}` : '';
-    return late + value;
+    if (!this.strip) return late;
+    const value = valueAt(this.curve(item.rank), item.start);
+    return `${late}; ${this.strip.text}: ${value}` + (view.strip === 'held' && this.activations ? `, with about ${sized(value * this.activations[item.rank])} of activations` : '');
   }
 
   point(event) {

@@ -258,6 +258,18 @@ for (const key of Object.keys(strips)) {
   }
 }
 
+// What is held takes its share of the activations that results.json has.
+timelines.forEach((one, k) => {
+  pick.value = 'held';
+  pick.onchange();
+  const {peak_bytes_of, peak_activations} = results[k], rank = one.rows.length - 1, row = one.rows[rank];
+  const full = row.find(a => one.strip && valueAt(one.curve(rank), a.start) === peak_activations?.[rank] && !a.first);
+  if (one.small || !full) return;
+  const said = one.sentence(full), bytes = peak_bytes_of ? peak_bytes_of.activations[rank] : 0;
+  const whole = bytes < 1e4 ? bytes + ' bytes' : (bytes / 1e6).toFixed(bytes < 1e7 ? 3 : 1) + ' MB';
+  hold(`${one.text}: bytes of what is held: ${said}`, peak_bytes_of ? said.includes(`held: ${peak_activations[rank]}, with about ${whole} of activations`) : !said.includes('of activations'));
+});
+
 // One cursor for all.
 if (timelines.length > 1) {
   const [one, two] = timelines;
