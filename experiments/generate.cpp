@@ -28,7 +28,7 @@ int complain(const std::string& what, int exit_code) {
 }
 
 /// Tells tokens as the bytes that they are, or as numbers; to a terminal as
-/// for_terminal has them.
+/// terminal_text makes them harmless.
 class telling {
 public:
   telling(bool as_numbers, bool on_terminal)

@@ -16,7 +16,7 @@ struct rate_schedule {
   bool cosine = false;
   std::int64_t warmup = 0; ///< samples
   double floor = 0;
-  std::int64_t course = 0; ///< Samples of it; 0: those of the run.
+  std::int64_t course = 0; ///< Samples until the end of it; 0: those of the run.
 
   /// The factor for an update that covers samples [first, last) of a run of `total`.
   double factor(std::int64_t first, std::int64_t last, std::int64_t total) const;

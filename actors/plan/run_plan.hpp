@@ -72,7 +72,7 @@ struct run_plan {
   // What a run keeps for its caller, and how it is watched.
   bool keep_record = false;    ///< Every action, for proofs; else only sums.
   std::int64_t keep_first = 0; ///< Else the first actions of each rank, for a trace.
-  bool watched = false;        ///< Ranks tell each action at once.
+  bool watched = false;        ///< Actions are told while it goes on.
   bool keep_weights = false;   ///< Parameters at the end.
   bool keep_gradients = false; ///< The last gradients at the end, with keep_weights.
   bool keep_versions = false;  ///< What every update made, and of what; for proofs.

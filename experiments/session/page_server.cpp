@@ -27,9 +27,10 @@ using steady = std::chrono::steady_clock;
 
 constexpr auto loopback = "127.0.0.1";
 constexpr std::size_t clients = 8; // at once; others wait
-constexpr int longest_question =
-  1; // seconds: browsers connect ahead, and may ask nothing
-constexpr int longest_silence = 5; // seconds with a client that does not listen
+// Seconds that a thread waits for a client. Browsers connect ahead, and may ask
+// nothing.
+constexpr int longest_question = 1;
+constexpr int longest_silence = 5; // of one that does not take its answer
 
 std::atomic<bool> serves_for_good = false;
 

@@ -15,7 +15,7 @@ class node_runs;
 /// What the program verify is, also for tests that call it in their own process.
 program_about about_verify();
 
-/// Why a run has no proofs; empty if it has.
+/// Why a run cannot be proved, with what would help; empty if it can.
 std::string refusal_of_proofs(const run_plan& plan);
 
 /// Runs a request and proves it, by the published rule that its text calls for. A run

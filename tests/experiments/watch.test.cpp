@@ -1,18 +1,15 @@
-// --watch, as browsers and others on this machine meet it: by sockets and bytes.
+// --watch, as browsers meet it.
 
 #include "experiments/report/page.hpp"
 #include "experiments/session/live_page.hpp"
-#include "experiments/session/page_server.hpp"
+#include "tests/experiments/http_client.hpp"
 #include "tests/experiments/started.hpp"
 #include "tests/experiments/tiny_options.hpp"
 
-#include <arpa/inet.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <netinet/in.h>
 #include <nlohmann/json.hpp>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <thread>
@@ -26,66 +23,6 @@ using json = nlohmann::ordered_json;
 namespace {
 
 const std::string tiny_model = " --d-model 8 --heads 2 --seq 4 --vocab 7 --layers 4 ";
-
-/// A connection to a port of this machine.
-class client {
-public:
-  explicit client(int port)
-    : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(static_cast<std::uint16_t>(port));
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = connect(socket_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
-  }
-  ~client() { close(socket_); }
-  client(const client&) = delete;
-  client& operator=(const client&) = delete;
-
-  bool connected() const { return connected_; }
-  void say(const std::string& bytes) const {
-    (void)!::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  }
-  /// All that comes until the other side closes.
-  std::string hear() const {
-    std::string all;
-    char some[1U << 16U];
-    for (ssize_t count = 0; (count = recv(socket_, some, sizeof some, 0)) > 0;)
-      all.append(some, static_cast<std::size_t>(count));
-    return all;
-  }
-  /// Its answers pile up: a window of a few kB.
-  void listen_badly() const {
-    const int little = 4096;
-    setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
-  }
-
-private:
-  int socket_;
-  bool connected_ = false;
-};
-
-std::string answer(int port, const std::string& request) {
-  const client one{port};
-  one.say(request);
-  return one.hear();
-}
-
-std::string get(int port, const std::string& path) {
-  return answer(port, "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1:"
-                        + std::to_string(port) + "\r\n\r\n");
-}
-
-std::string body_of(const std::string& answer) {
-  const auto end = answer.find("\r\n\r\n");
-  return end == std::string::npos ? "" : answer.substr(end + 4);
-}
-
-int port_in(const std::string& text) {
-  const std::string before = "http://127.0.0.1:";
-  const auto at = text.find(before);
-  return at == std::string::npos ? 0 : std::stoi(text.substr(at + before.size()));
-}
 
 /// Where a program says that it may be watched.
 int port_of(const started& program) {
@@ -119,112 +56,6 @@ constexpr int many_steps = 500;
 #endif
 
 } // namespace
-
-TEST_CASE("a page is served to who asks for it on this machine", "[watch]") {
-  const auto server = page_server::at(0);
-  REQUIRE(server);
-  const int port = port_in((*server)->address());
-  CHECK((*server)->address() == "http://127.0.0.1:" + std::to_string(port) + "/");
-  CHECK_FALSE((*server)->is_read(std::chrono::hours{1}));
-  CHECK_THAT(get(port, "/"), StartsWith("HTTP/1.1 404"));
-  (*server)->put("/", "a page", "text/html");
-  const auto first = get(port, "/");
-  CHECK_THAT(first, StartsWith("HTTP/1.1 200"));
-  CHECK_THAT(first, ContainsSubstring("Content-Type: text/html\r\n"));
-  CHECK_THAT(first, ContainsSubstring("Cache-Control: no-store\r\n"));
-  CHECK(body_of(first) == "a page");
-  (*server)->put("/", std::string(3'000'000, 'x'), "text/html");
-  CHECK(body_of(get(port, "/")) == std::string(3'000'000, 'x'));
-  CHECK((*server)->is_read(std::chrono::hours{1}));
-  CHECK_THAT(answer(port, "GET / HTTP/1.1\r\nHost: localhost:" + std::to_string(port)
-                            + "\r\n\r\n"),
-             StartsWith("HTTP/1.1 200"));
-}
-
-TEST_CASE("nothing but what is there, by this machine's name, is answered", "[watch]") {
-  const auto server = page_server::at(0);
-  REQUIRE(server);
-  (*server)->put("/", "a page", "text/html");
-  const int port = port_in((*server)->address());
-  const auto host = "Host: 127.0.0.1:" + std::to_string(port) + "\r\n";
-  const std::pair<std::string, std::string> all[] = {
-    {"POST / HTTP/1.1\r\n" + host + "Content-Length: 5\r\n\r\nhello", "405"},
-    {"HEAD / HTTP/1.1\r\n" + host + "\r\n", "200"},
-    {"PUT / HTTP/1.1\r\n" + host + "\r\n", "405"},
-    {"OPTIONS * HTTP/1.1\r\n" + host + "\r\n", "405"},
-    {"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403"},
-    {"GET / HTTP/1.1\r\nHost: evil.example:" + std::to_string(port) + "\r\n\r\n",
-     "403"},
-    {"GET / HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n", "403"},
-    {"GET / HTTP/1.1\r\n" + host + "Host: evil.example\r\n\r\n", "403"},
-    {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "403"},
-    {"GET / HTTP/1.1\r\n\r\n", "403"},
-    {"GET / HTTP/1.0\r\n\r\n", "403"},
-    {"GET /../../etc/passwd HTTP/1.1\r\n" + host + "\r\n", "404"},
-    {"GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\n" + host + "\r\n", "404"},
-    {"GET //etc/passwd HTTP/1.1\r\n" + host + "\r\n", "404"},
-    {"GET /index.html HTTP/1.1\r\n" + host + "\r\n", "404"},
-    {"GET http://127.0.0.1/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403"},
-    {"what is this\r\n\r\n", "400"},
-    {std::string("\0\xff\xfe\r\n\r\n", 7), "400"},
-    {"GET /" + std::string(20'000, 'a') + " HTTP/1.1\r\n" + host + "\r\n", "41"}};
-  for (const auto& [request, status] : all) {
-    INFO(request.substr(0, 80));
-    const auto said = answer(port, request);
-    CHECK_THAT(said, StartsWith("HTTP/1.1 " + status));
-    CHECK(said.find("a page") == std::string::npos);
-    if (request.starts_with("HEAD")) {
-      CHECK_THAT(said, ContainsSubstring("Content-Length: 6\r\n"));
-      CHECK(body_of(said).empty());
-    }
-    CHECK(said.find("root:") == std::string::npos);
-    CHECK(body_of(get(port, "/")) == "a page"); // others are served as before
-  }
-}
-
-TEST_CASE("who asks slowly, takes nothing or goes away keeps nobody waiting",
-          "[watch]") {
-  auto server = page_server::at(0);
-  REQUIRE(server);
-  (*server)->put("/", std::string(20'000'000, 'x'), "text/html");
-  const int port = port_in((*server)->address());
-  const auto request =
-    "GET / HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) + "\r\n\r\n";
-  const client half_a_request{port}, deaf{port};
-  half_a_request.say("GET / HT");
-  deaf.listen_badly();
-  deaf.say(request);
-  for (int i = 0; i < 3; ++i)
-    client{port}.say(request); // and is gone
-  const client one{port}, other{port};
-  one.say(request);
-  other.say(request);
-  CHECK(body_of(one.hear()).size() == 20'000'000);
-  CHECK(body_of(other.hear()).size() == 20'000'000);
-  (*server)->put("/", "a page", "text/html");
-  CHECK(body_of(get(port, "/")) == "a page");
-  server->reset(); // while two are still being served
-  CHECK_FALSE(client{port}.connected());
-}
-
-TEST_CASE("a port where another listens is no place for a page", "[watch]") {
-  const auto first = page_server::at(0);
-  REQUIRE(first);
-  const int port = port_in((*first)->address());
-  const auto second = page_server::at(port);
-  REQUIRE_FALSE(second);
-  CHECK(second.error()
-        == "cannot listen at port " + std::to_string(port)
-             + " of this machine: Address already in use; name another, or none for "
-               "any that is free");
-  const temporary_folder folder;
-  const auto ran =
-    run_program_in(folder, "simulate --report r --watch " + std::to_string(port));
-  CHECK(ran.exit_code == 2);
-  CHECK(ran.err == "simulate: --watch: " + second.error() + "\n");
-  CHECK(ran.out.empty());
-  CHECK_FALSE(std::filesystem::exists(folder.path() / "r"));
-}
 
 TEST_CASE("what is no port is refused", "[watch]") {
   const temporary_folder folder;

@@ -1,0 +1,120 @@
+#include "experiments/session/page_server.hpp"
+
+#include "tests/experiments/http_client.hpp"
+#include "tests/experiments/run_program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <filesystem>
+#include <utility>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+
+TEST_CASE("a page is served to who asks for it on this machine", "[watch]") {
+  const auto server = page_server::at(0);
+  REQUIRE(server);
+  const int port = port_in((*server)->address());
+  CHECK((*server)->address() == "http://127.0.0.1:" + std::to_string(port) + "/");
+  CHECK_FALSE((*server)->is_read(std::chrono::hours{1}));
+  CHECK_THAT(get(port, "/"), StartsWith("HTTP/1.1 404"));
+  (*server)->put("/", "a page", "text/html");
+  const auto first = get(port, "/");
+  CHECK_THAT(first, StartsWith("HTTP/1.1 200"));
+  CHECK_THAT(first, ContainsSubstring("Content-Type: text/html\r\n"));
+  CHECK_THAT(first, ContainsSubstring("Cache-Control: no-store\r\n"));
+  CHECK(body_of(first) == "a page");
+  (*server)->put("/", std::string(3'000'000, 'x'), "text/html");
+  CHECK(body_of(get(port, "/")) == std::string(3'000'000, 'x'));
+  CHECK((*server)->is_read(std::chrono::hours{1}));
+  CHECK_THAT(answer(port, "GET / HTTP/1.1\r\nHost: localhost:" + std::to_string(port)
+                            + "\r\n\r\n"),
+             StartsWith("HTTP/1.1 200"));
+}
+
+TEST_CASE("nothing but what is there, by this machine's name, is answered", "[watch]") {
+  const auto server = page_server::at(0);
+  REQUIRE(server);
+  (*server)->put("/", "a page", "text/html");
+  const int port = port_in((*server)->address());
+  const auto host = "Host: 127.0.0.1:" + std::to_string(port) + "\r\n";
+  const std::pair<std::string, std::string> all[] = {
+    {"POST / HTTP/1.1\r\n" + host + "Content-Length: 5\r\n\r\nhello", "405"},
+    {"HEAD / HTTP/1.1\r\n" + host + "\r\n", "200"},
+    {"PUT / HTTP/1.1\r\n" + host + "\r\n", "405"},
+    {"OPTIONS * HTTP/1.1\r\n" + host + "\r\n", "405"},
+    {"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403"},
+    {"GET / HTTP/1.1\r\nHost: evil.example:" + std::to_string(port) + "\r\n\r\n",
+     "403"},
+    {"GET / HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n", "403"},
+    {"GET / HTTP/1.1\r\n" + host + "Host: evil.example\r\n\r\n", "403"},
+    {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "403"},
+    {"GET / HTTP/1.1\r\n\r\n", "403"},
+    {"GET / HTTP/1.0\r\n\r\n", "403"},
+    {"GET /../../etc/passwd HTTP/1.1\r\n" + host + "\r\n", "404"},
+    {"GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\n" + host + "\r\n", "404"},
+    {"GET //etc/passwd HTTP/1.1\r\n" + host + "\r\n", "404"},
+    {"GET /index.html HTTP/1.1\r\n" + host + "\r\n", "404"},
+    {"GET http://127.0.0.1/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403"},
+    {"what is this\r\n\r\n", "400"},
+    {std::string("\0\xff\xfe\r\n\r\n", 7), "400"},
+    {"GET /" + std::string(20'000, 'a') + " HTTP/1.1\r\n" + host + "\r\n", "41"}};
+  for (const auto& [request, status] : all) {
+    INFO(request.substr(0, 80));
+    const auto said = answer(port, request);
+    CHECK_THAT(said, StartsWith("HTTP/1.1 " + status));
+    CHECK(said.find("a page") == std::string::npos);
+    if (request.starts_with("HEAD")) {
+      CHECK_THAT(said, ContainsSubstring("Content-Length: 6\r\n"));
+      CHECK(body_of(said).empty());
+    }
+    CHECK(said.find("root:") == std::string::npos);
+    CHECK(body_of(get(port, "/")) == "a page"); // others are served as before
+  }
+}
+
+TEST_CASE("who asks slowly, takes nothing or goes away keeps nobody waiting",
+          "[watch]") {
+  auto server = page_server::at(0);
+  REQUIRE(server);
+  (*server)->put("/", std::string(20'000'000, 'x'), "text/html");
+  const int port = port_in((*server)->address());
+  const auto request =
+    "GET / HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) + "\r\n\r\n";
+  const client half_a_request{port}, deaf{port};
+  half_a_request.say("GET / HT");
+  deaf.listen_badly();
+  deaf.say(request);
+  for (int i = 0; i < 3; ++i)
+    client{port}.say(request); // and is gone
+  const client one{port}, other{port};
+  one.say(request);
+  other.say(request);
+  CHECK(body_of(one.hear()).size() == 20'000'000);
+  CHECK(body_of(other.hear()).size() == 20'000'000);
+  (*server)->put("/", "a page", "text/html");
+  CHECK(body_of(get(port, "/")) == "a page");
+  server->reset(); // while two are still being served
+  CHECK_FALSE(client{port}.connected());
+}
+
+TEST_CASE("a port where another listens is no place for a page", "[watch]") {
+  const auto first = page_server::at(0);
+  REQUIRE(first);
+  const int port = port_in((*first)->address());
+  const auto second = page_server::at(port);
+  REQUIRE_FALSE(second);
+  CHECK(second.error()
+        == "cannot listen at port " + std::to_string(port)
+             + " of this machine: Address already in use; name another, or none for "
+               "any that is free");
+  const temporary_folder folder;
+  const auto ran =
+    run_program_in(folder, "simulate --report r --watch " + std::to_string(port));
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.err == "simulate: --watch: " + second.error() + "\n");
+  CHECK(ran.out.empty());
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "r"));
+}
