@@ -29,13 +29,16 @@ constexpr double bf16_more = 1.5;
 
 // Losses that miss that limit, and what limits them instead: the largest of 64
 // computations by PyTorch (bf16.py draws) in which values between two of bf16 go either
-// way. Of those 31, 14 and 37 miss it, too; which sums do depends on their order. The
-// last one misses it (1.8 times) in one order alone, of unoptimized code on one kind of
-// processor; nobody has drawn it, and it is held to twice.
+// way. Of those 31, 14 and 37 miss it, too; which sums do depends on their order.
+// pipedream_every3 misses it in one order alone, of unoptimized code with instructions
+// for bf16: it has 5.84e-4, as 5 of 2,500 computations by PyTorch have or more; 151 of
+// them miss the limit, and their largest is 6.39e-4. There it is held to twice.
 const std::map<std::string, double> bf16_misses{{"gpt_odd", 3.00e-4},
                                                 {"gpt_tied", 1.11e-3},
-                                                {"2bw", 4.96e-4},
-                                                {"pipedream_every3", 6.34e-4}};
+#ifdef TROUPE_SANITIZED
+                                                {"pipedream_every3", 6.34e-4},
+#endif
+                                                {"2bw", 4.96e-4}};
 
 struct tensor {
   json shape;
