@@ -27,6 +27,9 @@ using steady = std::chrono::steady_clock;
 
 constexpr auto loopback = "127.0.0.1";
 constexpr std::size_t clients = 8; // at once; others wait
+// Those who wait to be accepted. httplib has 5, fewer than a browser's window may ask
+// for at once, and what one too many asks is lost.
+constexpr int longest_queue = 256;
 // Seconds that a thread waits for a client. Browsers connect ahead, and may ask
 // nothing.
 constexpr int longest_question = 1;
@@ -119,6 +122,7 @@ struct page_server::state {
   };
 
   std::unique_ptr<httplib::Server> server = new_server();
+  socket_t listening = -1; // httplib's
   int port = 0;
   std::thread thread;
   std::future<void> ended; // the thread's work
@@ -183,7 +187,10 @@ page_server::state::answer(const httplib::Request& asked, httplib::Response& to)
 tl::expected<std::unique_ptr<page_server>, std::string> page_server::at(int port) {
   const auto all = std::make_shared<state>();
   auto& server = *all->server;
-  server.set_socket_options(reuse_old_addresses);
+  server.set_socket_options([&listening = all->listening](socket_t made) {
+    reuse_old_addresses(made);
+    listening = made;
+  });
   server.set_keep_alive_max_count(1); // who waits for nothing holds no thread
   server.set_read_timeout(longest_question);
   server.set_keep_alive_timeout(longest_question); // until the first byte
@@ -206,6 +213,7 @@ tl::expected<std::unique_ptr<page_server>, std::string> page_server::at(int port
                           + " of this machine: "
                           + std::error_code{errno, std::generic_category()}.message()
                           + "; name another, or none for any that is free"};
+  ::listen(all->listening, longest_queue);
   std::promise<void> end;
   all->ended = end.get_future();
   std::unique_ptr<answering_threads> threads;

@@ -5,13 +5,39 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <netinet/tcp.h>
 
+#include <deque>
 #include <filesystem>
 #include <utility>
 
 using namespace troupe;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
+
+namespace {
+
+/// How many may wait to be accepted at a port where this process listens.
+unsigned longest_queue_at(int port) {
+  for (const auto& file : std::filesystem::directory_iterator{"/proc/self/fd"}) {
+    const int socket = std::stoi(file.path().filename());
+    int listens = 0;
+    socklen_t size = sizeof listens;
+    sockaddr_in at{};
+    socklen_t size_of_at = sizeof at;
+    tcp_info info{};
+    socklen_t size_of_info = sizeof info;
+    if (getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0
+        && listens != 0
+        && getsockname(socket, reinterpret_cast<sockaddr*>(&at), &size_of_at) == 0
+        && at.sin_port == htons(static_cast<std::uint16_t>(port))
+        && getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size_of_info) == 0)
+      return info.tcpi_sacked; // of one that listens
+  }
+  return 0;
+}
+
+} // namespace
 
 TEST_CASE("a page is served to who asks for it on this machine", "[watch]") {
   const auto server = page_server::at(0);
@@ -98,6 +124,22 @@ TEST_CASE("who asks slowly, takes nothing or goes away keeps nobody waiting",
   CHECK(body_of(get(port, "/")) == "a page");
   server->reset(); // while two are still being served
   CHECK_FALSE(client{port}.connected());
+}
+
+// Whether one too many loses what it asked depends on who runs when: so the kernel is
+// asked, too.
+TEST_CASE("as many as a browser may ask at once are all answered", "[watch]") {
+  auto server = page_server::at(0);
+  REQUIRE(server);
+  (*server)->put("/", "a page", "text/html");
+  const int port = port_in((*server)->address());
+  REQUIRE(longest_queue_at(port) >= 100);
+  std::deque<client> all;
+  for (int i = 0; i < 100; ++i)
+    all.emplace_back(port).say(
+      "GET / HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) + "\r\n\r\n");
+  for (const auto& one : all)
+    CHECK(body_of(one.hear()) == "a page");
 }
 
 TEST_CASE("a port where another listens is no place for a page", "[watch]") {
