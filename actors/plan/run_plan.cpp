@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace troupe {
 
@@ -280,6 +281,12 @@ double run_plan::part_of_largest(int of_data, int microbatch) const {
 int run_plan::microbatch_of_all(int of_data, int microbatch) const {
   const int share = dims.microbatches;
   return (microbatch / share * data + of_data) * share + microbatch % share;
+}
+
+std::vector<int> all_ranks(const run_plan& plan) {
+  std::vector<int> result(static_cast<std::size_t>(plan.ranks()));
+  std::iota(result.begin(), result.end(), 0);
+  return result;
 }
 
 } // namespace troupe

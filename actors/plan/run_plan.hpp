@@ -328,4 +328,7 @@ struct run_plan {
   double part_of_largest(int of_data, int microbatch) const;
 };
 
+/// Every rank of a run, in order.
+std::vector<int> all_ranks(const run_plan& plan);
+
 } // namespace troupe

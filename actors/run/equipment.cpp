@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 namespace troupe {
@@ -25,12 +24,6 @@ std::string text_of(const work& what) {
 }
 
 } // namespace
-
-std::vector<int> all_ranks(const run_plan& plan) {
-  std::vector<int> result(static_cast<std::size_t>(plan.ranks()));
-  std::iota(result.begin(), result.end(), 0);
-  return result;
-}
 
 equipment::equipment(const run_plan& plan, virtual_clock& clock, run_watch& watch,
                      const std::vector<int>& here, const device_maker& make_virtual)

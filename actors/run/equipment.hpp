@@ -48,9 +48,6 @@ struct expert_place {
 /// Makes a device in place of a virtual one.
 using device_maker = std::function<std::unique_ptr<device>(virtual_clock&)>;
 
-/// Every rank of a run, in order.
-std::vector<int> all_ranks(const run_plan& plan);
-
 /// What those ranks of a run that are here compute with: devices, threads, and the
 /// tensors of their stages, optimizers and experts. All memory is taken when the
 /// equipment is made. Actors hold handles of it, so the equipment outlives them.

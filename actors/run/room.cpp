@@ -73,12 +73,13 @@ std::int64_t bytes_that_come(const run_plan& plan) {
 }
 
 /// The refusal of a run whose ranks on a GPU need more than it has free; empty if they
-/// do not. \param bytes of each rank, all ranks there
+/// do not. \param bytes of each rank \param here what this machine is to have
 std::string too_large_for_gpus(const run_plan& plan,
-                               const std::vector<std::int64_t>& bytes) {
+                               const std::vector<std::int64_t>& bytes,
+                               const std::vector<int>& here) {
   constexpr std::int64_t workspaces = 32 << 20;       // of a rank's stream: cuBLASLt's
   std::map<int, std::pair<std::int64_t, int>> needed; // bytes, and by how many ranks
-  for (int rank = 0; rank < plan.ranks(); ++rank)
+  for (const int rank : here)
     if (const auto where = plan.processor_of(rank); where.is_gpu()) {
       auto& [sum, ranks] = needed[where.gpu];
       sum += bytes[static_cast<std::size_t>(rank)] + workspaces;
@@ -132,20 +133,16 @@ std::string
 no_room_for_training(const run_plan& plan,
                      const std::function<std::int64_t(const run_plan&)>& bytes_beside,
                      const std::optional<std::vector<int>>& here) {
-  auto bytes = bytes_needed(plan);
-  if (auto wrong = too_large_for_gpus(plan, bytes); !wrong.empty())
+  const auto bytes = bytes_needed(plan);
+  const auto ranks = here ? *here : all_ranks(plan);
+  if (auto wrong = too_large_for_gpus(plan, bytes, ranks); !wrong.empty())
     return wrong;
-  for (int rank = 0; rank < plan.ranks(); ++rank)
-    if (plan.processor_of(rank).is_gpu()) // is not this machine's
-      bytes[static_cast<std::size_t>(rank)] = 0;
-  if (here) {
-    std::vector<std::int64_t> of_those;
-    for (const int rank : *here)
-      of_those.push_back(bytes[static_cast<std::size_t>(rank)]);
-    bytes = std::move(of_those);
-  }
-  const bool leads_only = here && here->empty();
-  return no_room_for(bytes,
+  std::vector<std::int64_t> of_machine;
+  for (const int rank : ranks)
+    of_machine.push_back(
+      plan.processor_of(rank).is_gpu() ? 0 : bytes[static_cast<std::size_t>(rank)]);
+  const bool leads_only = ranks.empty();
+  return no_room_for(of_machine,
                      bytes_beside_pools(plan, bytes_beside ? bytes_beside(plan) : 0)
                        + (leads_only ? bytes_that_come(plan) : 0));
 }

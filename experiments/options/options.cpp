@@ -143,6 +143,10 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
   auto schedules = parse(typed.schedules, *mesh, trains ? &*optimizer : nullptr);
   if (!schedules)
     return problem{schedules.error()};
+  auto nodes = parse(typed.nodes);
+  if (!nodes)
+    return problem{nodes.error()};
+  typed.run.on_nodes = !nodes->nodes.empty();
   auto run = parse(typed.run);
   if (!run)
     return problem{run.error()};
@@ -167,12 +171,6 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
   if (!typed.checkpoint.resume.empty() && !typed.data.init.empty())
     return problem{"--resume and --init both say which weights a training begins with: "
                    "give one of them"};
-  auto nodes = parse(typed.nodes);
-  if (!nodes)
-    return problem{nodes.error()};
-  if (!nodes->nodes.empty() && !run->processors.empty())
-    return problem{"--device: ranks on nodes compute on the CPU: leave --nodes out, or "
-                   "say --device cpu"};
   if (!nodes->nodes.empty() && run->clock == clock_kind::virtual_time)
     return problem{"virtual time stays within one process: leave --nodes out, or say "
                    "--clock real"};

@@ -70,9 +70,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(rate_schedule, cosine, warmup, floor)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(optimizer_options, kind, rate, schedule, momentum,
                                    beta1, beta2, epsilon, weight_decay,
                                    decay_only_matrices, clip, scope)
-// Processors are those of this machine: ranks on nodes compute on the CPU.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_options, clock, products, sums_by_pairs, threads,
-                                   stall_timeout)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(processor, gpu, tf32)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_options, clock, products, sums_by_pairs,
+                                   processors, lists_processors, threads, stall_timeout)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(link_cost, latency, bytes_per_second)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_table, of, pair)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(simulated_sizes, message, gradient, buckets, sum,

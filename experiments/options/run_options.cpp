@@ -18,9 +18,9 @@ void add_device(option_list& to, typed_run& place) {
   to.begin_group("Clock and machines");
   to.add_option(
     "--device", place.device,
-    "What computes: cpu, cuda (all GPUs of this machine), or a list as "
-    "cuda:0,cuda:1,cpu. Ranks take them in turns, so several may share one. "
-    "Evaluations are on the CPU.");
+    "What computes: cpu, cuda (all GPUs of a machine), or a list as "
+    "cuda:0,cuda:1,cpu. Ranks take them in turns, so several may share one. On nodes "
+    "these are a rank's own node's. Evaluations are on the CPU.");
 }
 
 void add_precision(option_list& to, typed_run& place, bool trains) {
@@ -89,10 +89,7 @@ tl::expected<std::vector<processor>, std::string> parse_devices(const std::strin
       return problem{"--device '" + part
                      + "': write cpu, cuda, or a list as cuda:0,cuda:1,cpu"};
     if (one.gpu >= gpus && gpus > 0)
-      return problem{"--device " + part + ": this machine has "
-                     + (gpus == 1 ? "one GPU, cuda:0"
-                                  : std::to_string(gpus) + " GPUs, from cuda:0 to cuda:"
-                                      + std::to_string(gpus - 1))};
+      return problem{"--device " + part + ": this machine has " + text_of_gpus(gpus)};
     result.push_back(one);
   }
   if (std::ranges::none_of(result, &processor::is_gpu))
@@ -109,10 +106,11 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
     return problem{"--stall-timeout is from 0.001 to 1,000,000 seconds"};
   auto processors = std::vector<processor>{};
   if (typed.device != "cpu") {
-    auto parsed = parse_devices(typed.device, count_of_gpus());
+    auto parsed = parse_devices(typed.device, typed.on_nodes ? 0 : count_of_gpus());
     if (!parsed)
       return problem{parsed.error()};
-    if (const auto why = absence_of_gpus(); !parsed->empty() && !why.empty())
+    if (const auto why = typed.on_nodes ? "" : absence_of_gpus();
+        !parsed->empty() && !why.empty())
       return problem{"--device " + typed.device + ": " + why};
     processors = std::move(*parsed);
   }

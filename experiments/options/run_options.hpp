@@ -19,6 +19,7 @@ struct typed_run {
   std::string device = "cpu";
   std::string precision = "fp32";
   double stall_timeout = 10; ///< seconds
+  bool on_nodes = false;     ///< --nodes are typed: they know what GPUs they have.
 };
 
 /// Where and when a run takes place.
@@ -27,7 +28,8 @@ struct run_options {
   precision products = precision::fp32;
   bool sums_by_pairs = false;        ///< bf16_path::dot makes products here.
   std::vector<processor> processors; ///< Of ranks, in turns; empty: the CPU.
-  bool lists_processors = false;     ///< One by one: each must have a rank.
+  /// One by one, and each must have a rank; else all GPUs of a rank's machine.
+  bool lists_processors = false;
   int threads = 0; ///< Of the CPU; 0: as many as the machine that runs it has cores.
   std::chrono::milliseconds stall_timeout{10'000};
 };
@@ -44,8 +46,9 @@ void add_clock(option_list& to, typed_run& place);
 /// What a user should know of how fast products are; empty if nothing.
 std::string warning_of(const run_options& o);
 
-/// What --device says: "cpu", "cuda" (all GPUs of this machine), or a list as
-/// "cuda:0,cuda:1,cpu". Ranks take them in turns. \param gpus of this machine
+/// What --device says: "cpu", "cuda" (all GPUs of a machine), or a list as
+/// "cuda:0,cuda:1,cpu". Ranks take them in turns. \param gpus of that machine; 0:
+/// nobody knows
 tl::expected<std::vector<processor>, std::string> parse_devices(const std::string& text,
                                                                 int gpus);
 

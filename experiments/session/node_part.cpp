@@ -15,6 +15,8 @@ namespace troupe {
 
 namespace {
 
+using problem = tl::unexpected<std::string>;
+
 /// Whether a path leads to something in a folder, whatever links stand between.
 bool is_inside(const std::filesystem::path& path, const std::filesystem::path& folder) {
   std::error_code wrong;
@@ -64,6 +66,11 @@ std::string fault_of(const options& o, const mail::prepare& facts) {
     return "it was asked for a stall timeout that there is not";
   if (o.run.products != precision::fp32 && o.run.products != precision::bf16)
     return "it was asked for products that there are not";
+  if (std::ssize(o.run.processors) > ranks
+      || std::ranges::any_of(o.run.processors, [](const processor& one) {
+           return one.gpu < processor::cpu || (one.tf32 && !one.is_gpu());
+         }))
+    return "it was asked for processors that there are not";
   if (mesh.sequence_parallel && mesh.tensor == 1)
     return "it was asked to share sequences out among one tensor shard";
   const auto& learns = o.optimizer;
@@ -76,9 +83,15 @@ std::string fault_of(const options& o, const mail::prepare& facts) {
   return {};
 }
 
-/// Why its products cannot be made as the lead makes them; empty if they can.
-std::string fault_of_products(const run_options& of_lead) {
-  if (of_lead.products == precision::fp32)
+/// Why its CPU cannot make products as the lead's does; empty if it can, or makes none.
+/// \param ranks of the node
+std::string fault_of_products(const run_options& of_lead,
+                              const std::vector<int>& ranks) {
+  const auto on_gpu = [&](int rank) {
+    return !of_lead.processors.empty()
+           && of_lead.processors[static_cast<std::size_t>(rank)].is_gpu();
+  };
+  if (of_lead.products == precision::fp32 || std::ranges::all_of(ranks, on_gpu))
     return {};
   const auto path = chosen_bf16_path();
   if (!path)
@@ -161,16 +174,36 @@ std::int64_t bytes_of(const run_plan& plan, const std::vector<int>& ranks) {
 
 } // namespace
 
+tl::expected<std::vector<processor>, std::string>
+processors_of_part(const run_options& of_lead, const std::vector<int>& ranks,
+                   std::size_t all, int gpus) {
+  const auto& asked = of_lead.processors;
+  if (asked.empty())
+    return asked;
+  std::vector<processor> result(all);
+  int taken = 0;
+  for (const int rank : ranks) {
+    auto one = asked[static_cast<std::size_t>(rank) % asked.size()];
+    const auto who = "rank " + std::to_string(rank);
+    if (one.is_gpu() && gpus == 0)
+      return problem{who + " is to be on a GPU: " + absence_of_gpus()};
+    if (one.is_gpu() && !of_lead.lists_processors)
+      one.gpu = taken++ % gpus;
+    if (one.gpu >= gpus && one.is_gpu())
+      return problem{who + " is to be on " + to_string(one) + ": this machine has "
+                     + text_of_gpus(gpus)};
+    result[static_cast<std::size_t>(rank)] = one;
+  }
+  return result;
+}
+
 tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
                                                  const node_limits& limits) {
-  using problem = tl::unexpected<std::string>;
   auto o = options_from(facts.options);
   if (!o)
     return problem{o.error()};
   forget_files(*o);
   if (auto wrong = fault_of(*o, facts); !wrong.empty())
-    return problem{wrong};
-  if (auto wrong = fault_of_products(o->run); !wrong.empty())
     return problem{wrong};
   o->data = parse(typed_data{.text = o->data.text, // whose path it is, and no other's
                              .batch = o->data.batch,
@@ -179,6 +212,13 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
   if (!o->trains || o->run.clock != clock_kind::real)
     return problem{"nodes train in real time, and do nothing else"};
   const auto ranks = ranks_at(facts.places, facts.node);
+  auto processors = processors_of_part(o->run, ranks, facts.places.size(),
+                                       absence_of_gpus().empty() ? count_of_gpus() : 0);
+  if (!processors)
+    return problem{processors.error()};
+  o->run.processors = std::move(*processors);
+  if (auto wrong = fault_of_products(o->run, ranks); !wrong.empty())
+    return problem{wrong};
   if (limits.most_ranks > 0 && std::ssize(ranks) > limits.most_ranks)
     return problem{"it plays at most " + std::to_string(limits.most_ranks)
                    + " ranks, and was given " + std::to_string(ranks.size())};

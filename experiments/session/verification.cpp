@@ -106,6 +106,9 @@ std::string refusal_of_proofs(const run_plan& plan) {
   if (plan.mixes_processors())
     return "bits of the CPU and of GPUs differ, and a proof computes all stages on one "
            "kind: name only one in --device";
+  if (const auto why = absence_of_gpus(); plan.processor_of(0).is_gpu() && !why.empty())
+    return "a proof computes all stages once more in this process, on a GPU too, and "
+           + why;
   if (!reaches_host_memory(plan.processor_of(0)))
     return "a replay is in this machine's memory, which this GPU does not reach: train "
            "there, and verify with --device cpu";

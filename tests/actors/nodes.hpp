@@ -14,23 +14,29 @@
 
 namespace troupe {
 
-/// Nodes in threads of this process, which all play the parts of one plan, and a lead's
-/// way to them.
+/// Nodes in threads of this process, which play parts of a plan, and a lead's way to
+/// them.
 class nodes_here {
 public:
-  nodes_here(run_plan plan, int count) {
-    means_ = {.plan = [plan = std::move(plan)](const mail::prepare& facts)
-                -> tl::expected<run_plan, std::string> {
-                auto part = plan;
-                part.keep_record = facts.keep.record;
-                part.keep_versions = facts.keep.versions;
-                part.evaluate_every = facts.keep.evaluate_every;
-                part.checkpoint_every = facts.keep.checkpoint_every;
-                part.keep_steps = facts.keep.steps;
-                part.threads = 1;
-                return part;
-              },
-              .by = &plain_};
+  nodes_here(run_plan plan, int count)
+    : nodes_here(
+      [plan = std::move(plan)](const mail::prepare& facts) {
+        auto part = plan;
+        part.keep_record = facts.keep.record;
+        part.keep_versions = facts.keep.versions;
+        part.evaluate_every = facts.keep.evaluate_every;
+        part.checkpoint_every = facts.keep.checkpoint_every;
+        part.keep_steps = facts.keep.steps;
+        part.threads = 1;
+        return part;
+      },
+      count) {
+    // nop
+  }
+
+  /// \param part of what a lead describes
+  nodes_here(decltype(player_means::plan) part, int count) {
+    means_ = {.plan = std::move(part), .by = &plain_};
     for (int i = 0; i < count; ++i) {
       servers_.push_back(std::make_unique<node_server>(
         *listen_at({"127.0.0.1", 0}), plain_stream, means_,
@@ -54,9 +60,10 @@ public:
 
   cluster& reached_by() { return cluster_; }
 
-  /// Performs a plan there.
-  run_result perform(const run_plan& plan, run_callbacks told = {}) {
-    lead others{cluster_, std::make_shared<const run_plan>(plan), {}};
+  /// Performs a plan there. \param text of its options
+  run_result perform(const run_plan& plan, run_callbacks told = {},
+                     const std::string& text = {}) {
+    lead others{cluster_, std::make_shared<const run_plan>(plan), {.options = text}};
     return troupe::perform(plan, std::move(told), &others);
   }
 

@@ -57,6 +57,22 @@ TEST_CASE("a machine without GPUs says so", "[device]") {
     CHECK(std::ssize(parsed->processors) == count_of_gpus());
 }
 
+TEST_CASE("GPUs of nodes are not looked for on this machine", "[device]") {
+  typed_run typed;
+  typed.on_nodes = true;
+  typed.device = "cuda:7,cpu";
+  typed.precision = "tf32";
+  const auto listed = parse(typed);
+  REQUIRE(listed);
+  CHECK(listed->processors == std::vector<processor>{{7, true}, {}});
+  CHECK(listed->lists_processors);
+  typed.device = "cuda";
+  const auto all = parse(typed);
+  REQUIRE(all);
+  CHECK(all->processors == std::vector<processor>{{0, true}});
+  CHECK_FALSE(all->lists_processors);
+}
+
 TEST_CASE("a processor that no rank would have is refused, and not of all GPUs",
           "[device]") {
   auto asked = parse(tiny::training("1f1b"), true).value();

@@ -133,6 +133,39 @@ TEST_CASE("places that are not those of the ranks are refused", "[nodes]") {
   CHECK_FALSE(refusal_of(facts).empty());
 }
 
+TEST_CASE("ranks take their own node's GPUs in turns, or those that are listed",
+          "[nodes]") {
+  using list = std::vector<processor>;
+  const run_options all{.processors = {{.gpu = 0, .tf32 = true}}};
+  const std::vector<int> every_second{1, 3, 5};
+  CHECK(processors_of_part(all, every_second, 6, 2)
+        == list{{}, {0, true}, {}, {1, true}, {}, {0, true}});
+  CHECK(processors_of_part(all, {0, 1}, 2, 4) == list{{0, true}, {1, true}});
+
+  const run_options listed{.processors = {{1}, {}}, .lists_processors = true};
+  CHECK(processors_of_part(listed, {0, 1, 2}, 4, 2) == list{{1}, {}, {1}, {}});
+  CHECK(processors_of_part(listed, {1, 3}, 4, 0) == list(4)); // the CPU alone
+  CHECK(processors_of_part(listed, {1, 2}, 4, 1).error()
+        == "rank 2 is to be on cuda:1: this machine has one GPU, cuda:0");
+  CHECK(processors_of_part({}, {0}, 2, 0) == list{});
+  CHECK(processors_of_part(all, {1}, 2, 0).error()
+        == "rank 1 is to be on a GPU: " + absence_of_gpus());
+}
+
+TEST_CASE("processors that no command line names are refused", "[nodes]") {
+  for (const auto* const text :
+       {R"([{"gpu": -2, "tf32": false}])", R"([{"gpu": -1, "tf32": true}])",
+        R"([{"gpu": -1, "tf32": false}, {"gpu": -1, "tf32": false},
+            {"gpu": -1, "tf32": false}])"})
+    CHECK_THAT(
+      refusal_of([text](json& o) { o["run"]["processors"] = json::parse(text); }),
+      ContainsSubstring("processors that there are not"));
+  CHECK(refusal_of([](json& o) {
+          o["run"]["processors"] = json::parse(R"([{"gpu": -1, "tf32": false}])");
+        })
+        == "");
+}
+
 TEST_CASE("a node sums products of bf16 as the lead does, or not at all", "[nodes]") {
   const bool here = chosen_bf16_path() == bf16_path::dot;
   CHECK(refusal_of([&](json& o) {

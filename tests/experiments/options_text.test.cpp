@@ -119,8 +119,8 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
   };
 }
 
-/// Options that say nothing of a run, only of what the program leaves behind; and the
-/// processors, which are this machine's.
+/// Options that say nothing of a run, only of what the program leaves behind; and
+/// --device, which needs GPUs here, or nodes.
 bool stays_here(const std::string& name) {
   const words all{"--help",   "--version",     "--config", "--save",
                   "--report", "--json",        "--quiet",  "--save-precision",
@@ -199,6 +199,20 @@ TEST_CASE("costs and machines travel key by key", "[options_text]") {
   CHECK(machines.between == link_cost{500'000, 1e9});
   CHECK(machines.between_machines(1, 0) == link_cost{40'000'000, 2.5e7});
   CHECK(there.machines.links == links);
+}
+
+TEST_CASE("processors of nodes' ranks travel", "[options_text]") {
+  typed_options typed;
+  typed.nodes.nodes = "127.0.0.1:1";
+  typed.mesh.stages = 2;
+  typed.run.precision = "tf32";
+  for (const auto* const text : {"cuda", "cuda:3,cpu"}) {
+    typed.run.device = text;
+    const auto here = parse(typed, true).value();
+    const auto there = sent(here);
+    CHECK(there.run.processors == here.run.processors);
+    CHECK(there.run.lists_processors == here.run.lists_processors);
+  }
 }
 
 TEST_CASE("a simulation is sent as one, with what may be left out", "[options_text]") {

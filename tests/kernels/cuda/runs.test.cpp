@@ -128,6 +128,7 @@ TEST_CASE("a run that a GPU has no memory for is refused with both numbers",
   CHECK(refusal(plan).starts_with("this run needs at least "));
   CHECK(
     refusal(plan).ends_with(" MiB of cuda:0's memory (2 ranks); it has 8192 MiB free"));
+  CHECK(refusal(plan, {}, std::vector<int>{}).find("cuda:0") == std::string::npos);
   plan.processors = {processor{0}, processor{}}; // one of the two fits
   CHECK(refusal(plan).find("cuda:0") == std::string::npos);
 }

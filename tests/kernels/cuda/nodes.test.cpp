@@ -1,0 +1,99 @@
+// Ranks of nodes on GPUs that are none: what travels between nodes is what kernels have
+// written by then.
+
+#include "tests/actors/nodes.hpp"
+
+#include "actors/proof/proof.hpp"
+#include "experiments/options/options_text.hpp"
+#include "experiments/session/node_part.hpp"
+#include "kernels/cuda/on_host/stream_queue.hpp"
+#include "tests/experiments/tiny_options.hpp"
+#include "tests/kernels/cuda/seeds.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <cmath>
+#include <string>
+
+using namespace troupe;
+
+namespace {
+
+struct wanted {
+  std::string schedule;
+  typed_mesh mesh;
+  std::string device = "cuda";
+  std::string precision = "fp32";
+};
+
+options options_of(const wanted& what) {
+  auto typed = tiny::training(what.schedule);
+  typed.mesh = what.mesh;
+  typed.schedules.steps = 3;
+  typed.nodes.nodes = "127.0.0.1:1,127.0.0.1:2";
+  typed.run.device = what.device;
+  typed.run.precision = what.precision;
+  return parse(typed, true).value();
+}
+
+run_result on_two_nodes(const options& o, const run_plan& plan) {
+  nodes_here there{
+    [](const mail::prepare& facts) { return plan_of_part(facts, {.folder = "."}); }, 2};
+  return there.perform(plan, {}, to_text(o));
+}
+
+} // namespace
+
+TEST_CASE("ranks on GPUs of nodes are proved right, whenever their streams run",
+          "[streams]") {
+  const auto what = GENERATE(
+    wanted{"1f1b", {.stages = 4}}, wanted{"pipedream", {.stages = 2}, "cuda", "bf16"},
+    wanted{"2bw", {.stages = 2}, "cuda", "tf32"},
+    wanted{"gpipe", {.axes = "data=2,pipe=2", .exchange = "zero2"}},
+    wanted{"1f1b", {.axes = "data=2,pipe=2", .exchange = "tree"}},
+    wanted{"gpipe", {.axes = "data=2", .exchange = "server"}, "cuda", "bf16"});
+  const auto o = options_of(what);
+  auto plan = set_up(o).value().runs.front().plan;
+  keep_for_proofs(plan);
+  for (std::uint64_t seed = 1; seed <= gpu::seeds(); ++seed) {
+    INFO(what.schedule << ' ' << what.mesh.axes << ", seed " << seed);
+    on_host::seed_streams(seed);
+    const auto result = on_two_nodes(o, plan);
+    INFO(result.failure);
+    REQUIRE(result.how == ending::finished);
+    for (const auto& one : prove(plan, result)) {
+      INFO(one.name << ": " << one.detail);
+      CHECK_FALSE(one.fails());
+    }
+  }
+}
+
+TEST_CASE("a node's GPU hands on to another node's CPU", "[streams]") {
+  const auto on_cpus = options_of({"1f1b", {.stages = 2}, "cpu"});
+  const auto mixed = options_of({"1f1b", {.stages = 2}, "cuda:0,cpu"});
+  auto plan = set_up(on_cpus).value().runs.front().plan;
+  plan.keep_weights = true;
+  const auto cpus = perform(plan);
+  plan.processors = mixed.run.processors;
+  const auto both = on_two_nodes(mixed, plan);
+  INFO(both.failure);
+  REQUIRE(both.how == ending::finished);
+  REQUIRE(both.loss.size() == cpus.loss.size());
+  for (std::size_t i = 0; i < cpus.loss.size(); ++i)
+    CHECK(std::abs(cpus.loss[i] - both.loss[i]) < 1e-5 * cpus.loss[i]);
+  CHECK(both.parameters != cpus.parameters); // a GPU was among them
+}
+
+TEST_CASE("a node says which GPU it has not", "[streams]") {
+  const auto o = options_of({"1f1b", {.stages = 2}, "cuda:0,cuda:1"});
+  const auto plan = set_up(o).value().runs.front().plan;
+  try {
+    on_two_nodes(o, plan);
+    FAIL("was not refused");
+  } catch (const std::exception& wrong) {
+    CHECK(std::string{wrong.what()}.find(
+            "rank 1 is to be on cuda:1: this machine has one GPU, cuda:0")
+          != std::string::npos);
+  }
+}
