@@ -1,6 +1,5 @@
-# Builds with sanitizers compile sources by eights (CMAKE_UNITY_BUILD), and all builds the
-# tests. Libraries of a release are compiled source by source, which shows that each
-# includes what it needs.
+# Builds compile sources by eights (CMAKE_UNITY_BUILD), in two thirds of the time;
+# tests/style/includes tries that each includes what it needs.
 
 # compiled_alone(FILES..): those whose private names another file of their eight has too. A
 # "redefinition" or "ambiguous" in unity_N_cxx.cxx means that one more belongs here.
