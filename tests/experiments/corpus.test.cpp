@@ -15,6 +15,20 @@
 #include <utility>
 #include <vector>
 
+TEST_CASE("fuzzing of options begins with those of a whole run") {
+  troupe::typed_options typed;
+  typed.nodes.nodes = "127.0.0.1:1";
+  typed.run.device = "cuda:3,cpu";
+  typed.mesh.axes = "data=2,pipe=2,tensor=2";
+  const auto text = troupe::to_text(troupe::parse(typed, true).value());
+  std::ifstream file{std::string{TROUPE_CORPUS} + "/options/whole"};
+  const std::string kept{std::istreambuf_iterator<char>{file}, {}};
+  INFO("options have changed: the file is to have these\n" << text);
+  const auto read = troupe::options_from(kept);
+  REQUIRE(read);
+  CHECK((troupe::to_text(*read) == text));
+}
+
 TEST_CASE("what fuzzing has found interesting in files and options does no harm") {
   using taker = std::function<void(std::span<const std::uint8_t>)>;
   const auto& [name, take] =
