@@ -1,6 +1,8 @@
 // local: plays one program's runs on this machine by several processes, as on several
 // machines
 
+#include "kernels/processor.hpp"
+
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -54,7 +56,7 @@ struct started_node {
 
 /// Starts a node at a port of its own, and reads its address off what it prints. It
 /// ends with this program, and hears no Ctrl-C: who leads the run does.
-started_node start_node(int threads) {
+started_node start_node(int threads, const std::string& device) {
   int pipe[2];
   if (pipe2(pipe, O_CLOEXEC) != 0)
     return {};
@@ -63,7 +65,8 @@ started_node start_node(int threads) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     setpgid(0, 0);
     dup2(pipe[1], STDOUT_FILENO);
-    become({"node", "--listen", "127.0.0.1:0", "--threads", std::to_string(threads)});
+    become({"node", "--listen", "127.0.0.1:0", "--threads", std::to_string(threads),
+            "--device", device});
   }
   close(pipe[1]);
   std::string line;
@@ -76,6 +79,18 @@ started_node start_node(int threads) {
                   line.find(' ', found + before.size()) - found - before.size());
   result.out = pipe[0];
   return result;
+}
+
+/// What a node may compute on, so that those of a run with --device cuda share the GPUs
+/// out; what else a run says is for each of them.
+std::string device_of(int node, int nodes, const std::vector<std::string>& words) {
+  const auto said = std::ranges::find(words, "--device");
+  const bool all = said != words.end() && said + 1 != words.end() && said[1] == "cuda";
+  const int gpus = all ? troupe::count_of_gpus() : 0;
+  std::string result;
+  for (int gpu = node % std::max(gpus, 1); gpu < gpus; gpu += nodes)
+    result += (result.empty() ? "cuda:" : ",cuda:") + std::to_string(gpu);
+  return result.empty() ? "cuda" : result;
 }
 
 volatile std::sig_atomic_t leading_program = 0;
@@ -95,7 +110,7 @@ int run(int nodes, std::vector<std::string> words) {
   std::string addresses;
   bool up = true;
   for (int i = 0; i < nodes && up; ++i) {
-    all.push_back(start_node(std::max(cores / nodes, 1)));
+    all.push_back(start_node(std::max(cores / nodes, 1), device_of(i, nodes, words)));
     up = !all.back().address.empty();
     addresses += (i > 0 ? "," : "") + all.back().address;
   }

@@ -3,6 +3,7 @@
 #include "actors/nodes/node_server.hpp"
 #include "experiments/options/build_info.hpp"
 #include "experiments/options/option_list.hpp"
+#include "experiments/options/run_options.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/node_links.hpp"
 #include "experiments/session/node_part.hpp"
@@ -23,6 +24,7 @@ struct node_command {
   std::string listen = "127.0.0.1:4242";
   std::string status;
   int threads = 0;
+  std::string device = "cuda";
   int most_ranks = 0;
   std::int64_t most_memory = 0; // MiB
   std::string folder = ".";
@@ -37,10 +39,16 @@ void add_options(option_list& to, node_command& place) {
   to.add_option("--status", place.status,
                 "Address of a node that is asked what it does; nothing else is done.");
   to.add_option("--threads", place.threads, "Threads of the CPU. Value 0: its cores.");
+  to.add_option(
+    "--device", place.device,
+    "What a run may compute on: cpu, cuda (all GPUs of this machine too), or "
+    "some, as cuda:0,cuda:1.");
   to.add_option("--max-ranks", place.most_ranks,
                 "Ranks that a run may place here. Value 0: any number.");
-  to.add_option("--max-memory", place.most_memory,
-                "MiB of tensors that a run may take here. Value 0: what is free.");
+  to.add_option(
+    "--max-memory", place.most_memory,
+    "MiB of tensors that a run may take here, on GPUs too. Value 0: what is "
+    "free.");
   to.add_option("--folder", place.folder,
                 "Folder whose files runs may read, as data sets; they write none.");
   to.add_option("--queue", place.queue,
@@ -76,7 +84,28 @@ int ask(const node_address& where, node_links& links) {
   return 0;
 }
 
+using gpu_numbers = std::optional<std::vector<int>>;
+
+/// The GPUs that runs may have; absent: all. On error says what is allowed.
+tl::expected<gpu_numbers, std::string> gpus_of(const std::string& device) {
+  if (device == "cuda")
+    return gpu_numbers{};
+  const auto listed = parse_devices(device, count_of_gpus());
+  if (!listed)
+    return tl::unexpected{listed.error()};
+  if (const auto why = absence_of_gpus(); !listed->empty() && !why.empty())
+    return tl::unexpected{"--device " + device + ": " + why};
+  std::vector<int> result;
+  for (const auto& one : *listed)
+    if (one.is_gpu())
+      result.push_back(one.gpu);
+  return gpu_numbers{std::move(result)};
+}
+
 int serve(const node_command& c, const node_address& at, node_links& links) {
+  auto gpus = gpus_of(c.device);
+  if (!gpus)
+    return complain(gpus.error(), 2);
   auto listens = listen_at(at);
   if (!listens)
     return complain(listens.error(), 1);
@@ -86,6 +115,7 @@ int serve(const node_command& c, const node_address& at, node_links& links) {
                  : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U)),
     .most_ranks = c.most_ranks,
     .most_memory = c.most_memory << 20,
+    .gpus = std::move(*gpus),
     .folder = c.folder};
   std::filesystem::current_path(c.folder);
   const player_means means{.plan =

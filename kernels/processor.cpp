@@ -24,12 +24,6 @@ int count_of_gpus() {
   return 0;
 }
 
-std::string text_of_gpus(int count) {
-  return count == 1 ? "one GPU, cuda:0"
-                    : std::to_string(count)
-                        + " GPUs, from cuda:0 to cuda:" + std::to_string(count - 1);
-}
-
 stream stream_on(const processor& where, int threads, precision products) {
   if (!where.is_gpu())
     return stream{threads, products};

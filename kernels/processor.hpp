@@ -34,9 +34,6 @@ std::string absence_of_gpus();
 /// GPUs that can be used.
 int count_of_gpus();
 
-/// "one GPU, cuda:0", or "3 GPUs, from cuda:0 to cuda:2". \pre there are some
-std::string text_of_gpus(int count);
-
 /// Bytes of a GPU's own memory that nobody has taken. \throws std::runtime_error
 std::int64_t free_memory_of(const processor& gpu);
 

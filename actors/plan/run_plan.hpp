@@ -106,8 +106,8 @@ struct run_plan {
              : processors[static_cast<std::size_t>(rank) % processors.size()];
   }
 
-  /// Where a rank's tensors are. As ranks hand each other buffers, all are where GPUs
-  /// reach them if one rank is on a GPU.
+  /// Where a rank's tensors are. As ranks of a process hand each other buffers, all are
+  /// where GPUs reach them if one of these ranks is on a GPU.
   memory_space& memory_at(int rank) const {
     const auto own = processor_of(rank);
     const auto gpu = std::ranges::find_if(processors, &processor::is_gpu);

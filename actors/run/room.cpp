@@ -73,17 +73,16 @@ std::int64_t bytes_that_come(const run_plan& plan) {
 }
 
 /// The refusal of a run whose ranks on a GPU need more than it has free; empty if they
-/// do not. \param bytes of each rank \param here what this machine is to have
-std::string too_large_for_gpus(const run_plan& plan,
-                               const std::vector<std::int64_t>& bytes,
-                               const std::vector<int>& here) {
+/// do not. \param bytes of each of these
+std::string too_large_for_gpus(const run_plan& plan, const std::vector<int>& ranks,
+                               const std::vector<std::int64_t>& bytes) {
   constexpr std::int64_t workspaces = 32 << 20;       // of a rank's stream: cuBLASLt's
   std::map<int, std::pair<std::int64_t, int>> needed; // bytes, and by how many ranks
-  for (const int rank : here)
-    if (const auto where = plan.processor_of(rank); where.is_gpu()) {
-      auto& [sum, ranks] = needed[where.gpu];
-      sum += bytes[static_cast<std::size_t>(rank)] + workspaces;
-      ++ranks;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    if (const auto where = plan.processor_of(ranks[i]); where.is_gpu()) {
+      auto& [sum, count] = needed[where.gpu];
+      sum += bytes[i] + workspaces;
+      ++count;
     }
   for (const auto& [gpu, need] : needed) {
     const processor where{gpu};
@@ -112,6 +111,18 @@ std::string no_room_for(const std::vector<std::int64_t>& bytes, std::int64_t bes
          + "; " + text_of(memory);
 }
 
+std::string no_room_for_ranks(const run_plan& plan, const std::vector<int>& ranks,
+                              const std::vector<std::int64_t>& bytes,
+                              std::int64_t beside) {
+  if (auto wrong = too_large_for_gpus(plan, ranks, bytes); !wrong.empty())
+    return wrong;
+  auto of_machine = bytes;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    if (plan.processor_of(ranks[i]).is_gpu())
+      of_machine[i] = 0;
+  return no_room_for(of_machine, beside);
+}
+
 std::string no_room_for_actors(const run_plan& plan) {
   return no_room_for(bytes_of_actors(plan), 0);
 }
@@ -133,18 +144,16 @@ std::string
 no_room_for_training(const run_plan& plan,
                      const std::function<std::int64_t(const run_plan&)>& bytes_beside,
                      const std::optional<std::vector<int>>& here) {
-  const auto bytes = bytes_needed(plan);
+  const auto needed = bytes_needed(plan);
   const auto ranks = here ? *here : all_ranks(plan);
-  if (auto wrong = too_large_for_gpus(plan, bytes, ranks); !wrong.empty())
-    return wrong;
-  std::vector<std::int64_t> of_machine;
+  std::vector<std::int64_t> bytes;
   for (const int rank : ranks)
-    of_machine.push_back(
-      plan.processor_of(rank).is_gpu() ? 0 : bytes[static_cast<std::size_t>(rank)]);
+    bytes.push_back(needed[static_cast<std::size_t>(rank)]);
   const bool leads_only = ranks.empty();
-  return no_room_for(of_machine,
-                     bytes_beside_pools(plan, bytes_beside ? bytes_beside(plan) : 0)
-                       + (leads_only ? bytes_that_come(plan) : 0));
+  return no_room_for_ranks(
+    plan, ranks, bytes,
+    bytes_beside_pools(plan, bytes_beside ? bytes_beside(plan) : 0)
+      + (leads_only ? bytes_that_come(plan) : 0));
 }
 
 } // namespace troupe

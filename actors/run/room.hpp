@@ -18,6 +18,12 @@ inline constexpr std::int64_t bytes_of_program = 24 << 20;
 /// Of so many bytes on each rank. \param beside others
 std::string no_room_for(const std::vector<std::int64_t>& bytes, std::int64_t beside);
 
+/// Of what those ranks of a run take that this machine has: in its own memory, and in
+/// that of GPUs. \param bytes of each of them \param beside others, in its own
+std::string no_room_for_ranks(const run_plan& plan, const std::vector<int>& ranks,
+                              const std::vector<std::int64_t>& bytes,
+                              std::int64_t beside);
+
 /// Of what actors take, and a check of their programs.
 std::string no_room_for_actors(const run_plan& plan);
 

@@ -89,7 +89,10 @@ tl::expected<std::vector<processor>, std::string> parse_devices(const std::strin
       return problem{"--device '" + part
                      + "': write cpu, cuda, or a list as cuda:0,cuda:1,cpu"};
     if (one.gpu >= gpus && gpus > 0)
-      return problem{"--device " + part + ": this machine has " + text_of_gpus(gpus)};
+      return problem{"--device " + part + ": this machine has "
+                     + (gpus == 1 ? "one GPU, cuda:0"
+                                  : std::to_string(gpus) + " GPUs, from cuda:0 to cuda:"
+                                      + std::to_string(gpus - 1))};
     result.push_back(one);
   }
   if (std::ranges::none_of(result, &processor::is_gpu))

@@ -19,7 +19,7 @@ struct typed_run {
   std::string device = "cpu";
   std::string precision = "fp32";
   double stall_timeout = 10; ///< seconds
-  bool on_nodes = false;     ///< --nodes are typed: they know what GPUs they have.
+  bool on_nodes = false;     ///< Not typed here: --nodes are, which know their GPUs.
 };
 
 /// Where and when a run takes place.

@@ -3,12 +3,14 @@
 #include "actors/checkpoints/saved_training.hpp"
 #include "actors/nodes/node_places.hpp"
 #include "actors/pipeline/stage_pools.hpp"
+#include "actors/run/room.hpp"
 #include "experiments/options/options_text.hpp"
 #include "experiments/options/setup.hpp"
 #include "kernels/bf16_block.hpp"
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <system_error>
 
 namespace troupe {
@@ -105,6 +107,20 @@ std::string fault_of_products(const run_options& of_lead,
                     "this one's: set TROUPE_BF16=dot here, or plain where the lead is";
 }
 
+/// "cuda:0, cuda:2"
+std::string text_of(const std::vector<int>& gpus) {
+  std::string result;
+  for (const int gpu : gpus)
+    result += (result.empty() ? "" : ", ") + to_string(processor{gpu});
+  return result;
+}
+
+std::vector<int> all_gpus() {
+  std::vector<int> result(static_cast<std::size_t>(count_of_gpus()));
+  std::iota(result.begin(), result.end(), 0);
+  return result;
+}
+
 /// Whether a run can go on from so much.
 bool can_go_on(const run_plan& plan, const mail::prepare& facts) {
   const auto layers = plan.work->whole.layers.size();
@@ -160,38 +176,40 @@ std::int64_t bytes_of_links(const run_plan& plan, position where,
   return result + values * std::int64_t{sizeof(float)};
 }
 
-/// What a node's ranks take: their pools, and what is read from and written to others.
-std::int64_t bytes_of(const run_plan& plan, const std::vector<int>& ranks) {
+/// What each of a node's ranks takes: its pools, and what is read from and written to
+/// others.
+std::vector<std::int64_t> bytes_of(const run_plan& plan,
+                                   const std::vector<int>& ranks) {
   const auto all = bytes_needed(plan);
-  std::int64_t sum = 0;
+  std::vector<std::int64_t> result;
   for (const int rank : ranks) {
-    sum += all[static_cast<std::size_t>(rank)];
+    auto& sum = result.emplace_back(all[static_cast<std::size_t>(rank)]);
     for (const auto& where : plan.hosted_by(rank))
       sum += bytes_of_links(plan, where, ranks);
   }
-  return sum;
+  return result;
 }
 
 } // namespace
 
 tl::expected<std::vector<processor>, std::string>
 processors_of_part(const run_options& of_lead, const std::vector<int>& ranks,
-                   std::size_t all, int gpus) {
+                   std::size_t all, const std::vector<int>& gpus) {
   const auto& asked = of_lead.processors;
   if (asked.empty())
     return asked;
   std::vector<processor> result(all);
-  int taken = 0;
+  std::size_t taken = 0;
   for (const int rank : ranks) {
     auto one = asked[static_cast<std::size_t>(rank) % asked.size()];
-    const auto who = "rank " + std::to_string(rank);
-    if (one.is_gpu() && gpus == 0)
-      return problem{who + " is to be on a GPU: " + absence_of_gpus()};
-    if (one.is_gpu() && !of_lead.lists_processors)
-      one.gpu = taken++ % gpus;
-    if (one.gpu >= gpus && one.is_gpu())
-      return problem{who + " is to be on " + to_string(one) + ": this machine has "
-                     + text_of_gpus(gpus)};
+    const bool listed = of_lead.lists_processors;
+    if (one.is_gpu() && !listed && !gpus.empty())
+      one.gpu = gpus[taken++ % gpus.size()];
+    if (one.is_gpu() && std::ranges::find(gpus, one.gpu) == gpus.end())
+      return problem{"rank " + std::to_string(rank) + " is to be on "
+                     + (listed ? to_string(one) : "a GPU")
+                     + (gpus.empty() ? ", and there is none for it here"
+                                     : ", and here runs may have " + text_of(gpus))};
     result[static_cast<std::size_t>(rank)] = one;
   }
   return result;
@@ -212,8 +230,13 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
   if (!o->trains || o->run.clock != clock_kind::real)
     return problem{"nodes train in real time, and do nothing else"};
   const auto ranks = ranks_at(facts.places, facts.node);
-  auto processors = processors_of_part(o->run, ranks, facts.places.size(),
-                                       absence_of_gpus().empty() ? count_of_gpus() : 0);
+  std::vector<int> gpus;
+  if (std::ranges::any_of(o->run.processors, &processor::is_gpu)) {
+    gpus = limits.gpus ? *limits.gpus : all_gpus();
+    if (const auto why = absence_of_gpus(); !why.empty() && gpus.empty())
+      return problem{"it is to compute on a GPU: " + why};
+  }
+  auto processors = processors_of_part(o->run, ranks, facts.places.size(), gpus);
   if (!processors)
     return problem{processors.error()};
   o->run.processors = std::move(*processors);
@@ -240,11 +263,14 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
   if (!can_go_on(plan, facts))
     return problem{"it was asked to go on from what no run leaves"};
   keep(facts.keep, plan);
-  if (const auto bytes = bytes_of(plan, ranks);
-      limits.most_memory > 0 && bytes > limits.most_memory)
-    return problem{"its ranks would take " + std::to_string(bytes >> 20)
+  const auto bytes = bytes_of(plan, ranks);
+  const auto sum = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+  if (limits.most_memory > 0 && sum > limits.most_memory)
+    return problem{"its ranks would take " + std::to_string(sum >> 20)
                    + " MiB, and it gives runs at most "
                    + std::to_string(limits.most_memory >> 20)};
+  if (auto wrong = no_room_for_ranks(plan, ranks, bytes, 0); !wrong.empty())
+    return problem{wrong};
   return plan;
 }
 

@@ -14,6 +14,17 @@
 
 namespace troupe {
 
+namespace {
+
+/// Or until the user ends it.
+void wait(std::chrono::milliseconds timeout) {
+  const auto until = std::chrono::steady_clock::now() + timeout;
+  while (!interruption() && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+}
+
+} // namespace
+
 std::optional<std::vector<int>> ranks_here(const options& o) {
   if (o.nodes.nodes.empty())
     return {};
@@ -105,6 +116,8 @@ run_result node_runs::perform(const std::string& text, run_plan plan,
       // Before any run it is the user's mistake; later nodes may still be ending.
       if (!again || start == 1)
         throw;
+      if (result.failure == wrong.what()) // again: others may come back meanwhile
+        wait(options_->nodes.failure_timeout);
       lost_ = wrong.what();
       result = {};
       result.how = ending::failed;

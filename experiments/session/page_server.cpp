@@ -213,7 +213,7 @@ tl::expected<std::unique_ptr<page_server>, std::string> page_server::at(int port
                           + " of this machine: "
                           + std::error_code{errno, std::generic_category()}.message()
                           + "; name another, or none for any that is free"};
-  ::listen(all->listening, longest_queue);
+  (void)::listen(all->listening, longest_queue); // else it is httplib's
   std::promise<void> end;
   all->ended = end.get_future();
   std::unique_ptr<answering_threads> threads;

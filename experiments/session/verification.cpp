@@ -99,6 +99,12 @@ program_about about_verify() {
   };
 }
 
+void prove_on_own_gpu(run_plan& plan) {
+  if (const auto first = plan.processor_of(0);
+      first.is_gpu() && !plan.mixes_processors())
+    plan.processors = {{.gpu = 0, .tf32 = first.tf32}};
+}
+
 std::string refusal_of_proofs(const run_plan& plan) {
   if (!can_be_replayed(plan))
     return "in real time hogwild's replicas write the same memory at once, in an order "
@@ -107,7 +113,7 @@ std::string refusal_of_proofs(const run_plan& plan) {
     return "bits of the CPU and of GPUs differ, and a proof computes all stages on one "
            "kind: name only one in --device";
   if (const auto why = absence_of_gpus(); plan.processor_of(0).is_gpu() && !why.empty())
-    return "a proof computes all stages once more in this process, on a GPU too, and "
+    return "a proof computes all stages in this process too, and so needs a GPU here: "
            + why;
   if (!reaches_host_memory(plan.processor_of(0)))
     return "a replay is in this machine's memory, which this GPU does not reach: train "
@@ -169,13 +175,16 @@ verification verify_first(const run_request& request, int steps) {
 }
 
 std::optional<verified_runs> verify(const options& o) {
-  const auto shared = set_up_part(o, ranks_here(o));
+  auto shared = set_up_part(o, ranks_here(o));
   auto performs = node_runs::from(o);
   auto wrong = !shared ? shared.error() : !performs ? performs.error() : "";
   for (std::size_t i = 0; wrong.empty() && i < shared->runs.size(); ++i)
     wrong = performs->refusal(shared->runs[i].plan);
-  for (std::size_t i = 0; wrong.empty() && i < shared->runs.size(); ++i)
+  for (std::size_t i = 0; wrong.empty() && i < shared->runs.size(); ++i) {
+    if (performs->elsewhere())
+      prove_on_own_gpu(shared->runs[i].plan);
     wrong = refusal_of_proofs(shared->runs[i].plan);
+  }
   if (!wrong.empty()) {
     std::cerr << "verify: " << wrong << '\n';
     return {};

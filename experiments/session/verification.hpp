@@ -18,6 +18,10 @@ program_about about_verify();
 /// Why a run cannot be proved, with what would help; empty if it can.
 std::string refusal_of_proofs(const run_plan& plan);
 
+/// Of a run that nodes play on GPUs the proof is this process's, on its first GPU,
+/// whichever theirs are: puts a plan's ranks there. Not if some are on CPUs.
+void prove_on_own_gpu(run_plan& plan);
+
 /// Runs a request and proves it, by the published rule that its text calls for. A run
 /// whose sums no plain loop has is run again, and has to give the same bits.
 /// \param performs its runs; null: they are of this process

@@ -138,18 +138,18 @@ TEST_CASE("ranks take their own node's GPUs in turns, or those that are listed",
   using list = std::vector<processor>;
   const run_options all{.processors = {{.gpu = 0, .tf32 = true}}};
   const std::vector<int> every_second{1, 3, 5};
-  CHECK(processors_of_part(all, every_second, 6, 2)
-        == list{{}, {0, true}, {}, {1, true}, {}, {0, true}});
-  CHECK(processors_of_part(all, {0, 1}, 2, 4) == list{{0, true}, {1, true}});
+  CHECK(processors_of_part(all, every_second, 6, {0, 3})
+        == list{{}, {0, true}, {}, {3, true}, {}, {0, true}});
+  CHECK(processors_of_part(all, {0, 1}, 2, {0, 1, 2, 3}) == list{{0, true}, {1, true}});
 
   const run_options listed{.processors = {{1}, {}}, .lists_processors = true};
-  CHECK(processors_of_part(listed, {0, 1, 2}, 4, 2) == list{{1}, {}, {1}, {}});
-  CHECK(processors_of_part(listed, {1, 3}, 4, 0) == list(4)); // the CPU alone
-  CHECK(processors_of_part(listed, {1, 2}, 4, 1).error()
-        == "rank 2 is to be on cuda:1: this machine has one GPU, cuda:0");
-  CHECK(processors_of_part({}, {0}, 2, 0) == list{});
-  CHECK(processors_of_part(all, {1}, 2, 0).error()
-        == "rank 1 is to be on a GPU: " + absence_of_gpus());
+  CHECK(processors_of_part(listed, {0, 1, 2}, 4, {0, 1}) == list{{1}, {}, {1}, {}});
+  CHECK(processors_of_part(listed, {1, 3}, 4, {}) == list(4)); // the CPU alone
+  CHECK(processors_of_part(listed, {1, 2}, 4, {0, 2}).error()
+        == "rank 2 is to be on cuda:1, and here runs may have cuda:0, cuda:2");
+  CHECK(processors_of_part({}, {0}, 2, {}) == list{});
+  CHECK(processors_of_part(all, {1}, 2, {}).error()
+        == "rank 1 is to be on a GPU, and there is none for it here");
 }
 
 TEST_CASE("processors that no command line names are refused", "[nodes]") {

@@ -192,6 +192,22 @@ TEST_CASE("a run that fails does not hold", "[verification]") {
   CHECK_FALSE(all.holds());
 }
 
+TEST_CASE("a proof of what nodes play on GPUs needs one here, the first",
+          "[verification]") {
+  auto plan = tiny_request("1f1b", "pipe=2").plan;
+  plan.processors = {{.gpu = 5, .tf32 = true}, {.gpu = 3, .tf32 = true}};
+  prove_on_own_gpu(plan);
+  CHECK(plan.processors == std::vector<processor>{{.gpu = 0, .tf32 = true}});
+  if (const auto why = absence_of_gpus(); !why.empty())
+    CHECK(
+      refusal_of_proofs(plan)
+      == "a proof computes all stages in this process too, and so needs a GPU here: "
+           + why);
+  plan.processors = {{.gpu = 5}, {}};
+  prove_on_own_gpu(plan);
+  CHECK_THAT(refusal_of_proofs(plan), ContainsSubstring("name only one in --device"));
+}
+
 TEST_CASE("nothing is proved of weights that are not finite", "[verification]") {
   auto request = tiny_request("1f1b", "pipe=2");
   request.plan.dims.steps = 1; // its loss is that of the first weights

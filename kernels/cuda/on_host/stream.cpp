@@ -10,6 +10,7 @@
 #include <bit>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,11 @@ float value_at(const stored_matrix<const float>& m, std::int64_t row,
 float tf32_of(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   return std::bit_cast<float>((bits + 0x0fffU + ((bits >> 13) & 1U)) & 0xffffe000U);
+}
+
+void refuse_others(int gpu) {
+  if (gpu != 0)
+    throw std::runtime_error{"there is no cuda:" + std::to_string(gpu)};
 }
 
 void watch_rows(const stored_matrix<const float>& m, on_host::access_kind what) {
@@ -92,8 +98,8 @@ struct stream::state {
   std::vector<void*> free;
 };
 
-stream::stream(int, bool tf32) : tf32_(tf32), state_(std::make_unique<state>()) {
-  // nop
+stream::stream(int gpu, bool tf32) : tf32_(tf32), state_(std::make_unique<state>()) {
+  refuse_others(gpu);
 }
 
 stream::~stream() = default;
@@ -177,11 +183,13 @@ int count() {
   return 1;
 }
 
-std::int64_t free_memory(int) {
+std::int64_t free_memory(int gpu) {
+  refuse_others(gpu);
   return std::int64_t{8} << 30;
 }
 
-bool reaches_host_memory(int) {
+bool reaches_host_memory(int gpu) {
+  refuse_others(gpu);
   return true;
 }
 
