@@ -121,6 +121,22 @@ std::vector<int> all_gpus() {
   return result;
 }
 
+/// Puts a node's ranks on what computes here. Returns what is wrong, if anything.
+/// \param all ranks of the run
+std::string place(const std::vector<int>& ranks, std::size_t all,
+                  const node_limits& limits, run_options& run) {
+  const bool asks = std::ranges::any_of(run.processors, &processor::is_gpu);
+  const auto absence = asks ? absence_of_gpus() : "";
+  std::vector<int> gpus;
+  if (asks && absence.empty())
+    gpus = limits.gpus ? *limits.gpus : all_gpus();
+  auto processors = processors_of_part(run, ranks, all, gpus);
+  if (!processors)
+    return processors.error() + (absence.empty() ? "" : ": " + absence);
+  run.processors = std::move(*processors);
+  return {};
+}
+
 /// Whether a run can go on from so much.
 bool can_go_on(const run_plan& plan, const mail::prepare& facts) {
   const auto layers = plan.work->whole.layers.size();
@@ -230,16 +246,8 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
   if (!o->trains || o->run.clock != clock_kind::real)
     return problem{"nodes train in real time, and do nothing else"};
   const auto ranks = ranks_at(facts.places, facts.node);
-  std::vector<int> gpus;
-  if (std::ranges::any_of(o->run.processors, &processor::is_gpu)) {
-    gpus = limits.gpus ? *limits.gpus : all_gpus();
-    if (const auto why = absence_of_gpus(); !why.empty() && gpus.empty())
-      return problem{"it is to compute on a GPU: " + why};
-  }
-  auto processors = processors_of_part(o->run, ranks, facts.places.size(), gpus);
-  if (!processors)
-    return problem{processors.error()};
-  o->run.processors = std::move(*processors);
+  if (auto wrong = place(ranks, facts.places.size(), limits, o->run); !wrong.empty())
+    return problem{wrong};
   if (auto wrong = fault_of_products(o->run, ranks); !wrong.empty())
     return problem{wrong};
   if (limits.most_ranks > 0 && std::ssize(ranks) > limits.most_ranks)

@@ -152,6 +152,20 @@ TEST_CASE("ranks take their own node's GPUs in turns, or those that are listed",
         == "rank 1 is to be on a GPU, and there is none for it here");
 }
 
+TEST_CASE("a node whose ranks are on the CPU needs no GPU", "[nodes]") {
+  auto options = honest();
+  options["run"]["processors"] =
+    json::parse(R"([{"gpu": 0, "tf32": false}, {"gpu": -1, "tf32": false}])");
+  options["run"]["lists_processors"] = true;
+  auto facts = facts_of(options);
+  facts.node = 2;
+  CHECK(plan_of_part(facts, {.gpus = std::vector<int>{}}).has_value());
+  facts.node = 1;
+  CHECK_THAT(
+    plan_of_part(facts, {.gpus = std::vector<int>{}}).error(),
+    ContainsSubstring("rank 0 is to be on cuda:0, and there is none for it here"));
+}
+
 TEST_CASE("processors that no command line names are refused", "[nodes]") {
   for (const auto* const text :
        {R"([{"gpu": -2, "tf32": false}])", R"([{"gpu": -1, "tf32": true}])",
