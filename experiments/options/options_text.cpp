@@ -70,7 +70,21 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(rate_schedule, cosine, warmup, floor)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(optimizer_options, kind, rate, schedule, momentum,
                                    beta1, beta2, epsilon, weight_decay,
                                    decay_only_matrices, clip, scope)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(processor, gpu, tf32)
+void to_json(json& to, const processor& from) {
+  to = {{"gpu", from.gpu}, {"tf32", from.tf32}};
+}
+
+/// No cast makes another processor of what anybody sends.
+void from_json(const json& from, processor& to) {
+  const auto& gpu = from.at("gpu");
+  const bool on_gpu = gpu.is_number_unsigned() && gpu.get<std::uint64_t>() < most_gpus;
+  const bool on_cpu = gpu.is_number_integer() && !gpu.is_number_unsigned()
+                      && gpu.get<std::int64_t>() == processor::cpu;
+  if (!on_gpu && !on_cpu)
+    throw std::invalid_argument("there is no processor " + gpu.dump());
+  to = {on_gpu ? gpu.get<int>() : processor::cpu, from.at("tf32").get<bool>()};
+}
+
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_options, clock, products, sums_by_pairs,
                                    processors, lists_processors, threads, stall_timeout)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(link_cost, latency, bytes_per_second)

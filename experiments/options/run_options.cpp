@@ -78,7 +78,7 @@ tl::expected<std::vector<processor>, std::string> parse_devices(const std::strin
   for (const auto& part : parts) {
     const auto number_of = [](const std::string& digits) {
       const auto value = number(digits);
-      return value && *value == std::floor(*value) && *value < 1024
+      return value && *value == std::floor(*value) && *value < most_gpus
                ? static_cast<int>(*value)
                : processor::cpu;
     };
@@ -87,7 +87,7 @@ tl::expected<std::vector<processor>, std::string> parse_devices(const std::strin
       one.gpu = number_of(part.substr(5));
     if (part != to_string(one))
       return problem{"--device '" + part
-                     + "': write cpu, cuda, or a list as cuda:0,cuda:1,cpu"};
+                     + "': write cpu or cuda alone, or a list as cuda:0,cuda:1,cpu"};
     if (one.gpu >= gpus && gpus > 0)
       return problem{"--device " + part + ": this machine has "
                      + (gpus == 1 ? "one GPU, cuda:0"

@@ -34,6 +34,9 @@ struct run_options {
   std::chrono::milliseconds stall_timeout{10'000};
 };
 
+/// Of a machine, by their numbers.
+inline constexpr int most_gpus = 1024;
+
 void add_threads(option_list& to, typed_run& place);
 void add_device(option_list& to, typed_run& place);
 

@@ -118,6 +118,10 @@ run_result node_runs::perform(const std::string& text, run_plan plan,
         throw;
       if (result.failure == wrong.what()) // again: others may come back meanwhile
         wait(options_->nodes.failure_timeout);
+      if (interruption()) {
+        result.how = ending::interrupted;
+        return result;
+      }
       lost_ = wrong.what();
       result = {};
       result.how = ending::failed;

@@ -167,8 +167,18 @@ TEST_CASE("a node whose ranks are on the CPU needs no GPU", "[nodes]") {
 }
 
 TEST_CASE("processors that no command line names are refused", "[nodes]") {
+  for (const auto* const gpu :
+       {"-2", "1024", "4294967296", "4294967295", "18446744073709551615", "-2147483649",
+        "1.5", "-1.0", "true", "null", R"("cpu")", "[0]"}) {
+    INFO(gpu);
+    CHECK_THAT(refusal_of([gpu](json& o) {
+                 o["run"]["processors"] =
+                   json::parse(R"([{"tf32": false, "gpu": )" + std::string{gpu} + "}]");
+               }),
+               ContainsSubstring("there is no processor"));
+  }
   for (const auto* const text :
-       {R"([{"gpu": -2, "tf32": false}])", R"([{"gpu": -1, "tf32": true}])",
+       {R"([{"gpu": -1, "tf32": true}])",
         R"([{"gpu": -1, "tf32": false}, {"gpu": -1, "tf32": false},
             {"gpu": -1, "tf32": false}])"})
     CHECK_THAT(
