@@ -26,7 +26,8 @@ using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
 constexpr auto loopback = "127.0.0.1";
-constexpr std::size_t clients = 8; // at once; others wait
+constexpr std::size_t clients = 32;  // at once; others wait,
+constexpr std::size_t accepted = 64; // of them so many with a file of this process
 // Those who wait to be accepted. httplib has 5, fewer than a browser's window may ask
 // for at once, and what one too many asks is lost.
 constexpr int longest_queue = 256;
@@ -54,8 +55,8 @@ void hear_no_signals() {
 /// httplib's own pool, which ends the program then.
 class answering_threads : public httplib::TaskQueue {
 public:
-  /// \throws std::system_error if there are no threads
-  answering_threads() {
+  /// \param stopping outlives it \throws std::system_error if there are no threads
+  explicit answering_threads(const std::atomic<bool>& stopping) : stopping_(stopping) {
     try {
       for (std::size_t i = 0; i < clients; ++i)
         threads_.emplace_back([this] { work(); });
@@ -65,8 +66,11 @@ public:
     }
   }
 
+  /// Waits for room: a run needs files, too.
   void enqueue(std::function<void()> task) override {
-    const std::lock_guard guard{lock_};
+    std::unique_lock guard{lock_};
+    while (tasks_.size() >= accepted && !stopping_)
+      room_.wait_for(guard, 20ms);
     tasks_.push_back(std::move(task));
     changed_.notify_one();
   }
@@ -92,13 +96,15 @@ private:
         return;
       const auto task = std::move(tasks_.front());
       tasks_.pop_front();
+      room_.notify_one();
       guard.unlock();
       task();
     }
   }
 
   std::mutex lock_;
-  std::condition_variable changed_;
+  std::condition_variable changed_, room_;
+  const std::atomic<bool>& stopping_;
   std::deque<std::function<void()>> tasks_;
   bool ends_ = false;
   std::vector<std::thread> threads_;
@@ -219,7 +225,7 @@ tl::expected<std::unique_ptr<page_server>, std::string> page_server::at(int port
   std::unique_ptr<answering_threads> threads;
   const auto taken = std::make_shared<std::atomic<bool>>(false); // httplib deletes them
   try {
-    threads = std::make_unique<answering_threads>();
+    threads = std::make_unique<answering_threads>(all->stopping);
     server.new_task_queue = [taken, made = threads.get()] {
       *taken = true;
       return made;

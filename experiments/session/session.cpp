@@ -61,6 +61,8 @@ public:
     }
     if (accounts_.size() < shared_.runs.size())
       exit_code_ = ended_by_user;
+    if (begun_ == 0) // what an earlier command has left stays as it is
+      return exit_code_;
     const auto table = results_table(shared_, accounts_);
     if (!output_.quiet)
       out() << '\n' << table << std::flush;
@@ -126,6 +128,7 @@ private:
       accounts_.pop_back();
       return;
     }
+    ++begun_;
     auto plan = request.plan;
     run_callbacks told{.interrupted = &interruption()};
     plan.keep_record = output_.print || !output_.exported.empty();
@@ -174,6 +177,10 @@ private:
           return next;
         };
       account.result = performs_.perform(request.text, plan, told, again);
+    } catch (const node_failure& refused) { // it has not begun
+      account.result.how = ending::failed;
+      account.result.failure = refused.what();
+      --begun_;
     } catch (const std::bad_alloc&) {
       account.result.how = ending::failed;
       account.result.failure = "out of memory";
@@ -191,7 +198,8 @@ private:
                + last_checkpoint(options_.checkpoint.folder));
     if (result.how == ending::interrupted)
       exit_code_ = ended_by_user;
-    keep(account);
+    if (begun_ > 0)
+      keep(account);
     if (judge)
       evaluate(*judge, account);
     audience.end(account);
@@ -326,6 +334,7 @@ private:
   folder_lock checkpoints_lock_;
   std::list<run_request> begun_again_;
   std::vector<run_account> accounts_;
+  int begun_ = 0; // runs
   int exit_code_ = 0;
 };
 

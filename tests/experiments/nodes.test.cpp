@@ -301,6 +301,20 @@ TEST_CASE("a node refuses what its owner has not allowed", "[nodes]") {
              ContainsSubstring("own folder"));
 }
 
+TEST_CASE("a run that nodes do not begin leaves what an earlier one wrote", "[nodes]") {
+  const temporary_folder folder;
+  const auto run = "train " + tiny + "--stages 2 --steps 2 --json w.json --report r ";
+  REQUIRE(run_program_in(folder, run + "--save w.safetensors").exit_code == 0);
+  const auto results = content_of(folder.path() / "w.json"),
+             page = content_of(folder.path() / "r/report.html");
+  const auto refused = run_program_in(folder, run + "--nodes 127.0.0.1:1");
+  CHECK(refused.exit_code == 1);
+  CHECK_THAT(refused.err, ContainsSubstring("127.0.0.1:1"));
+  CHECK(refused.out.empty());
+  CHECK((content_of(folder.path() / "w.json") == results));
+  CHECK((content_of(folder.path() / "r/report.html") == page));
+}
+
 TEST_CASE("options of nodes that make no sense are refused", "[nodes]") {
   temporary_folder folder;
   const auto refused = [&](const std::string& options) {

@@ -7,15 +7,24 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <netinet/tcp.h>
 
+#include <chrono>
 #include <deque>
 #include <filesystem>
+#include <iterator>
+#include <thread>
 #include <utility>
 
 using namespace troupe;
+using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 
 namespace {
+
+int open_files() {
+  using files = std::filesystem::directory_iterator;
+  return static_cast<int>(std::distance(files{"/proc/self/fd"}, files{}));
+}
 
 /// How many may wait to be accepted at a port where this process listens.
 unsigned longest_queue_at(int port) {
@@ -140,6 +149,21 @@ TEST_CASE("as many as a browser may ask at once are all answered", "[watch]") {
       "GET / HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) + "\r\n\r\n");
   for (const auto& one : all)
     CHECK(body_of(one.hear()) == "a page");
+}
+
+TEST_CASE("who asks nothing leaves a run its files", "[watch]") {
+  const auto server = page_server::at(0);
+  REQUIRE(server);
+  const int port = port_in((*server)->address());
+  const auto before = open_files();
+  std::deque<client> all;
+  for (int i = 0; i < 300; ++i)
+    all.emplace_back(port);
+  const auto taken = [&] { return open_files() - before - 300; };
+  for (int looks = 0; looks < 500 && taken() < 90; ++looks)
+    std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(100ms); // for more, if it took more
+  CHECK(taken() < 100);
 }
 
 TEST_CASE("a port where another listens is no place for a page", "[watch]") {
