@@ -41,8 +41,8 @@ void add_options(option_list& to, node_command& place) {
   to.add_option("--threads", place.threads, "Threads of the CPU. Value 0: its cores.");
   to.add_option(
     "--device", place.device,
-    "What a run may compute on: cpu, cuda (all GPUs of this machine too), or "
-    "some, as cuda:0,cuda:1.");
+    "What runs may compute on here: cpu, cuda (the CPU and all GPUs), or the CPU and "
+    "a list of GPUs, as cuda:0,cuda:1.");
   to.add_option("--max-ranks", place.most_ranks,
                 "Ranks that a run may place here. Value 0: any number.");
   to.add_option(

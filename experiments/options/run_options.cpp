@@ -19,8 +19,8 @@ void add_device(option_list& to, typed_run& place) {
   to.add_option(
     "--device", place.device,
     "What computes: cpu, cuda (all GPUs of a machine), or a list as "
-    "cuda:0,cuda:1,cpu. Ranks take them in turns, so several may share one. On nodes "
-    "these are a rank's own node's. Evaluations are on the CPU.");
+    "cuda:0,cuda:1,cpu. Ranks take them in turns, so several may share one. With "
+    "--nodes they are those of the rank's node. Evaluations are on the CPU.");
 }
 
 void add_precision(option_list& to, typed_run& place, bool trains) {

@@ -26,10 +26,11 @@ using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
 constexpr auto loopback = "127.0.0.1";
-constexpr std::size_t clients = 32;  // at once; others wait,
-constexpr std::size_t accepted = 64; // of them so many with a file of this process
-// Those who wait to be accepted. httplib has 5, fewer than a browser's window may ask
-// for at once, and what one too many asks is lost.
+constexpr std::size_t clients = 32; // that are answered at once
+// Those who wait for that: each takes a file descriptor, of which a run needs some too.
+constexpr std::size_t most_accepted = 64;
+// Those who wait to be accepted, which takes none. httplib's own 5 are fewer than a
+// browser may ask for at once, and what one too many asks is lost.
 constexpr int longest_queue = 256;
 // Seconds that a thread waits for a client. Browsers connect ahead, and may ask
 // nothing.
@@ -66,10 +67,10 @@ public:
     }
   }
 
-  /// Waits for room: a run needs files, too.
+  /// Waits while too many are accepted.
   void enqueue(std::function<void()> task) override {
     std::unique_lock guard{lock_};
-    while (tasks_.size() >= accepted && !stopping_)
+    while (tasks_.size() >= most_accepted && !stopping_)
       room_.wait_for(guard, 20ms);
     tasks_.push_back(std::move(task));
     changed_.notify_one();

@@ -61,7 +61,7 @@ public:
     }
     if (accounts_.size() < shared_.runs.size())
       exit_code_ = ended_by_user;
-    if (begun_ == 0) // what an earlier command has left stays as it is
+    if (!has_begun_) // what an earlier command has left stays as it is
       return exit_code_;
     const auto table = results_table(shared_, accounts_);
     if (!output_.quiet)
@@ -128,7 +128,6 @@ private:
       accounts_.pop_back();
       return;
     }
-    ++begun_;
     auto plan = request.plan;
     run_callbacks told{.interrupted = &interruption()};
     plan.keep_record = output_.print || !output_.exported.empty();
@@ -141,6 +140,7 @@ private:
     std::optional<evaluator> judge;
     std::optional<checkpoint_saver> saver;
     evaluations_kept found{most_entries};
+    bool refused = false; // by nodes, before it has begun
     try {
       if (plan.work)
         watch_training(plan, told, found, judge, audience);
@@ -177,10 +177,10 @@ private:
           return next;
         };
       account.result = performs_.perform(request.text, plan, told, again);
-    } catch (const node_failure& refused) { // it has not begun
+    } catch (const node_failure& wrong) {
       account.result.how = ending::failed;
-      account.result.failure = refused.what();
-      --begun_;
+      account.result.failure = wrong.what();
+      refused = true;
     } catch (const std::bad_alloc&) {
       account.result.how = ending::failed;
       account.result.failure = "out of memory";
@@ -198,7 +198,8 @@ private:
                + last_checkpoint(options_.checkpoint.folder));
     if (result.how == ending::interrupted)
       exit_code_ = ended_by_user;
-    if (begun_ > 0)
+    has_begun_ = has_begun_ || !refused;
+    if (has_begun_)
       keep(account);
     if (judge)
       evaluate(*judge, account);
@@ -334,7 +335,7 @@ private:
   folder_lock checkpoints_lock_;
   std::list<run_request> begun_again_;
   std::vector<run_account> accounts_;
-  int begun_ = 0; // runs
+  bool has_begun_ = false; // any run
   int exit_code_ = 0;
 };
 

@@ -244,6 +244,41 @@ TEST_CASE("runs behind one that lost a node are played by the others", "[nodes]"
   CHECK_THAT(content_of(folder.path() / "r.json"), !ContainsSubstring("failed"));
 }
 
+TEST_CASE("a run that nodes refuse again waits for others, until the user ends it",
+          "[nodes]") {
+  temporary_folder folder;
+  started_nodes nodes{folder, 2, "--max-ranks 1"};
+  started train{folder, "train",
+                words_of("train " + tiny
+                         + "--stages 2 --steps 1000000 --checkpoint c "
+                           "--checkpoint-every 25 --restart --failure-timeout 20 "
+                           "--nodes "
+                         + nodes.addresses())};
+  const auto sees = [&](const auto& what) {
+    for (int looks = 0; looks < 15'000 && !what(); ++looks)
+      std::this_thread::sleep_for(2ms);
+    return what();
+  };
+  const auto beginnings = [&] {
+    const auto said = train.said();
+    const std::string again = "; begins again ";
+    int count = 0;
+    for (auto at = said.find(again); at != std::string::npos;
+         at = said.find(again, at + 1))
+      ++count;
+    return count;
+  };
+  REQUIRE(sees([&] { return fs::exists(folder.path() / "c/batch-25"); }));
+  nodes.all[1].send(SIGKILL);
+  REQUIRE(sees([&] { return beginnings() >= 2; })); // after the loss, and a refusal
+  std::this_thread::sleep_for(300ms);
+  INFO(train.said());
+  CHECK(beginnings() == 2);
+  train.send(SIGINT);
+  CHECK(train.wait(patience) == 130);
+  CHECK_THAT(train.said(), ContainsSubstring("it plays at most 1 ranks"));
+}
+
 TEST_CASE("a run by TLS trains the same bits, and strangers play no part", "[nodes]") {
   temporary_folder folder;
   REQUIRE(run_program_in(folder, "certificates ours 127.0.0.1").exit_code == 0);
