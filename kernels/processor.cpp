@@ -32,6 +32,13 @@ stream stream_on(const processor& where, int threads, precision products) {
   throw std::runtime_error{absence_of_gpus()};
 }
 
+std::string kind_of(const processor& what) {
+  if constexpr (cuda::is_built)
+    if (what.is_gpu())
+      return cuda::kind_of(what.gpu);
+  return {};
+}
+
 std::int64_t free_memory_of(const processor& gpu) {
   if constexpr (cuda::is_built)
     return cuda::free_memory(gpu.gpu);

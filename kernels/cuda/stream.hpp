@@ -84,6 +84,10 @@ std::string absence();
 /// GPUs of this machine.
 int count();
 
+/// What kind of GPU that is: those of one kind make the same bits.
+/// \throws std::runtime_error
+std::string kind_of(int gpu);
+
 /// Bytes of a GPU's memory that nobody has taken; 0 if there is too little to ask.
 /// \throws std::runtime_error
 std::int64_t free_memory(int gpu);

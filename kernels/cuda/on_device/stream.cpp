@@ -279,6 +279,12 @@ std::string absence() {
   return found == 0 ? "this machine has no GPU of NVIDIA's" : "";
 }
 
+std::string kind_of(int gpu) {
+  cudaDeviceProp facts{};
+  check(cudaGetDeviceProperties(&facts, gpu), "say what it is");
+  return facts.name;
+}
+
 std::int64_t free_memory(int gpu) {
   std::size_t free = 0, all = 0;
   if (const auto how = cudaSetDevice(gpu); how != cudaErrorMemoryAllocation)

@@ -33,8 +33,10 @@ float tf32_of(float value) {
   return std::bit_cast<float>((bits + 0x0fffU + ((bits >> 13) & 1U)) & 0xffffe000U);
 }
 
+constexpr int gpus = 4; // one thread is all of them (stream_queue.hpp)
+
 void refuse_others(int gpu) {
-  if (gpu != 0)
+  if (gpu < 0 || gpu >= gpus)
     throw std::runtime_error{"there is no cuda:" + std::to_string(gpu)};
 }
 
@@ -180,7 +182,12 @@ std::string absence() {
 }
 
 int count() {
-  return 1;
+  return gpus;
+}
+
+std::string kind_of(int gpu) {
+  refuse_others(gpu);
+  return gpu + 1 < gpus ? "stand-in" : "other stand-in";
 }
 
 std::int64_t free_memory(int gpu) {

@@ -8,6 +8,8 @@
 #include <condition_variable>
 #include <mutex>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -70,7 +72,10 @@ private:
                        [this] { return is_ending_; });
       auto& stream = *busy_[dice_() % busy_.size()];
       stream.is_running_ = true;
-      if (!stream.pieces_.empty() && (stream.ends_.empty() || dice_() % 4 > 0))
+      if (stream.is_stalled_ && stream.ends_.empty())
+        look_again(stream, guard);
+      else if (!stream.pieces_.empty() && !stream.is_stalled_
+               && (stream.ends_.empty() || dice_() % 4 > 0))
         go_on(stream, guard);
       else if (dice_() % 4 == 0 || !launches_wait())
         tell(stream, guard);
@@ -82,8 +87,52 @@ private:
 
   /// Whether some stream can go on: then ends may be told late.
   bool launches_wait() const {
-    return std::ranges::any_of(busy_,
-                               [](const auto* s) { return !s->pieces_.empty(); });
+    return std::ranges::any_of(
+      busy_, [](const auto* s) { return !s->pieces_.empty() && !s->is_stalled_; });
+  }
+
+  /// Whether a stream that stalls may go on now. If all do, some time passes; if they
+  /// wait for each other, none ever will.
+  void look_again(CUstream_st& stream, std::unique_lock<std::mutex>& guard) {
+    const auto first = stream.pieces_.front().shared;
+    guard.unlock();
+    const bool over = !stream.failure_ && stream.ask([&] { return first->over(); });
+    guard.lock();
+    if (!over && !stream.failure_)
+      fail_cycle(stream);
+    if (over || stream.failure_) {
+      stream.is_stalled_ = false;
+      stream.pieces_.pop_front();
+      rest_if_done(stream);
+    } else if (std::ranges::all_of(busy_, [](const auto* s) {
+                 return s->is_stalled_ && s->ends_.empty();
+               })) {
+      news_.wait_for(guard, std::chrono::microseconds{50},
+                     [this] { return is_ending_; });
+    }
+  }
+
+  /// Follows who waits for whom from a stream on. If that comes back to it, all of them
+  /// fail.
+  void fail_cycle(CUstream_st& from) {
+    std::string text;
+    std::vector<CUstream_st*> seen;
+    for (auto* at = &from;
+         at != nullptr && std::ranges::find(seen, at) == seen.end();) {
+      seen.push_back(at);
+      const auto next = at->pieces_.front().shared->waits_for();
+      text += (text.empty() ? "" : "; ") + next.text;
+      const auto found = std::ranges::find_if(busy_, [&](const auto* s) {
+        return s->number_ == next.stream && s->is_stalled_ && !s->failure_;
+      });
+      if (found == busy_.end())
+        return;
+      at = *found;
+      if (at == &from)
+        for (auto* const one : seen)
+          one->failure_ = std::make_exception_ptr(
+            std::runtime_error{"streams wait for each other: " + text});
+    }
   }
 
   /// Tells of an end that the stream has come to.
@@ -99,6 +148,17 @@ private:
   }
 
   void go_on(CUstream_st& stream, std::unique_lock<std::mutex>& guard) {
+    if (const auto shared = stream.pieces_.front().shared; shared && !stream.failure_) {
+      guard.unlock();
+      const bool comes = stream.ask([&] {
+        shared->arrive();
+        return true;
+      });
+      guard.lock();
+      stream.is_stalled_ = comes;
+      if (comes)
+        return;
+    }
     auto what = std::move(stream.pieces_.front());
     stream.pieces_.pop_front();
     if (what.then) {
@@ -108,7 +168,8 @@ private:
     }
     rest_if_done(stream);
     guard.unlock();
-    stream.run(what);
+    if (what.launch)
+      stream.run(what);
     what = {};
     guard.lock();
   }
@@ -142,13 +203,16 @@ CUstream_st::~CUstream_st() {
 
 void CUstream_st::enqueue(std::function<void()> launch) {
   gpu_on_host::only().add(*this, {.launch = std::move(launch),
-                                  .then = {},
                                   .issued = troupe::on_host::next_instant(),
                                   .name = name_});
 }
 
+void CUstream_st::enqueue(std::shared_ptr<shared_launch> launch) {
+  gpu_on_host::only().add(*this, {.shared = std::move(launch)});
+}
+
 void CUstream_st::when_over(on_over then) {
-  gpu_on_host::only().add(*this, {.launch = {}, .then = std::move(then)});
+  gpu_on_host::only().add(*this, {.then = std::move(then)});
 }
 
 void CUstream_st::wait() {
@@ -166,6 +230,16 @@ void CUstream_st::run(const piece& what) {
     troupe::on_host::run_on_stream(number_, what.issued, what.name, what.launch);
   } catch (...) {
     failure_ = std::current_exception();
+  }
+}
+
+/// On the GPU's thread. False if it has failed.
+bool CUstream_st::ask(const std::function<bool()>& question) {
+  try {
+    return question();
+  } catch (...) {
+    failure_ = std::current_exception();
+    return false;
   }
 }
 

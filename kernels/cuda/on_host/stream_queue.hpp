@@ -4,7 +4,29 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <string>
+
+/// A launch that is over only when other streams have come to theirs: the stream stalls
+/// there. Called by the GPU's thread.
+class shared_launch {
+public:
+  virtual ~shared_launch() = default;
+
+  /// The stream has come to it. \throws what is wrong with it
+  virtual void arrive() = 0;
+
+  /// Whether the stream goes on. \throws why it never will
+  virtual bool over() = 0;
+
+  /// The stream whose launch it waits for, and what is to be said of that:
+  /// "call 3 of member 0 of group 2 waits for member 1". \pre not over
+  struct wait {
+    int stream;
+    std::string text;
+  };
+  virtual wait waits_for() = 0;
+};
 
 /// A stream of the GPU that this machine stands in for. One thread is that GPU: of all
 /// streams that have something to do it runs one launch after another, those of a
@@ -28,6 +50,12 @@ struct CUstream_st {
   /// Runs a launch at some later time; not if one before it has failed.
   void enqueue(std::function<void()> launch);
 
+  /// The same of a launch at which the stream may stall.
+  void enqueue(std::shared_ptr<shared_launch> launch);
+
+  /// From 1 on: as whoever looks on knows it.
+  int number() const { return number_; }
+
   /// Calls `then` behind all that has been enqueued.
   void when_over(on_over then);
 
@@ -38,8 +66,9 @@ private:
   friend class gpu_on_host;
 
   struct piece {
-    std::function<void()> launch; // or
-    on_over then;
+    std::function<void()> launch = {}; // or
+    on_over then = {};                 // or
+    std::shared_ptr<shared_launch> shared = {};
     std::int64_t issued = 0;
     std::string name = {};
   };
@@ -53,6 +82,7 @@ private:
 
   bool is_idle() const { return pieces_.empty() && ends_.empty() && !is_running_; }
   void run(const piece& what);
+  bool ask(const std::function<bool()>& question);
 
   int number_;       // from 1 on
   std::string name_; // of whoever launches now
@@ -60,6 +90,7 @@ private:
   std::deque<piece> pieces_;
   std::deque<reached_end> ends_;
   bool is_running_ = false;
+  bool is_stalled_ = false; // it has come to its first piece, which is shared
   std::exception_ptr failure_;
 };
 
@@ -67,5 +98,8 @@ namespace troupe::on_host {
 
 /// What the GPU chooses by from now on.
 void seed_streams(std::uint64_t seed);
+
+/// One of the exchanges to come fails, as if a GPU were lost: the first is number 0.
+void break_exchange(int number);
 
 } // namespace troupe::on_host

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace troupe {
+
+/// By what the members of a group find each other. One of them makes it, and it travels
+/// to the others.
+using group_id = std::array<char, 128>;
+
+/// Values that one member of a group gives another.
+struct transfer {
+  enum class way : std::uint8_t { give, take };
+
+  way how;
+  int other; ///< The member that takes, or gives.
+  float* values;
+  std::int64_t count; ///< At least one.
+};
+
+/// One member's end of a group of GPUs that exchange arrays without this machine's
+/// help: NCCL's communicator, and the stream that it works on. Members may be in
+/// several processes.
+class communicator {
+public:
+  virtual ~communicator() = default;
+
+  /// Launches transfers, none of which waits for another one. They are over, and what
+  /// follows on the stream goes on, when others have launched what each of them needs.
+  /// What one member gives another arrives in the order in which it was given. For one
+  /// thread at a time.
+  /// \throws std::runtime_error if the group has failed
+  virtual void exchange(std::span<const transfer> all) = 0;
+
+  /// Ends what is under way, with a failure, and what follows too. From any thread.
+  virtual void abort() noexcept = 0;
+};
+
+} // namespace troupe

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "kernels/communicator.hpp"
+#include "kernels/cuda/stream.hpp"
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+namespace troupe::cuda {
+
+// As of kernels/join_group.hpp.
+
+std::string absence_of_communicators();
+
+group_id new_group();
+
+std::unique_ptr<communicator> join_group(stream& on, const group_id& which, int member,
+                                         int members, const std::atomic<bool>& ended);
+
+} // namespace troupe::cuda

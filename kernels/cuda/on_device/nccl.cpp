@@ -1,0 +1,210 @@
+// Groups of real GPUs, by NCCL.
+
+#include "kernels/cuda/communicator.hpp"
+
+#include <dlfcn.h>
+#include <nccl.h>
+
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace troupe::cuda {
+
+namespace {
+
+static_assert(sizeof(ncclUniqueId) == sizeof(group_id));
+
+/// Loaded when the first group is made: programs start without it.
+struct nccl_library {
+  decltype(&ncclGetUniqueId) make_id;
+  decltype(&ncclCommInitRankConfig) join;
+  decltype(&ncclCommGetAsyncError) state_of;
+  decltype(&ncclCommFinalize) finish;
+  decltype(&ncclCommDestroy) destroy;
+  decltype(&ncclCommAbort) abort;
+  decltype(&ncclGroupStart) begin_together;
+  decltype(&ncclGroupEnd) end_together;
+  decltype(&ncclSend) give;
+  decltype(&ncclRecv) take;
+  decltype(&ncclGetErrorString) text_of;
+  decltype(&ncclGetLastError) last_error;
+  std::string absence; ///< In words; empty: all of the above is there.
+
+  nccl_library() {
+    const auto name = "libnccl.so." + std::to_string(NCCL_MAJOR);
+    void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      absence = "NCCL " + std::to_string(NCCL_MAJOR)
+                + " is not installed, or not where LD_LIBRARY_PATH says: "
+                + std::string{dlerror()};
+      return;
+    }
+    find(library, "ncclGetUniqueId", make_id);
+    find(library, "ncclCommInitRankConfig", join);
+    find(library, "ncclCommGetAsyncError", state_of);
+    find(library, "ncclCommFinalize", finish);
+    find(library, "ncclCommDestroy", destroy);
+    find(library, "ncclCommAbort", abort);
+    find(library, "ncclGroupStart", begin_together);
+    find(library, "ncclGroupEnd", end_together);
+    find(library, "ncclSend", give);
+    find(library, "ncclRecv", take);
+    find(library, "ncclGetErrorString", text_of);
+    find(library, "ncclGetLastError", last_error);
+  }
+
+private:
+  template <class Function>
+  void find(void* library, const char* name, Function& to) {
+    to = reinterpret_cast<Function>(dlsym(library, name));
+    if (to == nullptr)
+      absence = std::string{"NCCL lacks "} + name;
+  }
+};
+
+const nccl_library& nccl() {
+  static const nccl_library loaded;
+  return loaded;
+}
+
+using namespace std::chrono_literals;
+
+/// Calls of the library return before they are done; whoever made one looks whether it
+/// is, so that no thread is within the library when the group is ended.
+class nccl_communicator : public communicator {
+public:
+  nccl_communicator(stream& on, const group_id& which, int member, int members,
+                    const std::atomic<bool>& ended)
+    : on_(on), ended_(ended) {
+    ncclConfig_t how = NCCL_CONFIG_INITIALIZER;
+    how.blocking = 0;
+    ncclUniqueId id;
+    std::memcpy(&id, which.data(), sizeof id);
+    try {
+      on.on(); // the library's calls are of this GPU
+      check(nccl().join(&group_, members, id, member, &how), "join a group");
+      await("join a group");
+    } catch (...) {
+      nccl_communicator::abort();
+      throw;
+    }
+  }
+
+  ~nccl_communicator() override {
+    const std::lock_guard guard{lock_};
+    if (group_ == nullptr)
+      return;
+    on_.on();
+    auto state = nccl().finish(group_);
+    for (const auto late = std::chrono::steady_clock::now() + patience;
+         state == ncclInProgress && std::chrono::steady_clock::now() < late;
+         std::this_thread::sleep_for(pause))
+      if (nccl().state_of(group_, &state) != ncclSuccess)
+        break;
+    if (state == ncclSuccess)
+      nccl().destroy(group_);
+    else
+      nccl().abort(group_);
+  }
+
+  nccl_communicator(const nccl_communicator&) = delete;
+  nccl_communicator& operator=(const nccl_communicator&) = delete;
+
+  void exchange(std::span<const transfer> all) override {
+    constexpr auto what = "exchange arrays";
+    {
+      const std::lock_guard guard{lock_};
+      if (group_ == nullptr)
+        throw std::runtime_error{"the group of GPUs has been ended"};
+      auto* const stream = on_.on();
+      check(nccl().begin_together(), what);
+      for (const auto& one : all) {
+        const auto count = static_cast<std::size_t>(one.count);
+        const auto state =
+          one.how == transfer::way::give
+            ? nccl().give(one.values, count, ncclFloat32, one.other, group_, stream)
+            : nccl().take(one.values, count, ncclFloat32, one.other, group_, stream);
+        if (state != ncclSuccess && state != ncclInProgress) {
+          (void)nccl().end_together();
+          check(state, what);
+        }
+      }
+      check(nccl().end_together(), what);
+    }
+    await(what);
+  }
+
+  void abort() noexcept override {
+    aborted_ = true;
+    const std::lock_guard guard{lock_};
+    if (group_ != nullptr)
+      nccl().abort(group_);
+    group_ = nullptr;
+  }
+
+private:
+  static constexpr auto pause = 20us;
+  static constexpr auto patience = 2s; // with others, until all have ended
+
+  static void check(ncclResult_t state, const char* what) {
+    if (state != ncclSuccess && state != ncclInProgress)
+      throw std::runtime_error{std::string{"NCCL cannot "} + what + ": "
+                               + nccl().text_of(state) + ": "
+                               + nccl().last_error(nullptr)};
+  }
+
+  /// Until what was called is done here: launched, or joined.
+  void await(const char* what) {
+    for (;;) {
+      auto state = ncclSuccess;
+      {
+        const std::lock_guard guard{lock_};
+        if (group_ == nullptr || aborted_ || ended_)
+          throw std::runtime_error{"the group of GPUs has been ended"};
+        check(nccl().state_of(group_, &state), what);
+      }
+      if (state != ncclInProgress)
+        return check(state, what);
+      std::this_thread::sleep_for(pause);
+    }
+  }
+
+  stream& on_;
+  const std::atomic<bool>& ended_;
+  std::atomic<bool> aborted_ = false;
+  std::mutex lock_;
+  ncclComm_t group_ = nullptr; // null: ended
+};
+
+} // namespace
+
+std::string absence_of_communicators() {
+  if (auto why = absence(); !why.empty())
+    return why;
+  return nccl().absence;
+}
+
+group_id new_group() {
+  if (const auto& why = nccl().absence; !why.empty())
+    throw std::runtime_error{why};
+  ncclUniqueId id;
+  if (const auto state = nccl().make_id(&id); state != ncclSuccess)
+    throw std::runtime_error{std::string{"NCCL cannot make a group: "}
+                             + nccl().text_of(state)};
+  group_id result;
+  std::memcpy(result.data(), &id, sizeof id);
+  return result;
+}
+
+std::unique_ptr<communicator> join_group(stream& on, const group_id& which, int member,
+                                         int members, const std::atomic<bool>& ended) {
+  if (const auto& why = nccl().absence; !why.empty())
+    throw std::runtime_error{why};
+  return std::make_unique<nccl_communicator>(on, which, member, members, ended);
+}
+
+} // namespace troupe::cuda
