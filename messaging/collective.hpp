@@ -1,7 +1,8 @@
 #pragma once
 
+#include "kernels/device.hpp"
 #include "messaging/collective_message.hpp"
-#include "messaging/collective_order.hpp"
+#include "messaging/collective_part.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -12,45 +13,16 @@
 
 namespace troupe {
 
-/// One rank's part in a collective. All ranks have the same order, instance, ranks and
-/// root, and chunks of the sizes that others expect of them.
-struct collective_part {
-  collective_order order;
-  int rank;
-  int ranks;
-  int root = 0;
-  chunks source;    ///< How the array it sends from is cut.
-  chunks target;    ///< How the one it receives into is; the same if in place.
-  int instance = 0; ///< Tells messages of different collectives apart.
-};
-
-/// A part of a collective over arrays of `values`, cut evenly.
-collective_part even_part(const collective_order& order, int rank, int ranks,
-                          std::int64_t values, int root = 0, int instance = 0);
-
-/// Whose arrays a part reads and writes; without any, messages have sizes only.
-struct collective_memory {
-  float* source = nullptr;
-  float* target = nullptr; ///< The source, if the order is in place.
-  pool* payloads = nullptr;
-};
-
-/// The buffers that a part never needs more or larger of, whenever its messages arrive;
-/// all are back when all ranks are done.
-struct payload_bound {
-  int buffers = 0;
-  std::int64_t values = 0; ///< Of each buffer.
-};
-payload_bound payloads_of(const collective_part& part);
-
 /// Who does the sums of a collective: itself, when it comes to one, or its caller. A
 /// sum adds the values of a message to the array; copies are no sums.
 enum class sums_by : std::uint8_t { itself, caller };
 
-/// A sum that a caller has to do.
+/// A sum that a caller has to do, or all that GPUs do of a collective
+/// (group_calls.hpp).
 struct collective_sum {
   std::int64_t values;       ///< Of the message that is added.
   std::function<void()> run; ///< The arithmetic; empty where nothing is computed.
+  device* on = nullptr;      ///< Where; null: as its caller chooses.
 };
 
 /// Runs one rank's part in a collective, message by message. The arrays belong to it

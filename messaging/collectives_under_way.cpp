@@ -7,6 +7,11 @@ namespace troupe {
 std::vector<collective_message>
 collectives_under_way::begin(const collective_part& part, collective_memory memory) {
   const int instance = part.instance;
+  if (auto* const calls = calls_of(instance)) {
+    auto out = calls->begin(part, memory);
+    launch_next(*calls);
+    return out;
+  }
   const auto adder = ask_ ? sums_by::caller : sums_by::itself;
   auto& c = running_.emplace(instance, collective{part, memory, adder}).first->second;
   auto out = c.begin();
@@ -21,6 +26,11 @@ collectives_under_way::begin(const collective_part& part, collective_memory memo
 std::vector<collective_message>
 collectives_under_way::take(collective_message message) {
   const int instance = message.instance;
+  if (auto* const calls = calls_of(instance)) {
+    calls->take(message);
+    launch_next(*calls);
+    return {};
+  }
   const auto found = running_.find(instance);
   if (found == running_.end()) {
     early_[instance].push_back(std::move(message));
@@ -32,9 +42,36 @@ collectives_under_way::take(collective_message message) {
 }
 
 std::vector<collective_message> collectives_under_way::end_sum(int instance) {
+  if (auto* const calls = calls_of(instance)) {
+    calls->end(instance);
+    return {};
+  }
   auto out = running_.at(instance).end_sum();
   look_at(instance);
   return out;
+}
+
+/// Null where messages carry the arrays.
+group_calls* collectives_under_way::calls_of(int instance) {
+  auto* const group = groups_ ? groups_(instance) : nullptr;
+  return group != nullptr ? &calls_.try_emplace(group, *group).first->second : nullptr;
+}
+
+void collectives_under_way::launch_next(group_calls& of) {
+  while (auto next = of.next())
+    launch_(next->instance, std::move(next->what));
+}
+
+bool collectives_under_way::is_under_way(int instance) const {
+  return running_.contains(instance)
+         || std::ranges::any_of(
+           calls_, [&](const auto& of) { return of.second.is_under_way(instance); });
+}
+
+bool collectives_under_way::none() const {
+  return running_.empty() && std::ranges::all_of(calls_, [](const auto& of) {
+           return of.second.none();
+         });
 }
 
 /// It has sent or received something: it may have come to a sum, or be done.
@@ -47,13 +84,18 @@ void collectives_under_way::look_at(int instance) {
 }
 
 bool collectives_under_way::sums() const {
-  return std::ranges::any_of(running_, [](const auto& c) { return c.second.sums(); });
+  return std::ranges::any_of(running_, [](const auto& c) { return c.second.sums(); })
+         || std::ranges::any_of(calls_,
+                                [](const auto& of) { return of.second.exchanges(); });
 }
 
 std::optional<collectives_under_way::missing> collectives_under_way::waits_for() const {
   for (const auto& [instance, c] : running_)
     if (const auto message = c.waits_for())
       return missing{instance, message->from};
+  for (const auto& [group, calls] : calls_)
+    if (const auto call = calls.waits_for())
+      return missing{call->instance, call->from};
   return {};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messaging/collective.hpp"
+#include "messaging/group_calls.hpp"
 
 #include <functional>
 #include <map>
@@ -23,6 +24,16 @@ public:
   /// \pre none()
   void yield_sums(sum_asker ask) { ask_ = std::move(ask); }
 
+  /// The group whose GPUs exchange the arrays of an instance; null: messages carry
+  /// them.
+  using group_finder = std::function<gpu_group*(int instance)>;
+
+  /// What GPUs launch is asked for like a sum. \pre none()
+  void exchange_by(group_finder groups, sum_asker ask) {
+    groups_ = std::move(groups);
+    launch_ = std::move(ask);
+  }
+
   /// Begins a collective over an array of so many values, cut evenly. Returns what is
   /// to be sent now, as take() does. \param memory empty where nothing is computed
   std::vector<collective_message> begin(const collective_part& part,
@@ -33,10 +44,10 @@ public:
   /// A collective's sum is over. Returns what is to be sent now.
   std::vector<collective_message> end_sum(int instance);
 
-  bool is_under_way(int instance) const { return running_.contains(instance); }
-  bool none() const { return running_.empty(); }
+  bool is_under_way(int instance) const;
+  bool none() const;
 
-  /// Whether a collective waits for a sum.
+  /// Whether a collective waits for a sum, or for GPUs that exchange.
   bool sums() const;
 
   /// A collective that waits for a message, and the member without whose message it
@@ -49,8 +60,13 @@ public:
 
 private:
   void look_at(int instance);
+  group_calls* calls_of(int instance);
+  void launch_next(group_calls& of);
 
   sum_asker ask_;
+  sum_asker launch_;
+  group_finder groups_;
+  std::map<gpu_group*, group_calls> calls_;
   std::map<int, collective> running_; // by instance
   std::map<int, std::vector<collective_message>> early_;
 };

@@ -10,10 +10,9 @@ namespace {
 /// next one begins, but no longer: it cannot end before everyone has begun it.
 payload_bound copies_of(const run_plan& plan, exchange_step step,
                         const bucket_group& group, std::int64_t values) {
-  auto result = payloads_of(
-    even_part(plan.exchange->order_of(step), group.index, group.count, values));
-  result.buffers *= 2;
-  return result;
+  return troupe::copies_of(
+    even_part(plan.exchange->order_of(step), group.index, group.count, values), 2,
+    plan.has_gpus());
 }
 
 } // namespace
@@ -53,12 +52,21 @@ bucket_meeting::bucket_meeting(const run_plan& plan, position where, exchange_st
 }
 
 letters bucket_meeting::begin(int occasion) {
-  if (step_ == exchange_step::sum)
-    return begin_bucket(occasion);
   letters result;
-  for (int b = 0; b < buckets(); ++b)
-    for (auto& one : begin_bucket(b))
+  const auto begin = [&](int bucket) {
+    for (auto& one : begin_bucket(bucket))
       result.push_back(std::move(one));
+  };
+  if (step_ == exchange_step::gather) {
+    for (int b = 0; b < buckets(); ++b)
+      begin(b);
+  } else if (!in_turn_) {
+    begin(occasion);
+  } else {
+    come_.insert(occasion);
+    while (come_.erase(buckets() - 1 - begun_) > 0)
+      begin(buckets() - 1 - begun_++);
+  }
   return result;
 }
 
@@ -81,9 +89,24 @@ void bucket_meeting::yield_sums(const sum_asker& ask) {
   });
 }
 
+void bucket_meeting::exchange_by(const group_finder& groups, const sum_asker& ask) {
+  std::vector<gpu_group*> all;
+  for (const auto& one : groups_) {
+    all.push_back(groups(kind(), one.stride));
+    in_turn_ = in_turn_ || all.back() != nullptr;
+  }
+  under_way_.exchange_by(
+    [all](int instance) {
+      return all[static_cast<std::size_t>(instance) % all.size()];
+    },
+    [this, ask](int instance, collective_sum what) {
+      ask({kind(), instance, std::move(what)});
+    });
+}
+
 letters bucket_meeting::take(mail::letter what) {
   if (const auto* sum = std::get_if<mail::sum_over>(&what.what)) {
-    auto out = under_way_.end_sum(sum->number);
+    auto out = under_way_.end_sum(sum->over());
     done_ += !under_way_.is_under_way(sum->number);
     return sent(sum->number, std::move(out));
   }
@@ -121,7 +144,7 @@ int bucket_meeting::replica_of(int instance, int member) const {
 
 void bucket_meeting::next_update() {
   odd_update_ = !odd_update_;
-  done_ = 0;
+  done_ = begun_ = 0;
 }
 
 std::optional<absence> bucket_meeting::waits_for() const {

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace troupe {
@@ -58,6 +59,7 @@ public:
 
   std::optional<absence> waits_for() const override;
   void yield_sums(const sum_asker& ask) override;
+  void exchange_by(const group_finder& groups, const sum_asker& ask) override;
 
 private:
   meeting_kind kind() const {
@@ -76,6 +78,11 @@ private:
   std::shared_ptr<exchange_pools> pools_;
   bool odd_update_ = false; // no more than two can be under way
   int done_ = 0;
+  // GPUs come to sums in one order everywhere, from the last bucket to the first. Those
+  // that are complete before their turn wait for it.
+  bool in_turn_ = false;
+  int begun_ = 0;      // of this update
+  std::set<int> come_; // buckets
   collectives_under_way under_way_;
 };
 

@@ -21,7 +21,6 @@ letters layer_meeting::begin(int occasion) {
   const auto step = step_of(occasion);
   const bool gather = step == exchange_step::gather;
   const int layer = occasion / 2;
-  // Gathers have odd instances, so that a message says what it is for.
   const int instance = 2 * begun_++ + (gather ? 1 : 0);
   of(step)[static_cast<std::size_t>(layer % 2)] = {layer, instance};
   const auto part = even_part(plan_->exchange->order_of(step), where_.data, plan_->data,
@@ -41,12 +40,19 @@ void layer_meeting::yield_sums(const sum_asker& ask) {
   });
 }
 
+void layer_meeting::exchange_by(const group_finder& groups, const sum_asker& ask) {
+  under_way_.exchange_by(
+    [group = groups(meeting_kind::layers, 1)](int) { return group; },
+    [ask](int instance, collective_sum what) {
+      ask({meeting_kind::layers, instance, std::move(what)});
+    });
+}
+
 letters layer_meeting::take(mail::letter what) {
   if (const auto* sum = std::get_if<mail::sum_over>(&what.what))
-    return settled(exchange_step::sum, under_way_.end_sum(sum->number));
+    return settled(step_of_instance(sum->over()), under_way_.end_sum(sum->number));
   auto message = std::get<collective_message>(std::move(what.what));
-  const auto step =
-    message.instance % 2 == 0 ? exchange_step::sum : exchange_step::gather;
+  const auto step = step_of_instance(message.instance);
   return settled(step, under_way_.take(std::move(message)));
 }
 

@@ -52,6 +52,7 @@ public:
 
   std::optional<absence> waits_for() const override;
   void yield_sums(const sum_asker& ask) override;
+  void exchange_by(const group_finder& groups, const sum_asker& ask) override;
 
 private:
   /// What one of the two places is used for.
@@ -62,6 +63,10 @@ private:
 
   static exchange_step step_of(int occasion) {
     return occasion % 2 == 0 ? exchange_step::gather : exchange_step::sum;
+  }
+  /// Gathers have odd instances, so that a message says what it is for.
+  static exchange_step step_of_instance(int instance) {
+    return instance % 2 == 0 ? exchange_step::sum : exchange_step::gather;
   }
   using places = std::array<place, 2>;
   places& of(exchange_step step) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messaging/collective.hpp"
+#include "messaging/group_calls.hpp"
 #include "messaging/mail/letters.hpp"
 
 #include <array>
@@ -26,6 +27,10 @@ struct asked_sum {
 };
 
 using sum_asker = std::function<void(asked_sum what)>;
+
+/// Finds a member's end of the group of GPUs that exchange what a meeting is about
+/// themselves. Members are `stride` data replicas apart. Null: messages carry it.
+using group_finder = std::function<gpu_group*(meeting_kind about, int stride)>;
 
 /// What a member waits for whose own sum is not over.
 inline absence own_sum() {
@@ -60,6 +65,10 @@ public:
   /// Sums are somebody else's work from now on; else a meeting does them at once.
   /// Meetings that sum nothing never ask. \pre nothing has begun
   virtual void yield_sums(const sum_asker&) {}
+
+  /// GPUs exchange what they can from now on: one asks for that as for a sum.
+  /// \pre nothing has begun
+  virtual void exchange_by(const group_finder&, const sum_asker&) {}
 };
 
 /// The meetings of one performer, by kind; null where it has none. Not owned.
@@ -74,6 +83,12 @@ public:
     for (auto* const one : of_)
       if (one != nullptr)
         one->yield_sums(ask);
+  }
+
+  void exchange_by(const group_finder& groups, const sum_asker& ask) const {
+    for (auto* const one : of_)
+      if (one != nullptr)
+        one->exchange_by(groups, ask);
   }
 
 private:

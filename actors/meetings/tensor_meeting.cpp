@@ -48,9 +48,17 @@ void tensor_meeting::yield_sums(const sum_asker& ask) {
   });
 }
 
+void tensor_meeting::exchange_by(const group_finder& groups, const sum_asker& ask) {
+  under_way_.exchange_by(
+    [group = groups(meeting_kind::shards, 1)](int) { return group; },
+    [ask](int instance, collective_sum what) {
+      ask({meeting_kind::shards, instance, std::move(what)});
+    });
+}
+
 letters tensor_meeting::take(mail::letter what) {
   if (const auto* sum = std::get_if<mail::sum_over>(&what.what))
-    return sent(under_way_.end_sum(sum->number));
+    return sent(under_way_.end_sum(sum->over()));
   return sent(under_way_.take(std::get<collective_message>(std::move(what.what))));
 }
 
@@ -84,9 +92,8 @@ std::optional<absence> tensor_meeting::waits_for() const {
 // one cannot end before everyone has begun it.
 payload_bound tensor_meeting::copies_of(const run_plan& plan, position where,
                                         const shard_collective<float>& what) {
-  auto result = payloads_of(part_of(where.tensor, plan.tensor, what, 0));
-  result.buffers *= 2;
-  return result;
+  return troupe::copies_of(part_of(where.tensor, plan.tensor, what, 0), 2,
+                           plan.has_gpus());
 }
 
 } // namespace troupe

@@ -27,6 +27,7 @@ public:
   bool over(int) const override { return under_way_.none(); }
   std::optional<absence> waits_for() const override;
   void yield_sums(const sum_asker& ask) override;
+  void exchange_by(const group_finder& groups, const sum_asker& ask) override;
 
   /// What copies under way need for such collectives.
   static payload_bound copies_of(const run_plan& plan, position where,

@@ -157,7 +157,7 @@ letters tie_meeting::begin(int) {
 
 letters tie_meeting::take(mail::letter what) {
   if (const auto* sum = std::get_if<mail::sum_over>(&what.what)) {
-    end_sum(sum->number);
+    end_sum(sum->over());
     return {};
   }
   auto& part = std::get<mail::tied_part>(what.what);

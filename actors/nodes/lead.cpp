@@ -42,10 +42,16 @@ lead::lead(const cluster& of, std::shared_ptr<const run_plan> plan,
     reach_all();
     prepare_all(what);
     link_all();
-    nodes_->tell_all(mail::connect{});
+    refuse_mixed_gpus();
+    const auto groups = groups_of_gpus();
+    nodes_->tell_all(mail::connect{groups});
     nodes_->await(step::connected, of.interrupted);
+    collect_ids(groups);
     send_layers();
-    nodes_->tell_all(mail::build{});
+    mail::build build;
+    for (const auto& [group, id] : groups_.ids)
+      build.ids.push_back(id);
+    nodes_->tell_all(build);
     nodes_->await(step::ready, of.interrupted);
     nodes_->ask_for_clocks();
   } catch (...) {
@@ -107,6 +113,63 @@ void lead::prepare_all(const run_description& what) {
     all.layers = layers_for(number);
     nodes_->tell(number, all);
     nodes_->await(roll_call::step::prepared, of_.interrupted, number);
+  }
+}
+
+/// "a:4242"
+std::string lead::name_of(int number) const {
+  return to_string(of_.nodes[static_cast<std::size_t>(number) - 1]);
+}
+
+/// GPUs of different kinds make different bits, which nobody would be told of.
+void lead::refuse_mixed_gpus() const {
+  int first = 0;
+  std::string kind;
+  for (int number = 1; number <= count(); ++number)
+    for (const auto& one : nodes_->facts(number).kinds) {
+      if (one.empty() || one == kind)
+        continue;
+      if (!kind.empty())
+        throw node_failure{"the GPUs of a run must be of one kind, and node "
+                           + name_of(first) + " has " + kind + ", node "
+                           + name_of(number) + " has " + one};
+      kind = one;
+      first = number;
+    }
+}
+
+/// Which groups of GPUs exchange arrays themselves.
+std::vector<int> lead::groups_of_gpus() {
+  std::vector<gpu_place> of_ranks(places_.size());
+  for (int number = 1; number <= count(); ++number) {
+    const auto& facts = nodes_->facts(number);
+    if (!facts.ungrouped.empty())
+      groups_.absence = "node " + name_of(number) + ": " + facts.ungrouped;
+    for (std::size_t i = 0; const int rank : ranks_at(places_, number))
+      if (i < facts.gpus.size())
+        of_ranks[static_cast<std::size_t>(rank)] = {number, facts.gpus[i++]};
+  }
+  auto result = groups_on_gpus(*plan_, of_ranks);
+  if (result.empty())
+    groups_.absence.clear(); // nothing is missed
+  else if (!groups_.absence.empty())
+    result.clear();
+  return result;
+}
+
+/// The ids of groups, which the nodes of their first members have made in order.
+void lead::collect_ids(const std::vector<int>& groups) {
+  const auto all = exchanging_groups(*plan_);
+  std::map<int, std::size_t> taken; // of each node's
+  for (const int group : groups) {
+    const auto& first = all[static_cast<std::size_t>(group)].members.front();
+    const int node = places_[static_cast<std::size_t>(plan_->rank_of(first))];
+    const auto& made = nodes_->ids(node);
+    const auto next = taken[node]++;
+    if (next >= made.size())
+      throw node_failure{"node " + name_of(node)
+                         + " has not made all groups of GPUs that it was asked for"};
+    groups_.ids[group] = made[next];
   }
 }
 

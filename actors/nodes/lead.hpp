@@ -4,6 +4,7 @@
 #include "actors/nodes/mailroom.hpp"
 #include "actors/nodes/roll_call.hpp"
 #include "actors/run/distant_run.hpp"
+#include "actors/run/gpu_groups.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -53,6 +54,7 @@ public:
   stall_rule::verdict look() override;
   std::string at_work() override { return nodes_->at_work(); }
   std::vector<mail::node_report> end() override;
+  known_groups groups() const override { return groups_; }
   bool has_lost(int rank) const override {
     return nodes_->is_gone(places_[static_cast<std::size_t>(rank)]);
   }
@@ -65,8 +67,12 @@ public:
 private:
   int count() const { return static_cast<int>(of_.nodes.size()); }
   std::vector<std::string> names() const;
+  std::string name_of(int number) const;
   void reach_all();
   void prepare_all(const run_description& what);
+  void refuse_mixed_gpus() const;
+  std::vector<int> groups_of_gpus();
+  void collect_ids(const std::vector<int>& groups);
   std::vector<int> in_one_order() const;
   void link_all();
   std::unique_ptr<byte_stream> greet_node(int number, const greeting& hello) const;
@@ -79,6 +85,7 @@ private:
   std::shared_ptr<const run_plan> plan_;
   std::vector<int> places_;
   session_id session_;
+  known_groups groups_;
   std::unique_ptr<roll_call> nodes_;
   std::int64_t moved_ = 0; // bytes of tensors, at the last look
   std::unique_ptr<mailroom> mail_;

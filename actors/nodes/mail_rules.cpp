@@ -127,12 +127,15 @@ struct mail_rules::judge {
     constexpr std::int64_t value = sizeof(float);
     const bool rows_travel = m.about == meeting_kind::experts;
     const auto most = value * (rows_travel ? sizes.most_rows : sizes.most_array);
+    const auto* const part = std::get_if<collective_message>(&m.what);
+    const bool calls = part != nullptr && part->is_call(); // all that goes one way
     const bool tensors = !std::holds_alternative<mail::norm_part>(m.what)
                          && !std::holds_alternative<mail::clip_by>(m.what);
-    bool right = m.bytes >= 0 && m.bytes <= most && is_stage(plan, m.to.where)
-                 && m.kind.has_value() == tensors && meets(plan, to, m);
-    if (const auto* part = std::get_if<collective_message>(&m.what))
-      right = right && part->values > 0 && part->bytes() == m.bytes;
+    bool right = m.bytes >= 0 && m.bytes / (calls ? 2 : 1) <= most
+                 && is_stage(plan, m.to.where) && m.kind.has_value() == tensors
+                 && meets(plan, to, m);
+    if (part != nullptr)
+      right = right && (part->values > 0 || calls) && part->bytes() == m.bytes;
     else if (const auto* tied = std::get_if<mail::tied_part>(&m.what))
       right = right && is_stage(plan, tied->of) && tied->first >= 0 && tied->values > 0
               && tied->values * value == m.bytes && tied->first * value <= most;

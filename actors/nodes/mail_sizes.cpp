@@ -27,7 +27,7 @@ sizes of(const run_plan&, const mail::letter& letter) {
     [&](const auto& content) -> sizes {
       using type = std::decay_t<decltype(content)>;
       if constexpr (std::is_same_v<type, collective_message>)
-        return {content.bytes()};
+        return {content.is_call() ? 0 : content.bytes()};
       else if constexpr (std::is_same_v<type, mail::tied_part>)
         return {content.values * value_bytes};
       else if constexpr (

@@ -25,8 +25,10 @@ std::uint64_t most_payload_bytes(const run_plan& plan) {
 /// Mail that may have tensors behind it, always by the same way: so mail of one kind
 /// keeps its order.
 bool has_tensors(const wire::actor_mail& what) {
-  if (const auto* letter = std::get_if<mail::letter>(&what))
-    return letter->kind.has_value();
+  if (const auto* letter = std::get_if<mail::letter>(&what)) {
+    const auto* const part = std::get_if<collective_message>(&letter->what);
+    return letter->kind.has_value() && !(part != nullptr && part->is_call());
+  }
   return std::holds_alternative<activation>(what)
          || std::holds_alternative<labels>(what)
          || std::holds_alternative<gradient>(what)

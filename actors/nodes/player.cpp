@@ -195,6 +195,34 @@ void player::lose(int node, const std::string& why) {
   lead_->send(mail::lost_node{node, why});
 }
 
+/// What the lead has to know of what computes here.
+mail::prepared player::facts_of(const run_plan& plan) const {
+  mail::prepared result{.machine = this_machine()};
+  for (const int rank : ranks_at(facts_.places, facts_.node)) {
+    const auto where = plan.processor_of(rank);
+    result.gpus.push_back(where.gpu);
+    result.kinds.push_back(kind_of(where));
+    if (where.is_gpu())
+      result.ungrouped = absence_of_communicators();
+  }
+  return result;
+}
+
+/// Ids of those groups whose first member is here.
+std::vector<group_id> player::new_ids(const run_plan& plan,
+                                      const std::vector<int>& groups) const {
+  const auto all = exchanging_groups(plan);
+  std::vector<group_id> result;
+  for (const int number : groups) {
+    if (number >= std::ssize(all))
+      throw lead_lost{};
+    const auto& first = all[static_cast<std::size_t>(number)].members.front();
+    if (facts_.places[static_cast<std::size_t>(plan.rank_of(first))] == facts_.node)
+      result.push_back(new_group());
+  }
+  return result;
+}
+
 void player::play(const std::atomic<bool>* stop) {
   stop_ = stop;
   try {
@@ -211,15 +239,20 @@ void player::play(const std::atomic<bool>* stop) {
       mail_->add(0, lead_);
       mail_->take_layers(*layers_);
     }
-    lead_->send(mail::prepared{this_machine()});
-    (void)await<mail::connect>();
+    lead_->send(facts_of(*shared));
+    const auto groups = await<mail::connect>().groups;
     join_others();
-    lead_->send(mail::connected{});
-    (void)await<mail::build>();
+    lead_->send(mail::connected{new_ids(*shared, groups)});
+    const auto ids = await<mail::build>().ids;
+    if (ids.size() != groups.size())
+      throw lead_lost{};
+    known_groups of_groups;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      of_groups.ids[groups[i]] = ids[i];
     while (!layers_->complete(100ms))
       if (next(0ms))
         throw lead_lost{};
-    perform(shared);
+    perform(shared, std::move(of_groups));
   } catch (const lead_lost&) { // NOLINT(bugprone-empty-catch)
   } catch (const told_to_end&) {
     lead_->send(mail::refused{"it was told to end", true});
@@ -248,12 +281,14 @@ private:
   player& whose_;
 };
 
-void player::perform(const std::shared_ptr<const run_plan>& plan) {
-  const std::unique_ptr<ensemble, end_or_leave> here{
-    new ensemble{plan,
-                 {.ranks = ranks_at(facts_.places, facts_.node),
-                  .leads = false,
-                  .elsewhere = mail_->maker()}}};
+void player::perform(const std::shared_ptr<const run_plan>& plan, known_groups groups) {
+  const std::unique_ptr<ensemble, end_or_leave> here{new ensemble{
+    plan,
+    {.ranks = ranks_at(facts_.places, facts_.node),
+     .leads = false,
+     .elsewhere = mail_->maker(),
+     .groups = std::move(groups),
+     .ended = [this] { return lead_gone_ || (stop_ != nullptr && *stop_); }}}};
   layers_->forget();
   try {
     here->gather();

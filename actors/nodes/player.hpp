@@ -3,6 +3,7 @@
 #include "actors/nodes/connector.hpp"
 #include "actors/nodes/inbox.hpp"
 #include "actors/nodes/mailroom.hpp"
+#include "actors/run/gpu_groups.hpp"
 
 #include <tl/expected.hpp>
 
@@ -62,8 +63,11 @@ private:
   template <class Message>
   Message await();
   void join_others();
+  mail::prepared facts_of(const run_plan& plan) const;
+  std::vector<group_id> new_ids(const run_plan& plan,
+                                const std::vector<int>& groups) const;
   std::shared_ptr<control_line> line_to(int node, std::unique_ptr<byte_stream> stream);
-  void perform(const std::shared_ptr<const run_plan>& plan);
+  void perform(const std::shared_ptr<const run_plan>& plan, known_groups groups);
   void work(ensemble& here);
   static bool answer(ensemble& here, const wire::node_mail& what);
   void come_home(ensemble& here);

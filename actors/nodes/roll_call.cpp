@@ -52,9 +52,12 @@ struct roll_call::reading {
 
   void operator()(mail::prepared& m) {
     from.how_far = step::prepared;
-    from.machine = std::move(m.machine);
+    from.facts = std::move(m);
   }
-  void operator()(mail::connected&) { from.how_far = step::connected; }
+  void operator()(mail::connected& m) {
+    from.how_far = step::connected;
+    from.ids = std::move(m.ids);
+  }
   void operator()(mail::ready&) { from.how_far = step::ready; }
   void operator()(mail::refused& m) {
     of.fail(from, from.name + (m.leaves ? " is lost: " : ": ") + m.why, m.leaves);
@@ -166,7 +169,7 @@ void roll_call::ask_for_clocks() {
   const auto here = this_machine();
   std::unique_lock guard{lock_};
   for (auto& one : nodes_) {
-    const bool shares_clock = !here.empty() && one.machine == here;
+    const bool shares_clock = !here.empty() && one.facts.machine == here;
     for (int i = 1; !shares_clock && i <= probes && one.fault.empty(); ++i) {
       one.line->send(mail::clock_probe{wall_clock::steady(), 0});
       news_.wait_for(guard, 100ms, [&] { return one.answers >= i; });

@@ -70,6 +70,12 @@ public:
   void await(step how_far, const std::atomic<bool>* interrupted,
              std::optional<int> number = {});
 
+  /// What a node has said of itself. \pre prepared
+  const mail::prepared& facts(int node) const { return at(node).facts; }
+
+  /// Ids of groups that a node has made. \pre connected
+  const std::vector<group_id>& ids(int node) const { return at(node).ids; }
+
   /// Finds what the clocks of nodes show that stand on other machines.
   void ask_for_clocks();
 
@@ -104,7 +110,8 @@ private:
     bool gone = false;
     stall_rule::verdict verdict = stall_rule::verdict::fine;
     std::string at_work;
-    std::string machine;
+    mail::prepared facts;
+    std::vector<group_id> ids;
     nanoseconds offset = 0;
     nanoseconds best_round_trip = -1;
     int answers = 0; // to probes of its clock

@@ -20,8 +20,7 @@ stage_core::stage_core(std::shared_ptr<const run_plan> plan, position where,
     work_(std::move(work)),
     meetings_(std::move(meetings)),
     updates_(*plan_, where, port, *work_, *meetings_, books_) {
-  if (plan_->sums_take_time())
-    meetings_->list().yield_sums([&port](asked_sum s) { port.sum(std::move(s)); });
+  meetings_->yield([&port](asked_sum s) { port.sum(std::move(s)); });
 }
 
 void stage_core::arrive_if_possible(int microbatch) {

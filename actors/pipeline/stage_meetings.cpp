@@ -5,8 +5,10 @@
 namespace troupe {
 
 stage_meetings::stage_meetings(const run_plan& plan, position where, stage_work& work,
-                               memory_account* account)
-  : alone_(true),
+                               memory_account* account, group_finder groups)
+  : yields_sums_(plan.sums_take_time()),
+    groups_(std::move(groups)),
+    alone_(true),
     sums_layers_(plan.shares_out(shared_out::gradients)),
     gathers_layers_(plan.shares_out(shared_out::parameters)),
     first_layer_(plan.work ? static_cast<std::size_t>(
@@ -30,6 +32,13 @@ meeting_list stage_meetings::list() {
   if (experts_)
     result[meeting_kind::experts] = &*experts_;
   return result;
+}
+
+void stage_meetings::yield(const sum_asker& ask) {
+  if (yields_sums_)
+    list().yield_sums(ask);
+  if (groups_)
+    list().exchange_by(groups_, ask);
 }
 
 weaving stage_meetings::weaving_of(op what) const {

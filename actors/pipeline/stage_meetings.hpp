@@ -17,11 +17,14 @@ namespace troupe {
 class stage_meetings {
 public:
   /// \param plan,work outlive it \param account for rows to experts; null where nothing
-  /// is computed
+  /// is computed \param groups may be empty
   stage_meetings(const run_plan& plan, position where, stage_work& work,
-                 memory_account* account);
+                 memory_account* account, group_finder groups = {});
 
   meeting_list list();
+
+  /// Who does sums, and launches what GPUs exchange, if the plan has such.
+  void yield(const sum_asker& ask);
 
   /// Whether somebody waits for each layer of such a pass.
   bool by_layer(op what) const { return weaving_of(what).by_layer(); }
@@ -49,6 +52,8 @@ private:
   void expect(const action& a, int version, bool begins_sum,
               const pass_pieces<float>& pass);
 
+  bool yields_sums_;
+  group_finder groups_;
   bool alone_; // no meetings: nothing below is looked at
   bool sums_layers_, gathers_layers_;
   std::size_t first_layer_; // of the stage, in the network

@@ -49,10 +49,9 @@ void add_sharing(const run_plan& plan, position where, stage_pools& to) {
   // Of each of two layers; a message may still be under way when the place is used
   // again, but no longer.
   const auto copies = [&](exchange_step step) {
-    auto result = payloads_of(
-      even_part(plan.exchange->order_of(step), where.data, plan.data, largest));
-    result.buffers *= 4;
-    return result;
+    return copies_of(
+      even_part(plan.exchange->order_of(step), where.data, plan.data, largest), 4,
+      plan.has_gpus());
   };
   if (plan.shares_out(shared_out::gradients)) {
     to.whole_gradients = largest;

@@ -106,6 +106,8 @@ struct run_plan {
              : processors[static_cast<std::size_t>(rank) % processors.size()];
   }
 
+  bool has_gpus() const { return std::ranges::any_of(processors, &processor::is_gpu); }
+
   /// Where a rank's tensors are. As ranks of a process hand each other buffers, all are
   /// where GPUs reach them if one of these ranks is on a GPU.
   memory_space& memory_at(int rank) const {

@@ -64,15 +64,17 @@ public:
       });
   }
 
-  // An addition throws nothing.
   void sum(asked_sum what) override {
-    sums_->enqueue({.kind = op_count,
-                    .stage = me_.where.stage,
-                    .operations = static_cast<double>(what.what.values),
-                    .run = std::move(what.what.run)},
-                   [meter = shared_.meter, me = Handle{self_}, core = core_,
-                    over = mail::letter{me_, what.about, mail::sum_over{what.number}}](
-                     const work_end&) { post(*meter, me, mail::letter{over}); });
+    auto& device = what.what.on != nullptr ? *what.what.on : *sums_;
+    device.enqueue(
+      {.kind = op_count,
+       .stage = me_.where.stage,
+       .operations = static_cast<double>(what.what.values),
+       .run = std::move(what.what.run)},
+      [meter = shared_.meter, me = Handle{self_}, core = core_, to = me_,
+       about = what.about, number = what.number](const work_end& end) {
+        post(*meter, me, mail::letter{to, about, mail::sum_over{number, end.failure}});
+      });
   }
 
   /// Whether the device of its rank computes just now.

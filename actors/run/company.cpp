@@ -23,10 +23,12 @@ public:
     : plan_(std::make_shared<const run_plan>(std::move(plan))),
       callbacks_(std::move(callbacks)),
       others_(others),
+      groups_(others != nullptr ? others->groups() : groups_here(*plan_)),
       here_(new ensemble{
         plan_,
         {.ranks = others != nullptr ? std::vector<int>{} : all_ranks(*plan_),
-         .elsewhere = others != nullptr ? others->maker() : ensemble::distant_maker{}},
+         .elsewhere = others != nullptr ? others->maker() : ensemble::distant_maker{},
+         .groups = groups_},
         callbacks_}) {
     // nop
   }
@@ -52,6 +54,7 @@ private:
   std::shared_ptr<const run_plan> plan_;
   run_callbacks callbacks_;
   distant_run* others_; // null: the whole run is here
+  known_groups groups_; // of GPUs
   std::unique_ptr<ensemble, end_or_leave> here_;
   bool interrupted_ = false;
   double seconds_ = 0;
@@ -158,6 +161,8 @@ run_result company::run() {
     keep_versions(*plan_, std::move(here_->log().versions), result);
   }
   result.seconds = seconds_;
+  result.gpu_groups = static_cast<int>(groups_.ids.size());
+  result.ungrouped = groups_.absence;
   if (others_ != nullptr)
     result.clock_doubt = others_->clock_doubt();
   if (failure)

@@ -17,6 +17,9 @@ public:
   /// Makes handles of all that are elsewhere.
   virtual ensemble::distant_maker maker() = 0;
 
+  /// Of GPUs that exchange arrays themselves.
+  virtual known_groups groups() const = 0;
+
   /// Lets mail come in, waits until everybody is ready everywhere, and lets the run
   /// begin. A process that is lost from now on is a failure on the ensemble's board.
   virtual void begin(ensemble& here) = 0;

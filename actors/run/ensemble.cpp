@@ -14,7 +14,8 @@ ensemble::ensemble(std::shared_ptr<const run_plan> plan, part which,
                    const run_callbacks& told)
   : plan_(std::move(plan)),
     interconnect_(virtual_clock_, plan_->machines, plan_->ranks()),
-    equipment_(*plan_, virtual_clock_, watch_, which.ranks, told.disorder.make_device),
+    equipment_(*plan_, virtual_clock_, watch_, which.ranks, told.disorder.make_device,
+               which.groups, which.ended),
     log_(which.leads ? std::make_shared<run_log>(*plan_) : nullptr),
     house_(
       plan_->clock, [this] { watch_.break_down(); }, told.system),

@@ -25,8 +25,10 @@ public:
   /// Which part.
   struct part {
     std::vector<int> ranks;
-    bool leads = true;            ///< Has the coordinator and the recorder.
-    distant_maker elsewhere = {}; ///< Empty: nobody is elsewhere.
+    bool leads = true;                ///< Has the coordinator and the recorder.
+    distant_maker elsewhere = {};     ///< Empty: nobody is elsewhere.
+    known_groups groups = {};         ///< Of GPUs of which some are elsewhere.
+    std::function<bool()> ended = {}; ///< As of gpu_groups.
   };
 
   /// \param told what it says of disorder, envelopes, relays and the system

@@ -26,7 +26,8 @@ std::string text_of(const work& what) {
 } // namespace
 
 equipment::equipment(const run_plan& plan, virtual_clock& clock, run_watch& watch,
-                     const std::vector<int>& here, const device_maker& make_virtual)
+                     const std::vector<int>& here, const device_maker& make_virtual,
+                     const known_groups& groups, const std::function<bool()>& ended)
   : places(plan),
     plan_(plan),
     clock_(clock),
@@ -43,6 +44,7 @@ equipment::equipment(const run_plan& plan, virtual_clock& clock, run_watch& watc
   ranks_.resize(static_cast<std::size_t>(plan.ranks()));
   for (const int rank : here)
     equip_rank(rank);
+  groups_ = std::make_unique<gpu_groups>(plan, groups, here, threads_, watch_, ended);
   equip_stages();
   equip_meetings();
   equip_experts();
@@ -56,6 +58,7 @@ equipment::~equipment() {
       rank->computer.reset();
       rank->sums.reset();
     }
+  groups_.reset();
   server_devices_.clear();
   threads_.reset();
 }
@@ -77,11 +80,12 @@ std::vector<device*> equipment::devices() const {
 void equipment::stop() {
   for (auto* const one : devices())
     one->stop();
+  groups_->stop();
 }
 
 bool equipment::idle() const {
   return std::ranges::all_of(devices(), [](const auto* one) { return one->idle(); })
-         && (!threads_ || threads_->quiet());
+         && groups_->idle() && (!threads_ || threads_->quiet());
 }
 
 sample_reader equipment::reader_of(position first) {
@@ -96,6 +100,12 @@ std::int64_t equipment::allocations() const {
     if (rank)
       result += rank->memory.all().allocations();
   return result;
+}
+
+group_finder equipment::groups_of(position where) {
+  return [this, where](meeting_kind about, int stride) {
+    return groups_->find(where, about, stride);
+  };
 }
 
 void equipment::equip_rank(int rank) {
@@ -190,6 +200,7 @@ void equipment::equip_optimizer(position where) {
     const position of{where.data, d, where.stage, where.tensor};
     memory.streams.push_back(is_here(of) ? &rank_of_stage(of).main_stream : nullptr);
   }
+  memory.groups = groups_of(where);
   memory.state = std::make_shared<optimizer>(
     work.optimizer, plan_.layers_of(where),
     work.batch * (plan_.dims.before + plan_.dims.steps), uses.of(memory_use::optimizer),
@@ -227,7 +238,7 @@ void equipment::equip_meetings() {
       if (const auto where = at(pipeline, s); is_here(where))
         meetings_[index(where)] = std::make_shared<stage_meetings>(
           plan_, where, *work_of(where),
-          &rank_of_stage(where).memory.of(memory_use::passing));
+          &rank_of_stage(where).memory.of(memory_use::passing), groups_of(where));
 }
 
 void equipment::equip_experts() {

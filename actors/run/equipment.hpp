@@ -9,6 +9,7 @@
 #include "actors/plan/places.hpp"
 #include "actors/rank/performer_port.hpp"
 #include "actors/rank/rank_memory.hpp"
+#include "actors/run/gpu_groups.hpp"
 #include "actors/run/run_watch.hpp"
 #include "actors/updates/optimizer_core.hpp"
 #include "kernels/cpu_device.hpp"
@@ -59,9 +60,11 @@ class equipment : private places {
 public:
   /// \param plan,clock,watch outlive it; the clock is for virtual time, the watch for
   /// real time \param make_virtual makes devices in virtual time; may be empty
-  /// \throws std::bad_alloc, no_thread
+  /// \param groups of GPUs that ranks here belong to \param ended as of gpu_groups
+  /// \throws std::bad_alloc, no_thread; std::runtime_error if GPUs do not meet
   equipment(const run_plan& plan, virtual_clock& clock, run_watch& watch,
-            const std::vector<int>& here, const device_maker& make_virtual = {});
+            const std::vector<int>& here, const device_maker& make_virtual = {},
+            const known_groups& groups = {}, const std::function<bool()>& ended = {});
 
   /// Waits for the work under way.
   ~equipment();
@@ -142,6 +145,7 @@ private:
   bool is_here(position where) const {
     return ranks_[static_cast<std::size_t>(plan_.rank_of(where))] != nullptr;
   }
+  group_finder groups_of(position where);
   void equip_rank(int rank);
   void equip_stages();
   void equip_meetings();
@@ -163,6 +167,7 @@ private:
   device_maker make_virtual_;
   std::shared_ptr<compute_threads> threads_; // null where nothing is computed
   std::vector<std::unique_ptr<rank_resources>> ranks_;
+  std::unique_ptr<gpu_groups> groups_;
   std::vector<std::unique_ptr<device>> server_devices_;   // by shard_index()
   std::vector<std::shared_ptr<data_pools>> data_;         // a pipeline each
   std::vector<std::shared_ptr<stage_work>> work_;         // by index()

@@ -72,6 +72,11 @@ struct run_result {
   std::int64_t late_allocations = 0; ///< Of tensor memory, after wiring.
   std::array<std::int64_t, traffic_kinds> bytes_moved{}; ///< Of tensors in them.
 
+  /// Groups of ranks whose GPUs exchanged arrays themselves, and why there were none
+  /// although ranks were on GPUs of their own; empty: there is no such reason.
+  int gpu_groups = 0;
+  std::string ungrouped;
+
   /// Messages in which data replicas summed gradients, and how many of them a rank
   /// handled while its own device computed.
   std::int64_t summed = 0, summed_at_work = 0;

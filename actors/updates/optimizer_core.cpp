@@ -31,8 +31,11 @@ optimizer_core::optimizer_core(std::shared_ptr<const run_plan> plan, position wh
     norm_.emplace(*plan_, where);
   if (steps_.servers)
     servers_.emplace(*plan_, where);
+  const auto ask = [&port](asked_sum s) { port.sum(std::move(s)); };
   if (plan_->sums_take_time())
-    list().yield_sums([&port](asked_sum s) { port.sum(std::move(s)); });
+    list().yield_sums(ask);
+  if (memory_.groups)
+    list().exchange_by(memory_.groups, ask);
   for (int d = 0; d < directions_.count(); ++d)
     talks_.emplace_back(*port_, list(), [this, d] { return directions_.of(d).what; });
   if (!plan_->work)

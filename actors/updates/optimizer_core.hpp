@@ -29,6 +29,7 @@ struct optimizer_memory {
   std::shared_ptr<exchange_pools> sums;
   std::shared_ptr<exchange_pools> gathers;
   std::shared_ptr<pool> ties; ///< Gradients of a tied matrix.
+  group_finder groups = {};   ///< Empty: there are none.
 };
 
 /// The updates of one stage without a mailbox: for each direction an action in pieces

@@ -7,6 +7,7 @@
 #include "messaging/mail/updates.hpp"
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -34,6 +35,14 @@ namespace mail {
 /// Whoever does a performer's sums to that performer: one of a meeting's is over.
 struct sum_over {
   int number; ///< As the meeting asked for it.
+  std::exception_ptr failure = {};
+
+  /// The number. \throws the failure
+  int over() const {
+    if (failure)
+      std::rethrow_exception(failure);
+    return number;
+  }
 };
 
 /// What performers write each other for a meeting.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/communicator.hpp"
 #include "messaging/position.hpp"
 #include "messaging/record.hpp"
 
@@ -53,6 +54,10 @@ struct prepare {
 /// Node: it can play that.
 struct prepared {
   std::string machine; ///< Since it was started: who shares it shares a clock.
+  /// The GPU of each rank that it plays, in their order; -1: the CPU.
+  std::vector<int> gpus;
+  std::vector<std::string> kinds; ///< Of these GPUs; empty: of a CPU.
+  std::string ungrouped; ///< Why its GPUs cannot be in groups; empty: they can.
 };
 
 /// Node: it cannot, or not any more.
@@ -61,14 +66,21 @@ struct refused {
   bool leaves = false; ///< The node is told to end: another may play its part.
 };
 
-/// Lead: join the nodes of higher numbers.
-struct connect {};
+/// Lead: join the nodes of higher numbers. GPUs of these groups exchange arrays
+/// themselves, by their place among all that the plan has.
+struct connect {
+  std::vector<int> groups;
+};
 
-/// Node: it is joined to all.
-struct connected {};
+/// Node: it is joined to all. Of those groups whose first member it plays, the ids.
+struct connected {
+  std::vector<group_id> ids;
+};
 
 /// Lead: all values have been sent; make your part.
-struct build {};
+struct build {
+  std::vector<group_id> ids; ///< Of all those groups.
+};
 
 /// Node: its actors are there, and know everybody.
 struct ready {};

@@ -24,6 +24,7 @@ struct content_writer {
     m.setFirst(from.what.first);
     m.setCount(from.what.count);
     m.setValues(from.values);
+    m.setCall(from.call);
   }
 
   void operator()(const mail::rows_to_expert& from) {
@@ -74,7 +75,10 @@ collective_message read(schema::Collective::Reader from) {
           .to = natural(from.getTo(), "a rank"),
           .what = {.first = natural(from.getFirst(), "a chunk"),
                    .count = natural(from.getCount(), "chunks")},
-          .values = within(from.getValues(), 0, most_values, "values")};
+          .values = within(from.getValues(), 0, most_values, "values"),
+          .payload = {},
+          .call = static_cast<int>(within(from.getCall(), collective_message::no_call,
+                                          most_of<int>, "a call"))};
 }
 
 mail::tied_part read(schema::TiedPart::Reader from) {

@@ -205,6 +205,7 @@ struct Collective {
   first @4 :Int32;  # Chunk,
   count @5 :Int32;  # and how many.
   values @6 :Int64;
+  call @7 :Int32 = -1;  # A call, without a tensor: its number. -1: none.
 }
 
 struct RowsToExpert {
@@ -301,11 +302,11 @@ struct ExpertLoad {
 struct NodeMail {
   union {
     prepare @0 :Prepare;
-    prepared :group { machine @1 :Text; }
+    prepared :group { machine @1 :Text; gpus @23 :List(Int32); kinds @24 :List(Text); ungrouped @25 :Text; }
     refused :group { why @2 :Text; leaves @22 :Bool; }
-    connect @3 :Void;
-    connected @4 :Void;
-    build @5 :Void;
+    connect :group { groups @3 :List(Int32); }
+    connected :group { ids @4 :List(Data); }
+    build :group { ids @5 :List(Data); }
     ready @6 :Void;
     clockProbe :group { lead @7 :Int64; node @8 :Int64; }
     beginRun :group { start @9 :Int64; }

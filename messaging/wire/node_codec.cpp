@@ -2,6 +2,7 @@
 #include "messaging/wire/fields.hpp"
 #include "messaging/wire/words.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace troupe::wire {
@@ -121,21 +122,48 @@ mail::node_report read(schema::NodeReport::Reader from, allowance& left) {
           .stale_frames = natural(from.getStaleFrames(), "frames")};
 }
 
+void write(capnp::List<capnp::Data>::Builder to, const std::vector<group_id>& from) {
+  for (unsigned i = 0; i < to.size(); ++i)
+    to.set(i, {reinterpret_cast<const capnp::byte*>(from[i].data()), from[i].size()});
+}
+
+std::vector<group_id> read(capnp::List<capnp::Data>::Reader from, allowance& left) {
+  return read_list(from, left, [](capnp::Data::Reader id) {
+    group_id result;
+    if (id.size() != result.size())
+      throw bad_bytes{"an id of a group has another size"};
+    std::ranges::copy(id, result.begin());
+    return result;
+  });
+}
+
 struct mail_writer {
   schema::NodeMail::Builder to;
 
   void operator()(const mail::prepare& m) { write(to.initPrepare(), m); }
   void operator()(const mail::prepared& m) {
-    to.initPrepared().setMachine(as_text(m.machine));
+    auto g = to.initPrepared();
+    g.setMachine(as_text(m.machine));
+    write_numbers(g.initGpus(length(m.gpus)), m.gpus);
+    auto kinds = g.initKinds(length(m.kinds));
+    for (unsigned i = 0; i < kinds.size(); ++i)
+      kinds.set(i, as_text(m.kinds[i]));
+    g.setUngrouped(as_text(m.ungrouped));
   }
   void operator()(const mail::refused& m) {
     auto g = to.initRefused();
     g.setWhy(as_text(m.why));
     g.setLeaves(m.leaves);
   }
-  void operator()(const mail::connect&) { to.setConnect(); }
-  void operator()(const mail::connected&) { to.setConnected(); }
-  void operator()(const mail::build&) { to.setBuild(); }
+  void operator()(const mail::connect& m) {
+    write_numbers(to.initConnect().initGroups(length(m.groups)), m.groups);
+  }
+  void operator()(const mail::connected& m) {
+    write(to.initConnected().initIds(length(m.ids)), m.ids);
+  }
+  void operator()(const mail::build& m) {
+    write(to.initBuild().initIds(length(m.ids)), m.ids);
+  }
   void operator()(const mail::ready&) { to.setReady(); }
   void operator()(const mail::begin_run& m) { to.initBeginRun().setStart(m.start); }
   void operator()(const mail::pause_clock&) { to.setPauseClock(); }
@@ -170,6 +198,17 @@ struct mail_writer {
   }
 };
 
+mail::prepared prepared_of(schema::NodeMail::Prepared::Reader from, allowance& left) {
+  const auto text = [&left](capnp::Text::Reader t) { return wire::read(t, left); };
+  const auto gpu = [](int n) {
+    return static_cast<int>(within(n, -1, most_of<int>, "a GPU"));
+  };
+  return {.machine = text(from.getMachine()),
+          .gpus = read_list(from.getGpus(), left, gpu),
+          .kinds = read_list(from.getKinds(), left, text),
+          .ungrouped = text(from.getUngrouped())};
+}
+
 node_mail mail_of(schema::NodeMail::Reader from, allowance& left) {
   using is = schema::NodeMail;
   const auto text = [&left](capnp::Text::Reader t) { return wire::read(t, left); };
@@ -177,16 +216,17 @@ node_mail mail_of(schema::NodeMail::Reader from, allowance& left) {
   case is::PREPARE:
     return read(from.getPrepare(), left);
   case is::PREPARED:
-    return mail::prepared{text(from.getPrepared().getMachine())};
+    return prepared_of(from.getPrepared(), left);
   case is::REFUSED:
     return mail::refused{text(from.getRefused().getWhy()),
                          from.getRefused().getLeaves()};
   case is::CONNECT:
-    return mail::connect{};
+    return mail::connect{
+      read_naturals<int>(from.getConnect().getGroups(), left, "a group")};
   case is::CONNECTED:
-    return mail::connected{};
+    return mail::connected{read(from.getConnected().getIds(), left)};
   case is::BUILD:
-    return mail::build{};
+    return mail::build{read(from.getBuild().getIds(), left)};
   case is::READY:
     return mail::ready{};
   case is::CLOCK_PROBE:

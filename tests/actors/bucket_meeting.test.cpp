@@ -221,3 +221,28 @@ TEST_CASE("sums travel as gradients to optimizer shards, versions as parameters"
   CHECK(gather.kind == traffic::parameters);
   CHECK(gather.about == meeting_kind::gathers);
 }
+
+TEST_CASE("buckets that GPUs sum come in one order, whichever is complete first",
+          "[meetings][buckets]") {
+  const auto plan = tiny::replicas("ring", 2, 3, 4);
+  gpu_group group{};
+  bucket_meeting sums{plan, {0, 0, 0}, exchange_step::sum, nullptr};
+  sums.exchange_by([&](meeting_kind, int) { return &group; }, [](const asked_sum&) {});
+  const auto buckets_of = [](const letters& all) {
+    std::vector<int> result;
+    for (const auto& one : all)
+      result.push_back(std::get<collective_message>(one.what).instance);
+    return result;
+  };
+  CHECK(buckets_of(sums.begin(1)).empty());
+  CHECK(buckets_of(sums.begin(2)) == std::vector{2, 1});
+  CHECK(buckets_of(sums.begin(0)) == std::vector{0});
+}
+
+TEST_CASE("an exchange that has failed fails who waits for it", "[meetings]") {
+  const auto plan = tiny::replicas("ring", 2, 1, 4);
+  bucket_meeting sums{plan, {0, 0, 0}, exchange_step::sum, nullptr};
+  const auto why = std::make_exception_ptr(std::runtime_error{"lost"});
+  CHECK_THROWS_WITH(sums.take({{}, meeting_kind::sums, mail::sum_over{0, why}}),
+                    "lost");
+}

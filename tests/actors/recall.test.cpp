@@ -32,6 +32,7 @@ public:
   stall_rule::verdict look() override { return stall_rule::verdict::fine; }
   std::string at_work() override { return {}; }
   ensemble::distant_maker maker() override { return {}; }
+  known_groups groups() const override { return {}; }
   void begin(ensemble&) override {}
   void pause() override {}
   void resume() override {}

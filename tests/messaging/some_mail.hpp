@@ -93,7 +93,10 @@ auto with_fields(T& of, Use use) {
 template <class T>
 constexpr bool is_local =
   std::is_same_v<
-    T, std::optional<mail::expert_loan>> || std::is_same_v<T, std::function<void()>>;
+    T,
+    std::optional<
+      mail::
+        expert_loan>> || std::is_same_v<T, std::function<void()>> || std::is_same_v<T, std::exception_ptr>;
 
 template <class T>
 constexpr bool is_vector = false;
@@ -189,6 +192,9 @@ void fill(T& field, dice& random) {
     // None: see there.
   } else if constexpr (requires { std::variant_size<T>::value; }) {
     std::visit(all_of, field);
+  } else if constexpr (std::is_same_v<T, group_id>) {
+    for (auto& byte : field)
+      byte = static_cast<char>(random.number(-128, 127));
   } else if constexpr (std::is_same_v<T, std::array<std::uint64_t, 2>>) {
     field = {0x8000000000000001U, static_cast<std::uint64_t>(random.number(0, 1000))};
   } else {
@@ -206,6 +212,8 @@ void fill(T& field, dice& random) {
       field.values = random.number(0, 100);
     if constexpr (std::is_same_v<T, mail::beat>)
       field.verdict = random.number(0, 2);
+    if constexpr (std::is_same_v<T, collective_message>)
+      field.call = random.number(-1, 3);
     if constexpr (std::is_same_v<T, mail::saved>)
       field.versions.resize(field.ages.size());
     if constexpr (std::is_same_v<T, mail::prepare>) {

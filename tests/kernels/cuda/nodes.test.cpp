@@ -3,6 +3,7 @@
 
 #include "tests/actors/nodes.hpp"
 
+#include "actors/plan/gpu_groups.hpp"
 #include "actors/proof/proof.hpp"
 #include "experiments/options/options_text.hpp"
 #include "experiments/session/node_part.hpp"
@@ -59,6 +60,7 @@ TEST_CASE("ranks on GPUs of nodes are proved right, whenever their streams run",
     wanted{"2bw", {.stages = 2}, "cuda", "tf32"},
     wanted{"gpipe", {.axes = "data=2,pipe=2", .exchange = "zero2"}},
     wanted{"1f1b", {.axes = "data=2,pipe=2", .exchange = "tree"}},
+    wanted{"1f1b", {.axes = "data=2,pipe=2", .exchange = "tree"}, "cuda:0"},
     wanted{"gpipe", {.axes = "data=2,pipe=1", .exchange = "server"}, "cuda", "bf16"},
     wanted{"1f1b", {.axes = "data=2,pipe=1", .exchange = "zero3"}},
     wanted{"1f1b", {.axes = "tensor=2,pipe=1", .sequence_parallel = true}},
@@ -72,6 +74,7 @@ TEST_CASE("ranks on GPUs of nodes are proved right, whenever their streams run",
     const auto result = on_two_nodes(o, plan);
     INFO(result.failure);
     REQUIRE(result.how == ending::finished);
+    CHECK(result.gpu_groups == std::ssize(exchanging_groups(plan)));
     for (const auto& one : prove(plan, result)) {
       INFO(one.name << ": " << one.detail);
       CHECK_FALSE(one.fails());
@@ -96,14 +99,29 @@ TEST_CASE("a node's GPU hands on to another node's CPU", "[streams]") {
 }
 
 TEST_CASE("a node says which GPU it has not", "[streams]") {
-  const auto o = options_of({"1f1b", {.stages = 2}, "cuda:0,cuda:1"});
+  const auto o = options_of({"1f1b", {.stages = 2}, "cuda:0,cuda:4"});
   const auto plan = plan_of(o);
   try {
     on_two_nodes(o, plan);
     FAIL("was not refused");
   } catch (const std::exception& wrong) {
     CHECK(std::string{wrong.what()}.find(
-            "rank 1 is to be on cuda:1, and here runs may have cuda:0")
+            "rank 1 is to be on cuda:4, and here runs may have cuda:0, cuda:1")
           != std::string::npos);
+  }
+}
+
+TEST_CASE("GPUs of two kinds are refused, as their bits differ", "[streams]") {
+  const auto o = options_of({"1f1b", {.stages = 2}, "cuda:0,cuda:3"});
+  try {
+    on_two_nodes(o, plan_of(o));
+    FAIL("was not refused");
+  } catch (const std::exception& wrong) {
+    const std::string told = wrong.what();
+    INFO(told);
+    CHECK(
+      told.starts_with("the GPUs of a run must be of one kind, and node 127.0.0.1:"));
+    CHECK(told.find(" has stand-in, node 127.0.0.1:") != told.npos);
+    CHECK(told.ends_with(" has other stand-in"));
   }
 }

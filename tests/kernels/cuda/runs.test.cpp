@@ -1,6 +1,7 @@
 // Whole runs on a GPU that is none: kernels on fibres, launched on streams that run
 // them at some later time, which a seed chooses. What is read too early is wrong.
 
+#include "actors/plan/gpu_groups.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 #include "tests/actors/meshes.hpp"
 #include "tests/actors/proved_run.hpp"
@@ -12,6 +13,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include <chrono>
 #include <cmath>
 #include <string_view>
 
@@ -19,12 +21,18 @@ using namespace troupe;
 
 namespace {
 
-void check(run_plan plan, std::string_view of) {
-  plan.processors = {processor{0}};
+/// \param gpus that ranks are on in turns
+void check(run_plan plan, std::string_view of, int gpus = 1) {
+  plan.processors.clear();
+  for (int gpu = 0; gpu < gpus; ++gpu)
+    plan.processors.push_back({gpu});
+  const auto groups = groups_on_gpus(plan, gpu_places_here(plan)).size();
   for (std::uint64_t seed = 1; seed <= gpu::seeds(); ++seed) {
     INFO(of << ", seed " << seed);
     on_host::seed_streams(seed);
-    CHECK(tiny::run_of(plan).refusals() == "");
+    const auto done = tiny::run_of(plan);
+    CHECK(done.refusals() == "");
+    CHECK(done.result.gpu_groups == static_cast<int>(groups));
   }
 }
 
@@ -65,8 +73,33 @@ TEST_CASE("every schedule is proved right on streams, whenever they run", "[stre
 
 TEST_CASE("ranks of every kind are proved right on streams", "[streams]") {
   const auto& mesh = GENERATE(from_range(meshes));
+  const int gpus = GENERATE(1, 4); // of one each exchange what others have by itself
   check(tiny::training_on(mesh, one_f_one_b(), {2, 2, 2}, clock_kind::real),
-        mesh.text());
+        mesh.text(), gpus);
+}
+
+TEST_CASE("GPUs of a node exchange what has more than one bucket in one order",
+          "[streams]") {
+  // Two directions complete a bucket when both have it, in whatever order.
+  check(tiny::training_on({.data = 2, .exchange = "ring"}, chimera(), {2, 4, 3},
+                          clock_kind::real),
+        "chimera", 4);
+}
+
+TEST_CASE("a run whose GPUs cannot exchange ends, and says which", "[streams]") {
+  const int number = GENERATE(0, 5);
+  auto plan = tiny::training_on({.data = 2, .tensor = 2, .exchange = "zero1"},
+                                one_f_one_b(), {2, 2, 2}, clock_kind::real);
+  plan.processors = {{0}, {1}, {2}, {3}};
+  plan.stall_timeout = std::chrono::minutes{5}; // it is not that
+  const auto groups = groups_on_gpus(plan, gpu_places_here(plan)).size();
+  on_host::break_exchange(number + 2 * static_cast<int>(groups)); // which are tried out
+  const auto result = perform(plan);
+  CHECK(result.how == ending::failed);
+  INFO(result.failure);
+  CHECK(result.failure.find(" has lost its GPU") != std::string::npos);
+  on_host::break_exchange(0);
+  CHECK_THROWS(perform(plan)); // before it begins
 }
 
 TEST_CASE("replicas that write one memory are proved right on streams", "[streams]") {

@@ -56,6 +56,15 @@ TEST_CASE("kernels of a run reach tensors alone, and race with nobody", "[watche
   watch(tiny::training_on(mesh, sch, {2, 4, 2}, clock), {a_gpu});
 }
 
+TEST_CASE("also where their GPUs exchange arrays themselves", "[watched]") {
+  const auto& mesh = GENERATE(from_range(meshes));
+  if (mesh.data * mesh.tensor == 1 || mesh.exchange == "hogwild")
+    return;
+  INFO(mesh.text());
+  watch(tiny::training_on(mesh, chimera(), {2, 4, 2}, clock_kind::real),
+        {{0}, {1}, {2}, {3}});
+}
+
 TEST_CASE("also where other ranks are on the CPU", "[watched]") {
   const auto on = GENERATE(std::vector{a_gpu, the_cpu}, std::vector{the_cpu, a_gpu});
   watch(tiny::training_of(one_f_one_b(), {2, 4, 2}, clock_kind::virtual_time), on);

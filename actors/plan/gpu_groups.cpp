@@ -1,0 +1,104 @@
+#include "actors/plan/gpu_groups.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+struct finder {
+  const run_plan& plan;
+  std::vector<exchanging_group> found = {};
+
+  void add(meeting_kind about, int stride, std::vector<position> members) {
+    if (members.size() > 1)
+      found.push_back({about, stride, std::move(members)});
+  }
+
+  void add_shards(position of) {
+    std::vector<position> members;
+    for (int t = 0; t < plan.tensor; ++t)
+      members.push_back({of.data, of.direction, of.stage, t});
+    add(meeting_kind::shards, 1, std::move(members));
+  }
+
+  void add_replicas(meeting_kind about, position of, int stride) {
+    for (int first = 0; first < stride; ++first) {
+      std::vector<position> members;
+      for (int d = first; d < plan.data; d += stride)
+        members.push_back({d, of.direction, of.stage, of.tensor});
+      add(about, stride, std::move(members));
+    }
+  }
+
+  /// Buckets of experts that replicas spread have groups of their own.
+  void add_buckets(meeting_kind about, position of) {
+    std::set<int> strides;
+    for (const auto& group : plan.groups_of(of))
+      strides.insert(group.stride);
+    for (const int stride : strides)
+      add_replicas(about, of, stride);
+  }
+
+  void look_at(position stage) {
+    if (stage.tensor == 0)
+      for (int d = 0; d < plan.data; ++d)
+        add_shards({d, stage.direction, stage.stage, 0});
+    if (plan.shares_out(shared_out::gradients))
+      add_replicas(meeting_kind::layers, stage, 1);
+    if (stage.direction > 0) // one optimizer shard for all
+      return;
+    if (plan.sums_at_update())
+      add_buckets(meeting_kind::sums, stage);
+    if (plan.gathers_at_update())
+      add_buckets(meeting_kind::gathers, stage);
+  }
+};
+
+/// Whether each member is on a GPU, and no two are on one.
+bool are_apart(const exchanging_group& group, const run_plan& plan,
+               const std::vector<gpu_place>& of_ranks) {
+  std::vector<gpu_place> seen;
+  return std::ranges::all_of(group.members, [&](const position& where) {
+    const auto& place = of_ranks[static_cast<std::size_t>(plan.rank_of(where))];
+    const bool is_new =
+      place.gpu != processor::cpu && std::ranges::find(seen, place) == seen.end();
+    seen.push_back(place);
+    return is_new;
+  });
+}
+
+} // namespace
+
+std::vector<exchanging_group> exchanging_groups(const run_plan& plan) {
+  finder all{plan};
+  for (int direction = 0; direction < plan.directions(); ++direction)
+    for (int stage = 0; stage < plan.dims.stages; ++stage)
+      for (int tensor = 0; tensor < plan.tensor; ++tensor)
+        all.look_at({0, direction, stage, tensor});
+  return std::move(all.found);
+}
+
+std::vector<int> groups_on_gpus(const run_plan& plan,
+                                const std::vector<gpu_place>& of_ranks) {
+  std::vector<int> result;
+  if (!plan.work || plan.clock != clock_kind::real)
+    return result;
+  for (int number = 0; const auto& group : exchanging_groups(plan)) {
+    if (are_apart(group, plan, of_ranks))
+      result.push_back(number);
+    ++number;
+  }
+  return result;
+}
+
+std::vector<gpu_place> gpu_places_here(const run_plan& plan) {
+  std::vector<gpu_place> result;
+  for (int rank = 0; rank < plan.ranks(); ++rank)
+    result.push_back({0, plan.processor_of(rank).gpu});
+  return result;
+}
+
+} // namespace troupe

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "actors/plan/run_plan.hpp"
+#include "messaging/mail/letters.hpp"
+
+#include <vector>
+
+namespace troupe {
+
+/// The GPU of a rank, among all nodes of a run.
+struct gpu_place {
+  int node = 0;
+  int gpu = processor::cpu; ///< Of that node.
+
+  bool operator==(const gpu_place&) const = default;
+};
+
+/// Members of one meeting after another that move whole arrays: tensor shards of a
+/// stage, or data replicas.
+struct exchanging_group {
+  meeting_kind about;
+  int stride; ///< Data replicas from member to member; 1 for tensor shards.
+  std::vector<position> members;
+
+  bool operator==(const exchanging_group&) const = default;
+};
+
+/// All that a plan has, in one order.
+std::vector<exchanging_group> exchanging_groups(const run_plan& plan);
+
+/// Those of which each member is on a GPU of its own, by their places among all. None
+/// in virtual time, where messages say what takes time. \param of_ranks by rank
+std::vector<int> groups_on_gpus(const run_plan& plan,
+                                const std::vector<gpu_place>& of_ranks);
+
+/// Where ranks are if all are in this process.
+std::vector<gpu_place> gpu_places_here(const run_plan& plan);
+
+} // namespace troupe

@@ -1,0 +1,231 @@
+#include "actors/run/gpu_groups.hpp"
+
+#include "kernels/threads.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace troupe {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto patience = 120s; // until all members have met
+
+bool is_here(const run_plan& plan, position where, const std::vector<int>& here) {
+  return std::ranges::find(here, plan.rank_of(where)) != here.end();
+}
+
+/// "the gradients of stage 1"
+std::string text_of(const exchanging_group& group) {
+  const auto& first = group.members.front();
+  const auto of = " of stage " + std::to_string(first.stage);
+  switch (group.about) {
+  case meeting_kind::shards:
+    return "the shards" + of;
+  case meeting_kind::layers:
+    return "the layers" + of;
+  case meeting_kind::gathers:
+    return "the parameters" + of;
+  default:
+    return "the gradients" + of;
+  }
+}
+
+/// Memory that a GPU and this machine reach.
+struct shared_values {
+  shared_values(const processor& by, int count)
+    : where(memory_of(by)),
+      bytes(count * std::int64_t{sizeof(float)}),
+      data(static_cast<float*>(where.take(bytes))) {
+    // nop
+  }
+  ~shared_values() { where.give_back(data, bytes); }
+  shared_values(const shared_values&) = delete;
+  shared_values& operator=(const shared_values&) = delete;
+
+  memory_space& where;
+  std::int64_t bytes;
+  float* data;
+};
+
+/// Moves a value between any two members, so that they are connected before a run
+/// begins.
+void try_out(communicator& by, const stream& on, const processor& where, int member,
+             int members) {
+  const shared_values given{where, members}, taken{where, members};
+  std::vector<transfer> all;
+  for (int other = 0; other < members; ++other) {
+    given.data[other] = static_cast<float>(member * members + other);
+    if (other == member)
+      continue;
+    all.push_back({transfer::way::give, other, given.data + other, 1});
+    all.push_back({transfer::way::take, other, taken.data + other, 1});
+  }
+  by.exchange(all);
+  on.wait();
+  for (int other = 0; other < members; ++other)
+    if (other != member
+        && taken.data[other] != static_cast<float>(other * members + member))
+      throw std::runtime_error{"GPUs of a group move wrong values"};
+}
+
+} // namespace
+
+known_groups groups_here(const run_plan& plan) {
+  known_groups result;
+  for (const int group : groups_on_gpus(plan, gpu_places_here(plan))) {
+    if (result.absence = absence_of_communicators(); !result.absence.empty())
+      break;
+    result.ids[group] = new_group();
+  }
+  return result;
+}
+
+struct gpu_groups::end {
+  position where;
+  meeting_kind about;
+  int stride;
+  int member, members;
+  group_id id;
+  processor at;
+  std::string name;
+  occupation& seen;
+  stream on;
+  std::unique_ptr<communicator> by;
+  std::unique_ptr<cpu_device> launches;
+  gpu_group group = {};
+};
+
+/// Ends that look for the others, each on a thread of its own.
+struct gpu_groups::gathering {
+  std::mutex lock;
+  std::exception_ptr failure;
+  std::atomic<int> missing = 0;
+  std::atomic<bool> ended = false;
+
+  void fail(std::exception_ptr why) {
+    const std::lock_guard guard{lock};
+    if (!failure)
+      failure = std::move(why);
+    ended = true;
+  }
+
+  void join(end& one) {
+    try {
+      auto by = join_group(one.on, one.id, one.member, one.members, ended);
+      {
+        const std::lock_guard guard{lock};
+        one.by = std::move(by);
+        if (ended) // those that were there have been ended already
+          one.by->abort();
+      }
+      try_out(*one.by, one.on, one.at, one.member, one.members);
+    } catch (...) {
+      fail(std::current_exception());
+    }
+    --missing;
+  }
+};
+
+gpu_groups::gpu_groups(const run_plan& plan, const known_groups& known,
+                       const std::vector<int>& here,
+                       const std::shared_ptr<compute_threads>& threads,
+                       run_watch& watch, const std::function<bool()>& ended) {
+  const auto groups = exchanging_groups(plan);
+  for (const auto& [number, id] : known.ids) {
+    const auto& group = groups.at(static_cast<std::size_t>(number));
+    for (int m = 0; m < static_cast<int>(group.members.size()); ++m) {
+      const auto& where = group.members[static_cast<std::size_t>(m)];
+      if (!is_here(plan, where, here))
+        continue;
+      const auto at = plan.processor_of(plan.rank_of(where));
+      ends_.emplace_back(new end{where, group.about, group.stride, m,
+                                 static_cast<int>(group.members.size()), id, at,
+                                 text_of(group), watch.group_of(where, text_of(group)),
+                                 stream_on(at, 1, precision::fp32), nullptr, nullptr});
+    }
+  }
+  gather(ended);
+  for (auto& one : ends_) {
+    one->launches =
+      std::make_unique<cpu_device>(one->seen, threads, 1, &one->on,
+                                   [name = one->name](const work&) { return name; });
+    one->group = {one->by.get(), &one->on, one->launches.get()};
+  }
+}
+
+gpu_groups::~gpu_groups() {
+  for (auto& one : ends_)
+    one->launches.reset();
+  // All at once: whoever is ended waits for the other members.
+  std::vector<std::thread> threads;
+  for (auto& one : ends_)
+    try {
+      threads.push_back(start_thread(1, [&one] { one->by.reset(); }));
+    } catch (const no_thread&) {
+      one->by.reset();
+    }
+  for (auto& thread : threads)
+    thread.join();
+}
+
+void gpu_groups::gather(const std::function<bool()>& ended) {
+  gathering all;
+  std::vector<std::thread> threads;
+  all.missing = static_cast<int>(ends_.size());
+  try {
+    for (auto& one : ends_)
+      threads.push_back(
+        start_thread(static_cast<int>(ends_.size()), [&] { all.join(*one); }));
+  } catch (const no_thread&) {
+    all.fail(std::current_exception());
+  }
+  const auto late = std::chrono::steady_clock::now() + patience;
+  while (all.missing > 0 && !all.ended) {
+    if (ended && ended())
+      all.ended = true;
+    if (std::chrono::steady_clock::now() > late)
+      all.fail(std::make_exception_ptr(std::runtime_error{
+        "the GPUs that exchange " + ends_.front()->name
+        + " have not all met within two minutes; NCCL_DEBUG=INFO lets NCCL say why"}));
+    std::this_thread::sleep_for(1ms);
+  }
+  if (all.ended) {
+    const std::lock_guard guard{all.lock};
+    for (auto& one : ends_)
+      if (one->by)
+        one->by->abort();
+  }
+  for (auto& thread : threads)
+    thread.join();
+  if (all.failure)
+    std::rethrow_exception(all.failure);
+}
+
+gpu_group* gpu_groups::find(position where, meeting_kind about, int stride) {
+  const auto found = std::ranges::find_if(ends_, [&](const auto& one) {
+    return one->where == where && one->about == about && one->stride == stride;
+  });
+  return found != ends_.end() ? &(*found)->group : nullptr;
+}
+
+void gpu_groups::stop() {
+  for (auto& one : ends_) {
+    one->launches->stop();
+    if (!one->launches->idle())
+      one->by->abort();
+  }
+}
+
+bool gpu_groups::idle() const {
+  return std::ranges::all_of(ends_,
+                             [](const auto& one) { return one->launches->idle(); });
+}
+
+} // namespace troupe
