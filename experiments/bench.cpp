@@ -107,7 +107,8 @@ int main(int argc, char** argv) {
     .measures = true,
     .defaults = {.model = {.width = 256, .length = 128},
                  .mesh = {.stages = 1},
-                 .schedules = {.names = {"1f1b"}, .steps = 1}},
+                 .schedules = {.names = {"1f1b"}, .steps = 1},
+                 .evaluation = {.samples = 0}},
   };
   return run_program(about, argc, argv, bench);
 }

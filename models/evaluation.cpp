@@ -1,6 +1,10 @@
 #include "models/evaluation.hpp"
 
+#include "kernels/arrays.hpp"
+#include "kernels/device.hpp"
+
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -16,6 +20,22 @@ int count_of(const network<float>& whole) {
 
 bool ends_at(const network<float>& whole, int last) {
   return last == count_of(whole);
+}
+
+/// The CPU computes all, unless they say otherwise.
+std::vector<evaluated_part> all_of(const network<float>& whole,
+                                   std::vector<evaluated_part> parts) {
+  if (parts.empty())
+    parts.push_back({count_of(whole), processor{}});
+  return parts;
+}
+
+/// Memory that a part reads, and those beside it.
+memory_space& space_of(const evaluated_part& one,
+                       const std::vector<evaluated_part>& parts) {
+  const auto on_gpu = [](const auto& part) { return part.where.is_gpu(); };
+  const auto gpu = std::ranges::find_if(parts, on_gpu);
+  return memory_of(on_gpu(one) || gpu == parts.end() ? one.where : gpu->where);
 }
 
 } // namespace
@@ -66,32 +86,124 @@ score score_of(const network<float>& whole, const loss_sum& sum, std::int64_t sa
   return result;
 }
 
+/// Layers that one processor computes, and what they take there. A GPU reaches no
+/// memory of this machine but its own: it reads copies of parameters.
+class evaluator::part {
+public:
+  /// \param where memory that all parts reach
+  part(const network<float>& whole, int first, const evaluated_part& what,
+       std::int64_t samples, int threads, memory_space& where)
+    : memory(where),
+      first_(first),
+      layers_(whole, first, what.end, samples, threads_of(what, threads), memory),
+      above_(layers_.is_last() ? 0 : layers_.layers().back()->output_room(samples),
+             memory),
+      on_(stream_on(what.where, threads, whole.options.stored)) {
+    for (const auto& l : layers_.layers())
+      if (on_.gpu() != nullptr)
+        copies_.emplace_back(l->bucket(), memory);
+  }
+
+  static std::int64_t bytes(const network<float>& whole, int first,
+                            const evaluated_part& what, std::int64_t samples,
+                            int threads) {
+    const auto layers = layers_of(whole, first, what.end);
+    std::int64_t values =
+      ends_at(whole, what.end) ? 0 : layers.back()->output_room(samples);
+    for (const auto& l : layers)
+      values += what.where.is_gpu() ? l->bucket() : 0;
+    return scored_layers::bytes(whole, first, what.end, samples,
+                                threads_of(what, threads))
+           + values * std::int64_t{sizeof(float)};
+  }
+
+  /// Takes the parameters of its layers. \param all a bucket a layer of the network
+  void read(const std::vector<const float*>& all) {
+    const std::span own{all.data() + first_, layers_.layers().size()};
+    parameters_.assign(own.begin(), own.end());
+    for (std::size_t i = 0; i < copies_.size(); ++i) {
+      arrays<float>::copy(own[i], copies_[i].values(), copies_[i].data());
+      parameters_[i] = copies_[i].data();
+    }
+  }
+
+  /// Runs its layers, and waits for them. Returns what goes into the next part.
+  const float* forward(const frame<float>& in, const std::int32_t* labels,
+                       loss_sum& loss) {
+    auto f = in;
+    f.y = above_.data();
+    f.on = &on_;
+    run_to_end([&] { layers_.forward(f, labels, parameters_, loss); }, &on_);
+    return above_.data();
+  }
+
+  memory_account memory;
+
+private:
+  static int threads_of(const evaluated_part& what, int threads) {
+    return what.where.is_gpu() ? 1 : threads;
+  }
+
+  int first_; // layer
+  scored_layers layers_;
+  tensor_memory above_;               // what goes into the next part, if there is one
+  std::vector<tensor_memory> copies_; // of parameters; none on the CPU
+  std::vector<const float*> parameters_;
+  stream on_; // goes first, and waits
+};
+
 evaluator::evaluator(const network<float>& whole, const data_set& data,
-                     std::int64_t most, std::int64_t batch, int threads)
+                     std::int64_t most, std::int64_t batch, int threads,
+                     std::vector<evaluated_part> parts)
   : whole_(whole),
     data_(data),
     samples_(std::min(most, data.evaluation_size())),
-    batch_(samples_a_forward(whole, batch)),
-    on_(threads, whole.options.stored),
-    layers_(whole, 0, count_of(whole), batch_, threads, account_),
-    input_(whole.layers.front()->input_room(batch_), account_,
-           whole.element_of_input()),
-    labels_(batch_ * whole.rows, account_, element::int32) {
-  // nop
+    batch_(samples_a_forward(whole, batch)) {
+  if (samples_ == 0)
+    return;
+  parts = all_of(whole, std::move(parts));
+  for (int first = 0; const auto& one : parts) {
+    parts_.emplace_back(whole, first, one, batch_, threads, space_of(one, parts));
+    first = one.end;
+  }
+  auto& memory = parts_.front().memory;
+  input_ = {whole.layers.front()->input_room(batch_), memory, whole.element_of_input()};
+  labels_ = {batch_ * whole.rows, memory, element::int32};
 }
 
-std::int64_t evaluator::bytes(const network<float>& whole, std::int64_t batch,
-                              int threads) {
+evaluator::~evaluator() = default;
+
+std::vector<std::int64_t> evaluator::bytes(const network<float>& whole,
+                                           std::int64_t batch, int threads,
+                                           std::vector<evaluated_part> parts) {
   const auto samples = samples_a_forward(whole, batch);
-  return scored_layers::bytes(whole, 0, count_of(whole), samples, threads)
-         + (whole.layers.front()->input_room(samples) + samples * whole.rows)
-             * std::int64_t{sizeof(float)};
+  std::vector<std::int64_t> result;
+  for (int first = 0; const auto& one : all_of(whole, std::move(parts))) {
+    result.push_back(part::bytes(whole, first, one, samples, threads));
+    first = one.end;
+  }
+  result.front() += (whole.layers.front()->input_room(samples) + samples * whole.rows)
+                    * std::int64_t{sizeof(float)};
+  return result;
+}
+
+/// Of the samples that are in their places.
+loss_sum evaluator::loss_of(std::int64_t samples) {
+  frame<float> in{.samples = samples, .tokens = input_.integers(), .x = input_.data()};
+  loss_sum result;
+  for (auto& one : parts_) {
+    in.x = one.forward(in, labels_.integers(), result);
+    in.tokens = nullptr;
+  }
+  return result;
 }
 
 std::optional<score> evaluator::evaluate(const std::vector<const float*>& parameters,
                                          const std::atomic<bool>* stopped) {
   const sample_view samples{input_.integers(), input_.data(), labels_.integers()};
   const auto input = whole_.layers.front()->input();
+  for (auto& one : parts_)
+    one.read(parameters);
   loss_sum sum;
   for (std::int64_t first = 0; first < samples_; first += batch_) {
     if (stopped != nullptr && *stopped)
@@ -99,10 +211,7 @@ std::optional<score> evaluator::evaluate(const std::vector<const float*>& parame
     const auto count = std::min(batch_, samples_ - first);
     for (std::int64_t i = 0; i < count; ++i)
       data_.evaluation(first + i, samples.behind(i, input, whole_.rows));
-    loss_sum part;
-    layers_.forward(
-      {.samples = count, .tokens = samples.tokens, .x = samples.pixels, .on = &on_},
-      samples.labels, parameters, part);
+    const auto part = loss_of(count);
     sum.loss += part.loss;
     sum.correct += part.correct;
   }

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "kernels/cross_entropy.hpp"
+#include "kernels/processor.hpp"
 #include "models/data/data_set.hpp"
 #include "models/forward_layers.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <list>
 #include <optional>
 #include <span>
 #include <vector>
@@ -60,36 +62,53 @@ private:
 /// The mean of what all samples say. \param sum over predictions of so many samples
 score score_of(const network<float>& whole, const loss_sum& sum, std::int64_t samples);
 
-/// Runs forwards of a whole network, cut nowhere, on held-out samples.
+/// Layers of an evaluation that one processor computes: those behind the part before.
+struct evaluated_part {
+  int end;         ///< Behind its last layer, in the network.
+  processor where; ///< On which its forwards run.
+
+  bool operator==(const evaluated_part&) const = default;
+};
+
+/// Runs forwards of a whole network on held-out samples, one part of its layers after
+/// another.
 class evaluator {
 public:
   /// \param data outlives it
   /// \param most samples at most; the first of those held out
   /// \param batch samples a forward at most
+  /// \param threads of the CPU
+  /// \param parts of the layers, in order; empty: the CPU computes all
+  /// \throws std::bad_alloc, no_thread; std::runtime_error if there is no such GPU
   evaluator(const network<float>& whole, const data_set& data, std::int64_t most,
-            std::int64_t batch, int threads);
+            std::int64_t batch, int threads, std::vector<evaluated_part> parts = {});
+  ~evaluator();
 
-  /// Bytes that one for this network takes.
-  static std::int64_t bytes(const network<float>& whole, std::int64_t batch,
-                            int threads);
+  /// Bytes that each part of one for this network takes, on its processor.
+  static std::vector<std::int64_t> bytes(const network<float>& whole,
+                                         std::int64_t batch, int threads,
+                                         std::vector<evaluated_part> parts = {});
 
   /// Samples it will use; 0 if none are held out.
   std::int64_t samples() const { return samples_; }
 
-  /// \param parameters a bucket a layer
+  /// \param parameters a bucket a layer, in any memory of this machine
   /// \param stopped once it is set, the evaluation ends before its next batch, and
   /// there is no score. May be null.
+  /// \throws std::runtime_error if a GPU fails
   std::optional<score> evaluate(const std::vector<const float*>& parameters,
                                 const std::atomic<bool>* stopped = nullptr);
 
 private:
+  class part;
+
+  loss_sum loss_of(std::int64_t samples);
+
   network<float> whole_;
   const data_set& data_;
   std::int64_t samples_;
   std::int64_t batch_;
-  stream on_;
-  memory_account account_;
-  scored_layers layers_;
+  std::list<part> parts_; // none where there are no samples
   tensor_memory input_, labels_;
 };
 

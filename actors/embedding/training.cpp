@@ -155,10 +155,12 @@ tl::expected<run_plan, std::string> plan_of(const training_job& job) {
   plan.stall_timeout = job.stall_timeout;
   plan.model_times = needs_modelled_times(plan);
   const auto bytes_of_evaluation = [&](const run_plan& of) {
-    return job.held_out == 0
-             ? 0
-             : evaluator::bytes(of.work->whole, evaluation_batch(of.work->batch),
-                                of.threads);
+    bytes_beside result;
+    if (job.held_out > 0)
+      result.of_machine =
+        evaluator::bytes(of.work->whole, evaluation_batch(of.work->batch), of.threads)
+          .front();
+    return result;
   };
   if (auto wrong = refusal(plan, bytes_of_evaluation); !wrong.empty())
     return problem{wrong};

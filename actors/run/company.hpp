@@ -1,11 +1,10 @@
 #pragma once
 
 #include "actors/plan/run_plan.hpp"
+#include "actors/run/room.hpp"
 #include "actors/run/run_callbacks.hpp"
 #include "actors/run/run_result.hpp"
 
-#include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,13 +12,11 @@
 namespace troupe {
 
 /// Why a plan cannot be run, with what is allowed, in one sentence; empty if it can.
-/// \param bytes_beside the bytes that the caller of a training takes besides while it
-/// is performed; may be empty
+/// \param beside counts what the caller of a training takes besides while it is
+/// performed; may be empty
 /// \param here the ranks whose memory is of this machine; absent: all
-std::string
-refusal(const run_plan& plan,
-        const std::function<std::int64_t(const run_plan&)>& bytes_beside = {},
-        const std::optional<std::vector<int>>& here = {});
+std::string refusal(const run_plan& plan, const counts_beside& beside = {},
+                    const std::optional<std::vector<int>>& here = {});
 
 class distant_run;
 

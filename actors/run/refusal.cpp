@@ -244,8 +244,7 @@ std::string refusal_of_work(const run_plan& plan) {
 
 } // namespace
 
-std::string refusal(const run_plan& plan,
-                    const std::function<std::int64_t(const run_plan&)>& bytes_beside,
+std::string refusal(const run_plan& plan, const counts_beside& beside,
                     const std::optional<std::vector<int>>& here) {
   if (auto wrong = refusal(plan.sch, plan.dims); !wrong.empty())
     return plan.data == 1
@@ -276,7 +275,7 @@ std::string refusal(const run_plan& plan,
   // What is held can be counted only of programs that are right.
   if (const auto fault = check(plan.sch, settled(plan.sch, plan.dims)))
     return plan.sch.name + ": " + to_string(*fault);
-  return plan.work ? no_room_for_training(plan, bytes_beside, here) : "";
+  return plan.work ? no_room_for_training(plan, beside, here) : "";
 }
 
 } // namespace troupe

@@ -72,15 +72,18 @@ std::int64_t bytes_that_come(const run_plan& plan) {
   return (saved + 2 * kept) * std::int64_t{sizeof(float)};
 }
 
-/// The refusal of a run whose ranks on a GPU need more than it has free; empty if they
-/// do not. \param bytes of each of these
-std::string too_large_for_gpus(const run_plan& plan, const std::vector<int>& ranks,
-                               const std::vector<std::int64_t>& bytes) {
-  constexpr std::int64_t workspaces = 32 << 20;       // of a rank's stream: cuBLASLt's
+/// The refusal of a run that needs more of a GPU than it has free; empty if it does
+/// not.
+std::string too_large_for_gpus(const std::vector<processor>& of_each,
+                               const std::vector<std::int64_t>& bytes,
+                               const std::map<int, std::int64_t>& beside) {
+  constexpr std::int64_t workspaces = 32 << 20;       // of a stream: cuBLASLt's
   std::map<int, std::pair<std::int64_t, int>> needed; // bytes, and by how many ranks
-  for (std::size_t i = 0; i < ranks.size(); ++i)
-    if (const auto where = plan.processor_of(ranks[i]); where.is_gpu()) {
-      auto& [sum, count] = needed[where.gpu];
+  for (const auto& [gpu, others] : beside)
+    needed[gpu].first = others + workspaces;
+  for (std::size_t i = 0; i < of_each.size(); ++i)
+    if (of_each[i].is_gpu()) {
+      auto& [sum, count] = needed[of_each[i].gpu];
       sum += bytes[i] + workspaces;
       ++count;
     }
@@ -89,7 +92,8 @@ std::string too_large_for_gpus(const run_plan& plan, const std::vector<int>& ran
     if (const auto free = free_memory_of(where); need.first > free)
       return "this run needs at least " + megabytes(need.first) + " of "
              + to_string(where) + "'s memory (" + std::to_string(need.second)
-             + (need.second == 1 ? " rank" : " ranks") + "); it has "
+             + (need.second == 1 ? " rank" : " ranks")
+             + (beside.contains(gpu) ? " and evaluations" : "") + "); it has "
              + std::to_string(free >> 20) + " MiB free";
   }
   return {};
@@ -111,16 +115,25 @@ std::string no_room_for(const std::vector<std::int64_t>& bytes, std::int64_t bes
          + "; " + text_of(memory);
 }
 
-std::string no_room_for_ranks(const run_plan& plan, const std::vector<int>& ranks,
-                              const std::vector<std::int64_t>& bytes,
-                              std::int64_t beside) {
-  if (auto wrong = too_large_for_gpus(plan, ranks, bytes); !wrong.empty())
+std::string no_room_on(const std::vector<processor>& of_each,
+                       const std::vector<std::int64_t>& bytes,
+                       const bytes_beside& beside) {
+  if (auto wrong = too_large_for_gpus(of_each, bytes, beside.of_gpus); !wrong.empty())
     return wrong;
   auto of_machine = bytes;
-  for (std::size_t i = 0; i < ranks.size(); ++i)
-    if (plan.processor_of(ranks[i]).is_gpu())
+  for (std::size_t i = 0; i < of_each.size(); ++i)
+    if (of_each[i].is_gpu())
       of_machine[i] = 0;
-  return no_room_for(of_machine, beside);
+  return no_room_for(of_machine, beside.of_machine);
+}
+
+std::string no_room_for_ranks(const run_plan& plan, const std::vector<int>& ranks,
+                              const std::vector<std::int64_t>& bytes,
+                              const bytes_beside& beside) {
+  std::vector<processor> of_each;
+  for (const int rank : ranks)
+    of_each.push_back(plan.processor_of(rank));
+  return no_room_on(of_each, bytes, beside);
 }
 
 std::string no_room_for_actors(const run_plan& plan) {
@@ -140,20 +153,18 @@ std::string far_too_large(const run_plan& plan) {
          + " of memory; " + text_of(memory_of_process());
 }
 
-std::string
-no_room_for_training(const run_plan& plan,
-                     const std::function<std::int64_t(const run_plan&)>& bytes_beside,
-                     const std::optional<std::vector<int>>& here) {
+std::string no_room_for_training(const run_plan& plan, const counts_beside& beside,
+                                 const std::optional<std::vector<int>>& here) {
   const auto needed = bytes_needed(plan);
   const auto ranks = here ? *here : all_ranks(plan);
   std::vector<std::int64_t> bytes;
   for (const int rank : ranks)
     bytes.push_back(needed[static_cast<std::size_t>(rank)]);
   const bool leads_only = ranks.empty();
-  return no_room_for_ranks(
-    plan, ranks, bytes,
-    bytes_beside_pools(plan, bytes_beside ? bytes_beside(plan) : 0)
-      + (leads_only ? bytes_that_come(plan) : 0));
+  auto others = beside ? beside(plan) : bytes_beside{};
+  others.of_machine = bytes_beside_pools(plan, others.of_machine)
+                      + (leads_only ? bytes_that_come(plan) : 0);
+  return no_room_for_ranks(plan, ranks, bytes, others);
 }
 
 } // namespace troupe

@@ -1,6 +1,7 @@
 #include "experiments/options/setup.hpp"
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
+#include "actors/plan/evaluated_parts.hpp"
 #include "experiments/options/clock_limit.hpp"
 #include "experiments/options/parsing.hpp"
 #include "models/data/open_data.hpp"
@@ -20,10 +21,17 @@ bool counts_operations(const options& o) {
   return o.trains && o.cost.text.empty();
 }
 
-/// What an evaluation takes beside a training.
-std::int64_t bytes_of_evaluation(const run_plan& plan) {
-  return evaluator::bytes(plan.work->whole, evaluation_batch(plan.work->batch),
-                          plan.threads);
+/// What an evaluation takes beside a training. \param here as evaluated_parts takes it
+bytes_beside bytes_of_evaluation(const run_plan& plan, bool here) {
+  const auto parts = evaluated_parts(plan, here);
+  const auto bytes = evaluator::bytes(
+    plan.work->whole, evaluation_batch(plan.work->batch), plan.threads, parts);
+  bytes_beside result;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& where = parts[i].where;
+    (where.is_gpu() ? result.of_gpus[where.gpu] : result.of_machine) += bytes[i];
+  }
+  return result;
 }
 
 /// The plan of every run, but for its schedule and what is computed.
@@ -221,7 +229,10 @@ request(const options& o, const chosen_schedule& one, run_plan plan,
                    + " values of state a parameter, this one has "
                    + std::to_string(optimizer::state_size(one.optimizer))
                    + ": name the optimizer and momentum that it had"};
-  if (auto wrong = refusal(plan, bytes_of_evaluation, here); !wrong.empty())
+  const auto beside = [&](const run_plan& of) {
+    return o.evaluation.samples > 0 ? bytes_of_evaluation(of, !here) : bytes_beside{};
+  };
+  if (auto wrong = refusal(plan, beside, here); !wrong.empty())
     return problem{wrong};
   return run_request{one.text, std::move(plan), one.values};
 }

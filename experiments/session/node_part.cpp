@@ -277,7 +277,7 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
     return problem{"its ranks would take " + std::to_string(sum >> 20)
                    + " MiB, and it gives runs at most "
                    + std::to_string(limits.most_memory >> 20)};
-  if (auto wrong = no_room_for_ranks(plan, ranks, bytes, 0); !wrong.empty())
+  if (auto wrong = no_room_for_ranks(plan, ranks, bytes); !wrong.empty())
     return problem{wrong};
   return plan;
 }

@@ -1,6 +1,7 @@
 #include "experiments/session/session.hpp"
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
+#include "actors/plan/evaluated_parts.hpp"
 #include "actors/run/timing.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/report/results.hpp"
@@ -272,7 +273,8 @@ private:
   void watch_training(run_plan& plan, run_callbacks& told, evaluations_kept& all,
                       std::optional<evaluator>& judge, run_audience& audience) const {
     judge.emplace(plan.work->whole, *plan.work->data, options_.evaluation.samples,
-                  evaluation_batch(plan.work->batch), plan.threads);
+                  evaluation_batch(plan.work->batch), plan.threads,
+                  evaluated_parts(plan, !performs_.elsewhere()));
     told.report = [&audience](const progress& p) { audience.tell(p); };
     plan.keep_weights = true;
     told.evaluate = [&](int steps, const std::vector<const float*>& parameters) {

@@ -95,7 +95,9 @@ program_about about_verify() {
     .has_all = true,
     .keeps = false,
     .distributes = true,
-    .defaults = {.model = {.width = 32, .length = 16}, .schedules = {.steps = 5}},
+    .defaults = {.model = {.width = 32, .length = 16},
+                 .schedules = {.steps = 5},
+                 .evaluation = {.samples = 0}},
   };
 }
 

@@ -157,9 +157,9 @@ TEST_CASE("a run that would not fit is refused with the number", "[refusal]") {
 
 TEST_CASE("what the caller of a training takes besides counts as needed", "[refusal]") {
   auto plan = tiny::training_of(gpipe(), {2, 4, 1}, clock_kind::real);
-  const auto much = [](const run_plan&) { return std::int64_t{1} << 60; };
+  const auto much = [](const run_plan&) { return bytes_beside{std::int64_t{1} << 60}; };
   CHECK_THAT(refusal(plan, much), ContainsSubstring("this run needs 10995116278"));
-  CHECK(refusal(plan, [](const run_plan&) { return 1; }).empty());
+  CHECK(refusal(plan, [](const run_plan&) { return bytes_beside{1}; }).empty());
 }
 
 TEST_CASE("what is taken at wiring is what was announced", "[refusal]") {
