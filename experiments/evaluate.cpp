@@ -45,7 +45,10 @@ std::string add_samples(const options& o, evaluation_job& to) {
   to.microbatch =
     std::min(to.samples, o.inference.microbatch.value_or(
                            samples_a_forward(whole, whole.reads_tokens ? 16 : 64)));
-  return no_room_for(bytes_needed(to), bytes_of_program);
+  std::vector<processor> of_each;
+  for (int s = 0; s < to.plan.stages(); ++s)
+    of_each.push_back(to.plan.processor_of(s));
+  return no_room_on(of_each, bytes_needed(to), {bytes_of_program});
 }
 
 std::string text_of(double value, const char* form = "%.4f") {

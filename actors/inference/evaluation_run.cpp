@@ -62,6 +62,7 @@ class evaluation_client : public inference_client {
 public:
   explicit evaluation_client(const evaluation_job& job)
     : job_(job),
+      account_(job.plan.memory_at(0)),
       inputs_("samples", portions_between, input_room(job), account_,
               job.plan.whole.element_of_input()),
       labels_("labels", labels_under_way(job.plan), label_room(job), account_,

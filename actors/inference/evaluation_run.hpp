@@ -27,7 +27,8 @@ std::vector<std::int64_t> bytes_needed(const evaluation_job& job);
 
 /// Evaluates. Losses are added in the order of samples, so the score is the evaluator's
 /// to the bit, for any number of stages and threads, where its forwards are of as many
-/// samples. \param interrupted as of perform \throws as perform
+/// samples and on the same processors. \param interrupted as of perform \throws as
+/// perform
 evaluation_result evaluate(const evaluation_job& job,
                            const std::atomic<bool>* interrupted = nullptr);
 

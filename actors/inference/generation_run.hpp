@@ -13,7 +13,7 @@ namespace troupe {
 
 /// Texts that stages write.
 struct generation_job {
-  inference_plan plan;
+  inference_plan plan; ///< On the CPU, as key_value_cache is.
   std::vector<std::int32_t> prompt;
   std::int64_t tokens = 1; ///< That each sequence gets behind the prompt.
   int sequences = 1;       ///< That are written at once, each with random numbers of

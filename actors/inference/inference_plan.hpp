@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/processor.hpp"
 #include "models/weights.hpp"
 
 #include <algorithm>
@@ -13,7 +14,8 @@ struct inference_plan {
   network<float> whole;
   std::vector<int> first_layers; ///< As `cut` returns them.
   weight_source weights;
-  int threads = 1; ///< Of the CPU, for all stages together.
+  int threads = 1;                        ///< Of the CPU, for all stages together.
+  std::vector<processor> processors = {}; ///< Of stages, in turns; empty: the CPU.
   std::chrono::milliseconds stall_timeout{10'000};
 
   int stages() const { return static_cast<int>(first_layers.size()) - 1; }
@@ -22,8 +24,25 @@ struct inference_plan {
   }
   int end_layer(int stage) const { return first_layer(stage + 1); }
 
-  /// Threads that a stage computes with.
+  /// What computes for a stage.
+  processor processor_of(int stage) const {
+    return processors.empty()
+             ? processor{}
+             : processors[static_cast<std::size_t>(stage) % processors.size()];
+  }
+
+  /// Where a stage's tensors are: as stages hand each other buffers, all are where GPUs
+  /// reach them if one of these stages is on a GPU.
+  memory_space& memory_at(int stage) const {
+    const auto own = processor_of(stage);
+    const auto gpu = std::ranges::find_if(processors, &processor::is_gpu);
+    return memory_of(own.is_gpu() || gpu == processors.end() ? own : *gpu);
+  }
+
+  /// Threads of the CPU that a stage computes with.
   int team_of(int stage) const {
+    if (processor_of(stage).is_gpu())
+      return 1;
     return std::max(1, threads / stages() + (stage < threads % stages() ? 1 : 0));
   }
 };

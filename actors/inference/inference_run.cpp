@@ -21,11 +21,19 @@ namespace {
 /// A terminal may be stopped for a night before it takes the next token.
 constexpr int patience_with_client = 1 << 20;
 
+/// "portion 3 in stage 1"
+std::string text_of(const work& what) {
+  return "portion " + std::to_string(what.microbatch) + " in stage "
+         + std::to_string(what.stage);
+}
+
 /// What a stage computes with.
 struct stage_resources {
   stage_resources(const inference_plan& plan, int stage, const wall_clock& clock,
                   const inference_work_maker& make)
-    : on(plan.team_of(stage), plan.whole.options.stored),
+    : account(plan.memory_at(stage)),
+      on(stream_on(plan.processor_of(stage), plan.team_of(stage),
+                   plan.whole.options.stored)),
       seen(clock),
       work(make(plan, stage, on, account)) {
     // nop
@@ -54,8 +62,8 @@ public:
     };
     for (int s = 0; s < plan.stages(); ++s) {
       auto& one = stages_.emplace_back(plan, s, clock_, make);
-      one.computer =
-        std::make_unique<cpu_device>(one.seen, threads_, one.on.threads(), &one.on);
+      one.computer = std::make_unique<cpu_device>(one.seen, threads_, one.on.threads(),
+                                                  &one.on, text_of);
     }
     at_start_ = allocations();
   }

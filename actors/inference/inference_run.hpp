@@ -22,8 +22,8 @@ struct inference_result {
 /// Runs what a client wants through stages that are actors, each with a device of its
 /// own, until all has come out or an actor fails.
 /// \param interrupted once it is set, the inference ends. May be null.
-/// \throws std::bad_alloc if memory is not there, no_thread if threads are not, and
-/// what the weights throw
+/// \throws std::bad_alloc if memory is not there, no_thread if threads are not,
+/// std::runtime_error if a GPU is not, and what the weights throw
 inference_result perform(const inference_plan& plan, inference_client& client,
                          const inference_work_maker& make,
                          const std::atomic<bool>* interrupted = nullptr);

@@ -42,6 +42,11 @@ void add_writing(option_list& to, inference_options& place, std::uint64_t& seed)
                 "Sequences that are written at once, each with random numbers of its "
                 "own.");
   to.add_option("--seed", seed, "Seed of the random numbers.");
+  to.begin_group("Clock and machines");
+  to.add_option(
+    "--device", place.text_device,
+    "What computes: cpu. What attends to kept keys and values has no kernel "
+    "for GPUs.");
 }
 
 std::string refusal(const inference_options& o) {
@@ -65,6 +70,9 @@ std::string refusal(const inference_options& o) {
            "drawn: leave one of them out";
   if (o.sequences < 1 || o.sequences > most)
     return "--sequences is from 1 to 1,048,576";
+  if (o.text_device != "cpu")
+    return "--device: texts are written on the CPU alone, as what attends to kept keys "
+           "and values has no kernel for GPUs: say cpu, or leave it out";
   return {};
 }
 

@@ -20,6 +20,7 @@ struct inference_options {
   double temperature = 0.8;
   std::int64_t top_k = 0; ///< 0: all words.
   int sequences = 1;
+  std::string text_device = "cpu"; ///< What writes them; nothing else can.
 };
 
 void add_weights(option_list& to, inference_options& place);

@@ -79,8 +79,10 @@ void add_inference(option_list& to, typed_options& place, const program_about& a
   }
   add_stages(to, place.mesh);
   add_threads(to, place.run);
-  if (about.evaluates)
+  if (about.evaluates) {
+    add_device_forwards(to, place.run);
     add_precision_forwards(to, place.run);
+  }
 }
 
 /// The clock's side of what options say together: what is wrong, if anything.

@@ -20,7 +20,17 @@ void add_device(option_list& to, typed_run& place) {
     "--device", place.device,
     "What computes: cpu, cuda (all GPUs of a machine), or a list as "
     "cuda:0,cuda:1,cpu. Ranks take them in turns, so several may share one. With "
-    "--nodes they are those of the rank's node. Evaluations are on the CPU.");
+    "--nodes they are those of the rank's node. Evaluations compute each stage where "
+    "its "
+    "rank does, and with --nodes on the CPU.");
+}
+
+void add_device_forwards(option_list& to, typed_run& place) {
+  to.begin_group("Clock and machines");
+  to.add_option("--device", place.device,
+                "What computes: cpu, cuda (all GPUs of this machine), or a list as "
+                "cuda:0,cuda:1,cpu. Stages take them in turns, so several may share "
+                "one.");
 }
 
 void add_precision(option_list& to, typed_run& place, bool trains) {
@@ -39,7 +49,8 @@ void add_precision(option_list& to, typed_run& place, bool trains) {
 void add_precision_forwards(option_list& to, typed_run& place) {
   to.begin_group("Clock and machines");
   to.add_option("--precision", place.precision,
-                "Of activations and the operands of products: fp32 or bf16.");
+                "Of activations and the operands of products: fp32 or bf16. On GPUs "
+                "also tf32: fp32, but operands of products have 11 bits.");
 }
 
 void add_clock(option_list& to, typed_run& place) {
@@ -119,8 +130,8 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
   }
   if (typed.precision == "tf32") {
     if (processors.empty())
-      return problem{"--precision tf32 is of a GPU's products: train, compare, verify "
-                     "and bench take it with --device cuda"};
+      return problem{"--precision tf32 is of a GPU's products: train, compare, "
+                     "verify, bench and evaluate take it with --device cuda"};
     for (auto& one : processors)
       one.tf32 = one.is_gpu();
   } else if (typed.precision != "fp32" && typed.precision != "bf16") {

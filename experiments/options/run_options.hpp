@@ -39,10 +39,11 @@ inline constexpr int most_gpus = 1024;
 
 void add_threads(option_list& to, typed_run& place);
 void add_device(option_list& to, typed_run& place);
+void add_device_forwards(option_list& to, typed_run& place);
 
 /// \param trains whether values are computed; else only what they weigh matters
 void add_precision(option_list& to, typed_run& place, bool trains);
-/// The same where nothing but forwards is computed, on the CPU.
+/// The same where nothing but forwards is computed.
 void add_precision_forwards(option_list& to, typed_run& place);
 void add_clock(option_list& to, typed_run& place);
 

@@ -56,6 +56,13 @@ tl::expected<saved_network, std::string> open_saved_network(const options& o) {
     o.run.threads > 0
       ? o.run.threads
       : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+  result.plan.processors = o.run.processors;
+  if (const auto listed = std::ssize(o.run.processors);
+      o.run.lists_processors && listed > o.mesh.stages)
+    return problem{
+      "--device lists " + std::to_string(listed) + " processors for "
+      + (o.mesh.stages == 1 ? "one stage" : std::to_string(o.mesh.stages) + " stages")
+      + ": leave out what has none"};
   result.plan.stall_timeout = o.run.stall_timeout;
   if (auto wrong = read_weights(o.inference.weights, result); !wrong.empty())
     return problem{wrong};

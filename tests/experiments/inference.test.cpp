@@ -160,6 +160,9 @@ TEST_CASE("a mistake in what is evaluated or written gets one sentence",
     {"evaluate --weights w.safetensors --data mnist:empty", "not on mnist"},
     {"evaluate --weights w.safetensors --json /nowhere/r.json", "/nowhere"},
     {"evaluate --weights w.safetensors --steps 3", "no option '--steps'"},
+    {"evaluate --weights w.safetensors --device gpu", "write cpu or cuda alone"},
+    {"evaluate --weights w.safetensors --precision tf32",
+     "tf32 is of a GPU's products"},
     {"generate --quiet", "--weights names the file"},
     {"generate --weights l.safetensors", "only gpt and moe write text"},
     {"generate --weights w.safetensors --stages 5", "at most 4 stages"},
@@ -177,6 +180,8 @@ TEST_CASE("a mistake in what is evaluated or written gets one sentence",
     {"generate --weights w.safetensors --sequences 0", "--sequences"},
     {"generate --weights w.safetensors --top-k -1", "--top-k"},
     {"generate --weights w.safetensors --data synthetic", "no option '--data'"},
+    {"generate --weights w.safetensors --device cuda",
+     "texts are written on the CPU alone"},
   };
   for (const auto& [typed, sentence] : mistakes) {
     const auto wrong = run_program_in(folder, typed);
