@@ -3,8 +3,11 @@
 
 #ifndef TROUPE_SANITIZED // where kernels tell of their accesses
 
+#include "actors/inference/evaluation_run.hpp"
+#include "actors/plan/evaluated_parts.hpp"
 #include "kernels/cuda/on_host/onlooker.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
+#include "tests/actors/inferred.hpp"
 #include "tests/actors/meshes.hpp"
 #include "tests/kernels/cuda/seeds.hpp"
 
@@ -32,18 +35,24 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {.data = 2, .exchange = "hogwild", .stored = precision::bf16},
 };
 
-void watch(run_plan plan, std::vector<processor> on) {
-  plan.processors = std::move(on);
+/// \param run returns a result with an ending
+template <class Run>
+void watch(const Run& run) {
   for (std::uint64_t seed = 1; seed <= gpu::seeds(); ++seed) {
     INFO("seed " << seed);
     on_host::seed_streams(seed);
     on_host::memory_watch all;
     on_host::look_on(&all);
-    const auto result = perform(plan);
+    const auto result = run();
     on_host::look_on(nullptr);
     CHECK(result.failure == "");
     CHECK(result.how == ending::finished);
   }
+}
+
+void watch(run_plan plan, std::vector<processor> on) {
+  plan.processors = std::move(on);
+  watch([&] { return perform(plan); });
 }
 
 } // namespace
@@ -74,6 +83,32 @@ TEST_CASE("images too", "[watched]") {
   watch(
     tiny::training_of(gpipe(), {2, 2, 2}, clock_kind::virtual_time, {"lenet", 5, 12}),
     {a_gpu});
+}
+
+TEST_CASE("evaluations beside a run too", "[watched]") {
+  const auto& mesh = GENERATE(tiny::mesh_of_ranks{}, tiny::mesh_of_ranks{.tensor = 2});
+  auto plan =
+    tiny::training_on(mesh, one_f_one_b(), {2, 2, 2}, clock_kind::virtual_time);
+  plan.processors = GENERATE(std::vector{a_gpu}, std::vector{a_gpu, the_cpu});
+  plan.evaluate_every = 1;
+  watch([&] {
+    evaluator judge{plan.work->whole, *plan.work->data, 5, 2, 1, evaluated_parts(plan)};
+    return perform(plan,
+                   {.evaluate = [&](int, const std::vector<const float*>& parameters) {
+                     judge.evaluate(parameters);
+                   }});
+  });
+}
+
+TEST_CASE("evaluations through stages too", "[watched]") {
+  const std::string name = GENERATE("gpt", "mlp");
+  const model_options model{name, 4, 8, 2, 4, 11};
+  evaluation_job job{.plan = tiny::inference_of(model, 3),
+                     .data = *open_data("synthetic", model, 1),
+                     .samples = 5,
+                     .microbatch = 2};
+  job.plan.processors = GENERATE(std::vector{a_gpu}, std::vector{the_cpu, a_gpu});
+  watch([&] { return evaluate(job).run; });
 }
 
 #endif
