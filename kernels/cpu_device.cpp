@@ -134,14 +134,16 @@ bool compute_threads::tell(cpu_device& on, device_job done, const work_end& how)
 }
 
 cpu_device::cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared,
-                       int team, const stream* on, work_name name)
+                       int team, const stream* on, work_name name, launch_times* times)
   : seen_(seen), shared_(std::move(shared)), team_(team) {
   if (shared_ && on != nullptr && on->gpu() != nullptr)
-    launched_ = std::make_unique<launched_works>(seen_, *on, std::move(name),
-                                                 [all = shared_.get()] {
-                                                   if (all->broken)
-                                                     all->broken();
-                                                 });
+    launched_ = std::make_unique<launched_works>(
+      seen_, *on, std::move(name),
+      [all = shared_.get()] {
+        if (all->broken)
+          all->broken();
+      },
+      times);
 }
 
 cpu_device::~cpu_device() {

@@ -84,8 +84,10 @@ public:
   /// \param team how many threads it computes with, itself among them
   /// \param on what its works launch kernels on; null: they end as they return
   /// \param name of such a work; may be empty
+  /// \param times where launches on a GPU are noted; null: nowhere
   cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared, int team,
-             const stream* on = nullptr, work_name name = {});
+             const stream* on = nullptr, work_name name = {},
+             launch_times* times = nullptr);
 
   /// Waits for the work under way.
   ~cpu_device() override;

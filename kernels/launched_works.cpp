@@ -1,5 +1,6 @@
 #include "kernels/launched_works.hpp"
 
+#include <chrono>
 #include <utility>
 
 namespace troupe {
@@ -19,6 +20,18 @@ void launched_works::begin_first() {
   const auto& what = works_.front().job.what;
   works_.front().start =
     seen_.begin({what.kind, what.stage, what.microbatch, what.operations});
+}
+
+/// Between two moments of the stream, if somebody asks for them.
+void launched_works::launch_all(under_way& added) {
+  if (times_ == nullptr)
+    return added.job.what.launch(on_, added.failure);
+  using clock = std::chrono::steady_clock;
+  const auto begin = on_.moment();
+  const auto start = clock::now();
+  added.job.what.launch(on_, added.failure);
+  const std::chrono::duration<double> taken = clock::now() - start;
+  times_->all.push_back({begin, on_.moment(), taken.count()});
 }
 
 void launched_works::launch(device_job next) {
@@ -41,7 +54,7 @@ void launched_works::launch(device_job next) {
       on_.name_launches(name_(added.job.what));
       is_named = true;
     }
-    added.job.what.launch(on_, added.failure);
+    launch_all(added);
   } catch (...) {
     failure = std::current_exception();
   }

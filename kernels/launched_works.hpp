@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/job_line.hpp"
+#include "kernels/launch_times.hpp"
 #include "kernels/occupation.hpp"
 #include "kernels/stream.hpp"
 
@@ -19,9 +20,14 @@ public:
   /// \param seen what the GPU is at for this device \param on where works launch
   /// \param name of a work, for whoever reports on what it launches; may be empty
   /// \param broken called if memory runs out for the message that one has ended
+  /// \param times where launches are noted; null: nowhere
   launched_works(occupation& seen, const stream& on, work_name name,
-                 std::function<void()> broken)
-    : seen_(seen), on_(on), name_(std::move(name)), broken_(std::move(broken)) {
+                 std::function<void()> broken, launch_times* times = nullptr)
+    : seen_(seen),
+      on_(on),
+      name_(std::move(name)),
+      broken_(std::move(broken)),
+      times_(times) {
     // nop
   }
 
@@ -46,6 +52,7 @@ private:
 
   bool is_idle() const { return works_.empty() && telling_ == 0; }
   void begin_first();
+  void launch_all(under_way& added);
   void tell(device_job& done, const work_end& how);
   void end_first(const std::exception_ptr& failure);
 
@@ -53,6 +60,7 @@ private:
   const stream& on_;
   work_name name_;
   std::function<void()> broken_;
+  launch_times* times_;
   mutable std::mutex lock_;
   std::condition_variable idle_;
   // under the lock

@@ -23,4 +23,18 @@ void stream::when_over(std::function<void(std::exception_ptr failure)> then) con
   then(nullptr);
 }
 
+std::shared_ptr<void> stream::moment() const {
+  if constexpr (cuda::is_built)
+    if (gpu_)
+      return gpu_->moment();
+  return {};
+}
+
+double seconds_between(const std::shared_ptr<void>& earlier,
+                       const std::shared_ptr<void>& later) {
+  if constexpr (cuda::is_built)
+    return cuda::seconds_between(earlier, later);
+  return 0;
+}
+
 } // namespace troupe

@@ -67,10 +67,19 @@ public:
   /// \throws std::runtime_error if a GPU cannot be asked
   void when_over(std::function<void(std::exception_ptr failure)> then) const;
 
+  /// A moment on a GPU's clock: when all kernels have ended that were launched by now.
+  /// Null on the CPU. \throws std::runtime_error if a GPU cannot be asked
+  std::shared_ptr<void> moment() const;
+
 private:
   team cpu_;
   precision products_;
   std::shared_ptr<cuda::stream> gpu_;
 };
+
+/// Seconds between two moments of one stream, which may be gone. \pre it was waited for
+/// behind the later one; both are of a GPU
+double seconds_between(const std::shared_ptr<void>& earlier,
+                       const std::shared_ptr<void>& later);
 
 } // namespace troupe

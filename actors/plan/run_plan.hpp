@@ -3,6 +3,7 @@
 #include "actors/plan/layout.hpp"
 #include "actors/plan/own_exchange.hpp"
 #include "actors/plan/workload.hpp"
+#include "kernels/launch_times.hpp"
 #include "kernels/processor.hpp"
 #include "kernels/virtual_clock.hpp"
 #include "messaging/interconnect.hpp"
@@ -78,6 +79,8 @@ struct run_plan {
   bool keep_versions = false;  ///< What every update made, and of what; for proofs.
   bool model_times = false;    ///< As if each rank had a device of its own.
   bool keep_steps = false; ///< Copies of the last two, at every stage: see pause_every.
+  /// Where launches of rank 0 are noted, if it is on a GPU; null: nowhere.
+  std::shared_ptr<launch_times> launches = nullptr;
   // Batches between two of these, counted with those before the run; 0: none.
   int evaluate_every = 0;
   int checkpoint_every = 0;

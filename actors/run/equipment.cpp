@@ -114,16 +114,18 @@ void equipment::equip_rank(int rank) {
   const auto of_data = static_cast<std::size_t>(plan_.data_of(rank));
   const double slowdown = plan_.slowdowns.empty() ? 1 : plan_.slowdowns[of_data];
   made->computer = make_device(slowdown, real() ? &watch_.device_of(rank) : nullptr,
-                               made->main_stream.threads(), &made->main_stream);
+                               made->main_stream.threads(), &made->main_stream,
+                               rank == 0 ? plan_.launches.get() : nullptr);
   if (plan_.sums_take_time())
     made->sums = make_virtual_device(costs_of_sums(plan_.sum_rate), slowdown);
 }
 
 /// \param seen null in virtual time
 std::unique_ptr<device> equipment::make_device(double slowdown, occupation* seen,
-                                               int threads, const stream* on) {
+                                               int threads, const stream* on,
+                                               launch_times* times) {
   if (seen != nullptr)
-    return std::make_unique<cpu_device>(*seen, threads_, threads, on, text_of);
+    return std::make_unique<cpu_device>(*seen, threads_, threads, on, text_of, times);
   return make_virtual_device(plan_.cost, slowdown, on);
 }
 

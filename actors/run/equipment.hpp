@@ -156,7 +156,8 @@ private:
   void equip_exchange(position where);
   std::vector<device*> devices() const;
   std::unique_ptr<device> make_device(double slowdown, occupation* seen, int threads,
-                                      const stream* on = nullptr);
+                                      const stream* on = nullptr,
+                                      launch_times* times = nullptr);
   std::unique_ptr<device> make_virtual_device(cost_model cost, double slowdown,
                                               const stream* on = nullptr);
   std::int64_t allocations() const;

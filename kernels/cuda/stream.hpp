@@ -53,6 +53,9 @@ public:
   /// \throws std::runtime_error if it failed
   void wait();
 
+  /// A moment on the GPU's clock: when all that has been launched by now has ended.
+  std::shared_ptr<void> moment();
+
   bool tf32() const { return tf32_; }
 
   /// c = a b + beta c, each as read. a and b are of one type; c is fp32, sums are too.
@@ -77,6 +80,11 @@ private:
   bool tf32_;
   std::unique_ptr<state> state_;
 };
+
+/// Seconds between two moments of one stream, which may be gone.
+/// \pre the stream was waited for behind the later one
+double seconds_between(const std::shared_ptr<void>& earlier,
+                       const std::shared_ptr<void>& later);
 
 /// Why no GPU can be used, in words; empty: there is one.
 std::string absence();

@@ -259,6 +259,25 @@ std::shared_ptr<void> stream::result() {
           }};
 }
 
+std::shared_ptr<void> stream::moment() {
+  cudaEvent_t made = nullptr;
+  auto* const where = on();
+  check(cudaEventCreate(&made), "make an event");
+  std::shared_ptr<void> result{
+    made, [](void* event) { cudaEventDestroy(static_cast<cudaEvent_t>(event)); }};
+  check(cudaEventRecord(made, where), "record an event");
+  return result;
+}
+
+double seconds_between(const std::shared_ptr<void>& earlier,
+                       const std::shared_ptr<void>& later) {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, static_cast<cudaEvent_t>(earlier.get()),
+                             static_cast<cudaEvent_t>(later.get())),
+        "say how long it took");
+  return static_cast<double>(milliseconds) / 1e3;
+}
+
 int count() {
   int result = 0;
   return cudaGetDeviceCount(&result) == cudaSuccess ? result : 0;

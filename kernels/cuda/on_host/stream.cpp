@@ -8,6 +8,7 @@
 
 #include <array>
 #include <bit>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -17,6 +18,8 @@
 namespace troupe::cuda {
 
 namespace {
+
+using clock = std::chrono::steady_clock;
 
 float value_at(const stored_matrix<const float>& m, std::int64_t row,
                std::int64_t column) {
@@ -175,6 +178,19 @@ std::shared_ptr<void> stream::result() {
             const std::lock_guard back{of->lock};
             of->free.push_back(place);
           }};
+}
+
+std::shared_ptr<void> stream::moment() {
+  const auto result = std::make_shared<clock::time_point>();
+  state_->queue.enqueue([result] { *result = clock::now(); });
+  return result;
+}
+
+double seconds_between(const std::shared_ptr<void>& earlier,
+                       const std::shared_ptr<void>& later) {
+  const auto& first = *static_cast<const clock::time_point*>(earlier.get());
+  const auto& last = *static_cast<const clock::time_point*>(later.get());
+  return std::chrono::duration<double>(last - first).count();
 }
 
 std::string absence() {

@@ -61,6 +61,7 @@ public:
   void forget() { device_.reset(); }
   stream& on() { return on_; }
   const occupation& at() const { return at_; }
+  const launch_times& times() const { return times_; }
 
 private:
   gpu::array<float> ones_{"ones", std::vector<float>(n, 1.0F)},
@@ -68,12 +69,13 @@ private:
   stream on_{1, precision::fp32, std::make_shared<cuda::stream>(0)};
   wall_clock clock_;
   occupation at_{clock_};
+  launch_times times_;
   std::mutex lock_;
   std::condition_variable told_;
   std::deque<end> seen_;
   std::shared_ptr<compute_threads> threads_ = std::make_shared<compute_threads>(1, 1);
   std::unique_ptr<cpu_device> device_ =
-    std::make_unique<cpu_device>(at_, threads_, 1, &on_);
+    std::make_unique<cpu_device>(at_, threads_, 1, &on_, work_name{}, &times_);
 };
 
 } // namespace
@@ -109,6 +111,29 @@ TEST_CASE("a work is launched before the end of the one before it is told", "[wo
   CHECK_FALSE(d.itself().idle());
   release.set_value();
   CHECK(d.wait_for(2).size() == 2);
+}
+
+TEST_CASE("what lies between two works is told apart from what they take", "[works]") {
+  GPU_OR_SKIP();
+  counting_device d;
+  const auto pause = 20ms;
+  auto slow = d.adds(1);
+  slow.run = [launches = slow.run, pause] {
+    std::this_thread::sleep_for(pause);
+    launches();
+  };
+  d.enqueue(slow);
+  d.wait_for(1);
+  std::this_thread::sleep_for(pause);
+  d.enqueue(d.adds(1));
+  d.wait_for(2);
+  const auto& all = d.times().all;
+  REQUIRE(all.size() == 2);
+  const double least = std::chrono::duration<double>(pause).count();
+  CHECK(all[0].host_seconds >= least);
+  CHECK(seconds_between(all[0].end, all[1].begin) >= 0.9 * least); // another clock
+  CHECK(seconds_between(all[0].begin, all[0].end) > 0);
+  CHECK(seconds_between(all[0].begin, all[1].end) > 0.9 * least);
 }
 
 TEST_CASE("work without arithmetic waits for what a GPU is at", "[works]") {
