@@ -71,6 +71,7 @@ int bench(options o) {
   try {
     if (b.plan.processor_of(0).is_gpu()) {
       measure_gpu(b);
+      measure_gpu_runs(b);
       measure_training(b);
     } else {
       measure_ceilings(b);
@@ -102,7 +103,8 @@ int main(int argc, char** argv) {
     .description =
       "Measurements of this machine: its ceilings, kernels at a model's shapes, the "
       "bare loop, actors and pipelines, an action and a message. Medians of calls that "
-      "take turns. On a GPU: its ceilings, and training.",
+      "take turns. On a GPU: its ceilings, what lies between actions, checks, "
+      "training.",
     .keeps = false,
     .measures = true,
     .defaults = {.model = {.width = 256, .length = 128},

@@ -28,18 +28,18 @@ void append(seconds_list& to, const seconds_list& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-seconds_list through_actors(run_plan plan, const schedule& sch, int stages, int threads,
-                            int steps) {
+run_plan plan_of(run_plan plan, const schedule& sch, int stages, int steps) {
   plan.sch = sch;
   plan.dims.stages = stages;
   plan.dims.steps = steps;
-  plan.threads = threads;
   plan.keep_record = true;
   plan.work->first_layers = *cut(plan.work->whole, stages, {});
-  const auto result = perform(plan);
-  if (result.how == ending::failed)
-    throw std::runtime_error(sch.name + ": " + result.failure);
-  return batch_seconds(plan, result.actions);
+  return plan;
+}
+
+seconds_list through_actors(run_plan plan, int threads) {
+  plan.threads = threads;
+  return batch_seconds(plan, performed(plan).actions);
 }
 
 seconds_list bare(const run_plan& plan, int threads, int steps) {
@@ -84,7 +84,27 @@ double product_rate(const benchmark& b) {
   return 2.0 * n * n * n / took.first;
 }
 
+/// As many stages as a check asks for, all on the GPU of the first rank.
+constexpr int sharing_stages = 4;
+
+run_plan plan_of_sharing(const benchmark& b, int steps) {
+  auto result = plan_of_1f1b(b.plan, sharing_stages, steps);
+  result.processors = {b.plan.processor_of(0)};
+  return result;
+}
+
 } // namespace
+
+run_plan plan_of_1f1b(run_plan plan, int stages, int steps) {
+  return plan_of(std::move(plan), one_f_one_b(), stages, steps);
+}
+
+run_result performed(const run_plan& plan) {
+  auto result = perform(plan);
+  if (result.how == ending::failed)
+    throw std::runtime_error(plan.sch.name + ": " + result.failure);
+  return result;
+}
 
 void measure_training(const benchmark& b) {
   const bool tokens = b.plan.work->whole.reads_tokens;
@@ -93,13 +113,23 @@ void measure_training(const benchmark& b) {
   const std::string unit = tokens ? "tokens/s" : "samples/s";
   const int steps =
     std::clamp(static_cast<int>(0.7 / bare(b.plan, 1, 2).front()), 2, 50) + 1;
-  seconds_list plain, actors, rates;
+  const bool on_gpu = b.plan.processor_of(0).is_gpu();
+  const bool shares = on_gpu && b.plan.work->whole.units() >= sharing_stages;
+  const auto one_stage = plan_of_1f1b(b.plan, 1, steps);
+  seconds_list plain, actors, rates, sharing;
   for (int turn = 0; turn < 3; ++turn) {
     append(plain, bare(b.plan, 1, steps));
     rates.push_back(product_rate(b));
-    append(actors, through_actors(b.plan, one_f_one_b(), 1, 1, steps));
+    append(actors, through_actors(one_stage, 1));
+    if (shares)
+      append(sharing, through_actors(plan_of_sharing(b, steps), b.plan.threads));
   }
-  const bool on_gpu = b.plan.processor_of(0).is_gpu();
+  b.report({"training",
+            "parameters",
+            static_cast<double>(b.plan.work->whole.values()),
+            "values",
+            {},
+            ""});
   const std::string one = on_gpu ? "one GPU" : "one core";
   const double one_core = predictions / median(plain);
   b.report({"training", "bare loop, " + one, one_core, unit, {}, ""});
@@ -110,6 +140,10 @@ void measure_training(const benchmark& b) {
               on_gpu ? "product" : "sgemm"});
   b.report({"training", "one stage's actors, " + one, predictions / median(actors),
             unit, median(plain) / median(actors), "bare loop"});
+  if (shares)
+    b.report({"training", "1f1b, 4 stages that share the GPU",
+              predictions / median(sharing), unit, median(actors) / median(sharing),
+              "one stage"});
   const auto beside_one_core = [&](const std::string& name, const seconds_list& times) {
     const double rate = predictions / median(times);
     b.report({"training", name, rate, unit, rate / one_core, "bare loop"});
@@ -117,14 +151,17 @@ void measure_training(const benchmark& b) {
   const int threads = b.plan.threads;
   if (threads > 1 && !on_gpu)
     beside_one_core("one stage's actors, " + std::to_string(threads) + " threads",
-                    through_actors(b.plan, one_f_one_b(), 1, threads, steps));
+                    through_actors(one_stage, threads));
   for (const int stages : {2, 4})
     for (const auto& entry : catalog()) {
       const auto sch = *find_schedule(entry.name);
-      if (stages <= b.plan.work->whole.units()
-          && refusal(sch, {stages, b.plan.dims.microbatches, steps}).empty())
+      if (stages > b.plan.work->whole.units()
+          || !refusal(sch, {stages, b.plan.dims.microbatches, steps}).empty())
+        continue;
+      const auto plan = plan_of(b.plan, sch, stages, steps);
+      if (refusal(plan).empty())
         beside_one_core(sch.name + ", " + std::to_string(stages) + " ranks",
-                        through_actors(b.plan, sch, stages, threads, steps));
+                        through_actors(plan, threads));
     }
 }
 

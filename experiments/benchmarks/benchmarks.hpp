@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/run/run_result.hpp"
 #include "experiments/benchmarks/measurement.hpp"
 #include "experiments/options/setup.hpp"
 
@@ -54,6 +55,16 @@ void measure_gpu(const benchmark& b);
 
 /// Operations a second of square products there.
 double gpu_product_rate(const processor& where, precision by, std::int64_t edge);
+
+/// What lies between actions there, and checks: bits of two runs, and those of the CPU
+/// in fp32.
+void measure_gpu_runs(const benchmark& b);
+
+/// A plan's training by 1F1B in other sizes, on as many threads as before.
+run_plan plan_of_1f1b(run_plan plan, int stages, int steps);
+
+/// \throws std::runtime_error if the run fails
+run_result performed(const run_plan& plan);
 
 /// Each kernel at the model's shapes, beside a product or a copy of memory.
 void measure_kernels(const benchmark& b);

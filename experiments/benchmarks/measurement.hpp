@@ -10,7 +10,8 @@ namespace troupe {
 
 /// One line of a benchmark.
 struct measurement {
-  std::string part; ///< "ceilings", "kernels", "training", "actors" or "links".
+  std::string part; ///< "ceilings", "kernels", "training", "actors", "links" or,
+                    ///< of a GPU, "actions" or "checks".
   std::string name;
   double value; ///< A median.
   std::string unit;

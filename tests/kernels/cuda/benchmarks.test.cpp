@@ -12,26 +12,78 @@
 
 using namespace troupe;
 
-TEST_CASE("a GPU's ceilings and training are measured on it", "[streams]") {
-  auto plan =
-    tiny::training_of(one_f_one_b(), {1, 2, 1}, clock_kind::real, {"mlp", 4, 6});
-  plan.processors = {processor{0}};
+namespace {
+
+/// What is measured of a training on the GPU that is none.
+template <class Measure>
+std::vector<measurement> measured_by(const run_plan& plan, const Measure& measure) {
   std::vector<measurement> all;
   const options asked{};
-  const benchmark b{
-    asked, plan, {.model = "mlp"}, [&](const measurement& m) { all.push_back(m); }, 8};
-  measure_gpu(b);
-  measure_training(b);
+  measure(benchmark{asked,
+                    plan,
+                    {.model = plan.work->whole.options.model},
+                    [&](const measurement& m) { all.push_back(m); },
+                    8});
+  return all;
+}
+
+run_plan on_a_gpu(const model_options& model) {
+  auto plan = tiny::training_of(one_f_one_b(), {1, 2, 1}, clock_kind::real, model);
+  plan.processors = {processor{0}};
+  return plan;
+}
+
+} // namespace
+
+TEST_CASE("a GPU's ceilings and training are measured on it", "[streams]") {
+  const auto all = measured_by(on_a_gpu({"mlp", 4, 6}), [](const benchmark& b) {
+    measure_gpu(b);
+    measure_training(b);
+  });
   const auto has = [&](const std::string& name) {
     return std::ranges::count(all, name, &measurement::name) == 1;
   };
   for (const auto* const name :
        {"product 8^3 of fp32 on cuda:0", "product 8^3 of bf16 on cuda:0",
         "product 8^3 of tf32 on cuda:0", "copy of memory on cuda:0",
-        "bare loop, one GPU", "one stage's actors, one GPU", "1f1b, 2 ranks",
-        "1f1b, 4 ranks"})
+        "bare loop, one GPU", "one stage's actors, one GPU", "parameters",
+        "1f1b, 4 stages that share the GPU", "1f1b, 2 ranks", "1f1b, 4 ranks"})
     CHECK(has(name));
   CHECK(std::ranges::all_of(all, [](const auto& m) { return m.value > 0; }));
   CHECK(std::ranges::none_of(
     all, [](const auto& m) { return m.name.find("core") != std::string::npos; }));
+}
+
+TEST_CASE("a network whose head is tied is measured under schedules that it goes with",
+          "[streams]") {
+  auto model = tiny::gpt(2);
+  model.tied = true;
+  const auto all = measured_by(on_a_gpu(model), measure_training);
+  const auto of = [&](const std::string& name) {
+    const auto found = std::ranges::find(all, name, &measurement::name);
+    return found == all.end() ? -1 : found->value;
+  };
+  // V C + T C of the embedding, 12 C C + 13 C of a block, 2 C of the last norm
+  CHECK(of("parameters") == 11 * 8 + 4 * 8 + 2 * (12 * 8 * 8 + 13 * 8) + 2 * 8);
+  CHECK(of("1f1b, 2 ranks") > 0);
+  CHECK(of("pipedream, 2 ranks") == -1);
+}
+
+TEST_CASE("runs on a GPU are held to each other and to the CPU", "[streams]") {
+  auto model = tiny::gpt(2);
+  model.stored = precision::bf16;
+  const auto all = measured_by(on_a_gpu(model), measure_gpu_runs);
+  const auto of = [&](const std::string& name) {
+    const auto found = std::ranges::find(all, name, &measurement::name);
+    REQUIRE(found != all.end());
+    return found->value;
+  };
+  CHECK(of("gap between actions on the stream") > 0);
+  CHECK(of("mean gap between actions on the stream") > 0);
+  CHECK(of("host time of an action") > 0);
+  CHECK(of("values in which two runs differ") == 0);
+  CHECK(of("loss in fp32 beside the CPU's") < 1e-5); // of bf16 it would be 1e-3
+  const auto gradients = of("gradients in fp32 beside the CPU's");
+  CHECK(gradients > 0); // it was another processor
+  CHECK(gradients < 1e-5);
 }

@@ -1,0 +1,119 @@
+// Whole runs on a GPU: what lies between the actions of one stage, whether two runs
+// have the same bits, and how far a GPU is from the CPU in fp32.
+
+#include "experiments/benchmarks/benchmarks.hpp"
+#include "models/plain_loop.hpp"
+#include "schedules/catalog/catalog.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace troupe {
+
+namespace {
+
+using buckets = std::vector<std::vector<float>>;
+
+/// Of three batches of one stage, without those works that the first one begins with.
+void measure_actions(const benchmark& b) {
+  auto plan = plan_of_1f1b(b.plan, 1, 3);
+  plan.threads = 1;
+  plan.launches = std::make_shared<launch_times>();
+  (void)performed(plan);
+  const auto& all = plan.launches->all;
+  std::vector<double> gaps, host;
+  for (auto i = std::max<std::size_t>(all.size() / 3, 1); i < all.size(); ++i) {
+    gaps.push_back(seconds_between(all[i - 1].end, all[i].begin));
+    host.push_back(all[i].host_seconds);
+  }
+  double sum = 0;
+  for (const double gap : gaps)
+    sum += gap;
+  const auto tell = [&](const std::string& name, double seconds) {
+    b.report({"actions", name, seconds * 1e6, "us", {}, ""});
+  };
+  tell("mean gap between actions on the stream",
+       sum / static_cast<double>(gaps.size()));
+  tell("gap between actions on the stream", median(std::move(gaps)));
+  tell("host time of an action", median(std::move(host)));
+}
+
+std::int64_t differences(const buckets& one, const buckets& other) {
+  std::int64_t result = 0;
+  for (std::size_t i = 0; i < one.size(); ++i)
+    for (std::size_t k = 0; k < one[i].size(); ++k)
+      result += one[i][k] == other[i][k] ? 0 : 1; // what is no number differs
+  return result;
+}
+
+/// Of the bucket that is farthest off: the norm of the difference, over its norm.
+double distance(const buckets& from, const buckets& to) {
+  double result = 0;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    double difference = 0, norm = 0;
+    for (std::size_t k = 0; k < to[i].size(); ++k) {
+      difference += std::pow(static_cast<double>(from[i][k]) - to[i][k], 2);
+      norm += std::pow(static_cast<double>(to[i][k]), 2);
+    }
+    const double off = difference == 0 ? 0 : std::sqrt(difference / norm);
+    result =
+      off >= 0 ? std::max(result, off) : std::numeric_limits<double>::quiet_NaN();
+    if (std::isnan(result))
+      break;
+  }
+  return result;
+}
+
+/// A step of one sample, by a plain loop in fp32.
+trained step_on(const benchmark& b, const network<float>& whole,
+                const processor& where) {
+  return train_plainly({.whole = whole,
+                        .first_layers = *cut(whole, 1, {}),
+                        .data = *b.plan.work->data,
+                        .batches = {.batch = 1, .microbatches = 1},
+                        .steps = 1,
+                        .reads = {},
+                        .optimizer = b.plan.work->optimizer,
+                        .weights = b.plan.work->weights,
+                        .threads = b.plan.threads,
+                        .on = where,
+                        .progress = {}});
+}
+
+void compare_with_cpu(const benchmark& b) {
+  auto options = b.plan.work->whole.options;
+  options.stored = precision::fp32;
+  const auto whole = *make_network<float>(options);
+  auto where = b.plan.processor_of(0);
+  where.tf32 = false;
+  const auto here = step_on(b, whole, {}), there = step_on(b, whole, where);
+  const auto loss = here.loss.front();
+  const auto tell = [&](const std::string& name, double value) {
+    b.report({"checks", name, value, "relative", {}, ""});
+  };
+  tell("loss in fp32 beside the CPU's",
+       std::abs(there.loss.front() - loss) / std::abs(loss));
+  tell("gradients in fp32 beside the CPU's", distance(there.gradients, here.gradients));
+}
+
+void compare_two_runs(const benchmark& b) {
+  auto plan = plan_of_1f1b(b.plan, 1, 2);
+  plan.keep_weights = true;
+  const auto first = performed(plan).parameters, second = performed(plan).parameters;
+  b.report({"checks",
+            "values in which two runs differ",
+            static_cast<double>(differences(first, second)),
+            "values",
+            {},
+            ""});
+}
+
+} // namespace
+
+void measure_gpu_runs(const benchmark& b) {
+  measure_actions(b);
+  compare_two_runs(b);
+  compare_with_cpu(b);
+}
+
+} // namespace troupe
