@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Tokens a second that PyTorch trains troupe's `gpt` with: what `./troupe gpu-check` holds its own beside.
+
+The same network (models/layers/gpt.hpp: pre-norm blocks, learned positions, biases, GELU by tanh, no dropout), AdamW over all
+parameters, cross-entropy, and microbatches whose gradients are summed before an update. In bf16 it is trained as PyTorch
+usually does: autocast over fp32 parameters, its fused attention and fused AdamW; once eagerly, once through torch.compile.
+Tokens are drawn at random and are on the device before the clock starts.
+
+A line of JSON each for "eager" and "compiled": a median of steps behind a warm-up, with the number of parameters; "failed"
+says in a sentence why one has no number. Exit code 77: nothing can be measured here, and why stands on stderr.
+"""
+import argparse
+import json
+import math
+import statistics
+import sys
+import time
+
+nothing_to_measure = 77
+
+
+def give_up(why):
+    print(f"gpt2_in_pytorch: {why}", file=sys.stderr)
+    sys.exit(nothing_to_measure)
+
+
+try:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+except ImportError as why:
+    give_up(f"PyTorch cannot be imported: {why}")
+
+has_fused_attention = hasattr(F, "scaled_dot_product_attention")  # from 2.0 on
+
+
+def attend(q, k, v):
+    """Causal, (B, H, T, D) each."""
+    if has_fused_attention:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    later = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool, device=q.device).triu(1)
+    return (q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5).masked_fill(later, -math.inf).softmax(-1) @ v
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.c_attn = nn.Linear(width, 3 * width)
+        self.c_proj = nn.Linear(width, width)
+
+    def forward(self, x):  # (B, T, C)
+        B, T, C = x.shape
+        q, k, v = self.c_attn(x).view(B, T, 3, self.heads, C // self.heads).permute(2, 0, 3, 1, 4)
+        return self.c_proj(attend(q, k, v).transpose(1, 2).reshape(B, T, C))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.c_fc = nn.Linear(width, 4 * width)
+        self.c_proj = nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return self.c_proj(F.gelu(self.c_fc(x), approximate="tanh"))
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(width)
+        self.attn = Attention(width, heads)
+        self.ln_2 = nn.LayerNorm(width)
+        self.mlp = FeedForward(width)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class Gpt(nn.Module):
+    """Parameters have Hugging Face's names, as troupe's; matrices of blocks are stored as PyTorch does, [out, in]."""
+
+    def __init__(self, layers, width, heads, length, words, tied):
+        super().__init__()
+        self.transformer = nn.ModuleDict({
+            "wte": nn.Embedding(words, width), "wpe": nn.Embedding(length, width),
+            "h": nn.ModuleList(Block(width, heads) for _ in range(layers)), "ln_f": nn.LayerNorm(width)})
+        self.lm_head = nn.Linear(width, words, bias=False)
+        if tied:
+            self.lm_head.weight = self.transformer["wte"].weight
+        for name, p in self.named_parameters():
+            if p.dim() > 1:
+                nn.init.normal_(p, std=0.02 / math.sqrt(2 * layers) if name.endswith("c_proj.weight") else 0.02)
+            elif name.endswith("bias"):
+                nn.init.zeros_(p)
+
+    def forward(self, tokens, labels):  # (B, T) each
+        parts = self.transformer
+        x = parts["wte"](tokens) + parts["wpe"].weight[:tokens.shape[1]]
+        for block in parts["h"]:
+            x = block(x)
+        logits = self.lm_head(parts["ln_f"](x))
+        return F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten())
+
+
+def parameters_of(model):
+    return sum(p.numel() for p in model.parameters())  # a tied matrix once
+
+
+def seconds_of_steps(model, o):
+    """Of each step behind two that warm up: for `--seconds`, but at least 5 and at most 50."""
+    on_gpu = o.device.startswith("cuda")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0, **({"fused": True} if on_gpu else {}))
+    shape = (o.microbatches, o.batch // o.microbatches, o.seq)
+    tokens, labels = (torch.randint(o.vocab, shape, device=o.device) for _ in range(2))
+    taken, until = [], math.inf
+    while len(taken) < 7 or (len(taken) < 52 and time.perf_counter() < until):
+        start = time.perf_counter()
+        for x, y in zip(tokens, labels):
+            with torch.autocast(o.device.split(":")[0], torch.bfloat16, enabled=o.precision == "bf16"):
+                loss = model(x, y)
+            (loss / o.microbatches).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        if on_gpu:
+            torch.cuda.synchronize()
+        taken.append(time.perf_counter() - start)
+        if len(taken) == 2:
+            until = time.perf_counter() + o.seconds
+    return taken[2:]
+
+
+def first_line(error):
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+
+def measure(what, o):
+    """Prints a line; whether it has a number."""
+    result = {"what": what, "torch": torch.__version__, "precision": o.precision,
+              "attention": "scaled_dot_product_attention" if has_fused_attention else "written out"}
+    try:
+        if what == "compiled" and not hasattr(torch, "compile"):
+            raise NotImplementedError("this PyTorch has no torch.compile; 2.0 and newer have")
+        torch.manual_seed(1)
+        model = Gpt(o.layers, o.d_model, o.heads, o.seq, o.vocab, o.tied).to(o.device)
+        result["parameters"] = parameters_of(model)
+        taken = seconds_of_steps(torch.compile(model) if what == "compiled" else model, o)
+        result |= {"tokens_per_second": o.batch * o.seq / statistics.median(taken), "steps": len(taken)}
+    except Exception as error:  # whatever the compiler throws: what was measured before stands
+        result["failed"] = first_line(error)
+    print(json.dumps(result), flush=True)
+    return "failed" not in result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in (("layers", 12), ("d-model", 768), ("heads", 12), ("seq", 1024), ("vocab", 50304), ("batch", 16),
+                          ("microbatches", 16)):
+        parser.add_argument("--" + name, type=int, default=default)
+    parser.add_argument("--tied", action="store_true", help="the head's matrix is the embedding's, as GPT-2's")
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:N or cpu")
+    parser.add_argument("--seconds", type=float, default=8, help="to measure for, eagerly and compiled each")
+    parser.add_argument("--only", choices=("eager", "compiled"), help="one of the two")
+    o = parser.parse_args()
+    if o.batch % o.microbatches:
+        parser.error(f"microbatches are alike: {o.batch} samples are no multiple of {o.microbatches}")
+    if o.device.startswith("cuda"):
+        if not torch.cuda.is_available():
+            give_up(f"PyTorch {torch.__version__} finds no GPU here")
+        if not has_fused_attention:
+            give_up(f"PyTorch {torch.__version__} has no fused attention to compare with; 2.0 and newer have")
+        torch.set_float32_matmul_precision("high" if o.precision == "bf16" else "highest")
+    made = [measure(what, o) for what in ("eager", "compiled") if o.only in (None, what)]
+    sys.exit(0 if any(made) else 1)
+
+
+if __name__ == "__main__":
+    main()
