@@ -59,6 +59,7 @@ public:
     : folder_(std::filesystem::temp_directory_path()
               / ("troupe-bench-" + std::to_string(getpid()))) {
     std::filesystem::create_directory(folder_);
+    std::filesystem::permissions(folder_, std::filesystem::perms::owner_all);
     const auto authority = make_authority(validity::of_days(1));
     const auto host = *make_certificate(authority, "127.0.0.1", validity::of_days(1));
     const tls_files files{write("host.crt", host.certificate),
@@ -109,11 +110,19 @@ public:
     news_.notify_one();
     return {};
   }
-  void lost(int, const std::string&) override {}
+  void lost(int, const std::string& why) override {
+    {
+      const std::lock_guard guard{lock_};
+      lost_ = why;
+    }
+    news_.notify_one();
+  }
 
   void wait_for_next(std::int64_t count) {
     std::unique_lock guard{lock_};
-    news_.wait(guard, [&] { return count_ >= count; });
+    news_.wait(guard, [&] { return count_ >= count || !lost_.empty(); });
+    if (!lost_.empty())
+      throw std::runtime_error{"a link on this machine was lost: " + lost_};
     count_ -= count;
   }
 
@@ -124,6 +133,7 @@ private:
   std::mutex lock_;
   std::condition_variable news_;
   std::int64_t count_ = 0;
+  std::string lost_; // why; empty: it is not
 };
 
 constexpr session_id any_run{{1, 2}, 1};

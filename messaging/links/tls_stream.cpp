@@ -221,6 +221,10 @@ private:
       end = closed("");
       break;
     case SSL_ERROR_SYSCALL:
+      // OpenSSL before 3.2 forgets to say that a flush of its own, as of a new key, is
+      // to be tried again.
+      if (system_.error == 0 && SSL_want_write(tls_.get()))
+        return {state::needs_write};
       end = system_.error != 0 ? failed(std::system_category().message(system_.error))
                                : closed(cut_off);
       break;

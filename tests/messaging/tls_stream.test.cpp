@@ -79,3 +79,35 @@ TEST_CASE("a stream changes its key long before it is worn", "[tls]") {
   }
   CHECK(changes == 1);
 }
+
+TEST_CASE("a stream changes its key while its socket takes no more", "[tls]") {
+  const test_authority authority;
+  auto sockets = local_sockets();
+  const int least = 1;
+  REQUIRE(
+    ::setsockopt(sockets.client.get(), SOL_SOCKET, SO_SNDBUF, &least, sizeof least)
+    == 0);
+  stream_ends ends{authority.identity("a")->to_server(std::move(sockets.client), "b"),
+                   authority.identity("b")->to_client(std::move(sockets.server))};
+  REQUIRE(shake_hands(ends).are_good());
+  // Not a multiple of records: the key changes when some of them wait to be sent.
+  const std::vector<char> out(100000, 'x');
+  std::vector<std::byte> in(1 << 20);
+  constexpr std::size_t all = std::size_t{300} << 20;
+  for (std::size_t sent = 0, received = 0; received < all;) {
+    if (sent < all) {
+      const auto progress = ends.client->write(
+        std::vector<iovec>{{const_cast<char*>(out.data() + sent % out.size()),
+                            out.size() - sent % out.size()}});
+      INFO(ends.client->failure());
+      REQUIRE(progress.how != state::closed);
+      REQUIRE(progress.how != state::failed);
+      sent += progress.bytes;
+    }
+    const auto progress = ends.server->read(in);
+    INFO(ends.server->failure() << " after " << received);
+    REQUIRE(progress.how != state::closed);
+    REQUIRE(progress.how != state::failed);
+    received += progress.bytes;
+  }
+}
