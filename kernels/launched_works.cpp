@@ -22,14 +22,32 @@ void launched_works::begin_first() {
     seen_.begin({what.kind, what.stage, what.microbatch, what.operations});
 }
 
+namespace {
+
+/// What a work launches is launched together.
+void launch_together(const work& what, const stream& on, std::exception_ptr& failure) {
+  on.defer_launches();
+  try {
+    what.launch(on, failure);
+    on.launch_deferred();
+  } catch (...) {
+    on.stop_deferring();
+    throw;
+  }
+  on.stop_deferring();
+}
+
+} // namespace
+
 /// Between two moments of the stream, if somebody asks for them.
 void launched_works::launch_all(under_way& added) {
+  const auto& what = added.job.what;
   if (times_ == nullptr)
-    return added.job.what.launch(on_, added.failure);
+    return launch_together(what, on_, added.failure);
   using clock = std::chrono::steady_clock;
   const auto begin = on_.moment();
   const auto start = clock::now();
-  added.job.what.launch(on_, added.failure);
+  launch_together(what, on_, added.failure);
   const std::chrono::duration<double> taken = clock::now() - start;
   times_->all.push_back({begin, on_.moment(), taken.count()});
 }

@@ -32,10 +32,12 @@ stream stream_on(const processor& where, int threads, precision products) {
   throw std::runtime_error{absence_of_gpus()};
 }
 
-std::string kind_of(const processor& what) {
+processor_facts facts_of(const processor& what) {
   if constexpr (cuda::is_built)
-    if (what.is_gpu())
-      return cuda::kind_of(what.gpu);
+    if (what.is_gpu()) {
+      auto found = cuda::facts_of(what.gpu);
+      return {std::move(found.kind), std::move(found.name)};
+    }
   return {};
 }
 

@@ -34,9 +34,12 @@ std::string absence_of_gpus();
 /// GPUs that can be used.
 int count_of_gpus();
 
-/// What kind of GPU a processor is: those of one kind make the same bits. Empty for the
-/// CPU. \throws std::runtime_error
-std::string kind_of(const processor& what);
+/// What tells a GPU from others; empty for the CPU. \throws std::runtime_error
+struct processor_facts {
+  std::string kind; ///< GPUs of one kind make the same bits.
+  std::string name; ///< No other GPU of any machine has it.
+};
+processor_facts facts_of(const processor& what);
 
 /// Bytes of a GPU's own memory that nobody has taken. \throws std::runtime_error
 std::int64_t free_memory_of(const processor& gpu);

@@ -10,6 +10,24 @@ void stream::name_launches(const std::string& of) const {
       gpu_->name_launches(of);
 }
 
+void stream::defer_launches() const {
+  if constexpr (cuda::is_built)
+    if (gpu_)
+      gpu_->defer_launches();
+}
+
+void stream::launch_deferred() const {
+  if constexpr (cuda::is_built)
+    if (gpu_)
+      gpu_->launch_deferred();
+}
+
+void stream::stop_deferring() const noexcept {
+  if constexpr (cuda::is_built)
+    if (gpu_)
+      gpu_->stop_deferring();
+}
+
 void stream::wait() const {
   if constexpr (cuda::is_built)
     if (gpu_)

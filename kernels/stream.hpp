@@ -58,6 +58,12 @@ public:
   /// Says whose kernels follow, to whoever reports on them; empty: nobody's.
   void name_launches(const std::string& of) const;
 
+  /// What this thread launches on a GPU from now on is launched together, when somebody
+  /// waits for it or by launch_deferred(), until stop_deferring() (cuda/stream.hpp).
+  void defer_launches() const;
+  void launch_deferred() const;
+  void stop_deferring() const noexcept;
+
   /// Until all kernels have ended. \throws std::runtime_error if one of a GPU failed
   void wait() const;
 

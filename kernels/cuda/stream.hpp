@@ -41,6 +41,17 @@ public:
   /// nobody's; a name is followed by none on the same thread.
   void name_launches(const std::string& of);
 
+  /// What this thread launches is written down from now on, and launched together when
+  /// somebody waits for it, or by launch_deferred(): as one graph, if the very same has
+  /// been launched before. Until stop_deferring().
+  void defer_launches();
+
+  /// \throws std::runtime_error if it cannot be launched
+  void launch_deferred();
+
+  /// What has been deferred and not launched is forgotten.
+  void stop_deferring() noexcept;
+
   /// What is told of an end: why what was launched has failed, or null.
   using on_over = std::function<void(std::exception_ptr failure)>;
 
@@ -92,9 +103,13 @@ std::string absence();
 /// GPUs of this machine.
 int count();
 
-/// What kind of GPU that is: those of one kind make the same bits.
+struct gpu_facts {
+  std::string kind; ///< GPUs of one kind make the same bits.
+  std::string name; ///< No other GPU of any machine has it.
+};
+
 /// \throws std::runtime_error
-std::string kind_of(int gpu);
+gpu_facts facts_of(int gpu);
 
 /// Bytes of a GPU's memory that nobody has taken; 0 if there is too little to ask.
 /// \throws std::runtime_error

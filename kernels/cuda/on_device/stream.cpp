@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/stream.hpp"
 
+#include "kernels/cuda/launch_list.hpp"
 #include "kernels/cuda/on_device/cublas_lt.hpp"
 
 #include <cuda_runtime.h>
@@ -9,11 +10,14 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -33,6 +37,13 @@ void check(cudaError_t state, const char* what) {
 /// Of 13000: "13.0".
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+/// Kernels are loaded before the first is launched: loading one later may wait for all
+/// streams, and some of these for other GPUs. \pre before CUDA's first call
+void load_eagerly() {
+  static const int once = setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  (void)once;
 }
 
 int attribute_of(int gpu, cudaDeviceAttr which) {
@@ -149,23 +160,83 @@ private:
   std::thread thread_;
 };
 
+/// Launches that were captured on a stream, which launches them at once.
+class captured_graph : public launch_graphs::graph {
+public:
+  captured_graph(const launch_list& what, cudaStream_t on) : on_(on) {
+    check(cudaStreamBeginCapture(on, cudaStreamCaptureModeThreadLocal), "capture");
+    cudaGraph_t captured = nullptr;
+    try {
+      what.launch();
+    } catch (...) {
+      if (cudaStreamEndCapture(on, &captured) == cudaSuccess)
+        cudaGraphDestroy(captured);
+      throw;
+    }
+    check(cudaStreamEndCapture(on, &captured), "capture");
+    const auto made = cudaGraphInstantiate(&graph_, captured, 0);
+    cudaGraphDestroy(captured);
+    check(made, "make a graph");
+  }
+
+  ~captured_graph() override { cudaGraphExecDestroy(graph_); } // when it is over
+
+  captured_graph(const captured_graph&) = delete;
+  captured_graph& operator=(const captured_graph&) = delete;
+
+  void launch() override { check(cudaGraphLaunch(graph_, on_), "run a graph"); }
+
+private:
+  cudaStream_t on_;
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+/// Empty where the environment says TROUPE_GRAPHS=off.
+launch_graphs::graph_maker maker_on(cudaStream_t on) {
+  const char* const told = std::getenv("TROUPE_GRAPHS");
+  if (told != nullptr && std::string_view{told} == "off")
+    return {};
+  return [on](const launch_list& what) {
+    return std::make_unique<captured_graph>(what, on);
+  };
+}
+
 } // namespace
 
 struct stream::state {
   explicit state(int of) : gpu(of) {
     check(cudaSetDevice(gpu), "be used");
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "make a stream");
+    graphs.emplace(maker_on(stream));
+    cudaMemPool_t pool = nullptr;
+    std::uint64_t all = ~std::uint64_t{0};
+    check(cudaDeviceGetDefaultMemPool(&pool, gpu), "be asked for its pool");
+    check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all),
+          "keep memory"); // else it goes whenever somebody waits
+    for (int i = 0; i < first_places; ++i)
+      add_place();
   }
 
   ~state() {
     cudaSetDevice(gpu);
     cudaStreamSynchronize(stream);
     ends.reset(); // tells whoever has not been told
+    graphs.reset();
     for (auto& [which, kept] : spaces)
-      cudaFree(kept.memory);
+      cudaFreeAsync(kept.memory, stream);
     for (auto* const one : places)
       cudaFreeHost(one);
     cudaStreamDestroy(stream);
+  }
+
+  /// Pinned memory is taken before a run: taking some may wait for the GPU.
+  static constexpr int first_places = 32;
+
+  void add_place() {
+    void* made = nullptr;
+    check(cudaHostAlloc(&made, result_bytes, cudaHostAllocPortable), "take memory");
+    places.push_back(made);
+    free.push_back(made);
   }
 
   struct kept_space {
@@ -175,6 +246,9 @@ struct stream::state {
 
   int gpu;
   cudaStream_t stream = nullptr;
+  launch_list list; // what a thread has deferred
+  std::optional<deferral> deferring;
+  std::optional<launch_graphs> graphs;
   std::unique_ptr<event_thread> ends;
   std::unique_ptr<cublas_lt_products> products;
   std::map<workspace, kept_space> spaces;
@@ -209,11 +283,27 @@ void stream::name_launches(const std::string& of) {
   of.empty() ? nvtxRangePop() : nvtxRangePushA(of.c_str());
 }
 
+void stream::defer_launches() {
+  state_->deferring.emplace(on(), state_->list);
+}
+
+void stream::launch_deferred() {
+  if (deferred_on(state_->stream) == &state_->list)
+    state_->graphs->launch(std::exchange(state_->list, {}));
+}
+
+void stream::stop_deferring() noexcept {
+  state_->deferring.reset();
+  state_->list = {};
+}
+
 void stream::when_over(on_over then) {
+  launch_deferred();
   state_->ends->add(on(), std::move(then));
 }
 
 void stream::wait() {
+  launch_deferred();
   const auto how = cudaStreamSynchronize(state_->stream);
   state_->ends->wait();
   check(how, "compute");
@@ -222,20 +312,28 @@ void stream::wait() {
 void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
                      float beta, matrix<float> c, bool rounds) {
   auto* const where = on(); // the library's calls are of this GPU too
-  state_->products->launch(
-    a, b, beta, c, rounds,
-    space(workspace::products, cublas_lt_products::workspace_bytes), where);
+  void* const room = space(workspace::products, cublas_lt_products::workspace_bytes);
+  const auto launch = [=, by = state_->products.get()] {
+    by->launch(a, b, beta, c, rounds, room, where);
+  };
+  if (auto* const list = deferred_on(where))
+    list->add(launch, a, b, beta, c, rounds, room);
+  else
+    launch();
 }
 
+// In the stream's order, so that nobody waits for the GPU: its other streams may be
+// waiting for other GPUs.
 void* stream::space(workspace which, std::int64_t bytes) {
   auto& found = state_->spaces[which];
   if (found.bytes >= bytes)
     return found.memory;
-  on();
-  wait();
-  cudaFree(found.memory);
+  launch_deferred(); // uses what is there
+  auto* const where = on();
+  if (found.memory != nullptr)
+    check(cudaFreeAsync(found.memory, where), "give memory back");
   found = {};
-  check(cudaMallocManaged(&found.memory, static_cast<std::size_t>(bytes)),
+  check(cudaMallocAsync(&found.memory, static_cast<std::size_t>(bytes), where),
         "take memory");
   found.bytes = bytes;
   return found.memory;
@@ -245,11 +343,8 @@ std::shared_ptr<void> stream::result() {
   const std::lock_guard guard{state_->lock};
   auto& free = state_->free;
   if (free.empty()) {
-    void* made = nullptr;
     on();
-    check(cudaHostAlloc(&made, result_bytes, cudaHostAllocPortable), "take memory");
-    state_->places.push_back(made);
-    free.push_back(made);
+    state_->add_place();
   }
   auto* const taken = free.back();
   free.pop_back();
@@ -260,6 +355,7 @@ std::shared_ptr<void> stream::result() {
 }
 
 std::shared_ptr<void> stream::moment() {
+  launch_deferred();
   cudaEvent_t made = nullptr;
   auto* const where = on();
   check(cudaEventCreate(&made), "make an event");
@@ -279,11 +375,13 @@ double seconds_between(const std::shared_ptr<void>& earlier,
 }
 
 int count() {
+  load_eagerly();
   int result = 0;
   return cudaGetDeviceCount(&result) == cudaSuccess ? result : 0;
 }
 
 std::string absence() {
+  load_eagerly();
   int found = 0;
   const auto state = cudaGetDeviceCount(&found);
   if (state == cudaErrorInsufficientDriver) {
@@ -298,10 +396,14 @@ std::string absence() {
   return found == 0 ? "this machine has no GPU of NVIDIA's" : "";
 }
 
-std::string kind_of(int gpu) {
+gpu_facts facts_of(int gpu) {
   cudaDeviceProp facts{};
   check(cudaGetDeviceProperties(&facts, gpu), "say what it is");
-  return facts.name;
+  gpu_facts result{.kind = facts.name, .name = "GPU"};
+  for (const char byte : facts.uuid.bytes)
+    for (const int half : {byte >> 4 & 15, byte & 15})
+      result.name += "0123456789abcdef"[half];
+  return result;
 }
 
 std::int64_t free_memory(int gpu) {

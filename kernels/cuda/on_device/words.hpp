@@ -1,6 +1,8 @@
 // CUDA's words for kernels, as nvcc has them, and the few that on_host/ needs besides.
 #pragma once
 
+#include "kernels/cuda/launch_list.hpp"
+
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -22,11 +24,11 @@
 
 namespace troupe::cuda {
 
-/// \param grid blocks \param block threads of each \param dynamic_shared bytes of a
-/// block \throws std::runtime_error if it cannot be launched
-template <class... Parameters, class... Arguments>
+namespace on_device {
+
+template <class... Parameters>
 void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
-            void (*kernel)(Parameters...), Arguments... arguments) {
+            void (*kernel)(Parameters...), Parameters... arguments) {
   constexpr std::int64_t without_asking = 48 * 1024;
   auto state = cudaSuccess;
   cudaGetLastError(); // of a call before, which has been told
@@ -35,13 +37,31 @@ void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  static_cast<int>(dynamic_shared));
   if (state == cudaSuccess) {
-    kernel<<<grid, block, static_cast<std::size_t>(dynamic_shared), on>>>(
-      static_cast<Parameters>(arguments)...);
+    kernel<<<grid, block, static_cast<std::size_t>(dynamic_shared), on>>>(arguments...);
     state = cudaGetLastError();
   }
   if (state != cudaSuccess)
     throw std::runtime_error{std::string{"the GPU cannot run a kernel: "}
                              + cudaGetErrorString(state)};
+}
+
+} // namespace on_device
+
+/// \param grid blocks \param block threads of each \param dynamic_shared bytes of a
+/// block \throws std::runtime_error if it cannot be launched
+template <class... Parameters, class... Arguments>
+void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
+            void (*kernel)(Parameters...), Arguments... arguments) {
+  if (auto* const list = deferred_on(on))
+    return list->add(
+      [=] {
+        on_device::launch(on, grid, block, dynamic_shared, kernel,
+                          static_cast<Parameters>(arguments)...);
+      },
+      grid.x, grid.y, grid.z, block.x, block.y, block.z, dynamic_shared, kernel,
+      static_cast<Parameters>(arguments)...);
+  on_device::launch(on, grid, block, dynamic_shared, kernel,
+                    static_cast<Parameters>(arguments)...);
 }
 
 } // namespace troupe::cuda

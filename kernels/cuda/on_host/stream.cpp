@@ -3,14 +3,17 @@
 #include "kernels/cuda/stream.hpp"
 
 #include "kernels/bf16.hpp"
+#include "kernels/cuda/launch_list.hpp"
 #include "kernels/cuda/on_host/onlooker.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -36,7 +39,7 @@ float tf32_of(float value) {
   return std::bit_cast<float>((bits + 0x0fffU + ((bits >> 13) & 1U)) & 0xffffe000U);
 }
 
-constexpr int gpus = 4; // one thread is all of them (stream_queue.hpp)
+constexpr int gpus = 5; // one thread is all of them (stream_queue.hpp)
 
 void refuse_others(int gpu) {
   if (gpu < 0 || gpu >= gpus)
@@ -73,6 +76,22 @@ public:
   }
 };
 
+/// Launches what was launched when it was made, with the arguments of then.
+struct graph_on_host : public launch_graphs::graph {
+  explicit graph_on_host(launch_list what) : kept(std::move(what)) {
+    // nop
+  }
+
+  void launch() override {
+    ++replayed;
+    kept.launch();
+  }
+
+  static inline std::atomic<std::int64_t> replayed = 0;
+
+  launch_list kept;
+};
+
 } // namespace
 
 struct stream::state {
@@ -97,6 +116,10 @@ struct stream::state {
   }
 
   CUstream_st queue;
+  launch_list list; // what a thread has deferred
+  std::optional<deferral> deferring;
+  launch_graphs graphs{
+    [](const launch_list& what) { return std::make_unique<graph_on_host>(what); }};
   std::map<workspace, words> spaces;
   std::mutex lock; // of what follows
   std::vector<std::unique_ptr<place>> places;
@@ -117,17 +140,33 @@ void stream::name_launches(const std::string& of) {
   state_->queue.name_launches(of);
 }
 
+void stream::defer_launches() {
+  state_->deferring.emplace(on(), state_->list);
+}
+
+void stream::launch_deferred() {
+  if (deferred_on(on()) == &state_->list)
+    state_->graphs.launch(std::exchange(state_->list, {}));
+}
+
+void stream::stop_deferring() noexcept {
+  state_->deferring.reset();
+  state_->list = {};
+}
+
 void stream::when_over(on_over then) {
+  launch_deferred();
   state_->queue.when_over(std::move(then));
 }
 
 void stream::wait() {
+  launch_deferred();
   state_->queue.wait();
 }
 
 void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
                      float beta, matrix<float> c, bool rounds) {
-  state_->queue.enqueue([=] {
+  const auto launch = [=] {
     using enum on_host::access_kind;
     watch_rows(a, read);
     watch_rows(b, read);
@@ -146,7 +185,12 @@ void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
         auto& to = c.row(m)[n];
         to = static_cast<float>(sum) + (beta == 0 ? 0 : beta * to);
       }
-  });
+  };
+  auto& queue = state_->queue;
+  if (auto* const list = deferred_on(&queue))
+    list->add([&queue, launch] { queue.enqueue(launch); }, a, b, beta, c, rounds);
+  else
+    queue.enqueue(launch);
 }
 
 void* stream::space(workspace which, std::int64_t bytes) {
@@ -181,6 +225,7 @@ std::shared_ptr<void> stream::result() {
 }
 
 std::shared_ptr<void> stream::moment() {
+  launch_deferred();
   const auto result = std::make_shared<clock::time_point>();
   state_->queue.enqueue([result] { *result = clock::now(); });
   return result;
@@ -201,9 +246,9 @@ int count() {
   return gpus;
 }
 
-std::string kind_of(int gpu) {
+gpu_facts facts_of(int gpu) {
   refuse_others(gpu);
-  return gpu + 1 < gpus ? "stand-in" : "other stand-in";
+  return {gpu + 1 < gpus ? "stand-in" : "other stand-in", std::to_string(gpu)};
 }
 
 std::int64_t free_memory(int gpu) {
@@ -222,3 +267,7 @@ memory_space& unified_memory(int) {
 }
 
 } // namespace troupe::cuda
+
+std::int64_t troupe::on_host::graphs_launched() {
+  return cuda::graph_on_host::replayed;
+}

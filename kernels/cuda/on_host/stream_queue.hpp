@@ -99,6 +99,9 @@ namespace troupe::on_host {
 /// What the GPU chooses by from now on.
 void seed_streams(std::uint64_t seed);
 
+/// How often lists of launches were launched as graphs, on all streams.
+std::int64_t graphs_launched();
+
 /// One of the exchanges to come fails, as if a GPU were lost: the first is number 0.
 void break_exchange(int number);
 

@@ -1,6 +1,7 @@
 // CUDA's words for kernels, on fibres.
 #pragma once
 
+#include "kernels/cuda/launch_list.hpp"
 #include "kernels/cuda/on_host/block.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 
@@ -102,7 +103,10 @@ void launch(cudaStream_t on, dim3 grid, dim3 block, std::int64_t dynamic_shared,
       },
       &call);
   };
-  if (on == nullptr)
+  if (auto* const list = deferred_on(on))
+    list->add([=] { on->enqueue(run); }, grid.x, grid.y, grid.z, block.x, block.y,
+              block.z, dynamic_shared, kernel, static_cast<Parameters>(arguments)...);
+  else if (on == nullptr)
     run();
   else
     on->enqueue(run);

@@ -1,0 +1,196 @@
+// What a work launches is written down, and launched together: what comes again as the
+// graph that was made of it, with the arguments of then. So a key that lacks something
+// shows as old values.
+
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/launch_list.hpp"
+#include "kernels/cuda/stream.hpp"
+#include "tests/kernels/cuda/gpu_array.hpp"
+#include "tests/kernels/cuda/judge.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <array>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+
+namespace {
+
+/// Writes down what is launched, and when a graph is made or launched.
+struct notes {
+  struct noted_graph : public cuda::launch_graphs::graph {
+    noted_graph(notes& where, std::string of) : to(where), what(std::move(of)) {
+      // nop
+    }
+    void launch() override { to.all.push_back("graph of " + what); }
+    notes& to;
+    std::string what;
+  };
+
+  cuda::launch_list list(const std::vector<int>& of) {
+    cuda::launch_list result;
+    for (const int one : of)
+      result.add([this, one] { all.push_back(std::to_string(one)); }, one);
+    return result;
+  }
+
+  void launch(const std::vector<int>& of) { graphs.launch(list(of)); }
+
+  std::vector<std::string> all;
+  cuda::launch_graphs graphs{[this](const cuda::launch_list& what) {
+    const auto before = all.size();
+    what.launch();
+    std::string of;
+    while (all.size() > before) {
+      of = all.back() + of;
+      all.pop_back();
+    }
+    return std::make_unique<noted_graph>(*this, of);
+  }};
+};
+
+using texts = std::vector<std::string>;
+
+/// An array that every launch of a work adds to.
+struct added {
+  added() : on(0) {}
+
+  /// A work of several launches: to += from, so often.
+  void work(const gpu::array<float>& from, const gpu::array<float>& to, int times,
+            std::int64_t values = n) {
+    on.defer_launches();
+    for (int i = 0; i < times; ++i)
+      cuda::arrays::add(from.data(), values, to.data(), on.on());
+    on.launch_deferred();
+    on.stop_deferring();
+  }
+
+  static constexpr std::int64_t n = 40;
+  gpu::array<float> a{"a", std::vector<float>(n, 1.0F), gpu::use::updated},
+    b{"b", std::vector<float>(n, 10.0F), gpu::use::updated},
+    sum{"sum", std::vector<float>(n, 0.0F), gpu::use::updated};
+  cuda::stream on;
+};
+
+} // namespace
+
+TEST_CASE("what is launched twice becomes a graph, and is launched as one from then on",
+          "[graphs]") {
+  notes n;
+  n.launch({1, 2});
+  CHECK(n.all == texts{"1", "2"});
+  n.launch({1, 2});
+  n.launch({1, 2});
+  CHECK(n.all == texts{"1", "2", "graph of 12", "graph of 12"});
+}
+
+TEST_CASE("what differs in anything is something else", "[graphs]") {
+  notes n;
+  for (int i = 0; i < 2; ++i) {
+    n.launch({1, 2});
+    n.launch({2, 1});
+    n.launch({1, 2, 1});
+  }
+  CHECK(n.all
+        == texts{"1", "2", "2", "1", "1", "2", "1", "graph of 12", "graph of 21",
+                 "graph of 121"});
+}
+
+TEST_CASE("a single launch is no graph", "[graphs]") {
+  notes n;
+  for (int i = 0; i < 3; ++i)
+    n.launch({7});
+  CHECK(n.all == texts{"7", "7", "7"});
+}
+
+TEST_CASE("what never comes again pushes no graph out", "[graphs]") {
+  notes n;
+  n.launch({1, 2});
+  n.launch({1, 2});
+  for (int i = 0; i < 3 * static_cast<int>(cuda::launch_graphs::most_known); ++i)
+    n.launch({i + 10, 0});
+  n.all.clear();
+  n.launch({1, 2});
+  CHECK(n.all == texts{"graph of 12"});
+}
+
+TEST_CASE("padding does not make lists differ", "[graphs]") {
+#if defined(__has_builtin) && __has_builtin(__builtin_clear_padding)
+  struct padded_fact {
+    std::int64_t number;
+    bool holds;
+  };
+  const auto key_over = [](unsigned char garbage) {
+    alignas(padded_fact) std::array<unsigned char, sizeof(padded_fact)> bytes;
+    bytes.fill(garbage);
+    auto* const fact = new (bytes.data()) padded_fact;
+    fact->number = 5;
+    fact->holds = true;
+    cuda::launch_list list;
+    list.add([] {}, *fact);
+    return list.key();
+  };
+  CHECK(key_over(0x00) == key_over(0xff));
+#endif
+}
+
+TEST_CASE("a work is launched together, in order, however often it comes", "[graphs]") {
+  GPU_OR_SKIP();
+  added s;
+  for (int i = 0; i < 5; ++i)
+    s.work(s.a, s.sum, 3);
+  s.on.wait();
+  CHECK(s.sum.values().front() == 15);
+}
+
+TEST_CASE("a graph is not launched with other arrays, sizes or kernels", "[graphs]") {
+  GPU_OR_SKIP();
+  added s;
+  for (int i = 0; i < 3; ++i) {
+    s.work(s.a, s.sum, 2);
+    s.work(s.b, s.sum, 2);
+    s.work(s.a, s.sum, 2, added::n / 2);
+  }
+  s.on.wait();
+  CHECK(s.sum.values().front() == 3 * (2 + 20 + 2));
+  CHECK(s.sum.values().back() == 3 * (2 + 20));
+}
+
+TEST_CASE("whoever waits within a work waits for what was launched before",
+          "[graphs]") {
+  GPU_OR_SKIP();
+  added s;
+  for (int i = 1; i <= 4; ++i) {
+    s.on.defer_launches();
+    cuda::arrays::add(s.a.data(), added::n, s.sum.data(), s.on.on());
+    cuda::arrays::add(s.a.data(), added::n, s.sum.data(), s.on.on());
+    s.on.wait();
+    CHECK(s.sum.values().front() == static_cast<float>(3 * i - 1));
+    cuda::arrays::add(s.a.data(), added::n, s.sum.data(), s.on.on());
+    s.on.launch_deferred();
+    s.on.stop_deferring();
+    s.on.wait();
+    CHECK(s.sum.values().front() == static_cast<float>(3 * i));
+  }
+}
+
+TEST_CASE("products are deferred as kernels are", "[graphs]") {
+  GPU_OR_SKIP();
+  added s;
+  gpu::array<float> c{"c", 4};
+  const auto one = dense(static_cast<const float*>(s.a.data()), 2, 2);
+  for (int i = 0; i < 4; ++i) {
+    s.on.defer_launches();
+    cuda::arrays::add(s.b.data(), 4, s.a.data(), s.on.on()); // 11, 21, ..
+    s.on.product(one, one, 0, dense(c.data(), 2, 2), false);
+    s.on.launch_deferred();
+    s.on.stop_deferring();
+    s.on.wait();
+    const auto value = static_cast<float>(11 + 10 * i);
+    CHECK(c.values().front() == 2 * value * value);
+  }
+}
