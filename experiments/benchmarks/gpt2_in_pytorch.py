@@ -164,6 +164,11 @@ def main():
     parser.add_argument("--seconds", type=float, default=8, help="to measure for, eagerly and compiled each")
     parser.add_argument("--only", choices=("eager", "compiled"), help="one of the two")
     o = parser.parse_args()
+    for name in ("layers", "d_model", "heads", "seq", "vocab", "batch", "microbatches"):
+        if getattr(o, name) < 1:
+            parser.error(f"--{name.replace('_', '-')} is at least 1")
+    if o.d_model % o.heads:
+        parser.error(f"heads share the width: {o.d_model} is no multiple of {o.heads}")
     if o.batch % o.microbatches:
         parser.error(f"microbatches are alike: {o.batch} samples are no multiple of {o.microbatches}")
     if o.device.startswith("cuda"):
