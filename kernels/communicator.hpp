@@ -10,12 +10,12 @@ namespace troupe {
 /// to the others.
 using group_id = std::array<char, 128>;
 
-/// Values that one member of a group gives another.
+/// Values that one member of a group sends another.
 struct transfer {
-  enum class way : std::uint8_t { give, take };
+  enum class way : std::uint8_t { send, receive };
 
   way how;
-  int other; ///< The member that takes, or gives.
+  int other; ///< The member that receives, or sends.
   float* values;
   std::int64_t count; ///< At least one.
 };
@@ -29,13 +29,17 @@ public:
 
   /// Launches transfers, none of which waits for another one. They are over, and what
   /// follows on the stream goes on, when others have launched what each of them needs.
-  /// What one member gives another arrives in the order in which it was given. For one
+  /// What one member sends another arrives in the order in which it was sent. For one
   /// thread at a time.
   /// \throws std::runtime_error if the group has failed
   virtual void exchange(std::span<const transfer> all) = 0;
 
-  /// Ends what is under way, with a failure, and what follows too. From any thread.
+  /// Ends what is under way, and what follows too. From any thread.
   virtual void abort() noexcept = 0;
+
+  /// Whether all that was exchanged until now, and is over, was exchanged.
+  /// \throws std::runtime_error if the group has failed, or was ended
+  virtual void check() = 0;
 };
 
 } // namespace troupe

@@ -55,6 +55,8 @@ std::vector<collective_message> collective::begin() {
 std::vector<collective_message> collective::take(collective_message message) {
   if (message.instance != part_.instance)
     complain(part_, "got a message of collective " + std::to_string(message.instance));
+  if (message.is_call())
+    complain(part_, "got a call of a group of GPUs, and is in none");
   if (message.to != part_.rank)
     complain(part_, "got a message to rank " + std::to_string(message.to));
   if (done())

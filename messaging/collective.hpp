@@ -23,6 +23,7 @@ struct collective_sum {
   std::int64_t values;       ///< Of the message that is added.
   std::function<void()> run; ///< The arithmetic; empty where nothing is computed.
   device* on = nullptr;      ///< Where; null: as its caller chooses.
+  std::function<void()> check = {}; ///< When it is over: throws what has failed.
 };
 
 /// Runs one rank's part in a collective, message by message. The arrays belong to it

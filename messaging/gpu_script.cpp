@@ -42,7 +42,7 @@ struct gpu_script::writer {
     }
     for (const auto& place : part().source.places(step.sent))
       if (place.size() > 0)
-        together.push_back({transfer::way::give, step.to, array, place});
+        together.push_back({transfer::way::send, step.to, array, place});
   }
 
   bool is_being_given(const value_range& place) const {
@@ -63,7 +63,7 @@ struct gpu_script::writer {
     std::int64_t begin = 0;
     for (const auto& place : places)
       if (const auto size = place.size(); size > 0) {
-        together.push_back({transfer::way::take, step.from, slot,
+        together.push_back({transfer::way::receive, step.from, slot,
                             at_once ? place : value_range{begin, begin + size}});
         begin += size;
       }
@@ -107,7 +107,7 @@ std::int64_t gpu_script::given_to(int other) const {
   std::int64_t sum = 0;
   for (const auto& step : steps_)
     for (const auto& p : step.together)
-      if (p.how == transfer::way::give && p.other == other)
+      if (p.how == transfer::way::send && p.other == other)
         sum += p.where.size();
   return sum;
 }

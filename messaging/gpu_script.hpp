@@ -37,7 +37,7 @@ private:
   static constexpr int array = -1; // in place of a slot
 
   struct piece {
-    transfer::way how = transfer::way::give;
+    transfer::way how = transfer::way::send;
     int other = nobody;
     int slot = array;
     value_range where; // in the array, or in the slot

@@ -54,6 +54,9 @@ std::vector<collective_message> group_calls::begin(const collective_part& part,
 }
 
 void group_calls::take(const collective_message& call) {
+  if (!call.is_call())
+    throw std::logic_error{"values of collective " + std::to_string(call.instance)
+                           + " came as a message, and GPUs exchange them"};
   const auto found = under_way_.find(call.instance);
   if (found == under_way_.end() || found->second.launched) {
     for (const auto& [instance, own] : under_way_)
@@ -79,7 +82,8 @@ std::optional<group_calls::launch> group_calls::next() {
                 {.values = own.part.source.values(),
                  .run = [script = own.script, memory = own.memory,
                          of = of_] { script.launch(memory, *of.by, *of.on); },
-                 .on = of_.launches}};
+                 .on = of_.launches,
+                 .check = [by = of_.by] { by->check(); }}};
 }
 
 bool group_calls::exchanges() const {

@@ -16,6 +16,9 @@ class connector {
 public:
   virtual ~connector() = default;
 
+  /// Whether nobody else can read what passes.
+  virtual bool encrypts() const { return false; }
+
   /// A stream of a socket that is connected to this host.
   virtual std::unique_ptr<byte_stream> to(socket_descriptor socket,
                                           const std::string& host) = 0;

@@ -1,5 +1,6 @@
 #include "actors/nodes/lead.hpp"
 
+#include "actors/nodes/gpus_of_nodes.hpp"
 #include "actors/nodes/layer_values.hpp"
 #include "actors/nodes/node_places.hpp"
 
@@ -42,7 +43,6 @@ lead::lead(const cluster& of, std::shared_ptr<const run_plan> plan,
     reach_all();
     prepare_all(what);
     link_all();
-    refuse_mixed_gpus();
     const auto groups = groups_of_gpus();
     nodes_->tell_all(mail::connect{groups});
     nodes_->await(step::connected, of.interrupted);
@@ -116,45 +116,21 @@ void lead::prepare_all(const run_description& what) {
   }
 }
 
+/// Which groups of GPUs exchange arrays themselves.
+std::vector<int> lead::groups_of_gpus() {
+  std::vector<node_facts> all;
+  for (int number = 1; number <= count(); ++number)
+    all.push_back({name_of(number), nodes_->facts(number)});
+  if (auto why = refusal_of_kinds(all); !why.empty())
+    throw node_failure{why};
+  auto chosen = choose_groups(*plan_, places_, all, of_.by->encrypts());
+  groups_.absence = std::move(chosen.absence);
+  return std::move(chosen.groups);
+}
+
 /// "a:4242"
 std::string lead::name_of(int number) const {
   return to_string(of_.nodes[static_cast<std::size_t>(number) - 1]);
-}
-
-/// GPUs of different kinds make different bits, which nobody would be told of.
-void lead::refuse_mixed_gpus() const {
-  int first = 0;
-  std::string kind;
-  for (int number = 1; number <= count(); ++number)
-    for (const auto& one : nodes_->facts(number).kinds) {
-      if (one.empty() || one == kind)
-        continue;
-      if (!kind.empty())
-        throw node_failure{"the GPUs of a run must be of one kind, and node "
-                           + name_of(first) + " has " + kind + ", node "
-                           + name_of(number) + " has " + one};
-      kind = one;
-      first = number;
-    }
-}
-
-/// Which groups of GPUs exchange arrays themselves.
-std::vector<int> lead::groups_of_gpus() {
-  std::vector<gpu_place> of_ranks(places_.size());
-  for (int number = 1; number <= count(); ++number) {
-    const auto& facts = nodes_->facts(number);
-    if (!facts.ungrouped.empty())
-      groups_.absence = "node " + name_of(number) + ": " + facts.ungrouped;
-    for (std::size_t i = 0; const int rank : ranks_at(places_, number))
-      if (i < facts.gpus.size())
-        of_ranks[static_cast<std::size_t>(rank)] = {number, facts.gpus[i++]};
-  }
-  auto result = groups_on_gpus(*plan_, of_ranks);
-  if (result.empty())
-    groups_.absence.clear(); // nothing is missed
-  else if (!groups_.absence.empty())
-    result.clear();
-  return result;
 }
 
 /// The ids of groups, which the nodes of their first members have made in order.
@@ -164,7 +140,7 @@ void lead::collect_ids(const std::vector<int>& groups) {
   for (const int group : groups) {
     const auto& first = all[static_cast<std::size_t>(group)].members.front();
     const int node = places_[static_cast<std::size_t>(plan_->rank_of(first))];
-    const auto& made = nodes_->ids(node);
+    const auto made = nodes_->ids(node);
     const auto next = taken[node]++;
     if (next >= made.size())
       throw node_failure{"node " + name_of(node)

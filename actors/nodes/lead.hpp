@@ -70,7 +70,6 @@ private:
   std::string name_of(int number) const;
   void reach_all();
   void prepare_all(const run_description& what);
-  void refuse_mixed_gpus() const;
   std::vector<int> groups_of_gpus();
   void collect_ids(const std::vector<int>& groups);
   std::vector<int> in_one_order() const;

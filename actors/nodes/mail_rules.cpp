@@ -88,7 +88,27 @@ mail_rules::mail_rules(std::shared_ptr<const run_plan> plan) : plan_(std::move(p
       }
 }
 
+void mail_rules::know(const known_groups& groups) {
+  const auto all = exchanging_groups(*plan_);
+  for (const auto& [number, id] : groups.ids)
+    groups_.push_back(all[static_cast<std::size_t>(number)]);
+  knows_groups_ = true;
+}
+
+/// Whether a letter is of another member of the receiver's group.
+bool mail_rules::is_call(const mail::letter& m, const collective_message& call) const {
+  return knows_groups_ && std::ranges::any_of(groups_, [&](const auto& group) {
+           const auto is_member = [&](int n) {
+             return n >= 0 && n < std::ssize(group.members);
+           };
+           return group.about == m.about && is_member(call.from) && is_member(call.to)
+                  && call.from != call.to
+                  && group.members[static_cast<std::size_t>(call.to)] == m.to.where;
+         });
+}
+
 struct mail_rules::judge {
+  const mail_rules& rules;
   const run_plan& plan;
   const of_stage& sizes; // of the stage that the receiver is or stands with
   const wire::address& to;
@@ -128,14 +148,17 @@ struct mail_rules::judge {
     const bool rows_travel = m.about == meeting_kind::experts;
     const auto most = value * (rows_travel ? sizes.most_rows : sizes.most_array);
     const auto* const part = std::get_if<collective_message>(&m.what);
-    const bool calls = part != nullptr && part->is_call(); // all that goes one way
+    const bool calls = part != nullptr && part->is_call();
     const bool tensors = !std::holds_alternative<mail::norm_part>(m.what)
                          && !std::holds_alternative<mail::clip_by>(m.what);
-    bool right = m.bytes >= 0 && m.bytes / (calls ? 2 : 1) <= most
-                 && is_stage(plan, m.to.where) && m.kind.has_value() == tensors
-                 && meets(plan, to, m);
+    // A call speaks of all that goes one way: as many messages as there are members,
+    // and twice.
+    const auto times = calls ? 2 * plan.ranks() : 1;
+    bool right = m.bytes >= 0 && m.bytes / times <= most && is_stage(plan, m.to.where)
+                 && m.kind.has_value() == tensors && meets(plan, to, m);
     if (part != nullptr)
-      right = right && (part->values > 0 || calls) && part->bytes() == m.bytes;
+      right = right && (calls ? rules.is_call(m, *part) : part->values > 0)
+              && part->bytes() == m.bytes;
     else if (const auto* tied = std::get_if<mail::tied_part>(&m.what))
       right = right && is_stage(plan, tied->of) && tied->first >= 0 && tied->values > 0
               && tied->values * value == m.bytes && tied->first * value <= most;
@@ -249,7 +272,7 @@ struct mail_rules::judge {
 std::string mail_rules::fault_of(const wire::addressed_mail& mail) const {
   if (!exists(*plan_, mail.to))
     return "it sent mail to nobody of this run";
-  auto wrong = std::visit(judge{*plan_, at(mail.to.where), mail.to}, mail.what);
+  auto wrong = std::visit(judge{*this, *plan_, at(mail.to.where), mail.to}, mail.what);
   if (!wrong.empty())
     return wrong;
   return unless(tensor_bytes(*plan_, mail) == mail.tensors,

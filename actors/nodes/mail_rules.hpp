@@ -1,8 +1,9 @@
 #pragma once
 
-#include "actors/plan/run_plan.hpp"
+#include "actors/run/gpu_groups.hpp"
 #include "messaging/wire/codec.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,8 +28,13 @@ public:
   /// \pre fault_of(mail).empty()
   std::int64_t room_of(const wire::addressed_mail& mail, std::int64_t bytes) const;
 
+  /// Calls are of these groups' members alone. Once; from any thread.
+  void know(const known_groups& groups);
+
 private:
   struct judge;
+
+  bool is_call(const mail::letter& m, const collective_message& call) const;
 
   /// Sizes in values, of one shard of a stage; the same in all data replicas.
   struct of_stage {
@@ -47,6 +53,8 @@ private:
 
   std::shared_ptr<const run_plan> plan_;
   std::vector<of_stage> stages_; // as at() finds them
+  std::vector<exchanging_group> groups_;
+  std::atomic<bool> knows_groups_ = false; // the list is there, and does not change
 };
 
 } // namespace troupe

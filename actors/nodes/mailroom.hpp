@@ -47,6 +47,9 @@ public:
   /// \param here outlives the mailroom, or close()
   void open(ensemble& here);
 
+  /// GPUs of these groups exchange arrays themselves. Once, before open().
+  void know(const known_groups& groups) { rules_.know(groups); }
+
   /// Takes a frame of a control line.
   void hear(int node, const control_frame& frame);
 

@@ -1,5 +1,6 @@
 #include "actors/nodes/player.hpp"
 
+#include "actors/nodes/gpus_of_nodes.hpp"
 #include "actors/nodes/layer_values.hpp"
 #include "actors/nodes/node_places.hpp"
 #include "actors/nodes/this_machine.hpp"
@@ -195,34 +196,6 @@ void player::lose(int node, const std::string& why) {
   lead_->send(mail::lost_node{node, why});
 }
 
-/// What the lead has to know of what computes here.
-mail::prepared player::facts_of(const run_plan& plan) const {
-  mail::prepared result{.machine = this_machine()};
-  for (const int rank : ranks_at(facts_.places, facts_.node)) {
-    const auto where = plan.processor_of(rank);
-    result.gpus.push_back(where.gpu);
-    result.kinds.push_back(kind_of(where));
-    if (where.is_gpu())
-      result.ungrouped = absence_of_communicators();
-  }
-  return result;
-}
-
-/// Ids of those groups whose first member is here.
-std::vector<group_id> player::new_ids(const run_plan& plan,
-                                      const std::vector<int>& groups) const {
-  const auto all = exchanging_groups(plan);
-  std::vector<group_id> result;
-  for (const int number : groups) {
-    if (number >= std::ssize(all))
-      throw lead_lost{};
-    const auto& first = all[static_cast<std::size_t>(number)].members.front();
-    if (facts_.places[static_cast<std::size_t>(plan.rank_of(first))] == facts_.node)
-      result.push_back(new_group());
-  }
-  return result;
-}
-
 void player::play(const std::atomic<bool>* stop) {
   stop_ = stop;
   try {
@@ -239,16 +212,20 @@ void player::play(const std::atomic<bool>* stop) {
       mail_->add(0, lead_);
       mail_->take_layers(*layers_);
     }
-    lead_->send(facts_of(*shared));
+    const auto ranks = ranks_at(facts_.places, facts_.node);
+    lead_->send(facts_of_part(*shared, ranks));
     const auto groups = await<mail::connect>().groups;
+    if (const auto fault = fault_of_groups(*shared, ranks, groups); !fault.empty())
+      throw std::runtime_error{fault};
     join_others();
-    lead_->send(mail::connected{new_ids(*shared, groups)});
+    lead_->send(mail::connected{ids_of_own(*shared, ranks, groups)});
     const auto ids = await<mail::build>().ids;
     if (ids.size() != groups.size())
-      throw lead_lost{};
+      throw std::runtime_error{"it was told of groups of GPUs without their ids"};
     known_groups of_groups;
     for (std::size_t i = 0; i < ids.size(); ++i)
       of_groups.ids[groups[i]] = ids[i];
+    mail_->know(of_groups);
     while (!layers_->complete(100ms))
       if (next(0ms))
         throw lead_lost{};
@@ -281,28 +258,47 @@ private:
   player& whose_;
 };
 
+std::unique_ptr<ensemble, end_or_leave>
+player::make_ensemble(const std::shared_ptr<const run_plan>& plan,
+                      known_groups groups) {
+  const auto is_over = [this] { return lead_gone_ || (stop_ != nullptr && *stop_); };
+  try {
+    return std::unique_ptr<ensemble, end_or_leave>{
+      new ensemble{plan,
+                   {.ranks = ranks_at(facts_.places, facts_.node),
+                    .leads = false,
+                    .elsewhere = mail_->maker(),
+                    .groups = std::move(groups),
+                    .ended = is_over}}};
+  } catch (const ended_while_joining&) {
+    (void)next(0ms); // says by whom
+    throw;
+  }
+}
+
 void player::perform(const std::shared_ptr<const run_plan>& plan, known_groups groups) {
-  const std::unique_ptr<ensemble, end_or_leave> here{new ensemble{
-    plan,
-    {.ranks = ranks_at(facts_.places, facts_.node),
-     .leads = false,
-     .elsewhere = mail_->maker(),
-     .groups = std::move(groups),
-     .ended = [this] { return lead_gone_ || (stop_ != nullptr && *stop_); }}}};
+  const auto here = make_ensemble(plan, std::move(groups));
   layers_->forget();
+  auto start_threads = [&, started = false]() mutable {
+    if (!std::exchange(started, true))
+      here->house().start_threads(
+        std::clamp(plan->threads, 1,
+                   static_cast<int>(ranks_at(facts_.places, facts_.node).size())));
+  };
   try {
     here->gather();
     here->watch().watch_here();
     mail_->open(*here);
     const shown to_beats{*this, *here};
-    here->house().start_threads(std::clamp(
-      plan->threads, 1, static_cast<int>(ranks_at(facts_.places, facts_.node).size())));
     lead_->send(mail::ready{});
     const auto begins = await<mail::begin_run>();
     here->clock().restart_at(begins.start);
+    // Not before: other nodes may already send what begins works here.
+    start_threads();
     here->begin();
     work(*here);
   } catch (...) {
+    start_threads();
     come_home(*here);
     throw;
   }

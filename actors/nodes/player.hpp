@@ -63,10 +63,9 @@ private:
   template <class Message>
   Message await();
   void join_others();
-  mail::prepared facts_of(const run_plan& plan) const;
-  std::vector<group_id> new_ids(const run_plan& plan,
-                                const std::vector<int>& groups) const;
   std::shared_ptr<control_line> line_to(int node, std::unique_ptr<byte_stream> stream);
+  std::unique_ptr<ensemble, end_or_leave>
+  make_ensemble(const std::shared_ptr<const run_plan>& plan, known_groups groups);
   void perform(const std::shared_ptr<const run_plan>& plan, known_groups groups);
   void work(ensemble& here);
   static bool answer(ensemble& here, const wire::node_mail& what);

@@ -51,14 +51,14 @@ struct roll_call::reading {
   node& from;
 
   void operator()(mail::prepared& m) {
-    from.how_far = step::prepared;
-    from.facts = std::move(m);
+    if (comes_to(step::prepared))
+      from.facts = std::move(m);
   }
   void operator()(mail::connected& m) {
-    from.how_far = step::connected;
-    from.ids = std::move(m.ids);
+    if (comes_to(step::connected))
+      from.ids = std::move(m.ids);
   }
-  void operator()(mail::ready&) { from.how_far = step::ready; }
+  void operator()(mail::ready&) { comes_to(step::ready); }
   void operator()(mail::refused& m) {
     of.fail(from, from.name + (m.leaves ? " is lost: " : ": ") + m.why, m.leaves);
   }
@@ -81,6 +81,16 @@ struct roll_call::reading {
       return;
     from.best_round_trip = round_trip;
     from.offset = m.node - (m.lead + from.heard) / 2;
+  }
+
+  /// One step after another, each once.
+  bool comes_to(step next) {
+    const bool follows = static_cast<int>(next) == static_cast<int>(from.how_far) + 1;
+    if (follows)
+      from.how_far = next;
+    else
+      of.fail(from, from.name + ": it says again how far it has come", true);
+    return follows;
   }
 
   template <class Other> // that no node says
@@ -128,6 +138,8 @@ void roll_call::lose(int number, const std::string& why, bool link) {
     auto& one = at(number);
     if (link && ending_)
       return;
+    if (link) // the node's own line may say why
+      return suspect(number, {0, why});
     fail(one,
          one.how_far == step::none
            ? one.name + ": " + why

@@ -71,10 +71,16 @@ public:
              std::optional<int> number = {});
 
   /// What a node has said of itself. \pre prepared
-  const mail::prepared& facts(int node) const { return at(node).facts; }
+  mail::prepared facts(int node) const {
+    const std::lock_guard guard{lock_};
+    return at(node).facts;
+  }
 
   /// Ids of groups that a node has made. \pre connected
-  const std::vector<group_id>& ids(int node) const { return at(node).ids; }
+  std::vector<group_id> ids(int node) const {
+    const std::lock_guard guard{lock_};
+    return at(node).ids;
+  }
 
   /// Finds what the clocks of nodes show that stand on other machines.
   void ask_for_clocks();

@@ -59,14 +59,11 @@ struct finder {
 
 /// Whether each member is on a GPU, and no two are on one.
 bool are_apart(const exchanging_group& group, const run_plan& plan,
-               const std::vector<gpu_place>& of_ranks) {
-  std::vector<gpu_place> seen;
+               const std::vector<std::string>& gpus) {
+  std::set<std::string> seen;
   return std::ranges::all_of(group.members, [&](const position& where) {
-    const auto& place = of_ranks[static_cast<std::size_t>(plan.rank_of(where))];
-    const bool is_new =
-      place.gpu != processor::cpu && std::ranges::find(seen, place) == seen.end();
-    seen.push_back(place);
-    return is_new;
+    const auto& gpu = gpus[static_cast<std::size_t>(plan.rank_of(where))];
+    return !gpu.empty() && seen.insert(gpu).second;
   });
 }
 
@@ -82,22 +79,22 @@ std::vector<exchanging_group> exchanging_groups(const run_plan& plan) {
 }
 
 std::vector<int> groups_on_gpus(const run_plan& plan,
-                                const std::vector<gpu_place>& of_ranks) {
+                                const std::vector<std::string>& gpus) {
   std::vector<int> result;
   if (!plan.work || plan.clock != clock_kind::real)
     return result;
   for (int number = 0; const auto& group : exchanging_groups(plan)) {
-    if (are_apart(group, plan, of_ranks))
+    if (are_apart(group, plan, gpus))
       result.push_back(number);
     ++number;
   }
   return result;
 }
 
-std::vector<gpu_place> gpu_places_here(const run_plan& plan) {
-  std::vector<gpu_place> result;
+std::vector<std::string> gpus_here(const run_plan& plan) {
+  std::vector<std::string> result;
   for (int rank = 0; rank < plan.ranks(); ++rank)
-    result.push_back({0, plan.processor_of(rank).gpu});
+    result.push_back(facts_of(plan.processor_of(rank)).name);
   return result;
 }
 

@@ -3,17 +3,10 @@
 #include "actors/plan/run_plan.hpp"
 #include "messaging/mail/letters.hpp"
 
+#include <string>
 #include <vector>
 
 namespace troupe {
-
-/// The GPU of a rank, among all nodes of a run.
-struct gpu_place {
-  int node = 0;
-  int gpu = processor::cpu; ///< Of that node.
-
-  bool operator==(const gpu_place&) const = default;
-};
 
 /// Members of one meeting after another that move whole arrays: tensor shards of a
 /// stage, or data replicas.
@@ -29,11 +22,12 @@ struct exchanging_group {
 std::vector<exchanging_group> exchanging_groups(const run_plan& plan);
 
 /// Those of which each member is on a GPU of its own, by their places among all. None
-/// in virtual time, where messages say what takes time. \param of_ranks by rank
+/// in virtual time, where messages say what takes time. \param gpus by rank: names that
+/// no two have; empty for the CPU
 std::vector<int> groups_on_gpus(const run_plan& plan,
-                                const std::vector<gpu_place>& of_ranks);
+                                const std::vector<std::string>& gpus);
 
-/// Where ranks are if all are in this process.
-std::vector<gpu_place> gpu_places_here(const run_plan& plan);
+/// The GPUs of ranks that are all in this process.
+std::vector<std::string> gpus_here(const run_plan& plan);
 
 } // namespace troupe

@@ -66,15 +66,22 @@ public:
 
   void sum(asked_sum what) override {
     auto& device = what.what.on != nullptr ? *what.what.on : *sums_;
-    device.enqueue(
-      {.kind = op_count,
-       .stage = me_.where.stage,
-       .operations = static_cast<double>(what.what.values),
-       .run = std::move(what.what.run)},
-      [meter = shared_.meter, me = Handle{self_}, core = core_, to = me_,
-       about = what.about, number = what.number](const work_end& end) {
-        post(*meter, me, mail::letter{to, about, mail::sum_over{number, end.failure}});
-      });
+    device.enqueue({.kind = op_count,
+                    .stage = me_.where.stage,
+                    .operations = static_cast<double>(what.what.values),
+                    .run = std::move(what.what.run)},
+                   [meter = shared_.meter, me = Handle{self_}, core = core_, to = me_,
+                    about = what.about, number = what.number,
+                    check = std::move(what.what.check)](const work_end& end) {
+                     mail::sum_over over{number, end.failure};
+                     try {
+                       if (check && !over.failure)
+                         check();
+                     } catch (...) {
+                       over.failure = std::current_exception();
+                     }
+                     post(*meter, me, mail::letter{to, about, std::move(over)});
+                   });
   }
 
   /// Whether the device of its rank computes just now.

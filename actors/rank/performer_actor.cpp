@@ -24,8 +24,8 @@ performer_behavior(performer_actor::stateful_pointer<performer_state> self,
     hear(self, meter,
          [self](const mail::letter& l) {
            const auto& port = *self->state.port;
-           if (l.about == meeting_kind::sums
-               && std::holds_alternative<collective_message>(l.what))
+           const auto* const part = std::get_if<collective_message>(&l.what);
+           if (l.about == meeting_kind::sums && part != nullptr && !part->is_call())
              port.shared().meter->summed(port.at_work());
            self->state.core->take(l);
          }),

@@ -28,7 +28,8 @@ public:
         plan_,
         {.ranks = others != nullptr ? std::vector<int>{} : all_ranks(*plan_),
          .elsewhere = others != nullptr ? others->maker() : ensemble::distant_maker{},
-         .groups = groups_},
+         .groups = groups_,
+         .ended = [&by = callbacks_.interrupted] { return by != nullptr && *by; }},
         callbacks_}) {
     // nop
   }

@@ -64,11 +64,12 @@ void try_out(communicator& by, const stream& on, const processor& where, int mem
     given.data[other] = static_cast<float>(member * members + other);
     if (other == member)
       continue;
-    all.push_back({transfer::way::give, other, given.data + other, 1});
-    all.push_back({transfer::way::take, other, taken.data + other, 1});
+    all.push_back({transfer::way::send, other, given.data + other, 1});
+    all.push_back({transfer::way::receive, other, taken.data + other, 1});
   }
   by.exchange(all);
   on.wait();
+  by.check();
   for (int other = 0; other < members; ++other)
     if (other != member
         && taken.data[other] != static_cast<float>(other * members + member))
@@ -79,7 +80,7 @@ void try_out(communicator& by, const stream& on, const processor& where, int mem
 
 known_groups groups_here(const run_plan& plan) {
   known_groups result;
-  for (const int group : groups_on_gpus(plan, gpu_places_here(plan))) {
+  for (const int group : groups_on_gpus(plan, gpus_here(plan))) {
     if (result.absence = absence_of_communicators(); !result.absence.empty())
       break;
     result.ids[group] = new_group();
@@ -103,7 +104,7 @@ struct gpu_groups::end {
 };
 
 /// Ends that look for the others, each on a thread of its own.
-struct gpu_groups::gathering {
+struct gpu_groups::joining {
   std::mutex lock;
   std::exception_ptr failure;
   std::atomic<int> missing = 0;
@@ -151,7 +152,7 @@ gpu_groups::gpu_groups(const run_plan& plan, const known_groups& known,
                                  stream_on(at, 1, precision::fp32), nullptr, nullptr});
     }
   }
-  gather(ended);
+  join_all(ended);
   for (auto& one : ends_) {
     one->launches =
       std::make_unique<cpu_device>(one->seen, threads, 1, &one->on,
@@ -175,8 +176,8 @@ gpu_groups::~gpu_groups() {
     thread.join();
 }
 
-void gpu_groups::gather(const std::function<bool()>& ended) {
-  gathering all;
+void gpu_groups::join_all(const std::function<bool()>& ended) {
+  joining all;
   std::vector<std::thread> threads;
   all.missing = static_cast<int>(ends_.size());
   try {
@@ -187,9 +188,10 @@ void gpu_groups::gather(const std::function<bool()>& ended) {
     all.fail(std::current_exception());
   }
   const auto late = std::chrono::steady_clock::now() + patience;
+  bool is_told_to_end = false;
   while (all.missing > 0 && !all.ended) {
     if (ended && ended())
-      all.ended = true;
+      all.ended = is_told_to_end = true;
     if (std::chrono::steady_clock::now() > late)
       all.fail(std::make_exception_ptr(std::runtime_error{
         "the GPUs that exchange " + ends_.front()->name
@@ -204,6 +206,8 @@ void gpu_groups::gather(const std::function<bool()>& ended) {
   }
   for (auto& thread : threads)
     thread.join();
+  if (is_told_to_end)
+    throw ended_while_joining{};
   if (all.failure)
     std::rethrow_exception(all.failure);
 }

@@ -9,9 +9,18 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace troupe {
+
+/// GPUs were waited for, and whoever waits was told to end.
+struct ended_while_joining : std::runtime_error {
+  ended_while_joining() : std::runtime_error("ended while GPUs were waited for") {
+    // nop
+  }
+};
 
 /// The groups of a run whose GPUs exchange arrays themselves.
 struct known_groups {
@@ -53,9 +62,9 @@ public:
 
 private:
   struct end;
-  struct gathering;
+  struct joining;
 
-  void gather(const std::function<bool()>& ended);
+  void join_all(const std::function<bool()>& ended);
 
   std::vector<std::unique_ptr<end>> ends_;
 };

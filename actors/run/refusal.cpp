@@ -41,6 +41,24 @@ std::string refusal_of_experts(const run_plan& plan) {
   return {};
 }
 
+/// Why ranks cannot be on such GPUs; empty if they can.
+/// \param here which ranks are; absent: all
+std::string refusal_of_gpus(const run_plan& plan,
+                            const std::optional<std::vector<int>>& here) {
+  processor first;
+  for (const int rank : here.value_or(all_ranks(plan))) {
+    const auto where = plan.processor_of(rank);
+    if (!where.is_gpu())
+      continue;
+    if (first.is_gpu() && facts_of(where).kind != facts_of(first).kind)
+      return "the GPUs of a run must be of one kind, as others make other bits, and "
+             + to_string(first) + " is " + facts_of(first).kind + ", "
+             + to_string(where) + " " + facts_of(where).kind;
+    first = where;
+  }
+  return {};
+}
+
 /// Why a run cannot be saved between batches, or go on from there; empty if it can.
 std::string refusal_of_checkpoints(const run_plan& plan) {
   if (plan.pause_every() == 0 && plan.dims.before == 0)
@@ -275,6 +293,8 @@ std::string refusal(const run_plan& plan, const counts_beside& beside,
   // What is held can be counted only of programs that are right.
   if (const auto fault = check(plan.sch, settled(plan.sch, plan.dims)))
     return plan.sch.name + ": " + to_string(*fault);
+  if (auto wrong = refusal_of_gpus(plan, here); !wrong.empty())
+    return wrong;
   return plan.work ? no_room_for_training(plan, beside, here) : "";
 }
 

@@ -159,7 +159,9 @@ json run_json(const run_account& run) {
       {"tensor", r.bytes_moved[3]},
       {"experts", r.bytes_moved[4]},
       {"tied", r.bytes_moved[5]}}},
-    {"gpu_groups", plan.has_gpus() ? json(r.gpu_groups) : json(nullptr)},
+    {"gpu_groups", plan.has_gpus()
+                     ? json{{"count", r.gpu_groups}, {"absence", r.ungrouped}}
+                     : json(nullptr)},
     {"sums", {{"messages", r.summed}, {"beside_work", r.summed_at_work}}},
     {"weight_versions", r.sums.weight_versions},
     {"staleness", {{"max", r.sums.max_staleness}, {"mean", r.sums.mean_staleness}}},

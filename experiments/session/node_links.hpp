@@ -20,6 +20,7 @@ public:
   static tl::expected<std::unique_ptr<node_links>, std::string>
   from(const std::optional<tls_files>& tls);
 
+  bool encrypts() const override { return identity_ != nullptr; }
   std::unique_ptr<byte_stream> to(socket_descriptor socket,
                                   const std::string& host) override;
   std::unique_ptr<byte_stream> from(socket_descriptor socket);

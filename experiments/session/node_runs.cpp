@@ -100,7 +100,13 @@ run_result node_runs::attempt(const std::string& text, const run_plan& plan,
 run_result node_runs::perform(const std::string& text, run_plan plan,
                               const run_callbacks& told, const new_start& again) {
   if (!elsewhere())
-    return troupe::perform(std::move(plan), told);
+    try {
+      return troupe::perform(std::move(plan), told);
+    } catch (const ended_while_joining&) {
+      run_result result;
+      result.how = ending::interrupted;
+      return result;
+    }
   nodes_ = options_->nodes.nodes;
   if (again && has_lost_) // a node of an earlier run, which may still be away
     find_nodes(plan);

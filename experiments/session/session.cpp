@@ -199,6 +199,11 @@ private:
                + last_checkpoint(options_.checkpoint.folder));
     if (result.how == ending::interrupted)
       exit_code_ = ended_by_user;
+    if (!result.ungrouped.empty() && !output_.quiet)
+      complain(plan.sch.name
+               + ": GPUs of ranks exchange nothing themselves, and this "
+                 "machine sums for them: "
+               + result.ungrouped);
     has_begun_ = has_begun_ || !refused;
     if (has_begun_)
       keep(account);

@@ -54,9 +54,9 @@ struct prepare {
 /// Node: it can play that.
 struct prepared {
   std::string machine; ///< Since it was started: who shares it shares a clock.
-  /// The GPU of each rank that it plays, in their order; -1: the CPU.
-  std::vector<int> gpus;
-  std::vector<std::string> kinds; ///< Of these GPUs; empty: of a CPU.
+  // Of each rank that it plays, in their order; empty: it is on the CPU.
+  std::vector<std::string> gpus;  ///< Names that no other GPU has.
+  std::vector<std::string> kinds; ///< What bits they make.
   std::string ungrouped; ///< Why its GPUs cannot be in groups; empty: they can.
 };
 

@@ -302,7 +302,7 @@ struct ExpertLoad {
 struct NodeMail {
   union {
     prepare @0 :Prepare;
-    prepared :group { machine @1 :Text; gpus @23 :List(Int32); kinds @24 :List(Text); ungrouped @25 :Text; }
+    prepared :group { machine @1 :Text; gpus @23 :List(Text); kinds @24 :List(Text); ungrouped @25 :Text; }
     refused :group { why @2 :Text; leaves @22 :Bool; }
     connect :group { groups @3 :List(Int32); }
     connected :group { ids @4 :List(Data); }

@@ -44,15 +44,18 @@ mail::kept_things read(schema::KeptThings::Reader from) {
           .steps = from.getSteps()};
 }
 
+void write(capnp::List<capnp::Text>::Builder to, const std::vector<std::string>& from) {
+  for (unsigned i = 0; i < to.size(); ++i)
+    to.set(i, as_text(from[i]));
+}
+
 void write(schema::Prepare::Builder to, const mail::prepare& from) {
   to.setVersion(as_text(from.version));
   to.setSessionHigh(from.session[0]);
   to.setSessionLow(from.session[1]);
   to.setGeneration(from.generation);
   to.setNode(from.node);
-  auto nodes = to.initNodes(length(from.nodes));
-  for (unsigned i = 0; i < nodes.size(); ++i)
-    nodes.set(i, as_text(from.nodes[i]));
+  write(to.initNodes(length(from.nodes)), from.nodes);
   write_numbers(to.initPlaces(length(from.places)), from.places);
   to.setOptions(as_text(from.options));
   write(to.initKeep(), from.keep);
@@ -144,10 +147,8 @@ struct mail_writer {
   void operator()(const mail::prepared& m) {
     auto g = to.initPrepared();
     g.setMachine(as_text(m.machine));
-    write_numbers(g.initGpus(length(m.gpus)), m.gpus);
-    auto kinds = g.initKinds(length(m.kinds));
-    for (unsigned i = 0; i < kinds.size(); ++i)
-      kinds.set(i, as_text(m.kinds[i]));
+    write(g.initGpus(length(m.gpus)), m.gpus);
+    write(g.initKinds(length(m.kinds)), m.kinds);
     g.setUngrouped(as_text(m.ungrouped));
   }
   void operator()(const mail::refused& m) {
@@ -200,11 +201,8 @@ struct mail_writer {
 
 mail::prepared prepared_of(schema::NodeMail::Prepared::Reader from, allowance& left) {
   const auto text = [&left](capnp::Text::Reader t) { return wire::read(t, left); };
-  const auto gpu = [](int n) {
-    return static_cast<int>(within(n, -1, most_of<int>, "a GPU"));
-  };
   return {.machine = text(from.getMachine()),
-          .gpus = read_list(from.getGpus(), left, gpu),
+          .gpus = read_list(from.getGpus(), left, text),
           .kinds = read_list(from.getKinds(), left, text),
           .ungrouped = text(from.getUngrouped())};
 }

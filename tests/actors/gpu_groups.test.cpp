@@ -2,6 +2,7 @@
 
 #include "actors/plan/gpu_groups.hpp"
 
+#include "actors/nodes/gpus_of_nodes.hpp"
 #include "tests/actors/meshes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -90,14 +91,73 @@ TEST_CASE("without replicas and shards there is no group", "[groups]") {
 
 TEST_CASE("only ranks on GPUs of their own make a group", "[groups]") {
   auto plan = plan_with({.data = 2, .exchange = "ring"});
-  const auto on = [&plan](const std::vector<gpu_place>& places) {
-    return groups_on_gpus(plan, places);
+  const auto on = [&plan](const std::vector<std::string>& gpus) {
+    return groups_on_gpus(plan, gpus);
   };
-  CHECK(on({{0, 0}, {0, 1}, {0, 2}, {0, 3}}) == ranks{0, 1});
-  CHECK(on({{0, 0}, {0, 0}, {0, 1}, {0, 1}}) == ranks{0, 1}); // stages share theirs
-  CHECK(on({{0, 0}, {0, 1}, {0, 0}, {0, 2}}) == ranks{1});
-  CHECK(on({{1, 0}, {1, 0}, {2, 0}, {2, 0}}) == ranks{0, 1}); // of two nodes
-  CHECK(on({{0, 0}, {0, processor::cpu}, {0, 2}, {0, 3}}) == ranks{0});
+  CHECK(on({"a", "b", "c", "d"}) == ranks{0, 1});
+  CHECK(on({"a", "a", "b", "b"}) == ranks{0, 1}); // stages share theirs
+  CHECK(on({"a", "b", "a", "c"}) == ranks{1});
+  CHECK(on({"a", "", "c", "d"}) == ranks{0});
+  CHECK(on({"", "", "", ""}).empty());
   plan.clock = clock_kind::virtual_time;
-  CHECK(on({{0, 0}, {0, 1}, {0, 2}, {0, 3}}).empty());
+  CHECK(on({"a", "b", "c", "d"}).empty());
+}
+
+TEST_CASE("nodes whose GPUs cannot be in groups leave out theirs alone", "[groups]") {
+  const auto plan = plan_with({.data = 2, .tensor = 2, .exchange = "ring"});
+  const std::vector<int> places{1, 1, 1, 1, 2, 2, 2, 2}; // a replica each
+  std::vector<node_facts> nodes{{"a:1", {.gpus = {"0", "1", "2", "3"}}},
+                                {"b:2", {.gpus = {"4", "5", "6", "7"}}}};
+  const auto all = exchanging_groups(plan);
+  const auto kinds = [&](const chosen_groups& chosen) {
+    std::map<meeting_kind, int> result;
+    for (const int group : chosen.groups)
+      ++result[all[static_cast<std::size_t>(group)].about];
+    return result;
+  };
+  using counts = std::map<meeting_kind, int>;
+  const auto chosen = choose_groups(plan, places, nodes, false);
+  CHECK(kinds(chosen) == counts{{meeting_kind::shards, 4}, {meeting_kind::sums, 4}});
+  CHECK(chosen.absence.empty());
+  SECTION("by TLS") {
+    const auto encrypted = choose_groups(plan, places, nodes, true);
+    CHECK(kinds(encrypted) == counts{{meeting_kind::shards, 4}});
+    CHECK(encrypted.absence
+          == "nodes reach each other by TLS, and NCCL does not encrypt");
+  }
+  SECTION("of a node without NCCL") {
+    nodes[1].said.ungrouped = "NCCL 2 is not installed";
+    const auto less = choose_groups(plan, places, nodes, false);
+    CHECK(kinds(less) == counts{{meeting_kind::shards, 2}});
+    CHECK(less.absence == "node b:2: NCCL 2 is not installed");
+  }
+  SECTION("on the GPUs of one machine") {
+    nodes[1].said.gpus = nodes[0].said.gpus;
+    const auto less = choose_groups(plan, places, nodes, false);
+    CHECK(kinds(less) == counts{{meeting_kind::shards, 4}});
+    CHECK(less.absence.empty()); // NCCL has no such groups
+  }
+  SECTION("that says too little") {
+    nodes[1].said.gpus.clear();
+    CHECK(kinds(choose_groups(plan, places, nodes, false))
+          == counts{{meeting_kind::shards, 2}});
+  }
+}
+
+TEST_CASE("a node refuses groups that it cannot be in", "[groups]") {
+  auto plan = plan_with({.data = 2, .exchange = "ring"}); // groups {0, 2}, {1, 3}
+  plan.processors = {processor{0}, processor{}};
+  const auto fault = [&](const std::vector<int>& groups, ranks here = {0, 1, 2, 3}) {
+    return fault_of_groups(plan, here, groups);
+  };
+  const std::string none = "it was told of a group of GPUs that there is not",
+                    not_here = "it was told of a group of GPUs that its ranks are not "
+                               "on";
+  CHECK(fault({}).empty());
+  CHECK(fault({2}) == none);
+  CHECK(fault({-1}) == none);
+  CHECK(fault({1, 1}, {0}) == none);
+  CHECK(fault({1}) == not_here);      // rank 1 is on the CPU
+  CHECK(fault({0}) == not_here);      // ranks 0 and 2 share a GPU
+  CHECK(fault({0}, {0}) != not_here); // rank 2 is elsewhere
 }

@@ -12,6 +12,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
@@ -105,6 +106,18 @@ TEST_CASE("steps are kept also where no checkpoint is due", "[nodes]") {
   INFO(result.failure << result.lost_for);
   REQUIRE(result.survives);
   CHECK(result.survives->batches >= 4);
+}
+
+TEST_CASE("a node says how far it has come once, step by step", "[nodes]") {
+  roll_call all{{"node 1", "node 2"}, 5s, {}};
+  all.take(1, mail::prepared{.machine = "m"});
+  CHECK_NOTHROW(all.await(roll_call::step::prepared, nullptr, 1));
+  all.take(1, mail::prepared{.machine = "other"});
+  CHECK(all.facts(1).machine == "m");
+  CHECK_THROWS_WITH(all.await(roll_call::step::connected, nullptr, 1),
+                    "node 1: it says again how far it has come");
+  all.take(2, mail::connected{});
+  CHECK_THROWS_AS(all.await(roll_call::step::prepared, nullptr, 2), node_failure);
 }
 
 TEST_CASE("who says that it has lost a node is not taken for lost", "[nodes]") {

@@ -186,6 +186,49 @@ TEST_CASE("a letter has no more than its largest array, and says so twice alike"
   CHECK_FALSE(passes(letter(1 << 28, std::int64_t{4} << 28)));
 }
 
+TEST_CASE("calls are of members of a group alone", "[nodes]") {
+  const auto plan = tiny::training_on({.data = 2, .tensor = 2, .by_sequence = true},
+                                      one_f_one_b(), {1, 2, 1}, clock_kind::real);
+  mail_rules of{std::make_shared<const run_plan>(plan)};
+  const auto call = [&](position whom, meeting_kind about, int from, int member,
+                        std::int64_t values = 0) {
+    const auto role = about == meeting_kind::sums ? role::optimizer_shard : role::stage;
+    const auto where =
+      about == meeting_kind::sums ? kind::optimizer_shard : kind::stage;
+    wire::addressed_mail result{
+      {.what = where, .where = whom},
+      mail::letter{{role, whom},
+                   about,
+                   collective_message{0, 0, from, member, {}, values, {}, 0},
+                   traffic::tensor,
+                   4 * values},
+      {}};
+    result.tensors = tensor_bytes(plan, result);
+    return of.fault_of(result).empty();
+  };
+  const position shard{0, 0, 0, 1}, other{1, 0, 0, 1};
+  CHECK_FALSE(call(shard, meeting_kind::shards, 0, 1)); // nobody exchanges so
+  known_groups known;
+  const auto all = exchanging_groups(plan);
+  for (std::size_t g = 0; g < all.size(); ++g)
+    if (all[g].about == meeting_kind::shards && all[g].members.front().data == 0)
+      known.ids[static_cast<int>(g)] = {};
+  of.know(known);
+  CHECK(call(shard, meeting_kind::shards, 0, 1));
+  CHECK_FALSE(call(shard, meeting_kind::shards, 1, 0)); // that is to the other
+  CHECK_FALSE(call(shard, meeting_kind::shards, 1, 1));
+  CHECK_FALSE(call(shard, meeting_kind::shards, -1, 1));
+  CHECK_FALSE(call(shard, meeting_kind::shards, 2, 1));
+  CHECK_FALSE(call(shard, meeting_kind::shards, 0, 7));
+  CHECK_FALSE(call(other, meeting_kind::shards, 0, 1)); // messages carry theirs
+  CHECK_FALSE(call(shard, meeting_kind::sums, 0, 1));
+  // A call speaks of all that goes one way: of more than one message.
+  const auto& l = *plan.work->whole.layers.front();
+  const auto all_of_it = l.output() * plan.samples_of(0, 0);
+  CHECK(call(shard, meeting_kind::shards, 0, 1, all_of_it));
+  CHECK_FALSE(call(shard, meeting_kind::shards, 0, 1, std::int64_t{1} << 40));
+}
+
 TEST_CASE("a letter about a meeting that nobody has there is refused", "[nodes]") {
   for (int about = 0; about < meeting_kinds; ++about)
     for (const auto whom : {kind::stage, kind::optimizer_shard})

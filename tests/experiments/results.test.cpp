@@ -93,6 +93,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "peak_bytes",
                                     "peak_bytes_of",
                                     "bytes_moved",
+                                    "gpu_groups",
                                     "sums",
                                     "weight_versions",
                                     "staleness",

@@ -6,10 +6,12 @@
 #include <nccl.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace troupe::cuda {
@@ -28,8 +30,8 @@ struct nccl_library {
   decltype(&ncclCommAbort) abort;
   decltype(&ncclGroupStart) begin_together;
   decltype(&ncclGroupEnd) end_together;
-  decltype(&ncclSend) give;
-  decltype(&ncclRecv) take;
+  decltype(&ncclSend) send;
+  decltype(&ncclRecv) receive;
   decltype(&ncclGetErrorString) text_of;
   decltype(&ncclGetLastError) last_error;
   std::string absence; ///< In words; empty: all of the above is there.
@@ -51,8 +53,8 @@ struct nccl_library {
     find(library, "ncclCommAbort", abort);
     find(library, "ncclGroupStart", begin_together);
     find(library, "ncclGroupEnd", end_together);
-    find(library, "ncclSend", give);
-    find(library, "ncclRecv", take);
+    find(library, "ncclSend", send);
+    find(library, "ncclRecv", receive);
     find(library, "ncclGetErrorString", text_of);
     find(library, "ncclGetLastError", last_error);
   }
@@ -79,15 +81,16 @@ class nccl_communicator : public communicator {
 public:
   nccl_communicator(stream& on, const group_id& which, int member, int members,
                     const std::atomic<bool>& ended)
-    : on_(on), ended_(ended) {
+    : on_(on) {
     ncclConfig_t how = NCCL_CONFIG_INITIALIZER;
     how.blocking = 0;
+    how.maxCTAs = most_blocks;
     ncclUniqueId id;
     std::memcpy(&id, which.data(), sizeof id);
     try {
       on.on(); // the library's calls are of this GPU
       check(nccl().join(&group_, members, id, member, &how), "join a group");
-      await("join a group");
+      await("join a group", &ended);
     } catch (...) {
       nccl_communicator::abort();
       throw;
@@ -116,6 +119,7 @@ public:
 
   void exchange(std::span<const transfer> all) override {
     constexpr auto what = "exchange arrays";
+    on_.launch_deferred();
     {
       const std::lock_guard guard{lock_};
       if (group_ == nullptr)
@@ -125,9 +129,9 @@ public:
       for (const auto& one : all) {
         const auto count = static_cast<std::size_t>(one.count);
         const auto state =
-          one.how == transfer::way::give
-            ? nccl().give(one.values, count, ncclFloat32, one.other, group_, stream)
-            : nccl().take(one.values, count, ncclFloat32, one.other, group_, stream);
+          one.how == transfer::way::send
+            ? nccl().send(one.values, count, ncclFloat32, one.other, group_, stream)
+            : nccl().receive(one.values, count, ncclFloat32, one.other, group_, stream);
         if (state != ncclSuccess && state != ncclInProgress) {
           (void)nccl().end_together();
           check(state, what);
@@ -146,7 +150,17 @@ public:
     group_ = nullptr;
   }
 
+  void check() override {
+    const std::lock_guard guard{lock_};
+    auto state = ncclSuccess;
+    if (group_ == nullptr)
+      throw std::runtime_error{"the group of GPUs has been ended"};
+    check(nccl().state_of(group_, &state), "exchange arrays");
+    check(state, "exchange arrays");
+  }
+
 private:
+  static constexpr int most_blocks = 16; // other groups of a GPU work beside it
   static constexpr auto pause = 20us;
   static constexpr auto patience = 2s; // with others, until all have ended
 
@@ -158,12 +172,12 @@ private:
   }
 
   /// Until what was called is done here: launched, or joined.
-  void await(const char* what) {
+  void await(const char* what, const std::atomic<bool>* ended = nullptr) {
     for (;;) {
       auto state = ncclSuccess;
       {
         const std::lock_guard guard{lock_};
-        if (group_ == nullptr || aborted_ || ended_)
+        if (group_ == nullptr || aborted_ || (ended != nullptr && *ended))
           throw std::runtime_error{"the group of GPUs has been ended"};
         check(nccl().state_of(group_, &state), what);
       }
@@ -174,7 +188,6 @@ private:
   }
 
   stream& on_;
-  const std::atomic<bool>& ended_;
   std::atomic<bool> aborted_ = false;
   std::mutex lock_;
   ncclComm_t group_ = nullptr; // null: ended
@@ -183,6 +196,9 @@ private:
 } // namespace
 
 std::string absence_of_communicators() {
+  const char* const told = std::getenv("TROUPE_NCCL");
+  if (told != nullptr && std::string_view{told} == "off")
+    return "TROUPE_NCCL says off";
   if (auto why = absence(); !why.empty())
     return why;
   return nccl().absence;

@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -69,7 +71,7 @@ struct call : public shared_launch {
     if (before_broken >= 0 && before_broken-- == 0)
       throw std::runtime_error{name() + " has lost its GPU"};
     for (const auto& one : transfers) {
-      const bool gives = one.how == transfer::way::give;
+      const bool gives = one.how == transfer::way::send;
       const auto who =
         gives ? std::pair{member, one.other} : std::pair{one.other, member};
       (gives ? in->given : in->taken)[who].push_back({this, one});
@@ -81,9 +83,7 @@ struct call : public shared_launch {
     const std::lock_guard guard{all};
     if (!wrong.empty())
       throw std::runtime_error{wrong};
-    if (aborted)
-      throw std::runtime_error{"the group of GPUs has been ended"};
-    return left == 0;
+    return left == 0 || aborted; // the stream goes on, as behind NCCL's
   }
 
   wait waits_for() override {
@@ -155,7 +155,7 @@ class communicator_on_host : public communicator {
 public:
   communicator_on_host(stream& on, const group_id& which, int member, int members,
                        const std::atomic<bool>& ended)
-    : on_(*on.on()), member_(member) {
+    : launches_(on), on_(*on.on()), member_(member) {
     {
       const std::lock_guard guard{all};
       in_ = groups.at(which);
@@ -187,12 +187,18 @@ public:
   communicator_on_host& operator=(const communicator_on_host&) = delete;
 
   void exchange(std::span<const transfer> what) override {
+    launches_.launch_deferred();
     on_.enqueue(std::make_shared<call>(in_, member_, calls_++,
                                        std::vector<transfer>{what.begin(), what.end()},
                                        aborted_));
   }
 
   void abort() noexcept override { aborted_ = true; }
+
+  void check() override {
+    if (aborted_)
+      throw std::runtime_error{"the group of GPUs has been ended"};
+  }
 
 private:
   void leave() {
@@ -205,6 +211,7 @@ private:
     return in_->joined == static_cast<int>(in_->members.size());
   }
 
+  stream& launches_;
   CUstream_st& on_;
   int member_;
   std::shared_ptr<group> in_;
@@ -215,7 +222,9 @@ private:
 } // namespace
 
 std::string absence_of_communicators() {
-  return {};
+  const char* const told = std::getenv("TROUPE_NCCL");
+  return told != nullptr && std::string_view{told} == "off" ? "TROUPE_NCCL says off"
+                                                            : "";
 }
 
 group_id new_group() {

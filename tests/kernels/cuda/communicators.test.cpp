@@ -88,10 +88,10 @@ private:
 
 /// Of a whole array.
 transfer give(float* from, int to, std::int64_t count = n) {
-  return {way::give, to, from, count};
+  return {way::send, to, from, count};
 }
 transfer take(float* to, int from, std::int64_t count = n) {
-  return {way::take, from, to, count};
+  return {way::receive, from, to, count};
 }
 
 bool all_are(const std::vector<float>& values, float what) {
@@ -195,9 +195,11 @@ TEST_CASE("a member that is ended waits for nobody", "[communicators]") {
   group_of two{2};
   two.exchange(0, {take(two.array(0), 1)});
   two.end(0)->abort();
+  CHECK_NOTHROW(two.on(0).wait()); // as NCCL's stream does
   CHECK_THROWS_MATCHES(
-    two.on(0).wait(), std::runtime_error,
+    two.end(0)->check(), std::runtime_error,
     MessageMatches(ContainsSubstring("the group of GPUs has been ended")));
+  CHECK_NOTHROW(two.end(1)->check());
 }
 
 TEST_CASE("who waits for members that do not come can be told to go on",

@@ -245,7 +245,7 @@ TEST_CASE("train evaluates on the GPU that it trains on", "[streams]") {
   CHECK(is_near(found, on_cpu));
   CHECK(found != on_cpu);
 
-  typed.run.device = "cuda";
+  typed.run.device = "cuda:0";
   saved = open_saved_network(parse(typed, true).value()).value();
   CHECK(saved.plan.processors == std::vector{a_gpu});
   typed.mesh.stages = 1;

@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <string_view>
 
 using namespace troupe;
@@ -26,7 +27,7 @@ void check(run_plan plan, std::string_view of, int gpus = 1) {
   plan.processors.clear();
   for (int gpu = 0; gpu < gpus; ++gpu)
     plan.processors.push_back({gpu});
-  const auto groups = groups_on_gpus(plan, gpu_places_here(plan)).size();
+  const auto groups = groups_on_gpus(plan, gpus_here(plan)).size();
   for (std::uint64_t seed = 1; seed <= gpu::seeds(); ++seed) {
     INFO(of << ", seed " << seed);
     on_host::seed_streams(seed);
@@ -86,13 +87,48 @@ TEST_CASE("GPUs of a node exchange what has more than one bucket in one order",
         "chimera", 4);
 }
 
+TEST_CASE("where GPUs cannot exchange this machine sums, and says why", "[streams]") {
+  auto plan = tiny::training_on({.data = 2, .exchange = "ring"}, one_f_one_b(),
+                                {2, 2, 2}, clock_kind::real);
+  plan.processors = {{0}, {1}, {2}, {3}};
+  const auto themselves = tiny::run_of(plan);
+  CHECK(themselves.result.gpu_groups == 2);
+  CHECK(themselves.result.ungrouped.empty());
+  setenv("TROUPE_NCCL", "off", 1);
+  const auto by_messages = tiny::run_of(plan);
+  unsetenv("TROUPE_NCCL");
+  CHECK(by_messages.refusals() == "");
+  CHECK(by_messages.result.gpu_groups == 0);
+  CHECK(by_messages.result.ungrouped == "TROUPE_NCCL says off");
+  CHECK(by_messages.result.parameters == themselves.result.parameters);
+  CHECK(by_messages.result.bytes_moved == themselves.result.bytes_moved);
+}
+
+TEST_CASE("GPUs of two kinds in one machine are refused", "[streams]") {
+  auto plan = tiny::training_of(one_f_one_b(), {2, 4, 3}, clock_kind::real);
+  plan.processors = {{3}, {4}};
+  CHECK(refusal(plan)
+        == "the GPUs of a run must be of one kind, as others make other bits, and "
+           "cuda:3 is stand-in, cuda:4 other stand-in");
+  CHECK(refusal(plan, {}, std::vector<int>{0}).empty());
+}
+
+TEST_CASE("actions that come again are launched as graphs", "[streams]") {
+  const auto before = on_host::graphs_launched();
+  auto plan = tiny::training_of(one_f_one_b(), {2, 8, 3}, clock_kind::real);
+  plan.processors = {processor{0}};
+  CHECK(tiny::run_of(plan).refusals() == "");
+  // Of 48 forwards and backwards each, and updates.
+  CHECK(on_host::graphs_launched() - before > 40);
+}
+
 TEST_CASE("a run whose GPUs cannot exchange ends, and says which", "[streams]") {
   const int number = GENERATE(0, 5);
   auto plan = tiny::training_on({.data = 2, .tensor = 2, .exchange = "zero1"},
                                 one_f_one_b(), {2, 2, 2}, clock_kind::real);
   plan.processors = {{0}, {1}, {2}, {3}};
   plan.stall_timeout = std::chrono::minutes{5}; // it is not that
-  const auto groups = groups_on_gpus(plan, gpu_places_here(plan)).size();
+  const auto groups = groups_on_gpus(plan, gpus_here(plan)).size();
   on_host::break_exchange(number + 2 * static_cast<int>(groups)); // which are tried out
   const auto result = perform(plan);
   CHECK(result.how == ending::failed);

@@ -1,0 +1,104 @@
+#include "actors/nodes/gpus_of_nodes.hpp"
+
+#include "actors/nodes/node_places.hpp"
+#include "actors/nodes/this_machine.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace troupe {
+
+mail::prepared facts_of_part(const run_plan& plan, const std::vector<int>& ranks) {
+  mail::prepared result{.machine = this_machine()};
+  for (const int rank : ranks) {
+    const auto where = plan.processor_of(rank);
+    auto facts = facts_of(where);
+    result.gpus.push_back(std::move(facts.name));
+    result.kinds.push_back(std::move(facts.kind));
+    if (where.is_gpu())
+      result.ungrouped = absence_of_communicators();
+  }
+  return result;
+}
+
+std::string fault_of_groups(const run_plan& plan, const std::vector<int>& ranks,
+                            const std::vector<int>& groups) {
+  const auto all = exchanging_groups(plan);
+  std::set<int> seen;
+  for (const int number : groups) {
+    if (number < 0 || number >= std::ssize(all) || !seen.insert(number).second)
+      return "it was told of a group of GPUs that there is not";
+    std::set<int> gpus;
+    for (const auto& where : all[static_cast<std::size_t>(number)].members)
+      if (const int rank = plan.rank_of(where);
+          std::ranges::find(ranks, rank) != ranks.end())
+        if (const auto at = plan.processor_of(rank);
+            !at.is_gpu() || !gpus.insert(at.gpu).second)
+          return "it was told of a group of GPUs that its ranks are not on";
+  }
+  return groups.empty() ? "" : absence_of_communicators();
+}
+
+std::vector<group_id> ids_of_own(const run_plan& plan, const std::vector<int>& ranks,
+                                 const std::vector<int>& groups) {
+  const auto all = exchanging_groups(plan);
+  std::vector<group_id> result;
+  for (const int number : groups) {
+    const auto& first = all[static_cast<std::size_t>(number)].members.front();
+    if (std::ranges::find(ranks, plan.rank_of(first)) != ranks.end())
+      result.push_back(new_group());
+  }
+  return result;
+}
+
+std::string refusal_of_kinds(const std::vector<node_facts>& nodes) {
+  const node_facts* first = nullptr;
+  std::string kind;
+  for (const auto& node : nodes)
+    for (const auto& one : node.said.kinds) {
+      if (one.empty() || one == kind)
+        continue;
+      if (first != nullptr)
+        return "the GPUs of a run must be of one kind, and node " + first->name
+               + " has " + kind
+               + (first == &node ? " and " : ", node " + node.name + " has ") + one;
+      kind = one;
+      first = &node;
+    }
+  return {};
+}
+
+chosen_groups choose_groups(const run_plan& plan, const std::vector<int>& places,
+                            const std::vector<node_facts>& nodes, bool encrypted) {
+  std::vector<std::string> gpus(places.size());
+  std::set<int> ungrouped; // nodes
+  chosen_groups result;
+  for (int number = 1; number <= std::ssize(nodes); ++number) {
+    const auto& [name, said] = nodes[static_cast<std::size_t>(number) - 1];
+    for (std::size_t i = 0; const int rank : ranks_at(places, number))
+      if (i < said.gpus.size())
+        gpus[static_cast<std::size_t>(rank)] = said.gpus[i++];
+    if (!said.ungrouped.empty())
+      ungrouped.insert(number);
+  }
+  const auto all = exchanging_groups(plan);
+  for (const int group : groups_on_gpus(plan, gpus)) {
+    std::set<int> hosts;
+    for (const auto& where : all[static_cast<std::size_t>(group)].members)
+      hosts.insert(places[static_cast<std::size_t>(plan.rank_of(where))]);
+    const auto without = std::ranges::find_if(
+      hosts, [&](int number) { return ungrouped.contains(number); });
+    if (without != hosts.end()) {
+      const auto& node = nodes[static_cast<std::size_t>(*without) - 1];
+      result.absence = "node " + node.name + ": " + node.said.ungrouped;
+    } else if (encrypted && hosts.size() > 1) {
+      result.absence = "nodes reach each other by TLS, and NCCL does not encrypt";
+    } else {
+      result.groups.push_back(group);
+    }
+  }
+  return result;
+}
+
+} // namespace troupe
