@@ -12,7 +12,7 @@ namespace troupe {
 /// Writes a part's steps down, one after another.
 struct gpu_script::writer {
   gpu_script& to;
-  std::vector<piece> together = {};             // not launched yet
+  std::vector<planned_transfer> together = {};  // not launched yet
   std::map<std::pair<int, int>, int> held = {}; // slots, by round and sender
   std::vector<int> free = {};                   // slots
 
@@ -46,7 +46,7 @@ struct gpu_script::writer {
   }
 
   bool is_being_given(const value_range& place) const {
-    return std::ranges::any_of(together, [&](const piece& p) {
+    return std::ranges::any_of(together, [&](const planned_transfer& p) {
       return p.where.begin < place.end && place.begin < p.where.end;
     });
   }

@@ -36,7 +36,7 @@ public:
 private:
   static constexpr int array = -1; // in place of a slot
 
-  struct piece {
+  struct planned_transfer {
     transfer::way how = transfer::way::send;
     int other = nobody;
     int slot = array;
@@ -47,9 +47,9 @@ private:
 
   struct step {
     deed what;
-    std::vector<piece> together; // of an exchange
-    int slot = array;            // of all others
-    chunk_range range = {};      // of the array, likewise
+    std::vector<planned_transfer> together; // of an exchange
+    int slot = array;                       // of all others
+    chunk_range range = {};                 // of the array, likewise
   };
 
   struct writer;
