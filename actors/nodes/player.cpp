@@ -279,12 +279,6 @@ player::make_ensemble(const std::shared_ptr<const run_plan>& plan,
 void player::perform(const std::shared_ptr<const run_plan>& plan, known_groups groups) {
   const auto here = make_ensemble(plan, std::move(groups));
   layers_->forget();
-  auto start_threads = [&, started = false]() mutable {
-    if (!std::exchange(started, true))
-      here->house().start_threads(
-        std::clamp(plan->threads, 1,
-                   static_cast<int>(ranks_at(facts_.places, facts_.node).size())));
-  };
   try {
     here->gather();
     here->watch().watch_here();
@@ -294,11 +288,11 @@ void player::perform(const std::shared_ptr<const run_plan>& plan, known_groups g
     const auto begins = await<mail::begin_run>();
     here->clock().restart_at(begins.start);
     // Not before: other nodes may already send what begins works here.
-    start_threads();
+    here->house().start_threads(std::clamp(
+      plan->threads, 1, static_cast<int>(ranks_at(facts_.places, facts_.node).size())));
     here->begin();
     work(*here);
   } catch (...) {
-    start_threads();
     come_home(*here);
     throw;
   }
