@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/communicator.hpp"
+#include "kernels/stream.hpp"
 #include "messaging/collective_part.hpp"
 
 #include <cstdint>
