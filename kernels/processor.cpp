@@ -34,10 +34,8 @@ stream stream_on(const processor& where, int threads, precision products) {
 
 processor_facts facts_of(const processor& what) {
   if constexpr (cuda::is_built)
-    if (what.is_gpu()) {
-      auto found = cuda::facts_of(what.gpu);
-      return {std::move(found.kind), std::move(found.name)};
-    }
+    if (what.is_gpu())
+      return cuda::facts_of(what.gpu);
   return {};
 }
 

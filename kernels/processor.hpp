@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/memory_space.hpp"
+#include "kernels/processor_facts.hpp"
 #include "kernels/stream.hpp"
 
 #include <cstdint>
@@ -34,11 +35,7 @@ std::string absence_of_gpus();
 /// GPUs that can be used.
 int count_of_gpus();
 
-/// What tells a GPU from others; empty for the CPU. \throws std::runtime_error
-struct processor_facts {
-  std::string kind; ///< GPUs of one kind make the same bits.
-  std::string name; ///< No other GPU of any machine has it.
-};
+/// \throws std::runtime_error
 processor_facts facts_of(const processor& what);
 
 /// Bytes of a GPU's own memory that nobody has taken. \throws std::runtime_error

@@ -103,7 +103,7 @@ gpu_script::gpu_script(const collective_part& part) : part_(part) {
   all.flush();
 }
 
-std::int64_t gpu_script::given_to(int other) const {
+std::int64_t gpu_script::sent_to(int other) const {
   std::int64_t sum = 0;
   for (const auto& step : steps_)
     for (const auto& p : step.together)

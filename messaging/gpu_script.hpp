@@ -14,20 +14,22 @@ namespace troupe {
 /// says, in that order, so the sums have the bits of `collective`.
 ///
 /// A step sends, and then waits for what it receives; so transfers are launched
-/// together up to the next one that is received, and no member waits to give before it
-/// may take. What the array has no place for yet waits in a slot: it is added to what
-/// is there, or belongs to a later step.
+/// together up to the next one that is received, and no member waits to send before it
+/// may receive. What the array has no place for yet waits in a slot: it is added to
+/// what is there, or belongs to a later step.
 class gpu_script {
 public:
   /// \pre the order is in place
   explicit gpu_script(const collective_part& part);
 
+  const collective_part& part() const { return part_; }
+
   /// The slots that it needs at once; all are free when all is launched, as what
   /// follows on the stream waits.
   payload_bound slots() const { return bound_; }
 
-  /// Values that this member gives another one.
-  std::int64_t given_to(int other) const;
+  /// Values that this member sends another one.
+  std::int64_t sent_to(int other) const;
 
   /// \param memory whose pool has room for the slots \param on where `by` exchanges
   /// \throws std::runtime_error as of communicator; std::logic_error if the pool is

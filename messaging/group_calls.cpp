@@ -18,17 +18,10 @@ namespace {
 
 } // namespace
 
-/// What they say of a collective they must all say.
-void group_calls::compare(const coming& own, const collective_message& call) const {
-  if (own.number != call.call)
-    complain(call, "its number " + std::to_string(own.number));
-}
-
 std::vector<collective_message> group_calls::begin(const collective_part& part,
                                                    const collective_memory& memory) {
   auto& own =
-    under_way_
-      .emplace(part.instance, coming{begun_++, part, memory, gpu_script{part}, {}})
+    under_way_.emplace(part.instance, coming{begun_++, memory, gpu_script{part}, {}})
       .first->second;
   std::vector<collective_message> result;
   for (int other = 0; other < part.ranks; ++other)
@@ -39,7 +32,7 @@ std::vector<collective_message> group_calls::begin(const collective_part& part,
                         .from = part.rank,
                         .to = other,
                         .what = {},
-                        .values = own.script.given_to(other),
+                        .values = own.script.sent_to(other),
                         .payload = {},
                         .call = own.number});
     }
@@ -58,14 +51,15 @@ void group_calls::take(const collective_message& call) {
     throw std::logic_error{"values of collective " + std::to_string(call.instance)
                            + " came as a message, and GPUs exchange them"};
   const auto found = under_way_.find(call.instance);
-  if (found == under_way_.end() || found->second.launched) {
+  if (found == under_way_.end() || is_launched(found->second)) {
     for (const auto& [instance, own] : under_way_)
       if (own.number == call.call)
         complain(call, "collective " + std::to_string(instance));
     early_[call.instance].push_back(call);
     return;
   }
-  compare(found->second, call);
+  if (found->second.number != call.call)
+    complain(call, "its number " + std::to_string(found->second.number));
   if (found->second.missing.erase(call.from) == 0)
     complain(call, "heard that before");
 }
@@ -76,10 +70,9 @@ std::optional<group_calls::launch> group_calls::next() {
   if (found == under_way_.end() || !found->second.missing.empty())
     return {};
   auto& own = found->second;
-  own.launched = true;
   ++launched_;
   return launch{found->first,
-                {.values = own.part.source.values(),
+                {.values = own.script.part().source.values(),
                  .run = [script = own.script, memory = own.memory,
                          of = of_] { script.launch(memory, *of.by, *of.on); },
                  .on = of_.launches,
@@ -87,8 +80,8 @@ std::optional<group_calls::launch> group_calls::next() {
 }
 
 bool group_calls::exchanges() const {
-  return std::ranges::any_of(under_way_,
-                             [](const auto& one) { return one.second.launched; });
+  return std::ranges::any_of(
+    under_way_, [this](const auto& one) { return is_launched(one.second); });
 }
 
 std::optional<group_calls::missing> group_calls::waits_for() const {

@@ -64,14 +64,12 @@ private:
   /// A collective that this member has come to.
   struct coming {
     int number;
-    collective_part part;
     collective_memory memory;
     gpu_script script;
     std::set<int> missing; // members
-    bool launched = false;
   };
 
-  void compare(const coming& own, const collective_message& call) const;
+  bool is_launched(const coming& own) const { return own.number < launched_; }
 
   gpu_group of_;
   int begun_ = 0, launched_ = 0;

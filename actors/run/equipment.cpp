@@ -102,7 +102,10 @@ std::int64_t equipment::allocations() const {
   return result;
 }
 
+/// Empty where messages carry all.
 group_finder equipment::groups_of(position where) {
+  if (groups_->none())
+    return {};
   return [this, where](meeting_kind about, int stride) {
     return groups_->find(where, about, stride);
   };

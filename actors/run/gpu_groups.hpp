@@ -60,6 +60,9 @@ public:
 
   bool idle() const;
 
+  /// Whether no rank here is in a group.
+  bool none() const { return ends_.empty(); }
+
 private:
   struct end;
   struct joining;

@@ -229,7 +229,7 @@ std::vector<milestone> modelled_times::given_of(position where, int update) cons
 }
 
 /// What the other end gives.
-std::vector<milestone> modelled_times::given_to(position where, int update) const {
+std::vector<milestone> modelled_times::sent_to(position where, int update) const {
   std::vector<milestone> result;
   for (const auto& other : tie_meeting::others_of(plan_, where))
     result.push_back(given_by(other, update));
@@ -264,7 +264,7 @@ void modelled_times::add_update(int rank, position where, const measured_action&
   auto first_direction = where;
   first_direction.direction = 0;
   const auto before_norm =
-    stage.is_tied ? given_to(first_direction, update) : gradients_of(where, update);
+    stage.is_tied ? sent_to(first_direction, update) : gradients_of(where, update);
   std::vector<milestone> when_whole;
   if (!s.part && where.direction == 0 && directions() > 1)
     when_whole.push_back(for_others);

@@ -71,7 +71,7 @@ private:
   milestone coming_of(position where, int update) const;
   milestone given_by(position where, int update) const;
   std::vector<milestone> given_of(position where, int update) const;
-  std::vector<milestone> given_to(position where, int update) const;
+  std::vector<milestone> sent_to(position where, int update) const;
   std::vector<milestone> gradients_of(position where, int update) const;
   void add_update(int rank, position where, const measured_action& s);
   void add_pass(int rank, position where, const measured_action& s);

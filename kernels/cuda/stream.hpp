@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/memory_space.hpp"
+#include "kernels/processor_facts.hpp"
 #include "kernels/stored_matrix.hpp"
 
 #include <cstdint>
@@ -103,13 +104,8 @@ std::string absence();
 /// GPUs of this machine.
 int count();
 
-struct gpu_facts {
-  std::string kind; ///< GPUs of one kind make the same bits.
-  std::string name; ///< No other GPU of any machine has it.
-};
-
 /// \throws std::runtime_error
-gpu_facts facts_of(int gpu);
+processor_facts facts_of(int gpu);
 
 /// Bytes of a GPU's memory that nobody has taken; 0 if there is too little to ask.
 /// \throws std::runtime_error

@@ -1,7 +1,8 @@
 #include "kernels/cuda/on_device/cublas_lt.hpp"
 
+#include "kernels/cuda/on_device/library.hpp"
+
 #include <cublasLt.h>
-#include <dlfcn.h>
 
 #include <compare>
 #include <map>
@@ -36,34 +37,19 @@ struct cublas_lt {
   decltype(&cublasLtMatmul) multiply;
 
   cublas_lt() {
-    const auto version = std::to_string(CUBLAS_VER_MAJOR);
-    void* const library =
-      dlopen(("libcublasLt.so." + version).c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr)
-      throw std::runtime_error{"cuBLASLt " + version
-                               + " is not installed, or not where "
-                                 "LD_LIBRARY_PATH says: "
-                               + std::string{dlerror()}};
-    find(library, "cublasLtCreate", create);
-    find(library, "cublasLtDestroy", destroy);
-    find(library, "cublasLtMatmulDescCreate", create_product);
-    find(library, "cublasLtMatmulDescDestroy", destroy_product);
-    find(library, "cublasLtMatmulDescSetAttribute", set_of_product);
-    find(library, "cublasLtMatrixLayoutCreate", create_layout);
-    find(library, "cublasLtMatrixLayoutDestroy", destroy_layout);
-    find(library, "cublasLtMatmulPreferenceCreate", create_wish);
-    find(library, "cublasLtMatmulPreferenceDestroy", destroy_wish);
-    find(library, "cublasLtMatmulPreferenceSetAttribute", set_of_wish);
-    find(library, "cublasLtMatmulAlgoGetHeuristic", choose);
-    find(library, "cublasLtMatmul", multiply);
-  }
-
-private:
-  template <class Function>
-  static void find(void* library, const char* name, Function& to) {
-    to = reinterpret_cast<Function>(dlsym(library, name));
-    if (to == nullptr)
-      throw std::runtime_error{std::string{"cuBLASLt lacks "} + name};
+    const library loaded{"cuBLASLt", CUBLAS_VER_MAJOR, "libcublasLt.so"};
+    loaded.find("cublasLtCreate", create);
+    loaded.find("cublasLtDestroy", destroy);
+    loaded.find("cublasLtMatmulDescCreate", create_product);
+    loaded.find("cublasLtMatmulDescDestroy", destroy_product);
+    loaded.find("cublasLtMatmulDescSetAttribute", set_of_product);
+    loaded.find("cublasLtMatrixLayoutCreate", create_layout);
+    loaded.find("cublasLtMatrixLayoutDestroy", destroy_layout);
+    loaded.find("cublasLtMatmulPreferenceCreate", create_wish);
+    loaded.find("cublasLtMatmulPreferenceDestroy", destroy_wish);
+    loaded.find("cublasLtMatmulPreferenceSetAttribute", set_of_wish);
+    loaded.find("cublasLtMatmulAlgoGetHeuristic", choose);
+    loaded.find("cublasLtMatmul", multiply);
   }
 };
 

@@ -1,8 +1,8 @@
 // Groups of real GPUs, by NCCL.
 
 #include "kernels/cuda/communicator.hpp"
+#include "kernels/cuda/on_device/library.hpp"
 
-#include <dlfcn.h>
 #include <nccl.h>
 
 #include <chrono>
@@ -37,34 +37,23 @@ struct nccl_library {
   std::string absence; ///< In words; empty: all of the above is there.
 
   nccl_library() {
-    const auto name = "libnccl.so." + std::to_string(NCCL_MAJOR);
-    void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      absence = "NCCL " + std::to_string(NCCL_MAJOR)
-                + " is not installed, or not where LD_LIBRARY_PATH says: "
-                + std::string{dlerror()};
-      return;
+    try {
+      const library loaded{"NCCL", NCCL_MAJOR, "libnccl.so"};
+      loaded.find("ncclGetUniqueId", make_id);
+      loaded.find("ncclCommInitRankConfig", join);
+      loaded.find("ncclCommGetAsyncError", state_of);
+      loaded.find("ncclCommFinalize", finish);
+      loaded.find("ncclCommDestroy", destroy);
+      loaded.find("ncclCommAbort", abort);
+      loaded.find("ncclGroupStart", begin_together);
+      loaded.find("ncclGroupEnd", end_together);
+      loaded.find("ncclSend", send);
+      loaded.find("ncclRecv", receive);
+      loaded.find("ncclGetErrorString", text_of);
+      loaded.find("ncclGetLastError", last_error);
+    } catch (const std::runtime_error& wrong) {
+      absence = wrong.what();
     }
-    find(library, "ncclGetUniqueId", make_id);
-    find(library, "ncclCommInitRankConfig", join);
-    find(library, "ncclCommGetAsyncError", state_of);
-    find(library, "ncclCommFinalize", finish);
-    find(library, "ncclCommDestroy", destroy);
-    find(library, "ncclCommAbort", abort);
-    find(library, "ncclGroupStart", begin_together);
-    find(library, "ncclGroupEnd", end_together);
-    find(library, "ncclSend", send);
-    find(library, "ncclRecv", receive);
-    find(library, "ncclGetErrorString", text_of);
-    find(library, "ncclGetLastError", last_error);
-  }
-
-private:
-  template <class Function>
-  void find(void* library, const char* name, Function& to) {
-    to = reinterpret_cast<Function>(dlsym(library, name));
-    if (to == nullptr)
-      absence = std::string{"NCCL lacks "} + name;
   }
 };
 

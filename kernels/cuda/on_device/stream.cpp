@@ -2,37 +2,28 @@
 
 #include "kernels/cuda/stream.hpp"
 
-#include "kernels/cuda/launch_list.hpp"
+#include "kernels/cuda/on_device/captured_graph.hpp"
+#include "kernels/cuda/on_device/check.hpp"
 #include "kernels/cuda/on_device/cublas_lt.hpp"
+#include "kernels/cuda/on_device/event_thread.hpp"
 
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>
 
-#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
-#include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <stdexcept>
-#include <string_view>
-#include <thread>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace troupe::cuda {
 
 namespace {
-
-void check(cudaError_t state, const char* what) {
-  if (state == cudaErrorMemoryAllocation)
-    throw std::bad_alloc{};
-  if (state != cudaSuccess)
-    throw std::runtime_error{std::string{"the GPU cannot "} + what + ": "
-                             + cudaGetErrorString(state)};
-}
 
 /// Of 13000: "13.0".
 std::string version_text(int version) {
@@ -73,133 +64,6 @@ public:
 private:
   int gpu_;
 };
-
-/// Waits for events of a stream, one after another, and tells of them.
-class event_thread {
-public:
-  explicit event_thread(int gpu) : thread_([this, gpu] { serve(gpu); }) {
-    // nop
-  }
-
-  ~event_thread() {
-    {
-      const std::lock_guard guard{lock_};
-      is_ending_ = true;
-    }
-    news_.notify_one();
-    thread_.join();
-    for (auto* const one : free_)
-      cudaEventDestroy(one);
-  }
-
-  event_thread(const event_thread&) = delete;
-  event_thread& operator=(const event_thread&) = delete;
-
-  /// Tells when all that is on the stream by now has ended.
-  void add(cudaStream_t on, stream::on_over then) {
-    {
-      const std::lock_guard guard{lock_};
-      cudaEvent_t event = nullptr;
-      if (free_.empty()) {
-        check(cudaEventCreateWithFlags(&event,
-                                       cudaEventBlockingSync | cudaEventDisableTiming),
-              "make an event");
-        free_.push_back(event);
-      }
-      event = free_.back();
-      check(cudaEventRecord(event, on), "record an event");
-      ends_.push_back({event, std::move(then)});
-      free_.pop_back();
-    }
-    news_.notify_one();
-  }
-
-  /// Until it has told of all.
-  void wait() {
-    std::unique_lock guard{lock_};
-    told_.wait(guard, [this] { return ends_.empty(); });
-  }
-
-private:
-  struct end {
-    cudaEvent_t event;
-    stream::on_over then;
-  };
-
-  void serve(int gpu) {
-    cudaSetDevice(gpu);
-    std::unique_lock guard{lock_};
-    for (;;) {
-      news_.wait(guard, [this] { return is_ending_ || !ends_.empty(); });
-      if (ends_.empty())
-        return;
-      auto then = std::move(ends_.front().then);
-      auto* const event = ends_.front().event;
-      guard.unlock();
-      std::exception_ptr failure;
-      try {
-        check(cudaEventSynchronize(event), "compute");
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      then(failure);
-      then = {}; // what it holds goes before it counts as told
-      guard.lock();
-      ends_.pop_front();
-      free_.push_back(event);
-      if (ends_.empty())
-        told_.notify_all();
-    }
-  }
-
-  std::mutex lock_;
-  std::condition_variable news_, told_;
-  std::deque<end> ends_;
-  std::vector<cudaEvent_t> free_;
-  bool is_ending_ = false;
-  std::thread thread_;
-};
-
-/// Launches that were captured on a stream, which launches them at once.
-class captured_graph : public launch_graphs::graph {
-public:
-  captured_graph(const launch_list& what, cudaStream_t on) : on_(on) {
-    check(cudaStreamBeginCapture(on, cudaStreamCaptureModeThreadLocal), "capture");
-    cudaGraph_t captured = nullptr;
-    try {
-      what.launch();
-    } catch (...) {
-      if (cudaStreamEndCapture(on, &captured) == cudaSuccess)
-        cudaGraphDestroy(captured);
-      throw;
-    }
-    check(cudaStreamEndCapture(on, &captured), "capture");
-    const auto made = cudaGraphInstantiate(&graph_, captured, 0);
-    cudaGraphDestroy(captured);
-    check(made, "make a graph");
-  }
-
-  ~captured_graph() override { cudaGraphExecDestroy(graph_); } // when it is over
-
-  captured_graph(const captured_graph&) = delete;
-  captured_graph& operator=(const captured_graph&) = delete;
-
-  void launch() override { check(cudaGraphLaunch(graph_, on_), "run a graph"); }
-
-private:
-  cudaStream_t on_;
-  cudaGraphExec_t graph_ = nullptr;
-};
-
-/// Empty where the environment says TROUPE_GRAPHS=off.
-launch_graphs::graph_maker maker_on(cudaStream_t on) {
-  const char* const told = std::getenv("TROUPE_GRAPHS");
-  if (told != nullptr && std::string_view{told} == "off")
-    return {};
-  return [on](const launch_list& what) {
-    return std::make_unique<captured_graph>(what, on);
-  };
-}
 
 } // namespace
 
@@ -396,10 +260,10 @@ std::string absence() {
   return found == 0 ? "this machine has no GPU of NVIDIA's" : "";
 }
 
-gpu_facts facts_of(int gpu) {
+processor_facts facts_of(int gpu) {
   cudaDeviceProp facts{};
   check(cudaGetDeviceProperties(&facts, gpu), "say what it is");
-  gpu_facts result{.kind = facts.name, .name = "GPU"};
+  processor_facts result{.kind = facts.name, .name = "GPU"};
   for (const char byte : facts.uuid.bytes)
     for (const int half : {byte >> 4 & 15, byte & 15})
       result.name += "0123456789abcdef"[half];

@@ -246,7 +246,7 @@ int count() {
   return gpus;
 }
 
-gpu_facts facts_of(int gpu) {
+processor_facts facts_of(int gpu) {
   refuse_others(gpu);
   return {gpu + 1 < gpus ? "stand-in" : "other stand-in", std::to_string(gpu)};
 }

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <new>
+#include <stdexcept>
+#include <string>
+
+namespace troupe::cuda {
+
+/// \param what the GPU was asked to do \throws std::bad_alloc, std::runtime_error if it
+/// cannot
+inline void check(cudaError_t state, const char* what) {
+  if (state == cudaErrorMemoryAllocation)
+    throw std::bad_alloc{};
+  if (state != cudaSuccess)
+    throw std::runtime_error{std::string{"the GPU cannot "} + what + ": "
+                             + cudaGetErrorString(state)};
+}
+
+} // namespace troupe::cuda

@@ -1,0 +1,104 @@
+#pragma once
+
+#include "kernels/cuda/on_device/check.hpp"
+#include "kernels/cuda/stream.hpp"
+
+#include <cuda_runtime.h>
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// Waits for events of a stream, one after another, and tells of them.
+class event_thread {
+public:
+  explicit event_thread(int gpu) : thread_([this, gpu] { serve(gpu); }) {
+    // nop
+  }
+
+  ~event_thread() {
+    {
+      const std::lock_guard guard{lock_};
+      is_ending_ = true;
+    }
+    news_.notify_one();
+    thread_.join();
+    for (auto* const one : free_)
+      cudaEventDestroy(one);
+  }
+
+  event_thread(const event_thread&) = delete;
+  event_thread& operator=(const event_thread&) = delete;
+
+  /// Tells when all that is on the stream by now has ended.
+  void add(cudaStream_t on, stream::on_over then) {
+    {
+      const std::lock_guard guard{lock_};
+      cudaEvent_t event = nullptr;
+      if (free_.empty()) {
+        check(cudaEventCreateWithFlags(&event,
+                                       cudaEventBlockingSync | cudaEventDisableTiming),
+              "make an event");
+        free_.push_back(event);
+      }
+      event = free_.back();
+      check(cudaEventRecord(event, on), "record an event");
+      ends_.push_back({event, std::move(then)});
+      free_.pop_back();
+    }
+    news_.notify_one();
+  }
+
+  /// Until it has told of all.
+  void wait() {
+    std::unique_lock guard{lock_};
+    told_.wait(guard, [this] { return ends_.empty(); });
+  }
+
+private:
+  struct end {
+    cudaEvent_t event;
+    stream::on_over then;
+  };
+
+  void serve(int gpu) {
+    cudaSetDevice(gpu);
+    std::unique_lock guard{lock_};
+    for (;;) {
+      news_.wait(guard, [this] { return is_ending_ || !ends_.empty(); });
+      if (ends_.empty())
+        return;
+      auto then = std::move(ends_.front().then);
+      auto* const event = ends_.front().event;
+      guard.unlock();
+      std::exception_ptr failure;
+      try {
+        check(cudaEventSynchronize(event), "compute");
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      then(failure);
+      then = {}; // what it holds goes before it counts as told
+      guard.lock();
+      ends_.pop_front();
+      free_.push_back(event);
+      if (ends_.empty())
+        told_.notify_all();
+    }
+  }
+
+  std::mutex lock_;
+  std::condition_variable news_, told_;
+  std::deque<end> ends_;
+  std::vector<cudaEvent_t> free_;
+  bool is_ending_ = false;
+  std::thread thread_;
+};
+
+} // namespace troupe::cuda
