@@ -114,9 +114,11 @@ TEST_CASE("a node says how far it has come once, step by step", "[nodes]") {
   CHECK_NOTHROW(all.await(roll_call::step::prepared, nullptr, 1));
   all.take(1, mail::prepared{.machine = "other"});
   CHECK(all.facts(1).machine == "m");
+  REQUIRE(all.is_gone(1)); // else nobody would end the next wait
   CHECK_THROWS_WITH(all.await(roll_call::step::connected, nullptr, 1),
                     "node 1: it says again how far it has come");
   all.take(2, mail::connected{});
+  REQUIRE(all.is_gone(2));
   CHECK_THROWS_AS(all.await(roll_call::step::prepared, nullptr, 2), node_failure);
 }
 
