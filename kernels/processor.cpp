@@ -45,12 +45,6 @@ std::int64_t free_memory_of(const processor& gpu) {
   throw std::runtime_error{absence_of_gpus()};
 }
 
-bool reaches_host_memory(const processor& where) {
-  if constexpr (cuda::is_built)
-    return !where.is_gpu() || cuda::reaches_host_memory(where.gpu);
-  return true;
-}
-
 memory_space& memory_of(const processor& where) {
   if constexpr (cuda::is_built)
     if (where.is_gpu())

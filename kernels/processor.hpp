@@ -41,8 +41,4 @@ processor_facts facts_of(const processor& what);
 /// Bytes of a GPU's own memory that nobody has taken. \throws std::runtime_error
 std::int64_t free_memory_of(const processor& gpu);
 
-/// Whether kernels there reach all memory of this machine, not only that of
-/// memory_of().
-bool reaches_host_memory(const processor& where);
-
 } // namespace troupe

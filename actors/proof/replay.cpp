@@ -13,12 +13,23 @@ namespace troupe {
 
 namespace {
 
-using values = std::vector<float>;
+using values = vector_in<float>;
 
-/// What one stage keeps of one microbatch.
+/// What one stage keeps of one microbatch, where kernels reach it.
 struct kept {
+  explicit kept(memory_space& where)
+    : there(where),
+      input(there),
+      stash(there),
+      kept_gradients(there),
+      from_above(there),
+      tokens(space_allocator<std::int32_t>{where}) {
+    // nop
+  }
+
+  space_allocator<float> there;
   values input, stash, kept_gradients, from_above;
-  std::vector<std::int32_t> tokens;
+  vector_in<std::int32_t> tokens;
   bool forwarded = false;
 };
 
@@ -29,6 +40,7 @@ public:
     : plan_(plan),
       work_(*plan.work),
       log_(plan),
+      where_(memory_of(plan.processor_of(0))),
       on_(stream_on(plan.processor_of(0), 1, work_.whole.options.stored)),
       stages_(stages_of(plan, ran)),
       updates_(plan, stages_, accesses, on_, witness) {
@@ -53,9 +65,9 @@ public:
     result.loss = log_.losses();
     for (int s = 0; s < plan_.dims.stages; ++s) {
       for (const auto& bucket : updates_.last(s))
-        result.parameters.push_back(bucket);
-      for (auto& bucket : stages_[static_cast<std::size_t>(s)].sum)
-        result.gradients.push_back(std::move(bucket));
+        result.parameters.emplace_back(bucket.begin(), bucket.end());
+      for (const auto& bucket : stages_[static_cast<std::size_t>(s)].sum)
+        result.gradients.emplace_back(bucket.begin(), bucket.end());
     }
     return result;
   }
@@ -78,7 +90,9 @@ private:
   }
 
   /// What a stage keeps of a microbatch, counted over those of all data replicas.
-  kept& of(int stage, int microbatch) { return kept_[{stage, microbatch}]; }
+  kept& of(int stage, int microbatch) {
+    return kept_.try_emplace({stage, microbatch}, where_).first->second;
+  }
 
   /// Does the next thing of a stage; false if its input is not there yet.
   bool step(replayed_stage& stage) {
@@ -107,7 +121,8 @@ private:
 
   void read(int microbatch) {
     auto& first = of(0, microbatch);
-    auto& last = labels_[microbatch];
+    auto& last = labels_.try_emplace(microbatch, space_allocator<std::int32_t>{where_})
+                   .first->second;
     const auto [samples, length] = plan_.batches().shape_of(microbatch);
     const auto rows = length > 0 ? length : work_.whole.rows;
     const auto input = length > 0 ? length : work_.whole.layers.front()->input();
@@ -124,9 +139,10 @@ private:
     const auto [samples, length] = plan_.batches().shape_of(microbatch);
     const auto& layers = stage.layers(length);
     const auto sizes = layers.sizes(samples);
-    values output(static_cast<std::size_t>(sizes.output)),
-      down(static_cast<std::size_t>(stage.layers().is_first() ? 0 : sizes.input)),
-      scratch(static_cast<std::size_t>(sizes.scratch));
+    values output(static_cast<std::size_t>(sizes.output), k.there),
+      down(static_cast<std::size_t>(stage.layers().is_first() ? 0 : sizes.input),
+           k.there),
+      scratch(static_cast<std::size_t>(sizes.scratch), k.there);
     k.stash.resize(static_cast<std::size_t>(sizes.stash));
     k.kept_gradients.resize(static_cast<std::size_t>(sizes.kept));
     pass<float> p;
@@ -134,7 +150,7 @@ private:
     p.first = plan_.batches().first_of(microbatch);
     p.tokens = k.tokens.data();
     p.input = k.input.data();
-    p.labels = labels_[microbatch].data();
+    p.labels = labels_.at(microbatch).data();
     p.output = output.data();
     p.stash = k.stash.data();
     p.output_gradient = k.from_above.data();
@@ -185,11 +201,12 @@ private:
   const run_plan& plan_;
   const training& work_;
   loss_log log_;
+  memory_space& where_;
   stream on_;
   std::vector<replayed_stage> stages_; // of pipeline 0, then of 1
   replayed_updates updates_;
   std::map<std::pair<int, int>, kept> kept_; // by stage and microbatch of all
-  std::map<int, std::vector<std::int32_t>> labels_;
+  std::map<int, vector_in<std::int32_t>> labels_;
 };
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "actors/plan/run_plan.hpp"
 #include "actors/updates/shared_parameters.hpp"
+#include "kernels/space_allocator.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +14,7 @@ namespace troupe {
 /// share by share, they are updated and read in the order of a history.
 class replayed_exchange {
 public:
-  using buckets = std::vector<std::vector<float>>;
+  using buckets = std::vector<vector_in<float>>;
 
   /// \param histories of each share, or of the whole alone
   replayed_exchange(const run_plan& plan, const layer_list<float>& layers,

@@ -15,12 +15,13 @@ replayed_stage::replayed_stage(const run_plan& plan, position at, const record& 
     if (hosted_stage{s.what.direction, s.what.stage} == where.hosted() && !s.part)
       todo.push_back(s);
   auto& initial = versions[0];
+  const space_allocator<float> there{memory_of(plan.processor_of(0))};
   const auto first = static_cast<std::size_t>(
     plan.work->first_layers[static_cast<std::size_t>(where.stage)]);
   for (std::size_t i = 0; i < layers().layers().size(); ++i) {
     const auto size = static_cast<std::size_t>(layers().layers()[i]->bucket());
-    sum.emplace_back(size);
-    plan.work->weights(first + i, initial.emplace_back(size).data());
+    sum.emplace_back(size, there);
+    plan.work->weights(first + i, initial.emplace_back(size, there).data());
   }
 }
 

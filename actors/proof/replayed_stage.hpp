@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/plan/run_plan.hpp"
+#include "kernels/space_allocator.hpp"
 #include "messaging/record.hpp"
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace troupe {
 
-/// Values of some layers, a bucket each.
-using bucket_values = std::vector<std::vector<float>>;
+/// Values of some layers, a bucket each, where kernels of the plan reach them.
+using bucket_values = std::vector<vector_in<float>>;
 
 /// One replica of one stage in a replay, at a place in what the record says it did.
 struct replayed_stage {

@@ -30,7 +30,11 @@ replayed_updates::replayed_updates(const run_plan& plan,
                                    std::vector<replayed_stage>& stages,
                                    const shared_history& accesses, stream& on,
                                    update_witness* witness)
-  : plan_(plan), stages_(stages), on_(on), witness_(witness) {
+  : plan_(plan),
+    stages_(stages),
+    on_(on),
+    witness_(witness),
+    account_(memory_of(plan.processor_of(0))) {
   const auto& work = *plan.work;
   const auto count = static_cast<std::size_t>(plan.dims.stages);
   const auto shares = static_cast<std::size_t>(plan.state_shares());

@@ -117,9 +117,6 @@ std::string refusal_of_proofs(const run_plan& plan) {
   if (const auto why = absence_of_gpus(); plan.processor_of(0).is_gpu() && !why.empty())
     return "a proof computes all stages in this process too, and so needs a GPU here: "
            + why;
-  if (!reaches_host_memory(plan.processor_of(0)))
-    return "a replay is in this machine's memory, which this GPU does not reach: train "
-           "there, and verify with --device cpu";
   return {};
 }
 

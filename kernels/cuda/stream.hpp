@@ -111,9 +111,6 @@ processor_facts facts_of(int gpu);
 /// \throws std::runtime_error
 std::int64_t free_memory(int gpu);
 
-/// Whether a GPU's kernels reach all memory of this machine.
-bool reaches_host_memory(int gpu);
-
 /// Memory that all GPUs and this machine reach, wherever it is just now; of one GPU's
 /// making. Whoever touches it here waits first for the work that writes it.
 memory_space& unified_memory(int gpu);

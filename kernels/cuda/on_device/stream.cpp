@@ -279,10 +279,6 @@ std::int64_t free_memory(int gpu) {
   return static_cast<std::int64_t>(free);
 }
 
-bool reaches_host_memory(int gpu) {
-  return attribute_of(gpu, cudaDevAttrPageableMemoryAccess) != 0;
-}
-
 memory_space& unified_memory(int gpu) {
   static std::mutex lock;
   static std::map<int, unified_space> spaces; // one a GPU, until the program ends

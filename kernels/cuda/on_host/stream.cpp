@@ -256,11 +256,6 @@ std::int64_t free_memory(int gpu) {
   return std::int64_t{8} << 30;
 }
 
-bool reaches_host_memory(int gpu) {
-  refuse_others(gpu);
-  return true;
-}
-
 memory_space& unified_memory(int) {
   static told_space only; // has no state
   return only;

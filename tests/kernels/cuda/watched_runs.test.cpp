@@ -5,6 +5,7 @@
 
 #include "actors/inference/evaluation_run.hpp"
 #include "actors/plan/evaluated_parts.hpp"
+#include "actors/proof/proof.hpp"
 #include "kernels/cuda/on_host/onlooker.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 #include "tests/actors/inferred.hpp"
@@ -35,6 +36,16 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {.data = 2, .exchange = "hogwild", .stored = precision::bf16},
 };
 
+/// What proves a run reaches tensors alone, too.
+run_result proved(const run_plan& plan) {
+  auto result = perform(plan);
+  for (const auto& p : prove(plan, result)) {
+    INFO(p.name << ": " << p.detail);
+    CHECK_FALSE(p.fails());
+  }
+  return result;
+}
+
 /// \param run returns a result with an ending
 template <class Run>
 void watch(const Run& run) {
@@ -52,7 +63,10 @@ void watch(const Run& run) {
 
 void watch(run_plan plan, std::vector<processor> on) {
   plan.processors = std::move(on);
-  watch([&] { return perform(plan); });
+  keep_for_proofs(plan);
+  const bool proves = plan.clock == clock_kind::virtual_time && can_be_replayed(plan)
+                      && !plan.mixes_processors();
+  watch([&] { return proves ? proved(plan) : perform(plan); });
 }
 
 } // namespace

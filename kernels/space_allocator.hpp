@@ -1,0 +1,53 @@
+#pragma once
+
+#include "kernels/memory_space.hpp"
+
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+namespace troupe {
+
+/// Takes the values of a container from a memory space, so that kernels of a processor
+/// reach them. What is copied, moved or swapped takes its space along.
+template <class Value>
+class space_allocator {
+public:
+  using value_type = Value;
+  using propagate_on_container_copy_assignment = std::true_type;
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
+
+  explicit space_allocator(memory_space& where) : where_(&where) {}
+
+  template <class Other>
+  explicit space_allocator(const space_allocator<Other>& other)
+    : where_(&other.where()) {
+    // nop
+  }
+
+  memory_space& where() const { return *where_; }
+
+  Value* allocate(std::size_t values) {
+    return static_cast<Value*>(where_->take(bytes_of(values)));
+  }
+
+  void deallocate(Value* values, std::size_t count) noexcept {
+    where_->give_back(values, bytes_of(count));
+  }
+
+  bool operator==(const space_allocator&) const = default;
+
+private:
+  static std::int64_t bytes_of(std::size_t values) {
+    return static_cast<std::int64_t>(values * sizeof(Value));
+  }
+
+  memory_space* where_;
+};
+
+/// A vector in a memory space.
+template <class Value>
+using vector_in = std::vector<Value, space_allocator<Value>>;
+
+} // namespace troupe
