@@ -1,5 +1,6 @@
 #include "models/plain_loop.hpp"
 
+#include "kernels/arrays.hpp"
 #include "kernels/device.hpp"
 #include "models/data/read_samples.hpp"
 #include "models/plain_stage.hpp"
@@ -183,8 +184,12 @@ private:
       return;
     auto* const head = gradient_at(tied_->head);
     auto* const embedding = gradient_at(tied_->embedding);
-    for (std::int64_t i = 0; i < tied_->values; ++i)
-      embedding[i] = head[i] += embedding[i];
+    run_to_end(
+      [&] {
+        arrays<float>::add(embedding, tied_->values, head, on_);
+        arrays<float>::copy(head, tied_->values, embedding, on_);
+      },
+      &on_);
   }
 
   /// \param next of each replica's microbatches

@@ -120,36 +120,44 @@ tie_meeting::tie_meeting(const run_plan& plan, position where,
   // nop
 }
 
-const tie_meeting::end_here& tie_meeting::end(tied_end which) const {
-  return *std::ranges::find(ends_, which, &end_here::which);
+/// Where a value's gradient is, of those that this shard has of an end.
+float* tie_meeting::gradient_at(tied_end which, std::int64_t value) {
+  const auto& here = *std::ranges::find(ends_, which, &end_here::which);
+  return gradients_[here.bucket].data() + here.place_of_first + (value - here.first);
+}
+
+void tie_meeting::expect(std::vector<buffer> gradients) {
+  gradients_ = std::move(gradients);
+  for (const auto& here : ends_)
+    for (const auto& e : here.exchanges)
+      gifts_.push_back({here.which, e.with, e.first, e.last, copies_->acquire()});
+}
+
+void tie_meeting::copy(stream& on) {
+  for (auto& g : gifts_)
+    arrays<float>::copy(gradient_at(g.from, g.first), g.last - g.first,
+                        g.payload.data(), on);
 }
 
 letters tie_meeting::begin(int) {
   begun_ = true;
   ++updates_;
-  for (const auto& here : ends_)
-    for (const auto& e : here.exchanges)
-      missing_.push_back(e.with);
+  for (const auto& g : gifts_)
+    missing_.push_back(g.to);
   letters all;
-  for (const auto& here : ends_)
-    for (const auto& e : here.exchanges) {
-      auto payload = copies_->acquire();
-      const auto* const from =
-        gradients_[here.bucket].data() + here.place_of_first + (e.first - here.first);
-      arrays<float>::copy(from, e.last - e.first, payload.data());
-      const bool is_here = e.with == where_;
-      all.push_back(
-        {{role::optimizer_shard, e.with},
-         meeting_kind::tie,
-         mail::tied_part{updates_, where_, other(here.which) == tied_end::head, e.first,
-                         e.last - e.first, std::move(payload)},
-         is_here ? std::nullopt : std::optional{traffic::tied},
-         (e.last - e.first) * std::int64_t{sizeof(float)}});
-    }
+  for (auto& g : std::exchange(gifts_, {})) {
+    const auto values = g.last - g.first;
+    all.push_back({{role::optimizer_shard, g.to},
+                   meeting_kind::tie,
+                   mail::tied_part{updates_, where_, other(g.from) == tied_end::head,
+                                   g.first, values, std::move(g.payload)},
+                   g.to == where_ ? std::nullopt : std::optional{traffic::tied},
+                   values * std::int64_t{sizeof(float)}});
+  }
   std::erase_if(early_, [this](mail::tied_part& part) {
     if (part.update > updates_)
       return false;
-    add(std::move(part));
+    keep(std::move(part));
     return true;
   });
   return all;
@@ -162,30 +170,39 @@ letters tie_meeting::take(mail::letter what) {
   }
   auto& part = std::get<mail::tied_part>(what.what);
   if (part.update == updates_)
-    add(std::move(part));
+    keep(std::move(part));
   else
     early_.push_back(std::move(part));
   return {};
 }
 
-/// No value is in two parts, so the order of sums does not matter.
-void tie_meeting::add(mail::tied_part part) {
-  const auto& here = end(part.to_head ? tied_end::head : tied_end::embedding);
-  auto* const to =
-    gradients_[here.bucket].data() + here.place_of_first + (part.first - here.first);
-  collective_sum sum{part.values, [from = part.payload.data(), values = part.values,
-                                   to] { arrays<float>::add(from, values, to); }};
+void tie_meeting::keep(mail::tied_part part) {
   const int number = asked_++;
-  sums_.emplace(number, std::move(part));
+  sums_.emplace(number, part.of);
+  const auto values = part.values;
+  parts_.push_back(std::move(part));
   if (ask_)
-    return ask_({meeting_kind::tie, number, std::move(sum)});
-  sum.run();
+    return ask_({meeting_kind::tie, number, {values, {}}});
   end_sum(number);
 }
 
 void tie_meeting::end_sum(int number) {
-  const auto over = sums_.extract(number);
-  missing_.erase(std::ranges::find(missing_, over.mapped().of));
+  missing_.erase(std::ranges::find(missing_, sums_.extract(number).mapped()));
+}
+
+/// No value is in two parts, so the order of sums does not matter.
+void tie_meeting::add(stream& on) {
+  if (std::exchange(added_, true))
+    return;
+  for (const auto& part : parts_)
+    arrays<float>::add(
+      part.payload.data(), part.values,
+      gradient_at(part.to_head ? tied_end::head : tied_end::embedding, part.first), on);
+}
+
+void tie_meeting::next_update() {
+  begun_ = added_ = false;
+  parts_.clear();
 }
 
 std::optional<absence> tie_meeting::waits_for() const {

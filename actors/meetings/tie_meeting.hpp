@@ -41,7 +41,16 @@ public:
   static payload_bound copies_of(const run_plan& plan, position where);
 
   /// The summed gradients of the stage's buckets; they last as long as the update.
-  void expect(std::vector<buffer> gradients) { gradients_ = std::move(gradients); }
+  void expect(std::vector<buffer> gradients);
+
+  // Work of an update, on its rank's stream.
+
+  /// Copies what the others are given. \pre expect()
+  void copy(stream& on);
+
+  /// Adds what they have given, the first time that it is called. \pre
+  /// over(gradients_added)
+  void add(stream& on);
 
   letters begin(int occasion) override;
   letters take(mail::letter what) override;
@@ -49,8 +58,8 @@ public:
   std::optional<absence> waits_for() const override;
   void yield_sums(const sum_asker& ask) override { ask_ = ask; }
 
-  /// The next begin() belongs to the next update.
-  void next_update() { begun_ = false; }
+  /// The next begin() belongs to the next update. \pre this one's work has ended
+  void next_update();
 
 private:
   /// What this shard has of one end, and whom it gives how much of that.
@@ -67,9 +76,17 @@ private:
     std::vector<exchange> exchanges;
   };
 
+  /// What another is given.
+  struct gift {
+    tied_end from;
+    position to;
+    std::int64_t first, last;
+    buffer payload;
+  };
+
   static std::vector<end_here> ends_of(const run_plan& plan, position where);
-  const end_here& end(tied_end which) const;
-  void add(mail::tied_part part);
+  float* gradient_at(tied_end which, std::int64_t value);
+  void keep(mail::tied_part part);
   void end_sum(int number);
 
   const run_plan* plan_;
@@ -77,11 +94,14 @@ private:
   std::vector<end_here> ends_;
   std::shared_ptr<pool> copies_;
   std::vector<buffer> gradients_;
-  std::vector<mail::tied_part> early_;  // of updates that have not begun here
-  sum_asker ask_;                       // empty: parts are added at once
-  std::map<int, mail::tied_part> sums_; // that are being added, by number
-  int asked_ = 0;                       // sums
-  int updates_ = 0;                     // begun
+  std::vector<gift> gifts_;            // that have not been sent
+  std::vector<mail::tied_part> early_; // of updates that have not begun here
+  std::vector<mail::tied_part> parts_; // of this update
+  bool added_ = false;                 // these
+  sum_asker ask_;                      // empty: sums take no time
+  std::map<int, position> sums_;       // that take theirs, by number: whose part
+  int asked_ = 0;                      // sums
+  int updates_ = 0;                    // begun
   bool begun_ = false;
   std::vector<position>
     missing_; // who has not given for this update; twice, if both ends

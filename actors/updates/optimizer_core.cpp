@@ -114,6 +114,10 @@ void optimizer_core::begin(const action& a) {
 update_work optimizer_core::work_of(int direction) {
   update_work result;
   result.add = [this] { add_directions(); };
+  result.give_tied = [this] {
+    add_directions();
+    tie_->copy(on(0));
+  };
   result.measure = [this] { measure(); };
   if (direction > 0 && plan_->work)
     result.apply = [this, direction] { copy(direction); };
@@ -143,6 +147,13 @@ void optimizer_core::add_directions() {
   }
 }
 
+/// Also what the other end of a tied matrix has given.
+void optimizer_core::add_all() {
+  add_directions();
+  if (tie_)
+    tie_->add(on(0));
+}
+
 std::vector<double> optimizer_core::squares(bool shards_only) const {
   if (clipped_.empty())
     return {};
@@ -153,7 +164,7 @@ std::vector<double> optimizer_core::squares(bool shards_only) const {
 /// Parameters that several tensor shards or data replicas update whole are measured by
 /// the first of them.
 void optimizer_core::measure() {
-  add_directions();
+  add_all();
   const bool is_copy = where_.tensor > 0
                        || (where_.data % plan_->expert > 0
                            && !plan_->shares_out(shared_out::optimizer_state));
@@ -177,7 +188,7 @@ double optimizer_core::clip_factor_of_own() const {
 }
 
 void optimizer_core::apply() {
-  add_directions();
+  add_all();
   put_aside(0);
   auto& sum = directions_.of(0);
   const double factor = norm_              ? norm_->factor()

@@ -64,6 +64,7 @@ private:
   update_work work_of(int direction);
   void put_aside(int direction);
   void add_directions();
+  void add_all();
   void measure();
   void apply();
   void copy(int direction);

@@ -60,16 +60,16 @@ woven_action update_pieces(const update_steps& steps, int direction, update_work
     all.push_back(sums);
   const bool yields = steps.directions > 1 && !steps.measures;
   // Once all directions are added, their sum goes to others.
-  const auto give_for = [&](appointment what) -> piece& {
-    auto& give = add({.share = 0, .run = work.add, .costs = false, .needs = all});
+  const auto give_for = [&](appointment what, std::function<void()> run) -> piece& {
+    auto& give = add({.share = 0, .run = std::move(run), .costs = false, .needs = all});
     give.yields = yields;
     give.ends_in = all = {what};
     return give;
   };
   if (steps.own)
-    give_for(own);
+    give_for(own, std::move(work.add));
   if (steps.tied)
-    give_for(tie).end = tie_given;
+    give_for(tie, std::move(work.give_tied)).end = tie_given;
   if (steps.measures) {
     auto& measure =
       add({.share = 0, .run = std::move(work.measure), .costs = false, .needs = all});

@@ -23,7 +23,8 @@ update_steps steps_of(const run_plan& plan, position where);
 
 /// The arithmetic that the pieces of an update run; empty where nothing is computed.
 struct update_work {
-  std::function<void()> add; ///< Directions.
+  std::function<void()> add;       ///< Directions.
+  std::function<void()> give_tied; ///< The same, and copies what tied ends are given.
   std::function<void()> measure;
   std::function<void()> apply; ///< For the first direction; others copy the version.
 };

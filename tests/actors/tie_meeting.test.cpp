@@ -89,10 +89,13 @@ public:
       std::ranges::copy(held, place_of(b, summed[b]));
     }
     meets->expect(gradients_);
+    meets->copy(on_);
     return meets->begin(tie_meeting::gradients_added);
   }
 
   void check(const stage_gradients& expected) {
+    for (int times = 0; times < 2; ++times)
+      meets->add(on_); // adds once
     for (std::size_t b = 0; b < expected.size(); ++b) {
       const auto held = held_of(b, expected[b]);
       const auto* const mine = place_of(b, expected[b]);
@@ -119,6 +122,7 @@ private:
   }
 
   const run_plan& plan_;
+  stream on_;
   memory_account memory_;
   std::vector<std::unique_ptr<pool>> pools_;
   std::vector<buffer> gradients_;
@@ -219,13 +223,15 @@ TEST_CASE("an end waits for the other one", "[meetings][tie]") {
   embedding.meets->take(std::move(head.begin(g.before[1])[0]));
   CHECK((done(embedding) && done(head)));
   CHECK_FALSE(embedding.meets->waits_for());
+  embedding.check(g.after[0]);
+  head.check(g.after[1]);
 }
 
 TEST_CASE("an end names who is missing, and nobody who has come", "[meetings][tie]") {
   const auto plan = tied_plan({.data = 3, .exchange = "zero1"}, 2);
   std::mt19937 chance{1};
   const defined_gradients g{plan, 0, chance};
-  tied_member embedding{plan, {0, 0, 0}}, head{plan, {0, 0, 1}};
+  tied_member head{plan, {0, 0, 1}}, embedding{plan, {0, 0, 0}};
   CHECK(embedding.begin(g.before[0]).size() == 2);
   CHECK(embedding.meets->waits_for()->whom == plan.optimizer_of({0, 0, 1}));
   for (auto& letter : head.begin(g.before[1]))
