@@ -14,15 +14,17 @@ namespace {
 
 using buckets = std::vector<std::vector<float>>;
 
-/// Of three batches of one stage, without those works that the first one begins with.
+/// Of one stage, behind the batches in which actions become graphs: each of them with
+/// the buffers of another place in the ring.
 void measure_actions(const benchmark& b) {
-  auto plan = plan_of_1f1b(b.plan, 1, 3);
+  constexpr int batches = 12;
+  auto plan = plan_of_1f1b(b.plan, 1, batches);
   plan.threads = 1;
   plan.launches = std::make_shared<launch_times>();
   (void)performed(plan);
   const auto& all = plan.launches->all;
   std::vector<double> gaps, host;
-  for (auto i = std::max<std::size_t>(all.size() / 3, 1); i < all.size(); ++i) {
+  for (auto i = all.size() * 3 / 4; i < all.size(); ++i) {
     gaps.push_back(seconds_between(all[i - 1].end, all[i].begin));
     host.push_back(all[i].host_seconds);
   }
