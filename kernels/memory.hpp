@@ -17,7 +17,13 @@ public:
 
   /// Of a part of another account's memory: what is counted here is counted there too.
   explicit memory_account(memory_account* whole)
-    : whole_(whole), where_(whole->where_) {
+    : memory_account(whole, *whole->where_) {
+    // nop
+  }
+
+  /// The same of memory that is elsewhere.
+  memory_account(memory_account* whole, memory_space& where)
+    : whole_(whole), where_(&where) {
     // nop
   }
 

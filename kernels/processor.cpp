@@ -52,4 +52,11 @@ memory_space& memory_of(const processor& where) {
   return host_memory();
 }
 
+memory_space& memory_of_samples(const processor& where) {
+  if constexpr (cuda::is_built)
+    if (where.is_gpu())
+      return cuda::pinned_memory(where.gpu);
+  return host_memory();
+}
+
 } // namespace troupe

@@ -29,6 +29,10 @@ stream stream_on(const processor& where, int threads, precision products);
 /// Where tensors are that kernels read there, and this machine as well.
 memory_space& memory_of(const processor& where);
 
+/// Where samples are that this machine writes while kernels there read others: nothing
+/// moves from the one's memory to the other's but what is read.
+memory_space& memory_of_samples(const processor& where);
+
 /// Why no GPU can be used, in words; empty: one can.
 std::string absence_of_gpus();
 

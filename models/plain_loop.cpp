@@ -22,6 +22,7 @@ public:
     : plan_(plan),
       on_(stream_on(plan.on, plan.threads, plan.whole.options.stored)),
       account_(memory_of(plan.on)),
+      of_samples_(memory_of_samples(plan.on)),
       share_(plan.batches.microbatches / plan.replicas),
       total_(share_ * plan.steps),
       update_size_(plan.update_every > 0 ? plan.update_every : share_),
@@ -33,8 +34,8 @@ public:
     for (const auto& [samples, length] : plan.batches.shapes())
       for (const auto* stage : {&stages_.front(), &stages_.back()})
         sizes = troupe::largest(sizes, stage->layers(length).sizes(samples));
-    input_ = {sizes.input, account_, plan.whole.element_of_input()};
-    labels_ = {sizes.labels, account_, element::int32};
+    input_ = {sizes.input, of_samples_, plan.whole.element_of_input()};
+    labels_ = {sizes.labels, of_samples_, element::int32};
   }
 
   trained run() {
@@ -224,7 +225,7 @@ private:
 
   const plain_plan& plan_;
   stream on_;
-  memory_account account_;
+  memory_account account_, of_samples_;
   int share_; // microbatches of a batch that each replica has
   int total_; // microbatches of each replica
   int update_size_;

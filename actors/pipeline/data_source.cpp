@@ -10,11 +10,12 @@
 
 namespace troupe {
 
-data_pools::data_pools(const run_plan& plan, position first, memory_account& account)
-  : inputs("samples", pools_of(plan, first).input_slots, pools_of(plan, first).input,
-           account, plan.work->whole.element_of_input()),
+data_pools::data_pools(const run_plan& plan, position first, memory_account& whole)
+  : account_(&whole, plan.memory_for_samples()),
+    inputs("samples", pools_of(plan, first).input_slots, pools_of(plan, first).input,
+           account_, plan.work->whole.element_of_input()),
     labels("labels", pools_of(plan, first).input_slots, pools_of(plan, first).labels,
-           account, element::int32) {
+           account_, element::int32) {
   // nop
 }
 

@@ -16,8 +16,13 @@ namespace troupe {
 
 /// The buffers that samples and labels travel in.
 struct data_pools {
-  data_pools(const run_plan& plan, position first, memory_account& account);
+  /// \param whole what they count among
+  data_pools(const run_plan& plan, position first, memory_account& whole);
 
+private:
+  memory_account account_;
+
+public:
   pool inputs, labels;
 };
 

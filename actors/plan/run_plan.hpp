@@ -119,6 +119,12 @@ struct run_plan {
     return memory_of(own.is_gpu() || gpu == processors.end() ? own : *gpu);
   }
 
+  /// Where samples and labels are, which no GPU writes.
+  memory_space& memory_for_samples() const {
+    const auto gpu = std::ranges::find_if(processors, &processor::is_gpu);
+    return gpu == processors.end() ? host_memory() : memory_of_samples(*gpu);
+  }
+
   /// Whether some ranks are on the CPU, and others on GPUs. Their bits differ.
   bool mixes_processors() const {
     for (int rank = 1; rank < ranks(); ++rank)

@@ -115,4 +115,7 @@ std::int64_t free_memory(int gpu);
 /// making. Whoever touches it here waits first for the work that writes it.
 memory_space& unified_memory(int gpu);
 
+/// Memory of this machine's that all GPUs reach where it is, over the bus.
+memory_space& pinned_memory(int gpu);
+
 } // namespace troupe::cuda

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -64,6 +65,35 @@ public:
 private:
   int gpu_;
 };
+
+class pinned_space : public memory_space {
+public:
+  explicit pinned_space(int gpu) : gpu_(gpu) {
+    // nop
+  }
+
+  void* take(std::int64_t bytes) override {
+    const auto size = static_cast<std::size_t>(bytes);
+    check(cudaSetDevice(gpu_), "be used");
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, size, cudaHostAllocPortable), "take memory");
+    return std::memset(memory, 0, size);
+  }
+
+  void give_back(void* memory, std::int64_t) noexcept override { cudaFreeHost(memory); }
+
+private:
+  int gpu_;
+};
+
+/// One a GPU, until the program ends.
+template <class Space>
+memory_space& space_of(int gpu) {
+  static std::mutex lock;
+  static std::map<int, Space> spaces;
+  const std::lock_guard guard{lock};
+  return spaces.try_emplace(gpu, gpu).first->second;
+}
 
 } // namespace
 
@@ -280,10 +310,11 @@ std::int64_t free_memory(int gpu) {
 }
 
 memory_space& unified_memory(int gpu) {
-  static std::mutex lock;
-  static std::map<int, unified_space> spaces; // one a GPU, until the program ends
-  const std::lock_guard guard{lock};
-  return spaces.try_emplace(gpu, gpu).first->second;
+  return space_of<unified_space>(gpu);
+}
+
+memory_space& pinned_memory(int gpu) {
+  return space_of<pinned_space>(gpu);
 }
 
 } // namespace troupe::cuda

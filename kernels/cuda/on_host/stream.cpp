@@ -261,6 +261,10 @@ memory_space& unified_memory(int) {
   return only;
 }
 
+memory_space& pinned_memory(int gpu) {
+  return unified_memory(gpu);
+}
+
 } // namespace troupe::cuda
 
 std::int64_t troupe::on_host::graphs_launched() {
