@@ -27,13 +27,13 @@ __device__ float sum_of_row(float own) {
 /// normalizer calculation for softmax", 2018.
 struct running_softmax {
   float most[2] = {-INFINITY, -INFINITY}; ///< The largest score.
-  float sums[2] = {};                     ///< Of 2^(scale (score - most)).
+  float sums[2] = {}; ///< Of 2^(scale (score - most)) of this lane's columns.
 
   /// Turns the scores of more keys into 2^(scale (score - most)), and those that are
   /// not seen into 0. \return by which to multiply what was summed before
-  template <int Keys>
-  __device__ void add(strip<Keys>& scores, const triangle<side::up_to_row>& seen,
-                      float scale, float (&factors)[2]) {
+  template <int Keys, class Seen>
+  __device__ void add(strip<Keys>& scores, const Seen& seen, float scale,
+                      float (&factors)[2]) {
     TROUPE_UNROLL
     for (int half = 0; half < 2; ++half) {
       float now = most[half];
@@ -58,46 +58,49 @@ struct running_softmax {
           score = exp2f(fmaf(scale, score, -base));
           added += score;
         }
-      sums[half] = sums[half] * factors[half] + sum_of_row(added);
+      sums[half] = sums[half] * factors[half] + added;
     }
   }
 };
 
 template <class Value, int Width, class Tiles = attention_tiles<Value, Width>>
-__global__ void __launch_bounds__(Tiles::threads)
+__global__ void __launch_bounds__(Tiles::threads, Tiles::forward_blocks)
   attend(attention_shape dims, token_matrix qkv, token_matrix y, float* log_sum) {
   constexpr int step = Tiles::forward_step;
   TROUPE_DYNAMIC_SHARED(Value, space);
-  const tile<Value, Width> queries{space}, keys = queries.below(Tiles::rows),
-                                           values = keys.below(step);
+  const tile<Value, Width> queries{space};
   const block_of_head at{dims, Tiles::rows, true};
-  const head_columns q{qkv, dims, at.slice, 0}, k{qkv, dims, at.slice, 1},
-    v{qkv, dims, at.slice, 2}, out{y, dims, at.slice, 0};
+  const head_columns q{qkv, dims, at.slice, 0}, out{y, dims, at.slice, 0};
+  const steps_of_rows<Value, Width, step, Tiles::threads> others{
+    queries.below(Tiles::rows), {qkv, dims, at.slice, 1}, {qkv, dims, at.slice, 2}};
   const int own_row = static_cast<int>(threadIdx.x) / warp_size * chunk,
-            first = at.first + own_row;
-  const auto own_queries = queries.below(own_row);
-  const float scale = scale_of_scores(dims);
+            first = at.first + own_row,
+            end = at.first + Tiles::rows < q.length ? at.first + Tiles::rows : q.length;
+  const float scale = scale_of_scores(q.width);
   running_softmax softmax;
   strip<Width> sums{};
-  q.load(queries, Tiles::rows, at.first);
-  for (int key = 0; key < at.first + Tiles::rows && key < q.length; key += step) {
-    __syncthreads();
-    k.load(keys, step, key);
-    v.load(values, step, key);
-    __syncthreads();
-    const triangle<side::up_to_row> seen{(first - key) / chunk};
-    if (first < key)
-      continue;
+  const auto add_keys = [&](int key, const auto& seen) {
     strip<step> scores{};
-    multiply_by_rows(scores, own_queries, keys, q.width, seen);
+    multiply_by_rows(scores, queries.below(own_row), others.first_at(key), seen);
     float factors[2];
     softmax.add(scores, seen, scale * log2_of_e, factors);
     TROUPE_UNROLL
     for (int block = 0; block < Width / 8; ++block)
       for (int i = 0; i < 4; ++i)
         sums.values[block][i] *= factors[i / 2];
-    multiply(sums, scores, values, q.width, seen);
-  }
+    multiply(sums, scores, others.second_at(key), seen);
+  };
+  q.template begin_load<Tiles::rows, Tiles::threads>(queries, at.first);
+  go_in_steps<step>(
+    0, end, [&](int key) { others.begin_load(key); },
+    [&](int key) {
+      if (key + step <= first)
+        add_keys(key, everything{});
+      else if (key <= first)
+        add_keys(key, triangle<side::up_to_row>{(first - key) / chunk});
+    });
+  for (auto& sum : softmax.sums)
+    sum = sum_of_row(sum);
   out.store(sums, first, 0, {1 / softmax.sums[0], 1 / softmax.sums[1]});
   for (int half = 0; half < 2; ++half) {
     const int token = first + sums.row(2 * half);
@@ -114,7 +117,7 @@ void attention::forward(const attention_shape& dims, input qkv, output y,
   by_tile(dims, qkv.is_bf16, [&](auto value, auto width) {
     using tiles = attention_tiles<decltype(value), width>;
     launch(on, {blocks_of_heads(dims, tiles::rows), 1, 1}, {tiles::threads, 1, 1},
-           tiles::room(tiles::rows + 2 * tiles::forward_step),
+           tiles::room(tiles::rows + 4 * tiles::forward_step),
            attend<decltype(value), width>, dims, token_matrix_of(dims, qkv),
            token_matrix_of(dims, y), log_sum);
   });

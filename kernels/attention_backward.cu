@@ -35,6 +35,41 @@ __global__ void multiply_rows(attention_shape dims, token_matrix y, token_matrix
     dots[own] = sum;
 }
 
+/// The queries of a step that see 16 keys.
+struct queries_of_keys {
+  triangle<side::from_row> all;
+  int count; ///< Those behind are behind the last token.
+
+  __device__ bool has(int c) const { return all.has(c); }
+  __device__ bool cuts(int c) const { return all.cuts(c); }
+  __device__ bool has(int c, int row, int column) const {
+    return c * chunk + column < count && all.has(c, row, column);
+  }
+};
+
+/// Log sums and dots of the queries of a step, of two steps.
+template <int Step>
+struct facts_of_steps {
+  static constexpr int floats = 4 * Step; ///< That `all` has.
+  float* all;
+  const float *log_sum, *dots; ///< Of the sequence.
+
+  /// Log sums, and Step on dots. \param query the step's first
+  __device__ const float* at(int query) const {
+    return all + query / Step % 2 * 2 * Step;
+  }
+
+  /// 0 behind the last query.
+  __device__ void begin_load(int query, int length) const {
+    const int i = static_cast<int>(threadIdx.x);
+    float* const to = all + query / Step % 2 * 2 * Step + i;
+    if (i >= Step)
+      return;
+    begin_copy<4>(to, log_sum + query + i, query + i < length);
+    begin_copy<4>(to + Step, dots + query + i, query + i < length);
+  }
+};
+
 /// 2^(scale score - log2_sum) and that times (d weight - dot): the weight of a score,
 /// and its gradient without the factor that scores have. Both 0 where it is not seen.
 __device__ void score_gradient(float& score, float& gradient, bool is_seen, float scale,
@@ -50,51 +85,48 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::backward_blocks)
                 const float* dots, token_matrix dy, token_matrix dqkv) {
   constexpr int step = Tiles::backward_step;
   TROUPE_DYNAMIC_SHARED(Value, space);
-  const tile<Value, Width> keys{space}, values = keys.below(Tiles::rows),
-                                        queries = values.below(Tiles::rows),
-                                        upper = queries.below(step);
-  float* const log2_sums = reinterpret_cast<float*>(upper.row(step));
-  float* const step_dots = log2_sums + step;
+  const tile<Value, Width> keys{space}, values = keys.below(Tiles::rows);
   const block_of_head at{dims, Tiles::rows, false};
-  const head_columns q{qkv, dims, at.slice, 0}, k{qkv, dims, at.slice, 1},
-    v{qkv, dims, at.slice, 2}, dout{dy, dims, at.slice, 0};
+  const steps_of_rows<Value, Width, step, Tiles::threads> others{
+    values.below(Tiles::rows), {qkv, dims, at.slice, 0}, {dy, dims, at.slice, 0}};
+  const facts_of_steps<step> facts{
+    reinterpret_cast<float*>(others.all.row(others.rows)),
+    log_sum + at.slice * dims.length, dots + at.slice * dims.length};
+  const head_columns k{qkv, dims, at.slice, 1}, v{qkv, dims, at.slice, 2};
   const int own_row = static_cast<int>(threadIdx.x) / warp_size * chunk,
             first = at.first + own_row, part = static_cast<int>(blockIdx.y) * Part;
-  const int columns = q.width - part < Part ? q.width - part : Part;
-  const float scale = scale_of_scores(dims);
+  const float scale = scale_of_scores(k.width);
   strip<Part> key_sums{}, value_sums{};
-  k.load(keys, Tiles::rows, at.first);
-  v.load(values, Tiles::rows, at.first);
-  for (int query = at.first; query < q.length; query += step) {
-    __syncthreads();
-    q.load(queries, step, query);
-    dout.load(upper, step, query);
-    for (int i = threadIdx.x; i < step && query + i < q.length; i += Tiles::threads) {
-      const auto token = at.slice * dims.length + query + i;
-      log2_sums[i] = log_sum[token] * log2_of_e;
-      step_dots[i] = dots[token];
-    }
-    __syncthreads();
-    const triangle<side::from_row> seen{(first - query) / chunk};
-    if (query + step <= first)
-      continue;
+  const auto add_queries = [&](int query, const auto& seen) {
+    const auto queries = others.first_at(query), upper = others.second_at(query);
+    const float* const own = facts.at(query);
     strip<step> weights{}, gradients{};
-    multiply_by_rows(weights, keys.below(own_row), queries, q.width, seen);
-    multiply_by_rows(gradients, values.below(own_row), upper, q.width, seen);
+    multiply_by_rows(weights, keys.below(own_row), queries, seen);
+    multiply_by_rows(gradients, values.below(own_row), upper, seen);
     TROUPE_UNROLL
     for (int block = 0; block < step / 8; ++block)
       for (int i = 0; i < 4; ++i) {
         const int column = weights.column(block, i);
-        const bool is_there = query + column < q.length;
         score_gradient(
           weights.values[block][i], gradients.values[block][i],
-          is_there && seen.has(block / 2, weights.row(i), weights.column(block % 2, i)),
-          scale * log2_of_e, is_there ? log2_sums[column] : 0,
-          is_there ? step_dots[column] : 0);
+          seen.has(block / 2, weights.row(i), weights.column(block % 2, i)),
+          scale * log2_of_e, own[column] * log2_of_e, own[step + column]);
       }
-    multiply(value_sums, weights, upper.from_column(part), columns, seen);
-    multiply(key_sums, gradients, queries.from_column(part), columns, seen);
-  }
+    multiply(value_sums, weights, upper.from_column(part), seen);
+    multiply(key_sums, gradients, queries.from_column(part), seen);
+  };
+  const auto begin_load = [&](int query) {
+    others.begin_load(query);
+    facts.begin_load(query, k.length);
+  };
+  k.template begin_load<Tiles::rows, Tiles::threads>(keys, at.first);
+  v.template begin_load<Tiles::rows, Tiles::threads>(values, at.first);
+  go_in_steps<step>(at.first, k.length, begin_load, [&](int query) {
+    if (query >= first + chunk && query + step <= k.length)
+      add_queries(query, everything{});
+    else if (query + step > first)
+      add_queries(query, queries_of_keys{{(first - query) / chunk}, k.length - query});
+  });
   const head_columns dk{dqkv, dims, at.slice, 1}, dv{dqkv, dims, at.slice, 2};
   dk.store(key_sums, first, part, {scale, scale});
   dv.store(value_sums, first, part, {1, 1});
@@ -106,15 +138,17 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::backward_blocks)
                   const float* dots, token_matrix dy, token_matrix dqkv) {
   constexpr int step = Tiles::backward_step;
   TROUPE_DYNAMIC_SHARED(Value, space);
-  const tile<Value, Width> queries{space}, upper = queries.below(Tiles::rows),
-                                           keys = upper.below(Tiles::rows),
-                                           values = keys.below(step);
+  const tile<Value, Width> queries{space}, upper = queries.below(Tiles::rows);
   const block_of_head at{dims, Tiles::rows, true};
-  const head_columns q{qkv, dims, at.slice, 0}, k{qkv, dims, at.slice, 1},
-    v{qkv, dims, at.slice, 2}, dout{dy, dims, at.slice, 0};
+  const steps_of_rows<Value, Width, step, Tiles::threads> others{
+    upper.below(Tiles::rows), {qkv, dims, at.slice, 1}, {qkv, dims, at.slice, 2}};
+  const head_columns q{qkv, dims, at.slice, 0}, dout{dy, dims, at.slice, 0};
   const int own_row = static_cast<int>(threadIdx.x) / warp_size * chunk,
-            first = at.first + own_row;
-  const float scale = scale_of_scores(dims);
+            first = at.first + own_row,
+            end = at.first + Tiles::rows < q.length ? at.first + Tiles::rows : q.length;
+  const float scale = scale_of_scores(q.width);
+  q.template begin_load<Tiles::rows, Tiles::threads>(queries, at.first);
+  dout.template begin_load<Tiles::rows, Tiles::threads>(upper, at.first);
   float log2_sums[2] = {}, own_dots[2] = {};
   for (int half = 0; half < 2; ++half) {
     const int token = first + strip<step>::row(2 * half);
@@ -124,19 +158,11 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::backward_blocks)
     }
   }
   strip<Width> sums{};
-  q.load(queries, Tiles::rows, at.first);
-  dout.load(upper, Tiles::rows, at.first);
-  for (int key = 0; key < at.first + Tiles::rows && key < q.length; key += step) {
-    __syncthreads();
-    k.load(keys, step, key);
-    v.load(values, step, key);
-    __syncthreads();
-    const triangle<side::up_to_row> seen{(first - key) / chunk};
-    if (first < key)
-      continue;
+  const auto add_keys = [&](int key, const auto& seen) {
+    const auto keys = others.first_at(key);
     strip<step> weights{}, gradients{};
-    multiply_by_rows(weights, queries.below(own_row), keys, q.width, seen);
-    multiply_by_rows(gradients, upper.below(own_row), values, q.width, seen);
+    multiply_by_rows(weights, queries.below(own_row), keys, seen);
+    multiply_by_rows(gradients, upper.below(own_row), others.second_at(key), seen);
     TROUPE_UNROLL
     for (int block = 0; block < step / 8; ++block)
       for (int i = 0; i < 4; ++i)
@@ -144,8 +170,16 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::backward_blocks)
           weights.values[block][i], gradients.values[block][i],
           seen.has(block / 2, weights.row(i), weights.column(block % 2, i)),
           scale * log2_of_e, log2_sums[i / 2], own_dots[i / 2]);
-    multiply(sums, gradients, keys, q.width, seen);
-  }
+    multiply(sums, gradients, keys, seen);
+  };
+  go_in_steps<step>(
+    0, end, [&](int key) { others.begin_load(key); },
+    [&](int key) {
+      if (key + step <= first)
+        add_keys(key, everything{});
+      else if (key <= first)
+        add_keys(key, triangle<side::up_to_row>{(first - key) / chunk});
+    });
   const head_columns dq{dqkv, dims, at.slice, 0};
   dq.store(sums, first, 0, {scale, scale});
 }
@@ -167,12 +201,12 @@ void attention::backward(const attention_shape& dims, input qkv, input y,
     using scalar = decltype(value);
     using tiles = attention_tiles<scalar, width>;
     constexpr int part = width < 128 ? width : 128, step = tiles::backward_step;
-    const auto room = tiles::room(2 * tiles::rows + 2 * step);
+    const auto room = tiles::room(2 * tiles::rows + 4 * step);
     const auto blocks = blocks_of_heads(dims, tiles::rows);
-    launch(on, {blocks, blocks_of(dims.width / dims.heads, part), 1},
-           {tiles::threads, 1, 1}, room + std::int64_t{2 * step * sizeof(float)},
-           key_gradients<scalar, width, part>, dims, in, log_sum, space, upper,
-           gradient);
+    launch(
+      on, {blocks, blocks_of(dims.width / dims.heads, part), 1}, {tiles::threads, 1, 1},
+      room + std::int64_t{facts_of_steps<step>::floats * sizeof(float)},
+      key_gradients<scalar, width, part>, dims, in, log_sum, space, upper, gradient);
     launch(on, {blocks, 1, 1}, {tiles::threads, 1, 1}, room,
            query_gradients<scalar, width>, dims, in, log_sum, space, upper, gradient);
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/attention.hpp"
+#include "kernels/cuda/async_copy.hpp"
 #include "kernels/cuda/warp_tile.hpp"
 
 #include <cmath>
@@ -13,19 +14,23 @@ namespace troupe::cuda {
 
 /// Tiles of a kernel for heads of up to Width columns: as large as 99 KB of shared
 /// memory allow. Each warp has 16 of the block's rows, and goes through the others'
-/// rows in steps.
+/// rows in steps, of which two are there.
 template <class Value, int Width>
 struct attention_tiles {
   static constexpr int row_bytes = Width * static_cast<int>(sizeof(Value));
   static constexpr int warps = row_bytes <= 512 ? 4 : 2;
   static constexpr int threads = warps * warp_size;
   /// The backward's, of a multiprocessor: with more, registers are spilled.
-  static constexpr int backward_blocks = row_bytes <= 128 ? 3 : 2;
+  static constexpr int backward_blocks = row_bytes == 128 ? 3 : 2;
   static constexpr int rows = warps * chunk;
+  /// The forward's: with fewer registers, ptxas spills some of bf16's.
+  static constexpr int forward_blocks = sizeof(Value) == 2 ? 2 : 1;
   static constexpr int forward_step = row_bytes <= 256   ? 64
                                       : row_bytes <= 512 ? 32
                                                          : 16;
-  static constexpr int backward_step = row_bytes <= 128 ? 32 : 16;
+  static constexpr int backward_step = row_bytes <= 64    ? 64
+                                       : row_bytes <= 128 ? 32
+                                                          : 16;
 
   /// Bytes of so many rows.
   static constexpr std::int64_t room(int count) {
@@ -49,9 +54,8 @@ token_matrix token_matrix_of(const attention_shape& dims,
 /// Columns of a head, of the tokens of a sequence.
 struct head_columns {
   token_matrix from;
-  std::int64_t first_row, apart; ///< Of the sequence's tokens.
-  std::int64_t first_column;
-  int width, length;
+  std::int64_t first_row; ///< Of the sequence's tokens.
+  int apart, first_column, width, length;
 
   /// \param slice which of (B, H) \param part which of several C columns
   __device__ head_columns(const token_matrix& all, const attention_shape& dims,
@@ -59,28 +63,30 @@ struct head_columns {
     : from(all),
       width(static_cast<int>(dims.width / dims.heads)),
       length(static_cast<int>(dims.length)) {
-    const auto sequence = slice / dims.heads, head = slice % dims.heads;
+    const auto own = static_cast<unsigned>(slice),
+               heads = static_cast<unsigned>(dims.heads);
+    const std::int64_t sequence = own / heads;
+    const int head = static_cast<int>(own % heads);
     first_row = dims.by_position ? sequence : sequence * dims.length;
-    apart = dims.by_position ? dims.sequences : 1;
-    first_column = part * dims.width + head * width;
+    apart = dims.by_position ? static_cast<int>(dims.sequences) : 1;
+    first_column = part * static_cast<int>(dims.width) + head * width;
   }
 
-  __device__ std::int64_t row(int token) const { return first_row + token * apart; }
+  __device__ std::int64_t row(int token) const {
+    return first_row + std::int64_t{token} * apart;
+  }
 
-  /// Tokens first.. as so many rows of a tile, 0 behind the last token and the last
-  /// column. By all threads of the block, without a barrier.
-  template <class Value, int Width>
-  __device__ void load(const tile<Value, Width>& to, int rows, int first) const {
-    const int columns = whole_chunks(width), n = from.is_wide ? pack : 1;
-    for (int i = static_cast<int>(threadIdx.x) * n; i < rows * columns;
-         i += static_cast<int>(blockDim.x) * n) {
-      const int r = i / columns, c = i % columns, token = first + r;
-      const bool is_there = token < length && c < width;
-      if (from.is_wide)
-        load_pack(to.row(r) + c, is_there, token, c);
-      else
-        load_one(to.row(r) + c, is_there, token, c);
-    }
+  /// Begins to load tokens first.. as Rows rows of a tile, 0 behind the last token and
+  /// the last column. By all threads of the block; over behind wait_for_copies() and a
+  /// barrier.
+  template <int Rows, int Threads, class Value, int Width>
+  __device__ void begin_load(const tile<Value, Width>& to, int first) const {
+    constexpr bool of_bf16 = std::is_same_v<Value, bf16_bits>;
+    if (from.is_wide && from.all.is_bf16 == of_bf16)
+      begin_packs<Rows, Threads>(to, first);
+    else
+      for (int i = static_cast<int>(threadIdx.x); i < Rows * Width; i += Threads)
+        load_one(to.row(i / Width) + i % Width, first + i / Width, i % Width);
   }
 
   /// A pair of neighbours, unless they lie behind the last column.
@@ -121,41 +127,80 @@ private:
     float values[2];
   };
 
-  __device__ void load_pack(float* to, bool is_there, int token, int column) const {
-    float values[pack] = {};
-    if (is_there)
-      from.all.load(row(token), first_column + column, values);
-    const stored row_of_tile{to, 0, false};
-    row_of_tile.store(0, 0, values);
+  /// A thread copies 16 bytes of every so many rows.
+  template <int Rows, int Threads, class Value, int Width>
+  __device__ void begin_packs(const tile<Value, Width>& to, int first) const {
+    constexpr int n = 16 / static_cast<int>(sizeof(Value)), packs = Width / n,
+                  at_once = Threads / packs;
+    static_assert(Threads % packs == 0 && Rows % at_once == 0);
+    const int r = static_cast<int>(threadIdx.x) / packs,
+              c = static_cast<int>(threadIdx.x) % packs * n;
+    const auto* const source = static_cast<const Value*>(from.all.data)
+                               + row(first + r) * from.all.stride + first_column + c;
+    const auto apart_here = at_once * apart * from.all.stride;
+    TROUPE_UNROLL
+    for (int i = 0; i < Rows / at_once; ++i)
+      begin_copy<16>(to.row(r + i * at_once) + c, source + i * apart_here,
+                     first + r + i * at_once < length && c < width);
   }
 
-  __device__ void load_pack(bf16_bits* to, bool is_there, int token, int column) const {
-    sixteen_bytes bits{};
-    if (is_there)
-      bits = *reinterpret_cast<const sixteen_bytes*>(
-        static_cast<const bf16_bits*>(from.all.data) + row(token) * from.all.stride
-        + first_column + column);
-    *reinterpret_cast<sixteen_bytes*>(to) = bits;
-  }
-
-  __device__ void load_one(float* to, bool is_there, int token, int column) const {
+  __device__ void load_one(float* to, int token, int column) const {
     float value[1] = {};
-    if (is_there)
+    if (token < length && column < width)
       from.all.load(row(token), first_column + column, value);
     *to = value[0];
   }
 
-  __device__ void load_one(bf16_bits* to, bool is_there, int token, int column) const {
-    *to = is_there ? static_cast<const bf16_bits*>(
+  __device__ void load_one(bf16_bits* to, int token, int column) const {
+    *to = token < length && column < width ? static_cast<const bf16_bits*>(
             from.all.data)[row(token) * from.all.stride + first_column + column]
-                   : bf16_bits{0};
+                                           : bf16_bits{0};
   }
 };
 
+/// Two matrices' rows of a head, which a block goes through in steps of so many: while
+/// one step is multiplied, the next is on its way to the other half of the tiles.
+template <class Value, int Width, int Step, int Threads>
+struct steps_of_rows {
+  static constexpr int rows = 4 * Step; ///< That `all` has.
+  tile<Value, Width> all;
+  head_columns first, second;
+
+  /// \param token the step's first
+  __device__ tile<Value, Width> first_at(int token) const {
+    return all.below(token / Step % 2 * 2 * Step);
+  }
+  __device__ tile<Value, Width> second_at(int token) const {
+    return first_at(token).below(Step);
+  }
+
+  /// \pre all threads are through with the step before the one before it
+  __device__ void begin_load(int token) const {
+    first.template begin_load<Step, Threads>(first_at(token), token);
+    second.template begin_load<Step, Threads>(second_at(token), token);
+  }
+};
+
+/// Calls use(token) with the first token of each step. By all threads of a block: the
+/// barrier before it is also behind what was loaded before, and behind everyone's use
+/// of the step before, whose place the next load takes.
+template <int Step, class Load, class Use>
+__device__ void go_in_steps(int begin, int end, const Load& begin_load,
+                            const Use& use) {
+  begin_load(begin);
+  for (int token = begin; token < end; token += Step) {
+    wait_for_copies();
+    __syncthreads();
+    if (token + Step < end)
+      begin_load(token + Step);
+    use(token);
+  }
+}
+
 inline constexpr float log2_of_e = 1.44269504088896340736F;
 
-__device__ inline float scale_of_scores(const attention_shape& dims) {
-  return 1 / sqrtf(static_cast<float>(dims.width / dims.heads));
+__device__ inline float scale_of_scores(int width) {
+  return 1 / sqrtf(static_cast<float>(width));
 }
 
 /// Which of a launch's blocks this is: of (B, H), and of a head's tiles.
@@ -165,11 +210,11 @@ struct block_of_head {
 
   /// Blocks that go through most of the others' tiles come first.
   __device__ block_of_head(const attention_shape& dims, int rows, bool last_first) {
-    const auto slices = dims.sequences * dims.heads,
-               tiles = (dims.length + rows - 1) / rows;
-    const auto turn = blockIdx.x / slices;
+    const auto slices = static_cast<unsigned>(dims.sequences * dims.heads);
+    const int turn = static_cast<int>(blockIdx.x / slices),
+              tiles = (static_cast<int>(dims.length) + rows - 1) / rows;
     slice = blockIdx.x % slices;
-    first = static_cast<int>((last_first ? tiles - 1 - turn : turn) * rows);
+    first = (last_first ? tiles - 1 - turn : turn) * rows;
   }
 };
 
@@ -189,7 +234,11 @@ void by_tile(const attention_shape& dims, bool by_bf16, const F& f) {
       f(float{}, width);
   };
   const auto width = dims.width / dims.heads;
-  if (width <= 64)
+  if (width <= 16)
+    with(std::integral_constant<int, 16>{});
+  else if (width <= 32)
+    with(std::integral_constant<int, 32>{});
+  else if (width <= 64)
     with(std::integral_constant<int, 64>{});
   else if (width <= 128)
     with(std::integral_constant<int, 128>{});

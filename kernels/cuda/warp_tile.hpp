@@ -11,15 +11,12 @@
 
 namespace troupe::cuda {
 
-/// Rows and columns that products have at once, and tiles multiples of.
+/// Rows and columns that products have at once, and tiles multiples of. Loops over them
+/// are unrolled, so that loads from shared memory overlap with what is multiplied.
 inline constexpr int chunk = 16;
 
 __device__ inline int lane() {
   return static_cast<int>(threadIdx.x % warp_size);
-}
-
-__host__ __device__ constexpr int whole_chunks(int columns) {
-  return (columns + chunk - 1) / chunk * chunk;
 }
 
 /// Rows in shared memory, of fp32 or bf16_bits. The gap behind each lets eight rows be
@@ -59,12 +56,22 @@ struct triangle {
     return Side == side::up_to_row ? c <= diagonal : c >= diagonal;
   }
 
+  /// Whether some rows have to do with a column of the chunk, and others do not.
+  __device__ bool cuts(int c) const { return c == diagonal; }
+
   /// Row and column of the chunk.
   __device__ bool has(int c, int row, int column) const {
-    if (c != diagonal)
+    if (!cuts(c))
       return has(c);
     return Side == side::up_to_row ? column <= row : column >= row;
   }
+};
+
+/// The same of a step whose columns all rows have to do with: nothing is asked.
+struct everything {
+  __device__ static constexpr bool has(int) { return true; }
+  __device__ static constexpr bool cuts(int) { return false; }
+  __device__ static constexpr bool has(int, int, int) { return true; }
 };
 
 /// 16 bytes of fp32, read at once.
@@ -83,16 +90,15 @@ __device__ inline void read_pair(const bf16_bits* row, float (&to)[2]) {
   to[1] = fp32_of_bits(unsigned{row[1]} << 16);
 }
 
-/// sums += a b^T of 16 rows of a, over so many columns of both.
-template <int Columns, int Width, side Side>
+/// sums += a b^T of 16 rows of a.
+template <int Columns, int Width, class Seen>
 __device__ void multiply_by_rows(strip<Columns>& sums, const tile<float, Width>& a,
-                                 const tile<float, Width>& b, int width,
-                                 const triangle<Side>& in) {
+                                 const tile<float, Width>& b, const Seen& in) {
   const int g = lane() / 4, t = lane() % 4;
   const auto four_of = [](const tile<float, Width>& of, int row, int column) {
     return *reinterpret_cast<const four*>(of.row(row) + column);
   };
-  for (int k = 0; k < width; k += 4) {
+  for (int k = 0; k < Width; k += 4) {
     const four upper = four_of(a, g, k), lower = four_of(a, g + 8, k);
     TROUPE_UNROLL
     for (int block = 0; block < Columns / 8; ++block) {
@@ -112,15 +118,15 @@ __device__ void multiply_by_rows(strip<Columns>& sums, const tile<float, Width>&
   }
 }
 
-template <int Columns, int Width, side Side>
+template <int Columns, int Width, class Seen>
 __device__ void multiply_by_rows(strip<Columns>& sums, const tile<bf16_bits, Width>& a,
-                                 const tile<bf16_bits, Width>& b, int width,
-                                 const triangle<Side>& in) {
+                                 const tile<bf16_bits, Width>& b, const Seen& in) {
   const int l = lane();
   const bf16_bits *const a_row = a.row(l % 16) + l / 16 * 8, *const b_row =
                                                                b.row(l % 8 + l / 16 * 8)
                                                                + l / 8 % 2 * 8;
-  for (int k = 0; k < width; k += chunk) {
+  TROUPE_UNROLL
+  for (int k = 0; k < Width; k += chunk) {
     const auto rows = load_fragment(a_row + k);
     TROUPE_UNROLL
     for (int c = 0; c < Columns / chunk; ++c) {
@@ -135,10 +141,9 @@ __device__ void multiply_by_rows(strip<Columns>& sums, const tile<bf16_bits, Wid
 
 /// sums += weights b of chunk c of the weights' columns, value by value: what is
 /// outside of the triangle is not multiplied.
-template <class Value, int Columns, int Depth, int Width, side Side>
+template <class Value, int Columns, int Depth, int Width, class Seen>
 __device__ void add_plainly(strip<Columns>& sums, const strip<Depth>& weights,
-                            const tile<Value, Width>& b, int columns, int c,
-                            const triangle<Side>& in) {
+                            const tile<Value, Width>& b, int c, const Seen& in) {
   const int g = lane() / 4, t = lane() % 4;
   TROUPE_UNROLL
   for (int i = 0; i < 4; ++i) { // which of a lane's weights of a row
@@ -151,8 +156,6 @@ __device__ void add_plainly(strip<Columns>& sums, const strip<Depth>& weights,
       const auto* const row = b.row(c * chunk + k) + 2 * t;
       TROUPE_UNROLL
       for (int block = 0; block < Columns / 8; ++block) {
-        if (8 * block >= columns)
-          continue;
         float values[2];
         read_pair(row + 8 * block, values);
         auto& to = sums.values[block];
@@ -165,15 +168,14 @@ __device__ void add_plainly(strip<Columns>& sums, const strip<Depth>& weights,
   }
 }
 
-/// sums += weights b, of so many columns of b.
-template <int Columns, int Depth, int Width, side Side>
+/// sums += weights b, of the first columns of b.
+template <int Columns, int Depth, int Width, class Seen>
 __device__ void multiply(strip<Columns>& sums, const strip<Depth>& weights,
-                         const tile<float, Width>& b, int columns,
-                         const triangle<Side>& in) {
+                         const tile<float, Width>& b, const Seen& in) {
   TROUPE_UNROLL
   for (int c = 0; c < Depth / chunk; ++c)
     if (in.has(c))
-      add_plainly(sums, weights, b, columns, c, in);
+      add_plainly(sums, weights, b, c, in);
 }
 
 /// Neighbours of a row as one word.
@@ -194,21 +196,20 @@ __device__ fragment right_side(const tile<bf16_bits, Width>& b, int row, int col
   return load_transposed(b.row(row + l % 16) + column + l / 16 * 8);
 }
 
-template <int Columns, int Depth, int Width, side Side>
+template <int Columns, int Depth, int Width, class Seen>
 __device__ void multiply(strip<Columns>& sums, const strip<Depth>& weights,
-                         const tile<bf16_bits, Width>& b, int columns,
-                         const triangle<Side>& in) {
+                         const tile<bf16_bits, Width>& b, const Seen& in) {
   TROUPE_UNROLL
   for (int c = 0; c < Depth / chunk; ++c) {
     if (!in.has(c))
       continue;
-    if (c == in.diagonal) { // 0 times a NaN would be one
+    if (in.cuts(c)) { // 0 times a NaN would be one
       bool finite = true;
-      for (int column = 0; column < columns; column += chunk)
+      for (int column = 0; column < Columns; column += chunk)
         for (const auto word : right_side(b, c * chunk, column).words)
           finite = finite && is_finite(word);
       if (__ballot_sync(whole_warp, finite) != whole_warp) {
-        add_plainly(sums, weights, b, columns, c, in);
+        add_plainly(sums, weights, b, c, in);
         continue;
       }
     }
@@ -217,8 +218,6 @@ __device__ void multiply(strip<Columns>& sums, const strip<Depth>& weights,
       {rounded(left, 0), rounded(left, 2), rounded(right, 0), rounded(right, 2)}};
     TROUPE_UNROLL
     for (int n = 0; n < Columns / chunk; ++n) {
-      if (chunk * n >= columns)
-        continue;
       const auto side = right_side(b, c * chunk, n * chunk);
       multiply_add(sums.values[2 * n], rows, side.words[0], side.words[1]);
       multiply_add(sums.values[2 * n + 1], rows, side.words[2], side.words[3]);

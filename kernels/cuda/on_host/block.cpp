@@ -27,6 +27,7 @@ struct thread {
   bool ended = true;
   int barriers = 0;
   int warp_syncs = 0;
+  pending_copies copies;
 };
 
 unsigned volume(const index3& of) {
@@ -155,6 +156,7 @@ private:
       one.waits = waits_for::nothing;
       one.ended = false;
       one.barriers = one.warp_syncs = 0;
+      one.copies.forget();
     }
     while (error_.empty()) {
       for (unsigned n = 0; n < count / warp_size; ++n)
@@ -306,6 +308,10 @@ void* shared_array(const char* name, const void* where, std::int64_t bytes,
 
 void* dynamic_shared(const char* name, std::int64_t value) {
   return here().dynamic(name, value);
+}
+
+pending_copies& copies_of_thread() {
+  return here().now().copies;
 }
 
 int add_atomically(int* to, int value) {

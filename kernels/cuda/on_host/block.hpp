@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/cuda/on_host/async_copy.hpp"
 #include "kernels/cuda/on_host/onlooker.hpp"
 
 #include <cstddef>
@@ -67,6 +68,9 @@ void* shared_array(const char* name, const void* where, std::int64_t bytes,
 
 /// The same for what the launch asked for. \param bytes at most that
 void* dynamic_shared(const char* name, std::int64_t value);
+
+/// Of the thread that runs now.
+pending_copies& copies_of_thread();
 
 /// An access is about to be made; ends the launch if it must not be.
 void watch_access(const void* address, std::int64_t bytes, access_kind what,

@@ -162,7 +162,7 @@ std::string memory_watch::judge(const void* address, std::int64_t bytes,
   const bool atomic = what == access_kind::atomic;
   for (auto i = first; i <= last; ++i) {
     auto& at = found_array.cells[i];
-    if (what != access_kind::write && !at.has_value)
+    if ((reads || atomic) && !at.has_value)
       return who(when) + " reads" + place + ", which nobody has written, at "
              + source_line(from);
     if (!(atomic && at.write.atomic) && !is_ordered(at.write, when))
@@ -176,7 +176,7 @@ std::string memory_watch::judge(const void* address, std::int64_t bytes,
       note_read(at, when, from);
     } else {
       at.write = {when, from, atomic};
-      at.has_value = true;
+      at.has_value = what != access_kind::begun_write;
     }
   }
   return {};

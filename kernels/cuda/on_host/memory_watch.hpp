@@ -20,7 +20,12 @@ struct moment {
   std::int64_t issued = 0; ///< The instant at which it was launched.
 };
 
-enum class access_kind : std::uint8_t { read, write, atomic };
+enum class access_kind : std::uint8_t {
+  read,
+  write,
+  atomic,
+  begun_write ///< It may come at once or later: until `write` nobody may read.
+};
 
 /// What a kernel may do with an array.
 struct watched_array {

@@ -60,7 +60,33 @@ TEST_CASE("without a barrier another order of threads makes other bits", "[fibre
   CHECK(forward != to.values());
 }
 
+TEST_CASE("a copy is made when its thread waits for it, and not before", "[fibres]") {
+  const gpu::array<float> from{"from", ascending(64)}, to{"to", 64};
+  misuse::copies_right(from.data(), to.data());
+  CHECK(to.values() == std::vector<float>(64, 63 * 32 + 31 * 16));
+  on_host::look_on(nullptr);
+  misuse::copies_without_wait(from.data(), to.data());
+  for (const float sum : to.values())
+    CHECK(sum < 0); // of what a block finds in shared memory
+  misuse::copies_right(from.data(), to.data()); // and the next launch is well
+  CHECK(to.values() == std::vector<float>(64, 63 * 32 + 31 * 16));
+}
+
 #ifndef TROUPE_SANITIZED // where accesses are seen
+
+TEST_CASE("a copy that nobody waits for is named, and one that comes too early",
+          "[fibres]") {
+  const gpu::array<float> from{"from", ascending(64)}, to{"to", 64};
+  for (auto* const sum : {misuse::copies_without_wait, misuse::copies_without_barrier})
+    CHECK_REFUSED(sum(from.data(), to.data()),
+                  ContainsSubstring("reads 'all' at byte ")
+                    && ContainsSubstring("which nobody has written, at misuse.cu:"));
+  CHECK_REFUSED(misuse::copies_too_early(from.data(), to.data()),
+                ContainsSubstring("race on 'all' at byte ")
+                  && ContainsSubstring("of block 0 reads it at misuse.cu:")
+                  && ContainsSubstring("of block 0 writes it at async_copy.hpp:")
+                  && ContainsSubstring("no barrier"));
+}
 
 TEST_CASE("a forgotten barrier is named, with its lines", "[fibres]") {
   const gpu::array<float> from{"from", ascending(64)}, to{"to", 64};

@@ -1,3 +1,4 @@
+#include "kernels/cuda/async_copy.hpp"
 #include "kernels/cuda/source.hpp"
 #include "kernels/cuda/stored.hpp"
 #include "kernels/cuda/warp.hpp"
@@ -39,6 +40,34 @@ __global__ void sum_of_block(const float* from, float* to, mistake what) {
 
 void sum(const float* from, float* to, mistake what) {
   launch(nullptr, {1, 1, 1}, {64, 1, 1}, 0, sum_of_block, from, to, what);
+}
+
+enum class copy_mistake { none, no_wait, no_barrier, too_early };
+
+/// Twice, by one array: the second time half of it becomes zeros.
+__global__ void sum_of_copies(const float* from, float* to, copy_mistake what) {
+  TROUPE_SHARED(float, all, [64]);
+  const unsigned t = threadIdx.x;
+  float sum = 0;
+  for (int turn = 0; turn < 2; ++turn) {
+    if (turn > 0 && what != copy_mistake::too_early)
+      __syncthreads();
+    if (turn == 0 || t >= 32)
+      begin_copy<4>(&all[t], from + t, turn == 0);
+    if (what == copy_mistake::too_early) // which orders the wait, but not the copy
+      __syncthreads();
+    if (what != copy_mistake::no_wait)
+      wait_for_copies();
+    if (what != copy_mistake::no_barrier)
+      __syncthreads();
+    for (int i = 0; i < 64; ++i)
+      sum += all[(t + i) % 64];
+  }
+  to[t] = sum;
+}
+
+void sum_copies(const float* from, float* to, copy_mistake what) {
+  launch(nullptr, {1, 1, 1}, {64, 1, 1}, 0, sum_of_copies, from, to, what);
 }
 
 __global__ void write_first(float* to) {
@@ -114,6 +143,22 @@ void sum_of_unwritten(const float* from, float* to) {
 
 void sum_without_barrier_behind(const float* from, float* to) {
   sum(from, to, mistake::no_barrier_behind);
+}
+
+void copies_right(const float* from, float* to) {
+  sum_copies(from, to, copy_mistake::none);
+}
+
+void copies_without_wait(const float* from, float* to) {
+  sum_copies(from, to, copy_mistake::no_wait);
+}
+
+void copies_without_barrier(const float* from, float* to) {
+  sum_copies(from, to, copy_mistake::no_barrier);
+}
+
+void copies_too_early(const float* from, float* to) {
+  sum_copies(from, to, copy_mistake::too_early);
 }
 
 void blocks_write_the_same(float* to) {

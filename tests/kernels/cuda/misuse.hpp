@@ -14,6 +14,13 @@ void sum_of_unwritten(const float* from, float* to);
 void sum_without_barrier_behind(const float* from,
                                 float* to); // but before the next write
 
+// Each gives `to` the sum of 64 values and of the first 32, which are copied while the
+// block could go on.
+void copies_right(const float* from, float* to);
+void copies_without_wait(const float* from, float* to);
+void copies_without_barrier(const float* from, float* to);
+void copies_too_early(const float* from, float* to); // while others still read
+
 void blocks_write_the_same(float* to);
 void threads_write_the_same(float* to);
 void threads_take_turns(float* to); // in one warp, with a sync between
