@@ -29,8 +29,20 @@ struct bias_terms {
   stored dy;
   float* to[1];
 
-  __device__ void at(std::int64_t row, std::int64_t c, float (&add)[1]) const {
-    dy.load(row, c, add);
+  template <int N>
+  using bits = stored_bits<N>;
+
+  template <int N>
+  __device__ bits<N> load(std::int64_t row, std::int64_t c) const {
+    return dy.load_bits<N>(row, c);
+  }
+
+  template <int N>
+  __device__ void add(const bits<N>& from, float (&sums)[1][N]) const {
+    float upper[N];
+    dy.numbers(from, upper);
+    for (int i = 0; i < N; ++i)
+      sums[0][i] += upper[i];
   }
 };
 
@@ -46,7 +58,7 @@ void bias::add_with_residual(matrix<const float> product, const float* bias, inp
 
 void bias::gradient(input dy, float beta, float* dbias, stream_handle on) {
   launch_column_sums<1>(on, dy.rows, dy.columns, bias_terms{stored_of(dy), {dbias}},
-                        beta);
+                        beta, dy);
 }
 
 } // namespace troupe::cuda

@@ -96,12 +96,26 @@ struct weight_terms {
   stored dy;
   float* to[2]; // dgain, dbias
 
-  __device__ void at(std::int64_t row, std::int64_t c, float (&add)[2]) const {
-    float value[1], upper[1];
-    x.load(row, c, value);
-    dy.load(row, c, upper);
-    add[0] = upper[0] * (value[0] - mean[row]) * rstd[row];
-    add[1] = upper[0];
+  template <int N>
+  struct bits {
+    stored_bits<N> x, dy;
+    float mean, rstd;
+  };
+
+  template <int N>
+  __device__ bits<N> load(std::int64_t row, std::int64_t c) const {
+    return {x.load_bits<N>(row, c), dy.load_bits<N>(row, c), mean[row], rstd[row]};
+  }
+
+  template <int N>
+  __device__ void add(const bits<N>& from, float (&sums)[2][N]) const {
+    float value[N], upper[N];
+    x.numbers(from.x, value);
+    dy.numbers(from.dy, upper);
+    for (int i = 0; i < N; ++i) {
+      sums[0][i] += upper[i] * (value[i] - from.mean) * from.rstd;
+      sums[1][i] += upper[i];
+    }
   }
 };
 
@@ -135,7 +149,7 @@ void layer_norm::weight_gradient(input x, const float* mean, const float* rstd,
                                  stream_handle on) {
   launch_column_sums<2>(
     on, x.rows, x.columns,
-    weight_terms{stored_of(x), mean, rstd, stored_of(dy), {dgain, dbias}}, beta);
+    weight_terms{stored_of(x), mean, rstd, stored_of(dy), {dgain, dbias}}, beta, x, dy);
 }
 
 } // namespace troupe::cuda

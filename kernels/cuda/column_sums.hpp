@@ -8,41 +8,69 @@
 
 namespace troupe::cuda {
 
-inline constexpr int row_groups = 16; // of a block that sums columns: a warp each
+// Of a block that sums columns: so few that there are blocks for a GPU, and that still
+// fill what memory hands out at once, 32 bytes, in bf16.
+inline constexpr int columns_a_block = 16;
+inline constexpr int column_sum_warps = 16;
+inline constexpr int rows_under_way = 4; // that a thread has loaded before it adds one
 
-/// to[s][c] = beta to[s][c] + the sum over rows of what terms.at(row, c, add) sets
-/// add[s] to. A warp sums every row_groups-th row, a thread a column; the first warp
-/// then adds those groups in order.
-template <int Sums, class Terms>
-__global__ void __launch_bounds__(row_groups* warp_size)
+/// to[s][c] = beta to[s][c] + the sum over rows of what terms.add(bits, sums) adds to
+/// sums[s] for the bits that terms.load(row, c) has loaded. A thread sums N columns of
+/// every so many rows; then a warp adds its threads', and the block its warps' in
+/// order.
+template <int Sums, int N, class Terms>
+__global__ void __launch_bounds__(column_sum_warps* warp_size)
   sum_columns(std::int64_t rows, std::int64_t columns, Terms terms, float beta) {
-  TROUPE_SHARED(float, groups, [row_groups][Sums][warp_size]);
-  const int lane = threadIdx.x % warp_size, group = threadIdx.x / warp_size;
-  const auto c = std::int64_t{blockIdx.x} * warp_size + lane;
-  float sums[Sums] = {}, add[Sums];
-  for (std::int64_t row = group; row < rows && c < columns; row += row_groups) {
-    terms.at(row, c, add);
-    for (int s = 0; s < Sums; ++s)
-      sums[s] += add[s];
+  TROUPE_SHARED(float, groups, [column_sum_warps][Sums][columns_a_block]);
+  constexpr int across = columns_a_block / N,
+                rows_at_once = column_sum_warps * warp_size / across;
+  const int thread = static_cast<int>(threadIdx.x), own = thread % across * N;
+  const auto first = std::int64_t{blockIdx.x} * columns_a_block, c = first + own;
+  float sums[Sums][N] = {};
+  for (std::int64_t row = thread / across; row < rows && c < columns;
+       row += rows_under_way * rows_at_once) {
+    typename Terms::template bits<N> bits[rows_under_way];
+    TROUPE_UNROLL
+    for (int i = 0; i < rows_under_way; ++i) { // without a branch: the first row again
+      const auto next = row + i * rows_at_once;
+      bits[i] = terms.template load<N>(next < rows ? next : row, c);
+    }
+    TROUPE_UNROLL
+    for (int i = 0; i < rows_under_way; ++i)
+      if (row + i * rows_at_once < rows)
+        terms.add(bits[i], sums);
   }
+  TROUPE_UNROLL
   for (int s = 0; s < Sums; ++s)
-    groups[group][s][lane] = sums[s];
+    for (int i = 0; i < N; ++i) {
+      for (int apart = across; apart < warp_size; apart *= 2)
+        sums[s][i] += __shfl_xor_sync(whole_warp, sums[s][i], apart);
+      if (thread % warp_size < across)
+        groups[thread / warp_size][s][own + i] = sums[s][i];
+    }
   __syncthreads();
-  if (group > 0 || c >= columns)
+  if (thread >= columns_a_block || first + thread >= columns)
     return;
   for (int s = 0; s < Sums; ++s) {
-    for (int other = 1; other < row_groups; ++other)
-      sums[s] += groups[other][s][lane];
-    float* const to = terms.to[s];
-    to[c] = sums[s] + (beta == 0 ? 0 : beta * to[c]);
+    float sum = 0;
+    for (int warp = 0; warp < column_sum_warps; ++warp)
+      sum += groups[warp][s][thread];
+    float* const to = terms.to[s] + first + thread;
+    *to = sum + (beta == 0 ? 0 : beta * *to);
   }
 }
 
-template <int Sums, class Terms>
+/// \param matrices that terms load packs of, if all are wide
+template <int Sums, class Terms, class... Matrices>
 void launch_column_sums(cudaStream_t on, std::int64_t rows, std::int64_t columns,
-                        const Terms& terms, float beta) {
-  launch(on, {blocks_of(columns, warp_size), 1, 1}, {row_groups * warp_size, 1, 1}, 0,
-         sum_columns<Sums, Terms>, rows, columns, terms, beta);
+                        const Terms& terms, float beta, const Matrices&... matrices) {
+  by_pack(
+    [&](auto n) {
+      launch(on, {blocks_of(columns, columns_a_block), 1, 1},
+             {column_sum_warps * warp_size, 1, 1}, 0, sum_columns<Sums, n, Terms>, rows,
+             columns, terms, beta);
+    },
+    matrices...);
 }
 
 } // namespace troupe::cuda

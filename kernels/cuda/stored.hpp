@@ -33,6 +33,19 @@ __device__ inline unsigned short bits_of_bf16(float value) {
   return raw.x;
 }
 
+/// N neighbouring values as memory holds them. Who loads some before the first is
+/// turned into numbers has all of them under way.
+template <int N>
+struct stored_bits {
+  static_assert(N == pack);
+  sixteen_bytes parts[2]; ///< Of bf16 the first.
+};
+
+template <>
+struct stored_bits<1> {
+  unsigned word;
+};
+
 /// A matrix of fp32 or of bf16 as kernels have it: not transposed.
 struct stored {
   void* data;
@@ -41,29 +54,43 @@ struct stored {
 
   /// N neighbouring values of a row. \pre N is 1, or pack and the matrix is_wide()
   template <int N>
-  __device__ void load(std::int64_t row, std::int64_t column, float (&to)[N]) const {
+  __device__ stored_bits<N> load_bits(std::int64_t row, std::int64_t column) const {
     const auto at = row * stride + column;
+    stored_bits<N> to;
     if constexpr (N == 1) {
-      to[0] =
-        is_bf16
-          ? fp32_of_bits(unsigned{static_cast<const unsigned short*>(data)[at]} << 16)
-          : static_cast<const float*>(data)[at];
+      if (is_bf16)
+        to.word = static_cast<const unsigned short*>(data)[at];
+      else
+        to.word = static_cast<const unsigned*>(data)[at];
+    } else {
+      const auto* const from = reinterpret_cast<const sixteen_bytes*>(
+        static_cast<const char*>(data) + at * (is_bf16 ? 2 : 4));
+      to.parts[0] = from[0];
+      if (!is_bf16)
+        to.parts[1] = from[1];
+    }
+    return to;
+  }
+
+  /// What this matrix means by them.
+  template <int N>
+  __device__ void numbers(const stored_bits<N>& from, float (&to)[N]) const {
+    if constexpr (N == 1) {
+      to[0] = fp32_of_bits(is_bf16 ? from.word << 16 : from.word);
     } else if (is_bf16) {
-      const auto bits =
-        *reinterpret_cast<const sixteen_bytes*>(static_cast<const bf16*>(data) + at);
       for (int i = 0; i < N; i += 2) {
-        to[i] = fp32_of_bits(bits.words[i / 2] << 16);
-        to[i + 1] = fp32_of_bits(bits.words[i / 2] & 0xffff0000U);
+        to[i] = fp32_of_bits(from.parts[0].words[i / 2] << 16);
+        to[i + 1] = fp32_of_bits(from.parts[0].words[i / 2] & 0xffff0000U);
       }
     } else {
-      const auto* from =
-        reinterpret_cast<const sixteen_bytes*>(static_cast<const float*>(data) + at);
-      for (int half = 0; half < N / 4; ++half) {
-        const auto bits = from[half];
-        for (int i = 0; i < 4; ++i)
-          to[4 * half + i] = fp32_of_bits(bits.words[i]);
-      }
+      for (int i = 0; i < N; ++i)
+        to[i] = fp32_of_bits(from.parts[i / 4].words[i % 4]);
     }
+  }
+
+  template <int N>
+  __device__ void load(std::int64_t row, std::int64_t column, float (&to)[N]) const {
+    numbers(load_bits<N>(row, column), to);
   }
 
   template <int N>

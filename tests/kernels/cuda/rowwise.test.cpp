@@ -13,8 +13,15 @@ using gpu::stored_array;
 TEST_CASE("a GPU's layer norm is the CPU's", "[cuda]") {
   GPU_OR_SKIP();
   const auto stored = GENERATE(precision::fp32, precision::bf16);
-  const auto [R, C, gap] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t>(
-    {{1, 1, 0}, {3, 7, 2}, {6, 64, 8}, {9, 104, 0}, {37, 33, 1}, {4, 768, 0}}));
+  const auto [R, C, gap] =
+    GENERATE(table<std::int64_t, std::int64_t, std::int64_t>({{1, 1, 0},
+                                                              {3, 7, 2},
+                                                              {6, 64, 8},
+                                                              {9, 104, 0},
+                                                              {37, 33, 1},
+                                                              {4, 768, 0},
+                                                              {150, 3, 0},
+                                                              {1100, 8, 0}}));
   CAPTURE(R, C, gap, stored == precision::bf16);
   const stored_array::size dims{R, C, gap};
   const auto x = gpu::rounded(random_values<float>(R * C, 1), stored),
