@@ -1,7 +1,8 @@
-// Layer norm on a GPU: a warp a row.
+// Layer norm on a GPU: a warp a row, which is read once.
 
 #include "kernels/cuda/column_sums.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/row_packs.hpp"
 #include "kernels/cuda/stored.hpp"
 #include "kernels/cuda/warp.hpp"
 
@@ -16,32 +17,33 @@ __global__ void normalise(stored x, const float* gain, const float* bias, stored
   const auto row = own_row();
   if (row >= rows)
     return;
-  const int first = threadIdx.x % warp_size * N;
+  const row_packs<N> own{x, row, columns}, gains{stored_of(gain), 0, columns},
+    biases{stored_of(bias), 0, columns};
   float values[N], factor[N], offset[N];
   float sum = 0;
-  for (int c = first; c < columns; c += warp_size * N) {
-    x.load(row, c, values);
-    for (int i = 0; i < N; ++i)
-      sum += values[i];
-  }
+  for_packs_of_row<N>(columns, [&](auto which, int) {
+    own.get(which, values);
+    for (const float value : values)
+      sum += value;
+  });
   const float m = sum_over_warp(sum) / static_cast<float>(columns);
   float squares = 0;
-  for (int c = first; c < columns; c += warp_size * N) {
-    x.load(row, c, values);
-    for (int i = 0; i < N; ++i)
-      squares += (values[i] - m) * (values[i] - m);
-  }
+  for_packs_of_row<N>(columns, [&](auto which, int) {
+    own.get(which, values);
+    for (const float value : values)
+      squares += (value - m) * (value - m);
+  });
   const float s =
     1 / sqrtf(sum_over_warp(squares) / static_cast<float>(columns) + 1e-5F);
-  for (int c = first; c < columns; c += warp_size * N) {
-    x.load(row, c, values);
-    stored_of(gain).load(0, c, factor);
-    stored_of(bias).load(0, c, offset);
-    for (int i = 0; i < N; ++i)
-      values[i] = (values[i] - m) * s * factor[i] + offset[i];
+  for_packs_of_row<N>(columns, [&](auto which, int c) {
+    own.get(which, values);
+    gains.get(which, factor);
+    biases.get(which, offset);
+    for (int j = 0; j < N; ++j)
+      values[j] = (values[j] - m) * s * factor[j] + offset[j];
     y.store(row, c, values);
-  }
-  if (first == 0) {
+  });
+  if (threadIdx.x % warp_size == 0) {
     mean[row] = m;
     rstd[row] = s;
   }
@@ -56,38 +58,37 @@ __global__ void input_gradients(stored x, const float* gain, const float* mean,
   const auto row = own_row();
   if (row >= rows)
     return;
-  const int first = threadIdx.x % warp_size * N;
+  const row_packs<N> own{x, row, columns}, upper{dy, row, columns},
+    gains{stored_of(gain), 0, columns};
   const float m = mean[row], s = rstd[row];
-  float h[N], g[N], factor[N], residual[N];
-  const auto load = [&](int c) {
-    x.load(row, c, h);
-    dy.load(row, c, g);
-    stored_of(gain).load(0, c, factor);
-    for (int i = 0; i < N; ++i) {
-      h[i] = (h[i] - m) * s;
-      g[i] *= factor[i];
+  float h[N], g[N], factor[N], residual[N] = {};
+  const auto get = [&](auto which) {
+    own.get(which, h);
+    upper.get(which, g);
+    gains.get(which, factor);
+    for (int j = 0; j < N; ++j) {
+      h[j] = (h[j] - m) * s;
+      g[j] *= factor[j];
     }
   };
   float sum = 0, sum_h = 0;
-  for (int c = first; c < columns; c += warp_size * N) {
-    load(c);
-    for (int i = 0; i < N; ++i) {
-      sum += g[i];
-      sum_h += g[i] * h[i];
+  for_packs_of_row<N>(columns, [&](auto which, int) {
+    get(which);
+    for (int j = 0; j < N; ++j) {
+      sum += g[j];
+      sum_h += g[j] * h[j];
     }
-  }
+  });
   const float mean_g = sum_over_warp(sum) / static_cast<float>(columns),
               mean_h = sum_over_warp(sum_h) / static_cast<float>(columns);
-  for (int c = first; c < columns; c += warp_size * N) {
-    load(c);
-    for (int i = 0; i < N; ++i)
-      residual[i] = 0;
+  for_packs_of_row<N>(columns, [&](auto which, int c) {
+    get(which);
     if (dresidual.data != nullptr)
       dresidual.load(row, c, residual);
-    for (int i = 0; i < N; ++i)
-      g[i] = s * (g[i] - mean_g - h[i] * mean_h) + residual[i];
+    for (int j = 0; j < N; ++j)
+      g[j] = s * (g[j] - mean_g - h[j] * mean_h) + residual[j];
     dx.store(row, c, g);
-  }
+  });
 }
 
 struct weight_terms {

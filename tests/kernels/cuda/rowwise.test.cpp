@@ -20,6 +20,8 @@ TEST_CASE("a GPU's layer norm is the CPU's", "[cuda]") {
                                                               {9, 104, 0},
                                                               {37, 33, 1},
                                                               {4, 768, 0},
+                                                              {2, 1288, 0},
+                                                              {3, 131, 0},
                                                               {150, 3, 0},
                                                               {1100, 8, 0}}));
   CAPTURE(R, C, gap, stored == precision::bf16);

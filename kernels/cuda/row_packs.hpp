@@ -1,0 +1,65 @@
+// What a lane of a warp has of a row, inside a .cu.
+#pragma once
+
+#include "kernels/cuda/stored.hpp"
+#include "kernels/cuda/warp.hpp"
+
+#include <cstdint>
+
+namespace troupe::cuda {
+
+/// A row of which each lane has every 32nd pack. The first of them are loaded at once,
+/// and stay in registers; those of a row that is longer are read at each use.
+template <int N>
+class row_packs {
+public:
+  static constexpr int held = 4; ///< Packs: rows of up to 1,024 values in packs of 8.
+
+  __device__ row_packs(const stored& of, std::int64_t row, int columns)
+    : of_(of), row_(row) {
+    TROUPE_UNROLL
+    for (int i = 0; i < held; ++i)
+      if (column_of(i) < columns)
+        bits_[i] = of.load_bits<N>(row, column_of(i));
+  }
+
+  /// Of this lane's i-th pack.
+  __device__ static int column_of(int i) {
+    return (i * warp_size + static_cast<int>(threadIdx.x) % warp_size) * N;
+  }
+
+  // Two types of packs, as registers have no index that is not known.
+
+  struct held_pack {
+    int i;
+  };
+  struct far_pack {
+    int column;
+  };
+
+  __device__ void get(held_pack which, float (&to)[N]) const {
+    of_.numbers(bits_[which.i], to);
+  }
+  __device__ void get(far_pack which, float (&to)[N]) const {
+    of_.load(row_, which.column, to);
+  }
+
+private:
+  stored of_;
+  std::int64_t row_;
+  stored_bits<N> bits_[held];
+};
+
+/// Calls f(pack, column) for each of a lane's packs.
+template <int N, class F>
+__device__ void for_packs_of_row(int columns, const F& f) {
+  using row = row_packs<N>;
+  TROUPE_UNROLL
+  for (int i = 0; i < row::held; ++i)
+    if (row::column_of(i) < columns)
+      f(typename row::held_pack{i}, row::column_of(i));
+  for (int c = row::column_of(row::held); c < columns; c += warp_size * N)
+    f(typename row::far_pack{c}, c);
+}
+
+} // namespace troupe::cuda
