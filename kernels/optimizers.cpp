@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 namespace troupe {
 
@@ -72,20 +73,49 @@ void sgd(const sgd_step& how, float scale, const float* gradient, const float* f
   });
 }
 
-double sum_of_squares(const float* x, std::int64_t n, stream& on) {
-  if constexpr (cuda::may_run<float>)
-    if (auto* const gpu = on.gpu()) {
-      const auto parts = cuda::optimizers::sum_parts(n);
-      auto* const sums =
-        static_cast<double*>(gpu->space(cuda::workspace::rows, 8 * (parts + 1)));
-      cuda::optimizers::sum_of_squares(x, n, sums + 1, sums, gpu->on());
-      gpu->wait();
-      return *sums;
-    }
+namespace {
+
+double sum_of_squares(std::span<const float> x) {
   double sum = 0;
-  for (std::int64_t i = 0; i < n; ++i)
-    sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  for (const float value : x)
+    sum += static_cast<double>(value) * static_cast<double>(value);
   return sum;
+}
+
+/// Launched behind one another, and waited for once.
+[[maybe_unused]] std::vector<double>
+sums_on(cuda::stream& gpu, const std::vector<std::span<const float>>& arrays) {
+  constexpr auto sums_a_place =
+    static_cast<std::size_t>(cuda::stream::result_bytes) / sizeof(double);
+  std::vector<std::shared_ptr<void>> places;
+  const auto sum = [&](std::size_t i) {
+    return static_cast<double*>(places[i / sums_a_place].get()) + i % sums_a_place;
+  };
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (i % sums_a_place == 0)
+      places.push_back(gpu.result());
+    const auto n = std::ssize(arrays[i]);
+    auto* const partial = static_cast<double*>(
+      gpu.space(cuda::workspace::rows, 8 * cuda::optimizers::sum_parts(n)));
+    cuda::optimizers::sum_of_squares(arrays[i].data(), n, partial, sum(i), gpu.on());
+  }
+  gpu.wait();
+  std::vector<double> result;
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    result.push_back(*sum(i));
+  return result;
+}
+
+} // namespace
+
+std::vector<double> sums_of_squares(const std::vector<std::span<const float>>& arrays,
+                                    stream& on) {
+  if constexpr (cuda::may_run<float>)
+    if (auto* const gpu = on.gpu())
+      return sums_on(*gpu, arrays);
+  std::vector<double> result(arrays.size());
+  std::ranges::transform(arrays, result.begin(), sum_of_squares);
+  return result;
 }
 
 } // namespace troupe

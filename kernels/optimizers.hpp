@@ -3,6 +3,8 @@
 #include "kernels/stream.hpp"
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace troupe {
 
@@ -36,7 +38,8 @@ struct sgd_step {
 void sgd(const sgd_step& how, float scale, const float* gradient, const float* from,
          float* to, float* velocity, std::int64_t n, stream& on);
 
-/// The sum of n squares, in double, one after another.
-double sum_of_squares(const float* x, std::int64_t n, stream& on);
+/// The sum of each array's squares, in double, one after another. Waits for them.
+std::vector<double> sums_of_squares(const std::vector<std::span<const float>>& arrays,
+                                    stream& on);
 
 } // namespace troupe

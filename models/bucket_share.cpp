@@ -27,12 +27,12 @@ std::vector<parameter_part> parts_of(const layer_list<float>& layers,
 std::vector<double> squares_of(const std::vector<parameter_part>& parts,
                                const std::vector<const float*>& buckets, stream& on,
                                bool shards_only, bucket_extent extent) {
-  std::vector<double> result;
+  std::vector<std::span<const float>> measured;
   for (const auto& p : parts)
     if (!p.of_copy && (p.of_shard || !shards_only))
-      result.push_back(
-        sum_of_squares(buckets[p.bucket] + p.place(extent), p.values(), on));
-  return result;
+      measured.emplace_back(buckets[p.bucket] + p.place(extent),
+                            static_cast<std::size_t>(p.values()));
+  return sums_of_squares(measured, on);
 }
 
 } // namespace troupe

@@ -90,6 +90,10 @@ TEST_CASE("an update has the same bits on any number of threads", "[optimizers]"
 }
 
 TEST_CASE("squares are summed in double", "[optimizers]") {
-  const std::vector<float> x(1'000'000, 0.1F);
-  CHECK(std::abs(sum_of_squares(x.data(), 1'000'000, on) - 1e6 * 0.1F * 0.1F) < 1e-3);
+  const std::vector<float> x(1'000'000, 0.1F), y{3, -4};
+  const auto sums = sums_of_squares({x, y, {}}, on);
+  REQUIRE(sums.size() == 3);
+  CHECK(std::abs(sums[0] - 1e6 * 0.1F * 0.1F) < 1e-3);
+  CHECK(sums[1] == 25);
+  CHECK(sums[2] == 0);
 }

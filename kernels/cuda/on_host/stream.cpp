@@ -7,6 +7,7 @@
 #include "kernels/cuda/on_host/onlooker.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -115,6 +116,16 @@ struct stream::state {
       watch->remove(array);
   }
 
+  /// As if nobody had written there.
+  static void renew(words& space) {
+    forget(space.data());
+    std::ranges::fill(space, ~std::uint64_t{0}); // NaNs
+    if (auto* const watch = on_host::who_looks_on())
+      watch->add(space.data(),
+                 {"a workspace", static_cast<std::int64_t>(8 * space.size()),
+                  sizeof(bf16), true, false});
+  }
+
   CUstream_st queue;
   launch_list list; // what a thread has deferred
   std::optional<deferral> deferring;
@@ -159,9 +170,13 @@ void stream::when_over(on_over then) {
   state_->queue.when_over(std::move(then));
 }
 
+/// Workspaces are the GPU's alone, and not kept behind a wait: who reads there finds
+/// no numbers.
 void stream::wait() {
   launch_deferred();
   state_->queue.wait();
+  for (auto& [which, kept] : state_->spaces)
+    state::renew(kept);
 }
 
 void stream::product(stored_matrix<const float> a, stored_matrix<const float> b,
@@ -197,12 +212,11 @@ void* stream::space(workspace which, std::int64_t bytes) {
   auto& found = state_->spaces[which];
   const auto words = static_cast<std::size_t>((bytes + 7) / 8);
   if (found.size() < words) {
-    wait();
+    launch_deferred();
+    state_->queue.wait(); // which keeps what is in others
     state::forget(found.data());
     found.resize(words);
-    if (auto* const watch = on_host::who_looks_on())
-      watch->add(found.data(), {"a workspace", static_cast<std::int64_t>(8 * words),
-                                sizeof(bf16), true, false});
+    state::renew(found);
   }
   return found.data();
 }
