@@ -16,17 +16,19 @@ constexpr int rows_a_block = 4; // of what sums rows
 template <int N>
 __global__ void multiply_rows(attention_shape dims, token_matrix y, token_matrix dy,
                               float* dots) {
-  const auto own = std::int64_t{blockIdx.x} * rows_a_block + threadIdx.x / warp_size;
-  const auto slice = own / dims.length;
+  const auto own = blockIdx.x * rows_a_block + threadIdx.x / warp_size,
+             length = static_cast<unsigned>(dims.length), slice = own / length;
   if (slice >= dims.sequences * dims.heads)
     return;
-  const head_columns out{y, dims, slice, 0}, upper{dy, dims, slice, 0};
-  const auto row = out.row(static_cast<int>(own % dims.length));
+  const head_columns out{y, dims, slice, 0};
+  const auto row = out.row(static_cast<int>(own % length));
   float sum = 0;
   for (int c = lane() * N; c < out.width; c += warp_size * N) {
+    const auto bits = y.all.load_bits<N>(row, out.first_column + c),
+               upper = dy.all.load_bits<N>(row, out.first_column + c);
     float a[N], b[N];
-    y.all.load(row, out.first_column + c, a);
-    dy.all.load(row, out.first_column + c, b);
+    y.all.numbers(bits, a);
+    dy.all.numbers(upper, b);
     for (int i = 0; i < N; ++i)
       sum += a[i] * b[i];
   }
