@@ -63,7 +63,7 @@ struct running_softmax {
   }
 };
 
-template <class Value, int Width, class Tiles = attention_tiles<Value, Width>>
+template <class Value, int Width, class Tiles = forward_tiles<Value, Width>>
 __global__ void __launch_bounds__(Tiles::threads, Tiles::forward_blocks)
   attend(attention_shape dims, token_matrix qkv, token_matrix y, float* log_sum) {
   constexpr int step = Tiles::forward_step;
@@ -115,9 +115,10 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::forward_blocks)
 void attention::forward(const attention_shape& dims, input qkv, output y,
                         float* log_sum, stream_handle on) {
   by_tile(dims, qkv.is_bf16, [&](auto value, auto width) {
-    using tiles = attention_tiles<decltype(value), width>;
-    launch(on, {blocks_of_heads(dims, tiles::rows), 1, 1}, {tiles::threads, 1, 1},
-           tiles::room(tiles::rows + 4 * tiles::forward_step),
+    using tiles = forward_tiles<decltype(value), width>;
+    constexpr auto room = tiles::room(tiles::rows + 4 * tiles::forward_step);
+    static_assert(room <= most_room);
+    launch(on, {blocks_of_heads(dims, tiles::rows), 1, 1}, {tiles::threads, 1, 1}, room,
            attend<decltype(value), width>, dims, token_matrix_of(dims, qkv),
            token_matrix_of(dims, y), log_sum);
   });

@@ -81,7 +81,7 @@ __device__ void score_gradient(float& score, float& gradient, bool is_seen, floa
 }
 
 /// \tparam Part so many columns a block makes of dk and dv: what registers can hold
-template <class Value, int Width, int Part, class Tiles = attention_tiles<Value, Width>>
+template <class Value, int Width, int Part, class Tiles = backward_tiles<Value, Width>>
 __global__ void __launch_bounds__(Tiles::threads, Tiles::backward_blocks)
   key_gradients(attention_shape dims, token_matrix qkv, const float* log_sum,
                 const float* dots, token_matrix dy, token_matrix dqkv) {
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::backward_blocks)
   dv.store(value_sums, first, part, {1, 1});
 }
 
-template <class Value, int Width, class Tiles = attention_tiles<Value, Width>>
+template <class Value, int Width, class Tiles = backward_tiles<Value, Width>>
 __global__ void __launch_bounds__(Tiles::threads, Tiles::backward_blocks)
   query_gradients(attention_shape dims, token_matrix qkv, const float* log_sum,
                   const float* dots, token_matrix dy, token_matrix dqkv) {
@@ -201,14 +201,16 @@ void attention::backward(const attention_shape& dims, input qkv, input y,
          out, upper, space);
   by_tile(dims, qkv.is_bf16 && dy.is_bf16, [&](auto value, auto width) {
     using scalar = decltype(value);
-    using tiles = attention_tiles<scalar, width>;
+    using tiles = backward_tiles<scalar, width>;
     constexpr int part = width < 128 ? width : 128, step = tiles::backward_step;
-    const auto room = tiles::room(2 * tiles::rows + 4 * step);
+    constexpr auto room = tiles::room(2 * tiles::rows + 4 * step),
+                   room_with_facts =
+                     room + std::int64_t{facts_of_steps<step>::floats * sizeof(float)};
+    static_assert(room_with_facts <= most_room);
     const auto blocks = blocks_of_heads(dims, tiles::rows);
-    launch(
-      on, {blocks, blocks_of(dims.width / dims.heads, part), 1}, {tiles::threads, 1, 1},
-      room + std::int64_t{facts_of_steps<step>::floats * sizeof(float)},
-      key_gradients<scalar, width, part>, dims, in, log_sum, space, upper, gradient);
+    launch(on, {blocks, blocks_of(dims.width / dims.heads, part), 1},
+           {tiles::threads, 1, 1}, room_with_facts, key_gradients<scalar, width, part>,
+           dims, in, log_sum, space, upper, gradient);
     launch(on, {blocks, 1, 1}, {tiles::threads, 1, 1}, room,
            query_gradients<scalar, width>, dims, in, log_sum, space, upper, gradient);
   });

@@ -15,14 +15,13 @@ namespace troupe::cuda {
 /// Tiles of a kernel for heads of up to Width columns: as large as 99 KB of shared
 /// memory allow. Each warp has 16 of the block's rows, and goes through the others'
 /// rows in steps, of which two are there.
-template <class Value, int Width>
+template <class Value, int Width, int Warps>
 struct attention_tiles {
   static constexpr int row_bytes = Width * static_cast<int>(sizeof(Value));
-  static constexpr int warps = row_bytes <= 512 ? 4 : 2;
-  static constexpr int threads = warps * warp_size;
+  static constexpr int threads = Warps * warp_size;
   /// The backward's, of a multiprocessor: with more, registers are spilled.
   static constexpr int backward_blocks = row_bytes == 128 ? 3 : 2;
-  static constexpr int rows = warps * chunk;
+  static constexpr int rows = Warps * chunk;
   /// The forward's: with fewer registers, ptxas spills some of bf16's.
   static constexpr int forward_blocks = sizeof(Value) == 2 ? 2 : 1;
   static constexpr int forward_step = row_bytes <= 256   ? 64
@@ -38,6 +37,19 @@ struct attention_tiles {
            * static_cast<std::int64_t>(sizeof(Value));
   }
 };
+
+inline constexpr std::int64_t most_room = 99 * 1024; // of compute capability 8.6
+
+template <class Value, int Width>
+using forward_tiles =
+  attention_tiles<Value, Width, Width * sizeof(Value) <= 512 ? 4 : 2>;
+
+/// A block of the backward has two matrices' rows, and so fewer of them.
+template <class Value, int Width>
+using backward_tiles = attention_tiles<Value, Width,
+                                       Width * sizeof(Value) <= 256   ? 4
+                                       : Width * sizeof(Value) <= 512 ? 2
+                                                                      : 1>;
 
 /// A matrix whose rows are tokens.
 struct token_matrix {
@@ -127,21 +139,23 @@ private:
     float values[2];
   };
 
-  /// A thread copies 16 bytes of every so many rows.
+  /// A thread copies 16 bytes of every so many rows, or more of each row.
   template <int Rows, int Threads, class Value, int Width>
   __device__ void begin_packs(const tile<Value, Width>& to, int first) const {
     constexpr int n = 16 / static_cast<int>(sizeof(Value)), packs = Width / n,
-                  at_once = Threads / packs;
-    static_assert(Threads % packs == 0 && Rows % at_once == 0);
-    const int r = static_cast<int>(threadIdx.x) / packs,
-              c = static_cast<int>(threadIdx.x) % packs * n;
+                  across = packs < Threads ? packs : Threads,
+                  at_once = Threads / across;
+    static_assert(packs % across == 0 && Threads % across == 0 && Rows % at_once == 0);
+    const int r = static_cast<int>(threadIdx.x) / across,
+              own = static_cast<int>(threadIdx.x) % across * n;
     const auto* const source = static_cast<const Value*>(from.all.data)
-                               + row(first + r) * from.all.stride + first_column + c;
+                               + row(first + r) * from.all.stride + first_column + own;
     const auto apart_here = at_once * apart * from.all.stride;
     TROUPE_UNROLL
     for (int i = 0; i < Rows / at_once; ++i)
-      begin_copy<16>(to.row(r + i * at_once) + c, source + i * apart_here,
-                     first + r + i * at_once < length && c < width);
+      for (int c = 0; c < Width; c += across * n)
+        begin_copy<16>(to.row(r + i * at_once) + own + c, source + i * apart_here + c,
+                       first + r + i * at_once < length && own + c < width);
   }
 
   __device__ void load_one(float* to, int token, int column) const {
