@@ -68,7 +68,7 @@ __global__ void input_gradients(stored x, const float* gain, const float* mean,
     gains.get(which, factor);
     for (int j = 0; j < N; ++j) {
       h[j] = (h[j] - m) * s;
-      g[j] *= factor[j];
+      g[j] = __fmul_rn(g[j], factor[j]); // what is subtracted below is rounded, too
     }
   };
   float sum = 0, sum_h = 0;

@@ -2,7 +2,15 @@
 
 namespace troupe::cuda {
 
-void launch_graphs::launch(const launch_list& what) {
+void launch_graphs::launch(launch_list& what) {
+  struct emptied {
+    launch_list& list;
+    ~emptied() { list.clear(); } // what could not be launched is not tried again
+  } const at_end{what};
+  launch_all(what);
+}
+
+void launch_graphs::launch_all(const launch_list& what) {
   if (what.size() < 2 || !make_)
     return what.launch();
   if (known_.size() >= most_known) { // rates and counts of rows are ever new

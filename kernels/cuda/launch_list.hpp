@@ -29,6 +29,12 @@ public:
       one();
   }
 
+  /// Keeps its room: what is written down next takes about as much.
+  void clear() {
+    launches_.clear();
+    key_.clear();
+  }
+
   const std::string& key() const { return key_; }
   std::size_t size() const { return launches_.size(); }
 
@@ -64,12 +70,14 @@ public:
   /// \param make may be empty: there are no graphs
   explicit launch_graphs(graph_maker make) : make_(std::move(make)) {}
 
-  /// \throws what launching does
-  void launch(const launch_list& what);
+  /// Empties the list, too. \throws what launching does
+  void launch(launch_list& what);
 
   static constexpr std::size_t most_known = 256;
 
 private:
+  void launch_all(const launch_list& what);
+
   graph_maker make_;
   std::unordered_map<std::string, std::unique_ptr<graph>> known_; // null: seen once
 };

@@ -157,12 +157,12 @@ void stream::defer_launches() {
 
 void stream::launch_deferred() {
   if (deferred_on(on()) == &state_->list)
-    state_->graphs.launch(std::exchange(state_->list, {}));
+    state_->graphs.launch(state_->list);
 }
 
 void stream::stop_deferring() noexcept {
   state_->deferring.reset();
-  state_->list = {};
+  state_->list.clear();
 }
 
 void stream::when_over(on_over then) {

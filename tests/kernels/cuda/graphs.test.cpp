@@ -38,7 +38,11 @@ struct notes {
     return result;
   }
 
-  void launch(const std::vector<int>& of) { graphs.launch(list(of)); }
+  void launch(const std::vector<int>& of) {
+    auto all_of = list(of);
+    graphs.launch(all_of);
+    CHECK(all_of.size() == 0);
+  }
 
   std::vector<std::string> all;
   cuda::launch_graphs graphs{[this](const cuda::launch_list& what) {
