@@ -3,10 +3,11 @@
 
 The same network (models/layers/gpt.hpp: pre-norm blocks, learned positions, biases, GELU by tanh, no dropout), AdamW over all
 parameters, cross-entropy, and microbatches whose gradients are summed before an update. In bf16 it is trained as PyTorch
-usually does: autocast over fp32 parameters, its fused attention and fused AdamW; once eagerly, once through torch.compile.
+usually does: autocast over fp32 parameters, its fused attention and fused AdamW; once eagerly, once through torch.compile,
+and on a GPU once through torch.compile with CUDA graphs, which small microbatches gain most by.
 Tokens are drawn at random and are on the device before the clock starts.
 
-A line of JSON each for "eager" and "compiled": a median of steps behind a warm-up, with the number of parameters; "failed"
+A line of JSON each for "eager", "compiled" and "graphs": a median of steps behind a warm-up, with the number of parameters; "failed"
 says in a sentence why one has no number. Exit code 77: nothing can be measured here, and why stands on stderr.
 """
 import argparse
@@ -108,21 +109,28 @@ def parameters_of(model):
     return sum(p.numel() for p in model.parameters())  # a tied matrix once
 
 
-def seconds_of_steps(model, o):
-    """Of each step behind two that warm up: for `--seconds`, but at least 5 and at most 50."""
+def seconds_of_steps(model, o, keeps_gradients=False):
+    """Of each step behind two that warm up: for `--seconds`, but at least 5 and at most 50.
+
+    Graphs write each microbatch's gradients to one place, so those must be added to others that stay."""
     on_gpu = o.device.startswith("cuda")
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0, **({"fused": True} if on_gpu else {}))
     shape = (o.microbatches, o.batch // o.microbatches, o.seq)
     tokens, labels = (torch.randint(o.vocab, shape, device=o.device) for _ in range(2))
+    if keeps_gradients:
+        for p in model.parameters():
+            p.grad = torch.zeros_like(p)
     taken, until = [], math.inf
     while len(taken) < 7 or (len(taken) < 52 and time.perf_counter() < until):
         start = time.perf_counter()
         for x, y in zip(tokens, labels):
+            if keeps_gradients:
+                torch.compiler.cudagraph_mark_step_begin()
             with torch.autocast(o.device.split(":")[0], torch.bfloat16, enabled=o.precision == "bf16"):
                 loss = model(x, y)
             (loss / o.microbatches).backward()
         optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=not keeps_gradients)
         if on_gpu:
             torch.cuda.synchronize()
         taken.append(time.perf_counter() - start)
@@ -140,12 +148,18 @@ def measure(what, o):
     result = {"what": what, "torch": torch.__version__, "precision": o.precision,
               "attention": "scaled_dot_product_attention" if has_fused_attention else "written out"}
     try:
-        if what == "compiled" and not hasattr(torch, "compile"):
+        if what != "eager" and not hasattr(torch, "compile"):
             raise NotImplementedError("this PyTorch has no torch.compile; 2.0 and newer have")
         torch.manual_seed(1)
         model = Gpt(o.layers, o.d_model, o.heads, o.seq, o.vocab, o.tied).to(o.device)
         result["parameters"] = parameters_of(model)
-        taken = seconds_of_steps(torch.compile(model) if what == "compiled" else model, o)
+        if what == "eager":
+            taken = seconds_of_steps(model, o)
+        elif what == "compiled":
+            taken = seconds_of_steps(torch.compile(model), o)
+        else:
+            torch.compiler.reset()
+            taken = seconds_of_steps(torch.compile(model, mode="reduce-overhead"), o, keeps_gradients=True)
         result |= {"tokens_per_second": o.batch * o.seq / statistics.median(taken), "steps": len(taken)}
     except Exception as error:  # whatever the compiler throws: what was measured before stands
         result["failed"] = first_line(error)
@@ -162,7 +176,7 @@ def main():
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
     parser.add_argument("--device", default="cuda", help="cuda, cuda:N or cpu")
     parser.add_argument("--seconds", type=float, default=8, help="to measure for, eagerly and compiled each")
-    parser.add_argument("--only", choices=("eager", "compiled"), help="one of the two")
+    parser.add_argument("--only", choices=("eager", "compiled", "graphs"), help="one of these")
     o = parser.parse_args()
     for name in ("layers", "d_model", "heads", "seq", "vocab", "batch", "microbatches"):
         if getattr(o, name) < 1:
@@ -177,7 +191,8 @@ def main():
         if not has_fused_attention:
             give_up(f"PyTorch {torch.__version__} has no fused attention to compare with; 2.0 and newer have")
         torch.set_float32_matmul_precision("high" if o.precision == "bf16" else "highest")
-    made = [measure(what, o) for what in ("eager", "compiled") if o.only in (None, what)]
+    all_of_them = ("eager", "compiled", "graphs") if o.device.startswith("cuda") else ("eager", "compiled")
+    made = [measure(what, o) for what in all_of_them if o.only in (None, what)]
     sys.exit(0 if any(made) else 1)
 
 
