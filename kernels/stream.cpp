@@ -4,6 +4,13 @@
 
 namespace troupe {
 
+memory_space& stream::memory() const {
+  if constexpr (cuda::is_built)
+    if (gpu_)
+      return cuda::unified_memory(gpu_->gpu());
+  return host_memory();
+}
+
 void stream::name_launches(const std::string& of) const {
   if constexpr (cuda::is_built)
     if (gpu_)

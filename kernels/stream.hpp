@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/bf16.hpp"
+#include "kernels/memory_space.hpp"
 #include "kernels/team.hpp"
 
 #include <exception>
@@ -54,6 +55,9 @@ public:
 
   /// Null where kernels run on the CPU.
   cuda::stream* gpu() const { return gpu_.get(); }
+
+  /// Where arrays are that its kernels read, and this machine as well.
+  memory_space& memory() const;
 
   /// Says whose kernels follow, to whoever reports on them; empty: nobody's.
   void name_launches(const std::string& of) const;

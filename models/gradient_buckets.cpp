@@ -1,5 +1,7 @@
 #include "models/gradient_buckets.hpp"
 
+#include "kernels/space_allocator.hpp"
+
 #include <deque>
 #include <utility>
 
@@ -7,9 +9,10 @@ namespace troupe {
 
 namespace {
 
-std::vector<float> taken(const layer<float>& whole, const layer<float>& part,
-                         const float* from) {
-  std::vector<float> result(static_cast<std::size_t>(part.bucket()));
+vector_in<float> taken(const layer<float>& whole, const layer<float>& part,
+                       const float* from, memory_space& to) {
+  vector_in<float> result(static_cast<std::size_t>(part.bucket()),
+                          space_allocator<float>{to});
   take_shard(whole, part, from, result.data());
   return result;
 }
@@ -32,9 +35,9 @@ void gradient_buckets::sum(std::size_t layer, const std::vector<float*>& arrays,
   if (is_whole(layer))
     return how(arrays, whole.bucket());
   for (const auto& [part, measured] : made_of_[layer]) {
-    std::vector<std::vector<float>> parts;
+    std::vector<vector_in<float>> parts;
     for (const auto* const array : arrays)
-      parts.push_back(taken(whole, *part, array));
+      parts.push_back(taken(whole, *part, array, host_memory()));
     how(writable(parts), part->bucket());
     put_shard(whole, *part, parts.front().data(), arrays.front());
   }
@@ -45,11 +48,11 @@ gradient_buckets::squares(const std::vector<const float*>& gradients,
                           stream& on) const {
   std::vector<gradient_bucket> buckets;
   std::vector<const float*> values;
-  std::deque<std::vector<float>> copies;
+  std::deque<vector_in<float>> copies;
   for (std::size_t l = 0; l < layers_.size(); ++l)
     for (const auto& part : made_of_[l]) {
       if (!is_whole(l))
-        copies.push_back(taken(*layers_[l], *part.what, gradients[l]));
+        copies.push_back(taken(*layers_[l], *part.what, gradients[l], on.memory()));
       buckets.push_back(part);
       values.push_back(is_whole(l) ? gradients[l] : copies.back().data());
     }

@@ -70,6 +70,9 @@ public:
 
   bool tf32() const { return tf32_; }
 
+  /// By its number.
+  int gpu() const { return gpu_; }
+
   /// c = a b + beta c, each as read. a and b are of one type; c is fp32, sums are too.
   /// With beta 0, c may hold anything. \param rounds operands of fp32 to 11 bits
   void product(stored_matrix<const float> a, stored_matrix<const float> b, float beta,
@@ -89,6 +92,7 @@ public:
 private:
   struct state;
 
+  int gpu_;
   bool tf32_;
   std::unique_ptr<state> state_;
 };

@@ -151,7 +151,7 @@ struct stream::state {
   std::vector<void*> free;
 };
 
-stream::stream(int gpu, bool tf32) : tf32_(tf32) {
+stream::stream(int gpu, bool tf32) : gpu_(gpu), tf32_(tf32) {
   if (const auto why = absence(); !why.empty())
     throw std::runtime_error{why};
   if (gpu < 0 || gpu >= count())

@@ -137,7 +137,8 @@ struct stream::state {
   std::vector<void*> free;
 };
 
-stream::stream(int gpu, bool tf32) : tf32_(tf32), state_(std::make_unique<state>()) {
+stream::stream(int gpu, bool tf32)
+  : gpu_(gpu), tf32_(tf32), state_(std::make_unique<state>()) {
   refuse_others(gpu);
 }
 

@@ -26,13 +26,14 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {},
   {.stored = precision::bf16},
   {.data = 2, .exchange = "zero3", .clips = true},
-  {.tensor = 2},
+  {.tensor = 2, .clips = true},
   {.data = 2,
    .tensor = 2,
    .exchange = "zero1",
    .by_sequence = true,
+   .clips = true,
    .stored = precision::bf16},
-  {.data = 2, .expert = 2, .experts = true, .noise = 0.5},
+  {.data = 2, .expert = 2, .experts = true, .clips = true, .noise = 0.5},
   {.data = 2, .exchange = "hogwild", .stored = precision::bf16},
 };
 
