@@ -18,4 +18,14 @@ inline void check(cudaError_t state, const char* what) {
                              + cudaGetErrorString(state)};
 }
 
+/// What this thread calls from now on is about that GPU. \throws as check() does
+inline void use(int gpu) {
+  thread_local int used = -1; // asking CUDA for each of a work's launches takes long
+  if (used == gpu)
+    return;
+  used = -1;
+  check(cudaSetDevice(gpu), "be used");
+  used = gpu;
+}
+
 } // namespace troupe::cuda

@@ -68,7 +68,11 @@ private:
   };
 
   void serve(int gpu) {
-    cudaSetDevice(gpu);
+    try {
+      use(gpu);
+    } catch (...) {
+      // events say so
+    }
     std::unique_lock guard{lock_};
     for (;;) {
       news_.wait(guard, [this] { return is_ending_ || !ends_.empty(); });

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -52,7 +53,7 @@ public:
 
   void* take(std::int64_t bytes) override {
     const auto size = static_cast<std::size_t>(bytes);
-    check(cudaSetDevice(gpu_), "be used");
+    use(gpu_);
     void* memory = nullptr;
     check(cudaMallocManaged(&memory, size), "take memory");
     check(cudaMemset(memory, 0, size), "clear memory");
@@ -74,7 +75,7 @@ public:
 
   void* take(std::int64_t bytes) override {
     const auto size = static_cast<std::size_t>(bytes);
-    check(cudaSetDevice(gpu_), "be used");
+    use(gpu_);
     void* memory = nullptr;
     check(cudaHostAlloc(&memory, size, cudaHostAllocPortable), "take memory");
     return std::memset(memory, 0, size);
@@ -99,7 +100,7 @@ memory_space& space_of(int gpu) {
 
 struct stream::state {
   explicit state(int of) : gpu(of) {
-    check(cudaSetDevice(gpu), "be used");
+    use(gpu);
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "make a stream");
     graphs.emplace(maker_on(stream));
     cudaMemPool_t pool = nullptr;
@@ -112,7 +113,11 @@ struct stream::state {
   }
 
   ~state() {
-    cudaSetDevice(gpu);
+    try {
+      use(gpu);
+    } catch (...) {
+      // what follows is asked in vain
+    }
     cudaStreamSynchronize(stream);
     ends.reset(); // tells whoever has not been told
     graphs.reset();
@@ -169,7 +174,7 @@ stream::stream(int gpu, bool tf32) : gpu_(gpu), tf32_(tf32) {
 stream::~stream() = default;
 
 CUstream_st* stream::on() const {
-  check(cudaSetDevice(state_->gpu), "be used");
+  use(state_->gpu);
   return state_->stream;
 }
 
@@ -302,10 +307,12 @@ processor_facts facts_of(int gpu) {
 
 std::int64_t free_memory(int gpu) {
   std::size_t free = 0, all = 0;
-  if (const auto how = cudaSetDevice(gpu); how != cudaErrorMemoryAllocation)
-    check(how, "be used");
-  if (const auto how = cudaMemGetInfo(&free, &all); how != cudaErrorMemoryAllocation)
-    check(how, "say what memory it has");
+  try {
+    use(gpu);
+    check(cudaMemGetInfo(&free, &all), "say what memory it has");
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
   return static_cast<std::int64_t>(free);
 }
 
