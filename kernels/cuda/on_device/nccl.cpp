@@ -2,10 +2,13 @@
 
 #include "kernels/cuda/communicator.hpp"
 #include "kernels/cuda/on_device/library.hpp"
+#include "kernels/threads.hpp"
 
 #include <nccl.h>
 
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -65,7 +68,8 @@ const nccl_library& nccl() {
 using namespace std::chrono_literals;
 
 /// Calls of the library return before they are done; whoever made one looks whether it
-/// is, so that no thread is within the library when the group is ended.
+/// is, so that no thread is within the library when the group is ended. A thread looks
+/// whether the library has failed since, and ends what would wait for ever.
 class nccl_communicator : public communicator {
 public:
   nccl_communicator(stream& on, const group_id& which, int member, int members,
@@ -80,6 +84,7 @@ public:
       on.on(); // the library's calls are of this GPU
       check(nccl().join(&group_, members, id, member, &how), "join a group");
       await("join a group", &ended);
+      looks_after_ = start_thread(1, [this] { look_after(); });
     } catch (...) {
       nccl_communicator::abort();
       throw;
@@ -87,6 +92,12 @@ public:
   }
 
   ~nccl_communicator() override {
+    {
+      const std::lock_guard guard{lock_};
+      goes_ = true;
+    }
+    news_.notify_one();
+    looks_after_.join();
     const std::lock_guard guard{lock_};
     if (group_ == nullptr)
       return;
@@ -111,8 +122,7 @@ public:
     on_.launch_deferred();
     {
       const std::lock_guard guard{lock_};
-      if (group_ == nullptr)
-        throw std::runtime_error{"the group of GPUs has been ended"};
+      refuse_if_ended();
       auto* const stream = on_.on();
       check(nccl().begin_together(), what);
       for (const auto& one : all) {
@@ -141,16 +151,14 @@ public:
 
   void check() override {
     const std::lock_guard guard{lock_};
-    auto state = ncclSuccess;
-    if (group_ == nullptr)
-      throw std::runtime_error{"the group of GPUs has been ended"};
-    check(nccl().state_of(group_, &state), "exchange arrays");
-    check(state, "exchange arrays");
+    refuse_if_ended();
+    look();
   }
 
 private:
   static constexpr int most_blocks = 16; // other groups of a GPU work beside it
   static constexpr auto pause = 20us;
+  static constexpr auto between_looks = 100ms;
   static constexpr auto patience = 2s; // with others, until all have ended
 
   static void check(ncclResult_t state, const char* what) {
@@ -166,8 +174,9 @@ private:
       auto state = ncclSuccess;
       {
         const std::lock_guard guard{lock_};
-        if (group_ == nullptr || aborted_ || (ended != nullptr && *ended))
-          throw std::runtime_error{"the group of GPUs has been ended"};
+        refuse_if_ended();
+        if (aborted_ || (ended != nullptr && *ended))
+          throw std::runtime_error{was_ended};
         check(nccl().state_of(group_, &state), what);
       }
       if (state != ncclInProgress)
@@ -176,9 +185,41 @@ private:
     }
   }
 
+  static constexpr auto was_ended = "the group of GPUs has been ended";
+
+  // \pre the lock is held
+
+  void refuse_if_ended() const {
+    if (group_ == nullptr)
+      throw std::runtime_error{failure_.empty() ? was_ended : failure_};
+  }
+
+  void look() const {
+    auto state = ncclSuccess;
+    check(nccl().state_of(group_, &state), "exchange arrays");
+    check(state, "exchange arrays");
+  }
+
+  void look_after() {
+    std::unique_lock guard{lock_};
+    while (!news_.wait_for(guard, between_looks, [this] { return goes_; })
+           && group_ != nullptr)
+      try {
+        look();
+      } catch (const std::runtime_error& failed) {
+        failure_ = failed.what();
+        nccl().abort(group_);
+        group_ = nullptr;
+      }
+  }
+
   stream& on_;
   std::atomic<bool> aborted_ = false;
-  std::mutex lock_;
+  std::thread looks_after_;
+  std::mutex lock_; // of what follows
+  std::condition_variable news_;
+  bool goes_ = false;
+  std::string failure_;        // of the library, which ended the group
   ncclComm_t group_ = nullptr; // null: ended
 };
 

@@ -5,6 +5,7 @@
 
 #include <nccl.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -32,6 +33,7 @@ struct group {
 };
 
 std::map<std::string, group> groups;
+std::atomic<int> aborted = 0;
 int ids = 0;
 
 /// Fails calls of one kind, as a test says.
@@ -101,7 +103,13 @@ ncclResult_t ncclCommDestroy(ncclComm_t of) {
 
 ncclResult_t ncclCommAbort(ncclComm_t of) {
   delete of;
+  ++aborted;
   return ncclSuccess;
+}
+
+/// Groups that were ended so.
+int fake_nccl_aborted() {
+  return aborted;
 }
 
 ncclResult_t ncclGroupStart() {

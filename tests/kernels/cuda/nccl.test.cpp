@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <dlfcn.h>
 
 #include <array>
 #include <atomic>
@@ -105,6 +106,25 @@ TEST_CASE("NCCL's errors are sentences", "[nccl]") {
                     "NCCL cannot exchange arrays: a made-up error: as the test said");
   CHECK_THROWS_WITH(two.ends[1]->check(),
                     "NCCL cannot exchange arrays: a made-up error: as the test said");
+}
+
+TEST_CASE("a group whose library fails while nobody asks is ended, and says why later",
+          "[nccl]") {
+  pair_of_members two;
+  auto* const library = dlopen("libnccl.so.2", RTLD_NOW);
+  REQUIRE(library != nullptr);
+  const auto aborted = reinterpret_cast<int (*)()>(dlsym(library, "fake_nccl_aborted"));
+  REQUIRE(aborted != nullptr);
+  const int before = aborted();
+  {
+    const failing of{"later"};
+    for (int i = 0; i < 10'000 && aborted() < before + 2; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  for (const auto& end : two.ends)
+    CHECK_THROWS_WITH(end->check(),
+                      "NCCL cannot exchange arrays: a made-up error: as the test said");
+  dlclose(library);
 }
 
 TEST_CASE("the environment can leave NCCL out", "[nccl]") {
