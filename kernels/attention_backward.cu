@@ -86,6 +86,7 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::backward_blocks)
   key_gradients(attention_shape dims, token_matrix qkv, const float* log_sum,
                 const float* dots, token_matrix dy, token_matrix dqkv) {
   constexpr int step = Tiles::backward_step;
+  static_assert(step <= Tiles::threads); // a thread loads a step's log sum and dot
   TROUPE_DYNAMIC_SHARED(Value, space);
   const tile<Value, Width> keys{space}, values = keys.below(Tiles::rows);
   const block_of_head at{dims, Tiles::rows, false};

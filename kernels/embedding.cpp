@@ -16,14 +16,14 @@ std::int64_t row_of(std::int32_t token, const Shape& dims) {
   return row >= 0 && row < dims.words ? row : -1;
 }
 
-/// Tokens in the GPU's own memory, bit by bit: a kernel that looks through all of them
-/// for each would go to this machine's that often.
+/// Tokens in the GPU's own memory: a kernel that looks through all of them for each
+/// would go to this machine's that often.
 [[maybe_unused]] const std::int32_t*
-copy_on(cuda::stream& gpu, const std::int32_t* tokens, std::int64_t rows) {
-  auto* const copy = static_cast<float*>(gpu.space(cuda::workspace::rows, 4 * rows));
-  cuda::arrays::copy(dense(reinterpret_cast<const float*>(tokens), 1, rows),
-                     dense(copy, 1, rows), gpu.on());
-  return reinterpret_cast<const std::int32_t*>(copy);
+tokens_on(cuda::stream& gpu, const std::int32_t* tokens, std::int64_t count) {
+  auto* const copy =
+    static_cast<std::int32_t*>(gpu.space(cuda::workspace::rows, 4 * count));
+  cuda::embedding::take(tokens, count, copy, gpu.on());
+  return copy;
 }
 
 } // namespace
@@ -64,8 +64,9 @@ void embedding<Scalar>::gradient(const shape& dims, const std::int32_t* tokens,
                                  Scalar* dwords, Scalar* dplaces, stream& on) {
   if constexpr (cuda::may_run<Scalar>)
     if (auto* const gpu = on.gpu())
-      return cuda::embedding::gradient(dims, copy_on(*gpu, tokens, dy.rows), dy, beta,
-                                       dwords, dplaces, gpu->on());
+      return cuda::embedding::gradient(
+        dims, tokens_on(*gpu, tokens, dims.sequences * dims.length), dy, beta, dwords,
+        dplaces, gpu->on());
   constexpr std::int64_t columns_a_slice = 64; // a slice adds whole columns, in order
   const auto width = dims.width;
   const auto add_columns = [&](std::int64_t first, std::int64_t last, int) {

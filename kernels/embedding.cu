@@ -2,6 +2,7 @@
 // first row with a token sums all rows with it, in order, so that nothing is added
 // atomically.
 
+#include "kernels/cuda/elementwise.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/source.hpp"
 #include "kernels/cuda/stored.hpp"
@@ -127,6 +128,16 @@ __global__ void place_gradients(stored dy, float beta, stored dplaces,
   dplaces.store(place, c, sum);
 }
 
+struct take_token {
+  const std::int32_t* from;
+  std::int32_t* to;
+
+  template <int>
+  __device__ void run(std::int64_t, std::int64_t i) const {
+    to[i] = from[i];
+  }
+};
+
 stored gradient_of(float* array, std::int64_t width) {
   return {array, width, false};
 }
@@ -144,6 +155,11 @@ void embedding::forward(const shape& dims, const std::int32_t* tokens, input wor
              stored_of(y), static_cast<int>(dims.width));
     },
     words, places, y);
+}
+
+void embedding::take(const std::int32_t* tokens, std::int64_t n, std::int32_t* to,
+                     stream_handle on) {
+  for_each_value(on, 1, n, take_token{tokens, to});
 }
 
 void embedding::gradient(const shape& dims, const std::int32_t* tokens, input dy,

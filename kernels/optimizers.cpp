@@ -4,6 +4,7 @@
 #include "kernels/cuda/kernels.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 
@@ -82,27 +83,33 @@ double sum_of_squares(std::span<const float> x) {
   return sum;
 }
 
-/// Launched behind one another, and waited for once.
+/// Launched behind one another, and waited for when their places are full: taking more
+/// of those may wait for the GPU.
 [[maybe_unused]] std::vector<double>
 sums_on(cuda::stream& gpu, const std::vector<std::span<const float>>& arrays) {
-  constexpr auto sums_a_place =
-    static_cast<std::size_t>(cuda::stream::result_bytes) / sizeof(double);
-  std::vector<std::shared_ptr<void>> places;
+  constexpr std::size_t places = 8,
+                        sums_a_place = cuda::stream::result_bytes / sizeof(double);
+  std::array<std::shared_ptr<void>, places> taken;
+  for (auto& place : taken)
+    place = gpu.result();
   const auto sum = [&](std::size_t i) {
-    return static_cast<double*>(places[i / sums_a_place].get()) + i % sums_a_place;
+    return static_cast<double*>(taken[i / sums_a_place].get()) + i % sums_a_place;
   };
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    if (i % sums_a_place == 0)
-      places.push_back(gpu.result());
-    const auto n = std::ssize(arrays[i]);
-    auto* const partial = static_cast<double*>(
-      gpu.space(cuda::workspace::rows, 8 * cuda::optimizers::sum_parts(n)));
-    cuda::optimizers::sum_of_squares(arrays[i].data(), n, partial, sum(i), gpu.on());
-  }
-  gpu.wait();
   std::vector<double> result;
-  for (std::size_t i = 0; i < arrays.size(); ++i)
-    result.push_back(*sum(i));
+  while (result.size() < arrays.size()) {
+    const auto first = result.size(),
+               count = std::min(arrays.size() - first, places * sums_a_place);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto& x = arrays[first + i];
+      auto* const partial = static_cast<double*>(gpu.space(
+        cuda::workspace::rows, 8 * cuda::optimizers::sum_parts(std::ssize(x))));
+      cuda::optimizers::sum_of_squares(x.data(), std::ssize(x), partial, sum(i),
+                                       gpu.on());
+    }
+    gpu.wait();
+    for (std::size_t i = 0; i < count; ++i)
+      result.push_back(*sum(i));
+  }
   return result;
 }
 

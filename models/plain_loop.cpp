@@ -179,7 +179,8 @@ private:
   }
 
   /// The gradient of a tied matrix is the head's plus the embedding's; both copies get
-  /// it, so that equal values stay equal.
+  /// it, so that equal values stay equal. (By the same kernels as a run's; the replay
+  /// adds them by itself.)
   void add_tied() {
     if (!tied_)
       return;

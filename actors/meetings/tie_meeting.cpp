@@ -99,8 +99,8 @@ std::vector<position> tie_meeting::others_of(const run_plan& plan, position wher
   return result;
 }
 
-// A message may still be under way when the next update gives, but no longer: that one
-// cannot end before everyone has begun it.
+// A part is held until its update has ended where it was given. That is before that end
+// begins the next one, and so before the giver can begin the one behind that.
 payload_bound tie_meeting::copies_of(const run_plan& plan, position where) {
   payload_bound result;
   for (const auto& end : ends_of(plan, where))

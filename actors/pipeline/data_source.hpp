@@ -15,7 +15,8 @@
 namespace troupe {
 
 /// The buffers that samples and labels travel in.
-struct data_pools {
+class data_pools {
+public:
   /// \param whole what they count among
   data_pools(const run_plan& plan, position first, memory_account& whole);
 

@@ -24,7 +24,7 @@ void measure_actions(const benchmark& b) {
   (void)performed(plan);
   const auto& all = plan.launches->all;
   std::vector<double> gaps, host;
-  for (auto i = all.size() * 3 / 4; i < all.size(); ++i) {
+  for (auto i = std::max<std::size_t>(all.size() * 3 / 4, 1); i < all.size(); ++i) {
     gaps.push_back(seconds_between(all[i - 1].end, all[i].begin));
     host.push_back(all[i].host_seconds);
   }

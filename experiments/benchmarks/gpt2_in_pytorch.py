@@ -175,7 +175,7 @@ def main():
     parser.add_argument("--tied", action="store_true", help="the head's matrix is the embedding's, as GPT-2's")
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
     parser.add_argument("--device", default="cuda", help="cuda, cuda:N or cpu")
-    parser.add_argument("--seconds", type=float, default=8, help="to measure for, eagerly and compiled each")
+    parser.add_argument("--seconds", type=float, default=8, help="to measure each of them for")
     parser.add_argument("--only", choices=("eager", "compiled", "graphs"), help="one of these")
     o = parser.parse_args()
     for name in ("layers", "d_model", "heads", "seq", "vocab", "batch", "microbatches"):

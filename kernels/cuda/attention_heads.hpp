@@ -247,6 +247,10 @@ void by_tile(const attention_shape& dims, bool by_bf16, const F& f) {
     else
       f(float{}, width);
   };
+  constexpr std::int64_t most_rows = std::int64_t{1} << 31; // kernels count by 32 bits
+  if (dims.sequences * dims.heads * dims.length >= most_rows)
+    throw std::runtime_error{
+      "a GPU's attention has fewer than 2^31 tokens of all heads"};
   const auto width = dims.width / dims.heads;
   if (width <= 16)
     with(std::integral_constant<int, 16>{});

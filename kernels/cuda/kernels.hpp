@@ -77,6 +77,10 @@ struct embedding {
 
   static void forward(const shape& dims, const std::int32_t* tokens, input words,
                       input places, output y, stream_handle on);
+  /// to = tokens.
+  static void take(const std::int32_t* tokens, std::int64_t n, std::int32_t* to,
+                   stream_handle on);
+
   static void gradient(const shape& dims, const std::int32_t* tokens, input dy,
                        float beta, float* dwords, float* dplaces, stream_handle on);
 };

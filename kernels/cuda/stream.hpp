@@ -20,7 +20,7 @@ enum class workspace : std::uint8_t {
   left_factor,  ///< Of a product, rounded;
   right_factor, ///< likewise.
   sums,         ///< Of a product, before they are rounded.
-  rows,         ///< What a kernel says of each row.
+  rows,         ///< What a kernel says of each row, or reads of each; parts of sums.
 };
 
 /// A GPU as one rank has it: CUDA's stream, on which work is launched and not waited
@@ -78,7 +78,8 @@ public:
   void product(stored_matrix<const float> a, stored_matrix<const float> b, float beta,
                matrix<float> c, bool rounds);
 
-  /// Such a space of that many bytes at least. Waits where it must grow.
+  /// Such a space of that many bytes at least, of the GPU alone: this machine neither
+  /// reads nor writes there. Holds nothing behind wait(), nor where it has grown.
   /// \throws std::bad_alloc
   void* space(workspace which, std::int64_t bytes);
 

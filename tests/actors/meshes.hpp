@@ -15,6 +15,7 @@ struct mesh_of_ranks {
   std::string exchange = "ring";
   bool experts = false; ///< The model has some.
   bool by_sequence = false;
+  bool tied = false;
   bool clips = false;
   precision stored = precision::fp32;
   double noise = 0; ///< Of the experts' gate.
@@ -23,7 +24,8 @@ struct mesh_of_ranks {
     return "data=" + std::to_string(data) + " tensor=" + std::to_string(tensor)
            + " expert=" + std::to_string(expert) + " " + exchange
            + (experts ? " moe" : "") + (by_sequence ? " by sequence" : "")
-           + (clips ? " clipped" : "") + (stored == precision::bf16 ? " bf16" : "");
+           + (tied ? " tied" : "") + (clips ? " clipped" : "")
+           + (stored == precision::bf16 ? " bf16" : "");
   }
 };
 
@@ -40,6 +42,7 @@ inline run_plan training_on(const mesh_of_ranks& mesh, const schedule& sch, shap
   if (mesh.experts)
     model.experts = {.count = 4, .capacity = 1, .noise = mesh.noise};
   model.stored = mesh.stored;
+  model.tied = mesh.tied;
   auto plan = training_of(sch, dims, clock, model);
   plan.data = mesh.data;
   plan.tensor = mesh.tensor;

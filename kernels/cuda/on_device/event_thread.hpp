@@ -71,7 +71,7 @@ private:
     try {
       use(gpu);
     } catch (...) {
-      // events say so
+      // only events are waited for here
     }
     std::unique_lock guard{lock_};
     for (;;) {

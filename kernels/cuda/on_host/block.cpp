@@ -27,7 +27,7 @@ struct thread {
   bool ended = true;
   int barriers = 0;
   int warp_syncs = 0;
-  pending_copies copies;
+  std::vector<pending_copy> copies;
 };
 
 unsigned volume(const index3& of) {
@@ -156,7 +156,7 @@ private:
       one.waits = waits_for::nothing;
       one.ended = false;
       one.barriers = one.warp_syncs = 0;
-      one.copies.forget();
+      one.copies.clear(); // of a thread that has ended without a wait
     }
     while (error_.empty()) {
       for (unsigned n = 0; n < count / warp_size; ++n)
@@ -310,7 +310,7 @@ void* dynamic_shared(const char* name, std::int64_t value) {
   return here().dynamic(name, value);
 }
 
-pending_copies& copies_of_thread() {
+std::vector<pending_copy>& copies_of_thread() {
   return here().now().copies;
 }
 

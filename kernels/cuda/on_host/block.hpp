@@ -1,11 +1,11 @@
 #pragma once
 
-#include "kernels/cuda/on_host/async_copy.hpp"
 #include "kernels/cuda/on_host/onlooker.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 namespace troupe::on_host {
 
@@ -69,8 +69,16 @@ void* shared_array(const char* name, const void* where, std::int64_t bytes,
 /// The same for what the launch asked for. \param bytes at most that
 void* dynamic_shared(const char* name, std::int64_t value);
 
+/// A copy that a thread has begun, and not waited for (async_copy.hpp).
+struct pending_copy {
+  void* to;
+  const void* from; ///< Null: zeros.
+  std::int64_t bytes;
+  const void* by; ///< The address of the code.
+};
+
 /// Of the thread that runs now.
-pending_copies& copies_of_thread();
+std::vector<pending_copy>& copies_of_thread();
 
 /// An access is about to be made; ends the launch if it must not be.
 void watch_access(const void* address, std::int64_t bytes, access_kind what,

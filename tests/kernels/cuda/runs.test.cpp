@@ -42,6 +42,7 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {.data = 2, .exchange = "zero3", .clips = true, .stored = precision::bf16},
   {.data = 2, .tensor = 2, .exchange = "zero1", .by_sequence = true},
   {.data = 2, .expert = 2, .experts = true, .noise = 0.5},
+  {.data = 2, .exchange = "zero1", .tied = true, .clips = true},
 };
 #else
 const std::vector<tiny::mesh_of_ranks> meshes{
@@ -55,6 +56,9 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {.data = 3, .exchange = "zero3", .stored = precision::bf16},
   {.tensor = 2, .clips = true},
   {.data = 2, .tensor = 2, .exchange = "zero3", .by_sequence = true},
+  {.tied = true, .stored = precision::bf16},
+  {.data = 2, .exchange = "zero1", .tied = true, .clips = true},
+  {.data = 2, .tensor = 2, .tied = true, .clips = true},
   {.data = 2, .expert = 2, .experts = true},
   {.data = 2, .expert = 2, .exchange = "zero1", .experts = true, .noise = 0.5},
 };

@@ -27,6 +27,7 @@ const std::vector<tiny::mesh_of_ranks> meshes{
   {.stored = precision::bf16},
   {.data = 2, .exchange = "zero3", .clips = true},
   {.tensor = 2, .clips = true},
+  {.tied = true, .clips = true},
   {.data = 2,
    .tensor = 2,
    .exchange = "zero1",
