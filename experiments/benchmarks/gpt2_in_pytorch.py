@@ -185,6 +185,8 @@ def main():
         parser.error(f"heads share the width: {o.d_model} is no multiple of {o.heads}")
     if o.batch % o.microbatches:
         parser.error(f"microbatches are alike: {o.batch} samples are no multiple of {o.microbatches}")
+    if o.only == "graphs" and not o.device.startswith("cuda"):
+        parser.error("--only graphs: CUDA graphs are launched on a GPU alone: say --device cuda")
     if o.device.startswith("cuda"):
         if not torch.cuda.is_available():
             give_up(f"PyTorch {torch.__version__} finds no GPU here")
