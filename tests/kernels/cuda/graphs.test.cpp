@@ -9,10 +9,12 @@
 #include "tests/kernels/cuda/judge.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 
 #include <array>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -102,6 +104,17 @@ TEST_CASE("what differs in anything is something else", "[graphs]") {
   CHECK(n.all
         == texts{"1", "2", "2", "1", "1", "2", "1", "graph of 12", "graph of 21",
                  "graph of 121"});
+}
+
+TEST_CASE("what could not be launched is not tried again", "[graphs]") {
+  notes n;
+  cuda::launch_list list;
+  list.add([] { throw std::runtime_error{"no"}; }, 1);
+  list.add([&] { n.all.push_back("2"); }, 2);
+  CHECK_THROWS_WITH(n.graphs.launch(list), "no");
+  CHECK(list.size() == 0);
+  n.graphs.launch(list);
+  CHECK(n.all.empty());
 }
 
 TEST_CASE("a single launch is no graph", "[graphs]") {
