@@ -91,14 +91,7 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::forward_blocks)
     multiply(sums, scores, others.second_at(key), seen);
   };
   q.template begin_load<Tiles::rows, Tiles::threads>(queries, at.first);
-  go_in_steps<step>(
-    0, end, [&](int key) { others.begin_load(key); },
-    [&](int key) {
-      if (key + step <= first)
-        add_keys(key, everything{});
-      else if (key <= first)
-        add_keys(key, triangle<side::up_to_row>{(first - key) / chunk});
-    });
+  go_through_keys(others, first, end, add_keys);
   for (auto& sum : softmax.sums)
     sum = sum_of_row(sum);
   out.store(sums, first, 0, {1 / softmax.sums[0], 1 / softmax.sums[1]});

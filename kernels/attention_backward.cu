@@ -175,14 +175,7 @@ __global__ void __launch_bounds__(Tiles::threads, Tiles::backward_blocks)
           scale * log2_of_e, log2_sums[i / 2], own_dots[i / 2]);
     multiply(sums, gradients, keys, seen);
   };
-  go_in_steps<step>(
-    0, end, [&](int key) { others.begin_load(key); },
-    [&](int key) {
-      if (key + step <= first)
-        add_keys(key, everything{});
-      else if (key <= first)
-        add_keys(key, triangle<side::up_to_row>{(first - key) / chunk});
-    });
+  go_through_keys(others, first, end, add_keys);
   const head_columns dq{dqkv, dims, at.slice, 0};
   dq.store(sums, first, 0, {scale, scale});
 }

@@ -86,16 +86,12 @@ __device__ mass mass_of_row(stored logits, std::int64_t row, int columns) {
   return merged_over_block(own);
 }
 
-/// x becomes turn(x), less `scale` at the label's column. From the row's end on, as
-/// what was read last is in a cache still. \param label may be elsewhere
+/// x becomes turn(x), less `scale` at the label's column. \param label may be elsewhere
 template <int N, class Turn>
 __device__ void rewrite_row(stored of, std::int64_t row, int columns,
                             std::int64_t label, float scale, const Turn& turn) {
   float x[N];
-  const int apart = static_cast<int>(blockDim.x) * N,
-            first = static_cast<int>(threadIdx.x) * N,
-            count = (columns - first + apart - 1) / apart; // none behind the row
-  for (int c = first + (count - 1) * apart; c >= first; c -= apart) {
+  for (int c = threadIdx.x * N; c < columns; c += blockDim.x * N) {
     of.load(row, c, x);
     for (int i = 0; i < N; ++i)
       x[i] = c + i == label ? turn(x[i]) - scale : turn(x[i]);

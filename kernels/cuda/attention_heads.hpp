@@ -211,6 +211,21 @@ __device__ void go_in_steps(int begin, int end, const Load& begin_load,
   }
 }
 
+/// Calls add(key, seen) with the first key of each step before `end` that a warp's rows
+/// from `first` on see, and which of its keys they see.
+template <class Value, int Width, int Step, int Threads, class Add>
+__device__ void go_through_keys(const steps_of_rows<Value, Width, Step, Threads>& keys,
+                                int first, int end, const Add& add) {
+  go_in_steps<Step>(
+    0, end, [&](int key) { keys.begin_load(key); },
+    [&](int key) {
+      if (key + Step <= first)
+        add(key, everything{});
+      else if (key <= first)
+        add(key, triangle<side::up_to_row>{(first - key) / chunk});
+    });
+}
+
 inline constexpr float log2_of_e = 1.44269504088896340736F;
 
 __device__ inline float scale_of_scores(int width) {
