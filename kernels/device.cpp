@@ -3,6 +3,7 @@
 #include "kernels/stream.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace troupe {
 
@@ -28,6 +29,8 @@ void run_in_order(const work& what, const Tell& tell) {
 } // namespace
 
 void work::compute() const {
+  if (!inputs.empty())
+    throw std::logic_error{"a GPU may still be at what a CPU is to read"};
   run_in_order(*this, [](const auto& over) { over(); });
 }
 

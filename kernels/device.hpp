@@ -1,10 +1,12 @@
 #pragma once
 
+#include "kernels/launched_end.hpp"
 #include "kernels/occupation.hpp"
 
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,11 +47,16 @@ struct work {
   double begun = 0; ///< The share of the action that works before this one were.
   /// Works with turns start in the order of these: 0, 1 and so on of each device.
   std::int64_t turn = no_turn;
+  /// What its kernels read: works that GPUs may still be at. Only for a GPU.
+  std::vector<std::shared_ptr<launched_end>> inputs = {};
+  /// Told, if a GPU computes it, when all of it has been launched, and before it is
+  /// told to have ended; may be empty, and may only send a message.
+  std::function<void(std::shared_ptr<launched_end>)> launched = {};
 
   /// Whether there is arithmetic.
   bool computes() const;
 
-  /// Does it all, here and now.
+  /// Does it all, here and now. \pre it has no inputs that a GPU may be at
   void compute() const;
 
   /// Launches it all on the GPU of a stream, which tells `over` of parts. \param

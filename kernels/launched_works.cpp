@@ -15,11 +15,25 @@ bool launched_works::idle() const {
   return is_idle();
 }
 
-/// The first is what the GPU is at. \pre the lock is held
+/// The first is what the GPU is at: no input of it ends later. \pre the lock is held
 void launched_works::begin_first() {
-  const auto& what = works_.front().job.what;
-  works_.front().start =
-    seen_.begin({what.kind, what.stage, what.microbatch, what.operations});
+  auto& first = works_.front();
+  const auto& what = first.job.what;
+  first.start = seen_.begin({what.kind, what.stage, what.microbatch, what.operations});
+  for (const auto& input : what.inputs)
+    input->seen(first.start);
+}
+
+/// A work with inputs begins when the stream has come to its first kernel.
+void launched_works::wait_for_inputs(const work& what) {
+  if (what.inputs.empty())
+    return;
+  for (const auto& input : what.inputs)
+    on_.wait_for(input->mark());
+  on_.when_over([this](const std::exception_ptr&) {
+    const std::lock_guard guard{lock_};
+    begin_first();
+  });
 }
 
 namespace {
@@ -62,7 +76,7 @@ void launched_works::launch(device_job next) {
   }
   auto& added = works_.back();
   added.job = std::move(next);
-  if (works_.size() == 1)
+  if (works_.size() == 1 && added.job.what.inputs.empty())
     begin_first();
   guard.unlock();
   std::exception_ptr failure;
@@ -72,7 +86,12 @@ void launched_works::launch(device_job next) {
       on_.name_launches(name_(added.job.what));
       is_named = true;
     }
+    wait_for_inputs(added.job.what);
     launch_all(added);
+    if (const auto& tell = added.job.what.launched) {
+      added.end = std::make_shared<launched_end>(on_.mark());
+      tell(added.end);
+    }
   } catch (...) {
     failure = std::current_exception();
   }
@@ -106,11 +125,16 @@ void launched_works::tell(device_job& done, const work_end& how) {
 void launched_works::end_first(const std::exception_ptr& failure) {
   std::unique_lock guard{lock_};
   auto& first = works_.front();
-  const work_end how{first.start, seen_.end(), failure ? failure : first.failure};
+  if (first.start == not_begun) // an input could not be waited for
+    begin_first();
+  auto end = seen_.end();
+  if (first.end)
+    end = first.end->seen(end);
+  const work_end how{first.start, end, failure ? failure : first.failure};
   auto done = std::move(first.job);
   works_.pop_front();
   ++telling_;
-  if (!works_.empty())
+  if (!works_.empty() && works_.front().job.what.inputs.empty())
     begin_first();
   guard.unlock();
   tell(done, how);

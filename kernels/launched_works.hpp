@@ -14,7 +14,8 @@ namespace troupe {
 
 /// Works of a device whose kernels run on a GPU. Each is launched behind those before
 /// it, while they still run, so that the GPU finds the next one when it is through with
-/// one; it ends, and whoever waits for it is told, when what it launched has ended.
+/// one; it begins when the GPU is through with that, and with its inputs; it ends, and
+/// whoever waits for it is told, when what it launched has ended.
 class launched_works {
 public:
   /// \param seen what the GPU is at for this device \param on where works launch
@@ -46,12 +47,16 @@ public:
 private:
   struct under_way {
     device_job job = {};
-    nanoseconds start = 0;
+    nanoseconds start = not_begun;
     std::exception_ptr failure = nullptr;
+    std::shared_ptr<launched_end> end = nullptr; // that others may wait for
   };
+
+  static constexpr nanoseconds not_begun = -1;
 
   bool is_idle() const { return works_.empty() && telling_ == 0; }
   void begin_first();
+  void wait_for_inputs(const work& what);
   void launch_all(under_way& added);
   void tell(device_job& done, const work_end& how);
   void end_first(const std::exception_ptr& failure);

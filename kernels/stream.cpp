@@ -2,6 +2,8 @@
 
 #include "kernels/cuda/dispatch.hpp"
 
+#include <stdexcept>
+
 namespace troupe {
 
 memory_space& stream::memory() const {
@@ -53,6 +55,20 @@ std::shared_ptr<void> stream::moment() const {
     if (gpu_)
       return gpu_->moment();
   return {};
+}
+
+std::shared_ptr<void> stream::mark() const {
+  if constexpr (cuda::is_built)
+    if (gpu_)
+      return gpu_->mark();
+  return {};
+}
+
+void stream::wait_for(const std::shared_ptr<void>& mark) const {
+  if constexpr (cuda::is_built)
+    if (gpu_)
+      return gpu_->wait_for(mark);
+  throw std::logic_error{"the CPU cannot wait for a mark of a GPU's"};
 }
 
 double seconds_between(const std::shared_ptr<void>& earlier,

@@ -81,6 +81,15 @@ public:
   /// Null on the CPU. \throws std::runtime_error if a GPU cannot be asked
   std::shared_ptr<void> moment() const;
 
+  /// A mark behind all that was launched by now, for streams of this process to wait
+  /// for. Null on the CPU. \throws std::runtime_error if a GPU cannot be asked
+  std::shared_ptr<void> mark() const;
+
+  /// Kernels that are launched from now on begin when all before another stream's mark
+  /// have ended; nobody here waits. \pre it has a GPU, and nothing is deferred
+  /// \throws std::runtime_error likewise
+  void wait_for(const std::shared_ptr<void>& mark) const;
+
 private:
   team cpu_;
   precision products_;

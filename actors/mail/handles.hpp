@@ -45,9 +45,10 @@ using performer_actor =
                    caf::reacts_to<mail::wiring>>;
 
 using stage_actor =
-  performer_actor::extend<caf::reacts_to<activation>, caf::reacts_to<labels>,
-                          caf::reacts_to<gradient>, caf::reacts_to<mail::collect>,
-                          caf::reacts_to<mail::save>, caf::reacts_to<mail::recall>>;
+  performer_actor::extend<caf::reacts_to<mail::launched>, caf::reacts_to<activation>,
+                          caf::reacts_to<labels>, caf::reacts_to<gradient>,
+                          caf::reacts_to<mail::collect>, caf::reacts_to<mail::save>,
+                          caf::reacts_to<mail::recall>>;
 
 using recorder_actor =
   caf::typed_actor<caf::reacts_to<mail::samples>, caf::reacts_to<mail::sums>,
@@ -74,6 +75,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::arrived)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::done)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::paused)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::launched)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::demand)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mail::decide)

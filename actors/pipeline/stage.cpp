@@ -94,6 +94,14 @@ stage_port::bucket_teller stage_actor_port::teller() {
   };
 }
 
+std::function<void(std::shared_ptr<launched_end>)>
+stage_actor_port::launch_teller(const action& a) {
+  return [meter = shared_.meter, me = stage_actor{self_},
+          a](std::shared_ptr<launched_end> end) {
+    post(*meter, me, mail::launched{a, std::move(end)});
+  };
+}
+
 void stage_actor_port::report(const mail::microbatch_loss& loss) {
   tell(everybody().recorder, loss);
 }
@@ -140,6 +148,8 @@ stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self
     hear(self, meter,
          [self](const mail::run& r) { self->state.core->go(r.what, r.turn, r.pair); }),
     hear(self, meter, [self](const mail::ended& e) { hear_end(*self->state.core, e); }),
+    hear(self, meter,
+         [self](const mail::launched& l) { self->state.core->launched(l); }),
     hear(self, meter, [self](const activation& x) { take_tensor(self, x); }),
     hear(self, meter, [self](const gradient& x) { take_tensor(self, x); }),
     hear(self, meter, [self](const mail::letter& l) { self->state.core->take(l); }),

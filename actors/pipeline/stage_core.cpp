@@ -34,6 +34,8 @@ void stage_core::arrive_if_possible(int microbatch) {
 
 void stage_core::take(const activation& input) {
   work_->put_input(input.header.microbatch, input.payload);
+  if (input.made)
+    made_[{op::forward, input.header.microbatch}] = input.made;
   arrive_if_possible(input.header.microbatch);
 }
 
@@ -44,6 +46,8 @@ void stage_core::take(const labels& input) {
 
 void stage_core::take(const gradient& input) {
   work_->put_gradient(input.header.microbatch, input.payload);
+  if (input.made)
+    made_[{op::backward, input.header.microbatch}] = input.made;
   port_->arrived(action_of(op::backward, input.header.microbatch));
 }
 
@@ -91,7 +95,8 @@ stage_core::granted_pass& stage_core::free_place() {
     passes_.push_back(
       {{*port_, meetings_->list(), [this, i] { return passes_[i].facts; }},
        no_turn,
-       {}});
+       {},
+       false});
     place = std::prev(passes_.end());
   }
   return *place;
@@ -202,20 +207,31 @@ stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn,
   if (tells)
     for (auto& piece : pass)
       piece.completes = work_->buckets_of(piece.completes);
-  piece_walk::tell_bucket tell;
+  action_tellers tell;
   if (tells)
-    tell = [tell_optimizer = port_->teller(), gradients = work_->gradients(),
-            direction = where_.direction](int bucket) {
+    tell.bucket = [tell_optimizer = port_->teller(), gradients = work_->gradients(),
+                   direction = where_.direction](int bucket) {
       tell_optimizer({direction, bucket, gradients[static_cast<std::size_t>(bucket)]});
     };
+  if (work_->leaves_at_launch(a.what))
+    tell.launched = port_->launch_teller(a);
+  auto woven = meetings_->weave(a, version, in_sum.first, std::move(pass));
+  if (auto made =
+        made_.extract({goes_back(a.what) ? op::backward : a.what, a.microbatch}))
+    woven.inputs.push_back(std::move(made.mapped()));
   auto& place = free_place();
   place.facts = {
     .what = a, .version = version, .versions_alive = books_.versions_alive()};
   place.turn = turn;
-  place.talk.begin(a, cost_of(a, pair),
-                   meetings_->weave(a, version, in_sum.first, std::move(pass)),
-                   std::move(tell));
+  place.has_sent = false;
+  place.talk.begin(a, cost_of(a, pair), std::move(woven), std::move(tell));
   return place;
+}
+
+void stage_core::launched(const mail::launched& l) {
+  auto& pass = *find(l.what);
+  pass.has_sent = true;
+  send(pass.facts, work_->take_message(l.what.what, l.what.microbatch), l.end);
 }
 
 void stage_core::ended(const mail::ended& e) {
@@ -229,9 +245,9 @@ void stage_core::ended(const mail::ended& e) {
     return;
   auto all = pass.facts;
   if (a.what == op::forward)
-    end_forward(a, all.version, e.end);
+    end_forward(pass, e.end);
   else if (a.what != op::recompute)
-    end_backward(a, all.version);
+    end_backward(pass);
   all.start = e.start;
   all.end = e.end;
   if (runs_a_pass()) // which began before a copy was due
@@ -239,26 +255,45 @@ void stage_core::ended(const mail::ended& e) {
   port_->done(all);
 }
 
-void stage_core::end_forward(const action& a, int version, nanoseconds now) {
+/// Sends a neighbour what a pass makes for it, if that is something.
+/// \param made null: it is there
+void stage_core::send(const measured_action& pass, buffer payload,
+                      std::shared_ptr<launched_end> made) {
+  const auto& a = pass.what;
+  const bool up = a.what == op::forward;
+  if (up ? is_last() : is_first() || !goes_back(a.what))
+    return;
+  const auto header =
+    header_of(*plan_, where_, a.stage + (up ? 1 : -1), a.microbatch,
+              values_of_sample(up ? a.stage + 1 : a.stage, a.microbatch), pass.version);
+  if (up)
+    port_->send_on({header, std::move(payload), std::move(made)});
+  else
+    port_->send_back({header, std::move(payload), std::move(made)});
+}
+
+void stage_core::end_forward(const granted_pass& pass, nanoseconds now) {
+  const auto& a = pass.facts.what;
   auto loads = meetings_->take_loads();
-  auto payload = work_->end_forward(a.microbatch);
+  auto payload = work_->take_message(a.what, a.microbatch);
+  work_->end_forward(a.microbatch);
   const auto loss = work_->loss_of(a.microbatch);
   if (loss && plan_->reports_loss(where_))
-    port_->report(report_of(*plan_, where_, a.microbatch, *loss, version, now));
-  if (!is_last())
-    port_->send_on({header_of(*plan_, where_, a.stage + 1, a.microbatch,
-                              values_of_sample(a.stage + 1, a.microbatch), version),
-                    std::move(payload)});
+    port_->report(
+      report_of(*plan_, where_, a.microbatch, *loss, pass.facts.version, now));
+  if (!pass.has_sent)
+    send(pass.facts, std::move(payload));
   for (auto& load : loads)
     port_->report(std::move(load));
 }
 
-void stage_core::end_backward(const action& a, int version) {
-  auto payload = work_->end_backward(a.what, a.microbatch);
-  if (a.what != op::weight_gradient && !is_first())
-    port_->send_back({header_of(*plan_, where_, a.stage - 1, a.microbatch,
-                                values_of_sample(a.stage, a.microbatch), version),
-                      std::move(payload)});
+// What it has held goes before the neighbour may need the room.
+void stage_core::end_backward(const granted_pass& pass) {
+  const auto& a = pass.facts.what;
+  auto payload = work_->take_message(a.what, a.microbatch);
+  work_->end_backward(a.what, a.microbatch);
+  if (!pass.has_sent)
+    send(pass.facts, std::move(payload));
   if (a.what != op::input_gradient)
     updates_.end_backward(a.microbatch);
 }

@@ -43,6 +43,10 @@ public:
   void go(const action& a, std::int64_t turn = no_turn,
           const std::optional<action>& pair = {});
 
+  /// A pass that makes something for a neighbour on a GPU has been launched: that
+  /// leaves now, and not when the pass has ended.
+  void launched(const mail::launched& l);
+
   /// The work that it gave its device has ended.
   /// \throws std::runtime_error if a loss is not finite
   void ended(const mail::ended& e);
@@ -58,6 +62,7 @@ private:
     conversation talk;
     std::int64_t turn;     ///< On its device.
     measured_action facts; ///< As it was granted, without its times.
+    bool has_sent = false; ///< What it makes for a neighbour.
   };
 
   bool is_first() const { return where_.stage == 0; }
@@ -78,8 +83,10 @@ private:
   double operations_of(const action& a) const;
   std::int64_t values_of_sample(int stage, int microbatch);
   charge cost_of(const action& a, const std::optional<action>& pair) const;
-  void end_forward(const action& a, int version, nanoseconds now);
-  void end_backward(const action& a, int version);
+  void send(const measured_action& pass, buffer payload,
+            std::shared_ptr<launched_end> made = {});
+  void end_forward(const granted_pass& pass, nanoseconds now);
+  void end_backward(const granted_pass& pass);
   void end_update(const mail::updated& last);
   void tell_if_updated();
 
@@ -93,6 +100,8 @@ private:
   std::vector<granted_pass> passes_; // no more than the device takes at once
   stage_updates updates_;
   std::vector<int> unversioned_; // forwards whose weights are not made yet
+  // Works that GPUs may be at, by the pass that reads what they write.
+  std::map<std::pair<op, int>, std::shared_ptr<launched_end>> made_;
   mutable std::map<int, double> recomputed_shares_; // by stage
   // By stage and length: of other stages of the rank, and of what a stage gets.
   mutable std::map<std::pair<int, std::int64_t>, double> operations_of_sample_;

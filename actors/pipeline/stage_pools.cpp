@@ -154,10 +154,11 @@ stage_pools pools_of(const run_plan& plan, position where) {
   }
   if (!layers.is_last()) {
     // Of each microbatch held here the activation or its gradient; both while the next
-    // stage makes one of the other.
+    // stage makes one of the other, and until it hears that it has, which may be behind
+    // the next one where gradients leave before.
     const auto next = plan.bounds_of({where.direction, where.stage + 1});
-    result.boundary_slots =
-      bounds.stashes + next.split_backward + 1 + (plan.has_relays ? 1 : 0);
+    result.boundary_slots = bounds.stashes + next.split_backward + 1
+                            + (plan.has_relays || plan.leaves_at_launch(where) ? 1 : 0);
     result.boundary = sizes.output;
   }
   return result;

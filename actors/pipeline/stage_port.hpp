@@ -6,6 +6,7 @@
 #include "messaging/mail/tensors.hpp"
 
 #include <functional>
+#include <memory>
 
 namespace troupe {
 
@@ -23,6 +24,10 @@ public:
   /// How the optimizer shard hears of a bucket, also from a device's callback.
   using bucket_teller = std::function<void(const mail::bucket_ready&)>;
   virtual bucket_teller teller() = 0;
+
+  /// How the stage hears that a pass has been launched, from a device's callback.
+  virtual std::function<void(std::shared_ptr<launched_end>)>
+  launch_teller(const action& a) = 0;
 
   virtual void report(const mail::microbatch_loss& loss) = 0;
   virtual void report(mail::expert_load load) = 0;

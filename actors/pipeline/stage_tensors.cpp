@@ -17,8 +17,7 @@ std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
 }
 
 stage_tensors::stage_tensors(const run_plan& plan, position where, rank_memory& memory,
-                             stream& on, std::shared_ptr<pool> below,
-                             std::shared_ptr<pool> above)
+                             stream& on, boundary below, boundary above)
   : stage_tensors(plan, where, pools_of(plan, where), memory, on, std::move(below),
                   std::move(above)) {
   // nop
@@ -26,7 +25,7 @@ stage_tensors::stage_tensors(const run_plan& plan, position where, rank_memory& 
 
 stage_tensors::stage_tensors(const run_plan& plan, position where,
                              const stage_pools& sizes, rank_memory& memory, stream& on,
-                             std::shared_ptr<pool> below, std::shared_ptr<pool> above)
+                             boundary below, boundary above)
   : layers_(plan.slices_of(where, on.threads())),
     held_buckets_(plan.layer_buckets(where)),
     on_(on),
@@ -125,7 +124,7 @@ pass_pieces<float> stage_tensors::forward(const pass_request& request) {
   if (inputs_.size() > 0)
     h.inputs = inputs_.acquire();
   if (!is_last())
-    h.output = room_in(*above_, &held::from_above);
+    h.output = room_in(*above_.messages, &held::from_above);
   const auto p = std::make_shared<const pass<float>>(pass_on(h, request));
   if (recomputes_)
     h.stash = {}; // whoever is enqueued behind it may have that
@@ -189,11 +188,20 @@ void stage_tensors::add_share(int layer, bool first) {
     arrays<float>::add(from, count, to);
 }
 
-buffer stage_tensors::end_forward(int microbatch) {
+bool stage_tensors::leaves_at_launch(op what) const {
+  if (what == op::forward)
+    return above_.left_at_launch;
+  return goes_back(what) && below_.left_at_launch;
+}
+
+buffer stage_tensors::take_message(op what, int microbatch) {
   auto& h = held_.at(microbatch);
+  return std::exchange(what == op::forward ? h.output : h.input_gradient, {});
+}
+
+void stage_tensors::end_forward(int microbatch) {
   if (!recomputes_)
-    h.labels = {}; // what they said is in the stash
-  return std::exchange(h.output, {});
+    held_.at(microbatch).labels = {}; // what they said is in the stash
 }
 
 std::optional<loss_sum> stage_tensors::loss_of(int microbatch) const {
@@ -225,7 +233,7 @@ pass_pieces<float> stage_tensors::backward(const pass_request& request) {
   const int microbatch = request.what.microbatch;
   auto& h = held_.at(microbatch);
   if (what != op::weight_gradient && !is_first())
-    h.input_gradient = room_in(*below_, &held::input);
+    h.input_gradient = room_in(*below_.messages, &held::input);
   if (what == op::input_gradient)
     h.kept = kept_.acquire();
   const auto p = std::make_shared<pass<float>>(pass_on(h, request));
@@ -250,16 +258,13 @@ pass_pieces<float> stage_tensors::backward(const pass_request& request) {
   }
 }
 
-buffer stage_tensors::end_backward(op what, int microbatch) {
-  auto& h = held_.at(microbatch);
-  auto down = std::exchange(h.input_gradient, {});
-  h.labels = {};
+void stage_tensors::end_backward(op what, int microbatch) {
+  held_.at(microbatch).labels = {};
   if (what == op::input_gradient)
-    return down;
+    return;
   held_.erase(microbatch);
   if (leaves_ == microbatch)
     leaves_.reset();
-  return down;
 }
 
 } // namespace troupe

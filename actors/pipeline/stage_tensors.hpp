@@ -17,15 +17,20 @@ namespace troupe {
 std::shared_ptr<pool> boundary_pool(const run_plan& plan, position where,
                                     rank_memory& memory);
 
+/// What is between a stage and a neighbour. Null at the ends of a pipeline.
+struct boundary {
+  std::shared_ptr<pool> messages = {};
+  bool left_at_launch = false; ///< As of stage_work::leaves_at_launch.
+};
+
 /// The tensors of one direction of a stage: its parameters by version, the sum of its
 /// gradients, and what it keeps of each microbatch. All memory is taken when it is
 /// made.
 class stage_tensors : public stage_work {
 public:
-  /// \param below,above boundary pools to the previous and the next stage; null at the
-  /// ends
+  /// \param below,above to the previous and the next stage
   stage_tensors(const run_plan& plan, position where, rank_memory& memory, stream& on,
-                std::shared_ptr<pool> below, std::shared_ptr<pool> above);
+                boundary below, boundary above);
 
   double operations(const microbatch_shape& of) const override;
   void put_input(int microbatch, buffer input) override;
@@ -33,9 +38,11 @@ public:
   void put_gradient(int microbatch, buffer from_above) override;
   bool has_inputs(int microbatch) const override;
   pass_pieces<float> pieces(const pass_request& pass) override;
-  buffer end_forward(int microbatch) override;
+  bool leaves_at_launch(op what) const override;
+  buffer take_message(op what, int microbatch) override;
+  void end_forward(int microbatch) override;
   std::optional<loss_sum> loss_of(int microbatch) const override;
-  buffer end_backward(op what, int microbatch) override;
+  void end_backward(op what, int microbatch) override;
   std::vector<int> buckets_of(const std::vector<int>& layers) const override;
   std::vector<buffer> parameters(int version) const override {
     return versions_.whole(version);
@@ -55,8 +62,7 @@ public:
 
 private:
   stage_tensors(const run_plan& plan, position where, const stage_pools& sizes,
-                rank_memory& memory, stream& on, std::shared_ptr<pool> below,
-                std::shared_ptr<pool> above);
+                rank_memory& memory, stream& on, boundary below, boundary above);
 
   /// What is kept of one microbatch.
   struct held {
@@ -79,7 +85,7 @@ private:
   std::vector<std::size_t> own_; // the bucket of each layer, not of its experts
   std::vector<std::vector<int>> completed_by_; // buckets, by layer of the stage
   stream& on_;
-  std::shared_ptr<pool> below_, above_;
+  boundary below_, above_;
   pool stashes_, inputs_, kept_, to_shards_, sums_under_way_, gathers_under_way_;
   tensor_memory scratch_;
   bool recomputes_;

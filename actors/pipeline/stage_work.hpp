@@ -57,15 +57,22 @@ public:
   /// The pieces of a pass; each runs once, in order.
   virtual pass_pieces<float> pieces(const pass_request& pass) = 0;
 
-  /// After F: the activation to send; empty from the last stage.
-  virtual buffer end_forward(int microbatch) = 0;
+  /// Whether what a pass makes for a neighbour may leave when the pass has been
+  /// launched.
+  virtual bool leaves_at_launch(op what) const = 0;
+
+  /// Of a pass that has been launched, or has ended: the activation or gradient to
+  /// send; empty if it has been taken, or there is none.
+  virtual buffer take_message(op what, int microbatch) = 0;
+
+  /// After F.
+  virtual void end_forward(int microbatch) = 0;
 
   /// After the last stage's F. Absent of other stages, and where nothing is computed.
   virtual std::optional<loss_sum> loss_of(int microbatch) const = 0;
 
-  /// After B, I or W: the gradient to send; empty from the first stage and after W. B
-  /// and W forget the microbatch.
-  virtual buffer end_backward(op what, int microbatch) = 0;
+  /// After B, I or W. B and W forget the microbatch.
+  virtual void end_backward(op what, int microbatch) = 0;
 
   /// The buckets of the stage whose gradients are complete with these layers: their
   /// own, and those of their experts here.

@@ -118,6 +118,17 @@ double run_plan::operations_of(int stage) const {
   return result;
 }
 
+bool run_plan::leaves_at_launch(position lower) const {
+  auto upper = lower;
+  ++upper.stage;
+  if (!work || clock != clock_kind::real || has_relays || sch.local_rule())
+    return false;
+  const auto waits = [this](position p) {
+    return processor_of(rank_of(p)).is_gpu() && !passes_meet(p.stage);
+  };
+  return waits(lower) && waits(upper);
+}
+
 std::vector<int> run_plan::experts_of(int stage) const {
   std::vector<int> result;
   for (int e = 0; e < expert && !work && expert > 1; ++e)

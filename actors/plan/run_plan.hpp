@@ -281,6 +281,12 @@ struct run_plan {
            || !experts_of(stage).empty();
   }
 
+  /// Whether what a stage makes for the next one, or that one for it, leaves when it
+  /// has been launched, if both are in one process: on GPUs, whose streams wait for
+  /// each other. Not where somebody chooses by what has come, or meets others on the
+  /// way, whose arrays actors move.
+  bool leaves_at_launch(position lower) const;
+
   /// The stage that an expert stands with, of those that the stage at `p` asks.
   position host_of(int expert, position p) const;
   std::string name_of_expert(int expert, position host) const;

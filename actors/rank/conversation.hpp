@@ -26,7 +26,7 @@ public:
 
   /// Begins an action that the scheduler has granted.
   void begin(const action& a, const charge& cost, woven_action what,
-             piece_walk::tell_bucket tell = {}) {
+             action_tellers tell = {}) {
     port_->send_all(walk_.begin(a, cost, std::move(what), std::move(tell)));
   }
 

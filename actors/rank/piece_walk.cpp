@@ -14,10 +14,11 @@ letters piece_walk::begin(const appointments& all) {
 }
 
 letters piece_walk::begin(const action& a, const charge& cost, woven_action what,
-                          tell_bucket tell) {
+                          action_tellers tell) {
   what_ = a;
   cost_ = cost;
   pieces_ = std::move(what.pieces);
+  inputs_ = std::move(what.inputs);
   next_ = 0;
   at_work_ = false;
   tell_ = std::move(tell);
@@ -43,8 +44,8 @@ bool piece_walk::stops_before(std::size_t piece) const {
 
 void piece_walk::add(work& to, piece& p) const {
   work_part part{p.share, std::move(p.run), {}};
-  if (tell_ && !p.completes.empty())
-    part.over = [tell = tell_, buckets = std::move(p.completes)] {
+  if (tell_.bucket && !p.completes.empty())
+    part.over = [tell = tell_.bucket, buckets = std::move(p.completes)] {
       for (const int b : buckets)
         tell(b);
     };
@@ -63,6 +64,7 @@ work piece_walk::next_work(letters& out) {
               .begun = done_};
   if (costs)
     result.also = cost_.also;
+  result.inputs = std::exchange(inputs_, {});
   out = begin(first.begins);
   if (whole_action(first)) {
     result.run = std::move(first.run);
@@ -76,8 +78,10 @@ work piece_walk::next_work(letters& out) {
   ending_ = last.end;
   ends_in_ = std::move(last.ends_in);
   at_work_ = true;
-  if (!has_more())
+  if (!has_more()) {
     std::vector<piece>{}.swap(pieces_);
+    result.launched = std::move(tell_.launched);
+  }
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/device.hpp"
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -20,6 +21,13 @@ struct charge {
   std::vector<work_key> also = {};
 };
 
+/// Who is told of an action by its device's callbacks; each may be empty.
+struct action_tellers {
+  std::function<void(int bucket)> bucket = {}; ///< That is complete.
+  /// Of its last work, as of work::launched.
+  std::function<void(std::shared_ptr<launched_end>)> launched = {};
+};
+
 /// Runs one action: yields its next work, or the meeting that it waits for.
 ///
 ///   begin ── can_go_on? ──yes── next_work ── (a device) ── end_work ──▶ ended?
@@ -30,13 +38,10 @@ public:
     // nop
   }
 
-  /// Told of each bucket that is complete, from the device's callback.
-  using tell_bucket = std::function<void(int bucket)>;
-
-  /// Begins an action. \param tell may be empty
+  /// Begins an action.
   /// Returns what the meetings that begin with it write. \pre !under_way()
   letters begin(const action& a, const charge& cost, woven_action what,
-                tell_bucket tell = {});
+                action_tellers tell = {});
 
   /// Until its last work has ended.
   bool under_way() const { return at_work_ || has_more(); }
@@ -74,7 +79,7 @@ private:
   bool is_over(const appointment& a) const {
     return meetings_.at(a.with).over(a.occasion);
   }
-  bool whole_action(const piece& p) const { return p.share == 1 && !tell_; }
+  bool whole_action(const piece& p) const { return p.share == 1 && !tell_.bucket; }
   bool stops_before(std::size_t piece) const;
   void add(work& to, piece& p) const;
 
@@ -87,8 +92,9 @@ private:
   std::vector<piece> pieces_;     // empty once the last is at work
   std::size_t next_ = 0;
   charge cost_;
-  double done_ = 0; // share of its work
-  tell_bucket tell_;
+  double done_ = 0;                                   // share of its work
+  std::vector<std::shared_ptr<launched_end>> inputs_; // of its first work
+  action_tellers tell_;
   meeting_list meetings_;
 };
 

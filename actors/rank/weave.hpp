@@ -1,11 +1,13 @@
 #pragma once
 
+#include "kernels/launched_end.hpp"
 #include "messaging/mail/letters.hpp"
 #include "messaging/record.hpp"
 #include "models/slice.hpp"
 #include "schedules/action.hpp"
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,8 @@ struct piece {
 struct woven_action {
   appointments begins; ///< With the action, before its first piece may start.
   std::vector<piece> pieces;
+  /// As of work; of whom meets others between its pieces there are none.
+  std::vector<std::shared_ptr<launched_end>> inputs = {};
 };
 
 /// What the pieces of an action meet.

@@ -173,16 +173,17 @@ void equipment::equip_pipeline(int pipeline) {
   if (is_here(first))
     data_[static_cast<std::size_t>(pipeline)] = std::make_shared<data_pools>(
       plan_, first, rank_of_stage(first).memory.of(memory_use::activations));
-  std::shared_ptr<pool> below;
+  boundary below;
   for (int s = 0; s < stages(); ++s) {
     const auto where = at(pipeline, s);
-    std::shared_ptr<pool> above;
+    boundary above;
     if (is_here(where)) {
       auto& rank = rank_of_stage(where);
-      if (s > 0 && !below) // of gradients that go elsewhere
-        below = boundary_pool(plan_, at(pipeline, s - 1), rank.memory);
+      if (s > 0 && !below.messages) // of gradients that go elsewhere
+        below.messages = boundary_pool(plan_, at(pipeline, s - 1), rank.memory);
       if (s + 1 < stages())
-        above = boundary_pool(plan_, where, rank.memory);
+        above = {boundary_pool(plan_, where, rank.memory),
+                 is_here(at(pipeline, s + 1)) && plan_.leaves_at_launch(where)};
       work_[index(where)] = std::make_shared<stage_tensors>(
         plan_, where, rank.memory, rank.main_stream, below, above);
     }

@@ -68,6 +68,13 @@ public:
   /// A moment on the GPU's clock: when all that has been launched by now has ended.
   std::shared_ptr<void> moment();
 
+  /// A mark behind all that has been launched by now.
+  std::shared_ptr<void> mark();
+
+  /// What is launched from now on runs when what is before another stream's mark has
+  /// ended; fails if that fails.
+  void wait_for(const std::shared_ptr<void>& mark);
+
   bool tf32() const { return tf32_; }
 
   /// By its number.

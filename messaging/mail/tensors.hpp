@@ -1,8 +1,10 @@
 #pragma once
 
 #include "kernels/buffer.hpp"
+#include "kernels/launched_end.hpp"
 
 #include <cstdint>
+#include <memory>
 
 namespace troupe {
 
@@ -24,6 +26,9 @@ struct tensor_header {
 struct activation {
   tensor_header header;
   buffer payload; ///< (samples, values); empty where nothing is computed.
+  /// The work that writes the payload, if a GPU may still be at it. Between stages on
+  /// GPUs of one process alone: others get a tensor that is there.
+  std::shared_ptr<launched_end> made = {};
 };
 
 /// What the last stage compares its logits with.
@@ -36,6 +41,7 @@ struct labels {
 struct gradient {
   tensor_header header;
   buffer payload;
+  std::shared_ptr<launched_end> made = {}; ///< As of an activation.
 };
 
 } // namespace troupe

@@ -6,6 +6,7 @@
 #include "schedules/action.hpp"
 
 #include <exception>
+#include <memory>
 #include <optional>
 
 namespace troupe::mail {
@@ -41,6 +42,12 @@ struct paused {
 struct done {
   measured_action what;
   performer who;
+};
+
+/// Device to stage: a GPU has all of a pass to do, and has not said that it has ended.
+struct launched {
+  action what;
+  std::shared_ptr<launched_end> end;
 };
 
 /// Device to performer: the work that was enqueued for an action has ended.

@@ -32,7 +32,7 @@ struct walked {
   }
 
   numbers begin(std::vector<piece> pieces, appointments begins = {},
-                piece_walk::tell_bucket tell = {}) {
+                action_tellers tell = {}) {
     return tiny::numbers_of(walk.begin(what, {.operations = 100},
                                        {std::move(begins), std::move(pieces)},
                                        std::move(tell)));
@@ -160,7 +160,7 @@ TEST_CASE("each bucket is told of behind the piece that completes it", "[piece_w
   pieces[0].completes = {7};
   pieces[2].completes = {4, 2};
   const auto some = pieces;
-  w.begin(pieces, {}, [&ran](int bucket) { ran.push_back(bucket); });
+  w.begin(pieces, {}, {.bucket = [&ran](int bucket) { ran.push_back(bucket); }});
   CHECK(run(w.next(), ran) == numbers{-1, 7, -1, -1, 4, 2});
   w.walk.end_work();
   w.begin(some); // without anybody to tell
@@ -171,10 +171,32 @@ TEST_CASE("a piece that is the whole action tells of its buckets too", "[piece_w
   walked w;
   numbers ran;
   w.begin({{.run = [&ran] { ran.push_back(-1); }, .completes = {3}}}, {},
-          [&ran](int bucket) { ran.push_back(bucket); });
+          {.bucket = [&ran](int bucket) { ran.push_back(bucket); }});
   const auto all = w.next();
   CHECK(run(all, ran) == numbers{-1, 3});
   CHECK(all.done() == 1);
+}
+
+TEST_CASE("the first work waits for inputs, and of the last one's launch is told",
+          "[piece_walk]") {
+  walked w;
+  const auto input = std::make_shared<launched_end>(nullptr);
+  int told = 0;
+  letters out;
+  w.walk.begin({op::forward, 0, 0, 0}, {},
+               {.begins = {},
+                .pieces = {{.share = 0.5, .end = layer_ends}, {.share = 0.5}},
+                .inputs = {input}},
+               {.launched = [&](const auto& end) { told += end == input ? 1 : 100; }});
+  const auto first = w.walk.next_work(out);
+  CHECK(first.inputs == std::vector{input});
+  CHECK_FALSE(first.launched);
+  w.walk.end_work();
+  const auto last = w.walk.next_work(out);
+  CHECK(last.inputs.empty());
+  REQUIRE(last.launched);
+  last.launched(input);
+  CHECK(told == 1);
 }
 
 TEST_CASE("a piece without costs takes no time where time is only counted",

@@ -81,15 +81,21 @@ public:
   bool copies_aside() const override { return copies_on_device; }
   void demand() override { lines.push_back("demands"); }
   void send_on(activation what) override {
-    lines.push_back("sends on " + std::to_string(what.header.microbatch));
+    lines.push_back("sends on " + std::to_string(what.header.microbatch)
+                    + (what.made ? " ahead" : ""));
   }
   void send_back(gradient what) override {
-    lines.push_back("sends back " + std::to_string(what.header.microbatch));
+    lines.push_back("sends back " + std::to_string(what.header.microbatch)
+                    + (what.made ? " ahead" : ""));
   }
   bucket_teller teller() override {
     return [this](const mail::bucket_ready& bucket) {
       lines.push_back("tells of bucket " + std::to_string(bucket.bucket));
     };
+  }
+  std::function<void(std::shared_ptr<launched_end>)>
+  launch_teller(const action&) override {
+    return [](const std::shared_ptr<launched_end>&) {};
   }
   void report(const mail::microbatch_loss& loss) override {
     lines.push_back("reports the loss of " + std::to_string(loss.microbatch));

@@ -253,15 +253,34 @@ std::shared_ptr<void> stream::result() {
           }};
 }
 
-std::shared_ptr<void> stream::moment() {
-  launch_deferred();
+namespace {
+
+/// An event behind all that is on a stream by now.
+std::shared_ptr<void> event_on(cudaStream_t where, unsigned flags) {
   cudaEvent_t made = nullptr;
-  auto* const where = on();
-  check(cudaEventCreate(&made), "make an event");
+  check(cudaEventCreateWithFlags(&made, flags), "make an event");
   std::shared_ptr<void> result{
     made, [](void* event) { cudaEventDestroy(static_cast<cudaEvent_t>(event)); }};
   check(cudaEventRecord(made, where), "record an event");
   return result;
+}
+
+} // namespace
+
+std::shared_ptr<void> stream::moment() {
+  launch_deferred();
+  return event_on(on(), cudaEventDefault);
+}
+
+std::shared_ptr<void> stream::mark() {
+  launch_deferred();
+  return event_on(on(), cudaEventDisableTiming);
+}
+
+void stream::wait_for(const std::shared_ptr<void>& mark) {
+  launch_deferred();
+  check(cudaStreamWaitEvent(on(), static_cast<cudaEvent_t>(mark.get()), 0),
+        "wait for another stream");
 }
 
 double seconds_between(const std::shared_ptr<void>& earlier,

@@ -73,10 +73,28 @@ void memory_watch::report_end(int stream, std::int64_t launch, std::int64_t inst
   ends_[stream].push_back({launch, instant});
 }
 
-/// Of two launches.
+progress memory_watch::progress_of(int stream, std::int64_t launch) {
+  const std::lock_guard guard{lock_};
+  auto result = passed_[stream];
+  result[stream] = launch;
+  return result;
+}
+
+void memory_watch::pass(int stream, const progress& order) {
+  const std::lock_guard guard{lock_};
+  for (const auto& [other, launch] : order)
+    if (auto& last = passed_[stream][other]; other != stream)
+      last = std::max(last, launch);
+}
+
+/// Of two launches, of which the second runs now.
 bool memory_watch::streams_are_ordered(const moment& before, const moment& when) const {
   if (before.stream == when.stream || before.stream == 0 || when.stream == 0)
     return true;
+  if (const auto passed = passed_.find(when.stream); passed != passed_.end())
+    if (const auto last = passed->second.find(before.stream);
+        last != passed->second.end() && before.launch <= last->second)
+      return true;
   const auto ends = ends_.find(before.stream);
   if (ends == ends_.end())
     return false;

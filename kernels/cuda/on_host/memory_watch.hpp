@@ -36,13 +36,17 @@ struct watched_array {
   bool holds_values = true; ///< Else nobody may read what nobody has written.
 };
 
+/// Of each stream the last launch that something is behind.
+using progress = std::map<int, std::int64_t>;
+
 /// Looks on at the accesses of kernels to arrays, one thread after another, and knows
 /// by happens-before which of them may come in another order on a GPU.
 ///
 /// Two accesses of a launch to one value, one at least a write, are a race unless both
 /// are atomic, the same thread makes them, or a barrier that both threads come to lies
 /// between. Those of two launches on two streams are, unless this machine knew that the
-/// first was over when it launched the second. Of reads behind a write, those of the
+/// first was over when it launched the second, or the second's stream had waited for a
+/// mark behind the first. Of reads behind a write, those of the
 /// last two streams are kept. Safe to use from several threads.
 class memory_watch {
 public:
@@ -55,6 +59,13 @@ public:
 
   /// Somebody here knows since an instant that launches up to one are over on a stream.
   void report_end(int stream, std::int64_t launch, std::int64_t instant);
+
+  /// What a mark on a stream is behind: launches there up to one, and what the stream
+  /// has waited for.
+  progress progress_of(int stream, std::int64_t launch);
+
+  /// A stream has waited for a mark.
+  void pass(int stream, const progress& order);
 
   /// What is wrong with an access; empty: nothing. \param from the address of the code
   std::string judge(const void* address, std::int64_t bytes, access_kind what,
@@ -99,6 +110,7 @@ private:
   std::mutex lock_;
   arrays arrays_;
   std::map<int, std::vector<known_end>> ends_;   // of each stream, in order
+  std::map<int, progress> passed_;               // what each stream has waited for
   std::map<std::int64_t, std::string> launches_; // whose they are
 };
 

@@ -42,6 +42,16 @@ void report_end(int stream, std::int64_t launch) {
     watch->report_end(stream, launch, ++instants);
 }
 
+progress progress_of(int stream) {
+  auto* const watch = who_looks_on();
+  return watch != nullptr ? watch->progress_of(stream, last_launch()) : progress{};
+}
+
+void pass(int stream, const progress& order) {
+  if (auto* const watch = who_looks_on())
+    watch->pass(stream, order);
+}
+
 moment begin_launch() {
   auto result = on_stream;
   result.launch = ++launches;

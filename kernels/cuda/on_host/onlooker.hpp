@@ -36,6 +36,12 @@ std::int64_t last_launch();
 /// over.
 void report_end(int stream, std::int64_t launch);
 
+/// What a stream is behind, where it has come to; empty if nobody looks on.
+progress progress_of(int stream);
+
+/// A stream is behind that, too, from where it has come to.
+void pass(int stream, const progress& order);
+
 /// A launch begins on this thread. Returns when its accesses are, but for who of it
 /// makes them.
 moment begin_launch();

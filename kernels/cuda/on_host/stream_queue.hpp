@@ -102,6 +102,9 @@ void seed_streams(std::uint64_t seed);
 /// How often lists of launches were launched as graphs, on all streams.
 std::int64_t graphs_launched();
 
+/// How often streams have waited for a mark of another one.
+std::int64_t marks_passed();
+
 /// One of the exchanges to come fails, as if a GPU were lost: the first is number 0.
 void break_exchange(int number);
 

@@ -2,6 +2,7 @@
 // who look on at accesses say where nothing orders them.
 
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/on_host/stream_queue.hpp"
 #include "kernels/cuda/stream.hpp"
 #include "tests/kernels/cuda/gpu_array.hpp"
 
@@ -112,7 +113,65 @@ TEST_CASE("whoever waits for another end has not waited", "[streams]") {
   CHECK_RACE(s, "b");
 }
 
+TEST_CASE("a mark orders what is before it, and not what follows", "[streams]") {
+  pair_of_streams s;
+  const auto mark = s.first.mark();
+  s.clear(s.a, s.first);
+  s.second.wait_for(mark);
+  s.clear(s.a, s.second);
+  CHECK_RACE(s, "a");
+}
+
+TEST_CASE("what is launched before a stream waits for a mark is not ordered",
+          "[streams]") {
+  pair_of_streams s;
+  s.clear(s.a, s.first);
+  const auto mark = s.first.mark();
+  s.clear(s.a, s.second);
+  s.second.wait_for(mark);
+  CHECK_RACE(s, "a");
+}
+
+TEST_CASE("who waits for a mark is not waited for", "[streams]") {
+  pair_of_streams s;
+  s.second.wait_for(s.first.mark());
+  s.clear(s.a, s.second);
+  s.clear(s.a, s.first);
+  CHECK_RACE(s, "a");
+}
+
 #endif
+
+TEST_CASE("streams that wait for each other's marks are ordered, and nobody here waits",
+          "[streams]") {
+  pair_of_streams s;
+  cuda::stream third{0};
+  std::promise<void> release;
+  s.first.when_over([&](const std::exception_ptr&) { release.get_future().wait(); });
+  for (int i = 0; i < 20; ++i) {
+    s.add(s.a, s.b, s.first);
+    s.second.wait_for(s.first.mark());
+    s.add(s.b, s.c, s.second);
+    third.wait_for(s.second.mark()); // and so for the first one's, too
+    s.add(s.b, s.a, third);
+    s.add(s.c, s.a, third);
+    s.first.wait_for(third.mark());
+  }
+  release.set_value();
+  CHECK_NOTHROW(s.wait());
+  CHECK_NOTHROW(third.wait());
+  CHECK(s.a.values()[0] > 1e9F);
+}
+
+TEST_CASE("a stream that waits for one that fails has failed", "[streams]") {
+  pair_of_streams s;
+  s.first.on()->enqueue([] { throw std::runtime_error{"broken"}; });
+  s.second.wait_for(s.first.mark());
+  CHECK_THROWS_MATCHES(s.second.wait(), std::runtime_error,
+                       MessageMatches(ContainsSubstring(" waits for has failed")));
+  CHECK_THROWS_MATCHES(s.first.wait(), std::runtime_error,
+                       MessageMatches(ContainsSubstring("broken")));
+}
 
 TEST_CASE("streams whose ends are waited for are ordered", "[streams]") {
   pair_of_streams s;

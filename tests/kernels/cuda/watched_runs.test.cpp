@@ -73,6 +73,8 @@ void watch(run_plan plan, std::vector<processor> on) {
 TEST_CASE("kernels of a run reach tensors alone, and race with nobody", "[watched]") {
   const auto clock = GENERATE(from_range(tiny::clocks()));
   const auto& mesh = GENERATE(from_range(meshes));
+  if (clock == clock_kind::virtual_time && mesh.stored != precision::bf16)
+    return; // where streams are waited for, there is less to race with
   const auto sch = mesh.exchange == "hogwild" ? pipedream() : chimera();
   INFO(mesh.text());
   watch(tiny::training_on(mesh, sch, {2, 4, 2}, clock), {a_gpu});
@@ -101,6 +103,16 @@ TEST_CASE("also where their GPUs exchange arrays themselves", "[watched]") {
   INFO(mesh.text());
   watch(tiny::training_on(mesh, chimera(), {2, 4, 2}, clock_kind::real),
         {{0}, {1}, {2}, {3}});
+}
+
+TEST_CASE("also where messages leave before they are made", "[watched]") {
+  const std::string name = GENERATE("1f1b", "zb-h1", "2bw");
+  INFO(name);
+  auto plan = tiny::training_of(find_schedule(name).value(), {3, 6, 2},
+                                clock_kind::real, {"mlp", 5, 12});
+  const auto before = on_host::marks_passed();
+  watch(plan, {{0}, {1}});
+  CHECK(on_host::marks_passed() > before);
 }
 
 TEST_CASE("also where other ranks are on the CPU", "[watched]") {

@@ -209,3 +209,54 @@ TEST_CASE("a device of a GPU waits for what it has launched", "[works]") {
   CHECK_NOTHROW(d.on().wait());
   CHECK(d.wait_for(1).size() == before); // nobody is told afterwards
 }
+
+TEST_CASE("others can be launched behind a work that a GPU is still at", "[works]") {
+  GPU_OR_SKIP();
+  counting_device first, second;
+  std::promise<void> release;
+  std::promise<std::shared_ptr<launched_end>> launched;
+  auto slow = first.adds(3);
+  slow.launched = [&](std::shared_ptr<launched_end> end) {
+    CHECK(first.wait_for(0).empty());
+    launched.set_value(std::move(end));
+  };
+  first.on().when_over([&](const std::exception_ptr&) { release.get_future().wait(); });
+  first.enqueue(slow);
+  const auto input = launched.get_future().get();
+  CHECK(first.wait_for(0).empty()); // nobody is told of its end
+  auto next = second.adds(1);
+  next.inputs = {input};
+  second.enqueue(next);
+  second.enqueue(second.adds(1));
+  release.set_value();
+  const auto made = first.wait_for(1).front(), read = second.wait_for(1).front();
+  CHECK(made.how.start <= made.how.end);
+  CHECK(made.how.end <= read.how.start); // as the record has it, whoever is told first
+  CHECK(read.how.start <= read.how.end);
+  CHECK(second.wait_for(2)[1].how.start >= read.how.end);
+}
+
+TEST_CASE("a work reads what another stream's has written", "[works]") {
+  GPU_OR_SKIP();
+  const gpu::array<float> one{"one", std::vector<float>(n, 1.0F)},
+    a{"a", std::vector<float>(n, 0.0F), gpu::use::updated},
+    b{"b", std::vector<float>(n, 0.0F), gpu::use::updated};
+  counting_device first, second;
+  const auto add = [](const auto& from, const auto& to, const stream& on) {
+    cuda::arrays::add(from.data(), n, to.data(), on.gpu()->on());
+  };
+  for (int i = 0; i < 20; ++i) {
+    std::promise<std::shared_ptr<launched_end>> launched;
+    first.enqueue({.run = [&] { add(one, a, first.on()); },
+                   .launched = [&](auto end) { launched.set_value(std::move(end)); }});
+    second.enqueue({.run = [&] { add(a, b, second.on()); },
+                    .inputs = {launched.get_future().get()}});
+    second.wait_for(static_cast<std::size_t>(i) + 1); // before `a` is written again
+  }
+  CHECK(b.values()[0] == 210); // 1 + 2 + .. + 20
+}
+
+TEST_CASE("a CPU reads nothing that a GPU may still be at", "[works]") {
+  const work what{.run = [] {}, .inputs = {std::make_shared<launched_end>(nullptr)}};
+  CHECK_THROWS_AS(what.compute(), std::logic_error);
+}
