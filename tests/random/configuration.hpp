@@ -24,6 +24,8 @@ public:
     choose_optimizer();
     choose_tie();
     choose_clock();
+    if (one_in(4))
+      say("--precision", "bf16");
     say("--seed", below(1000));
     say("--quiet");
   }
