@@ -24,12 +24,24 @@ address read(schema::Address::Reader from) {
           .number = natural(from.getNumber(), "the number of an address")};
 }
 
+/// A tensor that a GPU may still be at does not leave its process.
+void refuse_what_is_not_made(const launched_end* by) {
+  if (by != nullptr)
+    throw std::logic_error{"a tensor is sent to another process before it is made"};
+}
+
 struct mail_writer {
   schema::ActorMail::Builder to;
 
-  void operator()(const activation& m) { wire::write(to.initActivation(), m.header); }
+  void operator()(const activation& m) {
+    refuse_what_is_not_made(m.made.get());
+    wire::write(to.initActivation(), m.header);
+  }
   void operator()(const labels& m) { wire::write(to.initLabels(), m.header); }
-  void operator()(const gradient& m) { wire::write(to.initGradient(), m.header); }
+  void operator()(const gradient& m) {
+    refuse_what_is_not_made(m.made.get());
+    wire::write(to.initGradient(), m.header);
+  }
   void operator()(const mail::letter& m) { wire::write(to.initLetter(), m); }
   void operator()(const mail::explain&) { to.setExplain(); }
   void operator()(const mail::hold&) { to.setHold(); }

@@ -253,6 +253,17 @@ TEST_CASE("tensors of a mail are found in its order", "[codec]") {
   CHECK(wire::buffers_of(what).empty());
 }
 
+TEST_CASE("what a GPU is still to make stays in its process", "[codec]") {
+  const auto made = std::make_shared<launched_end>(nullptr);
+  CHECK_NOTHROW(wire::encode({.to = {}, .what = activation{}, .tensors = {4}}));
+  CHECK_THROWS_AS(
+    wire::encode({.to = {}, .what = activation{.made = made}, .tensors = {4}}),
+    std::logic_error);
+  CHECK_THROWS_AS(
+    wire::encode({.to = {}, .what = gradient{.made = made}, .tensors = {4}}),
+    std::logic_error);
+}
+
 TEST_CASE("a mail has as many sizes as tensors", "[codec]") {
   auto sent = failed_mail();
   sent.tensors = {4};

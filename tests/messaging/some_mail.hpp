@@ -96,7 +96,7 @@ constexpr bool is_local =
     T,
     std::optional<
       mail::
-        expert_loan>> || std::is_same_v<T, std::function<void()>> || std::is_same_v<T, std::exception_ptr>;
+        expert_loan>> || std::is_same_v<T, std::function<void()>> || std::is_same_v<T, std::exception_ptr> || std::is_same_v<T, std::shared_ptr<launched_end>>;
 
 template <class T>
 constexpr bool is_vector = false;

@@ -157,6 +157,9 @@ TEST_CASE("messages between GPUs leave before they are made", "[streams]") {
     passed_by(
       tiny::training_on({.tensor = 2}, one_f_one_b(), {2, 2, 2}, clock_kind::real), {a})
     == 0); // shards meet
+  setenv("TROUPE_MARKS", "off", 1);
+  CHECK(passed_by(of(one_f_one_b()), {a, b}) == 0);
+  unsetenv("TROUPE_MARKS");
 }
 
 TEST_CASE("a run whose GPUs cannot exchange ends, and says which", "[streams]") {
