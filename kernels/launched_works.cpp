@@ -15,13 +15,12 @@ bool launched_works::idle() const {
   return is_idle();
 }
 
-/// The first is what the GPU is at: no input of it ends later. \pre the lock is held
+/// The first is what the GPU is at. \pre the lock is held
 void launched_works::begin_first() {
   auto& first = works_.front();
   const auto& what = first.job.what;
-  first.start = seen_.begin({what.kind, what.stage, what.microbatch, what.operations});
-  for (const auto& input : what.inputs)
-    input->seen(first.start);
+  first.start = first.end->begun(seen_.clock());
+  seen_.begin({what.kind, what.stage, what.microbatch, what.operations});
 }
 
 /// A work with inputs begins when the stream has come to its first kernel.
@@ -69,7 +68,12 @@ void launched_works::launch_all(under_way& added) {
 void launched_works::launch(device_job next) {
   std::unique_lock guard{lock_};
   try {
+    auto before = next.what.inputs;
+    if (last_ && !works_.empty())
+      before.push_back(last_);
+    auto end = std::make_shared<launched_end>(std::move(before));
     works_.emplace_back();
+    last_ = works_.back().end = std::move(end);
   } catch (...) {
     guard.unlock();
     return tell(next, {.failure = std::current_exception()});
@@ -89,7 +93,7 @@ void launched_works::launch(device_job next) {
     wait_for_inputs(added.job.what);
     launch_all(added);
     if (const auto& tell = added.job.what.launched) {
-      added.end = std::make_shared<launched_end>(on_.mark());
+      added.end->set_mark(on_.mark());
       tell(added.end);
     }
   } catch (...) {
@@ -127,10 +131,9 @@ void launched_works::end_first(const std::exception_ptr& failure) {
   auto& first = works_.front();
   if (first.start == not_begun) // an input could not be waited for
     begin_first();
-  auto end = seen_.end();
-  if (first.end)
-    end = first.end->seen(end);
-  const work_end how{first.start, end, failure ? failure : first.failure};
+  seen_.end();
+  const work_end how{first.start, first.end->ended(seen_.clock()),
+                     failure ? failure : first.failure};
   auto done = std::move(first.job);
   works_.pop_front();
   ++telling_;

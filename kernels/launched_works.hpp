@@ -47,9 +47,9 @@ public:
 private:
   struct under_way {
     device_job job = {};
+    std::shared_ptr<launched_end> end = nullptr; // as others know it
     nanoseconds start = not_begun;
     std::exception_ptr failure = nullptr;
-    std::shared_ptr<launched_end> end = nullptr; // that others may wait for
   };
 
   static constexpr nanoseconds not_begun = -1;
@@ -69,8 +69,9 @@ private:
   mutable std::mutex lock_;
   std::condition_variable idle_;
   // under the lock
-  std::deque<under_way> works_; // a reference to one lasts until it has ended
-  int telling_ = 0;             // have ended, and are told of
+  std::deque<under_way> works_;        // a reference to one lasts until it has ended
+  std::shared_ptr<launched_end> last_; // that was added
+  int telling_ = 0;                    // have ended, and are told of
 };
 
 } // namespace troupe

@@ -45,6 +45,8 @@ public:
     // nop
   }
 
+  const wall_clock& clock() const { return clock_; }
+
   /// These return the time.
   nanoseconds begin(const task& what);
   nanoseconds end();

@@ -95,8 +95,7 @@ stage_core::granted_pass& stage_core::free_place() {
     passes_.push_back(
       {{*port_, meetings_->list(), [this, i] { return passes_[i].facts; }},
        no_turn,
-       {},
-       false});
+       {}});
     place = std::prev(passes_.end());
   }
   return *place;
@@ -223,15 +222,12 @@ stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn,
   place.facts = {
     .what = a, .version = version, .versions_alive = books_.versions_alive()};
   place.turn = turn;
-  place.has_sent = false;
   place.talk.begin(a, cost_of(a, pair), std::move(woven), std::move(tell));
   return place;
 }
 
 void stage_core::launched(const mail::launched& l) {
-  auto& pass = *find(l.what);
-  pass.has_sent = true;
-  send(pass.facts, work_->take_message(l.what.what, l.what.microbatch), l.end);
+  send(find(l.what)->facts, work_->take_message(l.what.what, l.what.microbatch), l.end);
 }
 
 void stage_core::ended(const mail::ended& e) {
@@ -281,7 +277,7 @@ void stage_core::end_forward(const granted_pass& pass, nanoseconds now) {
   if (loss && plan_->reports_loss(where_))
     port_->report(
       report_of(*plan_, where_, a.microbatch, *loss, pass.facts.version, now));
-  if (!pass.has_sent)
+  if (!work_->leaves_at_launch(a.what))
     send(pass.facts, std::move(payload));
   for (auto& load : loads)
     port_->report(std::move(load));
@@ -292,7 +288,7 @@ void stage_core::end_backward(const granted_pass& pass) {
   const auto& a = pass.facts.what;
   auto payload = work_->take_message(a.what, a.microbatch);
   work_->end_backward(a.what, a.microbatch);
-  if (!pass.has_sent)
+  if (!work_->leaves_at_launch(a.what))
     send(pass.facts, std::move(payload));
   if (a.what != op::input_gradient)
     updates_.end_backward(a.microbatch);

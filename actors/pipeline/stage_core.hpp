@@ -62,7 +62,6 @@ private:
     conversation talk;
     std::int64_t turn;     ///< On its device.
     measured_action facts; ///< As it was granted, without its times.
-    bool has_sent = false; ///< What it makes for a neighbour.
   };
 
   bool is_first() const { return where_.stage == 0; }

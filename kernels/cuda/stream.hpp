@@ -72,7 +72,7 @@ public:
   std::shared_ptr<void> mark();
 
   /// What is launched from now on runs when what is before another stream's mark has
-  /// ended; fails if that fails.
+  /// ended. If that fails, so does this, or it never runs.
   void wait_for(const std::shared_ptr<void>& mark);
 
   bool tf32() const { return tf32_; }

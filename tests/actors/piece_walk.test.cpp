@@ -180,7 +180,7 @@ TEST_CASE("a piece that is the whole action tells of its buckets too", "[piece_w
 TEST_CASE("the first work waits for inputs, and of the last one's launch is told",
           "[piece_walk]") {
   walked w;
-  const auto input = std::make_shared<launched_end>(nullptr);
+  const auto input = std::make_shared<launched_end>();
   int told = 0;
   letters out;
   w.walk.begin({op::forward, 0, 0, 0}, {},

@@ -163,7 +163,7 @@ TEST_CASE("what a GPU makes leaves when it has been launched, and once", "[stage
   s.core.go(s.of(f, 0));
   CHECK(s.port.works.front().first.launched);
   s.port.news();
-  const auto end = std::make_shared<launched_end>(nullptr);
+  const auto end = std::make_shared<launched_end>();
   s.core.launched({s.of(f, 0), end});
   CHECK(s.port.news() == lines{"sends on 0 ahead"});
   s.give_gradient(0); // somebody else was told first
@@ -182,8 +182,8 @@ TEST_CASE("what a GPU makes leaves when it has been launched, and once", "[stage
 TEST_CASE("a pass waits for what its input is made by, and another for its own",
           "[stage]") {
   staged<> s{three_stages(), middle};
-  const auto up = std::make_shared<launched_end>(nullptr),
-             down = std::make_shared<launched_end>(nullptr);
+  const auto up = std::make_shared<launched_end>(),
+             down = std::make_shared<launched_end>();
   s.give(0);
   s.core.take(activation{s.header(1), {}, up});
   s.core.take(gradient{s.header(0), {}, down});

@@ -248,3 +248,20 @@ TEST_CASE("a clock that is paused stands still, and goes on from there", "[devic
   clock.restart();
   CHECK(clock.now() < 1'000'000'000);
 }
+
+TEST_CASE("who knows of an end knows of all that came before it", "[device]") {
+  const wall_clock clock;
+  const auto first = std::make_shared<launched_end>();
+  const auto second =
+    std::make_shared<launched_end>(std::vector<std::shared_ptr<launched_end>>{first});
+  const auto reader =
+    std::make_shared<launched_end>(std::vector<std::shared_ptr<launched_end>>{second});
+  first->begun(clock);
+  const auto read = reader->begun(clock); // the first to be told of
+  const auto over = reader->ended(clock);
+  CHECK(read <= over);
+  CHECK(first->ended(clock) == read); // and not now
+  CHECK(second->begun(clock) == read);
+  CHECK(second->ended(clock) == read);
+  CHECK(reader->ended(clock) == over);
+}

@@ -254,7 +254,7 @@ TEST_CASE("tensors of a mail are found in its order", "[codec]") {
 }
 
 TEST_CASE("what a GPU is still to make stays in its process", "[codec]") {
-  const auto made = std::make_shared<launched_end>(nullptr);
+  const auto made = std::make_shared<launched_end>();
   CHECK_NOTHROW(wire::encode({.to = {}, .what = activation{}, .tensors = {4}}));
   CHECK_THROWS_AS(
     wire::encode({.to = {}, .what = activation{.made = made}, .tensors = {4}}),

@@ -103,7 +103,7 @@ bool memory_watch::streams_are_ordered(const moment& before, const moment& when)
   return known != ends->second.end() && known->since < when.issued;
 }
 
-bool memory_watch::is_ordered(const mark& before, const moment& when) const {
+bool memory_watch::is_ordered(const access& before, const moment& when) const {
   const auto& b = before.when;
   if (b.launch != when.launch)
     return streams_are_ordered(b, when);
@@ -167,7 +167,7 @@ std::string memory_watch::judge(const void* address, std::int64_t bytes,
   if (!reads && !found_array.what.may_write)
     return who(when) + " writes to '" + name + "', which is only read, at "
            + source_line(from);
-  const auto race = [&](const mark& with, bool with_read) {
+  const auto race = [&](const access& with, bool with_read) {
     return "race on" + place + ": " + who(with.when) + verb(with_read) + "it at "
            + source_line(with.from) + ", " + who(when) + verb(reads) + "it at "
            + source_line(from)

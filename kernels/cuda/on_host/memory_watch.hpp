@@ -72,7 +72,7 @@ public:
                     const moment& when, const void* from);
 
 private:
-  struct mark {
+  struct access {
     moment when;
     const void* from = nullptr;
     bool atomic = false;
@@ -81,7 +81,7 @@ private:
   /// The last write of a value, and of the reads behind it what any write to come
   /// needs.
   struct cell {
-    mark write, read, read_of_other_stream;
+    access write, read, read_of_other_stream;
     bool has_value = false;
     bool read_by_warps = false; // several, of the block and since the barrier of `read`
     bool read_by_threads = false; // several, of the warp and since its sync
@@ -97,7 +97,7 @@ private:
 
   arrays::iterator find(const void* address);
   bool streams_are_ordered(const moment& before, const moment& when) const;
-  bool is_ordered(const mark& before, const moment& when) const;
+  bool is_ordered(const access& before, const moment& when) const;
   bool reads_are_ordered(const cell& at, const moment& when) const;
   std::string who(const moment& when) const;
   static void note_read(cell& at, const moment& when, const void* from);

@@ -1,6 +1,7 @@
 // Whole runs on a GPU that is none: kernels on fibres, launched on streams that run
 // them at some later time, which a seed chooses. What is read too early is wrong.
 
+#include "actors/pipeline/stage_tensors.hpp"
 #include "actors/plan/gpu_groups.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 #include "tests/actors/meshes.hpp"
@@ -16,7 +17,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <map>
+#include <string>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 using namespace troupe;
 
@@ -122,7 +127,9 @@ TEST_CASE("actions that come again are launched as graphs", "[streams]") {
   const auto before = on_host::graphs_launched();
   auto plan = tiny::training_of(one_f_one_b(), {2, 8, 3}, clock_kind::real);
   plan.processors = {processor{0}};
+  setenv("TROUPE_MARKS", "off", 1); // else it is chance which buffers are free
   CHECK(tiny::run_of(plan).refusals() == "");
+  unsetenv("TROUPE_MARKS");
   CHECK(on_host::graphs_launched() - before
         > 40); // of 48 forwards and backwards each, and updates
 #else
@@ -160,6 +167,84 @@ TEST_CASE("messages between GPUs leave before they are made", "[streams]") {
   setenv("TROUPE_MARKS", "off", 1);
   CHECK(passed_by(of(one_f_one_b()), {a, b}) == 0);
   unsetenv("TROUPE_MARKS");
+}
+
+TEST_CASE("the record has no action before what it reads, nor two of a rank at once",
+          "[streams]") {
+  const std::string name = GENERATE("1f1b", "gpipe", "zb-h1", "chimera", "2bw");
+  auto plan = tiny::training_of(find_schedule(name).value(), {4, 8, 3},
+                                clock_kind::real, {"mlp", 5, 12});
+  plan.processors = {{0}, {1}};
+  keep_for_proofs(plan);
+  for (std::uint64_t seed = 1; seed <= 5 * gpu::seeds(); ++seed) {
+    INFO(name << ", seed " << seed);
+    on_host::seed_streams(seed);
+    const auto result = perform(plan);
+    REQUIRE(result.how == ending::finished);
+    std::map<std::tuple<bool, int, int, int>, measured_action> makers;
+    for (const auto& row : result.actions)
+      for (const auto& s : row)
+        if (s.what.what == op::forward || goes_back(s.what.what))
+          makers[{s.what.what == op::forward, s.what.direction, s.what.stage,
+                  s.what.microbatch}] = s;
+    for (const auto& row : result.actions) {
+      nanoseconds last = 0;
+      for (const auto& s : row) {
+        CHECK(s.start <= s.end);
+        CHECK(last <= s.start);
+        last = s.end;
+      }
+    }
+    for (const auto& [who, s] : makers) {
+      const auto& [up, direction, stage, microbatch] = who;
+      const auto maker =
+        makers.find({up, direction, up ? stage - 1 : stage + 1, microbatch});
+      if (maker != makers.end())
+        CHECK(maker->second.end <= s.start);
+    }
+  }
+}
+
+TEST_CASE("there is room for gradients that leave before their makers hear of the end",
+          "[streams]") {
+  auto plan = tiny::training_of(gpipe(), {2, 2, 2}, clock_kind::real, {"mlp", 5, 12});
+  plan.processors = {processor{0}};
+  rank_memory memory;
+  pool samples{"samples", 8, 64, memory.of(memory_use::activations)};
+  stream on;
+  const boundary between{boundary_pool(plan, {0, 0, 0}, memory), true};
+  stage_tensors below{plan, {0, 0, 0}, memory, on, {}, between},
+    above{plan, {0, 0, 1}, memory, on, between, {}};
+  const auto launch = [&](stage_tensors& stage, op what, int microbatch) {
+    const int number = &stage == &below ? 0 : 1;
+    stage.pieces({.what = {what, 0, number, microbatch},
+                  .samples = plan.batches().range_of(microbatch),
+                  .version = 0,
+                  .begins_sum = true,
+                  .ends_sum = false,
+                  .by_layer = false,
+                  .length = plan.length_of(0, microbatch)});
+    return stage.take_message(what, microbatch);
+  };
+  for (const int m : {0, 1}) {
+    below.put_input(m, samples.acquire());
+    above.put_input(m, launch(below, op::forward, m));
+    below.end_forward(m);
+    above.put_labels(m, samples.acquire());
+    launch(above, op::forward, m);
+    above.end_forward(m);
+  }
+  for (const int m : {0, 1}) // nobody has told the upper stage that they have ended
+    below.put_gradient(m, launch(above, op::backward, m));
+  for (const int m : {0, 1})
+    launch(below, op::backward, m);
+  for (const int m : {0, 1})
+    below.end_backward(op::backward, m);
+  std::vector<buffer> under_way;
+  for (const int m : {2, 3}) {
+    below.put_input(m, samples.acquire());
+    CHECK_NOTHROW(under_way.push_back(launch(below, op::forward, m)));
+  }
 }
 
 TEST_CASE("a run whose GPUs cannot exchange ends, and says which", "[streams]") {

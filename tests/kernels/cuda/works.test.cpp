@@ -221,6 +221,7 @@ TEST_CASE("others can be launched behind a work that a GPU is still at", "[works
     launched.set_value(std::move(end));
   };
   first.on().when_over([&](const std::exception_ptr&) { release.get_future().wait(); });
+  first.enqueue(first.adds(1)); // of whose end the other's thread knows as soon
   first.enqueue(slow);
   const auto input = launched.get_future().get();
   CHECK(first.wait_for(0).empty()); // nobody is told of its end
@@ -229,7 +230,10 @@ TEST_CASE("others can be launched behind a work that a GPU is still at", "[works
   second.enqueue(next);
   second.enqueue(second.adds(1));
   release.set_value();
-  const auto made = first.wait_for(1).front(), read = second.wait_for(1).front();
+  const auto ends = first.wait_for(2);
+  const auto &before = ends[0], &made = ends[1], read = second.wait_for(1).front();
+  CHECK(before.how.start <= before.how.end);
+  CHECK(before.how.end <= made.how.start);
   CHECK(made.how.start <= made.how.end);
   CHECK(made.how.end <= read.how.start); // as the record has it, whoever is told first
   CHECK(read.how.start <= read.how.end);
@@ -257,6 +261,6 @@ TEST_CASE("a work reads what another stream's has written", "[works]") {
 }
 
 TEST_CASE("a CPU reads nothing that a GPU may still be at", "[works]") {
-  const work what{.run = [] {}, .inputs = {std::make_shared<launched_end>(nullptr)}};
+  const work what{.run = [] {}, .inputs = {std::make_shared<launched_end>()}};
   CHECK_THROWS_AS(what.compute(), std::logic_error);
 }
