@@ -145,7 +145,8 @@ stage_pools pools_of(const run_plan& plan, position where) {
     }
   result.snapshots = plan.snapshots_of(where);
   if (layers.is_first()) {
-    // Held, one ahead, and one that a backward under way still reads.
+    // Held, one ahead, and one that a backward under way still reads (of labels: where
+    // forwards run again, one of which lies between two such backwards).
     result.input_slots = plan.bounds_of({where.direction, 0}).stashes + 2;
     result.input = sizes.input;
     const auto last =

@@ -29,8 +29,8 @@ public:
   /// Where values are stored as bf16: what differs by a rounding of fp32 may be rounded
   /// to the other of two neighbours, 2^-8 apart, and all layers that follow round what
   /// comes of that again. Of 1500 runs of small networks the farthest differed by
-  /// 2.5e-3, and large ones may by more. What is wrong is far off: where shards forget a
-  /// sum no run of 120 was between 1e-3 and this bound.
+  /// 2.5e-3, and large ones may by more. What is wrong is far off: where shards forget
+  /// a sum no run of 120 was between 1e-3 and this bound.
   static constexpr double tolerance_of_bf16 = 0x1p-7;
 
   /// Where a GPU's products round fp32 to tf32, the same happens to operands alone, and

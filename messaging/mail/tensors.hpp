@@ -1,12 +1,13 @@
 #pragma once
 
 #include "kernels/buffer.hpp"
-#include "kernels/launched_end.hpp"
 
 #include <cstdint>
 #include <memory>
 
 namespace troupe {
+
+class launched_end;
 
 /// What every tensor message says of its payload.
 struct tensor_header {

@@ -84,8 +84,9 @@ struct mark_on_host {
   }
 
   int stream;
-  std::atomic<bool> reached = false, broken = false;
-  on_host::progress order = {}; // what the stream is behind there
+  std::atomic<bool> reached = false;
+  std::exception_ptr failure = {}; // of the stream before it came there
+  on_host::progress order = {};    // what the stream is behind there
 };
 
 /// A stream comes to its own mark, unless a launch before has failed.
@@ -94,15 +95,13 @@ public:
   explicit marking(std::shared_ptr<mark_on_host> of) : of_(std::move(of)) {
     // nop
   }
-  ~marking() override { of_->broken = !of_->reached; }
-  marking(const marking&) = delete;
-  marking& operator=(const marking&) = delete;
 
   void arrive() override {
     of_->order = on_host::progress_of(of_->stream);
     of_->reached = true;
   }
   bool over() override { return true; }
+  void give_up(const std::exception_ptr& why) override { of_->failure = why; }
   wait waits_for() override { return {0, "it waits for nothing"}; }
 
 private:
@@ -119,9 +118,8 @@ public:
 
   void arrive() override {}
   bool over() override {
-    if (until_->broken)
-      throw std::runtime_error{"what stream " + std::to_string(stream_)
-                               + " waits for has failed"};
+    if (until_->failure)
+      std::rethrow_exception(until_->failure);
     if (!until_->reached)
       return false;
     on_host::pass(stream_, until_->order);

@@ -170,6 +170,8 @@ private:
     guard.unlock();
     if (what.launch)
       stream.run(what);
+    else if (what.shared)
+      what.shared->give_up(stream.failure_);
     what = {};
     guard.lock();
   }

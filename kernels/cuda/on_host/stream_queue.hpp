@@ -19,6 +19,9 @@ public:
   /// Whether the stream goes on. \throws why it never will
   virtual bool over() = 0;
 
+  /// The stream has failed before it came to it.
+  virtual void give_up(const std::exception_ptr&) {}
+
   /// The stream whose launch it waits for, and what is to be said of that:
   /// "call 3 of member 0 of group 2 waits for member 1". \pre not over
   struct wait {

@@ -67,7 +67,7 @@ private:
   gpu::array<float> ones_{"ones", std::vector<float>(n, 1.0F)},
     sum_{"sum", std::vector<float>(n, 0.0F), gpu::use::updated};
   stream on_{1, precision::fp32, std::make_shared<cuda::stream>(0)};
-  wall_clock clock_;
+  static inline const wall_clock clock_; // of all: they are compared
   occupation at_{clock_};
   launch_times times_;
   std::mutex lock_;
