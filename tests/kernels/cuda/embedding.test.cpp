@@ -108,3 +108,13 @@ TEST_CASE("a GPU sums an embedding's gradients in the order of rows", "[cuda]") 
   CHECK(made[1] == dplaces);
   CHECK(made[2] == dwords);
 }
+
+TEST_CASE("a GPU takes tokens to where it reads them", "[cuda]") {
+  GPU_OR_SKIP();
+  const auto n = GENERATE(std::int64_t{1}, std::int64_t{33}, std::int64_t{700});
+  const auto tokens = random_labels(n, 1000, 1);
+  const gpu::array<std::int32_t> from{"from", tokens}, to{"to", n};
+  cuda::embedding::take(from.data(), n, to.data(), nullptr);
+  gpu::wait();
+  CHECK(to.values() == tokens);
+}
