@@ -69,11 +69,10 @@ void launched_works::launch(device_job next) {
   std::unique_lock guard{lock_};
   try {
     auto before = next.what.inputs;
-    if (last_ && !works_.empty())
-      before.push_back(last_);
+    if (!works_.empty())
+      before.push_back(works_.back().end);
     auto end = std::make_shared<launched_end>(std::move(before));
-    works_.emplace_back();
-    last_ = works_.back().end = std::move(end);
+    works_.emplace_back().end = std::move(end);
   } catch (...) {
     guard.unlock();
     return tell(next, {.failure = std::current_exception()});

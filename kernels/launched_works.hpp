@@ -69,9 +69,8 @@ private:
   mutable std::mutex lock_;
   std::condition_variable idle_;
   // under the lock
-  std::deque<under_way> works_;        // a reference to one lasts until it has ended
-  std::shared_ptr<launched_end> last_; // that was added
-  int telling_ = 0;                    // have ended, and are told of
+  std::deque<under_way> works_; // a reference to one lasts until it has ended
+  int telling_ = 0;             // have ended, and are told of
 };
 
 } // namespace troupe

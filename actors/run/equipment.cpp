@@ -6,11 +6,10 @@
 #include "actors/plan/costs.hpp"
 #include "actors/plan/layer_reader.hpp"
 #include "actors/run/actor_pool.hpp"
+#include "kernels/switched_off.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <string_view>
 #include <utility>
 
 namespace troupe {
@@ -23,12 +22,6 @@ std::string text_of(const work& what) {
   if (what.kind >= op_count || of == op::update)
     return "an update or a copy of stage " + std::to_string(what.stage);
   return to_string({of, what.direction, what.stage, what.microbatch}, true);
-}
-
-/// Not where the environment says TROUPE_MARKS=off.
-bool marks_are_wanted() {
-  const char* const told = std::getenv("TROUPE_MARKS");
-  return told == nullptr || std::string_view{told} != "off";
 }
 
 } // namespace
@@ -192,7 +185,7 @@ void equipment::equip_pipeline(int pipeline) {
       if (s + 1 < stages())
         above = {boundary_pool(plan_, where, rank.memory),
                  is_here(at(pipeline, s + 1)) && plan_.leaves_at_launch(where)
-                   && marks_are_wanted()};
+                   && !switched_off("TROUPE_MARKS")};
       work_[index(where)] = std::make_shared<stage_tensors>(
         plan_, where, rank.memory, rank.main_stream, below, above);
     }

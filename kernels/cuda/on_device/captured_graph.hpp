@@ -2,12 +2,11 @@
 
 #include "kernels/cuda/launch_list.hpp"
 #include "kernels/cuda/on_device/check.hpp"
+#include "kernels/switched_off.hpp"
 
 #include <cuda_runtime.h>
 
-#include <cstdlib>
 #include <memory>
-#include <string_view>
 
 namespace troupe::cuda {
 
@@ -44,8 +43,7 @@ private:
 
 /// Empty where the environment says TROUPE_GRAPHS=off.
 inline launch_graphs::graph_maker maker_on(cudaStream_t on) {
-  const char* const told = std::getenv("TROUPE_GRAPHS");
-  if (told != nullptr && std::string_view{told} == "off")
+  if (switched_off("TROUPE_GRAPHS"))
     return {};
   return [on](const launch_list& what) {
     return std::make_unique<captured_graph>(what, on);

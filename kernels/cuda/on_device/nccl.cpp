@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/communicator.hpp"
 #include "kernels/cuda/on_device/library.hpp"
+#include "kernels/switched_off.hpp"
 #include "kernels/threads.hpp"
 
 #include <nccl.h>
@@ -9,12 +10,10 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <thread>
 
 namespace troupe::cuda {
@@ -226,8 +225,7 @@ private:
 } // namespace
 
 std::string absence_of_communicators() {
-  const char* const told = std::getenv("TROUPE_NCCL");
-  if (told != nullptr && std::string_view{told} == "off")
+  if (switched_off("TROUPE_NCCL"))
     return "TROUPE_NCCL says off";
   if (auto why = absence(); !why.empty())
     return why;

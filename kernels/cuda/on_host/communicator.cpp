@@ -6,16 +6,15 @@
 
 #include "kernels/cuda/on_host/onlooker.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
+#include "kernels/switched_off.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <stdexcept>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -222,9 +221,7 @@ private:
 } // namespace
 
 std::string absence_of_communicators() {
-  const char* const told = std::getenv("TROUPE_NCCL");
-  return told != nullptr && std::string_view{told} == "off" ? "TROUPE_NCCL says off"
-                                                            : "";
+  return switched_off("TROUPE_NCCL") ? "TROUPE_NCCL says off" : "";
 }
 
 group_id new_group() {

@@ -4,6 +4,7 @@
 
 #include "kernels/bf16.hpp"
 #include "kernels/cuda/launch_list.hpp"
+#include "kernels/cuda/on_host/marks.hpp"
 #include "kernels/cuda/on_host/onlooker.hpp"
 #include "kernels/cuda/on_host/stream_queue.hpp"
 
@@ -75,68 +76,6 @@ public:
       watch->remove(memory);
     host_memory().give_back(memory, bytes);
   }
-};
-
-/// What other streams wait for. The GPU's thread writes it.
-struct mark_on_host {
-  explicit mark_on_host(int of) : stream(of) {
-    // nop
-  }
-
-  int stream;
-  std::atomic<bool> reached = false;
-  std::exception_ptr failure = {}; // of the stream before it came there
-  on_host::progress order = {};    // what the stream is behind there
-};
-
-/// A stream comes to its own mark, unless a launch before has failed.
-class marking : public shared_launch {
-public:
-  explicit marking(std::shared_ptr<mark_on_host> of) : of_(std::move(of)) {
-    // nop
-  }
-
-  void arrive() override {
-    of_->order = on_host::progress_of(of_->stream);
-    of_->reached = true;
-  }
-  bool over() override { return true; }
-  void give_up(const std::exception_ptr& why) override { of_->failure = why; }
-  wait waits_for() override { return {0, "it waits for nothing"}; }
-
-private:
-  std::shared_ptr<mark_on_host> of_;
-};
-
-/// A stream comes to another one's mark.
-class waiting : public shared_launch {
-public:
-  waiting(int stream, std::shared_ptr<mark_on_host> until)
-    : stream_(stream), until_(std::move(until)) {
-    // nop
-  }
-
-  void arrive() override {}
-  bool over() override {
-    if (until_->failure)
-      std::rethrow_exception(until_->failure);
-    if (!until_->reached)
-      return false;
-    on_host::pass(stream_, until_->order);
-    passed += until_->stream != stream_;
-    return true;
-  }
-  wait waits_for() override {
-    return {until_->reached ? 0 : until_->stream, "stream " + std::to_string(stream_)
-                                                    + " waits for stream "
-                                                    + std::to_string(until_->stream)};
-  }
-
-  static inline std::atomic<std::int64_t> passed = 0;
-
-private:
-  int stream_;
-  std::shared_ptr<mark_on_host> until_;
 };
 
 /// Launches what was launched when it was made, with the arguments of then.
@@ -311,16 +250,16 @@ std::shared_ptr<void> stream::moment() {
 std::shared_ptr<void> stream::mark() {
   launch_deferred();
   auto& queue = state_->queue;
-  const auto result = std::make_shared<mark_on_host>(queue.number());
-  queue.enqueue(std::make_shared<marking>(result));
+  const auto result = std::make_shared<on_host::mark>(queue.number());
+  queue.enqueue(std::make_shared<on_host::marking>(result));
   return result;
 }
 
 void stream::wait_for(const std::shared_ptr<void>& mark) {
   launch_deferred();
   auto& queue = state_->queue;
-  queue.enqueue(std::make_shared<waiting>(
-    queue.number(), std::static_pointer_cast<mark_on_host>(mark)));
+  queue.enqueue(std::make_shared<on_host::waiting>(
+    queue.number(), std::static_pointer_cast<on_host::mark>(mark)));
 }
 
 double seconds_between(const std::shared_ptr<void>& earlier,
@@ -360,7 +299,7 @@ memory_space& pinned_memory(int gpu) {
 } // namespace troupe::cuda
 
 std::int64_t troupe::on_host::marks_passed() {
-  return cuda::waiting::passed;
+  return waiting::passed;
 }
 
 std::int64_t troupe::on_host::graphs_launched() {

@@ -1,0 +1,78 @@
+// Marks of streams, and streams that wait for them, on the GPU that is none.
+#pragma once
+
+#include "kernels/cuda/on_host/onlooker.hpp"
+#include "kernels/cuda/on_host/stream_queue.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace troupe::on_host {
+
+/// What other streams wait for. The GPU's thread writes it.
+struct mark {
+  explicit mark(int of) : stream(of) {
+    // nop
+  }
+
+  int stream;
+  std::atomic<bool> reached = false;
+  std::exception_ptr failure = {}; // of the stream before it came there
+  progress order = {};             // what the stream is behind there
+};
+
+/// A stream comes to its own mark, unless a launch before has failed.
+class marking : public shared_launch {
+public:
+  explicit marking(std::shared_ptr<mark> of) : of_(std::move(of)) {
+    // nop
+  }
+
+  void arrive() override {
+    of_->order = progress_of(of_->stream);
+    of_->reached = true;
+  }
+  bool over() override { return true; }
+  void give_up(const std::exception_ptr& why) override { of_->failure = why; }
+  wait waits_for() override { return {0, "it waits for nothing"}; }
+
+private:
+  std::shared_ptr<mark> of_;
+};
+
+/// A stream comes to another one's mark.
+class waiting : public shared_launch {
+public:
+  waiting(int stream, std::shared_ptr<mark> until)
+    : stream_(stream), until_(std::move(until)) {
+    // nop
+  }
+
+  void arrive() override {}
+  bool over() override {
+    if (until_->failure)
+      std::rethrow_exception(until_->failure);
+    if (!until_->reached)
+      return false;
+    pass(stream_, until_->order);
+    passed += until_->stream != stream_;
+    return true;
+  }
+  wait waits_for() override {
+    return {until_->reached ? 0 : until_->stream, "stream " + std::to_string(stream_)
+                                                    + " waits for stream "
+                                                    + std::to_string(until_->stream)};
+  }
+
+  static inline std::atomic<std::int64_t> passed = 0;
+
+private:
+  int stream_;
+  std::shared_ptr<mark> until_;
+};
+
+} // namespace troupe::on_host

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdlib>
+#include <string_view>
+
+namespace troupe {
+
+/// Whether the environment says "off" of something that is on else.
+inline bool switched_off(const char* variable) {
+  const char* const told = std::getenv(variable);
+  return told != nullptr && std::string_view{told} == "off";
+}
+
+} // namespace troupe
