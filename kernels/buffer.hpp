@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 namespace troupe {
 
+class launched_end;
 class memory_space;
 class pool;
 
@@ -27,6 +29,14 @@ public:
 
   /// Where they are; null for an empty handle.
   const memory_space* where() const;
+
+  /// A work that a GPU may still be at reads it, while its handles go: whoever writes
+  /// there next does so behind it. Replaces an earlier one. \pre it has a block, of a
+  /// pool whose buffers GPUs alone write
+  void read_until(std::shared_ptr<launched_end> reader) const;
+
+  /// That work, once, for who is about to write; null: there is none.
+  std::shared_ptr<launched_end> take_reader() const;
 
 private:
   friend class pool;

@@ -1,5 +1,7 @@
 #include "kernels/pool.hpp"
 
+#include "kernels/launched_end.hpp"
+
 #include <chrono>
 #include <stdexcept>
 #include <thread>
@@ -11,6 +13,7 @@ struct buffer::block {
   std::int64_t first; // of its values in the pool's memory
   pool* owner;
   std::atomic<int> handles;
+  std::shared_ptr<launched_end> reader = {};
 };
 
 buffer::buffer(const buffer& other) : block_(other.block_) {
@@ -40,6 +43,14 @@ std::int32_t* buffer::integers() const {
 
 const memory_space* buffer::where() const {
   return block_ != nullptr ? block_->owner->memory_.where() : nullptr;
+}
+
+void buffer::read_until(std::shared_ptr<launched_end> reader) const {
+  block_->reader = std::move(reader);
+}
+
+std::shared_ptr<launched_end> buffer::take_reader() const {
+  return block_ != nullptr ? std::exchange(block_->reader, {}) : nullptr;
 }
 
 pool::pool(std::string what, int count, std::int64_t values, memory_account& account,
@@ -93,7 +104,8 @@ buffer pool::acquire_if_free() {
 void pool::give_back(buffer::block* b) {
   const std::lock_guard guard{lock_};
   account_.release(bytes_each_);
-  free_.push_back(b);
+  // One that is still read waits behind all others.
+  free_.insert(b->reader ? free_.begin() : free_.end(), b);
 }
 
 } // namespace troupe

@@ -1,9 +1,11 @@
+#include "kernels/launched_end.hpp"
 #include "kernels/pool.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -112,6 +114,28 @@ TEST_CASE("a pool that is exhausted says whose bound is broken", "[pool]") {
     Catch::Matchers::Message(
       "no room is left for activations of stage 2: all 1 buffers are in use, which a "
       "schedule's bound rules out, unless a relay keeps handles of payloads"));
+}
+
+TEST_CASE("who gets a buffer that is still read is told by whom, and gets it last",
+          "[pool]") {
+  memory_account account;
+  pool three{"tests", 3, 16, account};
+  const auto reader = std::make_shared<launched_end>();
+  auto a = three.acquire(), b = three.acquire();
+  const auto *const read = a.data(), *const other = b.data();
+  {
+    const auto second = a; // as a pass has that reads it, too
+    a.read_until(reader);
+    a = {};
+  }
+  b = {};
+  const auto first = three.acquire(), second = three.acquire(), last = three.acquire();
+  CHECK(first.data() == other);
+  CHECK(second.take_reader() == nullptr);
+  CHECK(last.data() == read);
+  CHECK(last.take_reader() == reader);
+  CHECK(last.take_reader() == nullptr);
+  CHECK(buffer{}.take_reader() == nullptr);
 }
 
 TEST_CASE("the peak counts what is held at once, not what is reserved", "[pool]") {
