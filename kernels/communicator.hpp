@@ -10,6 +10,14 @@ namespace troupe {
 /// to the others.
 using group_id = std::array<char, 128>;
 
+/// One member of a group.
+struct membership {
+  group_id of;
+  int member; ///< 0 to members - 1.
+  int members;
+  int blocks = 16; ///< Of its GPU, that an exchange takes at most, also while it waits.
+};
+
 /// Values that one member of a group sends another.
 struct transfer {
   enum class way : std::uint8_t { send, receive };

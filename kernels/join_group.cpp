@@ -20,10 +20,10 @@ group_id new_group() {
   throw std::runtime_error{absence_of_gpus()};
 }
 
-std::unique_ptr<communicator> join_group(stream& on, const group_id& which, int member,
-                                         int members, const std::atomic<bool>& ended) {
+std::unique_ptr<communicator> join_group(stream& on, const membership& as,
+                                         const std::atomic<bool>& ended) {
   if constexpr (cuda::is_built)
-    return cuda::join_group(*on.gpu(), which, member, members, ended);
+    return cuda::join_group(*on.gpu(), as, ended);
   throw std::runtime_error{absence_of_gpus()};
 }
 

@@ -18,7 +18,7 @@ group_id new_group();
 /// Joins a group, and waits for all other members. \param on a stream of a GPU, for
 /// nothing else; outlives it \param ended may be set by another thread: nobody waits
 /// any longer \throws std::runtime_error
-std::unique_ptr<communicator> join_group(stream& on, const group_id& which, int member,
-                                         int members, const std::atomic<bool>& ended);
+std::unique_ptr<communicator> join_group(stream& on, const membership& as,
+                                         const std::atomic<bool>& ended);
 
 } // namespace troupe

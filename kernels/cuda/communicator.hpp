@@ -15,7 +15,7 @@ std::string absence_of_communicators();
 
 group_id new_group();
 
-std::unique_ptr<communicator> join_group(stream& on, const group_id& which, int member,
-                                         int members, const std::atomic<bool>& ended);
+std::unique_ptr<communicator> join_group(stream& on, const membership& as,
+                                         const std::atomic<bool>& ended);
 
 } // namespace troupe::cuda

@@ -14,7 +14,7 @@ group_id new_group() {
   throw std::runtime_error{absence_of_communicators()};
 }
 
-std::unique_ptr<communicator> join_group(stream&, const group_id&, int, int,
+std::unique_ptr<communicator> join_group(stream&, const membership&,
                                          const std::atomic<bool>&) {
   throw std::runtime_error{absence_of_communicators()};
 }

@@ -152,16 +152,15 @@ struct call : public shared_launch {
 
 class communicator_on_host : public communicator {
 public:
-  communicator_on_host(stream& on, const group_id& which, int member, int members,
-                       const std::atomic<bool>& ended)
-    : launches_(on), on_(*on.on()), member_(member) {
+  communicator_on_host(stream& on, const membership& as, const std::atomic<bool>& ended)
+    : launches_(on), on_(*on.on()), member_(as.member) {
     {
       const std::lock_guard guard{all};
-      in_ = groups.at(which);
-      in_->members.resize(static_cast<std::size_t>(members));
-      in_->members[static_cast<std::size_t>(member)] = &on_;
-      if (++in_->joined == members)
-        groups.erase(which);
+      in_ = groups.at(as.of);
+      in_->members.resize(static_cast<std::size_t>(as.members));
+      in_->members[static_cast<std::size_t>(as.member)] = &on_;
+      if (++in_->joined == as.members)
+        groups.erase(as.of);
     }
     while (!all_are_there()) {
       if (ended) {
@@ -234,9 +233,9 @@ group_id new_group() {
   return result;
 }
 
-std::unique_ptr<communicator> join_group(stream& on, const group_id& which, int member,
-                                         int members, const std::atomic<bool>& ended) {
-  return std::make_unique<communicator_on_host>(on, which, member, members, ended);
+std::unique_ptr<communicator> join_group(stream& on, const membership& as,
+                                         const std::atomic<bool>& ended) {
+  return std::make_unique<communicator_on_host>(on, as, ended);
 }
 
 } // namespace troupe::cuda

@@ -56,7 +56,7 @@ public:
     for (int m = 0; m < members; ++m)
       threads.emplace_back([this, &id, m, members] {
         end(m) =
-          join_group(*streams_[static_cast<std::size_t>(m)], id, m, members, no_);
+          join_group(*streams_[static_cast<std::size_t>(m)], {id, m, members}, no_);
       });
     for (auto& thread : threads)
       thread.join();
@@ -210,7 +210,7 @@ TEST_CASE("who waits for members that do not come can be told to go on",
     std::this_thread::sleep_for(std::chrono::milliseconds{5});
     ended = true;
   }};
-  CHECK_THROWS(join_group(on, new_group(), 0, 2, ended));
+  CHECK_THROWS(join_group(on, {new_group(), 0, 2}, ended));
   other.join();
 }
 

@@ -27,7 +27,7 @@ TEST_CASE("NCCL moves values of unified memory from a GPU to itself", "[group]")
   {
     cuda::stream on{0};
     const std::atomic<bool> ended = false;
-    const auto group = cuda::join_group(on, cuda::new_group(), 0, 1, ended);
+    const auto group = cuda::join_group(on, {cuda::new_group(), 0, 1}, ended);
     for (const std::int64_t count : {std::int64_t{1}, n}) {
       std::fill_n(to, n, 0.F);
       group->exchange(std::array{transfer{way::send, 0, from, count},

@@ -35,8 +35,8 @@ struct pair_of_members {
     const auto id = cuda::new_group();
     // Gone when the members are joined: they keep nothing of it.
     const auto ended = std::make_unique<std::atomic<bool>>(false);
-    std::thread other{[&] { ends[1] = cuda::join_group(on[1], id, 1, 2, *ended); }};
-    ends[0] = cuda::join_group(on[0], id, 0, 2, *ended);
+    std::thread other{[&] { ends[1] = cuda::join_group(on[1], {id, 1, 2}, *ended); }};
+    ends[0] = cuda::join_group(on[0], {id, 0, 2}, *ended);
     other.join();
     *ended = true;
   }
@@ -82,7 +82,7 @@ TEST_CASE("who waits for members that do not come goes when it is told", "[nccl]
     std::this_thread::sleep_for(std::chrono::milliseconds{5});
     ended = true;
   }};
-  CHECK_THROWS_WITH(cuda::join_group(on, cuda::new_group(), 0, 2, ended),
+  CHECK_THROWS_WITH(cuda::join_group(on, {cuda::new_group(), 0, 2}, ended),
                     "the group of GPUs has been ended");
   other.join();
 }
