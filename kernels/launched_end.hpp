@@ -27,6 +27,15 @@ public:
   const std::shared_ptr<void>& mark() const { return mark_; }
   void set_mark(std::shared_ptr<void> mark) { mark_ = std::move(mark); }
 
+  /// It takes what another one gives: it may begin before, and is over behind it.
+  void takes_from(std::shared_ptr<launched_end> giver) {
+    const std::lock_guard guard{all};
+    if (ended_ != never)
+      giver->end(ended_);
+    else
+      giver_ = std::move(giver);
+  }
+
   /// Somebody knows now that it has begun, as what it comes behind is over. Returns
   /// when that is for the record.
   nanoseconds begun(const wall_clock& clock) {
@@ -49,6 +58,8 @@ private:
     if (ended_ == never) {
       ended_ = now;
       end_what_is_before(now);
+      if (auto giver = std::exchange(giver_, {}))
+        giver->end(now);
     }
     return ended_;
   }
@@ -61,6 +72,7 @@ private:
   static inline std::mutex all; // taken a few times an action
   std::shared_ptr<void> mark_;
   std::vector<std::shared_ptr<launched_end>> before_; // not known to be over
+  std::shared_ptr<launched_end> giver_;               // likewise; null: there is none
   nanoseconds ended_ = never;
 };
 

@@ -107,16 +107,28 @@ bool mail_rules::is_call(const mail::letter& m, const collective_message& call) 
          });
 }
 
+/// Whether GPUs move what one stage gives another.
+bool mail_rules::has_edge(position from, position to) const {
+  return knows_groups_ && std::ranges::any_of(groups_, [&](const auto& group) {
+           return group.is_edge() && group.members == std::vector{from, to};
+         });
+}
+
 struct mail_rules::judge {
   const mail_rules& rules;
   const run_plan& plan;
   const of_stage& sizes; // of the stage that the receiver is or stands with
   const wire::address& to;
 
+  /// \param step from the stage that sends it to this one; 0 if a data source does
   /// \param values of a sample, as long as those of the microbatch are
   template <class Values>
-  std::string header(const tensor_header& h, bool comes, const Values& values) const {
-    return unless(comes && to.what == wire::address::kind::stage
+  std::string header(const tensor_header& h, int step, bool comes,
+                     const Values& values) const {
+    auto from = to.where;
+    from.stage -= step;
+    return unless(comes && h.is_call() == (step != 0 && rules.has_edge(from, to.where))
+                    && to.what == wire::address::kind::stage
                     && h.stage == to.where.stage && h.microbatch >= 0
                     && h.microbatch < plan.dims.total()
                     && h.pipeline == plan.replica_at(to.where)
@@ -126,20 +138,20 @@ struct mail_rules::judge {
   }
 
   std::string operator()(const activation& m) const {
-    return header(m.header, sizes.room_below > 0, [&](std::int64_t length) {
+    return header(m.header, 1, sizes.room_below > 0, [&](std::int64_t length) {
       return plan.values_below(to.where, length);
     });
   }
   std::string operator()(const gradient& m) const {
     auto above = to.where;
     ++above.stage;
-    return header(m.header, sizes.room_above > 0, [&](std::int64_t length) {
+    return header(m.header, -1, sizes.room_above > 0, [&](std::int64_t length) {
       return plan.values_below(above, length);
     });
   }
   std::string operator()(const labels& m) const {
     return header(
-      m.header, to.where.stage == plan.dims.stages - 1,
+      m.header, 0, to.where.stage == plan.dims.stages - 1,
       [&](std::int64_t length) { return length > 0 ? length : plan.work->whole.rows; });
   }
 

@@ -35,6 +35,7 @@ private:
   struct judge;
 
   bool is_call(const mail::letter& m, const collective_message& call) const;
+  bool has_edge(position from, position to) const;
 
   /// Sizes in values, of one shard of a stage; the same in all data replicas.
   struct of_stage {

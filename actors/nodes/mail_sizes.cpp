@@ -19,7 +19,7 @@ void add(sizes& to, const sizes& values) {
 }
 
 sizes of(const run_plan&, const tensor_header& header) {
-  return {header.samples * header.values * value_bytes};
+  return {header.is_call() ? 0 : header.samples * header.values * value_bytes};
 }
 
 sizes of(const run_plan&, const mail::letter& letter) {

@@ -9,6 +9,16 @@
 
 namespace troupe {
 
+stage_actor_port::stage_actor_port(self_pointer self, props shared, performer me,
+                                   performer_devices devices, edges_of_stage edges)
+  : actor_port(self, std::move(shared), me, std::move(devices)),
+    edges_(std::move(edges),
+           [meter = shared_.meter, self = stage_actor{self}](std::exception_ptr why) {
+             post(*meter, self, mail::ended{{}, 0, 0, std::move(why)});
+           }) {
+  // nop
+}
+
 void stage_actor_port::demand() {
   tell(everybody().data_source(me_.where), mail::demand{});
 }
@@ -28,9 +38,19 @@ void stage_actor_port::send_tensor(Message what) {
   const shipment how{traffic::pipeline, bytes, me_.where, receiver};
   if (auto* const ledger = everybody().ledger_between(me_.where, receiver))
     ledger->given(what);
+  if (edges_.gives<Message>())
+    return edges_.give<Message>(
+      std::move(what), [shared = shared_, how, to = everybody().stage(receiver)](
+                         Message call) { ship(shared, how, to, std::move(call)); });
   everybody().to_neighbour(me_.where, receiver, [&](const auto& to) {
     ship(self_, shared_, how, to, std::move(what));
   });
+}
+
+template <class Message>
+void stage_actor_port::take(const Message& call) {
+  edges_.take<Message>(call, [meter = shared_.meter, me = stage_actor{self_}](
+                               Message there) { post(*meter, me, std::move(there)); });
 }
 
 /// \param step 1 if it goes to the stage above, -1 if to the one below
@@ -122,6 +142,8 @@ namespace {
 
 template <class Message>
 void take_tensor(stage_actor::stateful_pointer<stage_state> self, const Message& what) {
+  if (what.header.is_call())
+    return self->state.port->take(what);
   self->state.port->check(what);
   self->state.core->take(what);
 }
@@ -132,13 +154,15 @@ stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self
                                  props shared, performer_devices devices,
                                  position where, std::shared_ptr<stage_work> work,
                                  std::shared_ptr<stage_meetings> meetings,
-                                 std::shared_ptr<stage_saver> saver) {
+                                 std::shared_ptr<stage_saver> saver,
+                                 edges_of_stage edges) {
   report_failures(self);
   auto& state = self->state;
   auto& meter = *shared.meter;
   const auto plan = shared.plan;
-  state.port = std::make_unique<stage_actor_port>(
-    self, std::move(shared), performer{role::stage, where}, std::move(devices));
+  state.port = std::make_unique<stage_actor_port>(self, std::move(shared),
+                                                  performer{role::stage, where},
+                                                  std::move(devices), std::move(edges));
   state.core = std::make_shared<stage_core>(plan, where, *state.port, std::move(work),
                                             std::move(meetings));
   state.port->keep(state.core);

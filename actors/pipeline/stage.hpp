@@ -2,6 +2,7 @@
 
 #include "actors/mail/handles.hpp"
 #include "actors/pipeline/stage_core.hpp"
+#include "actors/pipeline/stage_edges.hpp"
 #include "actors/rank/actor_port.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -15,7 +16,8 @@ namespace troupe {
 /// What a stage's core asks for, as mail.
 class stage_actor_port : public actor_port<stage_actor, stage_port> {
 public:
-  using actor_port::actor_port;
+  stage_actor_port(self_pointer self, props shared, performer me,
+                   performer_devices devices, edges_of_stage edges);
 
   bool copies_aside() const override { return computers_.front()->depth() > 1; }
   void demand() override;
@@ -34,11 +36,18 @@ public:
   void check(const activation& what) const;
   void check(const gradient& what) const;
 
+  /// A message that says that a GPU is to take its payload: the stage gets it again
+  /// when that is so. \throws std::logic_error if the GPU cannot
+  template <class Message>
+  void take(const Message& call);
+
 private:
   template <class Message>
   void send_tensor(Message what);
   template <class Message>
   void check_came(int step, const Message& what) const;
+
+  stage_edges edges_;
 };
 
 struct stage_state {
@@ -49,11 +58,13 @@ struct stage_state {
 
 /// One direction and tensor shard of one stage: holds its parameters and activations,
 /// computes when its scheduler says so, and sends what comes out to its neighbours.
-/// \param saver null if it has nothing to save
+/// \param saver null if it has nothing to save \param edges to neighbours, if there are
+/// any
 stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self,
                                  props shared, performer_devices devices,
                                  position where, std::shared_ptr<stage_work> work,
                                  std::shared_ptr<stage_meetings> meetings,
-                                 std::shared_ptr<stage_saver> saver);
+                                 std::shared_ptr<stage_saver> saver,
+                                 edges_of_stage edges);
 
 } // namespace troupe

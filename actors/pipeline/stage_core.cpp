@@ -218,6 +218,8 @@ stage_core::granted_pass& stage_core::begin(const action& a, std::int64_t turn,
   if (auto made =
         made_.extract({goes_back(a.what) ? op::backward : a.what, a.microbatch}))
     woven.inputs.push_back(std::move(made.mapped()));
+  if (auto reader = work_->reader_before(a.what, a.microbatch))
+    woven.inputs.push_back(std::move(reader));
   auto& place = free_place();
   place.facts = {
     .what = a, .version = version, .versions_alive = books_.versions_alive()};

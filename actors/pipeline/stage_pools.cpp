@@ -4,6 +4,7 @@
 #include "actors/meetings/expert_sizes.hpp"
 #include "actors/meetings/tensor_meeting.hpp"
 #include "actors/meetings/tie_meeting.hpp"
+#include "actors/plan/gpu_groups.hpp"
 #include "actors/plan/saved_piece.hpp"
 #include "actors/updates/shared_parameters.hpp"
 
@@ -174,8 +175,11 @@ std::vector<std::int64_t> bytes_needed(const run_plan& plan) {
   std::vector<std::int64_t> result;
   for (int rank = 0; rank < plan.ranks(); ++rank) {
     std::int64_t sum = 0;
-    for (const auto& where : plan.hosted_by(rank))
+    for (const auto& where : plan.hosted_by(rank)) {
       sum += pools_of(plan, where).bytes();
+      if (auto lower = where; lower.stage-- > 0 && may_have_edge(plan, lower))
+        sum += boundary_bytes(plan, lower);
+    }
     result.push_back(sum);
   }
   return result;

@@ -195,8 +195,11 @@ bool stage_tensors::leaves_at_launch(op what) const {
 }
 
 buffer stage_tensors::take_message(op what, int microbatch) {
-  auto& h = held_.at(microbatch);
-  return std::exchange(what == op::forward ? h.output : h.input_gradient, {});
+  return std::exchange(message_of(held_.at(microbatch), what), {});
+}
+
+std::shared_ptr<launched_end> stage_tensors::reader_before(op what, int microbatch) {
+  return message_of(held_.at(microbatch), what).take_reader();
 }
 
 void stage_tensors::end_forward(int microbatch) {

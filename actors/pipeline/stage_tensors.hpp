@@ -40,6 +40,7 @@ public:
   pass_pieces<float> pieces(const pass_request& pass) override;
   bool leaves_at_launch(op what) const override;
   buffer take_message(op what, int microbatch) override;
+  std::shared_ptr<launched_end> reader_before(op what, int microbatch) override;
   void end_forward(int microbatch) override;
   std::optional<loss_sum> loss_of(int microbatch) const override;
   void end_backward(op what, int microbatch) override;
@@ -69,6 +70,11 @@ private:
     buffer input, labels, output, stash, inputs, from_above, input_gradient, kept;
     loss_sum loss, loss_again; // as forwards that run again have it
   };
+
+  /// Where a pass puts what it makes for a neighbour.
+  static buffer& message_of(held& h, op what) {
+    return what == op::forward ? h.output : h.input_gradient;
+  }
 
   bool is_first() const { return layers_.whole().is_first(); }
   bool is_last() const { return layers_.whole().is_last(); }

@@ -65,6 +65,10 @@ public:
   /// send; empty if it has been taken, or there is none.
   virtual buffer take_message(op what, int microbatch) = 0;
 
+  /// Before it is launched: who may still read what was in the message's buffer before.
+  /// Null: nobody.
+  virtual std::shared_ptr<launched_end> reader_before(op what, int microbatch) = 0;
+
   /// After F.
   virtual void end_forward(int microbatch) = 0;
 

@@ -12,7 +12,8 @@ struct finder {
   const run_plan& plan;
   std::vector<exchanging_group> found = {};
 
-  void add(meeting_kind about, int stride, std::vector<position> members) {
+  void add(std::optional<meeting_kind> about, int stride,
+           std::vector<position> members) {
     if (members.size() > 1)
       found.push_back({about, stride, std::move(members)});
   }
@@ -40,6 +41,19 @@ struct finder {
       strides.insert(group.stride);
     for (const int stride : strides)
       add_replicas(about, of, stride);
+  }
+
+  /// Both ways, but where somebody of the user's own stands between.
+  void add_edges(position lower) {
+    auto upper = lower;
+    ++upper.stage;
+    if (upper.stage == plan.dims.stages || plan.has_relays)
+      return;
+    for (int d = 0; d < plan.data; ++d) {
+      lower.data = upper.data = d;
+      add({}, 1, {lower, upper});
+      add({}, 1, {upper, lower});
+    }
   }
 
   void look_at(position stage) {
@@ -71,10 +85,14 @@ bool are_apart(const exchanging_group& group, const run_plan& plan,
 
 std::vector<exchanging_group> exchanging_groups(const run_plan& plan) {
   finder all{plan};
-  for (int direction = 0; direction < plan.directions(); ++direction)
-    for (int stage = 0; stage < plan.dims.stages; ++stage)
-      for (int tensor = 0; tensor < plan.tensor; ++tensor)
-        all.look_at({0, direction, stage, tensor});
+  const auto for_each_stage = [&](const auto& each) {
+    for (int direction = 0; direction < plan.directions(); ++direction)
+      for (int stage = 0; stage < plan.dims.stages; ++stage)
+        for (int tensor = 0; tensor < plan.tensor; ++tensor)
+          each({0, direction, stage, tensor});
+  };
+  for_each_stage([&](position stage) { all.look_at(stage); });
+  for_each_stage([&](position stage) { all.add_edges(stage); });
   return std::move(all.found);
 }
 
@@ -89,6 +107,15 @@ std::vector<int> groups_on_gpus(const run_plan& plan,
     ++number;
   }
   return result;
+}
+
+bool may_have_edge(const run_plan& plan, position lower) {
+  auto upper = lower;
+  ++upper.stage;
+  const auto a = plan.processor_of(plan.rank_of(lower)),
+             b = plan.processor_of(plan.rank_of(upper));
+  return plan.work && plan.clock == clock_kind::real && !plan.has_relays && a.is_gpu()
+         && b.is_gpu() && a.gpu != b.gpu;
 }
 
 std::vector<std::string> gpus_here(const run_plan& plan) {

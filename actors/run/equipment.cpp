@@ -151,6 +151,7 @@ std::unique_ptr<device> equipment::make_virtual_device(cost_model cost, double s
 void equipment::equip_stages() {
   data_.resize(static_cast<std::size_t>(pipelines()));
   work_.resize(static_cast<std::size_t>(pipelines() * stages()));
+  edges_.resize(work_.size());
   meetings_.resize(work_.size());
   savers_.resize(work_.size());
   optimizers_.resize(shards());
@@ -169,6 +170,15 @@ void equipment::equip_stages() {
   });
 }
 
+namespace {
+
+/// Whether what a stage here gives a neighbour leaves when it is launched.
+bool leaves_at_launch(const side_edges& edges, bool is_neighbour_here) {
+  return edges.at_launch && (is_neighbour_here || edges.gives.of != nullptr);
+}
+
+} // namespace
+
 void equipment::equip_pipeline(int pipeline) {
   const auto first = at(pipeline, 0);
   if (is_here(first))
@@ -179,18 +189,37 @@ void equipment::equip_pipeline(int pipeline) {
     const auto where = at(pipeline, s);
     boundary above;
     if (is_here(where)) {
-      auto& rank = rank_of_stage(where);
-      if (s > 0 && !below.messages) // of gradients that go elsewhere
-        below.messages = boundary_pool(plan_, at(pipeline, s - 1), rank.memory);
-      if (s + 1 < stages())
-        above = {boundary_pool(plan_, where, rank.memory),
-                 is_here(at(pipeline, s + 1)) && plan_.leaves_at_launch(where)
-                   && !switched_off("TROUPE_MARKS")};
+      auto& memory = rank_of_stage(where).memory;
+      edges_of_stage edges;
+      if (s > 0) {
+        const auto lower = at(pipeline, s - 1);
+        edges.below = edges_between(where, lower);
+        if (!below.messages || edges.below.takes.of != nullptr)
+          below.messages = boundary_pool(plan_, lower, memory);
+        below.left_at_launch = leaves_at_launch(edges.below, is_here(lower));
+        edges.below.room = below.messages;
+      }
+      if (s + 1 < stages()) {
+        const auto upper = at(pipeline, s + 1);
+        edges.above = edges_between(where, upper);
+        above = {boundary_pool(plan_, where, memory),
+                 leaves_at_launch(edges.above, is_here(upper))};
+        edges.above.room = above.messages;
+      }
       work_[index(where)] = std::make_shared<stage_tensors>(
-        plan_, where, rank.memory, rank.main_stream, below, above);
+        plan_, where, memory, rank_of_stage(where).main_stream, below, above);
+      edges_[index(where)] = std::move(edges);
     }
     below = above;
   }
+}
+
+/// Of a stage here, to a neighbour; no ends where messages carry all.
+side_edges equipment::edges_between(position where, position neighbour) {
+  const auto& lower = where.stage < neighbour.stage ? where : neighbour;
+  return {.gives = {groups_->find_edge(where, neighbour, where)},
+          .takes = {groups_->find_edge(neighbour, where, where)},
+          .at_launch = plan_.leaves_at_launch(lower) && !switched_off("TROUPE_MARKS")};
 }
 
 void equipment::equip_optimizer(position where) {

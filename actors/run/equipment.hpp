@@ -2,6 +2,7 @@
 
 #include "actors/experts/expert_work.hpp"
 #include "actors/pipeline/data_source.hpp"
+#include "actors/pipeline/stage_edges.hpp"
 #include "actors/pipeline/stage_meetings.hpp"
 #include "actors/pipeline/stage_pools.hpp"
 #include "actors/pipeline/stage_saver.hpp"
@@ -55,7 +56,7 @@ using device_maker = std::function<std::unique_ptr<device>(virtual_clock&)>;
 ///
 /// Of a stage whose rank is elsewhere nothing is here, so what is asked of it is null
 /// or empty. The pool of messages between two stages belongs to the lower one's rank;
-/// if only one of them is here, to that one's.
+/// if only one of them is here, to that one's; with an edge between them each has one.
 class equipment : private places {
 public:
   /// \param plan,clock,watch outlive it; the clock is for virtual time, the watch for
@@ -96,6 +97,9 @@ public:
   const std::shared_ptr<stage_saver>& saver_of(position where) const {
     return savers_[index(where)];
   }
+
+  /// To its neighbours on other GPUs.
+  const edges_of_stage& edges_of(position where) const { return edges_[index(where)]; }
 
   const optimizer_memory& optimizer_of(position where) const {
     return optimizers_[shard_index(where)];
@@ -150,6 +154,7 @@ private:
   void equip_stages();
   void equip_meetings();
   void equip_pipeline(int pipeline);
+  side_edges edges_between(position where, position neighbour);
   void equip_optimizer(position where);
   void go_on(optimizer& state, position where) const;
   void equip_experts();
@@ -172,6 +177,7 @@ private:
   std::vector<std::unique_ptr<device>> server_devices_;   // by shard_index()
   std::vector<std::shared_ptr<data_pools>> data_;         // a pipeline each
   std::vector<std::shared_ptr<stage_work>> work_;         // by index()
+  std::vector<edges_of_stage> edges_;                     // likewise
   std::vector<std::shared_ptr<stage_meetings>> meetings_; // likewise
   std::vector<std::shared_ptr<stage_saver>> savers_;      // likewise
   std::vector<optimizer_memory> optimizers_;              // by shard_index()

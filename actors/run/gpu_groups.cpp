@@ -15,7 +15,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto patience = 120s; // until all members have met
+constexpr auto patience = 120s;        // until all members have met
+constexpr auto patience_at_end = 50ms; // with what is over, and has not been told of
+
+// A stage computes while it waits for what it is given.
+constexpr int blocks_of_group = 16, blocks_of_edge = 4;
 
 bool is_here(const run_plan& plan, position where, const std::vector<int>& here) {
   return std::ranges::find(here, plan.rank_of(where)) != here.end();
@@ -25,7 +29,10 @@ bool is_here(const run_plan& plan, position where, const std::vector<int>& here)
 std::string text_of(const exchanging_group& group) {
   const auto& first = group.members.front();
   const auto of = " of stage " + std::to_string(first.stage);
-  switch (group.about) {
+  if (group.is_edge())
+    return "what stage " + std::to_string(first.stage) + " gives stage "
+           + std::to_string(group.members.back().stage);
+  switch (*group.about) {
   case meeting_kind::shards:
     return "the shards" + of;
   case meeting_kind::layers:
@@ -56,8 +63,9 @@ struct shared_values {
 
 /// Moves a value between any two members, so that they are connected before a run
 /// begins.
-void try_out(communicator& by, const stream& on, const processor& where, int member,
-             int members) {
+void try_out(communicator& by, const stream& on, const processor& where,
+             const membership& as) {
+  const auto [id, member, members, blocks] = as;
   const shared_values given{where, members}, taken{where, members};
   std::vector<transfer> all;
   for (int other = 0; other < members; ++other) {
@@ -89,11 +97,8 @@ known_groups groups_here(const run_plan& plan) {
 }
 
 struct gpu_groups::end {
-  position where;
-  meeting_kind about;
-  int stride;
-  int member, members;
-  group_id id;
+  exchanging_group of;
+  membership as;
   processor at;
   std::string name;
   occupation& seen;
@@ -101,6 +106,8 @@ struct gpu_groups::end {
   std::unique_ptr<communicator> by;
   std::unique_ptr<cpu_device> launches;
   gpu_group group = {};
+
+  position where() const { return of.members[static_cast<std::size_t>(as.member)]; }
 };
 
 /// Ends that look for the others, each on a thread of its own.
@@ -119,14 +126,14 @@ struct gpu_groups::joining {
 
   void join(end& one) {
     try {
-      auto by = join_group(one.on, one.id, one.member, one.members, ended);
+      auto by = join_group(one.on, one.as, ended);
       {
         const std::lock_guard guard{lock};
         one.by = std::move(by);
         if (ended) // those that were there have been ended already
           one.by->abort();
       }
-      try_out(*one.by, one.on, one.at, one.member, one.members);
+      try_out(*one.by, one.on, one.at, one.as);
     } catch (...) {
       fail(std::current_exception());
     }
@@ -146,10 +153,15 @@ gpu_groups::gpu_groups(const run_plan& plan, const known_groups& known,
       if (!is_here(plan, where, here))
         continue;
       const auto at = plan.processor_of(plan.rank_of(where));
-      ends_.emplace_back(new end{where, group.about, group.stride, m,
-                                 static_cast<int>(group.members.size()), id, at,
-                                 text_of(group), watch.group_of(where, text_of(group)),
-                                 stream_on(at, 1, precision::fp32), nullptr, nullptr});
+      ends_.emplace_back(new end{group,
+                                 {id, m, static_cast<int>(group.members.size()),
+                                  group.is_edge() ? blocks_of_edge : blocks_of_group},
+                                 at,
+                                 text_of(group),
+                                 watch.group_of(where, text_of(group)),
+                                 stream_on(at, 1, precision::fp32),
+                                 nullptr,
+                                 nullptr});
     }
   }
   join_all(ended);
@@ -212,19 +224,34 @@ void gpu_groups::join_all(const std::function<bool()>& ended) {
     std::rethrow_exception(all.failure);
 }
 
-gpu_group* gpu_groups::find(position where, meeting_kind about, int stride) {
-  const auto found = std::ranges::find_if(ends_, [&](const auto& one) {
-    return one->where == where && one->about == about && one->stride == stride;
-  });
+template <class Is>
+gpu_group* gpu_groups::find_if(position where, const Is& is) {
+  const auto found = std::ranges::find_if(
+    ends_, [&](const auto& one) { return one->where() == where && is(one->of); });
   return found != ends_.end() ? &(*found)->group : nullptr;
 }
 
+gpu_group* gpu_groups::find(position where, meeting_kind about, int stride) {
+  return find_if(where, [&](const exchanging_group& of) {
+    return of.about == about && of.stride == stride;
+  });
+}
+
+gpu_group* gpu_groups::find_edge(position from, position to, position end) {
+  return find_if(end, [&](const exchanging_group& of) {
+    return of.is_edge() && of.members == std::vector{from, to};
+  });
+}
+
 void gpu_groups::stop() {
-  for (auto& one : ends_) {
+  for (auto& one : ends_)
     one->launches->stop();
+  const auto late = std::chrono::steady_clock::now() + patience_at_end;
+  while (!idle() && std::chrono::steady_clock::now() < late)
+    std::this_thread::sleep_for(1ms);
+  for (auto& one : ends_)
     if (!one->launches->idle())
       one->by->abort();
-  }
 }
 
 bool gpu_groups::idle() const {

@@ -54,8 +54,12 @@ public:
   /// A member's end, as of group_finder; null: it has none.
   gpu_group* find(position where, meeting_kind about, int stride);
 
-  /// What has not begun is forgotten; what is under way ends, as those who could end it
-  /// may be gone.
+  /// The end of a stage of an edge from one stage to another. Null: messages carry
+  /// what goes there.
+  gpu_group* find_edge(position from, position to, position end);
+
+  /// What has not begun is forgotten; what is under way ends, and is made to if it does
+  /// not soon, as those who could end it may be gone.
   void stop();
 
   bool idle() const;
@@ -68,6 +72,8 @@ private:
   struct joining;
 
   void join_all(const std::function<bool()>& ended);
+  template <class Is>
+  gpu_group* find_if(position where, const Is& is);
 
   std::vector<std::unique_ptr<end>> ends_;
 };

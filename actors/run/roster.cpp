@@ -79,7 +79,7 @@ void roster::spawn_stages(caf::actor_system& system) {
         is_here(where)
           ? system.spawn(stage, shared_, equipped_.rank_of_stage(where).devices(),
                          where, equipped_.work_of(where), equipped_.meetings_of(where),
-                         equipped_.saver_of(where))
+                         equipped_.saver_of(where), equipped_.edges_of(where))
           : elsewhere_->stage(where));
     }
 }

@@ -19,6 +19,13 @@ struct tensor_header {
   std::int64_t values;  ///< Of 4 bytes a sample (of bf16 two make one); 0 where nothing
                         ///< is computed.
   int version;          ///< Of the weights that made it.
+  /// GPUs move the payload themselves (stage_edges.hpp): how many the sender gave the
+  /// receiver before, and the message is a call for it to take this one.
+  int call = no_call;
+
+  static constexpr int no_call = -1; ///< The payload is in the message.
+
+  bool is_call() const { return call != no_call; }
 
   bool operator==(const tensor_header&) const = default;
 };
@@ -26,9 +33,10 @@ struct tensor_header {
 /// The input of a stage's forward; for the first stage tokens or pixels.
 struct activation {
   tensor_header header;
-  buffer payload; ///< (samples, values); empty where nothing is computed.
-  /// The work that writes the payload, if a GPU may still be at it. Between stages on
-  /// GPUs of one process alone: others get a tensor that is there.
+  buffer
+    payload; ///< (samples, values); empty where nothing is computed, and of a call.
+  /// The work that writes the payload, or gives what a call is for, if a GPU may still
+  /// be at it. Within a process alone.
   std::shared_ptr<launched_end> made = {};
 };
 

@@ -25,8 +25,9 @@ address read(schema::Address::Reader from) {
 }
 
 /// A tensor that a GPU may still be at does not leave its process.
-void refuse_what_is_not_made(const launched_end* by) {
-  if (by != nullptr)
+template <class Message>
+void refuse_what_is_not_made(const Message& m) {
+  if (m.made && !m.header.is_call())
     throw std::logic_error{"a tensor is sent to another process before it is made"};
 }
 
@@ -34,12 +35,12 @@ struct mail_writer {
   schema::ActorMail::Builder to;
 
   void operator()(const activation& m) {
-    refuse_what_is_not_made(m.made.get());
+    refuse_what_is_not_made(m);
     wire::write(to.initActivation(), m.header);
   }
   void operator()(const labels& m) { wire::write(to.initLabels(), m.header); }
   void operator()(const gradient& m) {
-    refuse_what_is_not_made(m.made.get());
+    refuse_what_is_not_made(m);
     wire::write(to.initGradient(), m.header);
   }
   void operator()(const mail::letter& m) { wire::write(to.initLetter(), m); }

@@ -67,6 +67,7 @@ void write(schema::TensorHeader::Builder to, const tensor_header& from) {
   to.setSamples(from.samples);
   to.setValues(from.values);
   to.setVersion(from.version);
+  to.setCall(from.call);
 }
 
 tensor_header read(schema::TensorHeader::Reader from) {
@@ -78,7 +79,8 @@ tensor_header read(schema::TensorHeader::Reader from) {
           .stage = natural(from.getStage(), "a stage"),
           .samples = samples,
           .values = within(from.getValues(), 0, most_each, "values of a sample"),
-          .version = read_version(from.getVersion())};
+          .version = read_version(from.getVersion()),
+          .call = read_call(from.getCall())};
 }
 
 } // namespace troupe::wire

@@ -57,6 +57,11 @@ inline int read_version(std::int64_t n) {
   return static_cast<int>(within(n, -most_of<int>, most_of<int>, "a version"));
 }
 
+/// The number of what GPUs move themselves; -1: they do not.
+inline int read_call(std::int64_t n) {
+  return static_cast<int>(within(n, tensor_header::no_call, most_of<int>, "a call"));
+}
+
 /// Nanoseconds, of either sign.
 inline std::int64_t moment(std::int64_t n) {
   constexpr auto most = most_of<std::int64_t>;

@@ -77,8 +77,7 @@ collective_message read(schema::Collective::Reader from) {
                    .count = natural(from.getCount(), "chunks")},
           .values = within(from.getValues(), 0, most_values, "values"),
           .payload = {},
-          .call = static_cast<int>(within(from.getCall(), collective_message::no_call,
-                                          most_of<int>, "a call"))};
+          .call = read_call(from.getCall())};
 }
 
 mail::tied_part read(schema::TiedPart::Reader from) {

@@ -107,6 +107,7 @@ struct TensorHeader {
   samples @4 :Int64;
   values @5 :Int64;
   version @6 :Int32;
+  call @7 :Int32 = -1;  # By which GPUs move the payload: its number. -1: it is here.
 }
 
 struct Snapshot {

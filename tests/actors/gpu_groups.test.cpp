@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@ run_plan plan_with(const tiny::mesh_of_ranks& mesh,
 
 using ranks = std::vector<int>;
 
-/// The ranks of each group of one kind of meeting.
-std::vector<ranks> groups_of(const run_plan& plan, meeting_kind about) {
+/// The ranks of each group of one kind of meeting; of none: of each edge.
+std::vector<ranks> groups_of(const run_plan& plan, std::optional<meeting_kind> about) {
   std::vector<ranks> result;
   for (const auto& group : exchanging_groups(plan))
     if (group.about == about) {
@@ -43,7 +44,7 @@ using all = std::vector<ranks>;
 TEST_CASE("data replicas of a stage sum in a group", "[groups]") {
   const auto plan = plan_with({.data = 2, .exchange = "ring"});
   CHECK(groups_of(plan, meeting_kind::sums) == all{{0, 2}, {1, 3}});
-  CHECK(exchanging_groups(plan).size() == 2);
+  CHECK(exchanging_groups(plan).size() == 2 + 4); // and edges
 }
 
 TEST_CASE("with ZeRO 1 they gather in another", "[groups]") {
@@ -55,7 +56,7 @@ TEST_CASE("with ZeRO 1 they gather in another", "[groups]") {
 TEST_CASE("with ZeRO 3 they do both layer by layer", "[groups]") {
   const auto plan = plan_with({.data = 2, .exchange = "zero3"});
   CHECK(groups_of(plan, meeting_kind::layers) == all{{0, 2}, {1, 3}});
-  CHECK(exchanging_groups(plan).size() == 2);
+  CHECK(exchanging_groups(plan).size() == 2 + 4); // and edges
 }
 
 // Shards 0 and 1 of stage 0, of stage 1; then replica 1.
@@ -83,10 +84,39 @@ TEST_CASE("both directions of a schedule share the sums of a stage", "[groups]")
   CHECK(groups_of(plan, meeting_kind::sums) == all{{0, 2}, {1, 3}});
 }
 
-TEST_CASE("without replicas and shards there is no group", "[groups]") {
-  CHECK(exchanging_groups(plan_with({})).empty());
-  CHECK(exchanging_groups(plan_with({.data = 2, .exchange = "hogwild"}, pipedream()))
-          .empty());
+TEST_CASE("without replicas and shards there are edges alone", "[groups]") {
+  for (const auto& plan :
+       {plan_with({}), plan_with({.data = 2, .exchange = "hogwild"}, pipedream())})
+    CHECK(exchanging_groups(plan).size() == groups_of(plan, {}).size());
+}
+
+TEST_CASE("each two neighbours have an edge in each direction", "[groups]") {
+  const auto edges_of = [](const tiny::mesh_of_ranks& mesh, const schedule& sch,
+                           const shape& dims) {
+    return groups_of(tiny::training_on(mesh, sch, dims, clock_kind::real), {});
+  };
+  CHECK(edges_of({}, one_f_one_b(), {3, 4, 2}) == all{{0, 1}, {1, 0}, {1, 2}, {2, 1}});
+  CHECK(edges_of({.data = 2, .exchange = "ring"}, one_f_one_b(), {2, 4, 2})
+        == all{{0, 1}, {1, 0}, {2, 3}, {3, 2}});
+  CHECK(edges_of({.tensor = 2}, one_f_one_b(), {2, 4, 2})
+        == all{{0, 2}, {2, 0}, {1, 3}, {3, 1}}); // shard to shard
+  CHECK(edges_of({}, chimera(), {2, 4, 2})       // whose second pipeline goes down
+        == all{{0, 1}, {1, 0}, {1, 0}, {0, 1}});
+  CHECK(edges_of({}, one_f_one_b(), {1, 4, 2}).empty());
+  auto plan = plan_with({});
+  plan.has_relays = true; // which would not see what passes
+  CHECK(exchanging_groups(plan).empty());
+}
+
+TEST_CASE("an edge gives from its first member to its second", "[groups]") {
+  for (const auto& group :
+       exchanging_groups(plan_with({.data = 2, .tensor = 2, .exchange = "ring"})))
+    if (group.is_edge()) {
+      REQUIRE(group.members.size() == 2);
+      auto taker = group.members.front();
+      taker.stage = 1 - taker.stage;
+      CHECK(group.members.back() == taker);
+    }
 }
 
 TEST_CASE("only ranks on GPUs of their own make a group", "[groups]") {
@@ -94,10 +124,10 @@ TEST_CASE("only ranks on GPUs of their own make a group", "[groups]") {
   const auto on = [&plan](const std::vector<std::string>& gpus) {
     return groups_on_gpus(plan, gpus);
   };
-  CHECK(on({"a", "b", "c", "d"}) == ranks{0, 1});
+  CHECK(on({"a", "b", "c", "d"}) == ranks{0, 1, 2, 3, 4, 5});
   CHECK(on({"a", "a", "b", "b"}) == ranks{0, 1}); // stages share theirs
-  CHECK(on({"a", "b", "a", "c"}) == ranks{1});
-  CHECK(on({"a", "", "c", "d"}) == ranks{0});
+  CHECK(on({"a", "b", "a", "c"}) == ranks{1, 2, 3, 4, 5});
+  CHECK(on({"a", "", "c", "d"}) == ranks{0, 4, 5});
   CHECK(on({"", "", "", ""}).empty());
   plan.clock = clock_kind::virtual_time;
   CHECK(on({"a", "b", "c", "d"}).empty());
@@ -109,38 +139,40 @@ TEST_CASE("nodes whose GPUs cannot be in groups leave out theirs alone", "[group
   std::vector<node_facts> nodes{{"a:1", {.gpus = {"0", "1", "2", "3"}}},
                                 {"b:2", {.gpus = {"4", "5", "6", "7"}}}};
   const auto all = exchanging_groups(plan);
+  const std::optional<meeting_kind> edge;
+  using counts = std::map<std::optional<meeting_kind>, int>;
   const auto kinds = [&](const chosen_groups& chosen) {
-    std::map<meeting_kind, int> result;
+    counts result;
     for (const int group : chosen.groups)
       ++result[all[static_cast<std::size_t>(group)].about];
     return result;
   };
-  using counts = std::map<meeting_kind, int>;
   const auto chosen = choose_groups(plan, places, nodes, false);
-  CHECK(kinds(chosen) == counts{{meeting_kind::shards, 4}, {meeting_kind::sums, 4}});
+  CHECK(kinds(chosen)
+        == counts{{meeting_kind::shards, 4}, {meeting_kind::sums, 4}, {edge, 8}});
   CHECK(chosen.absence.empty());
   SECTION("by TLS") {
     const auto encrypted = choose_groups(plan, places, nodes, true);
-    CHECK(kinds(encrypted) == counts{{meeting_kind::shards, 4}});
+    CHECK(kinds(encrypted) == counts{{meeting_kind::shards, 4}, {edge, 8}});
     CHECK(encrypted.absence
           == "nodes reach each other by TLS, and NCCL does not encrypt");
   }
   SECTION("of a node without NCCL") {
     nodes[1].said.ungrouped = "NCCL 2 is not installed";
     const auto less = choose_groups(plan, places, nodes, false);
-    CHECK(kinds(less) == counts{{meeting_kind::shards, 2}});
+    CHECK(kinds(less) == counts{{meeting_kind::shards, 2}, {edge, 4}});
     CHECK(less.absence == "node b:2: NCCL 2 is not installed");
   }
   SECTION("on the GPUs of one machine") {
     nodes[1].said.gpus = nodes[0].said.gpus;
     const auto less = choose_groups(plan, places, nodes, false);
-    CHECK(kinds(less) == counts{{meeting_kind::shards, 4}});
+    CHECK(kinds(less) == counts{{meeting_kind::shards, 4}, {edge, 8}});
     CHECK(less.absence.empty()); // NCCL has no such groups
   }
   SECTION("that says too little") {
     nodes[1].said.gpus.clear();
     CHECK(kinds(choose_groups(plan, places, nodes, false))
-          == counts{{meeting_kind::shards, 2}});
+          == counts{{meeting_kind::shards, 2}, {edge, 4}});
   }
 }
 
@@ -154,7 +186,7 @@ TEST_CASE("a node refuses groups that it cannot be in", "[groups]") {
                     not_here = "it was told of a group of GPUs that its ranks are not "
                                "on";
   CHECK(fault({}).empty());
-  CHECK(fault({2}) == none);
+  CHECK(fault({6}) == none);
   CHECK(fault({-1}) == none);
   CHECK(fault({1, 1}, {0}) == none);
   CHECK(fault({1}) == not_here);      // rank 1 is on the CPU

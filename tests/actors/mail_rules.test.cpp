@@ -3,6 +3,7 @@
 #include "actors/nodes/mail_rules.hpp"
 
 #include "actors/nodes/mail_sizes.hpp"
+#include "actors/plan/gpu_groups.hpp"
 #include "tests/actors/meshes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -86,6 +87,41 @@ TEST_CASE("tensors have the sizes that the plan gives them, none is left out",
     wrong.tensors = {bytes};
     CHECK_FALSE(passes(wrong));
   }
+}
+
+TEST_CASE("GPUs are called to take what their edges give, and get no other",
+          "[nodes]") {
+  mail_rules of{std::make_shared<const run_plan>(plan())};
+  const auto passes = [&](wire::actor_mail what, int data = 0) {
+    return of.fault_of(to(stage(1, data), std::move(what))).empty();
+  };
+  auto call = header(1), of_other = header(1);
+  call.call = 3;
+  of_other.pipeline = 1;
+  CHECK(to(stage(1), activation{call, {}}).tensors == std::vector<std::int64_t>{0});
+  CHECK_FALSE(passes(activation{call, {}})); // nobody gives so
+  known_groups known;
+  const auto all = exchanging_groups(plan());
+  for (std::size_t g = 0; g < all.size(); ++g)
+    if (all[g].members == std::vector<position>{{0, 0, 0}, {0, 0, 1}})
+      known.ids[static_cast<int>(g)] = {};
+  REQUIRE(known.ids.size() == 1);
+  of.know(known);
+  CHECK(passes(activation{call, {}}));
+  CHECK_FALSE(passes(activation{header(1), {}}));
+  CHECK(passes(gradient{header(1), {}})); // that comes from above
+  CHECK_FALSE(passes(gradient{call, {}}));
+  CHECK(passes(activation{of_other, {}}, 1)); // by the other replica's stage
+  of_other.call = 3;
+  CHECK_FALSE(passes(activation{of_other, {}}, 1));
+  auto last = header(2);
+  last.values = plan().work->whole.rows;
+  const auto to_last = [&](const tensor_header& h) {
+    return of.fault_of(to(stage(2), labels{h, {}})).empty();
+  };
+  CHECK(to_last(last));
+  last.call = 0;
+  CHECK_FALSE(to_last(last)); // no GPU gives labels
 }
 
 TEST_CASE("ranks, positions and versions are those of the plan", "[nodes]") {

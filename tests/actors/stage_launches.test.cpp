@@ -22,6 +22,18 @@ run_plan three_stages() {
   return tiny::simulation(one_f_one_b(), {3, 2, 3});
 }
 
+/// Whose messages have buffers that GPUs still give.
+class reading_work : public simulated_stage {
+public:
+  using simulated_stage::simulated_stage;
+
+  std::shared_ptr<launched_end> reader_before(op what, int microbatch) override {
+    return what == op::forward && microbatch == 1 ? reader : nullptr;
+  }
+
+  static inline const auto reader = std::make_shared<launched_end>();
+};
+
 constexpr position middle{0, 0, 1};
 constexpr op f = op::forward, b = op::backward;
 
@@ -66,4 +78,18 @@ TEST_CASE("a pass waits for what its input is made by, and another for its own",
   CHECK(inputs_of(f, 1) == std::vector{up});
   CHECK(inputs_of(op::input_gradient, 0) == std::vector{down});
   CHECK(inputs_of(op::weight_gradient, 0).empty());
+}
+
+TEST_CASE("a pass waits for who still reads where it writes", "[stage]") {
+  staged<reading_work> s{three_stages(), middle};
+  for (const int microbatch : {0, 1}) {
+    s.give(microbatch);
+    s.core.go(s.of(f, microbatch));
+    const auto& inputs = s.port.works.front().first.inputs;
+    if (microbatch == 0)
+      CHECK(inputs.empty());
+    else
+      CHECK(inputs == std::vector{reading_work::reader});
+    s.port.run_work(s.core);
+  }
 }

@@ -265,3 +265,29 @@ TEST_CASE("who knows of an end knows of all that came before it", "[device]") {
   CHECK(second->ended(clock) == read);
   CHECK(reader->ended(clock) == over);
 }
+
+TEST_CASE("who has taken what was given knows that it was given, and not before",
+          "[device]") {
+  const wall_clock clock;
+  const auto made = std::make_shared<launched_end>();
+  const auto giver =
+    std::make_shared<launched_end>(std::vector<std::shared_ptr<launched_end>>{made});
+  const auto taker = std::make_shared<launched_end>();
+  const auto begun = taker->begun(clock);
+  const bool told_late = GENERATE(false, true);
+  if (!told_late)
+    taker->takes_from(giver);
+  const auto over = taker->ended(clock);
+  if (told_late) // by another thread
+    taker->takes_from(giver);
+  CHECK(begun <= over);
+  CHECK(giver->ended(clock) == over);
+  CHECK(made->ended(clock) == over);
+  const auto slow = std::make_shared<launched_end>(),
+             next = std::make_shared<launched_end>();
+  next->takes_from(slow);
+  const auto at = next->begun(clock); // it waits for the giver now
+  while (clock.now() == at)
+    continue;
+  CHECK(slow->begun(clock) > at);
+}

@@ -262,6 +262,9 @@ TEST_CASE("what a GPU is still to make stays in its process", "[codec]") {
   CHECK_THROWS_AS(
     wire::encode({.to = {}, .what = gradient{.made = made}, .tensors = {4}}),
     std::logic_error);
+  const tensor_header call{.call = 0}; // by which another GPU takes it
+  CHECK_NOTHROW(
+    wire::encode({.to = {}, .what = gradient{call, {}, made}, .tensors = {0}}));
 }
 
 TEST_CASE("a mail has as many sizes as tensors", "[codec]") {

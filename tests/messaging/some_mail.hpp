@@ -208,8 +208,10 @@ void fill(T& field, dice& random) {
     }
     if constexpr (std::is_same_v<T, performer> || std::is_same_v<T, measured_action>)
       field.expert = random.number(-1, 3);
-    if constexpr (std::is_same_v<T, tensor_header>)
+    if constexpr (std::is_same_v<T, tensor_header>) {
       field.values = random.number(0, 100);
+      field.call = random.number(-1, 3);
+    }
     if constexpr (std::is_same_v<T, mail::beat>)
       field.verdict = random.number(0, 2);
     if constexpr (std::is_same_v<T, collective_message>)

@@ -71,17 +71,16 @@ using namespace std::chrono_literals;
 /// whether the library has failed since, and ends what would wait for ever.
 class nccl_communicator : public communicator {
 public:
-  nccl_communicator(stream& on, const group_id& which, int member, int members,
-                    const std::atomic<bool>& ended)
+  nccl_communicator(stream& on, const membership& as, const std::atomic<bool>& ended)
     : on_(on) {
     ncclConfig_t how = NCCL_CONFIG_INITIALIZER;
     how.blocking = 0;
-    how.maxCTAs = most_blocks;
+    how.maxCTAs = as.blocks;
     ncclUniqueId id;
-    std::memcpy(&id, which.data(), sizeof id);
+    std::memcpy(&id, as.of.data(), sizeof id);
     try {
       on.on(); // the library's calls are of this GPU
-      check(nccl().join(&group_, members, id, member, &how), "join a group");
+      check(nccl().join(&group_, as.members, id, as.member, &how), "join a group");
       await("join a group", &ended);
       looks_after_ = start_thread(1, [this] { look_after(); });
     } catch (...) {
@@ -155,7 +154,6 @@ public:
   }
 
 private:
-  static constexpr int most_blocks = 16; // other groups of a GPU work beside it
   static constexpr auto pause = 20us;
   static constexpr auto between_looks = 100ms;
   static constexpr auto patience = 2s; // with others, until all have ended
@@ -244,11 +242,11 @@ group_id new_group() {
   return result;
 }
 
-std::unique_ptr<communicator> join_group(stream& on, const group_id& which, int member,
-                                         int members, const std::atomic<bool>& ended) {
+std::unique_ptr<communicator> join_group(stream& on, const membership& as,
+                                         const std::atomic<bool>& ended) {
   if (const auto& why = nccl().absence; !why.empty())
     throw std::runtime_error{why};
-  return std::make_unique<nccl_communicator>(on, which, member, members, ended);
+  return std::make_unique<nccl_communicator>(on, as, ended);
 }
 
 } // namespace troupe::cuda

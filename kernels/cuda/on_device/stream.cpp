@@ -33,9 +33,11 @@ std::string version_text(int version) {
 }
 
 /// Kernels are loaded before the first is launched: loading one later may wait for all
-/// streams, and some of these for other GPUs. \pre before CUDA's first call
-void load_eagerly() {
-  static const int once = setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+/// streams, and some of these for other GPUs. Streams that share a queue of the GPU's
+/// do, too: there are as many queues as it can have. \pre before CUDA's first call
+void keep_streams_apart() {
+  static const int once = setenv("CUDA_MODULE_LOADING", "EAGER", 0)
+                          + setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   (void)once;
 }
 
@@ -293,13 +295,13 @@ double seconds_between(const std::shared_ptr<void>& earlier,
 }
 
 int count() {
-  load_eagerly();
+  keep_streams_apart();
   int result = 0;
   return cudaGetDeviceCount(&result) == cudaSuccess ? result : 0;
 }
 
 std::string absence() {
-  load_eagerly();
+  keep_streams_apart();
   int found = 0;
   const auto state = cudaGetDeviceCount(&found);
   if (state == cudaErrorInsufficientDriver) {

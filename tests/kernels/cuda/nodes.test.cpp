@@ -76,6 +76,20 @@ const std::vector<wanted> all_wanted{
 
 } // namespace
 
+namespace {
+
+/// Where ranks are: both nodes are in this process, and have its GPUs.
+std::vector<std::string> gpus_of(const wanted& what, const run_plan& plan) {
+  const int on_each = plan.ranks() / 2;
+  std::vector<std::string> result;
+  for (int rank = 0; rank < plan.ranks(); ++rank)
+    result.push_back("cuda:"
+                     + std::to_string(what.device == "cuda" ? rank % on_each : rank));
+  return result;
+}
+
+} // namespace
+
 TEST_CASE("ranks on GPUs of nodes are proved right, whenever their streams run",
           "[streams]") {
   const auto& what = GENERATE(from_range(all_wanted));
@@ -88,9 +102,7 @@ TEST_CASE("ranks on GPUs of nodes are proved right, whenever their streams run",
     const auto result = on_two_nodes(o, plan);
     INFO(result.failure);
     REQUIRE(result.how == ending::finished);
-    // Both nodes are in this process, and have its GPUs.
-    const bool apart = what.device != "cuda";
-    CHECK(result.gpu_groups == (apart ? std::ssize(exchanging_groups(plan)) : 0));
+    CHECK(result.gpu_groups == std::ssize(groups_on_gpus(plan, gpus_of(what, plan))));
     for (const auto& one : prove(plan, result)) {
       INFO(one.name << ": " << one.detail);
       CHECK_FALSE(one.fails());

@@ -101,7 +101,7 @@ TEST_CASE("where GPUs cannot exchange this machine sums, and says why", "[stream
                                 {2, 2, 2}, clock_kind::real);
   plan.processors = {{0}, {1}, {2}, {3}};
   const auto themselves = tiny::run_of(plan);
-  CHECK(themselves.result.gpu_groups == 2);
+  CHECK(themselves.result.gpu_groups == 2 + 4); // and edges, two each replica
   CHECK(themselves.result.ungrouped.empty());
   setenv("TROUPE_NCCL", "off", 1);
   const auto by_messages = tiny::run_of(plan);
@@ -137,36 +137,79 @@ TEST_CASE("actions that come again are launched as graphs", "[streams]") {
 #endif
 }
 
+namespace {
+
+/// Marks of other streams that streams pass in a run.
+std::int64_t passed_by(run_plan plan, std::vector<processor> on) {
+  plan.processors = std::move(on);
+  const auto before = on_host::marks_passed();
+  const auto done = tiny::run_of(plan);
+  if (!plan.mixes_processors())
+    CHECK(done.refusals() == "");
+  return on_host::marks_passed() - before;
+}
+
+/// 32 messages: of 4 microbatches, over 2 boundaries, in 2 batches, both ways.
+run_plan with_32_messages(const schedule& sch, clock_kind clock = clock_kind::real) {
+  return tiny::training_of(sch, {3, 4, 2}, clock, {"mlp", 5, 12});
+}
+
+constexpr processor a{0}, b{1}, cpu{};
+
+} // namespace
+
 TEST_CASE("messages between GPUs leave before they are made", "[streams]") {
-  const auto passed_by = [](run_plan plan, std::vector<processor> on) {
-    plan.processors = std::move(on);
-    const auto before = on_host::marks_passed();
-    const auto done = tiny::run_of(plan);
-    if (!plan.mixes_processors())
-      CHECK(done.refusals() == "");
-    return on_host::marks_passed() - before;
-  };
-  const processor a{0}, b{1}, cpu{};
-  const shape dims{3, 4, 2}; // 4 microbatches, 2 boundaries and batches, both ways
-  const auto of = [&](const schedule& sch, clock_kind clock = clock_kind::real) {
-    return tiny::training_of(sch, dims, clock, {"mlp", 5, 12});
-  };
-  CHECK(passed_by(of(one_f_one_b()), {a}) == 32);
-  CHECK(passed_by(of(one_f_one_b()), {a, b}) == 32);
-  CHECK(passed_by(of(find_schedule("pipedream").value()), {a, b}) == 32);
-  CHECK(passed_by(of(find_schedule("zb-h1").value()), {b, a, a}) == 32);
-  CHECK(passed_by(of(one_f_one_b()), {a, b, cpu}) == 16);
-  CHECK(passed_by(of(one_f_one_b()), {a, cpu}) == 0);
+  const auto of = with_32_messages;
+  setenv("TROUPE_NCCL", "off", 1); // they stay where they are
+  CHECK(passed_by(of(one_f_one_b(), clock_kind::real), {a}) == 32);
+  CHECK(passed_by(of(one_f_one_b(), clock_kind::real), {a, b}) == 32);
+  CHECK(passed_by(of(find_schedule("pipedream").value(), clock_kind::real), {a, b})
+        == 32);
+  CHECK(passed_by(of(find_schedule("zb-h1").value(), clock_kind::real), {b, a, a})
+        == 32);
+  CHECK(passed_by(of(one_f_one_b(), clock_kind::real), {a, b, cpu}) == 16);
+  CHECK(passed_by(of(one_f_one_b(), clock_kind::real), {a, cpu}) == 0);
   CHECK(passed_by(of(one_f_one_b(), clock_kind::virtual_time), {a}) == 0);
-  CHECK(passed_by(of(find_schedule("ampnet").value()), {a})
+  CHECK(passed_by(of(find_schedule("ampnet").value(), clock_kind::real), {a})
         == 0); // chooses by what has come
   CHECK(
     passed_by(
       tiny::training_on({.tensor = 2}, one_f_one_b(), {2, 2, 2}, clock_kind::real), {a})
     == 0); // shards meet
   setenv("TROUPE_MARKS", "off", 1);
-  CHECK(passed_by(of(one_f_one_b()), {a, b}) == 0);
+  CHECK(passed_by(of(one_f_one_b(), clock_kind::real), {a, b}) == 0);
   unsetenv("TROUPE_MARKS");
+  unsetenv("TROUPE_NCCL");
+}
+
+TEST_CASE("stages on GPUs of their own have room for what they give each other",
+          "[streams]") {
+  auto plan = with_32_messages(one_f_one_b(), clock_kind::real);
+  plan.processors = {a, b};
+  const auto needed = bytes_needed(plan);
+  CHECK(perform(plan).reserved_bytes == needed);
+  plan.processors = {a};
+  CHECK(needed > bytes_needed(plan));
+}
+
+TEST_CASE("GPUs give each other tensors, and nobody writes those that are still read",
+          "[streams]") {
+  // The giver's stream waits for the pass that makes a tensor, and the taker's pass for
+  // what takes it. A buffer may be needed again before it has been given.
+  const auto of = with_32_messages;
+  const auto with = [](std::int64_t marks, std::int64_t messages) {
+    return marks >= 2 * messages && marks <= 4 * messages;
+  };
+  for (const char* name : {"1f1b", "pipedream", "zb-h1"})
+    CHECK(
+      with(passed_by(of(find_schedule(name).value(), clock_kind::real), {a, b}), 32));
+  CHECK(with(passed_by(of(one_f_one_b(), clock_kind::real), {a, b, cpu}), 16));
+  // What leaves when it is there needs no mark but for its buffer.
+  setenv("TROUPE_MARKS", "off", 1);
+  CHECK(passed_by(of(one_f_one_b(), clock_kind::real), {a, b}) <= 2 * 32);
+  unsetenv("TROUPE_MARKS");
+  CHECK(passed_by(of(find_schedule("ampnet").value(), clock_kind::real), {a, b})
+        <= 2 * 32);
 }
 
 TEST_CASE("the record has no action before what it reads, nor two of a rank at once",

@@ -107,12 +107,20 @@ TEST_CASE("also where their GPUs exchange arrays themselves", "[watched]") {
 
 TEST_CASE("also where messages leave before they are made", "[watched]") {
   const std::string name = GENERATE("1f1b", "zb-h1", "2bw");
-  INFO(name);
+  const auto on =
+    GENERATE(std::vector{a_gpu}, std::vector<processor>{{0}, {1}}); // by edges
+  INFO(name << " on " << on.size());
   auto plan = tiny::training_of(find_schedule(name).value(), {3, 6, 2},
                                 clock_kind::real, {"mlp", 5, 12});
   const auto before = on_host::marks_passed();
-  watch(plan, {{0}, {1}});
+  watch(plan, on);
   CHECK(on_host::marks_passed() > before);
+}
+
+TEST_CASE("also where GPUs give each other what is there", "[watched]") {
+  watch(tiny::training_of(find_schedule("ampnet").value(), {3, 6, 2}, clock_kind::real,
+                          {"mlp", 5, 12}),
+        {{0}, {1}, {2}});
 }
 
 TEST_CASE("also where other ranks are on the CPU", "[watched]") {

@@ -1,0 +1,236 @@
+// What a stage gives its neighbours by GPUs, and takes from them, step by step: with a
+// communicator and a device that only write down what they are asked for.
+
+#include "actors/pipeline/stage_edges.hpp"
+
+#include "tests/actors/meshes.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace troupe;
+using Catch::Matchers::Message;
+
+namespace {
+
+class written_communicator : public communicator {
+public:
+  void exchange(std::span<const transfer> what) override {
+    all.insert(all.end(), what.begin(), what.end());
+  }
+  void abort() noexcept override {}
+  void check() override {
+    if (has_failed)
+      throw std::runtime_error{"its GPU is gone"};
+  }
+
+  std::vector<transfer> all;
+  bool has_failed = false;
+};
+
+/// Launches and ends works when it is told to.
+class patient_device : public device {
+public:
+  void enqueue(work what, on_end ended) override {
+    all.push_back({std::move(what), std::move(ended)});
+  }
+  void stop() override {}
+  bool idle() const override { return all.empty(); }
+
+  const std::vector<std::shared_ptr<launched_end>>& inputs() const {
+    return all.front().first.inputs;
+  }
+
+  /// The first, whose end is returned.
+  std::shared_ptr<launched_end> launch() {
+    auto end = std::make_shared<launched_end>();
+    auto& what = all.front().first;
+    what.run();
+    what.launched(end);
+    return end;
+  }
+
+  void end(std::exception_ptr failure = {}) {
+    const auto ended = std::move(all.front().second);
+    all.pop_front();
+    ended({1, 2, std::move(failure)});
+  }
+
+private:
+  std::deque<std::pair<work, on_end>> all;
+};
+
+constexpr std::int64_t values = 6;
+
+/// A stage with edges to the one above it.
+struct one_stage {
+  explicit one_stage(bool at_launch = true)
+    : edges({{}, {{&given}, {&taken}, room, at_launch}},
+            [this](const std::exception_ptr& why) {
+              try {
+                std::rethrow_exception(why);
+              } catch (const std::runtime_error& wrong) {
+                failures.push_back(wrong.what());
+              }
+            }) {}
+
+  static tensor_header header(int microbatch, int call = tensor_header::no_call) {
+    return {.microbatch = microbatch,
+            .stage = 1,
+            .samples = 2,
+            .values = values / 2,
+            .call = call};
+  }
+
+  void give(int microbatch, buffer payload, std::shared_ptr<launched_end> made = {}) {
+    edges.give<activation>(
+      {header(microbatch), std::move(payload), std::move(made)},
+      [this](activation call) { calls.push_back(std::move(call)); });
+  }
+
+  void take(int microbatch, int call, std::shared_ptr<launched_end> giver = {}) {
+    edges.take<gradient>({header(microbatch, call), {}, std::move(giver)},
+                         [this](gradient g) { there.push_back(std::move(g)); });
+  }
+
+  memory_account memory;
+  std::shared_ptr<pool> room = std::make_shared<pool>("messages", 2, values, memory);
+  written_communicator gives, takes;
+  patient_device giving, taking;
+  gpu_group given{&gives, nullptr, &giving}, taken{&takes, nullptr, &taking};
+  std::vector<std::string> failures;
+  std::vector<activation> calls;
+  std::vector<gradient> there;
+  stage_edges edges;
+};
+
+using ends = std::vector<std::shared_ptr<launched_end>>;
+
+} // namespace
+
+TEST_CASE("a stage without edges gives nothing, and is not called", "[edges]") {
+  stage_edges none{{}, {}};
+  CHECK_FALSE(none.gives<activation>());
+  CHECK_FALSE(none.gives<gradient>());
+  CHECK_THROWS_MATCHES(
+    none.take<activation>({one_stage::header(3, 0), {}}, {}), std::logic_error,
+    Message("stage 1 is called to take tensor 0 of microbatch 3, and its GPU takes "
+            "none"));
+  const one_stage some;
+  CHECK(some.edges.gives<activation>());
+  CHECK_FALSE(some.edges.gives<gradient>()); // there is nobody below
+}
+
+TEST_CASE("what is given goes behind the pass that makes it", "[edges]") {
+  one_stage s;
+  const auto made = std::make_shared<launched_end>();
+  const auto payload = s.room->acquire();
+  s.give(4, payload, made);
+  CHECK(s.giving.inputs() == ends{made});
+  CHECK(s.calls.empty()); // nobody is called for what has not been launched
+  const auto end = s.giving.launch();
+  REQUIRE(s.gives.all.size() == 1);
+  const auto& sent = s.gives.all.front();
+  CHECK(sent.how == transfer::way::send);
+  CHECK(sent.other == 1);
+  CHECK(sent.values == payload.data());
+  CHECK(sent.count == values);
+  REQUIRE(s.calls.size() == 1);
+  CHECK(s.calls.front().header == one_stage::header(4, 0));
+  CHECK_FALSE(s.calls.front().payload);
+  CHECK(s.calls.front().made == end);
+  s.giving.end();
+  CHECK(s.failures.empty());
+}
+
+TEST_CASE("what is there is given at once, each with the next number", "[edges]") {
+  one_stage s;
+  for (const int microbatch : {0, 1, 2}) {
+    s.give(microbatch, s.room->acquire());
+    CHECK(s.giving.inputs().empty());
+    s.giving.launch();
+    s.giving.end();
+    CHECK(s.calls.back().header.call == microbatch);
+  }
+}
+
+TEST_CASE("a buffer is free when it is to be given, for who writes behind that",
+          "[edges]") {
+  one_stage s;
+  const auto other = s.room->acquire();
+  s.give(0, s.room->acquire());
+  CHECK_FALSE(s.room->acquire_if_free());
+  const auto end = s.giving.launch(); // and it has not ended
+  const auto again = s.room->acquire_if_free();
+  REQUIRE(again);
+  CHECK(again.take_reader() == end);
+  CHECK(again.take_reader() == nullptr);
+}
+
+TEST_CASE("what is taken goes to a buffer that nobody reads any more, and on at once",
+          "[edges]") {
+  one_stage s;
+  s.give(0, s.room->acquire());
+  const auto reader = s.giving.launch();
+  const auto other = s.room->acquire(); // so the other one is that which is read
+  const auto giver = std::make_shared<launched_end>();
+  s.take(7, 0, giver);
+  CHECK(s.taking.inputs() == ends{reader});
+  CHECK(s.there.empty());
+  const auto end = s.taking.launch();
+  REQUIRE(s.takes.all.size() == 1);
+  const auto& received = s.takes.all.front();
+  CHECK(received.how == transfer::way::receive);
+  CHECK(received.other == 0);
+  CHECK(received.count == values);
+  REQUIRE(s.there.size() == 1);
+  CHECK(s.there.front().header == one_stage::header(7));
+  CHECK(s.there.front().payload.data() == received.values);
+  CHECK(s.there.front().made == end);
+  s.taking.end();
+  CHECK(s.there.size() == 1);
+  s.there.clear(); // and nobody else holds it
+  CHECK(s.room->acquire_if_free());
+}
+
+TEST_CASE("where a stage gets what is there, it gets it when it is", "[edges]") {
+  one_stage s{false};
+  s.take(0, 0);
+  s.taking.launch();
+  CHECK(s.there.empty());
+  s.taking.end();
+  REQUIRE(s.there.size() == 1);
+  CHECK(s.there.front().payload);
+  CHECK(s.there.front().made == nullptr);
+}
+
+TEST_CASE("a call in another order is told of, and nothing is taken", "[edges]") {
+  one_stage s;
+  s.take(0, 0);
+  for (const int wrong : {0, 2})
+    CHECK_THROWS_MATCHES(s.take(5, wrong), std::logic_error,
+                         Message("stage 1 is called to take tensor "
+                                 + std::to_string(wrong)
+                                 + " of microbatch 5, and the next one is 1"));
+  CHECK_NOTHROW(s.take(5, 1));
+}
+
+TEST_CASE("a GPU that gives or takes nothing is told of", "[edges]") {
+  one_stage s{false};
+  s.give(0, s.room->acquire());
+  s.giving.end(std::make_exception_ptr(std::runtime_error{"it broke"}));
+  s.take(0, 0);
+  s.takes.has_failed = true;
+  s.taking.launch();
+  s.taking.end();
+  CHECK(s.failures == std::vector<std::string>{"it broke", "its GPU is gone"});
+  CHECK(s.calls.empty());
+  CHECK(s.there.empty()); // whatever is in the buffer
+}
