@@ -12,4 +12,10 @@ inline std::uint64_t seeds() {
   return asked != nullptr ? std::stoull(asked) : 1;
 }
 
+/// Whether somebody does; else runs are left out of which others have all that may go
+/// wrong.
+inline bool all_runs() {
+  return seeds() > 1;
+}
+
 } // namespace gpu
