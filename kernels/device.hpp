@@ -25,6 +25,10 @@ struct work_part {
 /// Of works that start in the order in which they are enqueued.
 inline constexpr std::int64_t no_turn = -1;
 
+/// Told of a work that a GPU may still be at, when all of it has been launched; may
+/// only send a message, or let go of a buffer.
+using on_launched = std::function<void(std::shared_ptr<launched_end>)>;
+
 /// By what a device knows the cost of a work.
 struct work_key {
   int kind;
@@ -49,9 +53,7 @@ struct work {
   std::int64_t turn = no_turn;
   /// What its kernels read: works that GPUs may still be at. Only for a GPU.
   std::vector<std::shared_ptr<launched_end>> inputs = {};
-  /// Told, if a GPU computes it, when all of it has been launched, and before it is
-  /// told to have ended; may be empty, and may only send a message.
-  std::function<void(std::shared_ptr<launched_end>)> launched = {};
+  on_launched launched = {}; ///< If a GPU computes it, before its end; may be empty.
 
   /// Whether there is arithmetic.
   bool computes() const;

@@ -114,8 +114,7 @@ stage_port::bucket_teller stage_actor_port::teller() {
   };
 }
 
-std::function<void(std::shared_ptr<launched_end>)>
-stage_actor_port::launch_teller(const action& a) {
+on_launched stage_actor_port::launch_teller(const action& a) {
   return [meter = shared_.meter, me = stage_actor{self_},
           a](std::shared_ptr<launched_end> end) {
     post(*meter, me, mail::launched{a, std::move(end)});

@@ -24,8 +24,7 @@ public:
   void send_on(activation what) override;
   void send_back(gradient what) override;
   bucket_teller teller() override;
-  std::function<void(std::shared_ptr<launched_end>)>
-  launch_teller(const action& a) override;
+  on_launched launch_teller(const action& a) override;
   void report(const mail::microbatch_loss& loss) override;
   void report(mail::expert_load load) override;
   void report(mail::version_made version) override;

@@ -26,8 +26,7 @@ public:
   virtual bucket_teller teller() = 0;
 
   /// How the stage hears that a pass has been launched, from a device's callback.
-  virtual std::function<void(std::shared_ptr<launched_end>)>
-  launch_teller(const action& a) = 0;
+  virtual on_launched launch_teller(const action& a) = 0;
 
   virtual void report(const mail::microbatch_loss& loss) = 0;
   virtual void report(mail::expert_load load) = 0;

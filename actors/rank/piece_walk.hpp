@@ -24,8 +24,7 @@ struct charge {
 /// Who is told of an action by its device's callbacks; each may be empty.
 struct action_tellers {
   std::function<void(int bucket)> bucket = {}; ///< That is complete.
-  /// Of its last work, as of work::launched.
-  std::function<void(std::shared_ptr<launched_end>)> launched = {};
+  on_launched launched = {};                   ///< Of its last work.
 };
 
 /// Runs one action: yields its next work, or the meeting that it waits for.

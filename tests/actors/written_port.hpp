@@ -93,8 +93,7 @@ public:
       lines.push_back("tells of bucket " + std::to_string(bucket.bucket));
     };
   }
-  std::function<void(std::shared_ptr<launched_end>)>
-  launch_teller(const action&) override {
+  on_launched launch_teller(const action&) override {
     return [](const std::shared_ptr<launched_end>&) {};
   }
   void report(const mail::microbatch_loss& loss) override {
