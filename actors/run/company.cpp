@@ -128,6 +128,7 @@ run_result company::run() {
   std::vector<mail::node_report> reports;
   if (others_ != nullptr)
     reports = others_->end();
+  auto failure = board().failure(); // and not what ends while all are sent home
   here_->come_home();
   if (callbacks_.watch)
     callbacks_.watch(board().take_actions());
@@ -135,7 +136,6 @@ run_result company::run() {
     callbacks_.report(board().take_progress()); // what was still under way
   run_result result;
   const bool at_work = here_->at_work();
-  auto failure = board().failure();
   try {
     if (!at_work)
       result = measured(*plan_, here_->log(), here_->equipped(), here_->meter(),
