@@ -44,6 +44,13 @@ std::string text_of(const exchanging_group& group) {
   }
 }
 
+/// "exchanging the gradients of stage 1 with those of other ranks"
+std::string deed_of(const exchanging_group& group) {
+  return group.is_edge()
+           ? "moving " + text_of(group)
+           : "exchanging " + text_of(group) + " with those of other ranks";
+}
+
 /// Memory that a GPU and this machine reach.
 struct shared_values {
   shared_values(const processor& by, int count)
@@ -61,28 +68,40 @@ struct shared_values {
   float* data;
 };
 
-/// Moves a value between any two members, so that they are connected before a run
-/// begins.
-void try_out(communicator& by, const stream& on, const processor& where,
-             const membership& as) {
-  const auto [id, member, members, blocks] = as;
-  const shared_values given{where, members}, taken{where, members};
-  std::vector<transfer> all;
-  for (int other = 0; other < members; ++other) {
-    given.data[other] = static_cast<float>(member * members + other);
-    if (other == member)
-      continue;
-    all.push_back({transfer::way::send, other, given.data + other, 1});
-    all.push_back({transfer::way::receive, other, taken.data + other, 1});
+/// What members move before a run begins, so that they are connected: a value between
+/// any two. Its memory is there before any of them waits for others on its GPU, and
+/// until all are through: to take some, or give it back, may wait for the GPU.
+class trial {
+public:
+  trial(const processor& by, int member, int members)
+    : member_(member), members_(members), given_(by, members), taken_(by, members) {
+    for (int other = 0; other < members; ++other)
+      given_.data[other] = value(member, other);
   }
-  by.exchange(all);
-  on.wait();
-  by.check();
-  for (int other = 0; other < members; ++other)
-    if (other != member
-        && taken.data[other] != static_cast<float>(other * members + member))
-      throw std::runtime_error{"GPUs of a group move wrong values"};
-}
+
+  void run(communicator& by, const stream& on) {
+    std::vector<transfer> all;
+    for (int other = 0; other < members_; ++other)
+      if (other != member_) {
+        all.push_back({transfer::way::send, other, given_.data + other, 1});
+        all.push_back({transfer::way::receive, other, taken_.data + other, 1});
+      }
+    by.exchange(all);
+    on.wait();
+    by.check();
+    for (int other = 0; other < members_; ++other)
+      if (other != member_ && taken_.data[other] != value(other, member_))
+        throw std::runtime_error{"GPUs of a group move wrong values"};
+  }
+
+private:
+  float value(int from, int to) const {
+    return static_cast<float>(from * members_ + to);
+  }
+
+  int member_, members_;
+  shared_values given_, taken_;
+};
 
 } // namespace
 
@@ -99,22 +118,23 @@ known_groups groups_here(const run_plan& plan) {
 struct gpu_groups::end {
   exchanging_group of;
   membership as;
-  processor at;
   std::string name;
   occupation& seen;
   stream on;
-  std::unique_ptr<communicator> by;
-  std::unique_ptr<cpu_device> launches;
+  std::unique_ptr<trial> first; // until all are through
+  std::unique_ptr<communicator> by = nullptr;
+  std::unique_ptr<cpu_device> launches = nullptr;
   gpu_group group = {};
 
   position where() const { return of.members[static_cast<std::size_t>(as.member)]; }
 };
 
-/// Ends that look for the others, each on a thread of its own.
+/// Ends that look for the others, each on a thread of its own. None exchanges before
+/// all have joined, as joining may wait for their GPUs.
 struct gpu_groups::joining {
   std::mutex lock;
   std::exception_ptr failure;
-  std::atomic<int> missing = 0;
+  std::atomic<int> missing = 0, joins = 0; // have not exchanged, or joined
   std::atomic<bool> ended = false;
 
   void fail(std::exception_ptr why) {
@@ -133,7 +153,9 @@ struct gpu_groups::joining {
         if (ended) // those that were there have been ended already
           one.by->abort();
       }
-      try_out(*one.by, one.on, one.at, one.as);
+      for (--joins; joins > 0 && !ended;)
+        std::this_thread::sleep_for(1ms);
+      one.first->run(*one.by, one.on);
     } catch (...) {
       fail(std::current_exception());
     }
@@ -153,15 +175,14 @@ gpu_groups::gpu_groups(const run_plan& plan, const known_groups& known,
       if (!is_here(plan, where, here))
         continue;
       const auto at = plan.processor_of(plan.rank_of(where));
-      ends_.emplace_back(new end{group,
-                                 {id, m, static_cast<int>(group.members.size()),
-                                  group.is_edge() ? blocks_of_edge : blocks_of_group},
-                                 at,
-                                 text_of(group),
-                                 watch.group_of(where, text_of(group)),
-                                 stream_on(at, 1, precision::fp32),
-                                 nullptr,
-                                 nullptr});
+      const auto members = static_cast<int>(group.members.size());
+      ends_.emplace_back(new end{
+        .of = group,
+        .as = {id, m, members, group.is_edge() ? blocks_of_edge : blocks_of_group},
+        .name = text_of(group),
+        .seen = watch.group_of(where, deed_of(group)),
+        .on = stream_on(at, 1, precision::fp32),
+        .first = std::make_unique<trial>(at, m, members)});
     }
   }
   join_all(ended);
@@ -173,25 +194,30 @@ gpu_groups::gpu_groups(const run_plan& plan, const known_groups& known,
   }
 }
 
-gpu_groups::~gpu_groups() {
-  for (auto& one : ends_)
-    one->launches.reset();
-  // All at once: whoever is ended waits for the other members.
+/// For all ends at once: whoever is ended waits for others that are.
+template <class What>
+void gpu_groups::at_once(const What& what) {
   std::vector<std::thread> threads;
   for (auto& one : ends_)
     try {
-      threads.push_back(start_thread(1, [&one] { one->by.reset(); }));
+      threads.push_back(start_thread(1, [&what, &one] { what(*one); }));
     } catch (const no_thread&) {
-      one->by.reset();
+      what(*one);
     }
   for (auto& thread : threads)
     thread.join();
 }
 
+gpu_groups::~gpu_groups() {
+  for (auto& one : ends_)
+    one->launches.reset();
+  at_once([](end& one) { one.by.reset(); });
+}
+
 void gpu_groups::join_all(const std::function<bool()>& ended) {
   joining all;
   std::vector<std::thread> threads;
-  all.missing = static_cast<int>(ends_.size());
+  all.missing = all.joins = static_cast<int>(ends_.size());
   try {
     for (auto& one : ends_)
       threads.push_back(
@@ -212,12 +238,15 @@ void gpu_groups::join_all(const std::function<bool()>& ended) {
   }
   if (all.ended) {
     const std::lock_guard guard{all.lock};
-    for (auto& one : ends_)
-      if (one->by)
-        one->by->abort();
+    at_once([](const end& one) {
+      if (one.by)
+        one.by->abort();
+    });
   }
   for (auto& thread : threads)
     thread.join();
+  for (auto& one : ends_)
+    one->first.reset();
   if (is_told_to_end)
     throw ended_while_joining{};
   if (all.failure)
@@ -239,7 +268,7 @@ gpu_group* gpu_groups::find(position where, meeting_kind about, int stride) {
 
 gpu_group* gpu_groups::find_edge(position from, position to, position end) {
   return find_if(end, [&](const exchanging_group& of) {
-    return of.is_edge() && of.members == std::vector{from, to};
+    return of.is_edge() && of.members.front() == from && of.members.back() == to;
   });
 }
 
@@ -249,9 +278,11 @@ void gpu_groups::stop() {
   const auto late = std::chrono::steady_clock::now() + patience_at_end;
   while (!idle() && std::chrono::steady_clock::now() < late)
     std::this_thread::sleep_for(1ms);
-  for (auto& one : ends_)
-    if (!one->launches->idle())
-      one->by->abort();
+  if (!idle())
+    at_once([](const end& one) {
+      if (!one.launches->idle())
+        one.by->abort();
+    });
 }
 
 bool gpu_groups::idle() const {

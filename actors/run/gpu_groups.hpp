@@ -72,6 +72,8 @@ private:
   struct joining;
 
   void join_all(const std::function<bool()>& ended);
+  template <class What>
+  void at_once(const What& what);
   template <class Is>
   gpu_group* find_if(position where, const Is& is);
 

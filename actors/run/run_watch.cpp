@@ -92,11 +92,9 @@ occupation& run_watch::reader_of(position first) {
     patience_with_readers);
 }
 
-occupation& run_watch::group_of(position member, const std::string& exchanged) {
-  const auto rank = std::to_string(plan_.rank_of(member));
-  return add("the GPU of rank " + rank, [exchanged](const task&) {
-    return "exchanging " + exchanged + " with those of other ranks";
-  });
+occupation& run_watch::group_of(position member, const std::string& deed) {
+  return add("the GPU of rank " + std::to_string(plan_.rank_of(member)),
+             [deed](const task&) { return deed; });
 }
 
 void run_watch::begin(notice_board& board, std::function<void()> ask,

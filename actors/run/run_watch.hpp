@@ -34,7 +34,7 @@ public:
   occupation& device_of(int rank);
   occupation& device_of_server(position where);
   occupation& reader_of(position first);
-  occupation& group_of(position member, const std::string& exchanged);
+  occupation& group_of(position member, const std::string& deed);
 
   /// Begins to watch. \param ask,help as of `watcher`
   /// \param others whose devices count too; may be null \throws no_thread
