@@ -29,9 +29,11 @@ bool has_tensors(const wire::actor_mail& what) {
     const auto* const part = std::get_if<collective_message>(&letter->what);
     return letter->kind.has_value() && !(part != nullptr && part->is_call());
   }
-  return std::holds_alternative<activation>(what)
-         || std::holds_alternative<labels>(what)
-         || std::holds_alternative<gradient>(what)
+  if (const auto* up = std::get_if<activation>(&what))
+    return !up->header.is_call();
+  if (const auto* down = std::get_if<gradient>(&what))
+    return !down->header.is_call();
+  return std::holds_alternative<labels>(what)
          || std::holds_alternative<mail::snapshot>(what)
          || std::holds_alternative<mail::collected>(what)
          || std::holds_alternative<mail::saved>(what)
