@@ -110,7 +110,8 @@ bool mail_rules::is_call(const mail::letter& m, const collective_message& call) 
 /// Whether GPUs move what one stage gives another.
 bool mail_rules::has_edge(position from, position to) const {
   return knows_groups_ && std::ranges::any_of(groups_, [&](const auto& group) {
-           return group.is_edge() && group.members == std::vector{from, to};
+           return group.is_edge() && group.members.front() == from
+                  && group.members.back() == to;
          });
 }
 

@@ -170,7 +170,12 @@ stage_actor::behavior_type stage(stage_actor::stateful_pointer<stage_state> self
     // The most frequent first: CAF looks through them in order.
     hear(self, meter,
          [self](const mail::run& r) { self->state.core->go(r.what, r.turn, r.pair); }),
-    hear(self, meter, [self](const mail::ended& e) { hear_end(*self->state.core, e); }),
+    hear(self, meter,
+         [self](const mail::ended& e) {
+           if (!e.failure)
+             self->state.port->check_edges();
+           hear_end(*self->state.core, e);
+         }),
     hear(self, meter,
          [self](const mail::launched& l) { self->state.core->launched(l); }),
     hear(self, meter, [self](const activation& x) { take_tensor(self, x); }),

@@ -40,6 +40,10 @@ public:
   template <class Message>
   void take(const Message& call);
 
+  /// Before the end of a pass counts: it may have read what no GPU has taken.
+  /// \throws std::runtime_error if so
+  void check_edges() const { edges_.check(); }
+
 private:
   template <class Message>
   void send_tensor(Message what);

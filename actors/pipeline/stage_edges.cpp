@@ -108,6 +108,12 @@ void stage_edges::take(const Message& call, teller<Message> there) {
                    : [crossing, there] { there(std::move(*crossing)); });
 }
 
+void stage_edges::check() const {
+  for (const auto* const side : {&all_.below, &all_.above})
+    if (side->takes.of != nullptr && side->at_launch)
+      side->takes.of->by->check();
+}
+
 template void stage_edges::give(activation, teller<activation>);
 template void stage_edges::give(gradient, teller<gradient>);
 template void stage_edges::take(const activation&, teller<activation>);

@@ -35,18 +35,20 @@ struct edges_of_stage {
 ///
 /// A message goes as it does elsewhere, but as a call without its payload:
 ///
-///   giver                                      taker
-///     │ F's kernels, and a mark                  │
-///     │ its edge's stream waits for that         │
-///     │ send is launched ──── call 3 ──────────▶ │ is it the fourth? a buffer
-///     │ the buffer is free, behind the send      │ receive is launched on its edge's
-///     stream │                                          │ the message, with a mark ──▶
-///     stage
+///   giver                                  taker
+///     │ F's kernels, and a mark              │
+///     │ its edge waits for that, and sends   │
+///     │ a free buffer, behind the send       │
+///     │──────────── call 3 ────────────────▶ │ is it the fourth?
+///     │                                      │ its edge receives, to a buffer
+///     │                                      │ the message, behind that ──▶ stage
 ///
-/// So neither waits for a GPU, and calls are taken in the order in which they were
-/// given. The giver's buffer goes back to its pool before the call leaves, and whoever
-/// writes there next does so behind the send: so pools need no more room than where two
-/// stages share them. One stage owns it, and calls it from one thread at a time.
+/// Within a process neither waits for a GPU; between nodes a tensor is given when it is
+/// there, and the stage hears of it when it has been received. Calls are taken in the
+/// order in which they were given. The giver's buffer goes back to its pool before the
+/// call leaves, and whoever writes there next does so behind the send: so pools need no
+/// more room than where two stages share them. One stage owns it, and calls it from one
+/// thread at a time.
 class stage_edges {
 public:
   /// Told by a device's callback; may only send a message.
@@ -69,6 +71,9 @@ public:
   /// \param called gets the message for the neighbour \pre gives()
   template <class Message>
   void give(Message what, teller<Message> called);
+
+  /// \throws std::runtime_error if a GPU has not taken what the stage was told of
+  void check() const;
 
   /// \param there gets the message for the stage \throws std::logic_error if the call
   /// is not the next one, or there is no edge

@@ -1,5 +1,7 @@
 #include "actors/plan/gpu_groups.hpp"
 
+#include "kernels/join_group.hpp"
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -115,7 +117,7 @@ bool may_have_edge(const run_plan& plan, position lower) {
   const auto a = plan.processor_of(plan.rank_of(lower)),
              b = plan.processor_of(plan.rank_of(upper));
   return plan.work && plan.clock == clock_kind::real && !plan.has_relays && a.is_gpu()
-         && b.is_gpu() && a.gpu != b.gpu;
+         && b.is_gpu() && a.gpu != b.gpu && absence_of_communicators().empty();
 }
 
 std::vector<std::string> gpus_here(const run_plan& plan) {

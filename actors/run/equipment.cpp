@@ -170,56 +170,42 @@ void equipment::equip_stages() {
   });
 }
 
-namespace {
-
-/// Whether what a stage here gives a neighbour leaves when it is launched.
-bool leaves_at_launch(const side_edges& edges, bool is_neighbour_here) {
-  return edges.at_launch && (is_neighbour_here || edges.gives.of != nullptr);
-}
-
-} // namespace
-
 void equipment::equip_pipeline(int pipeline) {
   const auto first = at(pipeline, 0);
   if (is_here(first))
     data_[static_cast<std::size_t>(pipeline)] = std::make_shared<data_pools>(
       plan_, first, rank_of_stage(first).memory.of(memory_use::activations));
-  boundary below;
+  std::shared_ptr<pool> between; // the stage before and this one
   for (int s = 0; s < stages(); ++s) {
     const auto where = at(pipeline, s);
-    boundary above;
+    auto& [below, above] = edges_[index(where)];
     if (is_here(where)) {
-      auto& memory = rank_of_stage(where).memory;
-      edges_of_stage edges;
-      if (s > 0) {
-        const auto lower = at(pipeline, s - 1);
-        edges.below = edges_between(where, lower);
-        if (!below.messages || edges.below.takes.of != nullptr)
-          below.messages = boundary_pool(plan_, lower, memory);
-        below.left_at_launch = leaves_at_launch(edges.below, is_here(lower));
-        edges.below.room = below.messages;
-      }
-      if (s + 1 < stages()) {
-        const auto upper = at(pipeline, s + 1);
-        edges.above = edges_between(where, upper);
-        above = {boundary_pool(plan_, where, memory),
-                 leaves_at_launch(edges.above, is_here(upper))};
-        edges.above.room = above.messages;
-      }
+      auto& rank = rank_of_stage(where);
+      if (s > 0)
+        below = side_of(where, at(pipeline, s - 1), between);
+      if (s + 1 < stages())
+        above = side_of(where, at(pipeline, s + 1), {});
       work_[index(where)] = std::make_shared<stage_tensors>(
-        plan_, where, memory, rank_of_stage(where).main_stream, below, above);
-      edges_[index(where)] = std::move(edges);
+        plan_, where, rank.memory, rank.main_stream,
+        boundary{below.room, below.at_launch}, boundary{above.room, above.at_launch});
     }
-    below = above;
+    between = above.room;
   }
 }
 
-/// Of a stage here, to a neighbour; no ends where messages carry all.
-side_edges equipment::edges_between(position where, position neighbour) {
+/// What a stage here has between it and a neighbour. \param room that it shares with
+/// the neighbour if there is no edge; null: it has its own
+side_edges equipment::side_of(position where, position neighbour,
+                              std::shared_ptr<pool> room) {
   const auto& lower = where.stage < neighbour.stage ? where : neighbour;
-  return {.gives = {groups_->find_edge(where, neighbour, where)},
-          .takes = {groups_->find_edge(neighbour, where, where)},
-          .at_launch = plan_.leaves_at_launch(lower) && !switched_off("TROUPE_MARKS")};
+  side_edges result{.gives = {groups_->find_edge(where, neighbour, where)},
+                    .takes = {groups_->find_edge(neighbour, where, where)},
+                    .room = std::move(room),
+                    .at_launch = is_here(neighbour) && plan_.leaves_at_launch(lower)
+                                 && !switched_off("TROUPE_MARKS")};
+  if (!result.room || result.takes.of != nullptr)
+    result.room = boundary_pool(plan_, lower, rank_of_stage(where).memory);
+  return result;
 }
 
 void equipment::equip_optimizer(position where) {

@@ -154,7 +154,7 @@ private:
   void equip_stages();
   void equip_meetings();
   void equip_pipeline(int pipeline);
-  side_edges edges_between(position where, position neighbour);
+  side_edges side_of(position where, position neighbour, std::shared_ptr<pool> room);
   void equip_optimizer(position where);
   void go_on(optimizer& state, position where) const;
   void equip_experts();

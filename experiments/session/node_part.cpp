@@ -3,7 +3,6 @@
 #include "actors/checkpoints/saved_training.hpp"
 #include "actors/nodes/node_places.hpp"
 #include "actors/pipeline/stage_pools.hpp"
-#include "actors/plan/gpu_groups.hpp"
 #include "actors/run/room.hpp"
 #include "experiments/options/options_text.hpp"
 #include "experiments/options/setup.hpp"
@@ -170,7 +169,7 @@ void keep(const mail::kept_things& what, run_plan& plan) {
 }
 
 /// What messages to and from other nodes take besides: at most as much as those between
-/// ranks of one process, on both sides of each.
+/// ranks of one process, on both sides of each; less where GPUs have edges.
 std::int64_t bytes_of_links(const run_plan& plan, position where,
                             const std::vector<int>& ranks) {
   const auto is_here = [&](position p) {
@@ -181,8 +180,7 @@ std::int64_t bytes_of_links(const run_plan& plan, position where,
   };
   std::int64_t result = 0;
   if (const auto lower = next_to(where.stage - 1); where.stage > 0 && !is_here(lower))
-    // Gradients made, and activations that come: by an edge to the same pool.
-    result += (may_have_edge(plan, lower) ? 1 : 2) * boundary_bytes(plan, lower);
+    result += 2 * boundary_bytes(plan, lower); // gradients made, activations that come
   if (where.stage + 1 < plan.dims.stages && !is_here(next_to(where.stage + 1)))
     result += boundary_bytes(plan, where); // gradients that come
   const auto sizes = pools_of(plan, where);

@@ -33,8 +33,7 @@ struct tensor_header {
 /// The input of a stage's forward; for the first stage tokens or pixels.
 struct activation {
   tensor_header header;
-  buffer
-    payload; ///< (samples, values); empty where nothing is computed, and of a call.
+  buffer payload; ///< (samples, values); empty of a call, or if nothing is computed.
   /// The work that writes the payload, or gives what a call is for, if a GPU may still
   /// be at it. Within a process alone.
   std::shared_ptr<launched_end> made = {};

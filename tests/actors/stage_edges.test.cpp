@@ -6,6 +6,7 @@
 #include "tests/actors/meshes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 
 #include <deque>
@@ -194,6 +195,9 @@ TEST_CASE("what is taken goes to a buffer that nobody reads any more, and on at 
   CHECK(s.there.front().header == one_stage::header(7));
   CHECK(s.there.front().payload.data() == received.values);
   CHECK(s.there.front().made == end);
+  const wall_clock clock;
+  const auto over = end->ended(clock);
+  CHECK(giver->ended(clock) == over); // who knows of the one knows of the other
   s.taking.end();
   CHECK(s.there.size() == 1);
   s.there.clear(); // and nobody else holds it
@@ -209,6 +213,20 @@ TEST_CASE("where a stage gets what is there, it gets it when it is", "[edges]") 
   REQUIRE(s.there.size() == 1);
   CHECK(s.there.front().payload);
   CHECK(s.there.front().made == nullptr);
+}
+
+TEST_CASE("a pass does not count if its input was never taken", "[edges]") {
+  const bool at_launch = GENERATE(true, false);
+  one_stage s{at_launch};
+  s.take(0, 0);
+  s.taking.launch();
+  CHECK_NOTHROW(s.edges.check());
+  s.takes.has_failed = true; // and the receive's kernel ended: what follows may run
+  if (at_launch)
+    CHECK_THROWS_MATCHES(s.edges.check(), std::runtime_error,
+                         Message("its GPU is gone"));
+  else
+    CHECK_NOTHROW(s.edges.check()); // it has not been told of any
 }
 
 TEST_CASE("a call in another order is told of, and nothing is taken", "[edges]") {

@@ -37,7 +37,7 @@ std::string version_text(int version) {
 /// do, too: there are as many queues as it can have. \pre before CUDA's first call
 void keep_streams_apart() {
   static const int once = setenv("CUDA_MODULE_LOADING", "EAGER", 0)
-                          + setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+                          + setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
   (void)once;
 }
 

@@ -33,7 +33,7 @@ struct group {
 };
 
 std::map<std::string, group> groups;
-std::atomic<int> aborted = 0;
+std::atomic<int> aborted = 0, blocks = 0;
 int ids = 0;
 
 /// Fails calls of one kind, as a test says.
@@ -78,6 +78,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* to, int members, ncclUniqueId id
   found.members = members;
   found.joined.insert(member);
   *to = new ncclComm{&found, member};
+  blocks = how->maxCTAs;
   return ncclInProgress;
 }
 
@@ -110,6 +111,11 @@ ncclResult_t ncclCommAbort(ncclComm_t of) {
 /// Groups that were ended so.
 int fake_nccl_aborted() {
   return aborted;
+}
+
+/// That a call of the group that was joined last may take.
+int fake_nccl_blocks() {
+  return blocks;
 }
 
 ncclResult_t ncclGroupStart() {

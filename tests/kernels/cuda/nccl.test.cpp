@@ -45,7 +45,26 @@ struct pair_of_members {
   std::array<std::unique_ptr<communicator>, 2> ends;
 };
 
+/// Of the library, how often something was, or how many there are.
+auto number_of(const char* what) {
+  auto* const library = dlopen("libnccl.so.2", RTLD_NOW);
+  REQUIRE(library != nullptr);
+  const auto result = reinterpret_cast<int (*)()>(dlsym(library, what));
+  REQUIRE(result != nullptr);
+  return result;
+}
+
 } // namespace
+
+TEST_CASE("a group takes no more of a GPU than it is told", "[nccl]") {
+  cuda::stream on{0};
+  const std::atomic<bool> ended = false;
+  const auto blocks = number_of("fake_nccl_blocks");
+  for (const int most : {4, 16}) {
+    const auto end = cuda::join_group(on, {cuda::new_group(), 0, 1, most}, ended);
+    CHECK(blocks() == most);
+  }
+}
 
 TEST_CASE("members join, exchange, and go", "[nccl]") {
   REQUIRE(cuda::absence_of_communicators() == "");
@@ -111,10 +130,7 @@ TEST_CASE("NCCL's errors are sentences", "[nccl]") {
 TEST_CASE("a group whose library fails while nobody asks is ended, and says why later",
           "[nccl]") {
   pair_of_members two;
-  auto* const library = dlopen("libnccl.so.2", RTLD_NOW);
-  REQUIRE(library != nullptr);
-  const auto aborted = reinterpret_cast<int (*)()>(dlsym(library, "fake_nccl_aborted"));
-  REQUIRE(aborted != nullptr);
+  const auto aborted = number_of("fake_nccl_aborted");
   const int before = aborted();
   {
     const failing of{"later"};
@@ -124,7 +140,6 @@ TEST_CASE("a group whose library fails while nobody asks is ended, and says why 
   for (const auto& end : two.ends)
     CHECK_THROWS_WITH(end->check(),
                       "NCCL cannot exchange arrays: a made-up error: as the test said");
-  dlclose(library);
 }
 
 TEST_CASE("the environment can leave NCCL out", "[nccl]") {
