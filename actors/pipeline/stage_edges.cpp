@@ -63,8 +63,7 @@ void stage_edges::give(Message what, teller<Message> called) {
              crossing->header);
   };
   sends.launched = [crossing, called = std::move(called)](auto end) {
-    crossing->payload.read_until(end);
-    crossing->payload = {};
+    std::exchange(crossing->payload, buffer{}).read_until(end);
     crossing->made = std::move(end);
     called(std::move(*crossing));
   };
