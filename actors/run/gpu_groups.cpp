@@ -51,27 +51,22 @@ std::string deed_of(const exchanging_group& group) {
            : "exchanging " + text_of(group) + " with those of other ranks";
 }
 
-/// Memory that a GPU and this machine reach.
-struct shared_values {
-  shared_values(const processor& by, int count)
-    : where(memory_of(by)),
-      bytes(count * std::int64_t{sizeof(float)}),
-      data(static_cast<float*>(where.take(bytes))) {
-    // nop
-  }
-  ~shared_values() { where.give_back(data, bytes); }
-  shared_values(const shared_values&) = delete;
-  shared_values& operator=(const shared_values&) = delete;
+} // namespace
 
-  memory_space& where;
-  std::int64_t bytes;
-  float* data;
-};
+known_groups groups_here(const run_plan& plan) {
+  known_groups result;
+  for (const int group : groups_on_gpus(plan, gpus_here(plan))) {
+    if (result.absence = absence_of_communicators(); !result.absence.empty())
+      break;
+    result.ids[group] = new_group();
+  }
+  return result;
+}
 
 /// What members move before a run begins, so that they are connected: a value between
 /// any two. Its memory is there before any of them waits for others on its GPU, and
 /// until all are through: to take some, or give it back, may wait for the GPU.
-class trial {
+class gpu_groups::trial {
 public:
   trial(const processor& by, int member, int members)
     : member_(member), members_(members), given_(by, members), taken_(by, members) {
@@ -95,6 +90,23 @@ public:
   }
 
 private:
+  /// Memory that a GPU and this machine reach.
+  struct shared_values {
+    shared_values(const processor& by, int count)
+      : where(memory_of(by)),
+        bytes(count * std::int64_t{sizeof(float)}),
+        data(static_cast<float*>(where.take(bytes))) {
+      // nop
+    }
+    ~shared_values() { where.give_back(data, bytes); }
+    shared_values(const shared_values&) = delete;
+    shared_values& operator=(const shared_values&) = delete;
+
+    memory_space& where;
+    std::int64_t bytes;
+    float* data;
+  };
+
   float value(int from, int to) const {
     return static_cast<float>(from * members_ + to);
   }
@@ -102,18 +114,6 @@ private:
   int member_, members_;
   shared_values given_, taken_;
 };
-
-} // namespace
-
-known_groups groups_here(const run_plan& plan) {
-  known_groups result;
-  for (const int group : groups_on_gpus(plan, gpus_here(plan))) {
-    if (result.absence = absence_of_communicators(); !result.absence.empty())
-      break;
-    result.ids[group] = new_group();
-  }
-  return result;
-}
 
 struct gpu_groups::end {
   exchanging_group of;

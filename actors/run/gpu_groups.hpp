@@ -68,6 +68,7 @@ public:
   bool none() const { return ends_.empty(); }
 
 private:
+  class trial;
   struct end;
   struct joining;
 
