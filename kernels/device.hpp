@@ -88,6 +88,19 @@ struct work_end {
   std::exception_ptr failure = nullptr; ///< What its arithmetic threw, if it did.
 };
 
+/// What a work has failed of, or what is asked behind it. Null: of nothing.
+/// \param check throws what is wrong; may be empty
+inline std::exception_ptr failure_of(const work_end& end,
+                                     const std::function<void()>& check) {
+  if (!end.failure && check)
+    try {
+      check();
+    } catch (...) {
+      return std::current_exception();
+    }
+  return end.failure;
+}
+
 /// Where a rank computes. One work after another, in the order in which they were
 /// enqueued, or of their turns (job_line.hpp).
 class device {

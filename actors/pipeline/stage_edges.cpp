@@ -31,14 +31,7 @@ void enqueue(const gpu_group& on, work what, const stage_edges::failure_teller& 
              std::function<void()> over = {}) {
   on.launches->enqueue(
     std::move(what), [by = on.by, failed, over = std::move(over)](const work_end& end) {
-      auto failure = end.failure;
-      try {
-        if (!failure)
-          by->check();
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      if (failure)
+      if (auto failure = failure_of(end, [by] { by->check(); }))
         failed(std::move(failure));
       else if (over)
         over();

@@ -66,22 +66,17 @@ public:
 
   void sum(asked_sum what) override {
     auto& device = what.what.on != nullptr ? *what.what.on : *sums_;
-    device.enqueue({.kind = op_count,
-                    .stage = me_.where.stage,
-                    .operations = static_cast<double>(what.what.values),
-                    .run = std::move(what.what.run)},
-                   [meter = shared_.meter, me = Handle{self_}, core = core_, to = me_,
-                    about = what.about, number = what.number,
-                    check = std::move(what.what.check)](const work_end& end) {
-                     mail::sum_over over{number, end.failure};
-                     try {
-                       if (check && !over.failure)
-                         check();
-                     } catch (...) {
-                       over.failure = std::current_exception();
-                     }
-                     post(*meter, me, mail::letter{to, about, std::move(over)});
-                   });
+    device.enqueue(
+      {.kind = op_count,
+       .stage = me_.where.stage,
+       .operations = static_cast<double>(what.what.values),
+       .run = std::move(what.what.run)},
+      [meter = shared_.meter, me = Handle{self_}, core = core_, to = me_,
+       about = what.about, number = what.number,
+       check = std::move(what.what.check)](const work_end& end) {
+        post(*meter, me,
+             mail::letter{to, about, mail::sum_over{number, failure_of(end, check)}});
+      });
   }
 
   /// Whether the device of its rank computes just now.
