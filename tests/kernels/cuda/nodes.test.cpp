@@ -63,7 +63,7 @@ const std::vector<wanted> all_wanted{
   {"pipedream", {.stages = 2}, "cuda", "bf16"},
   {"1f1b", {.axes = "data=2,pipe=1", .exchange = "zero3"}, two},
   {"2bw", {.stages = 2}, two, "tf32"}, // by edges
-#ifndef TROUPE_SANITIZED       // many times slower: one by messages, one by GPUs
+#ifndef TROUPE_SANITIZED // many times slower: one by messages, one by GPUs
   {"1f1b", {.stages = 4}, four, "bf16"},
   {"gpipe", {.axes = "data=2,pipe=2", .exchange = "zero2"}, four},
   {"1f1b", {.axes = "data=2,pipe=2", .exchange = "tree"}, four},
