@@ -85,6 +85,7 @@ endif()
 install(FILES README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY experiments/data DESTINATION "${CMAKE_INSTALL_DOCDIR}/experiments")
 
 # Man pages say what --help does.
 find_program(HELP2MAN help2man)

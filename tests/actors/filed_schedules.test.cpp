@@ -16,7 +16,7 @@ using namespace troupe;
 namespace {
 
 filed_schedule pytorch(const std::string& name) {
-  std::ifstream file{TROUPE_SHARED_DATA "/../reference/pytorch_csv/" + name + ".csv"};
+  std::ifstream file{TROUPE_GOLDEN "/pytorch_csv/" + name + ".csv"};
   REQUIRE(file);
   std::stringstream text;
   text << file.rdbuf();

@@ -138,7 +138,7 @@ TEST_CASE("published activations are the papers'", "[published]") {
   CHECK(held(doubled, {8, 32}) == std::vector{13, 14, 15, 16, 16, 15, 14, 13});
   CHECK(held(doubled, {4, 4}) == std::vector{4, 4, 4, 4});
   CHECK(held(doubled, {8, 8}) == std::vector{7, 8, 8, 8, 8, 8, 8, 7});
-  // shared/reference/schedules.md, section 4.
+  // Interleaved: Narayanan et al. 2021; zb: Qi et al. 2024; dualpipe: DeepSeek 2024.
   const auto looped = [](int v) {
     return rule{.name = "interleaved", .stages_a_rank = v};
   };
@@ -173,7 +173,7 @@ TEST_CASE("published times are the papers'", "[published]") {
   CHECK(time_of(doubled, {8, 32}, 1, 2) == batch_time{105, 9});
   CHECK_FALSE(time_of(doubled, {4, 12}, 1, 2));
   CHECK_FALSE(time_of({.name = "pipedream"}, {4, 8}, 1, 2));
-  // shared/reference/schedules.md, section 4; of v stages a rank one takes a v-th.
+  // The same papers; a stage takes a v-th where a rank has v stages.
   const auto looped = [](int v) {
     return rule{.name = "interleaved", .stages_a_rank = v};
   };

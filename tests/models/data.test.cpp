@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -46,7 +47,7 @@ std::string some_text(std::size_t size) {
   return result;
 }
 
-const std::string mnist_folder = TROUPE_SHARED_DATA "/mnist";
+const std::filesystem::path shipped = TROUPE_DATA;
 
 } // namespace
 
@@ -235,23 +236,82 @@ TEST_CASE("each epoch has each item once, in an order of its own", "[shuffle]") 
   }
 }
 
-TEST_CASE("MNIST's t10k pair is split 9,000 to 1,000", "[mnist]") {
-  if (!std::filesystem::exists(mnist_folder))
-    SKIP("no " << mnist_folder);
-  const auto data = mnist_data(mnist_folder, 1);
+namespace {
+
+struct image_sums {
+  void add(const image_sample& s) {
+    ++labels.at(static_cast<std::size_t>(s.label));
+    for (const float p : s.pixels)
+      pixels += std::lround(p * 255);
+  }
+
+  std::array<int, 10> labels{};
+  std::int64_t pixels = 0;
+};
+
+} // namespace
+
+// Counts and sums are those of the npm package's digits, computed by Python.
+TEST_CASE("the images here are 9,000 of MNIST's to train with and 1,000 held out",
+          "[mnist]") {
+  const auto data = mnist_data(shipped / "mnist", 1);
+  INFO((data ? "" : data.error()));
   REQUIRE(data.has_value());
-  CHECK((*data)->epoch() == 9000);
-  CHECK((*data)->evaluation_size() == 1000);
+  REQUIRE((*data)->epoch() == 9000);
+  REQUIRE((*data)->evaluation_size() == 1000);
   image_sample s;
-  (*data)->evaluation(999, s.view());
-  CHECK(s.label == 6); // the last image of the set
-  CHECK(std::ranges::max(s.pixels) > 0.9F);
-  std::map<int, int> labels;
+  image_sums training, held_out;
   for (std::int64_t k = 0; k < 9000; ++k) {
     (*data)->training(k, s.view());
-    ++labels[s.label];
+    training.add(s);
   }
-  CHECK(labels.size() == 10);
+  for (std::int64_t k = 0; k < 1000; ++k) {
+    (*data)->evaluation(k, s.view());
+    held_out.add(s);
+  }
+  CHECK(s.label == 0); // of the last image
+  CHECK(training.labels
+        == std::array{896, 1002, 896, 925, 896, 770, 919, 969, 853, 874});
+  CHECK(held_out.labels == std::array{105, 125, 95, 107, 84, 93, 95, 101, 91, 104});
+  CHECK(training.pixels == 235'938'196);
+  CHECK(held_out.pixels == 26'208'404);
+}
+
+TEST_CASE("MNIST's t10k pair alone is split nine to one", "[mnist]") {
+  temporary_folder folder;
+  for (const char* name : {"t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"})
+    std::filesystem::copy(shipped / "mnist" / name, folder.path() / name);
+  const auto data = mnist_data(folder.path(), 1);
+  REQUIRE(data.has_value());
+  CHECK((*data)->epoch() == 900);
+  CHECK((*data)->evaluation_size() == 100);
+  image_sample s;
+  (*data)->evaluation(99, s.view());
+  CHECK(s.label == 0); // of the last image
+}
+
+// The sum and the lines are those of the package's text, counted by Python.
+TEST_CASE("the text here is the whole of Emma", "[text]") {
+  const auto data = text_data(shipped / "emma.txt", text_order::sequential, 4, 256, 1);
+  INFO((data ? "" : data.error()));
+  REQUIRE(data.has_value());
+  CHECK((*data)->description() == "text emma.txt, 883028 bytes, in order");
+  REQUIRE((*data)->epoch() == 883'028 / 4);
+  text_sample s{4};
+  std::int64_t sum = 0, lines = 0;
+  std::string begin;
+  for (std::int64_t k = 0; k < 883'028 / 4; ++k) {
+    (*data)->training(k, s.view());
+    for (const auto token : s.tokens) {
+      sum += token;
+      lines += token == '\n';
+    }
+    if (k < 5)
+      begin.append(s.tokens.begin(), s.tokens.end());
+  }
+  CHECK(begin == "EMMA\n\nBy Jane Austen");
+  CHECK(sum == 79'655'469);
+  CHECK(lines == 16'235);
 }
 
 namespace {

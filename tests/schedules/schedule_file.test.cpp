@@ -39,7 +39,7 @@ std::string refused(const std::string& text,
 }
 
 filed_schedule pytorch(const std::string& name) {
-  std::ifstream file{TROUPE_SHARED_DATA "/../reference/pytorch_csv/" + name + ".csv"};
+  std::ifstream file{TROUPE_GOLDEN "/pytorch_csv/" + name + ".csv"};
   REQUIRE(file);
   std::stringstream text;
   text << file.rdbuf();
