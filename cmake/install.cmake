@@ -82,7 +82,7 @@ if(BUILD_SHARED_LIBS) # what the programs link to, beside them
 endif()
 
 # As in the source, so that pages find one another.
-install(FILES README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES README.md LICENSE CITATION.cff cmake/copyright DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY experiments/data DESTINATION "${CMAKE_INSTALL_DOCDIR}/experiments")
@@ -104,7 +104,8 @@ if(HELP2MAN)
 endif()
 
 set(CPACK_GENERATOR DEB TGZ)
-set(CPACK_PACKAGE_CONTACT "The troupe developers")
+set(CPACK_PACKAGE_CONTACT "the troupe authors")
+set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trains neural networks as a company of actors")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Built with -march=${TROUPE_ARCH}.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
