@@ -74,7 +74,7 @@ TEST_CASE("gpt learns a novel under every schedule") {
 TEST_CASE("lenet learns MNIST under every schedule") {
   const auto* schedule =
     GENERATE("naive:lr=0.05", "gpipe:lr=0.05", "1f1b:lr=0.05", "chimera:lr=0.05",
-             "2bw:lr=0.04", "pipedream:lr=0.01", "ampnet:lr=0.02");
+             "2bw:lr=0.02", "pipedream:lr=0.01", "ampnet:lr=0.02");
   typed_options o;
   o.model.name = "lenet";
   o.data.text = "mnist:" + data_folder + "/mnist";
