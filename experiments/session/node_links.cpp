@@ -1,6 +1,7 @@
 #include "experiments/session/node_links.hpp"
 
 #include "actors/run/free_memory.hpp"
+#include "kernels/threads.hpp"
 
 #include <utility>
 
@@ -25,6 +26,14 @@ node_links::from(const std::optional<tls_files>& tls) {
     return tl::unexpected{"to speak with other processes takes " + std::to_string(least)
                           + " MiB of memory; " + memory.where + " has "
                           + std::to_string(memory.bytes >> 20) + " MiB free"};
+  // CAF's five, ours behind a port; where one of CAF's does not start, the process ends
+  // by a signal.
+  constexpr int threads = 8;
+  if (const int free = count_of_free_threads(threads); free < threads)
+    return tl::unexpected{"to speak with other processes takes "
+                          + std::to_string(threads)
+                          + " more threads; the system lets this user start "
+                          + std::to_string(free) + ": raise the limit (ulimit -u)"};
   std::shared_ptr<tls_identity> identity;
   if (tls) {
     auto found = tls_identity::from(*tls);

@@ -151,7 +151,7 @@ bool node_runs::find_nodes(const run_plan& plan) {
   while (!interruption() && std::chrono::steady_clock::now() < until) {
     nodes_.clear();
     for (const auto& one : all.nodes)
-      if (status_of(one, *links_, timeout))
+      if (status_of(one, *links_, timeout, session_))
         nodes_.push_back(one);
     // Fewer may fit where ranks have to stand together.
     while (all.places.empty() && !nodes_.empty() && !refusal(plan).empty())

@@ -8,8 +8,9 @@ namespace troupe {
 
 tl::expected<mail::node_status, std::string>
 status_of(const node_address& where, connector& links,
-          std::chrono::milliseconds patience) {
-  auto stream = links.greet(where, greeting{}, patience);
+          std::chrono::milliseconds patience, const session_id& session) {
+  auto stream = links.greet(
+    where, {.session = session.session, .generation = session.generation}, patience);
   if (!stream)
     return tl::unexpected{stream.error()};
   inbox<std::optional<wire::node_mail>> answers; // absent: the line has ended
@@ -26,6 +27,10 @@ status_of(const node_address& where, connector& links,
     answer && *answer ? std::get_if<mail::node_status>(&**answer) : nullptr;
   if (status != nullptr)
     return std::move(*status);
+  auto* const refusal =
+    answer && *answer ? std::get_if<mail::refused>(&**answer) : nullptr;
+  if (refusal != nullptr)
+    return tl::unexpected{"node " + to_string(where) + ": " + refusal->why};
   return tl::unexpected{to_string(where) + " does not answer as a node does"};
 }
 

@@ -7,10 +7,11 @@
 
 namespace troupe {
 
-/// What a node says that it does. On error says that it cannot be reached, or does not
-/// answer as a node does.
+/// Asks a node for its state. The error says that the node cannot be reached, has no
+/// place, or does not answer as a node does.
+/// \param session of a run whose leader asks; zeros: none
 tl::expected<mail::node_status, std::string>
 status_of(const node_address& where, connector& links,
-          std::chrono::milliseconds patience);
+          std::chrono::milliseconds patience, const session_id& session = {});
 
 } // namespace troupe

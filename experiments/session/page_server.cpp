@@ -1,19 +1,22 @@
 #include "experiments/session/page_server.hpp"
 
-#include <httplib.h>
+#include "experiments/session/http_request.hpp"
+#include "kernels/threads.hpp"
+#include "messaging/links/byte_stream.hpp"
+#include "messaging/links/node_address.hpp"
+#include "messaging/links/waker.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <cctype>
 #include <cerrno>
-#include <condition_variable>
 #include <csignal>
-#include <deque>
-#include <functional>
-#include <future>
+#include <list>
 #include <map>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -26,253 +29,235 @@ using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
 constexpr auto loopback = "127.0.0.1";
-constexpr std::size_t clients = 32; // that are answered at once
-// Those who wait for that: each takes a file descriptor, of which a run needs some too.
-constexpr std::size_t most_accepted = 64;
-// Those who wait to be accepted, which takes none. httplib's own 5 are fewer than a
-// browser may ask for at once, and what one too many asks is lost.
-constexpr int longest_queue = 256;
-// Seconds that a thread waits for a client. Browsers connect ahead, and may ask
-// nothing.
-constexpr int longest_question = 1;
-constexpr int longest_silence = 5; // of one that does not take its answer
+constexpr std::size_t most_clients = 64; // descriptors, of which a run needs some too
+constexpr std::size_t most_head_bytes = 8 << 10;
+constexpr auto time_for_request = 2s; // from the connection to the end of the head
+constexpr auto time_for_bytes = 5s;   // between two parts of an answer
+constexpr auto time_for_close = 1s;   // from the end of the answer
 
-std::atomic<bool> serves_for_good = false;
+constexpr auto fields = "Cache-Control: no-store\r\n"
+                        "X-Content-Type-Options: nosniff\r\n"
+                        "Cross-Origin-Resource-Policy: same-origin\r\n"
+                        "Content-Security-Policy: frame-ancestors 'none'\r\n";
 
-/// Another program may not listen here as well: of httplib's own options that is one.
-void reuse_old_addresses(socket_t listening) {
-  const int yes = 1;
-  setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+/// Signals are for the program's other threads.
+void block_signals() {
+  sigset_t signals;
+  sigfillset(&signals);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-/// Signals are for the program's own threads; a client that is gone is none of a run's.
-void hear_no_signals() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
+using shared_text = std::shared_ptr<const std::string>;
 
-/// Threads that answer clients: made where there may be none to have, unlike those of
-/// httplib's own pool, which ends the program then.
-class answering_threads : public httplib::TaskQueue {
-public:
-  /// \param stopping outlives it \throws std::system_error if there are no threads
-  explicit answering_threads(const std::atomic<bool>& stopping) : stopping_(stopping) {
-    try {
-      for (std::size_t i = 0; i < clients; ++i)
-        threads_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {
-      shutdown();
-      throw;
-    }
-  }
+/// A connection: it receives a request, sends the answer, then discards what comes
+/// until the client has closed. Bytes that were left unread would reset the connection
+/// before the client has read the answer.
+struct client {
+  std::unique_ptr<byte_stream> stream;
+  steady::time_point deadline = steady::now() + time_for_request;
+  std::string received = {}; // of the head
+  std::string head = {};     // of the answer; empty: the request is not complete
+  shared_text body = {};     // null: the answer has none
+  std::size_t sent = 0;      // bytes of head and body
 
-  /// Waits while too many are accepted.
-  void enqueue(std::function<void()> task) override {
-    std::unique_lock guard{lock_};
-    while (tasks_.size() >= most_accepted && !stopping_)
-      room_.wait_for(guard, 20ms);
-    tasks_.push_back(std::move(task));
-    changed_.notify_one();
-  }
-
-  void shutdown() override {
-    {
-      const std::lock_guard guard{lock_};
-      ends_ = true;
-    }
-    changed_.notify_all();
-    for (auto& one : threads_)
-      one.join();
-    threads_.clear();
-  }
-
-private:
-  void work() {
-    hear_no_signals();
-    for (;;) {
-      std::unique_lock guard{lock_};
-      changed_.wait(guard, [this] { return ends_ || !tasks_.empty(); });
-      if (tasks_.empty())
-        return;
-      const auto task = std::move(tasks_.front());
-      tasks_.pop_front();
-      room_.notify_one();
-      guard.unlock();
-      task();
-    }
-  }
-
-  std::mutex lock_;
-  std::condition_variable changed_, room_;
-  const std::atomic<bool>& stopping_;
-  std::deque<std::function<void()>> tasks_;
-  bool ends_ = false;
-  std::vector<std::thread> threads_;
+  std::size_t answer_bytes() const { return head.size() + (body ? body->size() : 0); }
+  bool is_sending() const { return !head.empty() && sent < answer_bytes(); }
 };
 
-/// Makes a server, which would take SIGPIPE away from those who have a use for it.
-std::unique_ptr<httplib::Server> new_server() {
-  struct sigaction before {};
-  sigaction(SIGPIPE, nullptr, &before);
-  auto result = std::make_unique<httplib::Server>();
-  sigaction(SIGPIPE, &before, nullptr);
-  return result;
+/// Sends the rest of an answer, as far as the socket accepts it. Returns the state that
+/// stopped it; `moved`: the answer is complete.
+stream_progress::state send_answer(client& c) {
+  while (c.is_sending()) {
+    const auto of_head = std::min(c.sent, c.head.size());
+    std::array<iovec, 2> parts{iovec{c.head.data() + of_head, c.head.size() - of_head}};
+    if (c.body)
+      parts[1] = {const_cast<char*>(c.body->data()) + (c.sent - of_head),
+                  c.body->size() - (c.sent - of_head)};
+    const auto moved = c.stream->write(parts);
+    if (moved.how != stream_progress::state::moved)
+      return moved.how;
+    c.sent += moved.bytes;
+    c.deadline = steady::now() + time_for_bytes;
+  }
+  ::shutdown(c.stream->socket(), SHUT_WR);
+  c.deadline = steady::now() + time_for_close;
+  return stream_progress::state::moved;
 }
 
 } // namespace
 
 struct page_server::state {
   struct text {
-    std::shared_ptr<const std::string> content;
+    shared_text content;
     std::string type;
   };
 
-  std::unique_ptr<httplib::Server> server = new_server();
-  socket_t listening = -1; // httplib's
-  int port = 0;
-  std::thread thread;
-  std::future<void> ended; // the thread's work
-  mutable std::mutex lock;
-  std::map<std::string, text> texts;          // by path
-  std::atomic<steady::time_point> asked_at{}; // last
-  std::atomic<bool> stopping = false;
-
-  bool is_for_us(const httplib::Request& asked) const {
-    if (asked.get_header_value_count("Host") != 1)
-      return false;
-    auto host = asked.get_header_value("Host");
-    std::ranges::transform(host, host.begin(), [](unsigned char c) {
-      return static_cast<char>(std::tolower(c));
-    });
-    const auto at = ":" + std::to_string(port);
-    return host == loopback + at || host == "localhost" + at
-           || (port == 80 && (host == loopback || host == "localhost"));
+  explicit state(listener_socket listener) : listens(std::move(listener)) {
+    // nop
   }
 
-  httplib::Server::HandlerResponse answer(const httplib::Request& asked,
-                                          httplib::Response& to);
+  bool is_for_this_machine(const http_request& request) const;
+  void answer(client& c, int status, const char* why, const std::string& more = {});
+  void answer(client& c, std::string_view head);
+  bool advance(client& c);
+  bool make_room();
+  bool accept_clients();
+  void work();
+
+  listener_socket listens;
+  waker stops;
+  mutable std::mutex lock;
+  std::map<std::string, text> texts; // by path
+  std::atomic<steady::time_point> asked_at{};
+  std::list<client> clients; // of the thread, the oldest first
+  std::thread thread;
 };
 
-/// To every request, before httplib looks for anything else to do with it.
-httplib::Server::HandlerResponse
-page_server::state::answer(const httplib::Request& asked, httplib::Response& to) {
-  constexpr auto done = httplib::Server::HandlerResponse::Handled;
-  const auto refuse = [&](int status, const char* why) {
-    to.status = status;
-    to.set_content(std::string{why} + "\n", "text/plain");
-    return done;
-  };
-  if (!is_for_us(asked))
-    return refuse(403, "This is served to this machine alone, by its own name.");
-  if (asked.method != "GET" && asked.method != "HEAD") {
-    to.set_header("Allow", "GET, HEAD");
-    return refuse(405, "Only GET and HEAD are known here.");
-  }
+bool page_server::state::is_for_this_machine(const http_request& request) const {
+  const auto port = ":" + std::to_string(listens.port);
+  return request.hosts.size() == 1
+         && std::ranges::any_of(std::array{loopback, "localhost"}, [&](auto* name) {
+              return request.hosts.front() == name + port
+                     || (listens.port == 80 && request.hosts.front() == name);
+            });
+}
+
+/// Prepares the answer to a request that gets no text.
+void page_server::state::answer(client& c, int status, const char* why,
+                                const std::string& more) {
+  c.body = std::make_shared<const std::string>(std::string{why} + "\n");
+  c.head = answer_head(status, "text/plain", c.body->size(), fields + more);
+}
+
+/// Prepares the answer to a complete head.
+void page_server::state::answer(client& c, std::string_view head) {
+  const auto request = parse_request(head);
+  if (!request)
+    return answer(c, request.error(), "This is no request of HTTP/1.1.");
+  if (!is_for_this_machine(*request))
+    return answer(c, 403, "This is served to this machine alone, by its own name.");
+  if (request->method != "GET" && request->method != "HEAD")
+    return answer(c, 405, "Only GET and HEAD are known here.", "Allow: GET, HEAD\r\n");
   asked_at = steady::now();
-  std::shared_ptr<const std::string> content;
-  std::string type;
-  {
-    const std::lock_guard guard{lock};
-    if (const auto found = texts.find(asked.path); found != texts.end()) {
-      content = found->second.content;
-      type = found->second.type;
-    }
+  const std::lock_guard guard{lock};
+  const auto found = texts.find(request->path);
+  if (found == texts.end())
+    return answer(c, 404, "There is nothing here.");
+  const auto& [content, type] = found->second;
+  c.head = answer_head(200, type, content->size(), fields);
+  if (request->method == "GET")
+    c.body = content;
+}
+
+/// Receives and sends what the socket allows. Returns whether the connection stays.
+bool page_server::state::advance(client& c) {
+  using progress = stream_progress::state;
+  std::array<char, 4096> block;
+  while (c.head.empty()) {
+    const auto moved = c.stream->read(std::as_writable_bytes(std::span{block}));
+    if (moved.how != progress::moved)
+      return moved.how == progress::needs_read;
+    c.received.append(block.data(), moved.bytes);
+    if (const auto size = head_bytes(c.received); size != std::string::npos)
+      answer(c, std::string_view{c.received}.substr(0, size));
+    else if (c.received.size() >= most_head_bytes)
+      answer(c, c.received.find('\r') == std::string::npos ? 414 : 431,
+             "The request is too long.");
   }
-  if (!content)
-    return refuse(404, "There is nothing here.");
-  to.status = 200;
-  to.set_content_provider(
-    content->size(), type.c_str(),
-    [this, content](std::size_t from, std::size_t count, httplib::DataSink& sink) {
-      constexpr std::size_t piece = 1U << 16U;
-      return !stopping && sink.write(content->data() + from, std::min(count, piece));
+  if (c.is_sending()) {
+    const auto stopped = send_answer(c);
+    return stopped == progress::moved || stopped == progress::needs_write;
+  }
+  const auto moved = c.stream->read(std::as_writable_bytes(std::span{block}));
+  return moved.how == progress::moved || moved.how == progress::needs_read;
+}
+
+/// Closes the oldest connection whose answer is not under way, else the oldest. Returns
+/// whether there was one.
+bool page_server::state::make_room() {
+  if (clients.empty())
+    return false;
+  const auto idle =
+    std::ranges::find_if(clients, [](const client& c) { return !c.is_sending(); });
+  clients.erase(idle == clients.end() ? clients.begin() : idle);
+  return true;
+}
+
+/// Accepts connections and answers those whose request is there. Returns false if the
+/// process has no descriptors left.
+bool page_server::state::accept_clients() {
+  constexpr int at_once = 64;
+  for (int i = 0; i < at_once; ++i) {
+    auto socket = accept_from(listens.socket);
+    const bool has_no_more = !socket && (errno == EMFILE || errno == ENFILE);
+    if (has_no_more && !make_room())
+      return false;
+    if (!socket && !has_no_more)
+      return true;
+    if (!socket)
+      continue;
+    if (clients.size() >= most_clients)
+      make_room();
+    clients.push_back({.stream = plain_stream(std::move(socket))});
+    if (!advance(clients.back()))
+      clients.pop_back();
+  }
+  return true;
+}
+
+void page_server::state::work() {
+  block_signals();
+  bool accepts = true;
+  std::vector<pollfd> waits;
+  for (;;) {
+    waits = {
+      {.fd = stops.descriptor(), .events = POLLIN, .revents = 0},
+      {.fd = accepts ? listens.socket.get() : -1, .events = POLLIN, .revents = 0}};
+    for (const auto& c : clients) {
+      const short events = c.is_sending() ? POLLOUT : POLLIN;
+      waits.push_back({.fd = c.stream->socket(), .events = events, .revents = 0});
+    }
+    constexpr int look_for_deadlines = 50; // ms
+    (void)::poll(waits.data(), waits.size(),
+                 clients.empty() && accepts ? -1 : look_for_deadlines);
+    if (waits[0].revents != 0)
+      return;
+    auto ready = waits.begin() + 2;
+    const auto now = steady::now();
+    std::erase_if(clients, [&](client& c) {
+      const bool is_ready = (ready++)->revents != 0;
+      return (is_ready && !advance(c)) || now >= c.deadline;
     });
-  return done;
+    accepts = waits[1].revents == 0 || accept_clients();
+  }
+}
+
+page_server::page_server(std::unique_ptr<state> parts) : state_(std::move(parts)) {
+  // nop
 }
 
 tl::expected<std::unique_ptr<page_server>, std::string> page_server::at(int port) {
-  const auto all = std::make_shared<state>();
-  auto& server = *all->server;
-  server.set_socket_options([&listening = all->listening](socket_t made) {
-    reuse_old_addresses(made);
-    listening = made;
-  });
-  server.set_keep_alive_max_count(1); // who waits for nothing holds no thread
-  server.set_read_timeout(longest_question);
-  server.set_keep_alive_timeout(longest_question); // until the first byte
-  server.set_write_timeout(longest_silence);
-  server.set_payload_max_length(0);
-  server.set_default_headers({{"Cache-Control", "no-store"},
-                              {"X-Content-Type-Options", "nosniff"},
-                              {"Cross-Origin-Resource-Policy", "same-origin"},
-                              {"Content-Security-Policy", "frame-ancestors 'none'"}});
-  server.set_pre_routing_handler(
-    [state = all.get()](const httplib::Request& asked, httplib::Response& to) {
-      return state->answer(asked, to);
-    });
-  errno = 0;
-  all->port = port == 0                             ? server.bind_to_any_port(loopback)
-              : server.bind_to_port(loopback, port) ? port
-                                                    : -1;
-  if (all->port < 0)
-    return tl::unexpected{"cannot listen at port " + std::to_string(port)
-                          + " of this machine: "
-                          + std::error_code{errno, std::generic_category()}.message()
-                          + "; name another, or none for any that is free"};
-  (void)::listen(all->listening, longest_queue); // else it is httplib's
-  std::promise<void> end;
-  all->ended = end.get_future();
-  std::unique_ptr<answering_threads> threads;
-  const auto taken = std::make_shared<std::atomic<bool>>(false); // httplib deletes them
+  auto listens = listen_at({loopback, static_cast<std::uint16_t>(port)});
+  if (!listens)
+    return tl::unexpected{listens.error()
+                          + "; name another port, or none for any that is free"};
+  auto parts = std::make_unique<state>(std::move(*listens));
   try {
-    threads = std::make_unique<answering_threads>(all->stopping);
-    server.new_task_queue = [taken, made = threads.get()] {
-      *taken = true;
-      return made;
-    };
-    all->thread = std::thread{[all, end = std::move(end)]() mutable {
-      hear_no_signals();
-      all->server->listen_after_bind();
-      end.set_value();
-    }};
-  } catch (const std::system_error& wrong) {
-    if (threads)
-      threads->shutdown();
-    return tl::unexpected{std::string{"cannot start a thread that serves: "}
-                          + wrong.what()};
+    parts->thread = start_thread(1, [&server = *parts] { server.work(); });
+  } catch (const no_thread& wrong) {
+    return tl::unexpected{std::string{wrong.what()}};
   }
-  const auto has_ended = [&] {
-    return all->ended.wait_for(1ms) == std::future_status::ready;
-  };
-  while (!*taken && !has_ended()) {
-  }
-  if (*taken) {
-    threads.release(); // NOLINT(bugprone-unused-return-value): httplib has them
-  } else {
-    all->thread.join();
-    threads->shutdown();
-    return tl::unexpected{"cannot serve at port " + std::to_string(all->port)
-                          + ": nothing can be taken from it"};
-  }
-  return std::unique_ptr<page_server>{new page_server{all}};
+  return std::unique_ptr<page_server>{new page_server{std::move(parts)}};
 }
 
-// Whoever is at work for a client that is slow on purpose has the state as long as that
-// takes.
 page_server::~page_server() {
-  state_->stopping = true;
-  state_->server->stop();
-  if (state_->ended.wait_for(1s) == std::future_status::ready) {
-    state_->thread.join();
-  } else {
-    serves_for_good = true;
-    state_->thread.detach();
-  }
+  state_->stops.wake();
+  state_->thread.join();
 }
 
 std::string page_server::address() const {
-  return "http://" + std::string{loopback} + ":" + std::to_string(state_->port) + "/";
+  return "http://" + std::string{loopback} + ":" + std::to_string(state_->listens.port)
+         + "/";
 }
 
 void page_server::put(const std::string& path, std::string text,
@@ -282,13 +267,9 @@ void page_server::put(const std::string& path, std::string text,
   state_->texts[path] = {std::move(content), type};
 }
 
-bool page_server::is_read(std::chrono::milliseconds within) const {
+bool page_server::is_read(std::chrono::milliseconds time) const {
   const auto last = state_->asked_at.load();
-  return last != steady::time_point{} && steady::now() - last < within;
-}
-
-bool is_serving_for_good() {
-  return serves_for_good;
+  return last != steady::time_point{} && steady::now() - last < time;
 }
 
 } // namespace troupe

@@ -5,7 +5,6 @@
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/measured_options.hpp"
 #include "experiments/session/out_of_memory.hpp"
-#include "experiments/session/page_server.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -60,15 +59,15 @@ int exit_code_of(const program_about& about, int argc, const char* const* argv,
   return 1;
 }
 
-/// Ends the program now if threads that never end are at work, of a run or for a
-/// client: they use what would be destroyed. Returns the exit code else.
+/// Ends the program now if threads of a run that never end are at work: they use what
+/// would be destroyed. Returns the exit code otherwise.
 int leave(int exit_code) {
-  if (!is_at_work() && !is_serving_for_good())
+  if (!is_at_work())
     return exit_code;
   std::cout.flush();
   std::cerr.flush();
   std::fflush(nullptr);
-  std::_Exit(is_at_work() ? std::max(exit_code, 1) : exit_code);
+  std::_Exit(std::max(exit_code, 1));
 }
 
 } // namespace

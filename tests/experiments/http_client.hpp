@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <string>
 
@@ -36,6 +37,12 @@ public:
     for (ssize_t count = 0; (count = recv(socket_, some, sizeof some, 0)) > 0;)
       all.append(some, static_cast<std::size_t>(count));
     return all;
+  }
+  /// Whether the other side has closed the connection, and nothing is left to read.
+  bool is_closed() const {
+    char next = 0;
+    const auto count = recv(socket_, &next, 1, MSG_PEEK | MSG_DONTWAIT);
+    return count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
   }
   /// Its answers pile up: a window of a few kB.
   void listen_badly() const {

@@ -7,6 +7,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <netinet/tcp.h>
 
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <filesystem>
@@ -110,6 +111,64 @@ TEST_CASE("nothing but what is there, by this machine's name, is answered", "[wa
   }
 }
 
+// A library for HTTP took the range as it came, and sent the memory behind the page.
+TEST_CASE("a request for a range is answered with the page, and no byte beyond it",
+          "[watch]") {
+  const auto server = page_server::at(0);
+  REQUIRE(server);
+  (*server)->put("/", "a page", "text/html");
+  const int port = port_in((*server)->address());
+  for (const std::string range :
+       {"0-99999", "2-3", "6-", "7-", "99999-100000", "-3", "-99999", "0-0,3-4", "5-2",
+        "18446744073709551615-", "-18446744073709551615", "0-18446744073709551615", "-",
+        "a-b", "0-1,0-1,0-99999"}) {
+    INFO(range);
+    const auto ask = [&](const std::string& line) {
+      return answer(port, line + " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port)
+                            + "\r\nRange: bytes=" + range + "\r\n\r\n");
+    };
+    const auto page = ask("GET /");
+    CHECK_THAT(page, StartsWith("HTTP/1.1 200"));
+    CHECK_THAT(page, ContainsSubstring("Content-Length: 6\r\n"));
+    CHECK(body_of(page) == "a page");
+    CHECK(body_of(ask("GET /none")) == "There is nothing here.\n");
+    CHECK(body_of(ask("HEAD /")).empty());
+  }
+}
+
+TEST_CASE("a request that comes byte by byte has a deadline, and keeps nobody out",
+          "[watch]") {
+  const auto server = page_server::at(0);
+  REQUIRE(server);
+  (*server)->put("/", "a page", "text/html");
+  const int port = port_in((*server)->address());
+  std::deque<client> crowd;
+  for (int i = 0; i < 200; ++i)
+    crowd.emplace_back(port).say("GET / HTTP/1.1\r\nX: ");
+  std::atomic<bool> has_answer = false;
+  std::atomic<int> rounds = 0;
+  std::thread trickle{[&] {
+    for (; !has_answer && rounds < 100; ++rounds) {
+      for (const auto& one : crowd)
+        one.say("x");
+      std::this_thread::sleep_for(50ms);
+    }
+  }};
+  CHECK(body_of(get(port, "/")) == "a page");
+  has_answer = true;
+  trickle.join();
+  CHECK(rounds < 100);
+  const client slow{port};
+  constexpr std::size_t most = 4000; // fewer than a head may have
+  std::size_t sent = 0;
+  while (sent < most && !slow.is_closed()) {
+    slow.say("x");
+    ++sent;
+    std::this_thread::sleep_for(5ms);
+  }
+  CHECK(sent < most);
+}
+
 TEST_CASE("who asks slowly, takes nothing or goes away keeps nobody waiting",
           "[watch]") {
   auto server = page_server::at(0);
@@ -173,9 +232,9 @@ TEST_CASE("a port where another listens is no place for a page", "[watch]") {
   const auto second = page_server::at(port);
   REQUIRE_FALSE(second);
   CHECK(second.error()
-        == "cannot listen at port " + std::to_string(port)
-             + " of this machine: Address already in use; name another, or none for "
-               "any that is free");
+        == "cannot listen at 127.0.0.1:" + std::to_string(port)
+             + ": Address already in use; name another port, or none for any that is "
+               "free");
   const temporary_folder folder;
   const auto ran =
     run_program_in(folder, "simulate --report r --watch " + std::to_string(port));
