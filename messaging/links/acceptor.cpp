@@ -4,6 +4,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <exception>
 #include <utility>
@@ -28,19 +29,24 @@ acceptor::~acceptor() {
   thread_.join();
 }
 
+void acceptor::drop_oldest() {
+  waiting_.pop_front();
+  ++strangers_;
+}
+
 void acceptor::take_new() {
   constexpr int at_once = 64;
   for (int i = 0; i < at_once; ++i) {
     auto socket = accept_from(at_.socket);
-    if (!socket) {
-      if (errno == EMFILE || errno == ENFILE) // until some have gone
-        std::this_thread::sleep_for(milliseconds{50});
+    const bool needs_descriptor = !socket && (errno == EMFILE || errno == ENFILE);
+    if (needs_descriptor && waiting_.empty()) // others of this process have them
+      std::this_thread::sleep_for(milliseconds{50});
+    if (!socket && (!needs_descriptor || waiting_.empty()))
       return;
-    }
-    if (waiting_.size() >= most_.most_waiting) {
-      waiting_.pop_front();
-      ++strangers_;
-    }
+    if (needs_descriptor || waiting_.size() >= most_.most_waiting)
+      drop_oldest();
+    if (!socket)
+      continue;
     if (auto stream = make_(std::move(socket)))
       waiting_.push_back({.stream = std::move(stream),
                           .until = steady_clock::now() + most_.patience,
@@ -69,6 +75,19 @@ acceptor::end acceptor::go_on(waiting& one) {
   }
 }
 
+/// Drops the oldest of the connections whose handshakes hold memory if they are too
+/// many.
+void acceptor::bound_handshakes() {
+  const auto has_handshake = [](const waiting& one) {
+    return one.stream->has_handshake();
+  };
+  const auto count = std::ranges::count_if(waiting_, has_handshake);
+  if (static_cast<std::size_t>(count) <= most_.most_handshakes)
+    return;
+  waiting_.erase(std::ranges::find_if(waiting_, has_handshake));
+  ++strangers_;
+}
+
 void acceptor::work() {
   std::vector<pollfd> waits;
   for (;;) {
@@ -83,6 +102,7 @@ void acceptor::work() {
     auto ready = waits.begin() + 2;
     const auto now = steady_clock::now();
     for (auto one = waiting_.begin(); one != waiting_.end(); ++ready) {
+      const bool had_handshake = one->stream->has_handshake();
       auto how = ready->revents != 0 ? go_on(*one) : end::none;
       if (how == end::none && now >= one->until)
         how = end::stranger;
@@ -93,7 +113,11 @@ void acceptor::work() {
         } catch (const std::exception&) { // memory or a thread that is not there
           ++strangers_;
         }
+      const bool begins =
+        how == end::none && !had_handshake && one->stream->has_handshake();
       one = how == end::none ? std::next(one) : waiting_.erase(one);
+      if (begins)
+        bound_handshakes(); // erases this one or an older one
     }
     if (waits[1].revents != 0)
       try {

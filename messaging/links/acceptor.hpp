@@ -28,6 +28,7 @@ public:
   struct limits {
     std::size_t most_waiting = 256; ///< The one who has waited longest goes first.
     std::chrono::milliseconds patience{5000}; ///< With hands and greeting.
+    std::size_t most_handshakes = 64; ///< That hold memory; the oldest goes first.
   };
 
   acceptor(listener_socket at, stream_maker make, guest welcome, limits most);
@@ -61,6 +62,8 @@ private:
   void work();
   void take_new();
   static end go_on(waiting& one);
+  void drop_oldest();
+  void bound_handshakes();
 
   listener_socket at_;
   stream_maker make_;

@@ -73,6 +73,9 @@ public:
   /// Whether bytes can be read that the socket does not show any more.
   virtual bool has_more() const { return false; }
 
+  /// Whether it holds memory for a handshake that is under way.
+  virtual bool has_handshake() const { return false; }
+
   /// Why it failed, in words about the other side: "its certificate has expired". Also
   /// of one closed: that it was cut off, where TLS tells. Else empty.
   virtual const std::string& failure() const = 0;

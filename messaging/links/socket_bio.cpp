@@ -2,7 +2,9 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 namespace troupe {
 
@@ -29,9 +31,18 @@ bio_socket& socket_of(BIO* bio) {
 
 int read(BIO* bio, char* to, std::size_t size, std::size_t* count) {
   auto& socket = socket_of(bio);
+  BIO_clear_retry_flags(bio);
+  if (const auto rest = socket.early.size() - socket.early_read; rest > 0) {
+    *count = std::min(size, rest);
+    std::memcpy(to, socket.early.data() + socket.early_read, *count);
+    socket.early_read += *count;
+    if (*count == rest)
+      socket.early = {};
+    socket.early_read = socket.early.empty() ? 0 : socket.early_read;
+    return 1;
+  }
   bool later = false;
   *count = moved(socket, later, [&](int fd) { return ::recv(fd, to, size, 0); });
-  BIO_clear_retry_flags(bio);
   if (later)
     BIO_set_retry_read(bio);
   socket.ended = size > 0 && *count == 0 && socket.error == 0 && !later;

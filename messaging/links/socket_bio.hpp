@@ -14,9 +14,13 @@ struct bio_socket {
   int error = 0; ///< errno; 0 if the last call did not fail, or only found nothing.
   bool ended = false; ///< The other side has.
 
+  // Bytes that were received before OpenSSL reads: its reads return these first.
+  std::vector<char> early = {};
+  std::size_t early_read = 0; ///< Of those.
+
   // What OpenSSL has written waits here until it is flushed: records are small, and a
   // call of the system costs as much as half a record's sum.
-  std::vector<char> waiting;
+  std::vector<char> waiting = {};
   std::size_t gone = 0; ///< Of those.
 };
 

@@ -165,7 +165,7 @@ public:
 
   std::unique_ptr<byte_stream> to_server(socket_descriptor socket,
                                          const std::string& host) override {
-    auto tls = new_tls();
+    auto tls = new_tls(context_.get());
     SSL_set_connect_state(tls.get());
     if (!expect(tls.get(), host))
       return std::make_unique<never_a_stream>(std::move(socket),
@@ -174,20 +174,23 @@ public:
   }
 
   std::unique_ptr<byte_stream> to_client(socket_descriptor socket) override {
-    auto tls = new_tls();
-    SSL_set_accept_state(tls.get());
-    return tls_stream(std::move(tls), std::move(socket), "");
+    const auto make = [context = context_] {
+      auto tls = new_tls(context.get());
+      SSL_set_accept_state(tls.get());
+      return tls;
+    };
+    return tls_server_stream(make, std::move(socket));
   }
 
 private:
-  ssl_pointer new_tls() const {
-    ssl_pointer result{SSL_new(context_.get())};
+  static ssl_pointer new_tls(SSL_CTX* context) {
+    ssl_pointer result{SSL_new(context)};
     if (!result)
       throw std::runtime_error("OpenSSL made no TLS connection");
     return result;
   }
 
-  ssl_context_pointer context_;
+  std::shared_ptr<SSL_CTX> context_;
 };
 
 } // namespace

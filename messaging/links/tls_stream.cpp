@@ -6,7 +6,6 @@
 #include <openssl/err.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <optional>
 #include <stdexcept>
@@ -33,9 +32,10 @@ constexpr std::size_t most_waiting = std::size_t{1} << 18;
 
 class tls_byte_stream : public byte_stream {
 public:
-  tls_byte_stream(ssl_pointer tls, socket_descriptor socket, const std::string& host)
+  tls_byte_stream(ssl_pointer tls, socket_descriptor socket, const std::string& host,
+                  std::vector<char> received)
     : socket_(std::move(socket)),
-      system_{.fd = socket_.get()},
+      system_{.fd = socket_.get(), .early = std::move(received)},
       host_(host),
       tls_(std::move(tls)) {
     auto bio = socket_bio(system_);
@@ -71,9 +71,9 @@ public:
     }
     if (server && !flush(system_))
       return not_flushed(end_);
+    char first = 0;
     if (!server)
-      if (const auto result = SSL_read_ex(tls_.get(), block_.data(), 1, &count);
-          result != 1)
+      if (const auto result = SSL_read_ex(tls_.get(), &first, 1, &count); result != 1)
         return progress_of(result, end_);
     accepted_ = true;
     has_more_ = SSL_has_pending(tls_.get()) > 0;
@@ -123,6 +123,8 @@ public:
   }
 
   bool has_more() const override { return has_more_; }
+
+  bool has_handshake() const override { return !accepted_; }
 
   const std::string& failure() const override { return failure_; }
 
@@ -183,6 +185,7 @@ private:
       return {};
     if (const auto bytes = at.bytes(); bytes.size() >= size || at.parts.size() == 1)
       return bytes.first(checked(std::min(bytes.size(), size)));
+    block_.resize(record_bytes);
     std::size_t filled = 0;
     for (; filled < size && !at.parts.empty(); at.skip(0)) {
       const auto bytes = at.bytes();
@@ -265,8 +268,8 @@ private:
   socket_descriptor socket_;
   bio_socket system_;
   std::string host_;
-  ssl_pointer tls_; // uses system_
-  std::array<char, record_bytes> block_;
+  ssl_pointer tls_;         // uses system_
+  std::vector<char> block_; // a record of small parts
   std::size_t waiting_ = 0; // bytes that are encrypted and have not all gone
   std::size_t begun_ = 0;   // of a record that OpenSSL could not write to its end
   std::size_t with_this_key_ = 0;
@@ -281,8 +284,10 @@ private:
 } // namespace
 
 std::unique_ptr<byte_stream> tls_stream(ssl_pointer tls, socket_descriptor socket,
-                                        const std::string& host) {
-  return std::make_unique<tls_byte_stream>(std::move(tls), std::move(socket), host);
+                                        const std::string& host,
+                                        std::vector<char> received) {
+  return std::make_unique<tls_byte_stream>(std::move(tls), std::move(socket), host,
+                                           std::move(received));
 }
 
 } // namespace troupe

@@ -3,8 +3,10 @@
 #include "messaging/links/byte_stream.hpp"
 #include "messaging/links/openssl_pointers.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -13,7 +15,17 @@ namespace troupe {
 /// other one sends a byte first.
 /// \param tls knows its side and what it asks of the other's certificate
 /// \param host for sentences: the name that the other's certificate is to have
+/// \param received bytes that the socket has given already
 std::unique_ptr<byte_stream> tls_stream(ssl_pointer tls, socket_descriptor socket,
-                                        const std::string& host);
+                                        const std::string& host,
+                                        std::vector<char> received = {});
+
+/// Makes the TLS state of a connection. \throws std::runtime_error
+using tls_maker = std::function<ssl_pointer()>;
+
+/// A stream of TLS that waits for a client. It makes TLS state when the client's first
+/// record is complete; before that it holds the bytes received.
+std::unique_ptr<byte_stream> tls_server_stream(tls_maker make,
+                                               socket_descriptor socket);
 
 } // namespace troupe

@@ -3,9 +3,13 @@
 
 #include "messaging/links/acceptor.hpp"
 
+#include "tests/messaging/stream_ends.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,14 +27,49 @@ namespace {
 /// A door, and how many came in.
 struct door {
   std::atomic<int> guests = 0;
-  acceptor takes{*listen_at({"127.0.0.1", 0}),
-                 plain_stream,
-                 [this](const greeting&, std::unique_ptr<byte_stream>) { ++guests; },
-                 {.most_waiting = 16, .patience = 200ms}};
+  acceptor takes;
+
+  explicit door(std::chrono::milliseconds patience = 200ms,
+                acceptor::stream_maker make = plain_stream)
+    : takes(*listen_at({"127.0.0.1", 0}), std::move(make),
+            [this](const greeting&, std::unique_ptr<byte_stream>) { ++guests; },
+            {.most_waiting = 16, .patience = patience, .most_handshakes = 4}) {
+    // nop
+  }
 
   node_address where() const { return {"127.0.0.1", takes.port()}; }
   socket_descriptor knock() const { return std::move(*connect_to(where(), 5s)); }
 };
+
+/// While it lives this process may have `count` more descriptors than now.
+class few_descriptors {
+public:
+  explicit few_descriptors(rlim_t count) {
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const socket_descriptor next{dup(STDIN_FILENO)}; // the lowest that is free
+    few_.rlim_cur = static_cast<rlim_t>(next.get()) + count;
+    few_.rlim_max = before_.rlim_max;
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &few_) == 0);
+  }
+  ~few_descriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  few_descriptors(const few_descriptors&) = delete;
+  few_descriptors& operator=(const few_descriptors&) = delete;
+
+  int count_of_free() const {
+    int result = 0;
+    for (int i = 0; i < static_cast<int>(few_.rlim_cur); ++i)
+      result += fcntl(i, F_GETFD) < 0 ? 1 : 0;
+    return result;
+  }
+
+private:
+  rlimit before_{}, few_{};
+};
+
+bool is_closed(const socket_descriptor& socket) {
+  char next = 0;
+  return recv(socket.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
 
 void send(const socket_descriptor& to, const void* bytes, std::size_t size) {
   REQUIRE(write(to.get(), bytes, size) == static_cast<ssize_t>(size));
@@ -96,11 +135,44 @@ TEST_CASE("a thousand who say nothing keep nobody out, and get no place for long
     REQUIRE(one);
     crowd.push_back(std::move(*one));
   }
+  const auto all = static_cast<std::int64_t>(crowd.size());
   CHECK(greet(at.where(), plain_stream, greeting{}, 5s));
   CHECK(within(10s, [&] { return at.guests == 1; }));
-  CHECK(within(10s, [&] {
-    return at.takes.strangers() == static_cast<std::int64_t>(crowd.size());
-  }));
+  CHECK(within(10s, [&] { return at.takes.strangers() == all; }));
+}
+
+TEST_CASE("a process without free descriptors closes the oldest stranger", "[links]") {
+  door at{10min};
+  const few_descriptors few{30};
+  std::vector<socket_descriptor> crowd, others;
+  for (int i = 0; i < 9; ++i)
+    crowd.push_back(at.knock());
+  REQUIRE(within(10s, [&] { return few.count_of_free() <= 12; })); // both ends are here
+  while (few.count_of_free() > 1)
+    others.emplace_back(dup(STDIN_FILENO));
+  CHECK(greet(at.where(), plain_stream, greeting{}, 5s));
+  CHECK(within(10s, [&] { return at.guests == 1; }));
+  CHECK(within(10s, [&] { return is_closed(crowd.front()); }));
+}
+
+// A whole hello needs TLS state; nobody may collect much of it.
+TEST_CASE("the oldest of too many handshakes goes, and a guest comes in", "[links]") {
+  const test_authority authority;
+  const auto identity = authority.identity("127.0.0.1");
+  door at{10min,
+          [&](socket_descriptor s) { return identity->to_client(std::move(s)); }};
+  std::vector<std::unique_ptr<byte_stream>> crowd; // who never goes on
+  for (int i = 0; i < 10; ++i) {
+    crowd.push_back(identity->to_server(at.knock(), "127.0.0.1"));
+    CHECK(crowd.back()->shake_hands().how == stream_progress::state::needs_read);
+  }
+  CHECK(within(10s, [&] { return at.takes.strangers() == 6; }));
+  const auto to_door = [&](socket_descriptor s) {
+    return identity->to_server(std::move(s), "127.0.0.1");
+  };
+  CHECK(greet(at.where(), to_door, greeting{}, 5s));
+  CHECK(within(10s, [&] { return at.guests == 1; }));
+  CHECK(at.takes.strangers() == 7);
 }
 
 TEST_CASE("addresses are read as they are meant, and others refused", "[links]") {

@@ -8,7 +8,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <malloc.h>
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -215,3 +217,30 @@ TEST_CASE("a first message with any byte changed makes no connection", "[tls]") 
     REQUIRE_FALSE(answer.why.empty());
   }
 }
+
+#ifndef TROUPE_SANITIZED // whose allocators count otherwise
+TEST_CASE("a connection that says half a hello takes no memory of TLS", "[tls]") {
+  const test_authority authority;
+  const auto identity = authority.identity("b");
+  const auto hello = client_hello(authority);
+  const auto allocated = [] { return static_cast<std::int64_t>(mallinfo2().uordblks); };
+  (void)answer_to(*identity, hello); // what OpenSSL makes once
+  constexpr int connections = 100;
+  std::vector<socket_pair> sockets;
+  for (int i = 0; i < connections; ++i) {
+    sockets.push_back(local_sockets());
+    send_raw(sockets.back().client, hello.substr(0, i % 2 == 0 ? 3 : hello.size() - 1));
+  }
+  std::vector<std::unique_ptr<byte_stream>> streams;
+  const auto before = allocated();
+  for (auto& pair : sockets) {
+    streams.push_back(identity->to_client(std::move(pair.server)));
+    CHECK(streams.back()->shake_hands().how == state::needs_read);
+  }
+  CHECK((allocated() - before) / connections < 2000);
+  send_raw(sockets[1].client, hello.substr(hello.size() - 1));
+  CHECK(streams[1]->shake_hands().how == state::needs_read);
+  char answer = 0;
+  CHECK(::recv(sockets[1].client.get(), &answer, 1, 0) == 1); // the server's hello
+}
+#endif

@@ -1,0 +1,94 @@
+// The side of TLS that waits for strangers: a connection costs a socket and the bytes
+// that came, until a whole record of a handshake has come.
+
+#include "messaging/links/tls_stream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using state = stream_progress::state;
+
+constexpr std::size_t header_bytes = 5; // of a record: type, version (2), length (2)
+constexpr unsigned char handshake_type = 22;
+constexpr std::size_t most_content = 16384;
+
+/// Bytes that a connection's first record has, as far as `received` says. What is no
+/// record of a handshake ends with its header: OpenSSL says what is wrong with it.
+std::size_t record_bytes(const std::vector<char>& received) {
+  const auto byte = [&](std::size_t i) {
+    return static_cast<unsigned char>(received[i]);
+  };
+  if (received.size() < header_bytes || byte(0) != handshake_type)
+    return header_bytes;
+  const auto content = std::size_t{byte(3)} << 8U | byte(4);
+  return header_bytes + (content <= most_content ? content : 0);
+}
+
+class waiting_tls_stream : public byte_stream {
+public:
+  waiting_tls_stream(tls_maker make, socket_descriptor socket)
+    : make_(std::move(make)), stream_(plain_stream(std::move(socket))) {
+    // nop
+  }
+
+  stream_progress shake_hands() override {
+    if (make_) {
+      if (const auto p = receive_record(); p.how != state::moved)
+        return p;
+      stream_ = tls_stream(std::exchange(make_, nullptr)(), stream_->take_socket(), "",
+                           std::exchange(received_, {}));
+    }
+    return stream_->shake_hands();
+  }
+
+  stream_progress read(std::span<std::byte> to) override { return stream_->read(to); }
+  stream_progress write(std::span<const iovec> parts) override {
+    return stream_->write(parts);
+  }
+  bool has_more() const override { return stream_->has_more(); }
+  bool has_handshake() const override { return stream_->has_handshake(); }
+  const std::string& failure() const override {
+    return failure_.empty() ? stream_->failure() : failure_;
+  }
+  int socket() const override { return stream_->socket(); }
+
+private:
+  /// Receives the rest of the first record; `moved` when it is complete.
+  stream_progress receive_record() {
+    std::array<std::byte, 1024> block;
+    for (;;) {
+      const auto missing = record_bytes(received_) - received_.size();
+      if (missing == 0)
+        return {state::moved};
+      const auto moved =
+        stream_->read(std::span{block}.first(std::min(missing, block.size())));
+      if (moved.how == state::closed) {
+        failure_ = "it has closed the connection during the handshake";
+        return {state::failed};
+      }
+      if (moved.how != state::moved)
+        return moved;
+      const auto* const first = reinterpret_cast<const char*>(block.data());
+      received_.insert(received_.end(), first, first + moved.bytes);
+    }
+  }
+
+  tls_maker make_;                      // empty: the TLS state is there
+  std::unique_ptr<byte_stream> stream_; // plain until then
+  std::vector<char> received_;
+  std::string failure_;
+};
+
+} // namespace
+
+std::unique_ptr<byte_stream> tls_server_stream(tls_maker make,
+                                               socket_descriptor socket) {
+  return std::make_unique<waiting_tls_stream>(std::move(make), std::move(socket));
+}
+
+} // namespace troupe
