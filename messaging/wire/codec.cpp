@@ -172,7 +172,7 @@ actor_mail mail_of(schema::ActorMail::Reader from, allowance& left) {
   case is::EXPERT_LOAD:
     return wire::read(from.getExpertLoad(), left);
   case is::FAILED:
-    return mail::failed{wire::read(from.getFailed().getWhy(), left)};
+    return mail::failed{read_lines(from.getFailed().getWhy(), left)};
   }
   throw bad_bytes{"a mail is of an unknown kind"};
 }

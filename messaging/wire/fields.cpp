@@ -1,5 +1,7 @@
 #include "messaging/wire/fields.hpp"
 
+#include "messaging/wire/foreign_text.hpp"
+
 namespace troupe::wire {
 
 void refuse_number(std::int64_t n, std::int64_t least, std::int64_t most,
@@ -12,9 +14,17 @@ capnp::Text::Reader as_text(const std::string& from) {
   return {from.c_str(), from.size()};
 }
 
-std::string read(capnp::Text::Reader from, allowance& left) {
+std::string read_exactly(capnp::Text::Reader from, allowance& left) {
   left.take(from.size(), 1);
   return {from.begin(), from.size()};
+}
+
+std::string read(capnp::Text::Reader from, allowance& left) {
+  return foreign_text(read_exactly(from, left), line_breaks::escaped);
+}
+
+std::string read_lines(capnp::Text::Reader from, allowance& left) {
+  return foreign_text(read_exactly(from, left), line_breaks::kept);
 }
 
 void write(schema::Position::Builder to, const position& from) {

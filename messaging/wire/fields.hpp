@@ -120,7 +120,13 @@ std::vector<Empty> read_count(std::uint32_t count, allowance& left) {
 }
 
 capnp::Text::Reader as_text(const std::string& from);
+
+/// A text that may be printed: of one line, or of several (foreign_text).
 std::string read(capnp::Text::Reader from, allowance& left);
+std::string read_lines(capnp::Text::Reader from, allowance& left);
+
+/// A text as it was sent. It is parsed here, never printed.
+std::string read_exactly(capnp::Text::Reader from, allowance& left);
 
 void write(schema::Position::Builder to, const position& from);
 position read(schema::Position::Reader from);

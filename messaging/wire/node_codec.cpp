@@ -75,7 +75,7 @@ mail::prepare read(schema::Prepare::Reader from, allowance& left) {
           .node = natural(from.getNode(), "a node"),
           .nodes = read_list(from.getNodes(), left, text),
           .places = read_naturals<int>(from.getPlaces(), left, "a node"),
-          .options = text(from.getOptions()),
+          .options = read_exactly(from.getOptions(), left),
           .keep = read(from.getKeep()),
           .before = natural(from.getBefore(), "batches"),
           .older = static_cast<int>(
@@ -239,7 +239,7 @@ node_mail mail_of(schema::NodeMail::Reader from, allowance& left) {
   case is::BEAT:
     return mail::beat{
       static_cast<int>(within(from.getBeat().getVerdict(), 0, 2, "a verdict")),
-      text(from.getBeat().getAtWork())};
+      read_lines(from.getBeat().getAtWork(), left)};
   case is::LOST_NODE:
     return mail::lost_node{natural(from.getLostNode().getNode(), "a node"),
                            text(from.getLostNode().getWhy())};
