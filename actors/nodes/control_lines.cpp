@@ -11,6 +11,7 @@
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -49,12 +50,30 @@ struct frame_to_send {
 
 struct end_of_line {};
 
+/// The other side does not read.
+struct unread_line {};
+
+/// Bytes of frames that wait to be sent on a line. A run's control messages are far
+/// fewer, unless their receiver has stopped.
+class unsent_bytes {
+public:
+  /// Counts bytes to send. Returns false if they are too many: the line has to end.
+  bool add(std::size_t bytes) { return waiting_.fetch_add(bytes) + bytes <= most_; }
+  void remove(std::size_t bytes) { waiting_ -= bytes; }
+  void limit(std::size_t bytes) { most_ = bytes; }
+
+private:
+  std::atomic<std::size_t> waiting_ = 0;
+  std::atomic<std::size_t> most_ = std::size_t{64} << 20;
+};
+
 } // namespace
 
 } // namespace troupe
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::frame_to_send)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::end_of_line)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::unread_line)
 
 namespace troupe {
 
@@ -130,10 +149,12 @@ bool hear_bytes(line_broker* self, const std::vector<char>& bytes) {
 }
 
 caf::behavior line(line_broker* self, int socket, std::shared_ptr<ear> listener,
-                   const std::shared_ptr<mail_meter>& meter) {
+                   const std::shared_ptr<mail_meter>& meter,
+                   const std::shared_ptr<unsent_bytes>& unsent) {
   auto& state = self->state;
   state.listener = std::move(listener);
   state.socket = self->add_scribe(socket);
+  self->ack_writes(state.socket, true);
   expect(self, sizeof(control_header));
   self->set_exception_handler([self](std::exception_ptr&) -> caf::error {
     self->state.listener->ended();
@@ -145,6 +166,7 @@ caf::behavior line(line_broker* self, int socket, std::shared_ptr<ear> listener,
         end(self);
     },
     [self](const caf::io::connection_closed_msg&) { end(self); },
+    [unsent](const caf::io::data_transferred_msg& m) { unsent->remove(m.written); },
     hear(self, *meter,
          [self](const frame_to_send& f) {
            const control_header header{
@@ -156,23 +178,30 @@ caf::behavior line(line_broker* self, int socket, std::shared_ptr<ear> listener,
            self->flush(self->state.socket);
          }),
     hear(self, *meter, [self](const end_of_line&) { self->quit(); }),
+    hear(self, *meter, [self](const unread_line&) { end(self); }),
   };
 }
 
 class line_to_broker : public control_line {
 public:
   line_to_broker(caf::actor broker, std::shared_ptr<ear> listener,
-                 std::shared_ptr<mail_meter> meter)
+                 std::shared_ptr<mail_meter> meter,
+                 std::shared_ptr<unsent_bytes> unsent)
     : broker_(std::move(broker)),
       listener_(std::move(listener)),
-      meter_(std::move(meter)) {
+      meter_(std::move(meter)),
+      unsent_(std::move(unsent)) {
     // nop
   }
   ~line_to_broker() override { line_to_broker::close(); }
 
   void send(control_frame what) override {
-    post(*meter_, broker_, frame_to_send{std::move(what)});
+    if (unsent_->add(sizeof(control_header) + what.text.size()))
+      post(*meter_, broker_, frame_to_send{std::move(what)});
+    else if (!has_overflowed_.exchange(true))
+      post(*meter_, broker_, unread_line{});
   }
+  void limit_unsent(std::size_t bytes) override { unsent_->limit(bytes); }
   void close() override {
     listener_->close();
     post(*meter_, broker_, end_of_line{});
@@ -182,6 +211,8 @@ private:
   caf::actor broker_;
   std::shared_ptr<ear> listener_;
   std::shared_ptr<mail_meter> meter_;
+  std::shared_ptr<unsent_bytes> unsent_;
+  std::atomic<bool> has_overflowed_ = false;
 };
 
 struct middleman_config : caf::actor_system_config {
@@ -210,10 +241,11 @@ control_lines::~control_lines() = default;
 std::shared_ptr<control_line> control_lines::add(socket_descriptor socket,
                                                  control_listener listener) {
   auto told = std::make_shared<ear>(std::move(listener));
+  auto unsent = std::make_shared<unsent_bytes>();
   auto broker = house_->system.middleman().spawn_broker(line, socket.release(), told,
-                                                        house_->meter);
+                                                        house_->meter, unsent);
   return std::make_shared<line_to_broker>(std::move(broker), std::move(told),
-                                          house_->meter);
+                                          house_->meter, std::move(unsent));
 }
 
 } // namespace troupe

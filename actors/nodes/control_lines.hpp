@@ -3,6 +3,7 @@
 #include "messaging/links/byte_stream.hpp"
 #include "messaging/wire/codec.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,6 +29,10 @@ public:
 
   /// Sends a frame, or forgets it if the line has ended.
   virtual void send(control_frame what) = 0;
+
+  /// Ends the line as soon as more than `bytes` of frames wait to be sent: the other
+  /// side does not read them.
+  virtual void limit_unsent(std::size_t bytes) = 0;
 
   /// Ends the line, as its last handle does. Its listener is not called any more when
   /// this returns, but for the call that this is made in.

@@ -94,7 +94,9 @@ std::vector<int> lead::in_one_order() const {
 void lead::reach_all() {
   for (int number = 1; number <= count(); ++number) {
     auto line = of_.by->line(
-      greet_node(number, {.what = greeting::purpose::lead}),
+      greet_node(number, {.what = greeting::purpose::lead,
+                          .session = session_.session,
+                          .generation = session_.generation}),
       {.heard = [this, number](const control_frame& f) { hear(number, f); },
        .ended = [this,
                  number] { nodes_->lose(number, "it has closed the connection"); }});

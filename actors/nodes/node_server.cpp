@@ -1,7 +1,8 @@
 #include "actors/nodes/node_server.hpp"
 
+#include "kernels/threads.hpp"
+
 #include <algorithm>
-#include <chrono>
 #include <new>
 #include <utility>
 #include <vector>
@@ -12,9 +13,21 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t most_visitors = 16;
-constexpr nanoseconds patience_with_visitors = 30'000'000'000; // until they have a run
+constexpr std::size_t leader_places = 4; // beyond those of other visitors
 constexpr int most_questions = 16;
+
+/// Bytes that a visitor without a run may send: some at first, more with time. A leader
+/// that waits in the queue sends 5 kB of beats a second at most.
+constexpr std::int64_t first_bytes = 1 << 20;
+constexpr std::int64_t bytes_per_second = 16 << 10;
+constexpr std::int64_t frame_overhead = 64;
+
+/// Answers to a visitor without a run: a few hundred bytes each.
+constexpr std::size_t most_unsent_of_visitor = 256 << 10;
+constexpr std::size_t most_unsent_of_leader = std::size_t{64} << 20;
+
+/// Time for a refused visitor to read the refusal.
+constexpr nanoseconds time_to_read = 1'000'000'000;
 
 } // namespace
 
@@ -28,11 +41,17 @@ node_server::node_server(listener_socket at, acceptor::stream_maker make,
         welcome(guest, std::move(stream));
       },
       how_.guests)) {
-  // nop
+  watch_ = start_thread(1, [this] { watch_visitors(); });
 }
 
 node_server::~node_server() {
   acceptor_.reset();
+  {
+    const std::lock_guard guard{lock_};
+    ends_ = true;
+  }
+  news_.notify_all();
+  watch_.join();
   std::map<int, visitor> all;
   {
     const std::lock_guard guard{lock_};
@@ -44,7 +63,7 @@ node_server::~node_server() {
 
 void node_server::welcome(const greeting& guest, std::unique_ptr<byte_stream> stream) {
   if (guest.what == greeting::purpose::lead)
-    return receive(std::move(stream));
+    return receive(guest, std::move(stream));
   std::shared_ptr<player> plays;
   {
     const std::lock_guard guard{lock_};
@@ -54,30 +73,56 @@ void node_server::welcome(const greeting& guest, std::unique_ptr<byte_stream> st
     plays->join(guest, std::move(stream));
 }
 
-void node_server::receive(std::unique_ptr<byte_stream> stream) {
+/// Gives a visitor a control line. The leader of the run that is played, or was last,
+/// always has a place; others are refused with a sentence if all places are taken.
+void node_server::receive(const greeting& guest, std::unique_ptr<byte_stream> stream) {
   const std::lock_guard guard{lock_};
-  if (visitors_.size() >= most_visitors)
+  const auto refused = static_cast<std::size_t>(std::ranges::count_if(
+    visitors_, [](const auto& entry) { return entry.second.is_refused; }));
+  const bool is_leader = session_ != decltype(session_){} && guest.session == session_;
+  const auto places = how_.visitors + (is_leader ? leader_places : 0);
+  const bool is_full = visitors_.size() - refused >= places;
+  if (is_full && refused >= how_.visitors)
     return;
   const int number = next_visitor_++;
-  visitors_[number].line = means_.by->line(
-    std::move(stream),
-    {.heard = [this, number](control_frame f) { hear(number, std::move(f)); },
-     .ended = [this, number] { leave(number); }});
+  visitor one{
+    .line = means_.by->line(
+      std::move(stream),
+      {.heard = [this, number](control_frame f) { hear(number, std::move(f)); },
+       .ended = [this, number] { leave(number); }}),
+    .is_refused = is_full};
+  one.line->limit_unsent(most_unsent_of_visitor);
+  if (is_full)
+    one.line->send(mail::refused{
+      "it has no place for another connection: " + std::to_string(how_.visitors)
+      + " wait here already, and silent ones are closed after "
+      + std::to_string(how_.visitor_silence / 1s) + " s"});
+  visitors_.emplace(number, std::move(one));
 }
 
 void node_server::hear(int number, control_frame frame) {
   std::shared_ptr<player> plays;
   std::shared_ptr<control_line> line;
+  bool sends_too_much = false;
   {
     const std::lock_guard guard{lock_};
     const auto found = visitors_.find(number);
-    if (found == visitors_.end())
+    if (found == visitors_.end() || found->second.is_refused)
       return;
-    plays = found->second.plays;
-    line = found->second.line;
+    auto& one = found->second;
+    plays = one.plays;
+    line = one.line;
+    one.heard = wall_clock::steady();
+    if (!plays) {
+      one.received += std::ssize(frame.text) + frame_overhead;
+      const auto seconds = (one.heard - one.since) / 1'000'000'000;
+      sends_too_much = one.received > first_bytes + bytes_per_second * seconds;
+    }
   }
   if (plays)
     return plays->hear(std::move(frame));
+  if (sends_too_much)
+    return leave(number);
   auto what = frame.what == control_frame::kind::node
                 ? wire::decode_node_mail(frame.text)
                 : tl::unexpected{std::string{"mail of no run"}};
@@ -89,8 +134,7 @@ void node_server::hear(int number, control_frame frame) {
     return line->send(mail::beat{});
   if (auto* const begins = std::get_if<mail::prepare>(&*what))
     return take(number, std::move(*begins));
-  if (auto* const probe = std::get_if<mail::clock_probe>(&*what))
-    return line->send(mail::clock_probe{probe->lead, wall_clock::steady()});
+  leave(number); // nothing else is said before a run
 }
 
 /// Says what the node does, a few times.
@@ -165,17 +209,29 @@ mail::node_status node_server::status() const {
           static_cast<int>(jobs_.size())};
 }
 
-/// Closes the lines of those who came to nothing for long.
+void node_server::watch_visitors() {
+  std::unique_lock guard{lock_};
+  while (!news_.wait_for(guard, 250ms, [this] { return ends_; })) {
+    guard.unlock();
+    dismiss_idlers();
+    guard.lock();
+  }
+}
+
+/// Closes the lines of visitors that have no part in a run and have been silent for
+/// long. A leader that waits says so several times a second.
 void node_server::dismiss_idlers() {
   std::vector<std::shared_ptr<control_line>> idle; // closed without the lock
   const std::lock_guard guard{lock_};
+  const auto now = wall_clock::steady();
   std::erase_if(visitors_, [&](auto& entry) {
     auto& [number, one] = entry;
-    const bool waits = std::ranges::find(jobs_, number, &job::visitor) != jobs_.end();
-    const bool goes =
-      !waits && !one.plays && wall_clock::steady() - one.since > patience_with_visitors;
-    if (goes)
+    const auto allowed = one.is_refused ? time_to_read : how_.visitor_silence.count();
+    const bool goes = !one.plays && now - one.heard > allowed;
+    if (goes) {
       idle.push_back(std::move(one.line));
+      std::erase_if(jobs_, [n = number](const job& j) { return j.visitor == n; });
+    }
     return goes;
   });
 }
@@ -184,7 +240,6 @@ void node_server::serve(const std::atomic<bool>& stop,
                         const std::function<void(const std::string&)>& told) {
   while (!stop) {
     std::shared_ptr<player> plays;
-    dismiss_idlers();
     {
       std::unique_lock guard{lock_};
       news_.wait_for(guard, 50ms, [this] { return !jobs_.empty(); });
@@ -193,6 +248,8 @@ void node_server::serve(const std::atomic<bool>& stop,
       auto next = std::move(jobs_.front());
       jobs_.pop_front();
       auto& from = visitors_.at(next.visitor);
+      session_ = next.begins.session;
+      from.line->limit_unsent(most_unsent_of_leader);
       try {
         from.plays = current_ = plays =
           std::make_shared<player>(means_, std::move(next.begins), from.line);
@@ -212,7 +269,8 @@ void node_server::serve(const std::atomic<bool>& stop,
     for (auto& [number, one] : visitors_)
       if (one.plays == plays) {
         one.plays.reset();
-        one.since = wall_clock::steady();
+        one.heard = one.since = wall_clock::steady();
+        one.received = 0;
       }
     current_.reset();
   }

@@ -2,13 +2,18 @@
 
 #include "actors/nodes/player.hpp"
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 
 namespace troupe {
 
@@ -19,6 +24,8 @@ public:
     std::string version; ///< Of troupe; leads have the same.
     int queue = 8;       ///< Runs that may wait while one is played.
     acceptor::limits guests = {};
+    std::size_t visitors = 16; ///< Control lines that have no part in a run.
+    std::chrono::nanoseconds visitor_silence = std::chrono::seconds{30}; ///< At most.
   };
 
   /// \param means outlives it \param make makes streams of those who connect
@@ -39,9 +46,12 @@ private:
   /// Who has a control line and plays no part in a run yet.
   struct visitor {
     std::shared_ptr<control_line> line;
-    std::shared_ptr<player> plays; // null: not yet
+    std::shared_ptr<player> plays = {};       // null: not yet
+    nanoseconds heard = wall_clock::steady(); // last
     nanoseconds since = wall_clock::steady();
+    std::int64_t received = 0; // bytes, without a run
     int questions = 0;
+    bool is_refused = false; // the node is full, and has said so
   };
   struct job {
     int visitor;
@@ -49,11 +59,12 @@ private:
   };
 
   void welcome(const greeting& guest, std::unique_ptr<byte_stream> stream);
-  void receive(std::unique_ptr<byte_stream> stream);
+  void receive(const greeting& guest, std::unique_ptr<byte_stream> stream);
   void hear(int visitor, control_frame frame);
   void take(int visitor, mail::prepare begins);
   void answer(int visitor);
   void leave(int visitor);
+  void watch_visitors();
   void dismiss_idlers();
   mail::node_status status() const;
 
@@ -65,6 +76,9 @@ private:
   std::map<int, visitor> visitors_;
   std::deque<job> jobs_;
   std::shared_ptr<player> current_;
+  std::array<std::uint64_t, 2> session_{}; // of the run that is played, or was last
+  bool ends_ = false;
+  std::thread watch_;                  // of visitors
   std::unique_ptr<acceptor> acceptor_; // last: its thread uses the rest
 };
 

@@ -20,6 +20,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr auto patience_with_others = 15s; // until all of a run have met
+constexpr int most_probes = 1024;          // of the clock, in a run; leads send 32
 
 milliseconds milliseconds_of(nanoseconds t) {
   return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds{t});
@@ -91,8 +92,11 @@ void player::hear(control_frame frame) {
   auto what = wire::decode_node_mail(frame.text);
   if (!what)
     return lose_lead();
-  if (auto* const probe = std::get_if<mail::clock_probe>(&*what))
+  if (auto* const probe = std::get_if<mail::clock_probe>(&*what)) {
+    if (++probes_ > most_probes)
+      return lose_lead();
     return lead_->send(mail::clock_probe{probe->lead, wall_clock::steady()});
+  }
   if (!std::holds_alternative<mail::beat>(*what))
     inbox_.put(std::move(*what));
 }

@@ -83,6 +83,7 @@ private:
   inbox<event> inbox_;
   std::atomic<nanoseconds> heard_lead_;
   std::atomic<bool> lead_gone_ = false;
+  std::atomic<int> probes_ = 0; // of the clock, by the lead
 
   std::mutex lock_;
   std::condition_variable news_;

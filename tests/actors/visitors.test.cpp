@@ -1,0 +1,252 @@
+// Connections that have greeted a node and have no part in a run: their budgets, and
+// their places.
+
+#include "actors/nodes/inbox.hpp"
+#include "actors/nodes/node_server.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+class plain_links : public connector {
+public:
+  std::unique_ptr<byte_stream> to(socket_descriptor socket,
+                                  const std::string&) override {
+    return plain_stream(std::move(socket));
+  }
+  std::shared_ptr<control_line> line(std::unique_ptr<byte_stream> stream,
+                                     control_listener listener) override {
+    return lines_.add(stream->take_socket(), std::move(listener));
+  }
+
+private:
+  control_lines lines_;
+};
+
+constexpr std::array<std::uint64_t, 2> session{1, 2};
+
+/// A node, and a thread that plays its runs: each is refused once it is released.
+struct node {
+  explicit node(std::chrono::nanoseconds silence)
+    : server(*listen_at({"127.0.0.1", 0}), plain_stream, means,
+             {.version = "test", .visitors = 2, .visitor_silence = silence}),
+      plays([this] { server.serve(stop, [](const std::string&) {}); }) {
+    // nop
+  }
+  ~node() {
+    release_once();
+    stop = true;
+    plays.join();
+  }
+  node(const node&) = delete;
+  node& operator=(const node&) = delete;
+
+  void release_once() {
+    if (!std::exchange(is_released, true))
+      release.set_value();
+  }
+
+  plain_links links;
+  std::promise<void> begun, release;
+  bool is_released = false;
+  player_means means{.plan =
+                       [this](const mail::prepare&) {
+                         begun.set_value();
+                         release.get_future().wait();
+                         return tl::expected<run_plan, std::string>{
+                           tl::unexpected{std::string{"not today"}}};
+                       },
+                     .by = &links};
+  std::atomic<bool> stop = false;
+  node_server server;
+  std::thread plays;
+};
+
+/// A connection to a node.
+class visitor {
+public:
+  explicit visitor(node& at, const greeting& hello = {})
+    : line_(at.links.line(*at.links.greet({"127.0.0.1", at.server.port()}, hello, 5s),
+                          {.heard =
+                             [this](const control_frame& frame) {
+                               received_.put(
+                                 wire::decode_node_mail(frame.text).value());
+                             },
+                           .ended = [this] { received_.put(std::nullopt); }})) {
+    // nop
+  }
+  ~visitor() { line_->close(); }
+  visitor(const visitor&) = delete;
+  visitor& operator=(const visitor&) = delete;
+
+  void send(const wire::node_mail& message) { line_->send(message); }
+
+  /// The next message; absent: the line has ended.
+  std::optional<wire::node_mail> next() {
+    auto message = received_.take(60s);
+    REQUIRE(message);
+    return *message;
+  }
+
+  /// Whether the line has ended; beats that have come are dropped.
+  bool has_ended() {
+    for (;;) {
+      const auto message = received_.take(0ms);
+      if (!message || !*message)
+        return message.has_value();
+    }
+  }
+
+private:
+  inbox<std::optional<wire::node_mail>> received_;
+  std::shared_ptr<control_line> line_;
+};
+
+/// Has a visitor lead the node's run.
+void lead_run(node& at, visitor& leader) {
+  leader.send(mail::prepare{.version = "test",
+                            .session = session,
+                            .node = 1,
+                            .nodes = {"127.0.0.1:1"},
+                            .places = {1},
+                            .options = {},
+                            .keep = {},
+                            .updates = {},
+                            .layers = {},
+                            .failure_timeout = 60'000'000'000});
+  at.begun.get_future().wait();
+}
+
+/// Both ends of a line; each end keeps what it receives.
+struct two_ends {
+  two_ends() {
+    int ends[2];
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends)
+            == 0);
+    near = lines.add(socket_descriptor{ends[0]},
+                     {.heard = {}, .ended = [this] { ended.set_value(); }});
+    far = socket_descriptor{ends[1]};
+  }
+  ~two_ends() { near->close(); }
+  two_ends(const two_ends&) = delete;
+  two_ends& operator=(const two_ends&) = delete;
+
+  std::promise<void> ended;
+  control_lines lines;
+  std::shared_ptr<control_line> near;
+  socket_descriptor far;
+};
+
+control_frame frame_of(std::size_t bytes) {
+  return {control_frame::kind::node, 0, wire::bytes(bytes, 'x')};
+}
+
+} // namespace
+
+TEST_CASE("a line ends that its other side does not read", "[visitors]") {
+  two_ends line;
+  line.near->limit_unsent(1'000'000);
+  auto ended = line.ended.get_future();
+  for (int i = 0; i < 10; ++i) // fewer than the limit
+    line.near->send(frame_of(50'000));
+  CHECK(ended.wait_for(50ms) == std::future_status::timeout);
+  for (int i = 0; i < 100; ++i)
+    line.near->send(frame_of(50'000));
+  CHECK(ended.wait_for(60s) == std::future_status::ready);
+}
+
+TEST_CASE("a line that is read sends any number of bytes", "[visitors]") {
+  two_ends line;
+  line.near->limit_unsent(100'000);
+  inbox<std::size_t> received;
+  const auto far = line.lines.add(
+    std::move(line.far),
+    {.heard = [&](const control_frame& frame) { received.put(frame.text.size()); },
+     .ended = {}});
+  for (int i = 0; i < 100; ++i) {
+    line.near->send(frame_of(60'000));
+    CHECK(received.take(60s) == 60'000);
+  }
+  far->close();
+}
+
+TEST_CASE("a visitor that sends without end is closed", "[visitors]") {
+  node at{60s};
+  visitor flood{at};
+  mail::beat beat;
+  beat.at_work = std::string(4'000, 'x');
+  int sent = 0;
+  for (; sent < 2'000 && !flood.has_ended(); ++sent) {
+    flood.send(beat);
+    flood.send(mail::beat{});
+    std::this_thread::sleep_for(1ms);
+  }
+  CHECK(sent < 2'000);
+}
+
+TEST_CASE("clocks are for runs: a visitor that asks for one is closed", "[visitors]") {
+  node at{60s};
+  visitor one{at};
+  one.send(mail::clock_probe{1, 2});
+  CHECK_FALSE(one.next());
+}
+
+TEST_CASE("a silent visitor goes while a run is played, one that waits stays",
+          "[visitors]") {
+  node at{500ms};
+  visitor leader{at};
+  lead_run(at, leader);
+  visitor waits{at};
+  visitor silent{at, {.session = session}};
+  while (!silent.has_ended()) {
+    waits.send(mail::beat{});
+    std::this_thread::sleep_for(5ms);
+  }
+  waits.send(mail::ask_status{});
+  std::optional<wire::node_mail> answer;
+  do
+    answer = waits.next();
+  while (answer && std::holds_alternative<mail::beat>(*answer));
+  REQUIRE(answer);
+  CHECK(std::get<mail::node_status>(*answer).doing
+        == "plays ranks of a run as node 1 of 1");
+}
+
+TEST_CASE("a visitor without a place is told, and the run's leader has one",
+          "[visitors]") {
+  node at{60s};
+  visitor leader{at};
+  lead_run(at, leader);
+  const visitor idle{at};
+  visitor other{at};
+  const auto refused = other.next();
+  REQUIRE(refused);
+  CHECK_THAT(std::get<mail::refused>(*refused).why,
+             ContainsSubstring("no place for another connection")
+               && ContainsSubstring("2 wait here"));
+  CHECK_FALSE(other.next()); // closed
+  visitor again{at, {.session = session, .generation = 1}};
+  again.send(mail::ask_status{});
+  const auto status = again.next();
+  REQUIRE(status);
+  CHECK(std::get<mail::node_status>(*status).version == "test");
+  visitor guess{at, {.session = {1, 3}}};
+  CHECK(std::holds_alternative<mail::refused>(*guess.next()));
+}
