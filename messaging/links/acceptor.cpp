@@ -2,6 +2,7 @@
 
 #include "kernels/threads.hpp"
 
+#include <malloc.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -88,6 +89,15 @@ void acceptor::bound_handshakes() {
   ++strangers_;
 }
 
+/// Gives the system the memory back that a crowd of strangers has left.
+void acceptor::return_memory() {
+  constexpr std::int64_t crowd = 64;
+  if (!waiting_.empty() || strangers_ - trimmed_at_ < crowd)
+    return;
+  trimmed_at_ = strangers_;
+  malloc_trim(0);
+}
+
 void acceptor::work() {
   std::vector<pollfd> waits;
   for (;;) {
@@ -125,6 +135,7 @@ void acceptor::work() {
       } catch (const std::exception&) { // likewise
         ++strangers_;
       }
+    return_memory();
   }
 }
 

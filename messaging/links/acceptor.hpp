@@ -64,6 +64,7 @@ private:
   static end go_on(waiting& one);
   void drop_oldest();
   void bound_handshakes();
+  void return_memory();
 
   listener_socket at_;
   stream_maker make_;
@@ -72,6 +73,7 @@ private:
   waker stops_;
   std::list<waiting> waiting_; // the oldest first
   std::atomic<std::int64_t> strangers_ = 0;
+  std::int64_t trimmed_at_ = 0; // strangers
   std::thread thread_;
 };
 
