@@ -40,7 +40,7 @@ TEST_CASE("a node whose user may start few threads ends with a sentence", "[node
     return run_shell_in(folder, "timeout -s KILL 60 prlimit --nproc="
                                   + std::to_string(allowed) + " " + user + typed);
   };
-  const auto node = limited(program_path("node") + " --listen 127.0.0.1:0");
+  const auto node = limited(program_path("node") + " --listen 127.0.0.1:0 --folder /");
   INFO(allowed << ": " << node.err);
   CHECK(node.exit_code == 2);
   CHECK_THAT(node.err, Catch::Matchers::StartsWith(
