@@ -4,6 +4,7 @@
 #include "actors/nodes/layer_values.hpp"
 #include "actors/nodes/node_places.hpp"
 #include "actors/nodes/this_machine.hpp"
+#include "actors/run/awake_time.hpp"
 #include "actors/run/run_result.hpp"
 #include "kernels/threads.hpp"
 
@@ -62,16 +63,20 @@ std::string player::description() const {
 void player::beat() {
   const auto timeout = milliseconds_of(facts_.failure_timeout);
   constexpr int patience_with_lead = 6; // timeouts
+  const auto period = std::clamp(timeout / 5, 10ms, 250ms);
+  awake_time watched{std::chrono::nanoseconds{2 * period}.count()};
+  silence of_lead;
+  (void)watched.look(wall_clock::steady());
   std::unique_lock guard{lock_};
-  while (!news_.wait_for(guard, std::clamp(timeout / 5, 10ms, 250ms),
-                         [this] { return over_; })) {
+  while (!news_.wait_for(guard, period, [this] { return over_; })) {
     mail::beat one;
     if (here_ != nullptr) {
       one.verdict = static_cast<int>(here_->watch().look());
       one.at_work = here_->watch().at_work();
     }
     lead_->send(one);
-    if ((wall_clock::steady() - heard_lead_) / patience_with_lead
+    const auto now = wall_clock::steady();
+    if (of_lead.look(now, heard_lead_, watched.look(now)) / patience_with_lead
         > facts_.failure_timeout)
       lose_lead();
   }

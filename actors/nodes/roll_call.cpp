@@ -129,7 +129,7 @@ void roll_call::suspect(int by, const mail::lost_node& what) {
                 "the link between " + at(by).name + " and "
                   + (is_node(what.node) ? at(what.node).name : "the lead")
                   + " is broken: " + what.why,
-                wall_clock::steady() + nanoseconds_of(std::min(timeout_, 1000ms))};
+                nanoseconds_of(std::min(timeout_, 1000ms))};
 }
 
 void roll_call::lose(int number, const std::string& why, bool link) {
@@ -212,28 +212,34 @@ void roll_call::begin(notice_board& board) {
     }
 }
 
+/// \pre locked
+void roll_call::confirm_suspicion() {
+  const auto suspected = *std::exchange(suspected_, {});
+  if (is_node(suspected.of) && at(suspected.of).gone)
+    return; // it has been named
+  fail(at(suspected.by), suspected.why, true);
+}
+
 void roll_call::keep_watch() {
   std::unique_lock guard{lock_};
-  while (!news_.wait_for(guard, std::clamp(timeout_ / 5, 10ms, 250ms),
-                         [this] { return stopping_; })) {
+  const auto period = std::clamp(timeout_ / 5, 10ms, 250ms);
+  awake_time watched{nanoseconds_of(2 * period)};
+  (void)watched.look(wall_clock::steady());
+  while (!news_.wait_for(guard, period, [this] { return stopping_; })) {
     const auto now = wall_clock::steady();
+    const auto awake = watched.look(now);
     for (auto& one : nodes_) {
       if (!one.line || one.gone)
         continue;
       one.line->send(mail::beat{});
-      if (now - one.heard > nanoseconds_of(timeout_))
+      if (one.silent.look(now, one.heard, awake) > nanoseconds_of(timeout_))
         fail(one,
              one.name + " is lost: it has said nothing for "
                + std::to_string(timeout_.count()) + " ms",
              true);
     }
-    if (suspected_ && now > suspected_->until) {
-      const bool was_right =
-        is_node(suspected_->of) && at(suspected_->of).gone; // it has been named
-      if (!was_right)
-        fail(at(suspected_->by), suspected_->why, true);
-      suspected_.reset();
-    }
+    if (suspected_ && (suspected_->patience -= awake) < 0)
+      confirm_suspicion();
     news_.notify_all();
   }
 }

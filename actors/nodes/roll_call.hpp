@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/nodes/control_lines.hpp"
+#include "actors/run/awake_time.hpp"
 #include "actors/run/notice_board.hpp"
 #include "actors/run/stall.hpp"
 #include "messaging/mail/nodes.hpp"
@@ -114,6 +115,7 @@ private:
     step how_far = step::none;
     std::string fault; // empty: none
     bool gone = false;
+    silence silent;
     stall_rule::verdict verdict = stall_rule::verdict::fine;
     std::string at_work;
     mail::prepared facts;
@@ -129,13 +131,14 @@ private:
     int by;
     int of; // 0: the lead
     std::string why;
-    nanoseconds until;
+    nanoseconds patience; // of the watch
   };
 
   struct reading;
 
   void fail(node& one, const std::string& why, bool is_lost);
   void suspect(int by, const mail::lost_node& what);
+  void confirm_suspicion();
   void keep_watch();
   bool is_node(int number) const { return number >= 1 && number <= std::ssize(nodes_); }
   node& at(int number) { return nodes_[static_cast<std::size_t>(number) - 1]; }

@@ -120,7 +120,7 @@ void run_watch::begin(notice_board& board, std::function<void()> ask,
 /// waits for them, as long as the timeout.
 stall_rule::verdict run_watch::look_at(distant_watch& others) {
   const auto verdict = others.look();
-  const auto waited = waited_.now();
+  const auto waited = waited_awake();
   if (verdict != stall_rule::verdict::stalled)
     stalled_since_ = waited;
   const auto timeout = std::chrono::nanoseconds{plan_.stall_timeout}.count();

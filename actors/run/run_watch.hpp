@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/plan/run_plan.hpp"
+#include "actors/run/awake_time.hpp"
 #include "actors/run/stall.hpp"
 
 #include <atomic>
@@ -62,7 +63,7 @@ public:
   // What devices are at that are here: for whoever watches from another process. look()
   // is for one thread.
   void watch_here() { rule_.emplace(all_, plan_.stall_timeout); }
-  stall_rule::verdict look() { return rule_->look(clock_.now(), waited_.now()); }
+  stall_rule::verdict look() { return rule_->look(clock_.now(), waited_awake()); }
   std::string at_work() const { return rule_->at_work(clock_.now()); }
 
   /// Whether somebody is at something that should have ended long ago. \pre end()
@@ -72,12 +73,15 @@ private:
   occupation& add(std::string who, std::function<std::string(const task&)> doing,
                   int patience = 1);
   stall_rule::verdict look_at(distant_watch& others);
+  nanoseconds waited_awake() { return waited_awake_ += awake_.look(waited_.now()); }
   std::string text_of(const task& what, position where) const;
 
   const run_plan& plan_;
   const wall_clock& clock_;
   wall_clock waited_;
-  nanoseconds stalled_since_ = 0; // of time waited; for look_at
+  awake_time awake_{500'000'000};
+  nanoseconds waited_awake_ = 0;  // of time waited, that of looks
+  nanoseconds stalled_since_ = 0; // likewise; for look_at
   std::atomic<bool> broken_ = false;
   std::list<occupation> occupations_;
   std::vector<watched> all_;

@@ -1,6 +1,7 @@
 #include "actors/run/stage_manager.hpp"
 
 #include "actors/checkpoints/whole_training.hpp"
+#include "actors/run/awake_time.hpp"
 #include "actors/run/whole_weights.hpp"
 
 #include <algorithm>
@@ -246,17 +247,19 @@ stage_manager::recall() {
   take_copied();
   if (!kept_ || !has_lost())
     return problem{"no step was kept"};
-  constexpr auto patience = 10s; // with who neither answers nor sends anything
+  constexpr nanoseconds patience = 10'000'000'000; // with who sends nothing
   recalling asked{*this, *kept_};
-  auto last = std::chrono::steady_clock::now();
+  awake_time watched{1'000'000'000};
+  nanoseconds silent = 0;
   std::int64_t moved = 0; // bytes
   const auto* const interrupted = run_.callbacks.interrupted;
-  while (asked.ask() && std::chrono::steady_clock::now() - last < patience
+  while (asked.ask() && silent < patience
          && (interrupted == nullptr || !interrupted->load())) {
     (void)go_on();
+    silent += watched.look(wall_clock::steady());
     const auto now_moved = run_.others->moved();
     if (asked.take() || now_moved != moved)
-      last = std::chrono::steady_clock::now();
+      silent = 0;
     moved = now_moved;
   }
   asked.take();

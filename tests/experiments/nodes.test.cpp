@@ -9,6 +9,7 @@
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -226,6 +227,40 @@ TEST_CASE("where a data replica is lost the others go on at the step that was lo
                 GENERATE(std::size_t{0}, std::size_t{1}), GENERATE(SIGKILL, SIGSTOP));
   CHECK_THAT(run.said,
              ContainsSubstring("other data replicas have kept it, on 1 node"));
+}
+
+TEST_CASE("a lead that was stopped for longer than a failure takes loses nobody",
+          "[nodes][faults]") {
+  temporary_folder folder;
+  started_nodes nodes{folder, 2};
+  started train{folder, "train",
+                words_of("train " + tiny
+                         + "--stages 2 --steps 1000000 --checkpoint c "
+                           "--checkpoint-every 25 --keep 1 --failure-timeout 0.5 "
+                           "--nodes "
+                         + nodes.addresses())};
+  const auto newest = [&] {
+    int result = 0;
+    std::error_code failed; // they come and go
+    for (fs::directory_iterator all{folder.path() / "c", failed}, end;
+         !failed && all != end; all.increment(failed))
+      if (const auto name = all->path().filename().string(); name.starts_with("batch-"))
+        result = std::max(result, std::atoi(name.c_str() + 6));
+    return result;
+  };
+  const auto reaches = [&](int batches) {
+    for (int looks = 0; looks < 15'000 && newest() < batches; ++looks)
+      std::this_thread::sleep_for(2ms);
+    return newest() >= batches;
+  };
+  REQUIRE(reaches(25));
+  train.send(SIGSTOP);
+  std::this_thread::sleep_for(1200ms); // the fault: nodes wait for three seconds
+  train.send(SIGCONT);
+  CHECK(reaches(newest() + 100));
+  train.send(SIGINT);
+  CHECK(train.wait(patience) == 130);
+  CHECK(train.said().find("lost") == std::string::npos);
 }
 
 TEST_CASE("runs behind one that lost a node are played by the others", "[nodes]") {
