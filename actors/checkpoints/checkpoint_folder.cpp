@@ -261,9 +261,12 @@ tl::expected<checkpoint_facts, std::string> check_checkpoint(const fs::path& one
 }
 
 tl::expected<found_checkpoint, std::string>
-newest_checkpoint(const fs::path& folder, const network<float>& whole) {
+newest_checkpoint(const fs::path& folder, const network<float>& whole,
+                  int most_batches) {
   found_checkpoint result;
-  for (const auto& one : checkpoints_in(folder))
+  for (const auto& one : checkpoints_in(folder)) {
+    if (batches_of(one) > most_batches)
+      continue;
     try {
       result.facts = checked(one);
       result.saved =
@@ -275,6 +278,7 @@ newest_checkpoint(const fs::path& folder, const network<float>& whole) {
     } catch (const std::bad_alloc&) {
       result.passed_over.push_back("there is no memory for " + one.string());
     }
+  }
   if (result.passed_over.empty())
     return tl::unexpected{"there is no checkpoint in " + folder.string()};
   return tl::unexpected{result.passed_over.front()};

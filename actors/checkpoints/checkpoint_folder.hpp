@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,9 @@ tl::expected<checkpoint_facts, std::string>
 check_checkpoint(const std::filesystem::path& one);
 
 /// Reads the newest checkpoint that is whole. On error says why there is none.
+/// \param most_batches newer ones do not count
 tl::expected<found_checkpoint, std::string>
-newest_checkpoint(const std::filesystem::path& folder, const network<float>& whole);
+newest_checkpoint(const std::filesystem::path& folder, const network<float>& whole,
+                  int most_batches = std::numeric_limits<int>::max());
 
 } // namespace troupe

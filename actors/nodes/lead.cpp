@@ -77,7 +77,7 @@ std::unique_ptr<byte_stream> lead::greet_node(int number, const greeting& hello)
   const auto& where = of_.nodes[static_cast<std::size_t>(number) - 1];
   auto stream = of_.by->greet(where, hello, std::max(of_.failure_timeout, 1000ms));
   if (!stream)
-    throw node_failure{stream.error()};
+    throw node_failure{stream.error(), hello.what != greeting::purpose::lead};
   return std::move(*stream);
 }
 

@@ -181,6 +181,7 @@ void node_server::take(int number, mail::prepare begins) {
                                    + std::to_string(jobs_.size() + 1)
                                    + " of those that wait",
                                  static_cast<int>(jobs_.size()) + 1});
+  line->send(mail::beat{}); // the lead knows from now on that a node is here
   jobs_.push_back({number, std::move(begins)});
   news_.notify_all();
 }

@@ -30,6 +30,15 @@ milliseconds milliseconds_of(nanoseconds t) {
 /// This node's owner ends it.
 struct told_to_end {};
 
+/// Another node of the run does not answer.
+struct unreachable : std::runtime_error {
+  unreachable(int number, const std::string& why)
+    : std::runtime_error(why), node(number) {
+    // nop
+  }
+  int node;
+};
+
 } // namespace
 
 player::player(const player_means& means, mail::prepare begins,
@@ -180,7 +189,7 @@ void player::join_others() {
       hello.what = what;
       auto stream = means_.by->greet(*where, hello, patience);
       if (!stream)
-        throw std::runtime_error(stream.error());
+        throw unreachable{node, stream.error()};
       const std::lock_guard guard{lock_};
       if (what == greeting::purpose::tensors)
         mail_->add(node, std::move(*stream));
@@ -242,6 +251,8 @@ void player::play(const std::atomic<bool>* stop) {
   } catch (const lead_lost&) { // NOLINT(bugprone-empty-catch)
   } catch (const told_to_end&) {
     lead_->send(mail::refused{"it was told to end", true});
+  } catch (const unreachable& wrong) { // the lead decides whether that node is lost
+    lose(wrong.node, wrong.what());
   } catch (const std::bad_alloc&) {
     lead_->send(mail::refused{"out of memory"});
   } catch (const std::exception& wrong) {

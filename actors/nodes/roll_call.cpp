@@ -42,6 +42,7 @@ void roll_call::add(int number, std::shared_ptr<control_line> line) {
 void roll_call::note(int number) {
   const std::lock_guard guard{lock_};
   at(number).heard = wall_clock::steady();
+  at(number).answered = true;
 }
 
 /// Takes what a node has said, kind by kind.
@@ -103,6 +104,7 @@ void roll_call::take(int number, wire::node_mail what) {
   {
     const std::lock_guard guard{lock_};
     at(number).heard = wall_clock::steady();
+    at(number).answered = true;
     std::visit(reading{*this, number, at(number)}, what);
   }
   news_.notify_all();
@@ -114,6 +116,7 @@ void roll_call::fail(node& one, const std::string& why, bool is_lost) {
   if (!one.fault.empty() || ending_)
     return;
   one.fault = why;
+  one.is_loss = is_lost && one.answered;
   if (board_ == nullptr)
     return;
   has_lost_ = has_lost_ || is_lost;
@@ -141,7 +144,7 @@ void roll_call::lose(int number, const std::string& why, bool link) {
     if (link) // the node's own line may say why
       return suspect(number, {0, why});
     fail(one,
-         one.how_far == step::none
+         !one.answered
            ? one.name + ": " + why
                + " before it said anything; it may want --tls, or none, or be no node "
                  "of troupe"
@@ -167,13 +170,19 @@ void roll_call::await(step how_far, const std::atomic<bool>* interrupted,
   std::unique_lock guard{lock_};
   const auto there = [&](const node& n) { return n.how_far >= how_far; };
   while (number ? !there(at(*number)) : !std::ranges::all_of(nodes_, there)) {
-    for (const auto& one : nodes_)
-      if (!one.fault.empty())
-        throw node_failure{one.fault};
+    throw_fault();
     if (interrupted != nullptr && interrupted->load())
       throw ended_while_waiting{};
     news_.wait_for(guard, 50ms);
   }
+}
+
+/// \pre locked
+void roll_call::throw_fault() const {
+  for (const bool is_loss : {false, true})
+    for (const auto& one : nodes_)
+      if (!one.fault.empty() && one.is_loss == is_loss)
+        throw node_failure{one.fault, is_loss};
 }
 
 // The answer that comes fastest is the best.
@@ -212,12 +221,14 @@ void roll_call::begin(notice_board& board) {
     }
 }
 
-/// \pre locked
+/// Nodes whose link has never been there cannot reach each other; a link that was there
+/// is a loss. \pre locked
 void roll_call::confirm_suspicion() {
   const auto suspected = *std::exchange(suspected_, {});
   if (is_node(suspected.of) && at(suspected.of).gone)
     return; // it has been named
-  fail(at(suspected.by), suspected.why, true);
+  auto& by = at(suspected.by);
+  fail(by, suspected.why, board_ != nullptr || by.how_far >= step::connected);
 }
 
 void roll_call::keep_watch() {

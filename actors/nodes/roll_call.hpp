@@ -23,7 +23,13 @@ namespace troupe {
 
 /// A node was lost, or cannot play.
 struct node_failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit node_failure(const std::string& why, bool loses = false)
+    : std::runtime_error(why), is_loss(loses) {
+    // nop
+  }
+
+  /// The node had answered before: no address or option is wrong.
+  bool is_loss;
 };
 
 /// The user has ended what waited for nodes.
@@ -66,7 +72,8 @@ public:
   void tell(int node, const wire::node_mail& what);
   void tell_all(const wire::node_mail& what);
 
-  /// Waits until all nodes have come so far, or one of them.
+  /// Waits until all nodes have come so far, or one of them. Of several failures the
+  /// one that is no loss is thrown.
   /// \throws node_failure, or ended_while_waiting if `interrupted` is set meanwhile
   void await(step how_far, const std::atomic<bool>* interrupted,
              std::optional<int> number = {});
@@ -115,6 +122,8 @@ private:
     step how_far = step::none;
     std::string fault; // empty: none
     bool gone = false;
+    bool answered = false; // has sent a message
+    bool is_loss = false;  // the fault, of a node that had answered
     silence silent;
     stall_rule::verdict verdict = stall_rule::verdict::fine;
     std::string at_work;
@@ -139,6 +148,7 @@ private:
   void fail(node& one, const std::string& why, bool is_lost);
   void suspect(int by, const mail::lost_node& what);
   void confirm_suspicion();
+  void throw_fault() const;
   void keep_watch();
   bool is_node(int number) const { return number >= 1 && number <= std::ssize(nodes_); }
   node& at(int number) { return nodes_[static_cast<std::size_t>(number) - 1]; }

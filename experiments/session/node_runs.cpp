@@ -1,6 +1,7 @@
 #include "experiments/session/node_runs.hpp"
 
 #include "actors/nodes/node_places.hpp"
+#include "actors/run/awake_time.hpp"
 #include "experiments/options/options_text.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/node_status.hpp"
@@ -15,6 +16,10 @@
 namespace troupe {
 
 namespace {
+
+nanoseconds nanoseconds_of(std::chrono::milliseconds time) {
+  return std::chrono::nanoseconds{time}.count();
+}
 
 /// Or until the user ends it.
 void wait(std::chrono::milliseconds timeout) {
@@ -74,8 +79,8 @@ std::string node_runs::text_of(const std::string& schedule) const {
   return to_text(o);
 }
 
-run_result node_runs::attempt(const std::string& text, const run_plan& plan,
-                              const run_callbacks& told) {
+restarts::attempt node_runs::start(const std::string& text, const run_plan& plan,
+                                   const run_callbacks& told) {
   const cluster of{
     .nodes = nodes_,
     .places = options_->nodes.places,
@@ -84,21 +89,23 @@ run_result node_runs::attempt(const std::string& text, const run_plan& plan,
     .by = links_.get(),
     .interrupted = &interruption(),
     .waits = [](const std::string& what) { std::cerr << "troupe: " << what << '\n'; }};
-  lost_.clear();
-  lead others{
-    of,
-    std::make_shared<const run_plan>(plan),
-    {.options = text_of(text), .session = {session_.session, ++session_.generation}}};
-  auto result = troupe::perform(plan, told, &others);
-  if (others.has_lost()) {
-    lost_ = result.failure;
-    has_lost_ = true;
+  restarts::attempt result;
+  try {
+    lead others{
+      of,
+      std::make_shared<const run_plan>(plan),
+      {.options = text_of(text), .session = {session_.session, ++session_.generation}}};
+    result.result = troupe::perform(plan, told, &others);
+    result.has_lost = others.has_lost();
+  } catch (const ended_while_waiting&) {
+    result.result.how = ending::interrupted;
   }
   return result;
 }
 
 run_result node_runs::perform(const std::string& text, run_plan plan,
-                              const run_callbacks& told, const new_start& again) {
+                              const run_callbacks& told,
+                              const restarts::new_start& again) {
   if (!elsewhere())
     try {
       return troupe::perform(std::move(plan), told);
@@ -108,36 +115,15 @@ run_result node_runs::perform(const std::string& text, run_plan plan,
       return result;
     }
   nodes_ = options_->nodes.nodes;
-  if (again && has_lost_) // a node of an earlier run, which may still be away
+  if (again
+      && restarts_.has_lost()) // a node of an earlier run, which may still be away
     find_nodes(plan);
-  constexpr int most_starts = 50; // so that no run begins for ever
-  run_result result;
-  for (int start = 1;; ++start) {
-    try {
-      result = attempt(text, plan, told);
-    } catch (const ended_while_waiting&) {
-      result.how = ending::interrupted;
-      return result;
-    } catch (const node_failure& wrong) {
-      // Before any run it is the user's mistake; later nodes may still be ending.
-      if (!again || start == 1)
-        throw;
-      if (result.failure == wrong.what()) // again: others may come back meanwhile
-        wait(options_->nodes.failure_timeout);
-      if (interruption()) {
-        result.how = ending::interrupted;
-        return result;
-      }
-      lost_ = wrong.what();
-      result = {};
-      result.how = ending::failed;
-      result.failure = lost_;
-    }
-    if (!again || lost_.empty() || result.how != ending::failed || start == most_starts
-        || !find_nodes(plan))
-      return result;
-    plan = again(result);
-  }
+  const restarts::means by{
+    .start = [&](const run_plan& next) { return start(text, next, told); },
+    .find_nodes = [this](const run_plan& next) { return find_nodes(next); },
+    .wait = [this] { wait(options_->nodes.failure_timeout); },
+    .is_interrupted = [] { return interruption().load(); }};
+  return restarts_.perform(std::move(plan), by, again);
 }
 
 /// Finds the nodes that a run can begin anew on: those that answer. Where ranks were
@@ -147,8 +133,11 @@ bool node_runs::find_nodes(const run_plan& plan) {
     std::max(options_->nodes.failure_timeout, std::chrono::milliseconds{500});
   constexpr int patience = 20; // timeouts
   const auto& all = options_->nodes;
-  const auto until = std::chrono::steady_clock::now() + patience * timeout;
-  while (!interruption() && std::chrono::steady_clock::now() < until) {
+  // One look asks each node in turn.
+  awake_time watched{nanoseconds_of(timeout) * (std::ssize(all.nodes) + 1)};
+  nanoseconds waited = 0;
+  while (!interruption() && waited <= patience * nanoseconds_of(timeout)) {
+    waited += watched.look(wall_clock::steady());
     nodes_.clear();
     for (const auto& one : all.nodes)
       if (status_of(one, *links_, timeout, session_))

@@ -3,8 +3,8 @@
 #include "actors/nodes/lead.hpp"
 #include "experiments/options/setup.hpp"
 #include "experiments/session/node_links.hpp"
+#include "experiments/session/restarts.hpp"
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,15 +26,11 @@ public:
   /// The same before a run begins for the first time, with as much as it is to survive.
   std::string first_refusal(const run_plan& plan) const;
 
-  /// What a run goes on with when nodes were lost. \param lost what it left: `failure`
-  /// says why they were
-  using new_start = std::function<run_plan(const run_result& lost)>;
-
   /// As troupe::perform. With --restart a run that loses nodes begins anew on those
   /// that answer, until it is over. \param text of the run's schedule, as the options
   /// have it \throws node_failure too, if nodes cannot be reached
   run_result perform(const std::string& text, run_plan plan, const run_callbacks& told,
-                     const new_start& again = {});
+                     const restarts::new_start& again = {});
 
   /// Whether runs are played elsewhere.
   bool elsewhere() const { return links_ != nullptr; }
@@ -48,16 +44,15 @@ private:
   }
   std::vector<int> places_for(const run_plan& plan) const;
   std::string text_of(const std::string& schedule) const;
-  run_result attempt(const std::string& text, const run_plan& plan,
-                     const run_callbacks& told);
+  restarts::attempt start(const std::string& text, const run_plan& plan,
+                          const run_callbacks& told);
   bool find_nodes(const run_plan& plan);
 
   const options* options_;
   std::unique_ptr<node_links> links_; // null: this process
   std::vector<node_address> nodes_;   // that play: those of the options, or some
   session_id session_;                // of the command; a generation each attempt
-  bool has_lost_ = false;             // in any attempt
-  std::string lost_; // why nodes were, in the last attempt; empty: none was
+  restarts restarts_;
 };
 
 } // namespace troupe

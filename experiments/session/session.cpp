@@ -159,7 +159,7 @@ private:
         told.save = [&](training_copies all) { saver->save(std::move(all)); };
         told.await_saved = [&] { saver->wait(); };
       }
-      node_runs::new_start again;
+      restarts::new_start again;
       std::shared_ptr<const saved_training> kept; // by nodes that survived others
       if (options_.nodes.restart)
         again = [&](const run_result& lost) {
@@ -196,7 +196,7 @@ private:
     audience.tell_of_end(result);
     if (result.how == ending::failed)
       complain(plan.sch.name + ": " + result.failure
-               + last_checkpoint(options_.checkpoint.folder));
+               + last_checkpoint(options_.checkpoint));
     if (result.how == ending::interrupted)
       exit_code_ = ended_by_user;
     if (!result.ungrouped.empty() && !output_.quiet)
@@ -258,6 +258,8 @@ private:
       next.dims.steps = first.dims.before + first.dims.steps - begins.from->batches;
       go_on_from(std::move(begins.from), next);
     }
+    for (const auto& why : begins.passed_over)
+      std::cerr << output_.command.front() << ": passed over: " << why << '\n';
     const auto nodes = performs_.nodes();
     std::cerr << output_.command.front() << ": " << lost.failure
               << (lost.lost_for.empty() ? "" : "; no step survives: " + lost.lost_for)

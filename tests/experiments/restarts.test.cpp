@@ -1,0 +1,160 @@
+// When a run is started again, and when no more: with nodes that are functions.
+
+#include "experiments/session/restarts.hpp"
+
+#include "actors/nodes/roll_call.hpp"
+#include "experiments/session/new_beginning.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <deque>
+#include <functional>
+#include <utility>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+restarts::attempt lost() {
+  restarts::attempt result;
+  result.result.how = ending::failed;
+  result.result.failure = "a node is lost";
+  result.has_lost = true;
+  return result;
+}
+
+/// A run whose starts go as the test says, and then well.
+struct scripted_run {
+  std::deque<std::function<restarts::attempt()>> starts;
+  int gain = 0; // batches that each loss leaves
+  bool finds = true;
+  bool interrupted = false;
+  int started = 0, waits = 0;
+  std::vector<int> began_behind;
+  restarts again;
+
+  run_result perform(bool may_restart = true) {
+    run_plan plan;
+    plan.dims.before = 3;
+    plan.dims.steps = 1'000'000;
+    const restarts::means by{.start =
+                               [this](const run_plan& next) {
+                                 ++started;
+                                 began_behind.push_back(next.dims.before);
+                                 if (starts.empty())
+                                   return restarts::attempt{};
+                                 auto go = std::move(starts.front());
+                                 starts.pop_front();
+                                 return go();
+                               },
+                             .find_nodes = [this](const run_plan&) { return finds; },
+                             .wait = [this] { ++waits; },
+                             .is_interrupted = [this] { return interrupted; }};
+    restarts::new_start next;
+    if (may_restart)
+      next = [this, plan](const run_result&) mutable {
+        plan.dims.before += gain;
+        return plan;
+      };
+    return again.perform(plan, by, next);
+  }
+};
+
+restarts::attempt fails_to_start(bool is_loss) {
+  throw node_failure{is_loss ? "node 2 is lost" : "nobody listens", is_loss};
+}
+
+} // namespace
+
+TEST_CASE("a node that is lost at the start costs a start", "[nodes]") {
+  scripted_run run;
+  run.starts = {[] { return fails_to_start(true); }};
+  CHECK(run.perform().how == ending::finished);
+  CHECK(run.started == 2);
+  CHECK(run.again.has_lost());
+}
+
+TEST_CASE("who has never answered is a user's mistake, later the same is a loss",
+          "[nodes]") {
+  const auto unreachable = [] { return fails_to_start(false); };
+  scripted_run first;
+  first.starts = {unreachable};
+  CHECK_THROWS_AS(first.perform(), node_failure);
+  CHECK(first.started == 1);
+
+  scripted_run second; // the second run of a command
+  REQUIRE(second.perform().how == ending::finished);
+  second.starts = {unreachable};
+  CHECK(second.perform().how == ending::finished);
+  CHECK(second.started == 3);
+
+  scripted_run unasked; // without --restart
+  unasked.starts = {[] { return fails_to_start(true); }};
+  CHECK_THROWS_AS(unasked.perform(false), node_failure);
+}
+
+TEST_CASE("nodes that refuse a second time are given time to come back", "[nodes]") {
+  scripted_run run;
+  const auto refuses = [] { return fails_to_start(false); };
+  run.starts = {lost, refuses, refuses, refuses};
+  CHECK(run.perform().how == ending::finished);
+  CHECK(run.started == 5);
+  CHECK(run.waits == 2);
+}
+
+TEST_CASE("losses count only if the run comes no further between them", "[nodes]") {
+  scripted_run run;
+  SECTION("each start comes further") {
+    run.gain = 1;
+    run.starts.assign(200, lost);
+    CHECK(run.perform().how == ending::finished);
+    CHECK(run.began_behind.back() == 203);
+  }
+  SECTION("none does") {
+    run.starts.assign(200, lost);
+    const auto result = run.perform();
+    CHECK(result.how == ending::failed);
+    CHECK(run.started == 51);
+    CHECK_THAT(result.failure,
+               ContainsSubstring("a node is lost; 50 starts in a row have brought the "
+                                 "run no further than step 3"));
+    CHECK_THAT(result.failure, ContainsSubstring("--checkpoint-every"));
+  }
+}
+
+TEST_CASE("why a run is not started again is told", "[nodes]") {
+  scripted_run run;
+  run.starts = {lost};
+  run.finds = false;
+  CHECK_THAT(run.perform().failure, ContainsSubstring("too few nodes answer"));
+}
+
+TEST_CASE("a user's end at the start ends the run", "[nodes]") {
+  scripted_run run;
+  run.starts = {lost, [] { return fails_to_start(true); }};
+  run.interrupted = true;
+  CHECK(run.perform().how == ending::interrupted);
+  CHECK(run.started == 2);
+}
+
+TEST_CASE("the last checkpoint may be the one that a run went on from", "[nodes]") {
+  const temporary_folder folder;
+  const auto old = (folder.path() / "c").string(),
+             fresh = (folder.path() / "d").string();
+  std::filesystem::create_directories(folder.path() / "c/batch-2");
+  std::filesystem::create_directories(folder.path() / "d");
+  folder.write("c/batch-2/manifest.json", "{}");
+  CHECK(last_checkpoint({}).empty());
+  CHECK(last_checkpoint({.folder = fresh}) == "; there is no checkpoint yet");
+  CHECK(last_checkpoint({.folder = fresh, .resume = old})
+        == "; the last checkpoint is " + old + "/batch-2");
+  CHECK(last_checkpoint({.resume = old})
+        == "; the last checkpoint is " + old + "/batch-2");
+  std::filesystem::create_directories(folder.path() / "d/batch-3");
+  folder.write("d/batch-3/manifest.json", "{}");
+  CHECK(last_checkpoint({.folder = fresh, .resume = old})
+        == "; the last checkpoint is " + fresh + "/batch-3");
+}
