@@ -6,10 +6,25 @@
 
 namespace troupe {
 
+namespace {
+
+/// A sentence that is the same for each checkpoint.
+std::string without_numbers(std::string sentence) {
+  std::erase_if(sentence, [](char c) { return c >= '0' && c <= '9'; });
+  return sentence;
+}
+
+} // namespace
+
 checkpoint_saver::checkpoint_saver(const checkpoint_options& o, const run_plan& plan,
                                    std::function<void(const std::string&)> complain)
   : options_(o), plan_(plan), complain_(std::move(complain)) {
   // nop
+}
+
+checkpoint_saver::~checkpoint_saver() {
+  wait();
+  count_failures();
 }
 
 void checkpoint_saver::save(training_copies all) {
@@ -30,8 +45,25 @@ void checkpoint_saver::save(training_copies all) {
 void checkpoint_saver::wait() {
   if (!last_.valid())
     return;
-  if (const auto wrong = last_.get(); !wrong.empty())
+  note(last_.get());
+}
+
+void checkpoint_saver::note(const std::string& wrong) {
+  auto reason = without_numbers(wrong);
+  if (reason == reason_) {
+    untold_ += wrong.empty() ? 0 : 1;
+    return;
+  }
+  count_failures();
+  reason_ = std::move(reason);
+  if (!wrong.empty())
     complain_("no checkpoint: " + wrong);
+}
+
+void checkpoint_saver::count_failures() {
+  if (const int more = std::exchange(untold_, 0); more > 0)
+    complain_("no checkpoint: " + std::to_string(more)
+              + " more could not be written, for the same reason");
 }
 
 std::string refusal_of_folder(const checkpoint_options& o, folder_lock& lock) {

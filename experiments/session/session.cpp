@@ -189,8 +189,7 @@ private:
       account.result.how = ending::failed;
       account.result.failure = wrong.what();
     }
-    if (saver)
-      saver->wait();
+    saver.reset(); // when all is written
     account.evaluations = found.entries();
     const auto& result = account.result;
     audience.tell_of_end(result);

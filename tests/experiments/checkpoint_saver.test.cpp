@@ -1,0 +1,52 @@
+// What is said of checkpoints that cannot be written: each reason once, then a count.
+
+#include "experiments/session/checkpoint_saver.hpp"
+
+#include "tests/experiments/tiny_options.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
+
+TEST_CASE("a reason that costs many checkpoints is told once, and then counted",
+          "[programs]") {
+  const temporary_folder folder;
+  const auto shared = tiny::set_up_training(tiny::training("1f1b"));
+  REQUIRE(shared);
+  const checkpoint_options options{.folder = (folder.path() / "c").string()};
+  std::vector<std::string> said;
+  const auto save = [&](checkpoint_saver& saver, int first, int last) {
+    for (int batches = first; batches <= last; ++batches)
+      saver.save(training_copies{batches, {}});
+    saver.wait();
+  };
+  {
+    checkpoint_saver saver{options, shared->runs.front().plan,
+                           [&](const std::string& line) { said.push_back(line); }};
+    folder.write("c", "a file, where no folder can be made");
+    save(saver, 1, 583);
+    REQUIRE(said.size() == 1);
+    CHECK_THAT(said[0], ContainsSubstring("no checkpoint: "));
+    CHECK_THAT(said[0], ContainsSubstring("/c"));
+    fs::remove(folder.path() / "c");
+    fs::create_directory(folder.path() / "c");
+    save(saver, 584, 585); // of no stages, which goes well
+    REQUIRE(said.size() == 2);
+    CHECK_THAT(said[1], ContainsSubstring("582 more could not be written"));
+    fs::remove_all(folder.path() / "c");
+    folder.write("c", "a file again");
+    save(saver, 586, 587);
+    REQUIRE(said.size() == 3);
+    CHECK(said[2] == said[0]);
+  }
+  REQUIRE(said.size() == 4);
+  CHECK_THAT(said[3], ContainsSubstring("1 more could not be written"));
+}
