@@ -31,6 +31,13 @@ public:
     in_last_ = 1;
   }
 
+  /// Removes entries from the end as long as they are late.
+  template <class Predicate>
+  void remove_last(const Predicate& is_late) {
+    for (; !entries_.empty() && is_late(entries_.back()); entries_.pop_back())
+      in_last_ = every_; // the next entry begins anew
+  }
+
   const std::vector<Entry>& entries() const { return entries_; }
 
   /// How many that were added make an entry; the last may be of fewer.

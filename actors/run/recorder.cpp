@@ -39,8 +39,11 @@ bool loss_log::ends_entry(std::int64_t place) const {
 }
 
 progress loss_log::add(const mail::microbatch_loss& loss) {
-  early_.emplace(place_of(loss.microbatch), loss);
   so_far_.losses.clear();
+  const auto place = place_of(loss.microbatch);
+  if (place < next_) // it has come before
+    return so_far_;
+  early_.emplace(place, loss);
   while (!early_.empty() && early_.begin()->first == next_) {
     const auto m = early_.extract(early_.begin()).mapped();
     ++next_;
@@ -83,8 +86,18 @@ std::vector<std::int64_t> loss_log::samples() const {
   return result;
 }
 
+std::int64_t loss_log::missing(bool to_end) const {
+  const auto all = to_end           ? std::int64_t{plan_.dims.total()} * plan_.data
+                   : early_.empty() ? next_
+                                    : early_.rbegin()->first + 1;
+  return all - next_ - std::ssize(early_);
+}
+
 void loss_log::ended(int microbatch, nanoseconds when) {
-  early_ends_.emplace(place_of(microbatch), when);
+  const auto place = place_of(microbatch);
+  if (place < next_end_)
+    return;
+  early_ends_.emplace(place, when);
   while (!early_ends_.empty() && early_ends_.begin()->first == next_end_) {
     last_end_ = std::max(last_end_, early_ends_.extract(early_ends_.begin()).mapped());
     if (!ends_entry(++next_end_))

@@ -34,6 +34,10 @@ public:
   std::vector<double> losses() const;
   std::vector<std::int64_t> samples() const;
 
+  /// Losses of microbatches that have not come: of the whole run, or before the last
+  /// that has.
+  std::int64_t missing(bool to_end) const;
+
   /// When the forward of a microbatch ended that gave its loss.
   void ended(int microbatch, nanoseconds when);
 

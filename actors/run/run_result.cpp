@@ -73,6 +73,7 @@ run_result measured(const run_plan& plan, run_log& log, const equipment& equippe
   result.loss_samples = log.losses.samples();
   result.loss_times = log.losses.ends();
   result.loss_every = log.losses.every();
+  result.missing_losses = plan.work ? log.losses.missing(to_end) : 0;
   result.samples = result.loss_samples.empty() ? 0 : result.loss_samples.back();
   if (!plan.updates_are_by(update_by::all)) {
     result.exchange = measures_of(equipped.shared(), plan.dims.stages);

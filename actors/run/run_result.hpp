@@ -52,6 +52,7 @@ struct run_result {
   /// not known.
   std::vector<nanoseconds> loss_times;
   std::int64_t samples = 0;             ///< Whose losses are all there.
+  std::int64_t missing_losses = 0;      ///< Of microbatches; they have not come.
   std::vector<std::int64_t> peak_bytes; ///< A rank; empty from a simulation.
   std::vector<std::array<std::int64_t, memory_uses>> peak_parts; ///< Of each use alone.
   std::vector<std::int64_t> reserved_bytes;                      ///< A rank; likewise.

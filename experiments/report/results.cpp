@@ -39,11 +39,14 @@ json parameters_json(const run_request& request) {
   return result;
 }
 
-/// Samples seen by each loss, with those before the run.
-std::vector<std::int64_t> seen_by(const run_result& r, const run_plan& plan) {
-  auto result = r.loss_samples;
-  for (auto& samples : result)
-    samples += plan.batches().before;
+/// A run's losses, and the samples of the training seen by each.
+loss_history::series losses_of(const run_account& run) {
+  if (run.losses_of_all_starts)
+    return *run.losses_of_all_starts;
+  const auto& r = run.result;
+  loss_history::series result{r.loss, r.loss_samples, r.loss_every, 0};
+  for (auto& samples : result.samples)
+    samples += run.request->plan.batches().before;
   return result;
 }
 
@@ -108,6 +111,8 @@ json verification_json(const std::optional<verification>& v) {
 json run_json(const run_account& run) {
   const auto& plan = run.request->plan;
   const auto& r = run.result;
+  const auto losses = losses_of(run);
+  const bool has_times = !r.loss_times.empty() && !run.losses_of_all_starts;
   auto evaluations = json::array();
   for (const auto& [step, s] : run.evaluations) {
     auto entry = score_json(s);
@@ -168,10 +173,10 @@ json run_json(const run_account& run) {
     {"exchange_staleness",
      r.exchange.max.empty() ? json(nullptr)
                             : json{{"max", r.exchange.max}, {"mean", r.exchange.mean}}},
-    {"loss", plan.work ? json(r.loss) : json(nullptr)},
-    {"loss_samples", plan.work ? json(seen_by(r, plan)) : json(nullptr)},
-    {"loss_seconds", r.loss_times.empty() ? json(nullptr) : seconds(r.loss_times)},
-    {"loss_every", plan.work ? json(r.loss_every) : json(nullptr)},
+    {"loss", plan.work ? json(losses.loss) : json(nullptr)},
+    {"loss_samples", plan.work ? json(losses.samples) : json(nullptr)},
+    {"loss_seconds", has_times ? seconds(r.loss_times) : json(nullptr)},
+    {"loss_every", plan.work ? json(losses.every) : json(nullptr)},
     {"verified", verification_json(run.proved)},
     {"evaluation", score_json(run.evaluated)},
     {"evaluations", std::move(evaluations)},
@@ -210,6 +215,20 @@ std::string verification::sentence() const {
   if (!failed.empty())
     return failed;
   return held + (held.find(',') == held.npos ? " holds" : " hold") + over + unknown;
+}
+
+std::string missing_losses(const run_account& run) {
+  const auto& r = run.result;
+  if (r.how == ending::failed)
+    return {};
+  if (r.missing_losses > 0)
+    return "the losses of " + std::to_string(r.missing_losses)
+           + " microbatches have not come: the results have those of the first "
+           + std::to_string(r.samples) + " samples alone";
+  if (const auto& all = run.losses_of_all_starts; all && all->missing > 0)
+    return "the losses of " + std::to_string(all->missing)
+           + " samples were lost with nodes: the results do not have them";
+  return {};
 }
 
 ending run_account::how() const {

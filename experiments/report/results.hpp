@@ -2,6 +2,7 @@
 
 #include "actors/proof/difference.hpp"
 #include "experiments/options/setup.hpp"
+#include "experiments/report/loss_history.hpp"
 #include "models/evaluation.hpp"
 
 #include <optional>
@@ -44,6 +45,8 @@ struct run_account {
   std::optional<score> evaluated; ///< In the end.
   std::vector<std::pair<int, score>> evaluations; ///< On the way: after so many steps.
   std::optional<verification> proved;             ///< Of its first steps.
+  /// Losses over all starts of a run that lost nodes; absent: it was started once.
+  std::optional<loss_history::series> losses_of_all_starts;
   bool evaluated_to_end = true; ///< False: the user ended the last evaluation.
 
   /// How it ended: one whose last evaluation did not end counts as interrupted.
@@ -57,6 +60,9 @@ struct run_account {
   std::optional<double> samples_per_second() const;
   std::optional<double> tokens_per_second() const;
 };
+
+/// Says which losses of a run are missing that has not failed; empty if all are there.
+std::string missing_losses(const run_account& run);
 
 /// results.json: what ran, and what was left out. \pre there are runs in `shared`
 std::string results_json(const options& o, const setup& shared,

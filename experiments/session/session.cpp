@@ -4,6 +4,7 @@
 #include "actors/plan/evaluated_parts.hpp"
 #include "actors/run/timing.hpp"
 #include "experiments/report/files.hpp"
+#include "experiments/report/loss_history.hpp"
 #include "experiments/report/results.hpp"
 #include "experiments/report/results_legend.hpp"
 #include "experiments/session/checkpoint_saver.hpp"
@@ -28,6 +29,14 @@ namespace troupe {
 namespace {
 
 constexpr int widest_picture = 4000; // characters
+
+/// Losses that a new start of a run may train on again: those behind the oldest
+/// checkpoint that is kept, and what comes until the next one is written.
+std::size_t losses_apart(const run_plan& plan, const checkpoint_options& o) {
+  constexpr std::int64_t most = 1'000'000;
+  const std::int64_t steps = std::int64_t{plan.checkpoint_every} * (o.keep + 2) + 2;
+  return static_cast<std::size_t>(std::min(most, steps * plan.batches().microbatches));
+}
 
 class session {
 public:
@@ -141,10 +150,13 @@ private:
     std::optional<evaluator> judge;
     std::optional<checkpoint_saver> saver;
     evaluations_kept found{most_entries};
+    std::optional<loss_history> losses; // of a run that may be started again
+    if (options_.nodes.restart && plan.work)
+      losses.emplace(plan.batches().before, losses_apart(plan, options_.checkpoint));
     bool refused = false; // by nodes, before it has begun
     try {
       if (plan.work)
-        watch_training(plan, told, found, judge, audience);
+        watch_training(plan, told, found, losses, judge, audience);
       else
         watch_simulation(plan, told, audience);
       if (live_)
@@ -174,6 +186,8 @@ private:
             if (one.first <= next.dims.before)
               before.add(one, [](auto& first, const auto& second) { first = second; });
           found = std::move(before);
+          if (losses)
+            losses->begin_again(next.batches().before);
           audience.begin_again(*account.request);
           return next;
         };
@@ -191,6 +205,8 @@ private:
     }
     saver.reset(); // when all is written
     account.evaluations = found.entries();
+    if (losses && account.request != &request)
+      account.losses_of_all_starts = losses->all();
     const auto& result = account.result;
     audience.tell_of_end(result);
     if (result.how == ending::failed)
@@ -198,6 +214,8 @@ private:
                + last_checkpoint(options_.checkpoint));
     if (result.how == ending::interrupted)
       exit_code_ = ended_by_user;
+    if (const auto wrong = missing_losses(account); !wrong.empty())
+      complain(plan.sch.name + ": " + wrong);
     if (!result.ungrouped.empty() && !output_.quiet)
       complain(plan.sch.name
                + ": GPUs of ranks exchange nothing themselves, and this "
@@ -277,11 +295,16 @@ private:
 
   /// Makes a run report its losses, and evaluate now and then.
   void watch_training(run_plan& plan, run_callbacks& told, evaluations_kept& all,
+                      std::optional<loss_history>& losses,
                       std::optional<evaluator>& judge, run_audience& audience) const {
     judge.emplace(plan.work->whole, *plan.work->data, options_.evaluation.samples,
                   evaluation_batch(plan.work->batch), plan.threads,
                   evaluated_parts(plan, !performs_.elsewhere()));
-    told.report = [&audience](const progress& p) { audience.tell(p); };
+    told.report = [&audience, &losses](const progress& p) {
+      if (losses)
+        losses->add(p.losses);
+      audience.tell(p);
+    };
     plan.keep_weights = true;
     told.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
       if (steps == plan.dims.before + plan.dims.steps)

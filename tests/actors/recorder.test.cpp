@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <random>
 
@@ -98,6 +99,25 @@ TEST_CASE("losses are those of minibatches in index order, with replicas' togeth
       for (std::size_t i = 0; i < told.size(); ++i)
         CHECK(told[i] == loss_so_far{seen[i], losses[i]});
     }
+}
+
+TEST_CASE("losses that have not come are counted, and one that comes twice is one",
+          "[record]") {
+  const auto plan = tiny::training_of(gpipe(), {1, 4, 5}, clock_kind::virtual_time);
+  const auto told_without = [&](const std::vector<int>& missing) {
+    auto log = std::make_unique<loss_log>(plan);
+    for (int twice = 0; twice < 2; ++twice)
+      for (const auto& loss : losses_of(plan))
+        if (std::ranges::find(missing, loss.microbatch) == missing.end())
+          log->add(loss);
+    return log;
+  };
+  CHECK(told_without({})->missing(true) == 0);
+  CHECK(told_without({})->losses().size() == 5);
+  const auto gaps = told_without({7, 12, 19});
+  CHECK(gaps->missing(true) == 3);
+  CHECK(gaps->missing(false) == 2); // the user may have ended it before the last
+  CHECK(gaps->losses().size() == 1);
 }
 
 TEST_CASE("losses of a long run are means of neighbours, weighted by samples",

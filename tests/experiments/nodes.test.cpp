@@ -8,6 +8,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -50,12 +51,15 @@ run_with_a_loss lose_a_node(const std::string& ranks, const std::string& restart
   temporary_folder folder;
   const auto common = tiny + ranks + " --steps 400 --optimizer adamw ";
   REQUIRE(
-    run_program_in(folder, "train " + common + "--save whole.safetensors").exit_code
+    run_program_in(folder, "train " + common + "--save whole.safetensors --json r.json")
+      .exit_code
     == 0);
+  const auto whole = nlohmann::json::parse(content_of(folder.path() / "r.json"));
   started_nodes nodes{folder, count};
   started train{folder, "train",
                 words_of("train " + common
-                         + "--save w.safetensors --checkpoint c --checkpoint-every 25 "
+                         + "--save w.safetensors --json r.json --checkpoint c "
+                           "--checkpoint-every 25 "
                            "--failure-timeout 0.5 "
                          + restart + " --nodes " + nodes.addresses())};
   for (int looks = 0; looks < 20'000 && !fs::exists(folder.path() / "c/batch-25");
@@ -66,6 +70,9 @@ run_with_a_loss lose_a_node(const std::string& ranks, const std::string& restart
   INFO(train.said());
   CHECK(content_of(folder.path() / "w.safetensors")
         == content_of(folder.path() / "whole.safetensors"));
+  const auto results = nlohmann::json::parse(content_of(folder.path() / "r.json"));
+  for (const auto* const key : {"loss", "loss_samples", "loss_every"})
+    CHECK((results["runs"][0][key] == whole["runs"][0][key]));
   return {train.said(), nodes.list[victim]};
 }
 

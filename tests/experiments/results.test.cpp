@@ -195,6 +195,19 @@ TEST_CASE("a loss was known when the last forward of its minibatch had ended",
         > 2 * pipedream["activations"][2].get<double>());
 }
 
+TEST_CASE("losses that are missing in the end are told", "[results]") {
+  run_account run{.request = nullptr, .result = {}};
+  CHECK(missing_losses(run).empty());
+  run.losses_of_all_starts = loss_history::series{.missing = 24};
+  CHECK_THAT(missing_losses(run), ContainsSubstring("24 samples were lost with nodes"));
+  run.result.missing_losses = 2;
+  run.result.samples = 48;
+  CHECK_THAT(missing_losses(run), ContainsSubstring("2 microbatches have not come"));
+  CHECK_THAT(missing_losses(run), ContainsSubstring("first 48 samples"));
+  run.result.how = ending::failed; // its own sentence says more
+  CHECK(missing_losses(run).empty());
+}
+
 TEST_CASE("an evaluation on what was trained on is told as such", "[results]") {
   temporary_folder folder;
   const auto path = folder.write("a.txt", std::string(300, '\1')).string();
