@@ -11,7 +11,7 @@ set(public_headers
   kernels/buffer.hpp kernels/precision.hpp
   messaging/mail/tensors.hpp
   models/beginning.hpp models/data/data_set.hpp models/data/open_data.hpp
-  models/model_options.hpp models/optimizer_options.hpp models/own_layer.hpp
+  models/data_identity.hpp models/model_options.hpp models/optimizer_options.hpp models/own_layer.hpp
   models/uneven_microbatches.hpp
   schedules/action.hpp schedules/catalog/catalog.hpp schedules/check.hpp
   schedules/files/schedule_file.hpp schedules/placement.hpp schedules/program.hpp schedules/schedule.hpp

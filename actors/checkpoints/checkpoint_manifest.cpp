@@ -201,13 +201,6 @@ checkpoint_facts facts_in(json all) {
 
 } // namespace
 
-std::string text_of_sum(std::uint64_t sum) {
-  std::string result(16, '0');
-  for (auto digit = result.rbegin(); digit != result.rend(); ++digit, sum >>= 4U)
-    *digit = "0123456789abcdef"[sum & 15U];
-  return result;
-}
-
 std::string tensor_name(const saved_array& array, const std::string& parameter) {
   return array == saved_array{} ? parameter : name_of(array) + "/" + parameter;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/plan/saved_piece.hpp"
+#include "models/data_identity.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -40,9 +41,6 @@ struct checkpoint_facts {
 struct broken_checkpoint : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-
-/// Sixteen hexadecimal digits.
-std::string text_of_sum(std::uint64_t sum);
 
 /// A tensor's name in its file: the parameter's, "moment-0/" or the like before it.
 std::string tensor_name(const saved_array& array, const std::string& parameter);

@@ -43,6 +43,7 @@ public:
   void evaluation(std::int64_t index, const sample_view& to) const override {
     all_->evaluation(index, to);
   }
+  std::optional<data_identity> identity() const override { return all_->identity(); }
   std::string description() const override { return all_->description(); }
 
 private:

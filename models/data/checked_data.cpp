@@ -35,6 +35,7 @@ public:
   }
   std::optional<std::int64_t> epoch() const override { return what_->epoch(); }
   std::optional<double> loss_floor() const override { return what_->loss_floor(); }
+  std::optional<data_identity> identity() const override { return what_->identity(); }
   std::string description() const override { return what_->description(); }
 
 private:

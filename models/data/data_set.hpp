@@ -1,5 +1,7 @@
 #pragma once
 
+#include "models/data_identity.hpp"
+
 #include <tl/expected.hpp>
 
 #include <cstdint>
@@ -61,6 +63,10 @@ public:
   /// The loss, in nats a prediction, that no model can beat on average, where it is
   /// known.
   virtual std::optional<double> loss_floor() const { return {}; }
+
+  /// The identity of its samples, by which a run refuses to go on with other data.
+  /// Absent: unknown, and nothing is compared.
+  virtual std::optional<data_identity> identity() const { return {}; }
 
   /// One line for people: what it is, how large.
   virtual std::string description() const = 0;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <vector>
 
 namespace troupe {
@@ -90,8 +91,9 @@ tl::expected<fs::path, std::string> find(const fs::path& folder,
 }
 
 /// \param prefix "train" or "t10k"
-tl::expected<images, std::string> read_pair(const fs::path& folder,
-                                            const std::string& prefix) {
+/// \param sum of both files, unpacked, is added to
+tl::expected<images, std::string>
+read_pair(const fs::path& folder, const std::string& prefix, content_sum& sum) {
   const auto part =
     [&](const std::string& kind,
         const std::vector<std::int64_t>& dims) -> tl::expected<bytes, std::string> {
@@ -101,6 +103,8 @@ tl::expected<images, std::string> read_pair(const fs::path& folder,
     if (path->empty())
       return problem{folder.string() + " has no " + prefix + kind + ", gzipped or not"};
     const auto file = read(*path);
+    if (file)
+      sum.add(std::as_bytes(std::span{*file}));
     return file ? values_of(*path, *file, dims) : file;
   };
   auto pictures = part("-images-idx3-ubyte", {28, 28});
@@ -121,9 +125,10 @@ tl::expected<images, std::string> read_pair(const fs::path& folder,
 
 class mnist : public data_set {
 public:
-  mnist(images training, images held_out, std::uint64_t seed)
+  mnist(images training, images held_out, data_identity identity, std::uint64_t seed)
     : training_(std::move(training)),
       held_out_(std::move(held_out)),
+      identity_(std::move(identity)),
       order_(training_.count(), seed) {
     // nop
   }
@@ -144,6 +149,8 @@ public:
 
   std::optional<std::int64_t> epoch() const override { return training_.count(); }
 
+  std::optional<data_identity> identity() const override { return identity_; }
+
   std::string description() const override {
     return "MNIST, " + std::to_string(training_.count()) + " images, "
            + std::to_string(held_out_.count()) + " held out";
@@ -159,6 +166,7 @@ private:
 
   images training_;
   images held_out_;
+  data_identity identity_;
   epoch_shuffle order_;
 };
 
@@ -177,19 +185,22 @@ images split_off(images& from) {
 
 tl::expected<std::shared_ptr<const data_set>, std::string>
 mnist_data(const fs::path& folder, std::uint64_t seed) {
-  auto test = read_pair(folder, "t10k");
+  content_sum sum;
+  auto test = read_pair(folder, "t10k", sum);
   if (!test)
     return problem{test.error()};
   if (const auto all = find(folder, "train-images-idx3-ubyte"); all && all->empty()) {
     if (test->count() < 10)
       return problem{folder.string() + " has fewer than 10 images"};
     auto held_out = split_off(*test);
-    return std::make_shared<mnist>(std::move(*test), std::move(held_out), seed);
+    return std::make_shared<mnist>(std::move(*test), std::move(held_out),
+                                   sum.identity("MNIST's t10k images"), seed);
   }
-  auto training = read_pair(folder, "train");
+  auto training = read_pair(folder, "train", sum);
   if (!training)
     return problem{training.error()};
-  return std::make_shared<mnist>(std::move(*training), std::move(*test), seed);
+  return std::make_shared<mnist>(std::move(*training), std::move(*test),
+                                 sum.identity("MNIST images"), seed);
 }
 
 } // namespace troupe

@@ -54,6 +54,12 @@ public:
     return bits * std::numbers::ln2;
   }
 
+  std::optional<data_identity> identity() const override {
+    return data_identity{"synthetic text of seed " + std::to_string(seed_) + ", "
+                         + std::to_string(length_) + " of " + std::to_string(words_)
+                         + " words"};
+  }
+
   std::string description() const override {
     return "synthetic text, a Markov source over " + std::to_string(words_) + " words";
   }
@@ -125,6 +131,10 @@ public:
 
   void evaluation(std::int64_t index, const sample_view& to) const override {
     draw({seed_, "evaluation " + std::to_string(index)}, to);
+  }
+
+  std::optional<data_identity> identity() const override {
+    return data_identity{"synthetic images of seed " + std::to_string(seed_)};
   }
 
   std::string description() const override {

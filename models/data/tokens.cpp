@@ -80,6 +80,7 @@ token_text<Token> text_of(const std::shared_ptr<const input_file>& file,
     return result;
   result.owner = file->mapped();
   const auto* const memory = static_cast<const std::byte*>(result.owner.get());
+  result.sum.add({memory, static_cast<std::size_t>(where.begin)});
   result.tokens = {reinterpret_cast<const Token*>(memory + where.begin),
                    static_cast<std::size_t>(where.count)};
   result.check = [file] { file->check_size(); }; // no page is read behind its end

@@ -50,6 +50,14 @@ public:
     return (order_ == text_order::sequential ? size() : held_out_) / length_;
   }
 
+  std::optional<data_identity> identity() const override {
+    const std::string kind =
+      sizeof(Token) == 1 ? "text"
+                         : "tokens of " + std::to_string(8 * sizeof(Token)) + " bits";
+    return text_.sum.identity(kind
+                              + (order_ == text_order::sequential ? " in order" : ""));
+  }
+
   std::string description() const override {
     return text_.name + ", " + std::to_string(size()) + " " + text_.unit + "s"
            + (order_ == text_order::sequential ? ", in order" : ", windows at random");
@@ -89,10 +97,10 @@ private:
   std::int64_t held_out_; // the first token for evaluation
 };
 
-/// The number of the first token that is not one of so many words; absent if all are.
+/// The number of the first token that is not one of so many words; absent if all are,
+/// and then each of them is in the text's sum.
 template <class Token>
-std::optional<std::int64_t> first_beyond(const token_text<Token>& text,
-                                         std::int64_t words) {
+std::optional<std::int64_t> first_beyond(token_text<Token>& text, std::int64_t words) {
   constexpr std::size_t at_once = 1 << 20;
   const auto all = text.tokens;
   for (std::size_t first = 0; first < all.size(); first += at_once) {
@@ -104,6 +112,7 @@ std::optional<std::int64_t> first_beyond(const token_text<Token>& text,
       return std::ranges::find_if(all.begin() + static_cast<std::ptrdiff_t>(first),
                                   all.end(), [&](Token t) { return t >= words; })
              - all.begin();
+    text.sum.add(std::as_bytes(piece));
     if (text.release)
       text.release(piece);
   }

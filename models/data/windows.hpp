@@ -19,7 +19,8 @@ struct token_text {
   std::span<const Token> tokens;
   std::shared_ptr<const void> owner; ///< Of the tokens' memory.
   std::string name;
-  std::string unit; ///< What a token is called: "byte".
+  std::string unit;     ///< What a token is called: "byte".
+  content_sum sum = {}; ///< Of what the files hold before the tokens.
   /// Called before tokens are read, if they may be gone by then. \throws what is wrong
   std::function<void()> check = {};
   /// Called with tokens that have been read, if they need not stay in memory.
