@@ -113,10 +113,11 @@ letters expert_meeting::begin(int occasion) {
 
 letters expert_meeting::take(mail::letter what) {
   const auto& answer = std::get<mail::rows_from_expert>(what.what);
+  if (std::erase(missing_, answer.expert) == 0)
+    return {}; // it has answered
   const auto [place, values] = places_[static_cast<std::size_t>(answer.expert)];
   if (answer.payload)
     arrays<float>::copy(answer.payload.data(), values, array_ + place);
-  std::erase(missing_, answer.expert);
   return {};
 }
 

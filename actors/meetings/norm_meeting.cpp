@@ -13,18 +13,25 @@ norm_meeting::norm_meeting(const run_plan& plan, position where)
 
 letters norm_meeting::begin(int) {
   begun_ = true;
+  own_.update = ++updates_;
   return {{{role::optimizer_shard, group_.front()}, meeting_kind::norm, own_}};
 }
 
 letters norm_meeting::take(mail::letter what) {
   if (const auto* part = std::get_if<mail::norm_part>(&what.what))
     return take(*part);
-  factor_ = std::get<mail::clip_by>(what.what).factor;
-  begun_ = false;
+  const auto& answer = std::get<mail::clip_by>(what.what);
+  if (begun_ && answer.update == updates_) {
+    factor_ = answer.factor;
+    begun_ = false;
+  }
   return {};
 }
 
+// A part of an update that has been answered is a repetition: nobody waits for it.
 letters norm_meeting::take(const mail::norm_part& part) {
+  if (part.update != answered_ + 1)
+    return {};
   const auto place = std::ranges::find(group_, part.of) - group_.begin();
   parts_[static_cast<std::size_t>(place)] = part;
   if (!std::ranges::all_of(parts_, [](const auto& p) { return p.has_value(); }))
@@ -36,7 +43,7 @@ letters norm_meeting::take(const mail::norm_part& part) {
   const auto samples = static_cast<double>(parts_.front()->samples);
   std::ranges::fill(parts_, std::nullopt);
   const mail::clip_by answer{
-    clip_factor(plan_->work->optimizer.clip, std::sqrt(sum) / samples)};
+    clip_factor(plan_->work->optimizer.clip, std::sqrt(sum) / samples), ++answered_};
   letters all;
   for (const auto& member : group_)
     all.push_back({{role::optimizer_shard, member}, meeting_kind::norm, answer});

@@ -39,6 +39,8 @@ private:
   std::vector<position> group_;
   mail::norm_part own_{};
   bool begun_ = false;
+  int updates_ = 0;  // begun here
+  int answered_ = 0; // updates, where this shard is the first
   std::vector<std::optional<mail::norm_part>> parts_; // of each in the group
   std::optional<double> factor_;
 };

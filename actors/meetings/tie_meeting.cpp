@@ -169,14 +169,21 @@ letters tie_meeting::take(mail::letter what) {
     return {};
   }
   auto& part = std::get<mail::tied_part>(what.what);
-  if (part.update == updates_)
-    keep(std::move(part));
-  else
+  if (part.update > updates_)
     early_.push_back(std::move(part));
+  else if (begun_ && part.update == updates_)
+    keep(std::move(part));
   return {};
 }
 
+/// Each part counts once, however often it comes.
 void tie_meeting::keep(mail::tied_part part) {
+  const bool repeated = std::ranges::any_of(parts_, [&](const auto& other) {
+    return other.of == part.of && other.to_head == part.to_head
+           && other.first == part.first;
+  });
+  if (repeated)
+    return;
   const int number = asked_++;
   sums_.emplace(number, part.of);
   const auto values = part.values;

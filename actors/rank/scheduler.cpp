@@ -119,7 +119,7 @@ void say_if_at_rest(self_pointer self) {
   if (!state.core->at_rest())
     return;
   send_all(self);
-  send(self, state.everybody->coordinator, mail::held{*state.rank});
+  send(self, state.everybody->coordinator, mail::held{*state.rank, state.round});
 }
 
 } // namespace
@@ -159,7 +159,8 @@ scheduler_actor::behavior_type scheduler(self_pointer self, props shared,
            grant(self);
          }),
     hear(self, meter,
-         [self](const mail::hold&) {
+         [self](const mail::hold& h) {
+           self->state.round = h.round;
            self->state.core->hold();
            say_if_at_rest(self);
          }),

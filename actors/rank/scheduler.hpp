@@ -26,6 +26,7 @@ struct scheduler_state {
   std::vector<mail::done> early;        ///< Ends before their turn.
   bool asked_to_decide = false;
   bool said_finished = false;
+  int round = 0;                      ///< Of the last `hold`.
   std::optional<int> said_checkpoint; ///< Batches.
 };
 

@@ -33,23 +33,48 @@ int ranks(self_pointer self) {
   return static_cast<int>(self->state.everybody->schedulers.size());
 }
 
+/// Adds a rank to those that have answered; true if it is the last one.
+bool completes(self_pointer self, std::set<int>& to, int rank) {
+  return to.insert(rank).second && static_cast<int>(to.size()) == ranks(self);
+}
+
+/// Adds an answer of a stage, if that is the first; returns how many there are.
+template <class Message>
+std::size_t add(self_pointer self, answers<Message>& to, Message part) {
+  const auto stage = self->state.everybody->index(part.where);
+  to.try_emplace(stage, std::move(part));
+  return to.size();
+}
+
+template <class Message>
+std::vector<Message> take_all(answers<Message>& from) {
+  std::vector<Message> result;
+  for (auto& [stage, part] : std::exchange(from, {}))
+    result.push_back(std::move(part));
+  return result;
+}
+
+// Stages come to evaluations in order: of those before the newest whole one nothing is
+// missing.
 void gather(self_pointer self, mail::snapshot part) {
   auto& state = self->state;
   const int batches = part.batches;
-  auto& parts = state.snapshots[batches];
-  parts.push_back(std::move(part));
   const auto& plan = *state.shared.plan;
-  if (static_cast<int>(parts.size())
-      < plan.dims.stages * plan.tensor * plan.data_in_snapshot())
+  if (batches <= state.last_snapshot || !plan.in_snapshot(part.where)
+      || static_cast<int>(add(self, state.snapshots[batches], std::move(part)))
+           < plan.dims.stages * plan.tensor * plan.data_in_snapshot())
     return;
-  state.board->post_snapshot(state.snapshots.extract(batches).mapped());
+  state.last_snapshot = batches;
+  state.board->post_snapshot(take_all(state.snapshots.extract(batches).mapped()));
 }
 
 void gather(self_pointer self, mail::collected part) {
   auto& state = self->state;
-  state.collected.push_back(std::move(part));
-  if (state.collected.size() == state.everybody->stages.size())
-    state.board->post_collected(std::exchange(state.collected, {}));
+  if (!state.collects
+      || add(self, state.collected, std::move(part)) < state.everybody->stages.size())
+    return;
+  state.collects = false;
+  state.board->post_collected(take_all(state.collected));
 }
 
 void gather(self_pointer self, const mail::copied& part) {
@@ -67,14 +92,8 @@ void gather(self_pointer self, mail::saved part) {
   gather(self, mail::copied{part.batches, part.where});
   if (part.batches != state.saves)
     return;
-  const auto stage = state.everybody->index(part.where);
-  state.saved.insert_or_assign(stage, std::move(part));
-  if (state.saved.size() < state.everybody->stages.size())
-    return;
-  std::vector<mail::saved> all;
-  for (auto& [number, one] : std::exchange(state.saved, {}))
-    all.push_back(std::move(one));
-  state.board->post_saved(std::move(all));
+  if (add(self, state.saved, std::move(part)) == state.everybody->stages.size())
+    state.board->post_saved(take_all(state.saved));
 }
 
 // Each stage that was asked answers once.
@@ -100,17 +119,27 @@ auto take_in(self_pointer self, mail_meter& meter) {
 /// passed.
 void gather(self_pointer self, const mail::begun& part) {
   auto& state = self->state;
-  state.begun.push_back(part);
-  if (static_cast<int>(state.begun.size()) < ranks(self))
+  const bool first = state.begun.try_emplace(part.rank, part.count).second;
+  if (!first || static_cast<int>(state.begun.size()) < ranks(self))
     return;
   const auto& plan = *state.shared.plan;
   std::map<int, int> most; // by group
-  for (const auto& b : state.begun)
-    most[plan.stops_with(b.rank)] = std::max(most[plan.stops_with(b.rank)], b.count);
-  for (const auto& b : std::exchange(state.begun, {}))
+  for (const auto& [rank, count] : state.begun)
+    most[plan.stops_with(rank)] = std::max(most[plan.stops_with(rank)], count);
+  for (const auto& [rank, count] : state.begun)
     tell(self, *state.shared.meter,
-         state.everybody->schedulers[static_cast<std::size_t>(b.rank)],
-         mail::stop_after{most[plan.stops_with(b.rank)]});
+         state.everybody->schedulers[static_cast<std::size_t>(rank)],
+         mail::stop_after{most[plan.stops_with(rank)]});
+}
+
+void gather(self_pointer self, const mail::at_checkpoint& part) {
+  auto& state = self->state;
+  if (part.batches <= state.last_checkpoint
+      || !completes(self, state.at_checkpoint, part.rank))
+    return;
+  state.at_checkpoint.clear();
+  state.last_checkpoint = part.batches;
+  state.board->post_checkpoint(part.batches);
 }
 
 /// For relays that nobody asks their ledgers speak.
@@ -166,13 +195,14 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
   auto& meter = *state.shared.meter;
   return {
     hear(self, meter,
-         [self](const mail::finished&) {
-           if (++self->state.finished == ranks(self))
+         [self](const mail::finished& f) {
+           if (completes(self, self->state.finished, f.rank))
              self->state.board->post_finished();
          }),
     hear(self, meter,
-         [self](const mail::held&) {
-           if (++self->state.held == ranks(self))
+         [self](const mail::held& h) {
+           if (h.round == self->state.round
+               && completes(self, self->state.held, h.rank))
              self->state.board->post_held();
          }),
     take_in<mail::snapshot>(self, meter),
@@ -206,9 +236,10 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
            w.everybody->for_each([self](const auto& one) { self->monitor(one); });
          }),
     hear(self, meter,
-         [self](const mail::hold& h) {
-           self->state.held = 0;
-           send_to_all(self, self->state.everybody->schedulers, h);
+         [self](const mail::hold&) {
+           self->state.held.clear();
+           send_to_all(self, self->state.everybody->schedulers,
+                       mail::hold{++self->state.round});
          }),
     hear(self, meter,
          [self](const mail::proceed& p) {
@@ -219,13 +250,7 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
            send_to_all(self, self->state.everybody->schedulers, s);
          }),
     hear(self, meter, [self](const mail::begun& b) { gather(self, b); }),
-    hear(self, meter,
-         [self](const mail::at_checkpoint& c) {
-           if (++self->state.at_checkpoint < ranks(self))
-             return;
-           self->state.at_checkpoint = 0;
-           self->state.board->post_checkpoint(c.batches);
-         }),
+    hear(self, meter, [self](const mail::at_checkpoint& c) { gather(self, c); }),
     hear(self, meter,
          [self](const mail::go_on& g) {
            send_to_all(self, self->state.everybody->schedulers, g);
@@ -234,6 +259,8 @@ coordinator_actor::behavior_type coordinator(self_pointer self, props shared,
          [self](const mail::failed& f) { self->state.board->post_failure(f.why); }),
     hear(self, meter,
          [self](const mail::collect& c) {
+           self->state.collects = true;
+           self->state.collected.clear();
            send_to_all(self, self->state.everybody->stages, c);
          }),
     hear(self, meter, [self](const mail::explain&) { ask_everybody(self); }),

@@ -15,21 +15,30 @@
 
 namespace troupe {
 
+/// One answer of each stage, by its index().
+template <class Message>
+using answers = std::map<std::size_t, Message>;
+
 struct coordinator_state {
   std::string name = "coordinator";
   props shared;
   std::shared_ptr<notice_board> board;
   std::shared_ptr<const directory> everybody;
-  int finished = 0;                                     ///< Ranks.
-  int held = 0;                                         ///< Ranks.
-  int at_checkpoint = 0;                                ///< Ranks.
-  std::vector<mail::begun> begun;                       ///< A rank each.
-  std::map<int, std::vector<mail::snapshot>> snapshots; ///< By batches.
-  std::vector<mail::collected> collected;
+  // Answers, by whom they are from: a repeated one counts once.
+  std::set<int> finished;                           // ranks
+  std::set<int> held;                               // ranks, in this round
+  int round = 0;                                    // the times that the run was held
+  std::set<int> at_checkpoint;                      // ranks, at the next one
+  int last_checkpoint = 0;                          // batches at which all ranks were
+  std::map<int, int> begun;                         // counts, by rank
+  std::map<int, answers<mail::snapshot>> snapshots; // by batches
+  int last_snapshot = 0;                            // batches of the newest whole one
+  bool collects = false;                            // what follows was asked for
+  answers<mail::collected> collected;
   int copies = 0;               // batches after which stages copy
   int saves = 0;                // batches whose copies come
   std::set<std::size_t> copied; // stages
-  std::map<std::size_t, mail::saved> saved;
+  answers<mail::saved> saved;
   int recalls = 0;                // batches whose copies were asked for
   std::set<std::size_t> recalled; // stages that have not answered
 };

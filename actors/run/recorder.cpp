@@ -41,9 +41,8 @@ bool loss_log::ends_entry(std::int64_t place) const {
 progress loss_log::add(const mail::microbatch_loss& loss) {
   so_far_.losses.clear();
   const auto place = place_of(loss.microbatch);
-  if (place < next_) // it has come before
-    return so_far_;
-  early_.emplace(place, loss);
+  if (place >= next_) // else it is a repetition
+    early_.emplace(place, loss);
   while (!early_.empty() && early_.begin()->first == next_) {
     const auto m = early_.extract(early_.begin()).mapped();
     ++next_;
@@ -94,10 +93,8 @@ std::int64_t loss_log::missing(bool to_end) const {
 }
 
 void loss_log::ended(int microbatch, nanoseconds when) {
-  const auto place = place_of(microbatch);
-  if (place < next_end_)
-    return;
-  early_ends_.emplace(place, when);
+  if (const auto place = place_of(microbatch); place >= next_end_)
+    early_ends_.emplace(place, when);
   while (!early_ends_.empty() && early_ends_.begin()->first == next_end_) {
     last_end_ = std::max(last_end_, early_ends_.extract(early_ends_.begin()).mapped());
     if (!ends_entry(++next_end_))

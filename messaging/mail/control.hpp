@@ -17,10 +17,13 @@ struct finished {
 };
 
 /// Coordinator to schedulers: grant nothing more, and answer `held` when nothing runs.
-struct hold {};
+struct hold {
+  int round = 0; ///< Counts the times that a run is held, from 1.
+};
 
 struct held {
   int rank;
+  int round = 0; ///< Of the `hold` that this answers.
 };
 
 /// Coordinator to schedulers: go on; so many batches have been evaluated.

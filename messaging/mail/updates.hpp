@@ -49,11 +49,13 @@ struct norm_part {
   position of;
   std::int64_t samples;
   std::vector<double> squares;
+  int update = 0; ///< Counted from 1.
 };
 
 /// That first one to all of them: what multiplies the gradients of this update.
 struct clip_by {
   double factor;
+  int update; ///< Counted from 1.
 };
 
 /// Optimizer shard to the one at the other end of a tied matrix: summed gradients of

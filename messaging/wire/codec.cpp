@@ -45,7 +45,7 @@ struct mail_writer {
   }
   void operator()(const mail::letter& m) { wire::write(to.initLetter(), m); }
   void operator()(const mail::explain&) { to.setExplain(); }
-  void operator()(const mail::hold&) { to.setHold(); }
+  void operator()(const mail::hold& m) { to.initHold().setRound(m.round); }
   void operator()(const mail::go_on&) { to.setGoOn(); }
   void operator()(const mail::stop&) { to.setStop(); }
   void operator()(const mail::collect&) { to.setCollect(); }
@@ -71,7 +71,11 @@ struct mail_writer {
   }
   void operator()(const mail::stop_after& m) { to.initStopAfter().setCount(m.count); }
   void operator()(const mail::finished& m) { to.initFinished().setRank(m.rank); }
-  void operator()(const mail::held& m) { to.initHeld().setRank(m.rank); }
+  void operator()(const mail::held& m) {
+    auto g = to.initHeld();
+    g.setRank(m.rank);
+    g.setRound(m.round);
+  }
 
   void operator()(const mail::begun& m) {
     auto g = to.initBegun();
@@ -117,7 +121,7 @@ actor_mail mail_of(schema::ActorMail::Reader from, allowance& left) {
   case is::EXPLAIN:
     return mail::explain{};
   case is::HOLD:
-    return mail::hold{};
+    return mail::hold{natural(from.getHold().getRound(), "a round")};
   case is::GO_ON:
     return mail::go_on{};
   case is::STOP:
@@ -129,7 +133,8 @@ actor_mail mail_of(schema::ActorMail::Reader from, allowance& left) {
   case is::FINISHED:
     return mail::finished{natural(from.getFinished().getRank(), "a rank")};
   case is::HELD:
-    return mail::held{natural(from.getHeld().getRank(), "a rank")};
+    return mail::held{natural(from.getHeld().getRank(), "a rank"),
+                      natural(from.getHeld().getRound(), "a round")};
   case is::BEGUN:
     return mail::begun{natural(from.getBegun().getRank(), "a rank"),
                        natural(from.getBegun().getCount(), "updates")};

@@ -45,9 +45,14 @@ struct content_writer {
     write(m.initOf(), from.of);
     m.setSamples(from.samples);
     write_numbers(m.initSquares(length(from.squares)), from.squares);
+    m.setUpdate(from.update);
   }
 
-  void operator()(const mail::clip_by& from) { to.initClipBy().setFactor(from.factor); }
+  void operator()(const mail::clip_by& from) {
+    auto m = to.initClipBy();
+    m.setFactor(from.factor);
+    m.setUpdate(from.update);
+  }
 
   void operator()(const mail::tied_part& from) {
     auto m = to.initTiedPart();
@@ -105,10 +110,12 @@ mail::letter::content content_of(schema::Letter::Reader from, allowance& left) {
     const auto m = from.getNormPart();
     return mail::norm_part{.of = wire::read(m.getOf()),
                            .samples = natural(m.getSamples(), "samples"),
-                           .squares = read_numbers<double>(m.getSquares(), left)};
+                           .squares = read_numbers<double>(m.getSquares(), left),
+                           .update = natural(m.getUpdate(), "an update")};
   }
   case schema::Letter::CLIP_BY:
-    return mail::clip_by{from.getClipBy().getFactor()};
+    return mail::clip_by{from.getClipBy().getFactor(),
+                         natural(from.getClipBy().getUpdate(), "an update")};
   case schema::Letter::TIED_PART:
     return read(from.getTiedPart());
   }

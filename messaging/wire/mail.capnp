@@ -71,13 +71,13 @@ struct ActorMail {
     gradient @4 :TensorHeader;
     letter @5 :Letter;
     explain @6 :Void;
-    hold @7 :Void;
+    hold :group { round @7 :Int32; }
     goOn @8 :Void;
     stop @9 :Void;
     proceed :group { evaluated @10 :Int32; }
     stopAfter :group { count @11 :Int32; }
     finished :group { rank @12 :Int32; }
-    held :group { rank @13 :Int32; }
+    held :group { rank @13 :Int32; round @35 :Int32; }
     begun :group { rank @14 :Int32; count @15 :Int32; }
     atCheckpoint :group { rank @16 :Int32; batches @17 :Int32; }
     collect @18 :Void;
@@ -157,7 +157,7 @@ struct Letter {
     rowsToExpert @5 :RowsToExpert;
     rowsFromExpert :group { expert @6 :Int32; }  # One tensor.
     normPart @7 :NormPart;
-    clipBy :group { factor @8 :Float64; }
+    clipBy :group { factor @8 :Float64; update @10 :Int32; }
     tiedPart @9 :TiedPart;
   }
 
@@ -220,6 +220,7 @@ struct NormPart {
   of @0 :Position;
   samples @1 :Int64;
   squares @2 :List(Float64);
+  update @3 :Int32;
 }
 
 struct TiedPart {

@@ -1,4 +1,4 @@
-// The coordinator: which copies count, for a checkpoint or of a step.
+// The coordinator: which answers count, of ranks and of stages.
 
 #include "actors/run/coordinator.hpp"
 
@@ -11,18 +11,24 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <memory>
+#include <vector>
 
 using namespace troupe;
 
 namespace {
 
-/// A coordinator of a run of two stages, which do nothing.
+/// A coordinator of a run of two stages on two ranks, which do nothing.
 class lone_coordinator {
 public:
   lone_coordinator() {
     for (int stage = 0; stage < 2; ++stage)
       everybody_->stages.push_back(tiny::stand_in<stage_actor>(
-        house_.system(), meter_, [](const mail::save&) {}, [](const mail::recall&) {}));
+        house_.system(), meter_, [](const mail::save&) {}, [](const mail::recall&) {},
+        [](const mail::collect&) {}));
+    for (int rank = 0; rank < 2; ++rank)
+      everybody_->schedulers.push_back(tiny::stand_in<scheduler_actor>(
+        house_.system(), meter_, [](const mail::hold&) {}, [](const mail::stop&) {},
+        [this](const mail::stop_after& s) { stops.push_back(s.count); }));
     who_ = house_.system().spawn(troupe::coordinator,
                                  props{plan_, &meter_, nullptr, nullptr}, board);
     hear(mail::wiring{everybody_});
@@ -44,6 +50,7 @@ public:
   }
 
   std::shared_ptr<notice_board> board = std::make_shared<notice_board>();
+  std::vector<int> stops; ///< What ranks were told: the update to end after.
 
 private:
   std::shared_ptr<const run_plan> plan_ = std::make_shared<const run_plan>(
@@ -111,4 +118,91 @@ TEST_CASE("copies that a stage kept count once, where they were asked for",
   one.hear(kept(3, first));
   one.hear(kept(3, first));
   CHECK(one.board->take_recalled().size() == 1);
+}
+
+TEST_CASE("a rank that answers twice counts once", "[coordinator]") {
+  lone_coordinator one;
+  SECTION("it has finished") {
+    one.hear(mail::finished{0});
+    one.hear(mail::finished{0});
+    CHECK_FALSE(one.board->finished());
+    one.hear(mail::finished{1});
+    CHECK(one.board->finished());
+  }
+  SECTION("it rests") {
+    one.hear(mail::hold{});
+    one.hear(mail::held{0, 1});
+    one.hear(mail::held{0, 1});
+    CHECK_FALSE(one.board->take_held());
+    one.hear(mail::held{1, 1});
+    CHECK(one.board->take_held());
+    one.hear(mail::hold{});
+    one.hear(mail::held{1, 1}); // again, and late
+    one.hear(mail::held{0, 2});
+    CHECK_FALSE(one.board->take_held());
+    one.hear(mail::held{1, 2});
+    CHECK(one.board->take_held());
+  }
+  SECTION("it has come to a checkpoint") {
+    one.hear(mail::at_checkpoint{0, 2});
+    one.hear(mail::at_checkpoint{0, 2});
+    CHECK_FALSE(one.board->take_checkpoint());
+    one.hear(mail::at_checkpoint{1, 2});
+    CHECK(one.board->take_checkpoint() == 2);
+    one.hear(mail::at_checkpoint{1, 2}); // again, and late
+    one.hear(mail::at_checkpoint{0, 4});
+    CHECK_FALSE(one.board->take_checkpoint());
+    one.hear(mail::at_checkpoint{1, 4});
+    CHECK(one.board->take_checkpoint() == 4);
+  }
+  SECTION("it has begun some updates") {
+    one.hear(mail::stop{});
+    one.hear(mail::begun{0, 2});
+    one.hear(mail::begun{0, 2});
+    CHECK(one.stops.empty());
+    one.hear(mail::begun{1, 3});
+    CHECK(one.stops == std::vector{3, 3});
+    one.hear(mail::begun{0, 2});
+    one.hear(mail::begun{1, 3});
+    CHECK(one.stops.size() == 2);
+  }
+}
+
+TEST_CASE("weights of a stage that gives them twice count once", "[coordinator]") {
+  lone_coordinator one;
+  const position first{0, 0, 0}, second{0, 0, 1};
+  const auto weights = [](position where) {
+    return mail::collected{where, 1, 1, {}, {}};
+  };
+  one.hear(weights(first)); // before anybody was asked
+  one.hear(mail::collect{});
+  one.hear(weights(second));
+  one.hear(weights(second));
+  CHECK_FALSE(one.board->take_collected());
+  one.hear(weights(first));
+  const auto all = one.board->take_collected();
+  REQUIRE(all);
+  REQUIRE(all->size() == 2);
+  CHECK(all->front().where != all->back().where);
+  one.hear(weights(first));
+  one.hear(weights(second));
+  CHECK_FALSE(one.board->take_collected());
+
+  const auto shown = [](int batches, position where) {
+    return mail::snapshot{batches, where, {}};
+  };
+  one.hear(shown(2, first));
+  one.hear(shown(2, first));
+  CHECK_FALSE(one.board->take_snapshot());
+  one.hear(shown(4, first));
+  one.hear(shown(2, second));
+  const auto whole = one.board->take_snapshot();
+  REQUIRE(whole);
+  REQUIRE(whole->size() == 2);
+  CHECK(whole->front().where != whole->back().where);
+  one.hear(shown(2, first)); // again, and late
+  one.hear(shown(2, second));
+  CHECK_FALSE(one.board->take_snapshot());
+  one.hear(shown(4, second));
+  CHECK(one.board->take_snapshot());
 }

@@ -272,7 +272,7 @@ TEST_CASE("a letter about a meeting that nobody has there is refused", "[nodes]"
         const position where{1, 0, 1};
         mail::letter letter{{role::stage, where}, static_cast<meeting_kind>(about), {}};
         if (clips)
-          letter.what = mail::clip_by{0};
+          letter.what = mail::clip_by{0, 1};
         else
           letter.what = mail::norm_part{where, 1, {}};
         CHECK_FALSE(passes(to({.what = whom, .where = where}, letter)));

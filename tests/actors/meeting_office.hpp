@@ -17,10 +17,12 @@ using namespace troupe;
 /// Members of meetings in one thread, and the letters between them. A member does its
 /// steps one after another, each when it may. Chance chooses whose step is next and
 /// which letter arrives, so letters overtake one another and come before they are
-/// expected. Where meetings yield their sums, chance chooses when each is done.
+/// expected. Where meetings yield their sums, chance chooses when each is done. Letters
+/// that are repeated arrive a second time, whenever chance says.
 class meeting_office {
 public:
-  explicit meeting_office(bool yields_sums = false) : yields_sums_(yields_sums) {
+  explicit meeting_office(bool yields_sums = false, bool repeats = false)
+    : yields_sums_(yields_sums), repeats_(repeats) {
     // nop
   }
 
@@ -83,12 +85,14 @@ private:
 
   void send(letters all) {
     for (auto& one : all)
-      under_way_.push_back(std::move(one));
+      under_way_.push_back({std::move(one), repeats_});
   }
 
   void deliver(std::size_t index) {
-    auto letter = std::move(under_way_[index]);
+    auto [letter, again] = std::move(under_way_[index]);
     under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(index));
+    if (again)
+      under_way_.push_back({letter, false});
     for (auto& m : members_)
       if (m.who == letter.to && m.about == letter.about)
         return send(m.at->take(std::move(letter)));
@@ -101,12 +105,12 @@ private:
     sums_.erase(sums_.begin() + static_cast<std::ptrdiff_t>(index));
     if (sum.what.run)
       sum.what.run();
-    under_way_.push_back({who, sum.about, mail::sum_over{sum.number}});
+    under_way_.push_back({{who, sum.about, mail::sum_over{sum.number}}, false});
   }
 
-  bool yields_sums_;
+  bool yields_sums_, repeats_;
   std::vector<member> members_;
-  std::deque<mail::letter> under_way_;
+  std::deque<std::pair<mail::letter, bool>> under_way_; // and whether it comes again
   std::deque<std::pair<performer, asked_sum>> sums_;
 };
 

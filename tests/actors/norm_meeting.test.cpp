@@ -39,9 +39,9 @@ struct four_shards {
   using squares_of_shards = std::vector<std::vector<double>>;
   std::vector<std::vector<double>>
   factors(const std::vector<squares_of_shards>& squares, std::int64_t samples,
-          unsigned seed) {
+          unsigned seed, bool repeats = false) {
     std::vector<std::vector<double>> result(squares.size());
-    meeting_office office;
+    meeting_office office{false, repeats};
     for (std::size_t i = 0; i < meets.size(); ++i) {
       auto* const m = meets[i].get();
       std::vector<meeting_office::step> steps;
@@ -95,6 +95,22 @@ TEST_CASE("data replicas that hold all gradients find the norm each by itself",
   CHECK(factors[0][1] == Approx(0.1 / 8).epsilon(1e-6));
   CHECK(factors[0][2] == factors[0][0]);
   CHECK(factors[0][3] == factors[0][1]);
+}
+
+TEST_CASE("a letter that comes twice changes no factor", "[meetings][norm]") {
+  const unsigned seed = GENERATE(range(0U, 40U));
+  const auto plan = clipped("zero1");
+  four_shards shards{plan};
+  const double norms[] = {2, 20, 6, 10, 4, 30};
+  std::vector<four_shards::squares_of_shards> squares;
+  for (const double norm : norms) { // in parts that differ from shard to shard
+    const double quarter = norm * norm / 4;
+    squares.push_back({{quarter}, {quarter / 2}, {quarter, quarter / 2}, {quarter}});
+  }
+  const auto factors = shards.factors(squares, 1, seed, true);
+  for (std::size_t u = 0; u < squares.size(); ++u)
+    for (const double f : factors[u])
+      CHECK(f == Approx(0.1 / norms[u]).epsilon(1e-6));
 }
 
 TEST_CASE("squares are summed in the order of the model, whoever comes first",

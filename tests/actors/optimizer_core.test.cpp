@@ -283,7 +283,8 @@ TEST_CASE("where the norm is of all stages, an update is applied when it is know
   for (const double squares : part.squares)
     sum += squares;
   CHECK(sum == 36);
-  s.core.take({{role::optimizer_shard, first}, meeting_kind::norm, mail::clip_by{0.5}});
+  s.core.take(
+    {{role::optimizer_shard, first}, meeting_kind::norm, mail::clip_by{0.5, 1}});
   CHECK(s.port.news() == lines{"arrived U1"});
   s.core.go(update());
   s.port.run_work(s.core);
@@ -334,7 +335,8 @@ TEST_CASE("directions are added once, though their norm is found before the upda
   s.port.run_work(s.core);
   const auto part = std::get<mail::norm_part>(s.port.mail()[0].what);
   CHECK(part.samples == 4);
-  s.core.take({{role::optimizer_shard, first}, meeting_kind::norm, mail::clip_by{0.5}});
+  s.core.take(
+    {{role::optimizer_shard, first}, meeting_kind::norm, mail::clip_by{0.5, 1}});
   s.core.go(update(0));
   s.port.run_work(s.core);
   CHECK(s.made(0, 2) == std::vector<float>{0.75, 1}); // 1 - 0.5 * 0.5 * 4 / 4

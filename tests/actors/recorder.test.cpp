@@ -120,6 +120,29 @@ TEST_CASE("losses that have not come are counted, and one that comes twice is on
   CHECK(gaps->losses().size() == 1);
 }
 
+TEST_CASE("a loss that comes twice counts once", "[record]") {
+  const auto plan =
+    tiny::training_of(gpipe(), {1, 4, 6}, clock_kind::virtual_time, tiny::gpt(), 11);
+  loss_log once{plan}, twice{plan};
+  const auto all = losses_of(plan);
+  const auto add = [](loss_log& to, const mail::microbatch_loss& loss) {
+    to.add(loss);
+    to.ended(loss.microbatch, 10 * loss.microbatch);
+  };
+  constexpr std::size_t later = 3;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    add(once, all[i]);
+    add(twice, all[i]);
+    add(twice, all[i]);
+    add(twice, all[i < later ? 0 : i - later]);
+  }
+  CHECK(twice.losses().size() == 6);
+  CHECK(twice.losses() == once.losses());
+  CHECK(twice.samples() == once.samples());
+  CHECK(twice.ends().size() == 6);
+  CHECK(twice.ends() == once.ends());
+}
+
 TEST_CASE("losses of a long run are means of neighbours, weighted by samples",
           "[record]") {
   auto plan = tiny::training_of(pipedream(), {1, 2, 15'000}, clock_kind::virtual_time,

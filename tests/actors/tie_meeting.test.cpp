@@ -250,3 +250,27 @@ TEST_CASE("who has nothing of the embedding waits for the other end of its head"
   REQUIRE(last.meets->waits_for());
   CHECK(last.meets->waits_for()->whom == plan.optimizer_of({2, 0, 0}));
 }
+
+TEST_CASE("a part that comes twice is added once, and belongs to no other update",
+          "[meetings][tie]") {
+  const auto plan = tied_plan({}, 2);
+  tied_member embedding{plan, {0, 0, 0}}, head{plan, {0, 0, 1}};
+  std::mt19937 chance{1};
+  const defined_gradients g{plan, 0, chance}, next{plan, 0, chance};
+  const auto to_head = std::move(embedding.begin(g.before[0])[0]);
+  head.meets->take(mail::letter{to_head}); // early, both times
+  head.meets->take(mail::letter{to_head});
+  const auto to_embedding = std::move(head.begin(g.before[1])[0]);
+  embedding.meets->take(mail::letter{to_embedding});
+  embedding.meets->take(mail::letter{to_embedding});
+  embedding.check(g.after[0]);
+  head.check(g.after[1]);
+  embedding.meets->take(mail::letter{to_embedding}); // between two updates
+  const auto second = std::move(embedding.begin(next.before[0])[0]);
+  embedding.meets->take(mail::letter{to_embedding});
+  CHECK_FALSE(embedding.meets->over(tie_meeting::gradients_added));
+  head.meets->take(mail::letter{second});
+  embedding.meets->take(std::move(head.begin(next.before[1])[0]));
+  embedding.check(next.after[0]);
+  head.check(next.after[1]);
+}

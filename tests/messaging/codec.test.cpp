@@ -307,7 +307,7 @@ TEST_CASE("numbers that no sender says are refused by name", "[codec]") {
   many.header.samples = many.header.values = std::int64_t{1} << 32;
   CHECK(begins(why(many, {0}), "values of a sample is 4294967296"));
 
-  auto letter = letter_with(mail::clip_by{1});
+  auto letter = letter_with(mail::clip_by{1, 1});
   letter.about = meeting_kind::own; // stays in its process, and others are unknown
   CHECK(why(letter) == "a meeting is 9, and must be from 0 to 8");
   letter.about = meeting_kind::norm;
