@@ -33,17 +33,6 @@ namespace troupe {
 
 namespace {
 
-/// Stands before each frame.
-struct control_header {
-  std::uint32_t magic = 0x31435254; // "TRC1"
-  control_frame::kind what{};
-  std::uint32_t generation = 0;
-  std::uint32_t bytes = 0;
-};
-static_assert(sizeof(control_header) == 16);
-
-constexpr std::uint32_t most_bytes = 512 << 10;
-
 struct frame_to_send {
   control_frame what;
 };
@@ -92,10 +81,10 @@ public:
       told_.heard(std::move(what));
   }
 
-  void ended() {
+  void ended(const std::string& why) {
     const std::lock_guard guard{lock_};
     if (auto told = std::exchange(told_.ended, {}))
-      told();
+      told(why);
   }
 
   /// Nobody is called from now on.
@@ -114,38 +103,45 @@ struct line_state {
   caf::io::connection_handle socket;
   std::shared_ptr<ear> listener;
   std::optional<control_header> header; // whose text comes next
+  std::uint64_t sent = 0, received = 0; // frames
+  bool over = false;                    // nothing more is taken
 };
 
 using line_broker = caf::stateful_actor<line_state, caf::io::broker>;
-
-void end(line_broker* self) {
-  self->state.listener->ended();
-  self->quit();
-}
 
 void expect(line_broker* self, std::size_t bytes) {
   self->configure_read(self->state.socket, caf::io::receive_policy::exactly(bytes));
 }
 
-/// Takes a header, or the text behind one. False if the other side speaks nonsense.
-bool hear_bytes(line_broker* self, const std::vector<char>& bytes) {
+/// Tells the listener that the connection has ended, and quits.
+void end(line_broker* self) {
+  self->state.listener->ended("");
+  self->quit();
+}
+
+/// Takes a header, or the text behind one. Returns what is wrong with it, if anything.
+std::string hear_bytes(line_broker* self, const std::vector<char>& bytes) {
   auto& state = self->state;
   if (!state.header) {
     control_header next;
     std::memcpy(&next, bytes.data(), sizeof next);
-    if (next.magic != control_header{}.magic || next.bytes == 0
-        || next.bytes > most_bytes
-        || (next.what != control_frame::kind::node
-            && next.what != control_frame::kind::actors))
-      return false;
-    state.header = next;
-    expect(self, next.bytes);
-    return true;
+    auto wrong = fault_of(next, state.received);
+    if (wrong.empty()) {
+      state.header = next;
+      expect(self, next.text_bytes);
+    }
+    return wrong;
   }
   const auto header = *std::exchange(state.header, {});
+  wire::bytes text{bytes.begin(), bytes.end()};
+  if (auto wrong = fault_of(header, text); !wrong.empty())
+    return wrong;
   expect(self, sizeof(control_header));
-  state.listener->heard({header.what, header.generation, {bytes.begin(), bytes.end()}});
-  return true;
+  if (header.sequence == state.received) { // else it is a repetition
+    ++state.received;
+    state.listener->heard({header.what, header.generation, std::move(text)});
+  }
+  return {};
 }
 
 caf::behavior line(line_broker* self, int socket, std::shared_ptr<ear> listener,
@@ -157,22 +153,24 @@ caf::behavior line(line_broker* self, int socket, std::shared_ptr<ear> listener,
   self->ack_writes(state.socket, true);
   expect(self, sizeof(control_header));
   self->set_exception_handler([self](std::exception_ptr&) -> caf::error {
-    self->state.listener->ended();
+    self->state.listener->ended("");
     return caf::exit_reason::unhandled_exception;
   });
   return {
-    [self](const caf::io::new_data_msg& m) {
-      if (!hear_bytes(self, m.buf))
-        end(self);
+    [self, meter = meter.get()](const caf::io::new_data_msg& m) {
+      const auto wrong = self->state.over ? "" : hear_bytes(self, m.buf);
+      if (wrong.empty())
+        return;
+      self->state.over = true;
+      self->state.listener->ended(wrong);
+      post(*meter, caf::actor{self}, end_of_line{}); // behind what that has sent
     },
     [self](const caf::io::connection_closed_msg&) { end(self); },
     [unsent](const caf::io::data_transferred_msg& m) { unsent->remove(m.written); },
     hear(self, *meter,
          [self](const frame_to_send& f) {
-           const control_header header{
-             .what = f.what.what,
-             .generation = f.what.generation,
-             .bytes = static_cast<std::uint32_t>(f.what.text.size())};
+           const auto header =
+             header_of(f.what.what, f.what.generation, self->state.sent++, f.what.text);
            self->write(self->state.socket, sizeof header, &header);
            self->write(self->state.socket, f.what.text.size(), f.what.text.data());
            self->flush(self->state.socket);

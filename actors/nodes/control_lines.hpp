@@ -1,21 +1,20 @@
 #pragma once
 
 #include "messaging/links/byte_stream.hpp"
+#include "messaging/links/frame.hpp"
 #include "messaging/wire/codec.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace troupe {
 
 /// What travels on a control line, in whole: Cap'n Proto bytes, and of which kind.
 struct control_frame {
-  enum class kind : std::uint32_t {
-    node = 1,  ///< wire::node_mail.
-    actors = 2 ///< wire::addressed_mail, of a run's generation.
-  };
+  using kind = control_kind;
 
   kind what = kind::node;
   std::uint32_t generation = 0;
@@ -47,7 +46,9 @@ public:
 /// once and last.
 struct control_listener {
   std::function<void(control_frame)> heard;
-  std::function<void()> ended;
+  /// Told why this side has ended the line, as for a damaged frame; what is sent then
+  /// still leaves. Empty: the other side has closed it.
+  std::function<void(const std::string& why)> ended;
 };
 
 /// The control lines of a process: brokers of CAF's middleman, which reads and writes

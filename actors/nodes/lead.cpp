@@ -98,8 +98,10 @@ void lead::reach_all() {
                           .session = session_.session,
                           .generation = session_.generation}),
       {.heard = [this, number](const control_frame& f) { hear(number, f); },
-       .ended = [this,
-                 number] { nodes_->lose(number, "it has closed the connection"); }});
+       .ended =
+         [this, number](const std::string& why) {
+           nodes_->lose(number, why.empty() ? "it has closed the connection" : why);
+         }});
     mail_->add(number, line);
     nodes_->add(number, std::move(line));
   }

@@ -89,7 +89,7 @@ void node_server::receive(const greeting& guest, std::unique_ptr<byte_stream> st
     .line = means_.by->line(
       std::move(stream),
       {.heard = [this, number](control_frame f) { hear(number, std::move(f)); },
-       .ended = [this, number] { leave(number); }}),
+       .ended = [this, number](const std::string& why) { leave(number, why); }}),
     .is_refused = is_full};
   one.line->limit_unsent(most_unsent_of_visitor);
   if (is_full)
@@ -186,8 +186,9 @@ void node_server::take(int number, mail::prepare begins) {
   news_.notify_all();
 }
 
-/// A visitor's line has ended, or what came by it is nonsense.
-void node_server::leave(int number) {
+/// A visitor's line has ended, or what came by it is nonsense. \param why this side has
+/// ended it, which the visitor is told; may be empty
+void node_server::leave(int number, const std::string& why) {
   std::shared_ptr<player> plays;
   std::shared_ptr<control_line> line; // closed by its last handle, without the lock
   {
@@ -200,6 +201,8 @@ void node_server::leave(int number) {
     visitors_.erase(found);
     std::erase_if(jobs_, [number](const job& j) { return j.visitor == number; });
   }
+  if (!why.empty())
+    line->send(mail::refused{"it has ended the connection: " + why, true});
   if (plays)
     plays->lose_lead();
 }

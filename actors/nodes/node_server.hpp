@@ -63,7 +63,7 @@ private:
   void hear(int visitor, control_frame frame);
   void take(int visitor, mail::prepare begins);
   void answer(int visitor);
-  void leave(int visitor);
+  void leave(int visitor, const std::string& why = {});
   void watch_visitors();
   void dismiss_idlers();
   mail::node_status status() const;

@@ -146,7 +146,8 @@ Message player::await() {
 
 bool player::expects(const greeting& guest) const {
   return guest.session == session_.session && guest.generation == session_.generation
-         && static_cast<int>(guest.from) < facts_.node;
+         && static_cast<int>(guest.from) < facts_.node
+         && (guest.from > 0 || guest.what == greeting::purpose::tensors);
 }
 
 std::shared_ptr<control_line> player::line_to(int node,
@@ -159,7 +160,10 @@ std::shared_ptr<control_line> player::line_to(int node,
          if (open && frame.what == control_frame::kind::actors)
            open->hear(node, frame);
        },
-     .ended = [this, node] { lose(node, "its control line has ended"); }});
+     .ended =
+       [this, node](const std::string& why) {
+         lose(node, why.empty() ? "its control line has ended" : why);
+       }});
 }
 
 void player::join(const greeting& guest, std::unique_ptr<byte_stream> stream) {

@@ -19,7 +19,8 @@ status_of(const node_address& where, connector& links,
     answers.put(what ? std::optional{std::move(*what)} : std::nullopt);
   };
   const auto line = links.line(
-    std::move(*stream), {.heard = hear, .ended = [&] { answers.put(std::nullopt); }});
+    std::move(*stream),
+    {.heard = hear, .ended = [&](const std::string&) { answers.put(std::nullopt); }});
   line->send(mail::ask_status{});
   auto answer = answers.take(patience);
   line->close();

@@ -24,6 +24,46 @@ std::string fault_of(const frame_header& header, const session_id& of,
   return {};
 }
 
+namespace {
+
+std::uint64_t checksum_of(const control_header& header) {
+  return XXH3_64bits(&header, offsetof(control_header, own_checksum));
+}
+
+} // namespace
+
+control_header header_of(control_kind what, std::uint32_t generation,
+                         std::uint64_t sequence, std::span<const unsigned char> text) {
+  control_header result{.what = what,
+                        .generation = generation,
+                        .text_bytes = static_cast<std::uint32_t>(text.size()),
+                        .sequence = sequence,
+                        .checksum = XXH3_64bits(text.data(), text.size())};
+  result.own_checksum = checksum_of(result);
+  return result;
+}
+
+std::string fault_of(const control_header& header, std::uint64_t sequence) {
+  if (header.magic != control_header::right_magic)
+    return "it sent what is no frame";
+  if (header.own_checksum != checksum_of(header))
+    return "a control frame's header was damaged on the way";
+  if (header.what != control_kind::node && header.what != control_kind::actors)
+    return "it sent a control frame of an unknown kind";
+  if (header.text_bytes == 0 || header.text_bytes > most_control_bytes)
+    return "it sent a control frame of a size that no frame has";
+  if (header.sequence > sequence)
+    return "control frame " + std::to_string(sequence) + " is missing";
+  return {};
+}
+
+std::string fault_of(const control_header& header,
+                     std::span<const unsigned char> text) {
+  return header.checksum == XXH3_64bits(text.data(), text.size())
+           ? ""
+           : "a control frame was damaged on the way";
+}
+
 std::string fault_of(const greeting& first) {
   if (first.magic != greeting::right_magic)
     return "it does not speak troupe's language";

@@ -8,19 +8,30 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <list>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace troupe {
+
+/// Changes what one side of a connection has sent, piece by piece: bytes that it does
+/// not return are held back.
+using byte_changer = std::function<std::vector<char>(std::vector<char>)>;
 
 /// Stands between those who connect to it and a node: whatever it hears it says so much
 /// later.
 class slow_relay {
 public:
-  slow_relay(const node_address& to, std::chrono::milliseconds delay)
-    : to_(to), delay_(delay), door_(*listen_at({"127.0.0.1", 0})) {
+  /// \param change makes what changes each direction of a connection; empty: nothing
+  slow_relay(const node_address& to, std::chrono::milliseconds delay,
+             std::function<byte_changer(bool to_node)> change = {})
+    : to_(to),
+      delay_(delay),
+      change_(std::move(change)),
+      door_(*listen_at({"127.0.0.1", 0})) {
     doorman_ = std::thread{[this] { open_door(); }};
   }
 
@@ -52,13 +63,15 @@ private:
       if (guest->get() < 0 || !host)
         continue;
       const auto other = std::make_shared<socket_descriptor>(std::move(*host));
-      talks_.emplace_back([=, this] { pass_on(*guest, *other); });
-      talks_.emplace_back([=, this] { pass_on(*other, *guest); });
+      talks_.emplace_back([=, this] { pass_on(*guest, *other, true); });
+      talks_.emplace_back([=, this] { pass_on(*other, *guest, false); });
     }
   }
 
-  void pass_on(const socket_descriptor& from, const socket_descriptor& to) const {
+  void pass_on(const socket_descriptor& from, const socket_descriptor& to,
+               bool to_node) const {
     std::array<char, 1 << 16> some{};
+    const auto change = change_ ? change_(to_node) : byte_changer{};
     while (hears(from.get())) {
       const auto count = recv(from.get(), some.data(), some.size(), 0);
       if (count < 0 && (errno == EAGAIN || errno == EINTR))
@@ -66,12 +79,15 @@ private:
       std::this_thread::sleep_for(delay_);
       if (count <= 0)
         break;
-      for (ssize_t at = 0; at < count;) {
-        const auto sent = send(to.get(), some.data() + at,
-                               static_cast<std::size_t>(count - at), MSG_NOSIGNAL);
+      std::vector<char> bytes{some.begin(), some.begin() + count};
+      if (change)
+        bytes = change(std::move(bytes));
+      for (std::size_t at = 0; at < bytes.size();) {
+        const auto sent =
+          send(to.get(), bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
         if (sent < 0 && errno != EAGAIN && errno != EINTR)
           return;
-        at += std::max<ssize_t>(sent, 0);
+        at += static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
       }
     }
     shutdown(to.get(), SHUT_WR);
@@ -79,6 +95,7 @@ private:
 
   node_address to_;
   std::chrono::milliseconds delay_;
+  std::function<byte_changer(bool)> change_;
   listener_socket door_;
   std::atomic<bool> stop_ = false;
   std::thread doorman_;
@@ -87,10 +104,11 @@ private:
 
 /// Puts one before each of some nodes, whose addresses become theirs.
 inline std::vector<std::unique_ptr<slow_relay>>
-relays_before(std::vector<node_address>& nodes, std::chrono::milliseconds delay) {
+relays_before(std::vector<node_address>& nodes, std::chrono::milliseconds delay,
+              const std::function<byte_changer(bool to_node)>& change = {}) {
   std::vector<std::unique_ptr<slow_relay>> result;
   for (auto& node : nodes) {
-    result.push_back(std::make_unique<slow_relay>(node, delay));
+    result.push_back(std::make_unique<slow_relay>(node, delay, change));
     node.port = result.back()->port();
   }
   return result;

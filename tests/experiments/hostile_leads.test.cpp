@@ -61,13 +61,15 @@ TEST_CASE("a node goes on, whatever leads have said to it", "[nodes]") {
       all.insert(all.begin(), part_of_a_run(nodes.list.front()));
       ++played;
     }
+    std::uint64_t sequence = 0;
     for (const auto& mail : all) {
       const auto text = troupe::wire::encode(mail);
-      const std::array<std::uint32_t, 4> header{
-        0x31435254, random.coin() || &mail == &all.front() ? 1U : 2U,
-        static_cast<std::uint32_t>(random.number(0, 2)),
-        static_cast<std::uint32_t>(text.size())};
-      say(header.data(), sizeof header);
+      const auto kind = random.coin() || &mail == &all.front()
+                          ? troupe::control_kind::node
+                          : troupe::control_kind::actors;
+      const auto header = troupe::header_of(
+        kind, static_cast<std::uint32_t>(random.number(0, 2)), sequence++, text);
+      say(&header, sizeof header);
       say(text.data(), text.size());
       if (random.number(0, 3) == 0)
         std::this_thread::sleep_for(1ms);

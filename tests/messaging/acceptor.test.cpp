@@ -107,7 +107,7 @@ TEST_CASE("noise, half a greeting and silence do not come in", "[links]") {
   send(all.back(), &hello, 63);
   all.push_back(at.knock()); // says nothing
   all.push_back(at.knock());
-  hello.version = 2;
+  ++hello.version;
   send(all.back(), &hello, sizeof hello);
   all.push_back(at.knock());
   hello = {};
