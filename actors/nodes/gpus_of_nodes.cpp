@@ -1,5 +1,7 @@
 #include "actors/nodes/gpus_of_nodes.hpp"
 
+#include "actors/nodes/common_facts.hpp"
+#include "actors/nodes/cpu_arithmetic.hpp"
 #include "actors/nodes/node_places.hpp"
 #include "actors/nodes/this_machine.hpp"
 
@@ -9,16 +11,30 @@
 
 namespace troupe {
 
+std::vector<mail::deciding_fact> facts_of_data(const run_plan& plan) {
+  const auto data = plan.work->data->identity();
+  if (!data)
+    return {};
+  return {{name_of_data, to_string(*data)}};
+}
+
 mail::prepared facts_of_part(const run_plan& plan, const std::vector<int>& ranks) {
-  mail::prepared result{.machine = this_machine()};
+  mail::prepared result{.machine = this_machine(), .facts = facts_of_data(plan)};
+  result.facts.push_back({"first values of a small network", sum_of_first_values()});
+  bool by_cpu = false;
   for (const int rank : ranks) {
     const auto where = plan.processor_of(rank);
     auto facts = facts_of(where);
     result.gpus.push_back(std::move(facts.name));
     result.kinds.push_back(std::move(facts.kind));
+    by_cpu = by_cpu || !where.is_gpu();
     if (where.is_gpu())
       result.ungrouped = absence_of_communicators();
+    if (where.is_gpu() && !result.kinds.back().empty())
+      result.facts.push_back({"kind of GPU", result.kinds.back()});
   }
+  if (by_cpu)
+    result.facts.push_back({"sum of a small training by CPU", sum_of_small_training()});
   return result;
 }
 

@@ -11,7 +11,10 @@ namespace troupe {
 // Whose GPUs exchange arrays in a run that nodes play: what a node says of its own, and
 // what the lead makes of that.
 
-/// What a node has to say of what computes for its ranks.
+/// The data of a plan, if its identity is known, for comparison.
+std::vector<mail::deciding_fact> facts_of_data(const run_plan& plan);
+
+/// What a node has to say of what computes for its ranks, and of what it reads.
 mail::prepared facts_of_part(const run_plan& plan, const std::vector<int>& ranks);
 
 /// Why a node cannot be in the groups that it is told of; empty if it can.

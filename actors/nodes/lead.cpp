@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -41,9 +40,11 @@ lead::lead(const cluster& of, std::shared_ptr<const run_plan> plan,
   try {
     using step = roll_call::step;
     reach_all();
+    identify_all();
     prepare_all(what);
     link_all();
     const auto groups = groups_of_gpus();
+    compare_facts();
     nodes_->tell_all(mail::connect{groups});
     nodes_->await(step::connected, of.interrupted);
     collect_ids(groups);
@@ -81,16 +82,6 @@ std::unique_ptr<byte_stream> lead::greet_node(int number, const greeting& hello)
   return std::move(*stream);
 }
 
-/// Nodes in an order that does not depend on who asks.
-std::vector<int> lead::in_one_order() const {
-  std::vector<int> result(of_.nodes.size());
-  std::iota(result.begin(), result.end(), 1);
-  std::ranges::sort(result, {}, [this](int number) {
-    return to_string(of_.nodes[static_cast<std::size_t>(number) - 1]);
-  });
-  return result;
-}
-
 void lead::reach_all() {
   for (int number = 1; number <= count(); ++number) {
     auto line = of_.by->line(
@@ -107,12 +98,31 @@ void lead::reach_all() {
   }
 }
 
-/// Asks one node after another to play, in one order, and waits for each before the
-/// next: a node that has said yes is held, so no two runs each wait for a node of the
-/// other.
+/// Asks all nodes for their identities, which are those of different nodes.
+void lead::identify_all() {
+  nodes_->tell_all(mail::ask_identity{});
+  nodes_->await(roll_call::step::known, of_.interrupted);
+  if (const auto twins = twins_among(nodes_->identities()))
+    throw nodes_differ{"--nodes: " + name_of(twins->first) + " and "
+                       + name_of(twins->second) + " are one node: name it once"};
+}
+
+/// Refuses nodes that differ in what decides the bits of the run. The lead's own data
+/// is among it, as evaluations read that.
+void lead::compare_facts() {
+  common_facts of_attempt;
+  auto& all = of_.facts != nullptr ? *of_.facts : of_attempt;
+  auto wrong = all.add("this command", facts_of_data(*plan_));
+  for (int number = 1; number <= count() && wrong.empty(); ++number)
+    wrong = all.add("node " + name_of(number), nodes_->facts(number).facts);
+  if (!wrong.empty())
+    throw nodes_differ{wrong};
+}
+
+/// Asks one node after another to play, and waits for each before the next.
 void lead::prepare_all(const run_description& what) {
   auto all = facts(what);
-  for (const int number : in_one_order()) {
+  for (const int number : order_of(nodes_->identities())) {
     all.node = number;
     all.layers = layers_for(number);
     nodes_->tell(number, all);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/nodes/common_facts.hpp"
 #include "actors/nodes/connector.hpp"
 #include "actors/nodes/mailroom.hpp"
 #include "actors/nodes/roll_call.hpp"
@@ -23,6 +24,9 @@ struct cluster {
   std::string version; ///< Of troupe.
   connector* by = nullptr;
 
+  /// Of all attempts of a run, which need the same. Null: of this attempt alone.
+  common_facts* facts = nullptr;
+
   /// Set from outside while nodes are waited for. May be null.
   const std::atomic<bool>* interrupted = nullptr;
 
@@ -40,7 +44,8 @@ struct run_description {
 class lead : public distant_run {
 public:
   /// Reaches all nodes, and waits until their parts of the run are there.
-  /// \param of outlives it \throws node_failure, std::runtime_error with a sentence
+  /// \param of outlives it \throws node_failure, std::runtime_error with a sentence;
+  /// nodes_differ where no other attempt helps
   lead(const cluster& of, std::shared_ptr<const run_plan> plan,
        const run_description& what);
 
@@ -69,10 +74,11 @@ private:
   std::vector<std::string> names() const;
   std::string name_of(int number) const;
   void reach_all();
+  void identify_all();
+  void compare_facts();
   void prepare_all(const run_description& what);
   std::vector<int> groups_of_gpus();
   void collect_ids(const std::vector<int>& groups);
-  std::vector<int> in_one_order() const;
   void link_all();
   std::unique_ptr<byte_stream> greet_node(int number, const greeting& hello) const;
   mail::prepare facts(const run_description& what) const;

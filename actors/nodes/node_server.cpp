@@ -130,6 +130,8 @@ void node_server::hear(int number, control_frame frame) {
     return leave(number);
   if (std::holds_alternative<mail::ask_status>(*what))
     return answer(number);
+  if (std::holds_alternative<mail::ask_identity>(*what))
+    return line->send(mail::identity{identity_});
   if (std::holds_alternative<mail::beat>(*what)) // who waits in line hears that we live
     return line->send(mail::beat{});
   if (auto* const begins = std::get_if<mail::prepare>(&*what))

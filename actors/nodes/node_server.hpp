@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/nodes/node_order.hpp"
 #include "actors/nodes/player.hpp"
 
 #include <array>
@@ -67,6 +68,8 @@ private:
   void watch_visitors();
   void dismiss_idlers();
   mail::node_status status() const;
+
+  const node_identity identity_ = new_identity();
 
   const player_means& means_;
   settings how_;

@@ -51,6 +51,10 @@ struct roll_call::reading {
   int number;
   node& from;
 
+  void operator()(mail::identity& m) {
+    if (comes_to(step::known))
+      from.identity = m.bits;
+  }
   void operator()(mail::prepared& m) {
     if (comes_to(step::prepared))
       from.facts = std::move(m);
@@ -75,7 +79,8 @@ struct roll_call::reading {
   void operator()(mail::lost_node& m) { of.suspect(number, m); }
 
   void operator()(mail::clock_probe& m) {
-    ++from.answers;
+    if (from.probes.erase(m.lead) == 0)
+      return; // it has been answered
     const auto round_trip = from.heard - m.lead;
     if (round_trip < 0
         || (from.best_round_trip >= 0 && round_trip >= from.best_round_trip))
@@ -146,8 +151,8 @@ void roll_call::lose(int number, const std::string& why, bool link) {
     fail(one,
          !one.answered
            ? one.name + ": " + why
-               + " before it said anything; it may want --tls, or none, or be no node "
-                 "of troupe"
+               + " before it said anything; it may want --tls, or none, have another "
+                 "version of troupe, or be no node of troupe"
            : one.name + " is lost: " + why,
          true);
   }
@@ -192,10 +197,20 @@ void roll_call::ask_for_clocks() {
   for (auto& one : nodes_) {
     const bool shares_clock = !here.empty() && one.facts.machine == here;
     for (int i = 1; !shares_clock && i <= probes && one.fault.empty(); ++i) {
-      one.line->send(mail::clock_probe{wall_clock::steady(), 0});
-      news_.wait_for(guard, 100ms, [&] { return one.answers >= i; });
+      const auto now = wall_clock::steady();
+      one.probes.insert(now);
+      one.line->send(mail::clock_probe{now, 0});
+      news_.wait_for(guard, 100ms, [&] { return !one.probes.contains(now); });
     }
   }
+}
+
+std::vector<node_identity> roll_call::identities() const {
+  const std::lock_guard guard{lock_};
+  std::vector<node_identity> result;
+  for (const auto& one : nodes_)
+    result.push_back(one.identity);
+  return result;
 }
 
 nanoseconds roll_call::offset(int number) const {

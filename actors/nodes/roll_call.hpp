@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/nodes/control_lines.hpp"
+#include "actors/nodes/node_order.hpp"
 #include "actors/run/awake_time.hpp"
 #include "actors/run/notice_board.hpp"
 #include "actors/run/stall.hpp"
@@ -14,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -32,6 +34,11 @@ struct node_failure : std::runtime_error {
   bool is_loss;
 };
 
+/// Nodes that would not make the bits of one run. No new start makes them equal.
+struct nodes_differ : node_failure {
+  using node_failure::node_failure;
+};
+
 /// The user has ended what waited for nodes.
 struct ended_while_waiting : std::runtime_error {
   ended_while_waiting() : std::runtime_error("ended while nodes were waited for") {
@@ -45,7 +52,7 @@ struct ended_while_waiting : std::runtime_error {
 class roll_call {
 public:
   /// How far a node has come.
-  enum class step : std::uint8_t { none, prepared, connected, ready };
+  enum class step : std::uint8_t { none, known, prepared, connected, ready };
 
   /// \param names of the nodes, with their ranks: "node a:4242 (rank 0)"
   /// \param waits told of a node that plays another run, in words; may be empty
@@ -77,6 +84,9 @@ public:
   /// \throws node_failure, or ended_while_waiting if `interrupted` is set meanwhile
   void await(step how_far, const std::atomic<bool>* interrupted,
              std::optional<int> number = {});
+
+  /// The identities of all nodes, in the order of their numbers. \pre known
+  std::vector<node_identity> identities() const;
 
   /// What a node has said of itself. \pre prepared
   mail::prepared facts(int node) const {
@@ -127,11 +137,12 @@ private:
     silence silent;
     stall_rule::verdict verdict = stall_rule::verdict::fine;
     std::string at_work;
+    node_identity identity{};
     mail::prepared facts;
     std::vector<group_id> ids;
     nanoseconds offset = 0;
     nanoseconds best_round_trip = -1;
-    int answers = 0; // to probes of its clock
+    std::set<nanoseconds> probes; // of its clock, without an answer: when they went
     std::optional<mail::node_report> report;
   };
 

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <random>
 #include <thread>
 #include <utility>
 
@@ -40,9 +39,7 @@ tl::expected<node_runs, std::string> node_runs::from(const options& o) {
   node_runs result{o};
   if (o.nodes.nodes.empty())
     return result;
-  std::random_device dice; // the system's own
-  for (auto& word : result.session_.session)
-    word = (std::uint64_t{dice()} << 32) | dice();
+  result.session_.session = new_identity();
   auto links = node_links::from(o.nodes.tls);
   if (!links)
     return tl::unexpected{links.error()};
@@ -87,6 +84,7 @@ restarts::attempt node_runs::start(const std::string& text, const run_plan& plan
     .failure_timeout = options_->nodes.failure_timeout,
     .version = version(),
     .by = links_.get(),
+    .facts = &facts_,
     .interrupted = &interruption(),
     .waits = [](const std::string& what) { std::cerr << "troupe: " << what << '\n'; }};
   restarts::attempt result;

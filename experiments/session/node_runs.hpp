@@ -52,6 +52,7 @@ private:
   std::unique_ptr<node_links> links_; // null: this process
   std::vector<node_address> nodes_;   // that play: those of the options, or some
   session_id session_;                // of the command; a generation each attempt
+  common_facts facts_;                // that all attempts need to share
   restarts restarts_;
 };
 

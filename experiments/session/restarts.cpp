@@ -23,6 +23,8 @@ run_result restarts::perform(run_plan plan, const means& by, const new_start& ag
       last = by.start(plan);
       nodes_have_answered_ = true;
       refused.clear();
+    } catch (const nodes_differ&) { // at no start will they be equal
+      throw;
     } catch (const node_failure& wrong) {
       nodes_have_answered_ = nodes_have_answered_ || wrong.is_loss;
       if (!again || !nodes_have_answered_)

@@ -14,8 +14,9 @@ namespace troupe::mail {
 // What the process that leads a run and the nodes that play it say to each other,
 // besides the mail of their actors. Nodes of a run are counted from 1; 0 leads.
 //
-//   lead   prepare            connect            build        begin     ..     end
-//   node            prepared           connected       ready         beat .. ended
+//   lead   ask        prepare            connect            build        begin     ..
+//   end node     identity          prepared           connected       ready beat ..
+//   ended
 
 /// What a run keeps for its caller; these belong to the lead's command.
 struct kept_things {
@@ -29,6 +30,14 @@ struct kept_things {
   int evaluate_every = 0;
   int checkpoint_every = 0;
   bool steps = false;
+};
+
+/// Lead: which node are you?
+struct ask_identity {};
+
+/// Node: random bits that its process has for itself, whatever its address is.
+struct identity {
+  std::array<std::uint64_t, 2> bits{};
 };
 
 /// Lead: this is the run, and your part of it.
@@ -51,6 +60,12 @@ struct prepare {
   std::int64_t failure_timeout = 0; ///< nanoseconds
 };
 
+/// A property of a process that decides the bits of a run, for people too.
+struct deciding_fact {
+  std::string name;  ///< "data"
+  std::string value; ///< "text, 1000 bytes, XXH3 78af5f94892f3950"
+};
+
 /// Node: it can play that.
 struct prepared {
   std::string machine; ///< Since it was started: who shares it shares a clock.
@@ -58,6 +73,7 @@ struct prepared {
   std::vector<std::string> gpus;  ///< Names that no other GPU has.
   std::vector<std::string> kinds; ///< What bits they make.
   std::string ungrouped; ///< Why its GPUs cannot be in groups; empty: they can.
+  std::vector<deciding_fact> facts; ///< All nodes of a run need the same.
 };
 
 /// Node: it cannot, or not any more.

@@ -75,7 +75,7 @@ using node_mail =
                mail::connected, mail::build, mail::ready, mail::clock_probe,
                mail::begin_run, mail::pause_clock, mail::resume_clock, mail::beat,
                mail::lost_node, mail::end_run, mail::node_report, mail::ask_status,
-               mail::node_status>;
+               mail::node_status, mail::ask_identity, mail::identity>;
 
 /// Buffers are left out, and so are arrays that travel behind.
 /// \throws std::logic_error for a letter that never leaves its rank, and for other

@@ -304,7 +304,7 @@ struct ExpertLoad {
 struct NodeMail {
   union {
     prepare @0 :Prepare;
-    prepared :group { machine @1 :Text; gpus @23 :List(Text); kinds @24 :List(Text); ungrouped @25 :Text; }
+    prepared :group { machine @1 :Text; gpus @23 :List(Text); kinds @24 :List(Text); ungrouped @25 :Text; facts @26 :List(DecidingFact); }
     refused :group { why @2 :Text; leaves @22 :Bool; }
     connect :group { groups @3 :List(Int32); }
     connected :group { ids @4 :List(Data); }
@@ -320,7 +320,14 @@ struct NodeMail {
     nodeReport @17 :NodeReport;
     askStatus @18 :Void;
     nodeStatus :group { version @19 :Text; doing @20 :Text; waiting @21 :Int32; }
+    askIdentity @27 :Void;
+    identity :group { high @28 :UInt64; low @29 :UInt64; }
   }
+}
+
+struct DecidingFact {
+  name @0 :Text;
+  value @1 :Text;
 }
 
 struct Prepare {

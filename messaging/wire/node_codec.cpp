@@ -150,6 +150,11 @@ struct mail_writer {
     write(g.initGpus(length(m.gpus)), m.gpus);
     write(g.initKinds(length(m.kinds)), m.kinds);
     g.setUngrouped(as_text(m.ungrouped));
+    auto facts = g.initFacts(length(m.facts));
+    for (unsigned i = 0; i < facts.size(); ++i) {
+      facts[i].setName(as_text(m.facts[i].name));
+      facts[i].setValue(as_text(m.facts[i].value));
+    }
   }
   void operator()(const mail::refused& m) {
     auto g = to.initRefused();
@@ -172,6 +177,12 @@ struct mail_writer {
   void operator()(const mail::end_run&) { to.setEndRun(); }
   void operator()(const mail::node_report& m) { write(to.initNodeReport(), m); }
   void operator()(const mail::ask_status&) { to.setAskStatus(); }
+  void operator()(const mail::ask_identity&) { to.setAskIdentity(); }
+  void operator()(const mail::identity& m) {
+    auto g = to.initIdentity();
+    g.setHigh(m.bits[0]);
+    g.setLow(m.bits[1]);
+  }
 
   void operator()(const mail::clock_probe& m) {
     auto g = to.initClockProbe();
@@ -204,7 +215,11 @@ mail::prepared prepared_of(schema::NodeMail::Prepared::Reader from, allowance& l
   return {.machine = text(from.getMachine()),
           .gpus = read_list(from.getGpus(), left, text),
           .kinds = read_list(from.getKinds(), left, text),
-          .ungrouped = text(from.getUngrouped())};
+          .ungrouped = text(from.getUngrouped()),
+          .facts =
+            read_list(from.getFacts(), left, [&](schema::DecidingFact::Reader f) {
+              return mail::deciding_fact{text(f.getName()), text(f.getValue())};
+            })};
 }
 
 node_mail mail_of(schema::NodeMail::Reader from, allowance& left) {
@@ -249,6 +264,10 @@ node_mail mail_of(schema::NodeMail::Reader from, allowance& left) {
     return read(from.getNodeReport(), left);
   case is::ASK_STATUS:
     return mail::ask_status{};
+  case is::ASK_IDENTITY:
+    return mail::ask_identity{};
+  case is::IDENTITY:
+    return mail::identity{{from.getIdentity().getHigh(), from.getIdentity().getLow()}};
   case is::NODE_STATUS: {
     const auto m = from.getNodeStatus();
     return mail::node_status{text(m.getVersion()), text(m.getDoing()),

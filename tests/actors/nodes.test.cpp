@@ -178,6 +178,56 @@ TEST_CASE("a node that cannot be reached, or has another version, is named",
   }
 }
 
+TEST_CASE("nodes that read other data than each other play no run", "[nodes]") {
+  const auto plan = tiny::training_of(one_f_one_b(), {2, 2, 1}, clock_kind::real);
+  const int odd_node = GENERATE(1, 2);
+  nodes_here there{[&](const mail::prepare& facts) {
+                     auto part = plan;
+                     if (facts.node == odd_node)
+                       part.work->data = *open_data("synthetic", tiny::gpt(), 6);
+                     return part;
+                   },
+                   2};
+  CHECK_THROWS_AS(there.perform(plan), nodes_differ);
+  CHECK_THROWS_WITH(
+    there.perform(plan),
+    ContainsSubstring("must have the same data")
+      && ContainsSubstring(
+        "node "
+        + to_string(there.reached_by().nodes[static_cast<std::size_t>(odd_node) - 1])));
+}
+
+TEST_CASE("one node is not two, whatever it is called", "[nodes]") {
+  const auto plan = tiny::training_of(one_f_one_b(), {2, 2, 1}, clock_kind::real);
+  nodes_here there{plan, 2};
+  auto& nodes = there.reached_by().nodes;
+  nodes[1] = {"127.1", nodes[0].port};
+  CHECK_THROWS_WITH(there.perform(plan), ContainsSubstring("are one node"));
+}
+
+TEST_CASE("runs that call the same nodes differently are all played", "[nodes]") {
+  const auto plan = tiny::training_of(one_f_one_b(), {2, 2, 2}, clock_kind::real);
+  nodes_here there{plan, 2};
+  std::vector<cluster> clusters(4, there.reached_by());
+  for (std::size_t i = 0; i < clusters.size(); ++i)
+    clusters[i].nodes[i % 2].host = "127.1"; // behind 127.0.0.1 in the alphabet
+  std::vector<std::string> failures(clusters.size(), "none");
+  std::vector<std::thread> leads;
+  for (std::size_t i = 0; i < clusters.size(); ++i)
+    leads.emplace_back([&, i] {
+      try {
+        lead others{clusters[i], std::make_shared<const run_plan>(plan), {}};
+        failures[i] = perform(plan, {}, &others).failure;
+      } catch (const std::exception& wrong) {
+        failures[i] = wrong.what();
+      }
+    });
+  for (auto& one : leads)
+    one.join();
+  for (const auto& failure : failures)
+    CHECK(failure.empty());
+}
+
 TEST_CASE("runs wait for one another at a node, and all are played", "[nodes]") {
   const auto plan = tiny::training_of(one_f_one_b(), {2, 2, 2}, clock_kind::real);
   const auto whole = alone(plan);

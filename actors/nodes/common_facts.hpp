@@ -1,0 +1,31 @@
+#pragma once
+
+#include "messaging/mail/nodes.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+inline constexpr const char* name_of_data = "data";
+
+/// The properties that decide the bits of a run: each has one value in all processes
+/// and in all attempts of the run.
+class common_facts {
+public:
+  /// Adds the facts of a process. On a difference returns a sentence that names the
+  /// fact, both processes and both values; else returns nothing.
+  /// \param process "node a:4242"
+  std::string add(const std::string& process,
+                  const std::vector<mail::deciding_fact>& facts);
+
+private:
+  struct value_of_process {
+    std::string process;
+    std::string value;
+  };
+  std::map<std::string, value_of_process> known_; // by name
+};
+
+} // namespace troupe
