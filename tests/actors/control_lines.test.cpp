@@ -120,16 +120,20 @@ public:
       return bytes;
     kept_.insert(kept_.end(), bytes.begin(), bytes.end());
     std::vector<char> result;
-    while (kept_.size() >= greeting_ + sizeof(control_header)) {
+    if (kept_.size() < greeting_)
+      return result;
+    take(result, std::exchange(greeting_, 0));
+    while (kept_.size() >= sizeof(control_header)) {
       control_header header;
-      std::memcpy(&header, kept_.data() + greeting_, sizeof header);
+      std::memcpy(&header, kept_.data(), sizeof header);
       passes_ = header.magic != control_header::right_magic;
-      if (passes_)
-        return std::exchange(kept_, {});
-      const auto size = sizeof header + header.text_bytes;
-      if (kept_.size() < greeting_ + size)
+      const auto size = passes_ ? kept_.size() : sizeof header + header.text_bytes;
+      if (kept_.size() < size)
         break;
-      take(result, std::exchange(greeting_, 0));
+      if (passes_) {
+        take(result, size);
+        break;
+      }
       frame_bytes frame;
       take(frame, size);
       frame = change_(std::move(frame));
