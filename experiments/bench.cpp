@@ -4,6 +4,7 @@
 #include "experiments/report/files.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/program.hpp"
+#include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -111,8 +112,7 @@ int bench(options o) {
   }
   const nlohmann::ordered_json results{{"command", o.output.command},
                                        {"measurements", all}};
-  const auto text =
-    results.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const auto text = json_text(results, 2) + "\n";
   if (const auto wrong = files.end_results(text); !wrong.empty()) {
     std::cerr << "bench: " << wrong << '\n';
     return 1;

@@ -5,6 +5,7 @@
 #include "experiments/report/files.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/program.hpp"
+#include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -159,7 +160,7 @@ int collectives(const options& o) {
     {"ring_beats_tree", crossovers}};
   if (asked.sum_rate > 0)
     results["sum"] = asked.sum_rate;
-  const auto text = results.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  const auto text = json_text(results, 2) + "\n";
   if (const auto failed = files.end_results(text); !failed.empty()) {
     std::cerr << "collectives: " << failed << '\n';
     return 1;

@@ -9,6 +9,7 @@
 #include "experiments/session/saved_network.hpp"
 #include "models/data/checked_data.hpp"
 #include "models/data/open_data.hpp"
+#include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -128,9 +129,7 @@ int evaluate_saved(const options& o) {
     return complain("interrupted: there is no result", ended_by_user);
   if (!o.output.quiet)
     out << table(job, result);
-  const auto text = to_json(o, *network, job, result)
-                      .dump(2, ' ', false, json::error_handler_t::replace)
-                    + "\n";
+  const auto text = json_text(to_json(o, *network, job, result), 2) + "\n";
   if (const auto failed = files.end_results(text); !failed.empty())
     return complain(failed, 1);
   return std::isfinite(result.found.loss)

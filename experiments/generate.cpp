@@ -8,6 +8,7 @@
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/program.hpp"
 #include "experiments/session/saved_network.hpp"
+#include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -156,9 +157,7 @@ int write_texts(const options& o) {
                   result.run.how == ending::interrupted ? "; interrupted" : "");
     std::cerr << text;
   }
-  const auto text = to_json(o, *network, *job, result)
-                      .dump(2, ' ', false, json::error_handler_t::replace)
-                    + "\n";
+  const auto text = json_text(to_json(o, *network, *job, result), 2) + "\n";
   if (const auto failed = files.end_results(text); !failed.empty())
     return complain(failed, 1);
   return result.run.how == ending::interrupted ? ended_by_user : 0;

@@ -4,6 +4,7 @@
 #include "experiments/report/files.hpp"
 #include "experiments/report/zero_table.hpp"
 #include "experiments/session/session.hpp"
+#include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -214,8 +215,7 @@ int memory(const options& o) {
                              {"parameters", plan.work->whole.values()},
                              {"steps", plan.dims.steps},
                              {"runs", all}};
-  const auto text =
-    results.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  const auto text = json_text(results, 2) + "\n";
   if (const auto failed = files.end_results(text); !failed.empty())
     return complain(failed, 1);
   return exit_code;

@@ -1,5 +1,6 @@
 #include "models/safetensors.hpp"
 
+#include "models/utf8.hpp"
 #include "models/whole_file.hpp"
 
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 namespace troupe {
 
@@ -136,6 +138,18 @@ void read_header(const input_file& file, std::vector<stored_tensor>& tensors,
   check_coverage(tensors, data, file.size());
 }
 
+std::string type_of(const tensor_to_store& t) {
+  return t.stored == precision::bf16 ? "BF16" : "F32";
+}
+
+std::int64_t values_of(const tensor_to_store& t) {
+  return stored_tensor{t.name, type_of(t), t.dims, 0, 0}.values();
+}
+
+std::int64_t bytes_of(const tensor_to_store& t) {
+  return values_of(t) * bytes_of_type(type_of(t));
+}
+
 } // namespace
 
 std::int64_t stored_tensor::values() const {
@@ -179,34 +193,39 @@ void safetensors_file::read(const stored_tensor& tensor, std::int64_t first,
   widen_row(halves.data(), count, values.data());
 }
 
+std::string safetensors_header(std::span<const tensor_to_store> tensors,
+                               const file_metadata& metadata) {
+  nlohmann::ordered_json header{{"__metadata__", {{"format", "pt"}}}};
+  header["__metadata__"].update(nlohmann::ordered_json(metadata));
+  std::int64_t end = 0;
+  for (const auto& t : tensors) {
+    const auto begin = std::exchange(end, end + bytes_of(t));
+    header[t.name] = {
+      {"dtype", type_of(t)}, {"shape", t.dims}, {"data_offsets", {begin, end}}};
+  }
+  auto text = json_text(header);
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  return text;
+}
+
 std::string write_safetensors(const std::filesystem::path& path,
                               std::span<const tensor_to_store> tensors,
                               const file_metadata& metadata,
                               const std::function<void()>& before) {
-  nlohmann::ordered_json header{{"__metadata__", {{"format", "pt"}}}};
-  header["__metadata__"].update(nlohmann::ordered_json(metadata));
-  std::int64_t end = 0;
   std::vector<std::vector<bf16>> halves; // a tensor each
   std::vector<std::string_view> data;
   for (const auto& t : tensors) {
-    const auto begin = end;
-    const bool is_bf16 = t.stored == precision::bf16;
-    const std::string type = is_bf16 ? "BF16" : "F32";
-    const auto values = stored_tensor{t.name, type, t.dims, 0, 0}.values();
-    end += values * bytes_of_type(type);
-    header[t.name] = {
-      {"dtype", type}, {"shape", t.dims}, {"data_offsets", {begin, end}}};
     const void* from = t.values;
-    if (is_bf16) {
+    if (t.stored == precision::bf16) {
+      const auto values = values_of(t);
       auto& to = halves.emplace_back(static_cast<std::size_t>(values));
       round_row(t.values, values, to.data());
       from = to.data();
     }
     data.emplace_back(static_cast<const char*>(from),
-                      static_cast<std::size_t>(end - begin));
+                      static_cast<std::size_t>(bytes_of(t)));
   }
-  auto text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const auto text = safetensors_header(tensors, metadata);
   const auto prefix = std::bit_cast<std::array<char, 8>>(std::uint64_t{text.size()});
   std::vector<std::string_view> pieces{{prefix.data(), prefix.size()}, text};
   pieces.insert(pieces.end(), data.begin(), data.end());

@@ -72,6 +72,10 @@ struct tensor_to_store {
   precision stored = precision::fp32; ///< bf16: rounded as bf16_of does it.
 };
 
+/// The header of a file of these tensors, without its length.
+std::string safetensors_header(std::span<const tensor_to_store> tensors,
+                               const file_metadata& metadata);
+
 /// Writes all of the file or nothing (whole_file.hpp). Empty on success, else what went
 /// wrong. \param before called when all is written and about to take its place
 std::string write_safetensors(const std::filesystem::path& path,

@@ -1,5 +1,7 @@
 #include "experiments/report/event_file.hpp"
 
+#include "models/utf8.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -156,8 +158,8 @@ void event_file::add_scalar(std::int64_t step, string_view tag, double value) {
 void event_file::add_text(std::int64_t step, string_view tag, string_view text) {
   constexpr int string = 7;
   const auto shape = bytes_field(2, number_field(1, 1)); // one string
-  const auto tensor =
-    number_field(1, string) + bytes_field(2, shape) + bytes_field(8, text);
+  const auto tensor = number_field(1, string) + bytes_field(2, shape)
+                      + bytes_field(8, utf8(std::string{text}));
   const auto plugin = bytes_field(1, bytes_field(1, "text"));
   added_ += record_of(
     event(step, summary(tag, bytes_field(9, plugin) + bytes_field(8, tensor))));

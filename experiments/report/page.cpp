@@ -2,6 +2,7 @@
 
 #include "actors/plan/places.hpp"
 #include "experiments/report/page_orders.hpp"
+#include "models/utf8.hpp"
 #include "schedules/bounds.hpp"
 
 #include <nlohmann/json.hpp>
@@ -122,10 +123,6 @@ json schedule_json(const run_plan& plan) {
           {"before", plan.dims.before}};
 }
 
-std::string dumped(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 std::string letters_of_actions() {
   std::string letters;
   for (int what = 0; what < op_count; ++what)
@@ -153,14 +150,14 @@ std::string timeline_json(const run_account& run) {
              + numbers_of(plan, static_cast<int>(rank), std::span{row}.first(drawn))
              + "]";
   }
-  auto text = dumped({{"text", run.request->text},
-                      {"timing", name_of(run.timing())},
-                      {"failure", run.result.failure},
-                      {"microbatches", plan.dims.microbatches},
-                      {"cut", cut},
-                      {"schedule", schedule_json(plan)},
-                      {"bounds", bounds_json(plan)},
-                      {"link", link_json(plan)}});
+  auto text = json_text(json{{"text", run.request->text},
+                             {"timing", name_of(run.timing())},
+                             {"failure", run.result.failure},
+                             {"microbatches", plan.dims.microbatches},
+                             {"cut", cut},
+                             {"schedule", schedule_json(plan)},
+                             {"bounds", bounds_json(plan)},
+                             {"link", link_json(plan)}});
   text.pop_back();
   return text + ",\"orders\":" + (is_pipeline_alone(plan) ? orders_json(plan) : "[]")
          + ",\"ranks\":[" + ranks + "]}";
@@ -174,13 +171,13 @@ std::string recent_json(const run_plan& plan, timing_kind timing,
              + numbers_of(plan, static_cast<int>(rank), ran[rank]) + "]";
   return "{\"letters\":\"" + letters_of_actions() + "\",\"timing\":\"" + name_of(timing)
          + "\",\"microbatches\":" + std::to_string(plan.dims.microbatches)
-         + ",\"from\":" + json(from).dump() + ",\"ranks\":[" + ranks + "]}";
+         + ",\"from\":" + json_text(json(from)) + ",\"ranks\":[" + ranks + "]}";
 }
 
 std::string report_page(const std::string& results, const std::string& table,
                         const std::vector<std::string>& timelines) {
-  auto data = "{\"letters\":\"" + letters_of_actions() + "\",\"table\":" + dumped(table)
-              + ",\"results\":" + results + ",\"runs\":[";
+  auto data = "{\"letters\":\"" + letters_of_actions() + "\",\"table\":"
+              + json_text(json(table)) + ",\"results\":" + results + ",\"runs\":[";
   for (const auto& one : timelines)
     data += (&one == &timelines.front() ? "\n" : ",\n") + one;
   data += "]}";

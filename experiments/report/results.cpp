@@ -2,6 +2,7 @@
 
 #include "actors/run/timing.hpp"
 #include "experiments/report/expert_report.hpp"
+#include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -331,7 +332,7 @@ std::string results_json(const options& o, const setup& shared,
   for (auto i = runs.size(); i < shared.runs.size(); ++i)
     result["left_out"].push_back(
       {{"schedule", shared.runs[i].text}, {"why", "it had not begun"}});
-  return result.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(result, 2) + "\n";
 }
 
 } // namespace troupe

@@ -1,6 +1,7 @@
 #include "experiments/report/trace.hpp"
 
 #include "actors/plan/places.hpp"
+#include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -63,8 +64,7 @@ private:
 
   // As text at once: an event takes five times as much as an object.
   void add(const json& event) {
-    text_ += (std::exchange(has_events_, true) ? ",\n" : "\n")
-             + event.dump(-1, ' ', false, json::error_handler_t::replace);
+    text_ += (std::exchange(has_events_, true) ? ",\n" : "\n") + json_text(event);
   }
 
   void trace_rank(int rank, const std::vector<measured_action>& row) {

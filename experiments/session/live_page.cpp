@@ -3,6 +3,7 @@
 #include "experiments/report/page.hpp"
 #include "experiments/report/results.hpp"
 #include "experiments/session/progress_line.hpp"
+#include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -182,7 +183,7 @@ void live_page::show(bool now) {
                   {"losses_every", losses_.every()},
                   {"evaluations", std::move(evaluations)}};
   }
-  auto text = all.dump(-1, ' ', false, json::error_handler_t::replace);
+  auto text = json_text(all);
   if (run_ != nullptr) { // behind the rest
     text.pop_back();
     text += ",\"recent\":" + recent() + "}";

@@ -39,6 +39,14 @@ tl::expected<node_runs, std::string> node_runs::from(const options& o) {
   node_runs result{o};
   if (o.nodes.nodes.empty())
     return result;
+  try {
+    for (const auto& one : o.schedules.chosen)
+      (void)result.text_of(one.text);
+  } catch (const std::exception&) {
+    return tl::unexpected{
+      std::string{"--nodes: the names of data and schedules reach nodes as UTF-8, and "
+                  "one of them is not: rename the file or the folder"}};
+  }
   result.session_.session = new_identity();
   auto links = node_links::from(o.nodes.tls);
   if (!links)

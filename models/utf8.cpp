@@ -1,0 +1,21 @@
+#include "models/utf8.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace troupe {
+
+using nlohmann::json;
+
+std::string utf8(const std::string& text) {
+  return json::parse(json_text(json(text))).get<std::string>();
+}
+
+std::string json_text(const json& value, int indent) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+std::string json_text(const nlohmann::ordered_json& value, int indent) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+} // namespace troupe

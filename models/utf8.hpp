@@ -1,0 +1,20 @@
+#pragma once
+
+// Text from outside (names of files and hosts, command lines, messages of systems) as
+// UTF-8. A name of a file is any bytes, and JSON is none.
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace troupe {
+
+/// The text with U+FFFD in place of bytes that are not UTF-8.
+std::string utf8(const std::string& text);
+
+/// JSON as text, with U+FFFD likewise. Never throws for what the strings hold.
+/// \param indent spaces of a level; -1: all stands in one line
+std::string json_text(const nlohmann::json& value, int indent = -1);
+std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
+
+} // namespace troupe
