@@ -35,6 +35,12 @@ std::string add_samples(const options& o, evaluation_job& to) {
   auto data = open_data(o.data.text, o.model, o.data.seed);
   if (!data)
     return data.error();
+  const auto identity = (*data)->identity();
+  if (const auto& trained = o.inference.trained_on;
+      trained && identity && *trained != *identity)
+    return "--data " + o.data.text + " is not what the training read: that was '"
+           + to_string(*trained) + "', and it is '" + to_string(*identity)
+           + "': give it the same again, or say --data yourself";
   const auto held_out = (*data)->evaluation_size();
   if (held_out == 0)
     return o.data.text
@@ -111,8 +117,8 @@ int evaluate_saved(const options& o) {
   auto network = open_saved_network(o);
   if (!network)
     return complain(network.error(), 2);
-  for (const auto& why : network->passed_over)
-    std::cerr << "evaluate: passed over: " << why << '\n';
+  for (const auto& warning : warnings_of(*network))
+    std::cerr << "evaluate: " << warning << '\n';
   evaluation_job job{.plan = std::move(network->plan)};
   if (const auto wrong = add_samples(o, job); !wrong.empty())
     return complain(wrong, 2);

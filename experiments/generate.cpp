@@ -119,8 +119,8 @@ int write_texts(const options& o) {
   auto network = open_saved_network(o);
   if (!network)
     return complain(network.error(), 2);
-  for (const auto& why : network->passed_over)
-    std::cerr << "generate: passed over: " << why << '\n';
+  for (const auto& warning : warnings_of(*network))
+    std::cerr << "generate: " << warning << '\n';
   const auto job = job_of(o, network->plan);
   if (!job)
     return complain(job.error(), 2);

@@ -209,10 +209,12 @@ void write(const fs::path& folder, const run_plan& plan, const training_copies& 
   const auto name = folder / ("batch-" + std::to_string(all.batches));
   unfinished_folder unfinished{name};
   const auto& made = unfinished.path();
-  checkpoint_facts facts{.batches = all.batches,
-                         .samples = all.batches * plan.work->batch,
-                         .moments = optimizer::state_size(plan.work->optimizer),
-                         .updates = updates_in(plan, all)};
+  checkpoint_facts facts{
+    .batches = all.batches,
+    .samples = all.batches * plan.work->batch,
+    .moments = optimizer::state_size(plan.work->optimizer),
+    .updates = updates_in(plan, all),
+    .training = training_facts{plan.work->options, plan.work->data->identity()}};
   for (const auto& one : all.all) {
     facts.older = std::max(facts.older, one.ages.empty() ? 0 : one.ages.back());
     facts.files.push_back(

@@ -1,6 +1,7 @@
 #include "actors/checkpoints/checkpoint_manifest.hpp"
 
 #include "messaging/links/checksum.hpp"
+#include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -49,6 +50,15 @@ json json_of(const checkpoint_facts::tensor& one) {
     result["values"] = one.piece.values();
   }
   return result;
+}
+
+json json_of(const training_facts& training) {
+  json data = nullptr;
+  if (const auto& read = training.data)
+    data = {{"kind", read->kind},
+            {"bytes", read->bytes},
+            {"xxh3", text_of_sum(read->checksum)}};
+  return {{"options", training.options}, {"data", data}};
 }
 
 /// A whole number of a manifest. \throws broken_checkpoint
@@ -152,9 +162,27 @@ std::uint64_t sum_in(const json& of) {
   return result;
 }
 
+/// A text that messages repeat. \throws broken_checkpoint
+std::string line_in(const json& of) {
+  std::string text = of;
+  if (std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 127; }))
+    throw broken_checkpoint("a text of it has a control character");
+  return text;
+}
+
+training_facts training_in(const json& of) {
+  training_facts result;
+  for (const auto& [option, value] : of.at("options").items())
+    result.options[line_in(option)] = line_in(value);
+  if (const auto& data = of.at("data"); !data.is_null())
+    result.data = {line_in(data.at("kind")), number(data.at("bytes"), 0, largest),
+                   sum_in(data.at("xxh3"))};
+  return result;
+}
+
 /// Of what it says, however it is spaced.
 std::uint64_t sum_of(const json& all) {
-  const auto text = all.dump();
+  const auto text = json_text(all);
   running_checksum sum;
   sum.add(std::as_bytes(std::span{text}));
   return sum.value();
@@ -177,6 +205,8 @@ checkpoint_facts facts_in(json all) {
     .files = {}};
   for (const auto& updates : all.at("updates"))
     result.updates.push_back(number(updates, 0, most));
+  if (all.contains("training"))
+    result.training = training_in(all.at("training"));
   std::set<std::string> names;
   for (const auto& f : all.at("files")) {
     auto& file = result.files.emplace_back(
@@ -223,8 +253,10 @@ std::string manifest_of(const checkpoint_facts& facts) {
            {"moments", facts.moments},
            {"updates", facts.updates},
            {"files", files}};
+  if (facts.training)
+    all["training"] = json_of(*facts.training);
   all["xxh3"] = text_of_sum(sum_of(all));
-  return all.dump(1) + '\n';
+  return json_text(all, 1) + '\n';
 }
 
 checkpoint_facts read_manifest(const std::filesystem::path& file) {

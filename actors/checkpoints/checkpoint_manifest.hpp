@@ -5,11 +5,19 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace troupe {
+
+/// What decides the numbers of a training, besides its network.
+struct training_facts {
+  std::map<std::string, std::string> options; ///< Values by their names: "--lr".
+  std::optional<data_identity> data;          ///< Absent if the data has none.
+};
 
 /// What a checkpoint's manifest says.
 struct checkpoint_facts {
@@ -18,6 +26,8 @@ struct checkpoint_facts {
   int older = 0;                     ///< Versions besides the newest.
   int moments = 0;                   ///< Of the optimizer.
   std::vector<std::int64_t> updates; ///< Of each layer.
+  /// Absent from manifests that were written before these were kept.
+  std::optional<training_facts> training = {};
 
   /// A tensor of a file: values of an array of the network.
   struct tensor {

@@ -7,7 +7,9 @@
 #include "models/weights.hpp"
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -52,6 +54,8 @@ struct training {
   weight_source weights;
   bool from_values = false; ///< Weights are those of a file, and not of a seed.
   earlier_training earlier = {};
+  /// Values of the options that decide its numbers, for its checkpoints: "--lr".
+  std::map<std::string, std::string> options = {};
 };
 
 } // namespace troupe

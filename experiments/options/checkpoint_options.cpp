@@ -1,5 +1,6 @@
 #include "experiments/options/checkpoint_options.hpp"
 
+#include "experiments/options/changeable_options.hpp"
 #include "experiments/options/option_list.hpp"
 
 namespace troupe {
@@ -14,7 +15,11 @@ void add_checkpoints(option_list& to, checkpoint_options& place) {
   to.add_option("--keep", place.keep, "Checkpoints that stay; older ones are removed.");
   to.add_option("--resume", place.resume,
                 "Folder of checkpoints whose newest the training goes on from, on any "
-                "mesh. --steps counts those before too.");
+                "mesh. --steps counts those before too. Data and options that decide "
+                "the numbers are the checkpoint's unless they are given.");
+  to.add_option("--change", place.change,
+                "Names of what may differ from the checkpoint's, as data,lr. There are "
+                  + changeable_names() + ".");
 }
 
 std::string refusal(const checkpoint_options& o) {
@@ -25,6 +30,10 @@ std::string refusal(const checkpoint_options& o) {
     return "--checkpoint-every is at least 1";
   if (o.keep < 1)
     return "--keep is at least 1";
+  for (const auto& name : split(o.change, ','))
+    if (std::ranges::count(changeable_options(), name, &changeable_option::name) == 0)
+      return "--change " + o.change + ": '" + name
+             + "' is none of what can change: " + changeable_names();
   return {};
 }
 

@@ -12,6 +12,7 @@ struct checkpoint_options {
   int every = 0;      ///< Steps.
   int keep = 2;       ///< Checkpoints.
   std::string resume; ///< Folder; empty: the training begins anew.
+  std::string change; ///< Names of what may differ from then: "data,lr".
 };
 
 void add_checkpoints(option_list& to, checkpoint_options& place);

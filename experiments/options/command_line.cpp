@@ -44,6 +44,68 @@ std::string beside_all(const CLI::App& app) {
   return {};
 }
 
+/// One reading of a program's command line and of the file that --config names.
+class reading {
+public:
+  /// \param defaults values of options that are left out
+  reading(const program_about& about, const typed_options& defaults)
+    : typed(defaults), app(about.description, about.name), list(app) {
+    app.option_defaults()->always_capture_default();
+    app.set_help_flag("-h,--help", "Help: this text.");
+    app.set_version_flag("--version", build_info,
+                         "Version of troupe, and what it was built with.");
+    file = list.add_file("--config", "TOML file with any of these options.")
+             ->check(unreadable);
+    app.config_formatter(std::make_shared<config_reader>(app));
+    app.footer(add_options(list, typed, about));
+  }
+
+  /// Returns what is wrong, if anything. \throws CLI::Success after --help, --version
+  std::string parse(int argc, const char* const* argv) {
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success&) {
+      throw;
+    } catch (const CLI::ParseError& wrong) {
+      return sentence(app, wrong);
+    } catch (const config_mistake& wrong) {
+      return "--config: " + printable(wrong.what());
+    }
+    if (const auto name = list.given_twice(); !name.empty())
+      return name + " is given several values: give it one";
+    return {};
+  }
+
+  bool says(const char* option) const {
+    const auto* const found = app.get_option_no_throw(option);
+    return found != nullptr && found->count() > 0;
+  }
+
+  typed_options typed;
+  CLI::App app;
+  option_list list;
+  const CLI::Option* file; // of options
+};
+
+/// Defaults of a program that begins with what another run has saved: what that says of
+/// itself, where the command line says nothing. On error says what is wrong.
+tl::expected<typed_options, std::string> defaults_after(const program_about& about,
+                                                        const reading& said) {
+  const auto& place =
+    about.infers() ? said.typed.inference.weights : said.typed.checkpoint.resume;
+  if (place.empty())
+    return about.defaults;
+  const auto saved = saved_run_of(place);
+  if (!saved)
+    return problem{saved.error()};
+  reading silent{about, about.defaults};
+  if (auto wrong = take_saved_options(*saved, said.app, silent.app); !wrong.empty())
+    return problem{wrong};
+  if (!said.says("--data") && !said.says("--seed"))
+    silent.typed.inference.trained_on = saved->data;
+  return silent.typed;
+}
+
 } // namespace
 
 tl::expected<options, int> read_command_line(const program_about& about, int argc,
@@ -52,49 +114,32 @@ tl::expected<options, int> read_command_line(const program_about& about, int arg
     std::cerr << about.name << ": " << why << "; see " << about.name << " --help\n";
     return tl::unexpected{2};
   };
-  auto typed = about.defaults;
-  CLI::App app{about.description, about.name};
-  app.option_defaults()->always_capture_default();
-  option_list list{app};
-  app.set_help_flag("-h,--help", "Help: this text.");
-  app.set_version_flag("--version", build_info,
-                       "Version of troupe, and what it was built with.");
-  const auto* const file =
-    list.add_file("--config", "TOML file with any of these options.")
-      ->check(unreadable);
-  app.config_formatter(std::make_shared<config_reader>(app));
-  app.footer(add_options(list, typed, about));
+  reading first{about, about.defaults};
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) { // --help, --version
-    return tl::unexpected{app.exit(asked)};
-  } catch (const CLI::ParseError& wrong) {
-    return refuse(sentence(app, wrong));
-  } catch (const config_mistake& wrong) {
-    return refuse("--config: " + printable(wrong.what()));
+    if (const auto wrong = first.parse(argc, argv); !wrong.empty())
+      return refuse(wrong);
+  } catch (const CLI::Success& asked) {
+    return tl::unexpected{first.app.exit(asked)};
   }
-  if (const auto name = list.given_twice(); !name.empty())
-    return refuse(name + " is given several values: give it one");
-  if (typed.mesh.axes.find("pipe") != std::string::npos && app.count("--stages") > 0)
+  const auto defaults = defaults_after(about, first);
+  if (!defaults) {
+    std::cerr << about.name << ": " << defaults.error() << '\n';
+    return tl::unexpected{2};
+  }
+  reading second{about, *defaults};
+  (void)second.parse(argc, argv); // as right as the first
+  auto& typed = second.typed;
+  if (typed.mesh.axes.find("pipe") != std::string::npos && second.says("--stages"))
     return refuse("--stages and the pipe of --mesh are the same: give one of them");
-  if (const auto other = beside_all(app); typed.output.all && !other.empty())
+  if (const auto other = beside_all(second.app); typed.output.all && !other.empty())
     return refuse("--all chooses models, schedules and sizes itself: only --seed, "
                   "--precision, --stall-timeout and --quiet go with it, not "
                   + other);
-  if (about.infers())
-    if (const auto wrong = take_saved_options(app, typed.inference.weights);
-        !wrong.empty()) {
-      std::cerr << about.name << ": " << wrong << '\n';
-      return tl::unexpected{2};
-    }
-  if (file->count() > 0)
-    typed.output.config = file->as<std::string>();
-  const auto says = [&](const char* option) {
-    return app.get_option_no_throw(option) != nullptr && app.count(option) > 0;
-  };
-  typed.mesh.says_stages = says("--stages");
-  typed.schedules.says_microbatches = says("--microbatches");
-  typed.schedules.says_steps = says("--steps");
+  if (second.file->count() > 0)
+    typed.output.config = second.file->as<std::string>();
+  typed.mesh.says_stages = second.says("--stages");
+  typed.schedules.says_microbatches = second.says("--microbatches");
+  typed.schedules.says_steps = second.says("--steps");
   typed.output.command = {about.name};
   typed.output.command.insert(typed.output.command.end(), argv + 1, argv + argc);
   auto o = parse(typed, about.trains);
@@ -102,7 +147,9 @@ tl::expected<options, int> read_command_line(const program_about& about, int arg
     std::cerr << about.name << ": " << o.error() << '\n';
     return tl::unexpected{2};
   }
-  if (const auto wrong = without_effect(typed, *o, about); !wrong.empty())
+  auto without_saved = about;
+  without_saved.defaults = *defaults;
+  if (const auto wrong = without_effect(typed, *o, without_saved); !wrong.empty())
     return refuse(wrong);
   return std::move(*o);
 }

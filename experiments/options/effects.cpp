@@ -76,6 +76,10 @@ bool has_checkpoints(const options& o, const optimizer_options&) {
   return !o.checkpoint.folder.empty();
 }
 
+bool resumes(const options& o, const optimizer_options&) {
+  return !o.checkpoint.resume.empty();
+}
+
 bool restarts(const options& o, const optimizer_options&) {
   return o.nodes.restart;
 }
@@ -163,6 +167,9 @@ constexpr effect table[] = {
    "out"},
   {"--keep", differs<saves, &checkpoint_options::keep>, has_checkpoints,
    "is of checkpoints: say --checkpoint and --checkpoint-every too, or leave it out"},
+  {"--change", differs<saves, &checkpoint_options::change>, resumes,
+   "says what may differ from what --resume goes on from: say that too, or leave it "
+   "out"},
   {"--place", differs<places, &typed_nodes::place>, has_nodes, of_nodes},
   {"--failure-timeout", differs<places, &typed_nodes::failure_timeout>, has_nodes,
    of_nodes},

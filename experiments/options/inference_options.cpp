@@ -9,8 +9,8 @@ void add_weights(option_list& to, inference_options& place) {
   to.add_option(
     "--weights", place.weights,
     "Safetensors file that --save wrote, or folder of --checkpoint, whose "
-    "newest is read. Files of --save also say model, data and seed: options "
-    "that are given go before that.");
+    "newest is read. Both also say model, data and seed: options that are given go "
+    "before that.");
 }
 
 void add_scoring(option_list& to, inference_options& place) {

@@ -1,5 +1,8 @@
 #include "experiments/options/saved_options.hpp"
 
+#include "actors/checkpoints/checkpoint_folder.hpp"
+#include "experiments/options/parsing.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -13,9 +16,12 @@ namespace {
 /// A file may say these and no others: whoever wrote it does not choose where results
 /// go.
 constexpr std::string_view sayable[] = {
-  "--model", "--layers", "--d-model",  "--heads",         "--seq",
-  "--vocab", "--tied",   "--experts",  "--shared-expert", "--expert-top-k",
-  "--data",  "--seed",   "--precision"};
+  "--model", "--layers", "--d-model", "--heads", "--seq", "--vocab", "--tied",
+  "--experts", "--shared-expert", "--expert-top-k", "--data", "--seed", "--precision",
+  // Of checkpoints:
+  "--batch", "--steps", "--sequence-lengths", "--optimizer", "--lr", "--lr-schedule",
+  "--momentum", "--betas", "--eps", "--weight-decay", "--decay", "--clip", "--capacity",
+  "--balance", "--gate-noise"};
 
 } // namespace
 
@@ -50,24 +56,52 @@ file_metadata options_to_save(const options& o) {
   return result;
 }
 
-std::string take_saved_options(CLI::App& app, const std::string& weights) {
+tl::expected<saved_run, std::string> saved_run_of(const std::string& place) {
+  saved_run result{place, {}, {}};
   std::error_code unknown;
-  if (weights.empty() || std::filesystem::is_directory(weights, unknown))
-    return {};
-  const auto file = safetensors_file::open(weights);
-  if (!file)
-    return file.error();
-  const bool reads_data = app.get_option_no_throw("--data") != nullptr; // of that seed
-  for (const auto& [name, value] : file->metadata()) {
-    auto* const option = app.get_option_no_throw(name);
-    if (option == nullptr || option->count() > 0 || (name == "--seed" && !reads_data)
+  if (!std::filesystem::is_directory(place, unknown)) {
+    const auto file = safetensors_file::open(place);
+    if (!file)
+      return problem{file.error()};
+    result.options = file->metadata();
+    return result;
+  }
+  for (const auto& one : checkpoints_in(place))
+    try {
+      const auto facts = read_manifest(one / manifest_name);
+      result.from = one.string();
+      if (facts.training) {
+        result.options = facts.training->options;
+        result.data = facts.training->data;
+      }
+      return result;
+    } catch (const broken_checkpoint&) { // whoever reads the rest of it says so
+    }
+  return result;
+}
+
+std::string take_saved_options(const saved_run& saved, const CLI::App& said,
+                               CLI::App& to) {
+  const auto says = [&](const char* name) {
+    const auto* const option = said.get_option_no_throw(name);
+    return option != nullptr && option->count() > 0;
+  };
+  // Seeds are those of data, and --gate is a preset of two others.
+  const auto is_left_out = [&](const std::string& name) {
+    if (name == "--seed")
+      return said.get_option_no_throw("--data") == nullptr;
+    return says("--gate") && (name == "--expert-top-k" || name == "--capacity");
+  };
+  for (const auto& [name, value] : saved.options) {
+    auto* const option = to.get_option_no_throw(name);
+    if (option == nullptr || value.empty() || says(name.c_str()) || is_left_out(name)
         || std::ranges::find(sayable, name) == std::end(sayable))
       continue;
     try {
       option->add_result(value);
       option->run_callback();
     } catch (const CLI::ParseError&) {
-      return weights + " says " + name + " " + value
+      return saved.from + " says " + name + " " + value
              + ", which is no value of that option: say " + name + " yourself";
     }
   }

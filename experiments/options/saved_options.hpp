@@ -1,8 +1,12 @@
 #pragma once
 
 #include "experiments/options/options.hpp"
+#include "models/data_identity.hpp"
 #include "models/safetensors.hpp"
 
+#include <tl/expected.hpp>
+
+#include <optional>
 #include <string>
 
 namespace CLI {
@@ -15,9 +19,21 @@ namespace troupe {
 /// not: values of options by their names, "--layers".
 file_metadata options_to_save(const options& o);
 
-/// Gives options that the user left out the values that a file of weights says. A
-/// folder, and a file of others, say none. Returns what is wrong with the file, if
-/// anything.
-std::string take_saved_options(CLI::App& app, const std::string& weights);
+/// What a file of weights or a checkpoint says of its run.
+struct saved_run {
+  std::string from;                  ///< The file or the checkpoint.
+  file_metadata options;             ///< Values by their names: "--layers".
+  std::optional<data_identity> data; ///< Absent from files of weights.
+};
+
+/// Reads a file of weights, or the newest manifest of a folder of checkpoints. Empty if
+/// there is none. On error says what is wrong with the file.
+tl::expected<saved_run, std::string> saved_run_of(const std::string& place);
+
+/// Gives options that a command line leaves out the values of a saved run. Returns what
+/// is wrong with these, if anything.
+/// \param said what the command line says \param to the same options, which get values
+std::string take_saved_options(const saved_run& saved, const CLI::App& said,
+                               CLI::App& to);
 
 } // namespace troupe

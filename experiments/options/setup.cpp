@@ -4,6 +4,7 @@
 #include "actors/plan/evaluated_parts.hpp"
 #include "experiments/options/clock_limit.hpp"
 #include "experiments/options/parsing.hpp"
+#include "experiments/options/training_options.hpp"
 #include "models/data/open_data.hpp"
 #include "schedules/catalog/catalog.hpp"
 
@@ -207,21 +208,24 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
            + " has no more: say --steps " + std::to_string(batches + 1) + " or more";
   plan.dims.steps -= batches;
   go_on_from(std::move(found->saved), plan);
-  to.resumed = "goes on from " + folder;
+  to.checkpoint = folder;
+  to.before = found->facts.training;
   return {};
 }
 
 /// The run of one schedule.
 tl::expected<run_request, std::string>
 request(const options& o, const chosen_schedule& one, run_plan plan,
-        const std::optional<std::vector<int>>& here) {
+        const std::optional<std::vector<int>>& here, const setup& shared) {
   if (auto wrong = complete(o, one, plan); !wrong.empty())
     return problem{wrong};
   if (!counts_operations(o))
     if (auto wrong = outlasts_clock(o.cost, plan); !wrong.empty())
       return problem{wrong};
-  if (plan.work)
+  if (plan.work) {
     plan.work->optimizer = one.optimizer;
+    plan.work->options = options_of_training(o, plan);
+  }
   if (plan.dims.before > 0
       && std::ssize(plan.work->earlier.moments) != optimizer::state_size(one.optimizer))
     return problem{"--resume: the training was by an optimizer with "
@@ -229,6 +233,12 @@ request(const options& o, const chosen_schedule& one, run_plan plan,
                    + " values of state a parameter, this one has "
                    + std::to_string(optimizer::state_size(one.optimizer))
                    + ": name the optimizer and momentum that it had"};
+  if (shared.before)
+    if (auto wrong = contradiction(*shared.before,
+                                   {plan.work->options, plan.work->data->identity()},
+                                   split(o.checkpoint.change, ','));
+        !wrong.empty())
+      return problem{"--resume: " + shared.checkpoint + " " + wrong};
   const auto beside = [&](const run_plan& of) {
     return o.evaluation.samples > 0 ? bytes_of_evaluation(of, !here) : bytes_beside{};
   };
@@ -242,7 +252,7 @@ request(const options& o, const chosen_schedule& one, run_plan plan,
 std::string add_requests(const options& o, const run_plan& plan,
                          const std::optional<std::vector<int>>& here, setup& to) {
   for (const auto& one : o.schedules.chosen) {
-    auto run = request(o, one, plan, here);
+    auto run = request(o, one, plan, here, to);
     if (run)
       to.runs.push_back(std::move(*run));
     else if (one.of_all)

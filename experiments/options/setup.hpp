@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/checkpoints/checkpoint_manifest.hpp"
 #include "actors/run/company.hpp"
 #include "experiments/options/options.hpp"
 #include "models/evaluation.hpp"
@@ -34,8 +35,9 @@ struct setup {
   std::optional<double> loss_floor;
   bool evaluates_training_data = false; ///< As the data set says.
   std::vector<run_request> runs;
-  std::vector<left_out_run> left_out; ///< Of `all`: what does not fit.
-  std::string resumed; ///< What runs go on from, for people; empty: nothing.
+  std::vector<left_out_run> left_out;   ///< Of `all`: what does not fit.
+  std::string checkpoint;               ///< What runs go on from; empty: nothing.
+  std::optional<training_facts> before; ///< Of that, if it keeps them.
   std::vector<std::string> passed_over; ///< Why newer checkpoints are not that.
   std::string rates; ///< What virtual time counts, for people; empty in real time.
 };

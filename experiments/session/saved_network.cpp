@@ -2,6 +2,7 @@
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
 #include "experiments/options/parsing.hpp"
+#include "experiments/options/training_options.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -29,6 +30,7 @@ std::string read_weights(const std::string& path, saved_network& to) {
     return found.error();
   to.from = found->folder.string();
   to.passed_over = std::move(found->passed_over);
+  to.keeps_facts = found->facts.training.has_value();
   to.plan.weights = [saved = found->saved](std::size_t layer, float* bucket) {
     std::ranges::copy(saved->parameters[layer], bucket);
   };
@@ -66,6 +68,15 @@ tl::expected<saved_network, std::string> open_saved_network(const options& o) {
   result.plan.stall_timeout = o.run.stall_timeout;
   if (auto wrong = read_weights(o.inference.weights, result); !wrong.empty())
     return problem{wrong};
+  return result;
+}
+
+std::vector<std::string> warnings_of(const saved_network& network) {
+  std::vector<std::string> result;
+  for (const auto& why : network.passed_over)
+    result.push_back("passed over: " + why);
+  if (!network.keeps_facts)
+    result.push_back(without_facts(network.from));
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include "actors/checkpoints/checkpoint_folder.hpp"
 #include "actors/plan/evaluated_parts.hpp"
 #include "actors/run/timing.hpp"
+#include "experiments/options/training_options.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/report/loss_history.hpp"
 #include "experiments/report/results.hpp"
@@ -59,6 +60,9 @@ public:
     }
     for (const auto& why : shared_.passed_over)
       std::cerr << output_.command.front() << ": passed over: " << why << '\n';
+    if (!shared_.checkpoint.empty() && !shared_.before)
+      std::cerr << output_.command.front() << ": " << without_facts(shared_.checkpoint)
+                << '\n';
     if (const auto slow = warning_of(options_.run); options_.trains && !slow.empty())
       std::cerr << output_.command.front() << ": " << slow << '\n';
     announce();
@@ -121,8 +125,8 @@ private:
     std::string text;
     if (shared_.runs.front().plan.work)
       text = description_of(shared_) + '\n';
-    if (!shared_.resumed.empty())
-      text += shared_.resumed + '\n';
+    if (!shared_.checkpoint.empty())
+      text += "goes on from " + shared_.checkpoint + '\n';
     if (!shared_.left_out.empty())
       text += left_out_line(shared_) + '\n';
     if (!output_.quiet && !text.empty())

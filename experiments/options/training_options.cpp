@@ -1,0 +1,125 @@
+#include "experiments/options/training_options.hpp"
+
+#include "experiments/options/changeable_options.hpp"
+#include "experiments/options/saved_options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+namespace troupe {
+
+namespace {
+
+/// The shortest text that is read as this number again.
+std::string text_of(double number) {
+  std::array<char, 32> text{};
+  return {text.data(),
+          std::to_chars(text.data(), text.data() + text.size(), number).ptr};
+}
+
+std::string text_of(const rate_schedule& course) {
+  std::string result = course.cosine ? "cosine" : "constant";
+  if (course.warmup > 0)
+    result += ",warmup=" + std::to_string(course.warmup);
+  if (course.floor > 0)
+    result += ",floor=" + text_of(course.floor);
+  return result;
+}
+
+/// Differences and their names, listed for one sentence.
+class difference_list {
+public:
+  void add(const std::string& name, const std::string& before, const std::string& now) {
+    text_ += (text_.empty() ? "" : "; ") + before + ", and this run has "
+             + (now.empty() ? "none" : now);
+    if (names_.find(name) == std::string::npos) // clip has two values
+      names_ += (names_.empty() ? "" : ",") + name;
+  }
+
+  std::string sentence() const {
+    return text_.empty() ? ""
+                         : "was trained with " + text_
+                             + ": go on with what it had, or say --change " + names_;
+  }
+
+private:
+  std::string text_, names_;
+};
+
+} // namespace
+
+std::map<std::string, std::string> options_of_training(const options& o,
+                                                       const run_plan& plan) {
+  auto result = options_to_save(o);
+  const auto& learns = plan.work->optimizer;
+  const bool sgd = learns.kind == optimizer_kind::sgd;
+  result["--batch"] = std::to_string(plan.work->batch);
+  result["--steps"] = std::to_string(plan.dims.before + plan.dims.steps);
+  result["--precision"] = o.run.products == precision::bf16 ? "bf16" : "fp32";
+  result["--optimizer"] = sgd ? "sgd" : "adamw";
+  result["--lr"] = text_of(learns.rate);
+  result["--lr-schedule"] = text_of(learns.schedule);
+  if (sgd) {
+    result["--momentum"] = text_of(learns.momentum);
+  } else {
+    result["--betas"] = text_of(learns.beta1) + "," + text_of(learns.beta2);
+    result["--eps"] = text_of(learns.epsilon);
+  }
+  result["--weight-decay"] = text_of(learns.weight_decay);
+  result["--decay"] = learns.decay_only_matrices ? "matrices" : "all";
+  result["--clip"] = text_of(learns.clip);
+  result["clip of"] = learns.scope == clip_scope::stage ? "stage" : "network";
+  if (o.model.model == "moe") {
+    result["--capacity"] = text_of(o.model.experts.capacity);
+    result["--balance"] = text_of(o.model.experts.balance);
+    result["--gate-noise"] = text_of(o.model.experts.noise);
+  }
+  std::string lengths;
+  for (const auto tokens : o.schedules.uneven.lengths)
+    lengths += (lengths.empty() ? "" : ",") + std::to_string(tokens);
+  result["--sequence-lengths"] = lengths; // empty: those of --seq
+  return result;
+}
+
+std::string contradiction(const training_facts& before, const training_facts& now,
+                          const std::vector<std::string>& changes) {
+  const auto may_change = [&](std::string_view name) {
+    return std::ranges::find(changes, name) != changes.end();
+  };
+  const auto value = [](const training_facts& facts, const char* option) {
+    const auto found = facts.options.find(option);
+    return found == facts.options.end() ? std::string{} : found->second;
+  };
+  const bool has_course = value(before, "--lr-schedule").starts_with("cosine")
+                          && value(now, "--lr-schedule").starts_with("cosine");
+  difference_list differences;
+  for (const auto& [option, had] : before.options) {
+    const auto found = now.options.find(option);
+    if (found == now.options.end() || found->second == had || option == "--data"
+        || (option == "--steps" && !has_course))
+      continue;
+    const auto all = changeable_options();
+    const auto known = std::ranges::find(all, option, &changeable_option::option);
+    if (known == all.end())
+      return "was trained with " + option + " " + had + ", and this run has "
+             + found->second + ": leave " + option
+             + " out, as a training goes on with the network that it had";
+    if (!may_change(known->name))
+      differences.add(std::string{known->name},
+                      option + " " + (had.empty() ? "none" : had), found->second);
+  }
+  if (before.data && now.data && *before.data != *now.data && !may_change("data"))
+    differences.add("data", "the data '" + to_string(*before.data) + "'",
+                    "'" + to_string(*now.data) + "'");
+  return differences.sentence();
+}
+
+std::string without_facts(const std::string& checkpoint) {
+  return checkpoint
+         + " is of an older version of troupe, and keeps neither data nor options of "
+           "its training: those of this command count, and nothing is compared";
+}
+
+} // namespace troupe

@@ -1,0 +1,30 @@
+#pragma once
+
+// The options that decide a training's numbers: as a checkpoint keeps them, and as a
+// run that goes on is held against them.
+
+#include "actors/checkpoints/checkpoint_manifest.hpp"
+#include "actors/plan/run_plan.hpp"
+#include "experiments/options/options.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Values of these options by their names, "--lr". \param plan of one run: its
+/// schedule may say values of its own
+std::map<std::string, std::string> options_of_training(const options& o,
+                                                       const run_plan& plan);
+
+/// The end of a sentence about a checkpoint whose training differs from the run that
+/// goes on from it, with both values; empty if nothing differs that must not.
+/// \param changes names that --change allows to differ
+std::string contradiction(const training_facts& before, const training_facts& now,
+                          const std::vector<std::string>& changes);
+
+/// The warning about a checkpoint that keeps neither data nor options.
+std::string without_facts(const std::string& checkpoint);
+
+} // namespace troupe

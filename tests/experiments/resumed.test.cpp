@@ -1,0 +1,266 @@
+// A training that goes on from a checkpoint: what it takes from there, what it refuses,
+// and what --change lets through. What is evaluated from one.
+
+#include "experiments/options/command_line.hpp"
+#include "experiments/options/setup.hpp"
+#include "tests/experiments/run_program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+const program_about training{.name = "train",
+                             .description = "",
+                             .resumes = true,
+                             .distributes = true,
+                             .defaults = {.schedules = {.names = {"1f1b"}}}};
+
+const std::string tiny = " --d-model 8 --heads 2 --seq 4 --layers 4 --batch 9 "
+                         "--microbatches 4 --evaluate-samples 4 --quiet ";
+const std::string saving = " --checkpoint c --checkpoint-every 2 --keep 9 ";
+
+std::string some_text() {
+  std::string result;
+  for (int i = 0; i < 700; ++i)
+    result += static_cast<char>('a' + i * i % 23);
+  return result;
+}
+
+/// Words of a command line.
+std::vector<std::string> words_of(const std::string& typed) {
+  std::istringstream stream{typed};
+  std::vector<std::string> result;
+  for (std::string word; stream >> word;)
+    result.push_back(word);
+  return result;
+}
+
+/// What train says before it trains; empty if it would train.
+std::string refusal(const std::string& typed) {
+  const auto words = words_of("train " + typed);
+  std::vector<const char*> arguments;
+  for (const auto& word : words)
+    arguments.push_back(word.c_str());
+  std::stringstream said;
+  auto* const before = std::cerr.rdbuf(said.rdbuf());
+  const auto o =
+    read_command_line(training, static_cast<int>(arguments.size()), arguments.data());
+  std::cerr.rdbuf(before);
+  if (!o)
+    return said.str();
+  const auto runs = set_up(*o);
+  return runs ? "" : runs.error();
+}
+
+ending_of_program run(const temporary_folder& folder, const std::string& typed) {
+  auto ran = run_program_in(folder, typed);
+  INFO(typed << "\n" << ran.err);
+  REQUIRE(ran.exit_code == 0);
+  return ran;
+}
+
+/// Six steps with checkpoints in c and weights in whole.safetensors.
+void train_whole(const temporary_folder& folder, const std::string& options) {
+  run(folder, "train --steps 6 --save whole.safetensors" + tiny + options + saving);
+}
+
+/// A checkpoint of four steps out of six, on a text.
+struct checkpoint_of_text {
+  explicit checkpoint_of_text(const std::string& options) {
+    text = folder.write("t.txt", some_text()).string();
+    train_whole(folder, "--data text:" + text + " " + options);
+    fs::remove_all(folder.path() / "c/batch-6");
+    resume = "--resume " + (folder.path() / "c").string() + " ";
+  }
+
+  temporary_folder folder;
+  std::string text, resume;
+};
+
+const std::string adamw = "--lr 0.01 --betas 0.8,0.95 --eps 1e-6 --weight-decay 0.1 "
+                          "--decay matrices --clip 0.5 --seed 3 ";
+
+} // namespace
+
+TEST_CASE("a resumed training takes from its checkpoint what its command leaves out",
+          "[programs][resumed]") {
+  const std::string options =
+    GENERATE(adamw + "--lr-schedule cosine,warmup=9,floor=0.2",
+             "--optimizer sgd --momentum 0.8 --lr 0.3 --weight-decay 0.01 --seed 4 "
+             "--precision bf16 --lr-schedule constant,warmup=45",
+             "--model moe --experts 4 --gate gshard --capacity 0.7 --balance 0.3 "
+             "--gate-noise 0.5 --shared-expert --sequence-lengths 4,3 --seed 5",
+             "--schedule pipedream:lr=0.02,clip=0.1");
+  checkpoint_of_text saved{options};
+  const auto& folder = saved.folder;
+  // A schedule is named anew, and so is what it says of itself.
+  const std::string again =
+    options.find("pipedream") == std::string::npos ? "" : "--schedule pipedream ";
+  const auto rest = run(folder, "train --resume c --save rest.safetensors --quiet "
+                                "--microbatches 4 "
+                                  + again);
+  CHECK(rest.err.empty());
+  CHECK((content_of(folder.path() / "rest.safetensors")
+         == content_of(folder.path() / "whole.safetensors")));
+}
+
+TEST_CASE("what decides the numbers cannot differ from the checkpoint unsaid",
+          "[programs][resumed]") {
+  checkpoint_of_text saved{adamw + "--lr-schedule cosine"};
+  const auto& folder = saved.folder;
+  const auto other = folder.write("other.txt", some_text() + "!").string();
+  struct difference {
+    std::string typed, had, has, name;
+  };
+  const std::vector<difference> all{
+    {"--lr 0.02", "--lr 0.01", "0.02", "lr"},
+    {"--lr-schedule constant", "--lr-schedule cosine", "constant", "lr-schedule"},
+    {"--lr-schedule cosine,floor=0.1", "--lr-schedule cosine", "floor=0.1",
+     "lr-schedule"},
+    {"--betas 0.9,0.95", "--betas 0.8,0.95", "0.9,0.95", "betas"},
+    {"--eps 1e-7", "--eps 1e-06", "1e-07", "eps"},
+    {"--weight-decay 0", "--weight-decay 0.1", "0", "weight-decay"},
+    {"--decay all", "--decay matrices", "all", "decay"},
+    {"--clip 0", "--clip 0.5", "0", "clip"},
+    {"--schedule pipedream:clip=stage", "clip of network", "stage", "clip"},
+    {"--schedule gpipe:lr=0.5", "--lr 0.01", "0.5", "lr"},
+    {"--seed 4", "--seed 3", "4", "seed"},
+    {"--precision bf16", "--precision fp32", "bf16", "precision"},
+    {"--sequence-lengths 3", "--sequence-lengths none", "3", "sequence-lengths"},
+    {"--steps 9", "--steps 6", "9", "steps"},
+    {"--data text:" + other, "'text, 700 bytes, XXH3 ", "'text, 701 bytes, XXH3 ",
+     "data"},
+    {"--data text:" + saved.text + ",order=sequential", "'text, 700 bytes",
+     "'text in order, 700 bytes", "data"},
+    {"--data synthetic", "'text, 700 bytes",
+     "'synthetic text of seed 3, 4 of 256 words'", "data"},
+  };
+  for (const auto& [typed, had, has, name] : all) {
+    INFO(typed);
+    const auto why = refusal(saved.resume + typed);
+    CHECK_THAT(why, ContainsSubstring("--resume: ") && ContainsSubstring("c/batch-4"));
+    CHECK_THAT(why, ContainsSubstring(had + (name == "data" ? "" : ", and this run")));
+    CHECK_THAT(why, ContainsSubstring("this run has " + has));
+    CHECK_THAT(why, ContainsSubstring("say --change " + name));
+    CHECK(refusal(saved.resume + typed + " --change " + name).empty());
+    CHECK_FALSE(refusal(saved.resume + typed + " --change balance").empty());
+  }
+  const auto both = refusal(saved.resume + "--lr 1 --seed 9");
+  CHECK_THAT(both, ContainsSubstring("--lr 0.01, and this run has 1; --seed 3, and "
+                                     "this run has 9: ")
+                     && ContainsSubstring("say --change lr,seed"));
+  CHECK(refusal(saved.resume + "--lr 1 --seed 9 --change seed,lr").empty());
+  CHECK_THAT(refusal(saved.resume + "--lr 1 --seed 9 --change lr"),
+             ContainsSubstring("say --change seed"));
+  // The same name, and other content.
+  folder.write("t.txt", some_text().replace(300, 1, "!"));
+  CHECK_THAT(refusal(saved.resume), ContainsSubstring("say --change data"));
+  CHECK(refusal(saved.resume + "--change data").empty());
+}
+
+TEST_CASE("a network goes on as it was", "[programs][resumed]") {
+  checkpoint_of_text saved{"--lr 0.01"};
+  CHECK_THAT(refusal(saved.resume + "--heads 4"),
+             ContainsSubstring("--heads 2, and this run has 4")
+               && ContainsSubstring("leave --heads out"));
+  CHECK_THAT(refusal(saved.resume + "--batch 8"), ContainsSubstring("say --batch 9"));
+}
+
+TEST_CASE("what leaves the numbers' course alone may differ", "[programs][resumed]") {
+  checkpoint_of_text saved{"--lr 0.01 --lr-schedule warmup=9"};
+  for (const auto* const typed :
+       {"", "--steps 5", "--steps 600", "--schedule gpipe", "--schedule pipedream",
+        "--stages 2", "--mesh data=2,pipe=2 --exchange zero1", "--mesh tensor=2,pipe=2",
+        "--microbatches 8", "--threads 1", "--clock virtual", "--epochs 9",
+        "--lr 0.01 --lr-schedule constant,warmup=9", "--recompute stage"}) {
+    INFO(typed);
+    CHECK(refusal(saved.resume + typed).empty());
+  }
+  CHECK_THAT(refusal("--change lr"), ContainsSubstring("--resume goes on from"));
+  CHECK_THAT(refusal(saved.resume + "--change heads"),
+             ContainsSubstring("'heads' is none of what can change: data, seed"));
+  CHECK_THAT(refusal(saved.resume + "--change lr,"), ContainsSubstring("'' is none"));
+}
+
+TEST_CASE("a preset of the gate that is given counts", "[programs][resumed]") {
+  checkpoint_of_text saved{"--model moe --experts 4 --gate gshard"};
+  CHECK(refusal(saved.resume).empty());
+  CHECK(refusal(saved.resume + "--gate gshard").empty());
+  CHECK_THAT(refusal(saved.resume + "--gate switch"),
+             ContainsSubstring("--expert-top-k 2, and this run has 1")
+               && ContainsSubstring("--capacity 1, and this run has 1.25"));
+}
+
+TEST_CASE("a checkpoint from before options were kept loads, with a sentence",
+          "[programs][resumed]") {
+  temporary_folder folder;
+  fs::copy(fs::path{TROUPE_GOLDEN} / "files/checkpoint_without_options",
+           folder.path() / "c", fs::copy_options::recursive);
+  const std::string model =
+    " --layers 1 --d-model 4 --heads 2 --seq 4 --vocab 7 --quiet ";
+  CHECK(run_program_in(folder, "checkpoint c").exit_code == 0);
+  const auto next = run(folder, "train --resume c --steps 3 --batch 9 --stages 1 "
+                                "--microbatches 3 --json r.json --checkpoint c "
+                                "--checkpoint-every 3"
+                                  + model);
+  CHECK_THAT(next.err, ContainsSubstring("train: c/batch-2 is of an older version of "
+                                         "troupe, and keeps neither data nor options"));
+  const auto results = json::parse(content_of(folder.path() / "r.json"));
+  CHECK(results["runs"][0]["steps_before"] == 2);
+  fs::remove_all(folder.path() / "c/batch-3");
+  const auto evaluated = run(folder, "evaluate --weights c --samples 4" + model);
+  CHECK_THAT(evaluated.err, ContainsSubstring("evaluate: c/batch-2 is of an older"));
+}
+
+TEST_CASE("a checkpoint is evaluated on the data that it was trained on",
+          "[programs][inference][resumed]") {
+  checkpoint_of_text saved{"--precision bf16"};
+  const auto& folder = saved.folder;
+  const auto evaluate = [&](const std::string& typed) {
+    run(folder, "evaluate --quiet --json e.json --weights " + typed);
+    return json::parse(content_of(folder.path() / "e.json"));
+  };
+  run(folder, "train --resume c --save w.safetensors --steps 5 --checkpoint c "
+              "--checkpoint-every 5 --quiet --microbatches 4");
+  const auto from_file = evaluate("w.safetensors");
+  const auto from_folder = evaluate("c");
+  CHECK(from_folder["loss"] == from_file["loss"]);
+  CHECK_THAT(from_folder["data"].get<std::string>(), ContainsSubstring("700 bytes"));
+  CHECK(from_folder["options"] == from_file["options"]);
+  // Other data that is named is evaluated; data that has changed is not.
+  CHECK(evaluate("c --data synthetic")["loss"] != from_file["loss"]);
+  folder.write("t.txt", some_text().replace(300, 1, "!"));
+  const auto refused = run_program_in(folder, "evaluate --weights c");
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("is not what the training read: that was "
+                                            "'text, 700 bytes, XXH3 "));
+  CHECK(evaluate("c --data text:" + saved.text)["loss"] != from_file["loss"]);
+}
+
+TEST_CASE("generate reads the network of a checkpoint from there",
+          "[programs][inference][resumed]") {
+  checkpoint_of_text saved{"--lr 0.01"};
+  const auto text = [&](const std::string& weights) {
+    return run(saved.folder,
+               "generate --tokens 20 --quiet --json - --weights " + weights)
+      .out;
+  };
+  run(saved.folder, "train --resume c --save w.safetensors --steps 5 --checkpoint c "
+                    "--checkpoint-every 5 --quiet --microbatches 4");
+  const auto from_folder = json::parse(text("c")),
+             from_file = json::parse(text("w.safetensors"));
+  CHECK(from_folder["sequences"] == from_file["sequences"]);
+}
