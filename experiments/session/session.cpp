@@ -3,6 +3,7 @@
 #include "actors/checkpoints/checkpoint_folder.hpp"
 #include "actors/plan/evaluated_parts.hpp"
 #include "actors/run/timing.hpp"
+#include "experiments/options/saved_options.hpp"
 #include "experiments/options/training_options.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/report/loss_history.hpp"
@@ -54,6 +55,10 @@ public:
         complain(wrong);
         return 2;
       }
+    if (auto wrong = try_texts(); !wrong.empty()) {
+      complain(wrong);
+      return 2;
+    }
     if (auto wrong = begin_watching(); !wrong.empty()) {
       complain(wrong);
       return 2;
@@ -101,6 +106,22 @@ private:
       return;
     std::cerr << output_.command.front() << ": " << why << '\n';
     exit_code_ = std::max(exit_code_, 1);
+  }
+
+  /// Makes the texts that runs leave behind once, before hours of training go to waste.
+  /// Returns why one cannot be made, if so.
+  std::string try_texts() const {
+    try {
+      (void)results_json(options_, shared_, {});
+      for (const auto& request : shared_.runs)
+        if (const auto& work = request.plan.work)
+          (void)manifest_of({.training = training_facts{work->options, {}}});
+      (void)safetensors_header({}, options_to_save(options_));
+      return {};
+    } catch (const std::exception& wrong) {
+      return std::string{"the results of these runs cannot be written: "}
+             + wrong.what();
+    }
   }
 
   /// Lets browsers watch, if they are to. Empty if they can, else why not.
