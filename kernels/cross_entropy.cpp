@@ -24,6 +24,12 @@ loss_sum sum_of_rows(const Scalar* row_losses, std::int64_t rows,
   return result;
 }
 
+/// Whether a label's logit is the first of the largest. \param most the largest
+template <class Scalar>
+bool is_first_largest(const Scalar* row, std::int64_t label, Scalar most) {
+  return row[label] == most && std::find(row, row + label, most) == row + label;
+}
+
 [[maybe_unused]] std::int32_t* hits_on(cuda::stream& gpu, std::int64_t rows) {
   return static_cast<std::int32_t*>(gpu.space(cuda::workspace::rows, 4 * rows));
 }
@@ -63,6 +69,7 @@ void cross_entropy<Scalar>::forward(matrix<Scalar> logits, const std::int32_t* l
                           const auto label = labels[r];
                           const Scalar own = row[label];
                           const Scalar most = largest(row, logits.columns);
+                          hits += is_first_largest(row, label, most);
                           Scalar mass = 0;
                           for (std::int64_t v = 0; v < logits.columns; ++v) {
                             row[v] = fast_exp(row[v] - most);
@@ -73,7 +80,6 @@ void cross_entropy<Scalar>::forward(matrix<Scalar> logits, const std::int32_t* l
                             row[v] *= factor;
                           row[label] -= scale;
                           row_losses[r] = most + std::log(mass) - own;
-                          hits += own >= most;
                         }
                         correct += hits;
                       });
@@ -94,14 +100,16 @@ void cross_entropy<Scalar>::tell(matrix<Scalar> logits, std::int64_t first,
       for (auto r = begin; r < end; ++r) {
         auto* row = logits.row(r);
         const auto label = labels[r] - first;
-        labelled[r] = label >= 0 && label < logits.columns ? row[label] : Scalar{0};
+        const bool is_here = label >= 0 && label < logits.columns;
+        labelled[r] = is_here ? row[label] : Scalar{0};
         largest_of[r] = largest(row, logits.columns);
+        const bool is_first = is_here && is_first_largest(row, label, largest_of[r]);
         Scalar sum = 0;
         for (std::int64_t v = 0; v < logits.columns; ++v) {
           row[v] = fast_exp(row[v] - largest_of[r]);
           sum += row[v];
         }
-        sum_of[r] = sum;
+        sum_of[r] = is_first ? -sum : sum;
       }
     });
 }
@@ -128,11 +136,15 @@ void cross_entropy<Scalar>::finish(matrix<Scalar> exponentials, std::int64_t fir
       std::int64_t hits = 0;
       for (auto r = begin; r < end; ++r) {
         Scalar most = fact(0, 0, r);
+        int upper = 0; // the first shard with the largest
         for (int t = 1; t < shards; ++t)
-          most = std::max(most, fact(t, 0, r));
+          if (fact(t, 0, r) > most) {
+            most = fact(t, 0, r);
+            upper = t;
+          }
         Scalar mass = 0, labelled = 0;
         for (int t = 0; t < shards; ++t) {
-          mass += fact(t, 1, r) * std::exp(fact(t, 0, r) - most);
+          mass += std::abs(fact(t, 1, r)) * std::exp(fact(t, 0, r) - most);
           labelled += fact(t, 2, r);
         }
         auto* row = exponentials.row(r);
@@ -143,7 +155,7 @@ void cross_entropy<Scalar>::finish(matrix<Scalar> exponentials, std::int64_t fir
         if (label >= 0 && label < exponentials.columns)
           row[label] -= scale;
         row_losses[r] = most + std::log(mass) - labelled;
-        hits += labelled >= most;
+        hits += std::signbit(fact(upper, 1, r));
       }
       correct += hits;
     });

@@ -21,10 +21,11 @@ constexpr int most_warps = 32;
 struct mass {
   float most; ///< The largest; below all numbers if there are none.
   float sum;  ///< Of e^(x - most).
+  int first;  ///< The first column of the largest.
 };
 
 __device__ mass nothing() {
-  return {-INFINITY, 0};
+  return {-INFINITY, 0, 0x7fffffff};
 }
 
 /// A NaN stays.
@@ -38,13 +39,16 @@ __device__ mass merged(mass a, mass b) {
   const mass upper = turned ? b : a, lower = turned ? a : b;
   if (upper.most == -INFINITY) // whose difference from itself is a NaN
     return nothing();
-  return {upper.most, upper.sum + lower.sum * expf(lower.most - upper.most)};
+  const bool earlier = lower.most == upper.most && lower.first < upper.first;
+  return {upper.most, upper.sum + lower.sum * expf(lower.most - upper.most),
+          earlier ? lower.first : upper.first};
 }
 
 __device__ mass merged_over_warp(mass own) {
   for (int apart = warp_size / 2; apart > 0; apart /= 2) {
     const float most = __shfl_xor_sync(whole_warp, own.most, apart);
-    own = merged(own, {most, __shfl_xor_sync(whole_warp, own.sum, apart)});
+    const float sum = __shfl_xor_sync(whole_warp, own.sum, apart);
+    own = merged(own, {most, sum, __shfl_xor_sync(whole_warp, own.first, apart)});
   }
   return own;
 }
@@ -53,16 +57,18 @@ __device__ mass merged_over_warp(mass own) {
 __device__ mass merged_over_block(mass own) {
   TROUPE_SHARED(float, most, [most_warps]);
   TROUPE_SHARED(float, sums, [most_warps]);
+  TROUPE_SHARED(int, firsts, [most_warps]);
   const unsigned lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
   own = merged_over_warp(own);
   if (lane == 0) {
     most[warp] = own.most;
     sums[warp] = own.sum;
+    firsts[warp] = own.first;
   }
   __syncthreads();
   own = nothing();
   if (lane < blockDim.x / warp_size)
-    own = {most[lane], sums[lane]};
+    own = {most[lane], sums[lane], firsts[lane]};
   return merged_over_warp(own);
 }
 
@@ -78,12 +84,20 @@ __device__ mass mass_of_row(stored logits, std::int64_t row, int columns) {
       most = larger(most, x[i]);
     if (most == -INFINITY)
       continue;
+    if (most > own.most)
+      for (int i = N - 1; i >= 0; --i)
+        own.first = x[i] == most ? c + i : own.first;
     own.sum *= expf(own.most - most);
     for (int i = 0; i < N; ++i)
       own.sum += expf(x[i] - most);
     own.most = most;
   }
   return merged_over_block(own);
+}
+
+/// Whether the label has the first of the largest logits. \param label may be elsewhere
+__device__ bool is_first_largest(mass all, std::int64_t label) {
+  return all.first == label && all.most == all.most; // of a NaN nothing is known
 }
 
 /// x becomes turn(x), less `scale` at the label's column. \param label may be elsewhere
@@ -119,7 +133,7 @@ __global__ void __launch_bounds__(most_warps* warp_size)
   const auto all = mass_of_row<N>(logits, row, columns);
   if (threadIdx.x == 0) {
     row_losses[row] = all.most + logf(all.sum) - own;
-    correct[row] = own >= all.most ? 1 : 0;
+    correct[row] = is_first_largest(all, label) ? 1 : 0;
   }
   const float factor = scale / all.sum;
   rewrite_row<N>(logits, row, columns, label, scale,
@@ -137,7 +151,7 @@ __global__ void __launch_bounds__(most_warps* warp_size)
   const auto all = mass_of_row<N>(logits, row, columns);
   if (threadIdx.x == 0) {
     own[row] = all.most;
-    own[rows + row] = all.sum;
+    own[rows + row] = is_first_largest(all, labels[row] - first) ? -all.sum : all.sum;
   }
   rewrite_row<N>(logits, row, columns, -1, 0,
                  [&](float x) { return expf(x - all.most); });
@@ -154,11 +168,14 @@ __global__ void __launch_bounds__(most_warps* warp_size)
     return facts[(std::int64_t{3} * shard + which) * rows + row];
   };
   float most = fact(0, 0);
-  for (int t = 1; t < shards; ++t)
+  int upper = 0; // the first shard with the largest
+  for (int t = 1; t < shards; ++t) {
+    upper = fact(t, 0) > most ? t : upper;
     most = larger(most, fact(t, 0));
+  }
   float sum = 0, labelled = 0;
   for (int t = 0; t < shards; ++t) {
-    sum += fact(t, 1) * expf(fact(t, 0) - most);
+    sum += fabsf(fact(t, 1)) * expf(fact(t, 0) - most);
     labelled += fact(t, 2);
   }
   const float factor = scale * expf(fact(own, 0) - most) / sum;
@@ -166,7 +183,7 @@ __global__ void __launch_bounds__(most_warps* warp_size)
                  [&](float x) { return x * factor; });
   if (threadIdx.x == 0) {
     row_losses[row] = most + logf(sum) - labelled;
-    correct[row] = labelled >= most ? 1 : 0;
+    correct[row] = most == most && fact(upper, 1) < 0 ? 1 : 0;
   }
 }
 

@@ -9,8 +9,9 @@ namespace troupe {
 
 /// What the last layer says about a microbatch.
 struct loss_sum {
-  double loss = 0;          ///< Negative log-likelihoods in nats, summed over rows.
-  std::int64_t correct = 0; ///< Rows whose largest logit is the label's.
+  double loss = 0; ///< Negative log-likelihoods in nats, summed over rows.
+  /// Rows whose largest logit is the label's; of equal ones the first counts.
+  std::int64_t correct = 0;
 };
 
 /// Softmax with cross-entropy, fused with its gradient.
@@ -30,7 +31,8 @@ struct cross_entropy {
   static std::int64_t facts(std::int64_t rows) { return 3 * rows; }
 
   /// Turns logits into exponentials. \param own its facts: the largest logit (R), the
-  /// sum of exponentials below it (R), and the label's logit or 0 (R)
+  /// sum of exponentials below it (R), negative where the label has the first of the
+  /// largest logits, and the label's logit or 0 (R)
   static void tell(matrix<Scalar> logits, std::int64_t first,
                    const std::int32_t* labels, Scalar* own, stream& on);
 

@@ -86,7 +86,7 @@ struct embedding {
 };
 
 struct cross_entropy {
-  /// \param correct (R): 1 where the largest logit is the label's, else 0
+  /// \param correct (R): 1 where the first of the largest logits is the label's, else 0
   static void forward(matrix<float> logits, const std::int32_t* labels, float scale,
                       float* row_losses, std::int32_t* correct, stream_handle on);
   static void tell(matrix<float> logits, std::int64_t first, const std::int32_t* labels,

@@ -3,6 +3,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 using namespace troupe;
@@ -70,4 +72,82 @@ TEST_CASE("huge logits neither overflow nor hide an infinity", "[cross_entropy]"
   CHECK(std::isfinite(loss_of(logits, 1.0F).loss));
   logits.assign(R * V, std::numeric_limits<float>::infinity());
   CHECK_FALSE(std::isfinite(loss_of(logits, 1.0F).loss));
+}
+
+namespace {
+
+/// Rows in which many classes have the largest logit.
+std::vector<float> rows_of_ties() {
+  auto logits = random_values<float>(R * V, 3);
+  for (auto& x : logits)
+    x = std::round(x); // few values, each of several classes
+  std::fill_n(logits.begin(), V, 0.0F);
+  return logits;
+}
+
+/// The rows whose label is the first of the largest logits, by the definition.
+std::int64_t first_of_largest(const std::vector<float>& logits,
+                              const std::vector<std::int32_t>& labels) {
+  std::int64_t count = 0;
+  for (std::size_t r = 0; r < R; ++r) {
+    const auto row = logits.begin() + static_cast<std::ptrdiff_t>(r * V);
+    count += std::max_element(row, row + V) - row == labels[r];
+  }
+  return count;
+}
+
+/// The correct rows that tensor shards find. \param ends of the classes of each
+std::int64_t correct_of_shards(const std::vector<float>& logits,
+                               const std::vector<std::int32_t>& labels,
+                               const std::vector<std::int64_t>& ends) {
+  const auto facts = static_cast<std::size_t>(cross_entropy<float>::facts(R));
+  const auto shards = static_cast<int>(ends.size());
+  std::vector<float> all(facts * ends.size()), losses(R);
+  std::vector<std::vector<float>> parts;
+  stream on;
+  std::int64_t first = 0;
+  for (std::size_t s = 0; s < ends.size(); first = ends[s++]) {
+    auto& part = parts.emplace_back();
+    for (std::int64_t r = 0; r < R; ++r)
+      part.insert(part.end(), logits.begin() + r * V + first,
+                  logits.begin() + r * V + ends[s]);
+    cross_entropy<float>::tell(dense(part.data(), R, ends[s] - first), first,
+                               labels.data(), &all[facts * s], on);
+  }
+  loss_sum sum;
+  cross_entropy<float>::finish(dense(parts[0].data(), R, ends[0]), 0, labels.data(),
+                               all.data(), shards, 0, 1, losses.data(), sum, on);
+  return sum.correct;
+}
+
+} // namespace
+
+TEST_CASE("of equal logits the first is the prediction", "[cross_entropy]") {
+  auto zeros = std::vector<double>(R * V);
+  const auto labels = random_labels(R, V, 5);
+  CHECK(loss_of(zeros, 1.0).correct == std::ranges::count(labels, 0));
+  auto ties = rows_of_ties();
+  const auto expected = first_of_largest(ties, labels);
+  CHECK(loss_of(ties, 1.0F, 2).correct == expected);
+}
+
+TEST_CASE("of equal logits in several tensor shards the first is the prediction",
+          "[cross_entropy]") {
+  const auto ties = rows_of_ties(), zeros = std::vector<float>(R * V);
+  // Labels at which a row has its largest logit, so that ties decide.
+  auto labels = random_labels(R, V, 5);
+  for (std::size_t r = 0; r < R; ++r) {
+    const auto row = ties.begin() + static_cast<std::ptrdiff_t>(r * V);
+    const auto most = *std::max_element(row, row + V);
+    while (row[labels[r]] != most)
+      labels[r] = (labels[r] + 1) % V;
+  }
+  const auto expected = first_of_largest(ties, labels);
+  REQUIRE(expected > 5);
+  REQUIRE(expected < R - 5);
+  for (const std::vector<std::int64_t>& ends : std::vector<std::vector<std::int64_t>>{
+         {V}, {10, V}, {1, 3, V}, {7, 14, 20, V}}) {
+    CHECK(correct_of_shards(ties, labels, ends) == expected);
+    CHECK(correct_of_shards(zeros, labels, ends) == std::ranges::count(labels, 0));
+  }
 }

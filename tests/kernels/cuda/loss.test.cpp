@@ -29,7 +29,8 @@ struct batch {
   std::int32_t& label(std::int64_t r) { return labels[static_cast<std::size_t>(r)]; }
 };
 
-/// Every second row's label is right; every fourth row's, one of two that are.
+/// Every second row's label has the largest logit; every fourth row's, one of two that
+/// do, of which the first is right.
 batch some_batch(std::int64_t rows, std::int64_t classes) {
   batch result{rows, classes, random_values<float>(rows * classes, 1),
                random_labels(rows, static_cast<int>(classes), 2)};
@@ -62,7 +63,7 @@ judgement of_cpu(const batch& from) {
   std::int64_t hits = 0;
   for (std::size_t r = 0; r < from.labels.size(); ++r) {
     const auto* const row = &from.logits[r * static_cast<std::size_t>(from.classes)];
-    const bool hit = row[from.labels[r]] == *std::max_element(row, row + from.classes);
+    const bool hit = std::max_element(row, row + from.classes) - row == from.labels[r];
     result.correct.push_back(hit ? 1 : 0);
     hits += hit ? 1 : 0;
   }
@@ -194,6 +195,17 @@ TEST_CASE("tensor shards of a GPU say of their classes what one says of all",
     CHECK(relative_difference(made[at + 1], expected.row_losses) < gpu::near_fp32);
     CHECK(made[at + 2] == expected.correct);
   }
+}
+
+TEST_CASE("a GPU takes the first of equal logits", "[cuda]") {
+  GPU_OR_SKIP();
+  const auto classes = GENERATE(std::int64_t{5}, std::int64_t{1032});
+  batch all{4, classes, std::vector<float>(static_cast<std::size_t>(4 * classes)), {}};
+  const auto last = static_cast<std::int32_t>(classes - 1);
+  all.labels = {0, 1, last, 3};
+  all.row(3)[3] = all.row(3)[last] = 1; // the first of two
+  const auto made = of_gpu(all, GENERATE(0, 3));
+  CHECK(made[2] == std::vector<float>{1, 0, 0, 1});
 }
 
 TEST_CASE("classes that cannot be have no gradient on a GPU", "[cuda]") {
