@@ -34,15 +34,21 @@ input_file::open(const std::filesystem::path& path, const std::string& what) {
   const auto refuse = [&](const std::string& why) {
     return tl::unexpected{"cannot read " + result.name_ + ": " + why};
   };
-  // A FIFO is opened without waiting for who writes it.
-  result.file_ = descriptor{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
-  if (!result.file_.is_open())
-    return refuse(text_of(errno));
+  const auto kind = [&](const struct stat& status) {
+    return refuse("it is " + kind_of(status.st_mode) + ", not a file");
+  };
   struct stat status {};
-  if (fstat(result.number(), &status) != 0)
+  if (stat(path.c_str(), &status) != 0)
+    return refuse(text_of(errno));
+  if (!S_ISREG(status.st_mode)) // opening it might change something
+    return kind(status);
+  // A FIFO that has taken the file's place is opened without waiting for its writer.
+  result.file_ =
+    descriptor{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+  if (!result.file_.is_open() || fstat(result.number(), &status) != 0)
     return refuse(text_of(errno));
   if (!S_ISREG(status.st_mode))
-    return refuse("it is " + kind_of(status.st_mode) + ", not a file");
+    return kind(status);
   result.size_ = status.st_size;
   return result;
 }

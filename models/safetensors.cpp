@@ -1,5 +1,6 @@
 #include "models/safetensors.hpp"
 
+#include "models/file_format.hpp"
 #include "models/utf8.hpp"
 #include "models/whole_file.hpp"
 
@@ -164,13 +165,14 @@ safetensors_file::open(const std::filesystem::path& path) {
   auto file = input_file::open(path, "the weight file");
   if (!file)
     return tl::unexpected{file.error()};
+  safetensors_file result{std::move(*file)};
   try {
-    safetensors_file result{std::move(*file)};
     read_header(result.file_, result.tensors_, result.metadata_);
     return result;
   } catch (const malformed& wrong) {
-    return tl::unexpected{path.string()
-                          + " is not a safetensors file: " + wrong.what()};
+    const auto format = format_of(result.file_);
+    return tl::unexpected{path.string() + " is not a safetensors file: "
+                          + (format ? "it is " + format->name : wrong.what())};
   }
 }
 

@@ -1,7 +1,8 @@
 #include "models/data/mnist.hpp"
 
 #include "models/data/shuffle.hpp"
-#include "models/input_file.hpp"
+#include "models/file_format.hpp"
+#include "models/file_within.hpp"
 
 #include <zlib.h>
 
@@ -21,10 +22,12 @@ using problem = tl::unexpected<std::string>;
 constexpr std::int64_t pixels = 28 * 28;
 
 /// The whole of a file, unpacked if it is gzipped.
-tl::expected<bytes, std::string> read(const fs::path& path) {
-  const auto opened = input_file::open(path, "the images or labels");
+tl::expected<bytes, std::string> read(const fs::path& path, const fs::path& within) {
+  const auto opened = open_within(path, "the images or labels", within);
   if (!opened)
     return problem{opened.error()};
+  if (const auto format = format_of(*opened); format && format->name != "a gzip file")
+    return problem{path.string() + " is " + format->name + ", not images or labels"};
   const auto file = gzdopen(dup(opened->number()), "rb"); // closes what it has
   if (file == nullptr)
     return problem{"cannot read " + path.string()};
@@ -76,13 +79,16 @@ struct images {
   std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
 };
 
-/// `name` or `name`.gz in a folder; empty if neither is there.
+/// The file of a name in a folder, gzipped or not; empty if it is not there.
+/// \param name "train-images-idx3-ubyte", of which a dot may stand before "idx"
 tl::expected<fs::path, std::string> find(const fs::path& folder,
                                          const std::string& name) {
-  for (const char* suffix : {"", ".gz"}) {
+  auto dotted = name; // as the files in some archives are called
+  dotted[dotted.rfind("-idx")] = '.';
+  for (const auto& file : {name, name + ".gz", dotted, dotted + ".gz"}) {
     std::error_code unknown;
-    if (fs::exists(folder / (name + suffix), unknown))
-      return folder / (name + suffix);
+    if (fs::exists(folder / file, unknown))
+      return folder / file;
     if (unknown)
       return problem{"cannot read the folder " + folder.string() + ": "
                      + unknown.message()};
@@ -92,8 +98,9 @@ tl::expected<fs::path, std::string> find(const fs::path& folder,
 
 /// \param prefix "train" or "t10k"
 /// \param sum of both files, unpacked, is added to
-tl::expected<images, std::string>
-read_pair(const fs::path& folder, const std::string& prefix, content_sum& sum) {
+tl::expected<images, std::string> read_pair(const fs::path& folder,
+                                            const std::string& prefix,
+                                            const fs::path& within, content_sum& sum) {
   const auto part =
     [&](const std::string& kind,
         const std::vector<std::int64_t>& dims) -> tl::expected<bytes, std::string> {
@@ -101,8 +108,11 @@ read_pair(const fs::path& folder, const std::string& prefix, content_sum& sum) {
     if (!path)
       return problem{path.error()};
     if (path->empty())
-      return problem{folder.string() + " has no " + prefix + kind + ", gzipped or not"};
-    const auto file = read(*path);
+      return problem{folder.string() + " has no " + prefix + kind + ", gzipped or not"
+                     + (prefix == "train"
+                          ? "; mnist:FOLDER,split=t10k trains on nine tenths of t10k"
+                          : "")};
+    const auto file = read(*path, within);
     if (file)
       sum.add(std::as_bytes(std::span{*file}));
     return file ? values_of(*path, *file, dims) : file;
@@ -184,19 +194,20 @@ images split_off(images& from) {
 } // namespace
 
 tl::expected<std::shared_ptr<const data_set>, std::string>
-mnist_data(const fs::path& folder, std::uint64_t seed) {
+mnist_data(const fs::path& folder, std::uint64_t seed, bool split,
+           const fs::path& within) {
   content_sum sum;
-  auto test = read_pair(folder, "t10k", sum);
+  auto test = read_pair(folder, "t10k", within, sum);
   if (!test)
     return problem{test.error()};
-  if (const auto all = find(folder, "train-images-idx3-ubyte"); all && all->empty()) {
+  if (split) {
     if (test->count() < 10)
       return problem{folder.string() + " has fewer than 10 images"};
     auto held_out = split_off(*test);
     return std::make_shared<mnist>(std::move(*test), std::move(held_out),
                                    sum.identity("MNIST's t10k images"), seed);
   }
-  auto training = read_pair(folder, "train", sum);
+  auto training = read_pair(folder, "train", within, sum);
   if (!training)
     return problem{training.error()};
   return std::make_shared<mnist>(std::move(*training), std::move(*test),

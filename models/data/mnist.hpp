@@ -6,10 +6,14 @@
 
 namespace troupe {
 
-/// MNIST's IDX files in a folder, gzipped or not. With all four, the 60,000 images are
-/// for training and the 10,000 for evaluation; with the t10k pair alone its first 9,000
-/// and its last 1,000. Each epoch has an order of its own, drawn by the seed.
+/// MNIST's IDX files in a folder, gzipped or not, with a hyphen or a dot before `idx`.
+/// The 60,000 images of `train` are for training, the 10,000 of `t10k` for evaluation.
+/// Each epoch has an order of its own, drawn by the seed.
+/// \param split the t10k pair is read alone: its first nine tenths are for training,
+/// the last for evaluation
+/// \param within as open_data takes it
 tl::expected<std::shared_ptr<const data_set>, std::string>
-mnist_data(const std::filesystem::path& folder, std::uint64_t seed);
+mnist_data(const std::filesystem::path& folder, std::uint64_t seed, bool split = false,
+           const std::filesystem::path& within = {});
 
 } // namespace troupe

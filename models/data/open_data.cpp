@@ -1,5 +1,6 @@
 #include "models/data/open_data.hpp"
 
+#include "models/data/data_name.hpp"
 #include "models/data/mnist.hpp"
 #include "models/data/synthetic.hpp"
 #include "models/data/text.hpp"
@@ -13,29 +14,33 @@ constexpr const char* known =
   "synthetic, text:PATH, tokens:FILE, either with ,order=sequential behind, and "
   "mnist:FOLDER";
 
-/// PATH and the order behind it, if one is given.
-tl::expected<text_order, std::string> split_order(std::string& path) {
-  const auto key = path.rfind("order=");
-  if (key == std::string::npos || key == 0
-      || (path[key - 1] != ',' && path[key - 1] != ':'))
-    return text_order::random;
-  const auto order = path.substr(key + 6);
-  path.resize(key - 1);
-  if (order == "sequential")
-    return text_order::sequential;
-  if (order == "random")
-    return text_order::random;
-  return tl::unexpected{"order=" + order + ": a text's order is random or sequential"};
+/// What is wrong with a key and its value behind data of this kind; empty if nothing
+/// is.
+std::string refusal_of_value(const std::string& kind, const std::string& key,
+                             const std::string& value) {
+  const bool is_text = kind == "text" || kind == "tokens";
+  const auto text = key + "=" + value;
+  if (key == "order" && is_text)
+    return value == "random" || value == "sequential"
+             ? ""
+             : text + ": a text's order is random or sequential";
+  if (key == "width" && kind == "tokens")
+    return value == "16" || value == "32" ? "" : text + ": tokens have 16 or 32 bits";
+  if (key == "split" && kind == "mnist")
+    return value == "t10k" ? "" : text + ": images are split of t10k alone";
+  return text + " does not belong behind " + kind
+         + ": order belongs behind text and tokens, width behind tokens, split behind "
+           "mnist";
 }
 
 } // namespace
 
 tl::expected<std::shared_ptr<const data_set>, std::string>
-open_data(const std::string& text, const model_options& model, std::uint64_t seed) {
+open_data(const std::string& text, const model_options& model, std::uint64_t seed,
+          const std::filesystem::path& within) {
   const bool wants_text = model.model == "gpt" || model.model == "moe";
-  const auto kind = text.substr(0, text.find(':'));
-  auto path = text.size() > kind.size() ? text.substr(kind.size() + 1) : "";
-  if (kind == "synthetic" && path.empty())
+  auto [kind, path, values] = parse_data_name(text);
+  if (text == "synthetic" || text == "synthetic:")
     return wants_text ? synthetic_text(model.length, model.words, seed)
                       : synthetic_images(seed);
   const bool is_text = kind == "text" || kind == "tokens";
@@ -45,13 +50,19 @@ open_data(const std::string& text, const model_options& model, std::uint64_t see
     return tl::unexpected{"model " + model.model + " trains on "
                           + (wants_text ? "text or tokens" : "images") + ", not on "
                           + kind};
+  for (const auto& [key, value] : values)
+    if (auto wrong = refusal_of_value(kind, key, value); !wrong.empty())
+      return tl::unexpected{std::move(wrong)};
   if (kind == "mnist")
-    return mnist_data(path, seed);
-  const auto order = split_order(path);
-  if (!order)
-    return tl::unexpected{order.error()};
-  const auto make = kind == "text" ? text_data : token_data;
-  return make(path, *order, model.length, model.words, seed);
+    return mnist_data(path, seed, values.contains("split"), within);
+  const auto order =
+    values["order"] == "sequential" ? text_order::sequential : text_order::random;
+  if (kind == "text")
+    return text_data(path, order, model.length, model.words, seed, within);
+  const std::map<std::string, int> widths{{"16", 2}, {"32", 4}};
+  const auto width = widths.find(values["width"]);
+  return token_data(path, order, model.length, model.words, seed,
+                    width != widths.end() ? width->second : 0, within);
 }
 
 } // namespace troupe

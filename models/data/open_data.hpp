@@ -5,17 +5,22 @@
 
 #include <tl/expected.hpp>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
 namespace troupe {
 
-/// The data that `text` names: `synthetic`, `text:PATH`, `tokens:FILE`, the same two
-/// with `,order=sequential` behind, or `mnist:FOLDER`, for a model of this kind and
-/// size. `synthetic` needs no file: for models of text it is a Markov source, for those
-/// of images (lenet, lenet5, mlp) it draws ten kinds of shapes of 28 by 28 pixels, as
-/// MNIST's are. On error says what is wrong, or what can be named.
+/// The data that `text` names, for a model of this kind and size: `synthetic`,
+/// `text:PATH`, `tokens:FILE` or `mnist:FOLDER`. Behind a text or tokens may stand
+/// `,order=sequential`, behind tokens `,width=32` or `,width=16` (bits each), behind a
+/// folder of MNIST `,split=t10k`. `synthetic` needs no file: for models of text it is a
+/// Markov source, for those of images (lenet, lenet5, mlp) it draws ten kinds of shapes
+/// of 28 by 28 pixels, as MNIST's are. On error says what is wrong, or what can be
+/// named.
+/// \param within folder that must hold every file, behind all links; empty: any does
 tl::expected<std::shared_ptr<const data_set>, std::string>
-open_data(const std::string& text, const model_options& model, std::uint64_t seed);
+open_data(const std::string& text, const model_options& model, std::uint64_t seed,
+          const std::filesystem::path& within = {});
 
 } // namespace troupe

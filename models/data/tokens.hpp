@@ -13,10 +13,16 @@ namespace troupe {
 ///           20240520     1           n                    0          16 bits a token
 ///           20240801     7           n                    0          32 bits a token
 ///
+/// A file without that header whose numbers look like wider ones is refused until
+/// `width` says how wide they are; so is a file of a known other format, as numpy's.
+///
 /// The file is mapped into memory, never read whole; that each token is below `words`
 /// is seen once, when it is opened. It must not become shorter while it is in use.
+/// \param width bytes a token, 2 or 4; 0: as the header says, else 2
+/// \param within as open_data takes it
 tl::expected<std::shared_ptr<const data_set>, std::string>
 token_data(const std::filesystem::path& path, text_order order, std::int64_t length,
-           std::int64_t words, std::uint64_t seed);
+           std::int64_t words, std::uint64_t seed, std::int64_t width = 0,
+           const std::filesystem::path& within = {});
 
 } // namespace troupe

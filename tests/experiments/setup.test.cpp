@@ -162,7 +162,7 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
       {[](typed_options& o) { o.schedules.names = {"all"}, o.data.batch = 7; },
        "at least one sample in each"},
       {[](typed_options& o) {
-         o.model.name = "lenet", o.data.text = "mnist:" + mnist,
+         o.model.name = "lenet", o.data.text = "mnist:" + mnist + ",split=t10k",
          o.schedules.epochs = 1e12;
        },
        "an epoch of this data"},

@@ -1,3 +1,4 @@
+#include "models/data/data_name.hpp"
 #include "models/data/mnist.hpp"
 #include "models/data/open_data.hpp"
 #include "models/data/shuffle.hpp"
@@ -109,6 +110,50 @@ TEST_CASE("a folder is all its files in order of name", "[text]") {
   CHECK(s.tokens[0] == 'z');
   data->training(7, s.view());
   CHECK(s.tokens[0] == 'a' + 6);
+}
+
+TEST_CASE("hidden and packed files of a folder are no text, and that is said",
+          "[text]") {
+  const auto report =
+    *text_data(TROUPE_GOLDEN "/reports/text-folder", text_order::random, 8, 256, 1);
+  CHECK(report->description()
+        == "text text-folder (1 file read, 1 left out: .DS_Store), 1800 bytes, windows "
+           "at random");
+  temporary_folder folder;
+  const auto description = [&] {
+    return (*text_data(folder.path(), text_order::sequential, 8, 256, 1))
+      ->description();
+  };
+  folder.write("a.txt", some_text(50));
+  CHECK_THAT(description(), ContainsSubstring("(1 file read), 50 bytes"));
+  folder.write("b.txt", some_text(30));
+  CHECK_THAT(description(), ContainsSubstring("(2 files read), 80 bytes"));
+  folder.write(".gitignore", "*.o");
+  folder.write("c.txt.gz", "not packed, but called so");
+  std::filesystem::create_directory(folder.path() / "more");
+  CHECK_THAT(description(),
+             ContainsSubstring(
+               "(2 files read, 3 left out: .gitignore, c.txt.gz, more/), 80 bytes"));
+  // Packed by its content alone.
+  const auto packed = folder.write("d.txt", "\x1f\x8b\x08" + some_text(60));
+  CHECK_THAT(
+    description(),
+    ContainsSubstring(
+      "(2 files read, 4 left out: .gitignore, c.txt.gz, d.txt, ..), 80 bytes"));
+  CHECK(text_data(packed, text_order::random, 8, 256, 1).error()
+        == packed.string() + " is a gzip file: unpack it");
+  const auto pointer =
+    folder.write("e.txt", "version https://git-lfs.github.com/spec/v1\n");
+  for (const auto& path : {pointer, folder.path()})
+    CHECK_THAT(text_data(path, text_order::random, 8, 256, 1).error(),
+               ContainsSubstring("e.txt is a Git LFS pointer: fetch"));
+}
+
+TEST_CASE("a folder without any text says what was left out", "[text]") {
+  temporary_folder folder;
+  folder.write(".hidden", some_text(500));
+  CHECK_THAT(text_data(folder.path(), text_order::random, 8, 256, 1).error(),
+             ContainsSubstring("(0 files read, 1 left out: .hidden) has 0 bytes"));
 }
 
 TEST_CASE("texts that cannot be used are refused", "[text]") {
@@ -281,7 +326,7 @@ TEST_CASE("MNIST's t10k pair alone is split nine to one", "[mnist]") {
   temporary_folder folder;
   for (const char* name : {"t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"})
     std::filesystem::copy(shipped / "mnist" / name, folder.path() / name);
-  const auto data = mnist_data(folder.path(), 1);
+  const auto data = mnist_data(folder.path(), 1, true);
   REQUIRE(data.has_value());
   CHECK((*data)->epoch() == 900);
   CHECK((*data)->evaluation_size() == 100);
@@ -334,11 +379,44 @@ std::string mnist_refusal(const std::string& images, const std::string& labels) 
   if (!images.empty())
     folder.write("t10k-images-idx3-ubyte", images);
   folder.write("t10k-labels-idx1-ubyte", labels);
-  const auto data = mnist_data(folder.path(), 1);
+  const auto data = mnist_data(folder.path(), 1, true);
   return data ? "" : data.error();
 }
 
 } // namespace
+
+TEST_CASE("MNIST trains on t10k only where that is asked for", "[mnist]") {
+  temporary_folder folder;
+  folder.write("t10k-images-idx3-ubyte", idx(20, 28));
+  folder.write("t10k-labels-idx1-ubyte", idx(20, 0));
+  const auto text = "mnist:" + folder.path().string();
+  const model_options mlp{"mlp"};
+  CHECK_THAT(open_data(text, mlp, 1).error(),
+             ContainsSubstring("has no train-images-idx3-ubyte")
+               && ContainsSubstring("split=t10k"));
+  const auto split = open_data(text + ",split=t10k", mlp, 1);
+  REQUIRE(split);
+  CHECK((*split)->epoch() == 18);
+  folder.write("train-labels-idx1-ubyte", idx(30, 0));
+  CHECK_THAT(open_data(text, mlp, 1).error(),
+             ContainsSubstring("has no train-images-idx3-ubyte"));
+  folder.write("train-images-idx3-ubyte", idx(30, 28));
+  CHECK((*open_data(text, mlp, 1))->epoch() == 30);
+  CHECK((*open_data(text + ",split=t10k", mlp, 1))->epoch() == 18);
+}
+
+TEST_CASE("MNIST's files may have a dot in their names", "[mnist]") {
+  const auto data = mnist_data(TROUPE_GOLDEN "/reports/mnist-dotted-train", 1);
+  REQUIRE(data);
+  CHECK((*data)->epoch() == 60);
+  CHECK((*data)->evaluation_size() == 20);
+  temporary_folder folder; // each name by itself
+  folder.write("t10k-images.idx3-ubyte", idx(20, 28));
+  folder.write("t10k-labels.idx1-ubyte", idx(20, 0));
+  folder.write("train-images-idx3-ubyte", idx(30, 28));
+  folder.write("train-labels.idx1-ubyte", idx(30, 0));
+  CHECK((*mnist_data(folder.path(), 1))->epoch() == 30);
+}
 
 TEST_CASE("damaged IDX files are refused whole", "[mnist]") {
   CHECK(mnist_refusal(idx(20, 28), idx(20, 0)).empty());
@@ -358,6 +436,8 @@ TEST_CASE("damaged IDX files are refused whole", "[mnist]") {
   CHECK_THAT(mnist_refusal(idx(20, 28), letters), ContainsSubstring("not digits"));
   CHECK_THAT(mnist_refusal("\x1f\x8b" + std::string(100, 'x'), idx(20, 0)),
              ContainsSubstring("damaged"));
+  CHECK_THAT(mnist_refusal("version https://git-lfs.github.com/spec/v1\n", ""),
+             ContainsSubstring("is a Git LFS pointer, not images"));
 }
 
 TEST_CASE("data is named as users name it", "[data]") {
@@ -390,4 +470,31 @@ TEST_CASE("data is named as users name it", "[data]") {
   CHECK_THAT(refusal("mnist:" + path, gpt), ContainsSubstring("trains on text"));
   CHECK_THAT(refusal("text:" + path + ",order=random2", gpt),
              ContainsSubstring("random or sequential"));
+  CHECK_THAT(refusal("text:" + path + ",width=32", gpt),
+             ContainsSubstring("width=32 does not belong behind text"));
+  CHECK_THAT(refusal("tokens:" + tokens + ",width=8", gpt),
+             ContainsSubstring("16 or 32 bits"));
+  CHECK_THAT(refusal("mnist:" + path + ",order=random", mlp),
+             ContainsSubstring("does not belong behind mnist"));
+  CHECK_THAT(refusal("mnist:" + path + ",split=train", mlp),
+             ContainsSubstring("split of t10k alone"));
+}
+
+TEST_CASE("the text of data is cut into a kind, a path and values", "[data]") {
+  using values = std::map<std::string, std::string>;
+  const auto check = [](const std::string& text, const std::string& kind,
+                        const std::string& path, const values& expected) {
+    const auto name = parse_data_name(text);
+    CHECK(name.kind == kind);
+    CHECK(name.path == path);
+    CHECK(name.values == expected);
+  };
+  check("synthetic", "synthetic", "", {});
+  check("text:a.txt", "text", "a.txt", {});
+  check("text:a,b=c:d.txt", "text", "a,b=c:d.txt", {});
+  check("text:a.txt,order=sequential", "text", "a.txt", {{"order", "sequential"}});
+  check("tokens:a:b,width=32,order=random", "tokens", "a:b",
+        {{"order", "random"}, {"width", "32"}});
+  check("tokens:a,width=16,width=32", "tokens", "a", {{"width", "32"}});
+  check("tokens:a,order=", "tokens", "a", {{"order", ""}});
 }

@@ -1,5 +1,6 @@
 // Files that are read and written, and accidents on the way.
 
+#include "models/file_within.hpp"
 #include "models/input_file.hpp"
 #include "models/whole_file.hpp"
 #include "tests/file_size_limit.hpp"
@@ -10,10 +11,13 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <fcntl.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <csignal>
 #include <set>
 #include <sstream>
@@ -215,6 +219,74 @@ TEST_CASE("what is no regular file is refused, and nothing waits for it",
   for (const auto& [path, why] : mistakes)
     CHECK(input_file::open(path, "the text").error()
           == "cannot read the text " + path.string() + ": " + why);
+}
+
+TEST_CASE("a FIFO is not opened before it is refused", "[input_file]") {
+  temporary_folder folder;
+  const auto path = folder.path() / "fifo";
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  REQUIRE(inotify_add_watch(watch, path.c_str(), IN_OPEN) >= 0);
+  CHECK_FALSE(input_file::open(path, "the text"));
+  alignas(inotify_event) std::array<char, 4096> events{};
+  CHECK(read(watch, events.data(), events.size()) < 0);
+  close(watch);
+}
+
+TEST_CASE("a file within a folder is none that a link leads to elsewhere",
+          "[input_file]") {
+  temporary_folder folder;
+  const auto inside = folder.path() / "in";
+  fs::create_directories(inside / "deep");
+  folder.write("out", "outside");
+  folder.write("in/file", "inside");
+  fs::create_symlink("../in/file", inside / "there");
+  fs::create_symlink(inside / "file", inside / "deep/up");
+  fs::create_symlink("../out", inside / "link");
+  fs::create_symlink(folder.path(), inside / "parent");
+  fs::create_symlink("in", folder.path() / "alias");
+  const auto opens = [&](const char* path, const char* within) {
+    const auto file =
+      open_within(folder.path() / path, "the text", folder.path() / within);
+    if (!file)
+      CHECK(file.error()
+            == "cannot read the text " + (folder.path() / path).string()
+                 + ": it leads out of the folder that may be read");
+    return file.has_value();
+  };
+  for (const char* path : {"in/file", "in/there", "in/deep/up", "alias/file",
+                           "in/parent/in/file", "in/deep/../file"}) {
+    CHECK(opens(path, "in"));
+    CHECK(opens(path, "alias"));
+  }
+  for (const char* path :
+       {"out", "in/link", "in/../out", "in/parent/out", "in/none/../../out"})
+    CHECK_FALSE(opens(path, "in"));
+  CHECK_FALSE(opens("in/file", "in/deep"));
+}
+
+TEST_CASE("a link that changes while it is opened leads nowhere else", "[input_file]") {
+  temporary_folder folder;
+  const auto inside = folder.path() / "in";
+  fs::create_directory(inside);
+  folder.write("out", "outside");
+  folder.write("in/file", "in");
+  const auto link = inside / "link";
+  std::atomic<bool> done = false;
+  std::thread changes{[&] {
+    for (int i = 0; !done; ++i) {
+      const auto next = folder.path() / "next";
+      fs::create_symlink(i % 2 == 0 ? inside / "file" : folder.path() / "out", next);
+      fs::rename(next, link);
+    }
+  }};
+  int others = 0;
+  for (int i = 0; i < 3000; ++i)
+    if (const auto file = open_within(link, "the text", inside))
+      others += file->size() != 2;
+  done = true;
+  changes.join();
+  CHECK(others == 0);
 }
 
 TEST_CASE("an open file stays what it was when its name is written anew",

@@ -118,6 +118,71 @@ TEST_CASE("tokens are read as nanoGPT and llm.c write them", "[tokens]") {
       CHECK_FALSE(held_out.contains(label));
 }
 
+TEST_CASE("numbers of 32 bits without a header are tokens where that is said",
+          "[tokens]") {
+  temporary_folder folder;
+  auto tokens = some_tokens(101);
+  tokens[3] = GENERATE(128'255, 50'256); // two bytes hold the other
+  const auto path = folder.write("t.bin", raw(tokens, 4));
+  const auto opened_as = [&](std::int64_t width) {
+    return token_data(path, text_order::sequential, 8, 128'256, 1, width);
+  };
+  CHECK_THAT(opened_as(0).error(),
+             ContainsSubstring("looks like numbers of 32 bits: say")
+               && ContainsSubstring("width=32"));
+  const auto data = *opened_as(4);
+  CHECK_THAT(data->description(), ContainsSubstring("101 tokens"));
+  for (std::size_t t = 0; t < 8; ++t)
+    CHECK(of(*data, 0).tokens[t] == static_cast<std::int32_t>(tokens[t]));
+  CHECK_THAT((*opened_as(2))->description(), ContainsSubstring("202 tokens"));
+  std::filesystem::resize_file(path, 402);
+  CHECK_THAT(opened_as(4).error(), ContainsSubstring("402 bytes, no multiple of 4"));
+}
+
+TEST_CASE("numbers of 64 bits are no tokens", "[tokens]") {
+  temporary_folder folder;
+  const auto path = folder.write("t.bin", raw(some_tokens(100), 8));
+  const auto refusal_of = [&](std::int64_t width) {
+    return token_data(path, text_order::random, 8, 50257, 1, width).error();
+  };
+  CHECK_THAT(refusal_of(0), ContainsSubstring("looks like numbers of 32 bits"));
+  CHECK_THAT(refusal_of(4), ContainsSubstring("looks like numbers of 64 bits"));
+}
+
+TEST_CASE("small vocabularies do not look like wider numbers", "[tokens]") {
+  for (const std::uint32_t words : {2U, 3U, 16U, 65U}) {
+    std::vector<std::uint32_t> tokens;
+    for (std::uint32_t i = 0; i < 400; ++i)
+      tokens.push_back(i * i / 3 % words);
+    CHECK(refusal(raw(tokens), 65).empty());
+  }
+  CHECK(refusal(std::string(400, '\0')).empty());
+}
+
+TEST_CASE("a width that contradicts a header is refused", "[tokens]") {
+  temporary_folder folder;
+  const auto path =
+    folder.write("t.bin", header(20240520, 1, 100) + raw(some_tokens(100)));
+  CHECK(token_data(path, text_order::random, 8, 50257, 1, 2));
+  CHECK_THAT(token_data(path, text_order::random, 8, 50257, 1, 4).error(),
+             ContainsSubstring("tokens of 16 bits: leave width= out"));
+}
+
+TEST_CASE("files of other formats are no tokens, and are named", "[tokens]") {
+  const auto more = raw(some_tokens(1000));
+  for (const auto& [begin, name] :
+       {std::pair<std::string, std::string>{{"\x93NUMPY\x01\0", 8}, "a numpy file"},
+        {"\x1f\x8b\x08", "a gzip file"},
+        {"PK\x03\x04", "a zip file"},
+        {"\x28\xb5\x2f\xfd", "a zstd file"},
+        {"PAR1", "a Parquet file"},
+        {"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"}})
+    CHECK_THAT(refusal(begin + more), ContainsSubstring("t.bin is " + name));
+  const auto data =
+    token_data(TROUPE_GOLDEN "/reports/tokens-u16.npy", text_order::random, 8, 37, 1);
+  CHECK_THAT(data.error(), ContainsSubstring("is a numpy file"));
+}
+
 TEST_CASE("a token beyond the vocabulary is refused with its position", "[tokens]") {
   auto tokens =
     some_tokens(3'000'000); // more than the pieces in which they are checked

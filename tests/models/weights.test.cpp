@@ -46,6 +46,19 @@ std::filesystem::path with_header(const temporary_folder& folder,
 
 } // namespace
 
+TEST_CASE("weights of another format are refused by its name", "[weights]") {
+  temporary_folder folder;
+  for (const auto& [content, name] :
+       {std::pair<std::string, const char*>{
+          "version https://git-lfs.github.com/spec/v1\noid sha256:0",
+          "a Git LFS pointer"},
+        {{"PK\x03\x04\0\0\0\0", 8}, "a zip file"},
+        {"GGUF....", "a GGUF file"}})
+    CHECK_THAT(
+      weights_from(folder.write("w.safetensors", content), tiny_gpt()).error(),
+      ContainsSubstring(std::string{"is not a safetensors file: it is "} + name));
+}
+
 TEST_CASE("a file says of itself what it was given, and of others what is text",
           "[weights]") {
   temporary_folder folder;

@@ -77,7 +77,7 @@ TEST_CASE("lenet learns MNIST under every schedule") {
              "2bw:lr=0.02", "pipedream:lr=0.01", "ampnet:lr=0.02");
   typed_options o;
   o.model.name = "lenet";
-  o.data.text = "mnist:" + data_folder + "/mnist";
+  o.data.text = "mnist:" + data_folder + "/mnist,split=t10k";
   o.optimizer.name = "sgd";
   o.optimizer.momentum = 0.9;
   o.schedules.epochs = 20;

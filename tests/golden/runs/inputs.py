@@ -113,6 +113,7 @@ def write_data(c, folder):
         (folder / f"{prefix}-labels-idx1-ubyte").write_bytes(struct.pack(">2i", 0x801, n) + labels[part].tobytes())
     if c.get("pair") == "t10k":  # nine tenths are trained on
         pair("t10k", slice(None))
+        return "mnist:{cases}/" + folder.name + ",split=t10k"
     else:
         pair("train", slice(0, c["images"]))
         pair("t10k", slice(c["images"], None))

@@ -1,0 +1,33 @@
+#include "models/data/data_name.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace troupe {
+
+namespace {
+
+/// A path may hold `,other=` itself.
+constexpr std::string_view keys[] = {"order", "width", "split"};
+
+} // namespace
+
+data_name parse_data_name(const std::string& text) {
+  const auto colon = text.find(':');
+  data_name result{.kind = text.substr(0, colon), .path = {}, .values = {}};
+  if (colon == std::string::npos)
+    return result;
+  auto& path = result.path = text.substr(colon + 1);
+  for (;;) {
+    const auto comma = path.find_last_of(",:"), equals = path.find('=', comma);
+    if (comma == std::string::npos || equals == std::string::npos)
+      return result;
+    const auto key = path.substr(comma + 1, equals - comma - 1);
+    if (std::ranges::find(keys, key) == std::end(keys))
+      return result;
+    result.values.emplace(key, path.substr(equals + 1)); // the last stays
+    path.resize(comma);
+  }
+}
+
+} // namespace troupe

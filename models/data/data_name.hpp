@@ -1,0 +1,20 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace troupe {
+
+/// The text of --data in its parts: `KIND:PATH,key=value,..`.
+struct data_name {
+  std::string kind; ///< "text", up to the first colon.
+  std::string path; ///< Empty: the data need no file.
+  /// Known keys behind the path: `order`, `width`, `split`. A key that comes twice has
+  /// its last value.
+  std::map<std::string, std::string> values;
+};
+
+/// Cuts the text into parts, and refuses nothing.
+data_name parse_data_name(const std::string& text);
+
+} // namespace troupe

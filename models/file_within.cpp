@@ -1,0 +1,51 @@
+#include "models/file_within.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+namespace troupe {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool begins_with(const fs::path& place, const fs::path& folder) {
+  const auto [end, rest] = std::ranges::mismatch(folder, place);
+  return end == folder.end();
+}
+
+/// The path of an open file, without links; empty where /proc is missing.
+fs::path place_of(const input_file& file) {
+  std::error_code unknown;
+  return fs::read_symlink("/proc/self/fd/" + std::to_string(file.number()), unknown);
+}
+
+} // namespace
+
+bool leads_into(const fs::path& folder, const fs::path& path) {
+  std::error_code failed;
+  const auto root = fs::canonical(folder, failed);
+  if (failed)
+    return false;
+  const auto place = fs::weakly_canonical(root / path, failed);
+  return !failed && begins_with(place, root);
+}
+
+tl::expected<input_file, std::string>
+open_within(const fs::path& path, const std::string& what, const fs::path& within) {
+  if (within.empty())
+    return input_file::open(path, what);
+  const auto outside = [&] {
+    return tl::unexpected{"cannot read " + what + " " + path.string()
+                          + ": it leads out of the folder that may be read"};
+  };
+  std::error_code failed;
+  if (!leads_into(within, fs::absolute(path, failed)))
+    return outside();
+  auto file = input_file::open(path, what);
+  if (file && !begins_with(place_of(*file), fs::canonical(within, failed)))
+    return outside();
+  return file;
+}
+
+} // namespace troupe
