@@ -116,15 +116,16 @@ shards_of(const options& o, const network<float>& whole) {
   return result;
 }
 
-/// What runs compute, but for their optimizers.
-tl::expected<training, std::string> training_of(const options& o) {
+/// What runs compute, but for their optimizers. \param within as open_data takes it
+tl::expected<training, std::string> training_of(const options& o,
+                                                const std::filesystem::path& within) {
   auto whole = make_network<float>(model_of(o));
   if (!whole)
     return problem{whole.error()};
   auto shards = shards_of(o, *whole);
   if (!shards)
     return problem{shards.error()};
-  auto data = open_data(o.data.text, o.model, o.data.seed);
+  auto data = open_data(o.data.text, o.model, o.data.seed, within);
   if (!data)
     return problem{data.error()};
   auto weights = initial_weights(*whole, o.data.seed);
@@ -163,8 +164,9 @@ tl::expected<int, std::string> steps_of(double epochs, const training& work) {
 }
 
 /// Makes a plan compute something. Returns what is wrong, if anything.
-std::string add_training(const options& o, run_plan& plan) {
-  auto work = training_of(o);
+std::string add_training(const options& o, const std::filesystem::path& within,
+                         run_plan& plan) {
+  auto work = training_of(o, within);
   if (!work)
     return work.error();
   if (o.schedules.epochs) {
@@ -298,10 +300,16 @@ tl::expected<setup, std::string> set_up(const options& o) {
 
 tl::expected<setup, std::string>
 set_up_part(const options& o, const std::optional<std::vector<int>>& here) {
+  return set_up_part(o, here, {});
+}
+
+tl::expected<setup, std::string>
+set_up_part(const options& o, const std::optional<std::vector<int>>& here,
+            const std::filesystem::path& within) {
   setup result;
   auto plan = common_plan(o);
   if (o.trains) {
-    if (auto wrong = add_training(o, plan); !wrong.empty())
+    if (auto wrong = add_training(o, within, plan); !wrong.empty())
       return problem{wrong};
     plan.checkpoint_every = std::min(o.checkpoint.every, plan.dims.steps);
     plan.keep_steps = o.nodes.keep_steps;

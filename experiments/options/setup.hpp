@@ -7,6 +7,7 @@
 
 #include <tl/expected.hpp>
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -52,5 +53,10 @@ tl::expected<setup, std::string> set_up(const options& o);
 /// absent: all
 tl::expected<setup, std::string>
 set_up_part(const options& o, const std::optional<std::vector<int>>& here);
+
+/// The same on a node. \param within folder that must hold the data (open_data.hpp)
+tl::expected<setup, std::string>
+set_up_part(const options& o, const std::optional<std::vector<int>>& here,
+            const std::filesystem::path& within);
 
 } // namespace troupe

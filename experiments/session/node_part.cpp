@@ -7,30 +7,17 @@
 #include "experiments/options/options_text.hpp"
 #include "experiments/options/setup.hpp"
 #include "kernels/bf16_block.hpp"
+#include "models/file_within.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <system_error>
 
 namespace troupe {
 
 namespace {
 
 using problem = tl::unexpected<std::string>;
-
-/// Whether a path leads to something in a folder, whatever links stand between.
-bool is_inside(const std::filesystem::path& path, const std::filesystem::path& folder) {
-  std::error_code wrong;
-  const auto root = std::filesystem::canonical(folder, wrong);
-  if (wrong)
-    return false;
-  const auto place = std::filesystem::weakly_canonical(root / path, wrong);
-  if (wrong)
-    return false;
-  const auto [end, rest] = std::ranges::mismatch(root, place);
-  return end == root.end();
-}
 
 /// What the lead's command keeps for itself is not for a node.
 void forget_files(options& o) {
@@ -254,13 +241,13 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
     return problem{"it plays at most " + std::to_string(limits.most_ranks)
                    + " ranks, and was given " + std::to_string(ranks.size())};
   const std::filesystem::path data{o->data.path};
-  if (!data.empty() && !is_inside(data, limits.folder))
+  if (!data.empty() && !leads_into(limits.folder, data))
     return problem{"it reads files of its own folder only, and " + o->data.path
                    + " is not in there"};
   o->run.threads = limits.threads;
   o->checkpoint.every = facts.keep.checkpoint_every; // their copies need room here
   o->nodes.keep_steps = facts.keep.steps;
-  auto all = set_up_part(*o, ranks);
+  auto all = set_up_part(*o, ranks, limits.folder);
   if (!all)
     return problem{all.error()};
   auto plan = std::move(all->runs.front().plan);

@@ -13,6 +13,7 @@
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <functional>
@@ -76,6 +77,65 @@ TEST_CASE("a node reads no file outside its folder, whatever a lead calls it",
     options["data"]["path"] = said_path;
     CHECK_THAT(refusal_of(facts_of(options), own), ContainsSubstring("own folder"));
   }
+}
+
+namespace {
+
+/// What a node says of data in its folder, which holds `own`; empty if it reads them.
+std::string refusal_of_data(const std::string& model, const std::string& data,
+                            const std::filesystem::path& folder) {
+  auto options = honest();
+  options["model"]["model"] = model;
+  options["model"]["length"] = 4;
+  options["model"]["words"] = 256;
+  options["data"]["text"] = data;
+  return refusal_of(facts_of(options), folder.string());
+}
+
+} // namespace
+
+TEST_CASE("a node reads no file that a link in its folder leads to outside",
+          "[nodes]") {
+  namespace fs = std::filesystem;
+  temporary_folder all;
+  const auto own = all.path() / "own";
+  const std::string letters(4000, 's');
+  for (const char* name : {"own", "own/texts", "own/images", "own/inside"})
+    fs::create_directory(all.path() / name);
+  const auto outside = all.write("secret", letters), inside = own / "inside/a.txt";
+  all.write("own/inside/a.txt", letters);
+  all.write("own/texts/a.txt", letters);
+  fs::create_symlink(inside, own / "texts/b.txt");
+  const auto text = "text:" + (own / "texts").string();
+  CHECK(refusal_of_data("gpt", text, own) == "");
+  const auto link = own / "texts/c.txt";
+  fs::create_symlink(outside, link);
+  CHECK_THAT(refusal_of_data("gpt", text, own),
+             ContainsSubstring("c.txt: it leads out of the folder"));
+  CHECK_THAT(refusal_of_data("gpt", "tokens:" + link.string(), own),
+             ContainsSubstring("own folder"));
+  // The path is what stands before the last keys, and no other.
+  for (const char* keys : {":order=random", ",order=random", ",width=16,order=random"})
+    CHECK_THAT(refusal_of_data("gpt", "tokens:" + link.string() + keys, own),
+               ContainsSubstring("own folder"));
+  fs::create_symlink(outside, own / "images/t10k-images-idx3-ubyte");
+  CHECK_THAT(refusal_of_data("mlp", "mnist:" + (own / "images").string(), own),
+             ContainsSubstring("t10k-images-idx3-ubyte: it leads out of the folder"));
+}
+
+TEST_CASE("a FIFO or a device in a node's folder is neither read nor waited for",
+          "[nodes]") {
+  namespace fs = std::filesystem;
+  temporary_folder folder;
+  folder.write("a.txt", std::string(4000, 's'));
+  REQUIRE(mkfifo((folder.path() / "fifo").c_str(), 0600) == 0);
+  fs::create_symlink("/dev/zero", folder.path() / "zero");
+  const auto path = folder.path().string();
+  CHECK(refusal_of_data("gpt", "text:" + path, folder.path()) == "");
+  CHECK_THAT(refusal_of_data("gpt", "tokens:" + path + "/fifo", folder.path()),
+             ContainsSubstring("it is a FIFO"));
+  CHECK_THAT(refusal_of_data("gpt", "text:" + path + "/zero", folder.path()),
+             ContainsSubstring("own folder"));
 }
 
 TEST_CASE("sizes that no command line takes are refused, and not computed with",
