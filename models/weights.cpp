@@ -133,6 +133,15 @@ tl::expected<weight_source, std::string> weights_from(const std::filesystem::pat
   if (!opened)
     return tl::unexpected{opened.error()};
   const auto file = std::make_shared<const safetensors_file>(std::move(*opened));
+  std::optional<gpt2_config> config;
+  if (whole.options.model == "gpt") {
+    auto read = read_config(path, file->metadata());
+    if (!read)
+      return tl::unexpected{read.error()};
+    config = std::move(*read);
+    if (auto wrong = config ? mismatch(*config, whole.options) : ""; !wrong.empty())
+      return tl::unexpected{wrong};
+  }
   std::map<std::string, stored_tensor> found; // by the network's name
   const auto refuse = [&](const std::string& why) {
     return tl::unexpected{path.string() + ": " + why};
@@ -146,14 +155,18 @@ tl::expected<weight_source, std::string> weights_from(const std::filesystem::pat
                     + "' are the same parameter");
   }
   if (const auto words = found.find("transformer.wte.weight");
-      whole.reads_tokens && words != found.end())
+      whole.reads_tokens && words != found.end() && (!config || config->tied))
     found.emplace("lm_head.weight", words->second); // tied, unless the file has its own
   std::set<std::string> known;
   for (const auto* p : whole.parameters()) {
     known.insert(p->name);
     const auto t = found.find(p->name);
     if (t == found.end())
-      return refuse("tensor '" + p->name + "' is missing");
+      return refuse(
+        "tensor '" + p->name + "' is missing"
+        + (config && !config->tied && p->name == "lm_head.weight"
+             ? ", and in " + config->path.string() + " tie_word_embeddings is false"
+             : ""));
     if (auto why = mismatch(*p, t->second); !why.empty())
       return refuse(why);
   }
@@ -171,6 +184,18 @@ tl::expected<weight_source, std::string> weights_from(const std::filesystem::pat
                       + "' differ from value " + std::to_string(*which)
                       + " on; with --tied they are one matrix: leave it out to train "
                         "them apart");
+  if (config && config->tied) {
+    const auto& head = found.at("lm_head.weight");
+    const auto& words = found.at("transformer.wte.weight");
+    const auto which =
+      head.name == words.name ? std::nullopt : first_apart(*file, head, words);
+    if (which)
+      return refuse("tensors '" + head.name + "' and '" + words.name
+                    + "' differ from value " + std::to_string(*which) + " on; "
+                    + config->path.string()
+                    + " says that they are one matrix, unless tie_word_embeddings is "
+                      "false there");
+  }
   return [file, found, layers = whole.layers](std::size_t layer, float* bucket) {
     for (const auto& p : layers[layer]->parameters())
       file->read(found.at(p.name), 0,

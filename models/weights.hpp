@@ -23,8 +23,9 @@ weight_source initial_weights(const network<float>& whole, std::uint64_t seed);
 /// BF16, by name and shape, all of them finite, and nothing else. For gpt also the
 /// Hub's own files load: names without `transformer.`, attention masks (ignored), and
 /// no `lm_head.weight` where it is `wte`; tied, one that there is equals `wte` to the
-/// bit. On error says which tensor is missing, unknown, of another shape, not finite or
-/// not tied; the file is then refused whole.
+/// bit. A gpt's config (hugging_face.hpp) is held against the network. On error says
+/// which tensor is missing, unknown, of another shape, not finite or not tied, or which
+/// key of the config differs; the file is then refused whole.
 tl::expected<weight_source, std::string> weights_from(const std::filesystem::path& path,
                                                       const network<float>& whole);
 

@@ -183,6 +183,13 @@ std::string output_files::refusal(const std::vector<run_request>& runs) {
   for (const auto& file : planned(runs))
     if (auto wrong = unwritable(file); !wrong.empty())
       return wrong;
+  if (places_.save.empty())
+    return {};
+  for (const auto& request : runs)
+    if (auto wrong = foreign_config(weights_of(request, runs.size() == 1),
+                                    request.plan.work->whole.options);
+        !wrong.empty())
+      return "--save: " + wrong;
   return {};
 }
 

@@ -204,6 +204,170 @@ TEST_CASE("a tied GPT-2 has the head that Hugging Face's has", "[hugging_face]")
              ContainsSubstring("'lm_head.weight' and 'transformer.wte.weight' differ"));
 }
 
+namespace {
+
+/// Sizes of `sizes` as GPT2Config writes them.
+json config_of_sizes() {
+  return {{"model_type", "gpt2"}, {"n_layer", 2},     {"n_embd", 8},
+          {"n_head", 2},          {"n_positions", 4}, {"vocab_size", 5}};
+}
+
+/// What weights_from says of the Hub's file beside a config; empty if it loads.
+std::string refusal_beside(const json& config, const model_options& model = sizes,
+                           const tensors& file = hub_file(),
+                           const std::string& name = "model.safetensors") {
+  temporary_folder folder;
+  folder.write("config.json", config.dump());
+  const auto whole = *make_network<float>(model);
+  const auto source = weights_from(folder.write(name, as_safetensors(file)), whole);
+  return source ? "" : source.error();
+}
+
+std::string refusal_with(const char* key, const json& value) {
+  auto config = config_of_sizes();
+  config[key] = value;
+  return refusal_beside(config);
+}
+
+} // namespace
+
+TEST_CASE("a config of the function that troupe computes is taken", "[hugging_face]") {
+  CHECK(refusal_beside(config_of_sizes()).empty());
+  for (const auto& [key, value] :
+       {std::pair<const char*, json>{"activation_function", "gelu_new"},
+        {"activation_function", "gelu_pytorch_tanh"},
+        {"layer_norm_epsilon", 1e-5},
+        {"scale_attn_weights", true},
+        {"scale_attn_by_inverse_layer_idx", false},
+        {"reorder_and_upcast_attn", true}, // the same function in fp32
+        {"add_cross_attention", false},
+        {"n_inner", nullptr},
+        {"n_inner", 32},
+        {"attn_pdrop", 0.1}, // of training alone
+        {"resid_pdrop", 0.1},
+        {"embd_pdrop", 0.1},
+        {"n_positions", 8},
+        {"n_ctx", 1024},
+        {"use_cache", true},
+        {"summary_type", "cls_index"}})
+    CHECK(refusal_with(key, value) == "");
+}
+
+TEST_CASE("a config's key that asks for another function is refused by its name",
+          "[hugging_face]") {
+  for (const auto& [key, value] :
+       {std::pair<const char*, json>{"activation_function", "gelu"},
+        {"activation_function", "relu"},
+        {"layer_norm_epsilon", 1e-6},
+        {"scale_attn_weights", false},
+        {"scale_attn_by_inverse_layer_idx", true},
+        {"add_cross_attention", true},
+        {"n_inner", 16},
+        {"pruned_heads", {{"0", {1}}}},
+        {"quantization_config", {{"quant_method", "gptq"}}}})
+    CHECK_THAT(refusal_with(key, value),
+               ContainsSubstring("config.json: " + std::string{key} + " is "
+                                 + value.dump() + "; troupe computes"));
+  auto bf16 = sizes;
+  bf16.stored = precision::bf16;
+  auto config = config_of_sizes();
+  config["reorder_and_upcast_attn"] = true;
+  CHECK_THAT(refusal_beside(config, bf16),
+             ContainsSubstring("reorder_and_upcast_attn is true"));
+}
+
+TEST_CASE("a config's sizes are held against the options", "[hugging_face]") {
+  for (const auto& [key, value, said] :
+       {std::tuple<const char*, int, const char*>{"n_head", 4, "n_head is 4"},
+        {"num_attention_heads", 4, "n_head is 4"}, // which goes before n_head
+        {"n_layer", 3, "--layers 3"},
+        {"n_embd", 16, "--d-model 16"},
+        {"vocab_size", 50257, "--vocab 50257"},
+        {"n_positions", 2, "--seq 2"}})
+    CHECK_THAT(refusal_with(key, value), ContainsSubstring(said));
+  auto config = config_of_sizes();
+  config.erase("n_head"); // GPT2Config has 12 then
+  CHECK_THAT(refusal_beside(config), ContainsSubstring("n_head is 12"));
+  for (const json& value : {json("2"), json(0), json(-2), json(2.5), json(1e300)})
+    CHECK_THAT(refusal_with("n_head", value),
+               ContainsSubstring("n_head is " + value.dump()
+                                 + ", and must be a whole number from 1 on"));
+}
+
+TEST_CASE("a config decides whether a head is the embedding's matrix",
+          "[hugging_face]") {
+  auto config = config_of_sizes();
+  auto other = hub_file();
+  other["lm_head.weight"] = numbered(9, {5, 8});
+  auto same = hub_file();
+  same["lm_head.weight"] = same["wte.weight"];
+  CHECK(refusal_beside(config, sizes, same).empty());
+  CHECK_THAT(refusal_beside(config, sizes, other),
+             ContainsSubstring("'lm_head.weight' and 'wte.weight' differ")
+               && ContainsSubstring("tie_word_embeddings"));
+  config["tie_word_embeddings"] = false;
+  CHECK(refusal_beside(config, sizes, other).empty());
+  CHECK_THAT(refusal_beside(config, sizes, hub_file()),
+             ContainsSubstring("'lm_head.weight' is missing")
+               && ContainsSubstring("tie_word_embeddings is false"));
+}
+
+TEST_CASE("a config of another model is refused beside weights under its name",
+          "[hugging_face]") {
+  for (const auto& [config, why] :
+       {std::pair<json, const char*>{{{"model_type", "llama"}},
+                                     R"(model_type is "llama")"},
+        {json::object(), "it has no model_type"},
+        {json::array({1}), "it is not a JSON object"}}) {
+    CHECK_THAT(refusal_beside(config), ContainsSubstring(why));
+    CHECK(refusal_beside(config, sizes, hub_file(), "w.safetensors").empty());
+  }
+  auto heads = config_of_sizes();
+  heads["n_head"] = 4;
+  CHECK_THAT(refusal_beside(heads, sizes, hub_file(), "w.safetensors"),
+             ContainsSubstring("n_head is 4"));
+}
+
+TEST_CASE("weights of troupe under another name have no config", "[hugging_face]") {
+  temporary_folder folder;
+  const auto whole = *make_network<float>(sizes);
+  folder.write("config.json", R"({"model_type": "gpt2", "n_head": 4})");
+  const auto path = folder.path() / "w.safetensors";
+  const auto buckets = zeros_of(whole);
+  CHECK(save_weights(path, whole, readable(buckets), {{"--model", "gpt"}}).empty());
+  CHECK(weights_from(path, whole));
+}
+
+TEST_CASE("a saved config is of the function that was trained", "[hugging_face]") {
+  temporary_folder folder;
+  const auto whole = *make_network<float>(sizes);
+  auto before = config_of_sizes();
+  before.update({{"scale_attn_by_inverse_layer_idx", true},
+                 {"scale_attn_weights", false},
+                 {"reorder_and_upcast_attn", true},
+                 {"add_cross_attention", true},
+                 {"activation_function", "relu"},
+                 {"layer_norm_epsilon", 1e-6},
+                 {"n_inner", 16},
+                 {"num_attention_heads", 4},
+                 {"pruned_heads", {{"0", {1}}}},
+                 {"quantization_config", {{"quant_method", "gptq"}}},
+                 {"resid_pdrop", 0.1}});
+  folder.write("config.json", before.dump());
+  const auto path = folder.path() / "model.safetensors";
+  CHECK(save_weights(path, whole, readable(zeros_of(whole))).empty());
+  CHECK(weights_from(path, whole));
+  const auto config = config_in(folder.path());
+  CHECK(config["n_head"] == 2);
+  CHECK(config["resid_pdrop"] == 0);
+  CHECK(config["scale_attn_weights"] == true);
+  CHECK(config["scale_attn_by_inverse_layer_idx"] == false);
+  CHECK(config["add_cross_attention"] == false);
+  for (const char* key :
+       {"num_attention_heads", "reorder_and_upcast_attn", "quantization_config"})
+    CHECK_FALSE(config.contains(key));
+}
+
 TEST_CASE("what looks like a mask and is none is refused", "[hugging_face]") {
   temporary_folder folder;
   const auto whole = *make_network<float>(sizes);
@@ -277,7 +441,9 @@ TEST_CASE("a config that is there stays what it is but for what the weights say"
   CHECK(config["eos_token_id"] == 3);
   CHECK(config["mine"] == json::array({1}));
   for (const char* other : {R"({"model_type": "llama"})", "not JSON", "[1]", "{}"}) {
-    write(other, sizes);
+    folder.write("config.json", other);
+    CHECK_THAT(write_config(path, sizes), ContainsSubstring("cannot write"));
+    CHECK(foreign_config(path, sizes) == write_config(path, sizes));
     std::ifstream file{folder.path() / "config.json"};
     CHECK(std::string{std::istreambuf_iterator<char>{file}, {}} == other);
   }
