@@ -3,6 +3,7 @@
 #include "experiments/options/build_info.hpp"
 #include "experiments/options/config_file.hpp"
 #include "experiments/options/effects.hpp"
+#include "experiments/options/init_options.hpp"
 #include "experiments/options/option_list.hpp"
 #include "experiments/options/saved_options.hpp"
 
@@ -87,20 +88,30 @@ public:
   const CLI::Option* file; // of options
 };
 
-/// Defaults of a program that begins with what another run has saved: what that says of
-/// itself, where the command line says nothing. On error says what is wrong.
+/// Defaults of a program that starts with files of weights or a checkpoint: the values
+/// that those files record, where the command line gives none. On error says what is
+/// wrong.
 tl::expected<typed_options, std::string> defaults_after(const program_about& about,
                                                         const reading& said) {
-  const auto& place =
-    about.infers() ? said.typed.inference.weights : said.typed.checkpoint.resume;
-  if (place.empty())
-    return about.defaults;
+  const auto& weights = said.typed.inference.weights;
+  const auto& init = said.typed.data.init;
+  const auto& place = about.infers() ? weights : said.typed.checkpoint.resume;
+  reading silent{about, about.defaults};
+  if (place.empty()) {
+    if (!about.infers() && !init.empty())
+      if (auto wrong = take_options_of_init(said.app, silent.app, init); !wrong.empty())
+        return problem{wrong};
+    return silent.typed;
+  }
   const auto saved = saved_run_of(place);
   if (!saved)
     return problem{saved.error()};
-  reading silent{about, about.defaults};
   if (auto wrong = take_saved_options(*saved, said.app, silent.app); !wrong.empty())
     return problem{wrong};
+  if (about.infers())
+    if (auto wrong = take_options_of_config(said.app, silent.app, weights);
+        !wrong.empty())
+      return problem{wrong};
   if (!said.says("--data") && !said.says("--seed"))
     silent.typed.inference.trained_on = saved->data;
   return silent.typed;

@@ -1,0 +1,139 @@
+// Files as people's tools write them, given to the programs as a user would
+// (tests/golden/reports).
+
+#include "tests/experiments/run_program.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <filesystem>
+
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string inputs = TROUPE_GOLDEN "/reports";
+
+/// The options whose loss judge_gpt2.py computed, but for --heads, --data and --init.
+const std::string judged =
+  "compare --quiet --layers 2 --d-model 16 --seq 8 --vocab 37 --stages 2 --batch 4 "
+  "--microbatches 2 --steps 1 --lr 0 --weight-decay 0 --schedules gpipe --json r.json ";
+
+/// Copies of the inputs, where programs may write.
+class copied_inputs {
+public:
+  copied_inputs() {
+    fs::copy(inputs, path(), fs::copy_options::recursive);
+    fs::copy_file(path() / "gpt2-config-inverse/model.safetensors",
+                  path() / "gpt2-config-heads/model.safetensors");
+  }
+
+  fs::path path() const { return folder_.path() / "inputs"; }
+
+  ending_of_program run(const std::string& typed) const {
+    return run_program_in(folder_, typed);
+  }
+
+  /// The loss of the first weights on held-out samples.
+  double loss(const std::string& options) const {
+    const auto ran = run(judged + options);
+    INFO(ran.err);
+    REQUIRE(ran.exit_code == 0);
+    const auto results = json::parse(content_of(folder_.path() / "r.json"));
+    return results["runs"][0]["evaluation"]["loss"];
+  }
+
+  std::string refusal(const std::string& options) const {
+    const auto ran = run(judged + options);
+    CHECK(ran.exit_code == 2);
+    return ran.err;
+  }
+
+private:
+  temporary_folder folder_;
+};
+
+const std::string tokens = " --data tokens:inputs/tokens-u16.bin ",
+                  plain = " --heads 2 --init inputs/gpt2-plain.safetensors ";
+
+constexpr double rounding = 1e-5;
+
+} // namespace
+
+TEST_CASE("a GPT-2 of other tools has the loss that is computed elsewhere",
+          "[reports]") {
+  const copied_inputs files;
+  CHECK(std::abs(files.loss(tokens + plain) - 3.6804241) < rounding);
+}
+
+TEST_CASE("a GPT-2's config decides what is computed", "[reports]") {
+  const copied_inputs files;
+  const std::string heads = " --init inputs/gpt2-config-heads/model.safetensors ";
+  CHECK(std::abs(files.loss(tokens + heads) - 14.28250) < rounding);
+  CHECK_THAT(files.refusal(tokens + heads + "--heads 2"),
+             ContainsSubstring("config.json says --heads 4, and --heads is 2"));
+  CHECK_THAT(
+    files.refusal(tokens + "--init inputs/gpt2-config-inverse/model.safetensors"),
+    ContainsSubstring("scale_attn_by_inverse_layer_idx is true"));
+  const auto evaluated = files.run("evaluate --json - --weights "
+                                   "inputs/gpt2-config-heads/model.safetensors"
+                                   + tokens);
+  CHECK(evaluated.exit_code == 0);
+  CHECK(std::abs(json::parse(evaluated.out)["loss"].get<double>() - 14.28250)
+        < rounding);
+}
+
+TEST_CASE("weights of --init decide the model's options that are left out",
+          "[reports]") {
+  const copied_inputs files;
+  const std::string train = "train --quiet --stages 1 --steps 1 --lr 0 " + tokens;
+  REQUIRE(files
+            .run(train
+                 + "--init inputs/gpt2-config-heads/model.safetensors --save "
+                   "inputs/gpt2-config-heads/saved.safetensors")
+            .exit_code
+          == 0);
+  const std::string saved = " --init inputs/gpt2-config-heads/saved.safetensors ";
+  CHECK(std::abs(files.loss(tokens + saved) - 14.28250) < rounding);
+  CHECK_THAT(files.refusal(tokens + saved + "--heads 2"),
+             ContainsSubstring("saved.safetensors says --heads 4"));
+  CHECK_THAT(files.run(train + saved + "--heads 8 --save w.safetensors").err,
+             ContainsSubstring("leave it out"));
+}
+
+TEST_CASE("a folder whose config is of another model gets no GPT-2's weights",
+          "[reports]") {
+  const copied_inputs files;
+  std::ofstream{files.path() / "config.json"} << R"({"model_type": "llama"})";
+  const auto ran = files.run("train --quiet --steps 1 --d-model 8 --heads 2 --seq 4 "
+                             "--vocab 7 --save inputs/model.safetensors");
+  CHECK(ran.exit_code == 2); // before the first step
+  CHECK_THAT(ran.err, ContainsSubstring(R"(its model_type is "llama")"));
+  CHECK_FALSE(fs::exists(files.path() / "model.safetensors"));
+}
+
+TEST_CASE("token files of other tools have the loss that is computed elsewhere",
+          "[reports]") {
+  const copied_inputs files;
+  for (const char* name : {"tokens-llmc-v1.bin", "tokens-u32-no-header.bin,width=32"})
+    CHECK(std::abs(files.loss(plain + "--data tokens:inputs/" + name) - 3.6804241)
+          < rounding);
+  CHECK_THAT(files.refusal(plain + "--data tokens:inputs/tokens-u32-no-header.bin"),
+             ContainsSubstring("width=32"));
+  CHECK_THAT(files.refusal(plain + "--data tokens:inputs/tokens-u16.npy"),
+             ContainsSubstring("is a numpy file"));
+}
+
+TEST_CASE("a run says how many files of a text's folder it reads", "[reports]") {
+  const copied_inputs files;
+  const auto ran = files.run("train --steps 1 --d-model 8 --heads 2 --seq 4 --data "
+                             "text:inputs/text-folder");
+  CHECK(ran.exit_code == 0);
+  CHECK_THAT(ran.out,
+             ContainsSubstring("(1 file read, 1 left out: .DS_Store), 1800 bytes"));
+}
