@@ -117,7 +117,7 @@ std::string take_options_of_init(const CLI::App& said, CLI::App& to,
                                  const std::string& init) {
   const auto file = safetensors_file::open(init);
   if (!file)
-    return file.error();
+    return {}; // set_up says what is wrong
   const auto values = values_of(file->metadata());
   return values.empty() ? take_config({said, to}, init, file->metadata())
                         : take_all({said, to}, values, init);
