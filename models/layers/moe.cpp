@@ -267,13 +267,23 @@ private:
                          *f.on);
     if (options_.noise > 0 && f.first >= 0) {
       f.on->wait(); // noise is added here
-      const auto begin = static_cast<std::uint64_t>(f.first * known_ * options_.count);
-      for (std::int64_t i = 0; i < rows(f) * options_.count; ++i)
-        by.probabilities[i] += static_cast<Scalar>(
-          options_.noise * noise_.normal(begin + static_cast<std::uint64_t>(i)));
+      add_noise(f, by.probabilities);
     }
     top_k_gate<Scalar>::forward(by, *f.on);
     dispatch<Scalar>::send(by, a.normed, at_home_ ? a.inputs : a.rows, *f.on);
+  }
+
+  /// A sample's position has the noise that it has at full length, whatever the length
+  /// of its microbatch and the samples beside it. \param logits (R, n)
+  void add_noise(const frame<Scalar>& f, Scalar* logits) const {
+    const std::int64_t of_sample = length_ * options_.count;
+    for (std::int64_t s = 0; s < f.samples; ++s) {
+      const auto begin =
+        static_cast<std::uint64_t>((f.first + s) * known_ * options_.count);
+      for (std::int64_t i = 0; i < of_sample; ++i)
+        logits[s * of_sample + i] += static_cast<Scalar>(
+          options_.noise * noise_.normal(begin + static_cast<std::uint64_t>(i)));
+    }
   }
 
   void combine(const frame<Scalar>& f, const frame_arrays& a) const {
@@ -310,7 +320,7 @@ private:
   }
 
   std::int64_t length_;
-  std::int64_t known_; // positions: a sample has so many places in the noise
+  std::int64_t known_; // positions of a sample of full length
   std::int64_t width_;
   precision stored_;
   expert_options options_;

@@ -28,6 +28,8 @@ public:
   moe(const troupe::gpt_shape& dims, int block, const troupe::expert_options& options,
       const troupe::layer<double>& l)
     : width_(static_cast<std::size_t>(dims.width)),
+      length_(dims.length),
+      full_length_(dims.known_positions()),
       experts_(static_cast<std::size_t>(options.count)),
       chosen_(static_cast<std::size_t>(options.chosen)),
       name_("transformer.h." + std::to_string(block) + "."),
@@ -43,10 +45,10 @@ public:
     int dropped = 0;
   };
 
-  /// \param x (R, C)
-  /// \param first_row of these, counted over the run; -1: of an evaluation, which
-  ///        knows neither noise nor full experts
-  outcome forward(const vector& bucket, const vector& x, std::int64_t first_row) const {
+  /// \param x (R, C): samples of `length` positions
+  /// \param first sample, counted over the run; -1: of an evaluation, which knows
+  ///        neither noise nor full experts
+  outcome forward(const vector& bucket, const vector& x, std::int64_t first) const {
     const auto rows = x.size() / width_;
     outcome out{x};
     std::vector<choice> all;
@@ -55,7 +57,7 @@ public:
       auto normed = norm(bucket, {row, row + static_cast<std::ptrdiff_t>(width_)});
       all.push_back(
         gate(bucket, std::move(normed),
-             first_row < 0 ? -1 : first_row + static_cast<std::int64_t>(r)));
+             first < 0 ? -1 : noise_row(first, static_cast<std::int64_t>(r))));
       out.margin = std::min(out.margin, all.back().margin);
     }
     out.balance = balance(all);
@@ -64,7 +66,7 @@ public:
     for (std::size_t c = 0; c < chosen_; ++c)
       for (std::size_t r = 0; r < rows; ++r) {
         const auto e = all[r].best[c];
-        if (first_row >= 0 && taken[e] >= options_.capacity * even_share(rows)) {
+        if (first >= 0 && taken[e] >= options_.capacity * even_share(rows)) {
           ++out.dropped;
           continue;
         }
@@ -78,6 +80,11 @@ public:
   }
 
 private:
+  /// Each position of each sample has a row of the noise, there or not.
+  std::int64_t noise_row(std::int64_t first, std::int64_t row) const {
+    return (first + row / length_) * full_length_ + row % length_;
+  }
+
   /// Of one token.
   struct choice {
     vector normed;
@@ -185,9 +192,10 @@ private:
       y[row * width_ + c] += weight * what[c];
   }
 
-  std::size_t width_;   // C
-  std::size_t experts_; // n
-  std::size_t chosen_;  // k
+  std::size_t width_;                 // C
+  std::int64_t length_, full_length_; // of these samples, and of any
+  std::size_t experts_;               // n
+  std::size_t chosen_;                // k
   std::string name_;
   troupe::expert_options options_;
   const troupe::layer<double>& layer_;

@@ -9,8 +9,10 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 using namespace troupe;
@@ -38,7 +40,126 @@ trained one_batch(model_options model, const data_set& data, precision stored,
                         .weights = weights});
 }
 
+constexpr std::int64_t few_samples = 3;
+
+/// The ends of a layer's passes over some samples.
+struct layer_ends {
+  std::vector<float> y, dx;
+};
+
+/// Values of bf16, as they are stored.
+using bf16_values = std::vector<std::uint16_t>;
+
+bf16_values as_bf16(const std::vector<float>& values) {
+  bf16_values result;
+  for (const float value : values)
+    result.push_back(bf16_of(value));
+  return result;
+}
+
+std::vector<float> as_fp32(const bf16_values& values) {
+  std::vector<float> result;
+  for (const auto value : values)
+    result.push_back(fp32_of(value));
+  return result;
+}
+
+std::vector<float> rounded(const std::vector<float>& values) {
+  return as_fp32(as_bf16(values));
+}
+
+/// The part of the values that differ.
+double differing(const std::vector<float>& a, const std::vector<float>& b) {
+  double result = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    result += a[i] != b.at(i) ? 1.0 / static_cast<double>(a.size()) : 0;
+  return result;
+}
+
+/// Runs a layer whose ends are stored so. \param x of bf16's values; empty: the layer
+/// reads tokens, and has no dx
+template <class Stored>
+layer_ends run(const layer<float>& l, std::vector<float>& bucket, std::vector<Stored> x,
+               std::vector<Stored> dy) {
+  const auto sizes = l.sizes(few_samples, 1);
+  const auto room = [](std::int64_t n) {
+    return std::vector<float>(static_cast<std::size_t>(n));
+  };
+  auto saved = room(sizes.saved), kept = room(sizes.kept),
+       scratch = room(sizes.scratch), gradients = room(l.bucket());
+  std::vector<Stored> y(dy.size()), dx(x.size());
+  const auto tokens = random_labels(few_samples * l.input(), 11, 4);
+  stream on{1};
+  frame<float> f;
+  f.samples = few_samples;
+  f.first = 0;
+  f.tokens = x.empty() ? tokens.data() : nullptr;
+  f.x = x.empty() ? nullptr : x.data();
+  f.y = y.data();
+  f.dy = dy.data();
+  f.dx = x.empty() ? nullptr : dx.data();
+  f.saved = saved.data();
+  f.kept = kept.data();
+  f.scratch = scratch.data();
+  f.parameters = bucket.data();
+  f.gradients = gradients.data();
+  f.on = &on;
+  l.forward(f);
+  l.input_gradient(f);
+  if constexpr (std::is_same_v<Stored, std::uint16_t>)
+    return {as_fp32(y), as_fp32(dx)};
+  else
+    return {y, dx};
+}
+
+/// Parameters with which no operand of a product and nothing within a layer is rounded:
+/// what stands before a GELU is 8, and what attention reads are biases of bf16.
+std::vector<float> exact_parameters(const layer<float>& l, unsigned seed) {
+  auto result = random_values<float>(l.bucket(), seed);
+  for (const auto& p : l.parameters()) {
+    const auto is = [&](const char* part) {
+      return p.name.find(part) != std::string::npos;
+    };
+    for (auto i = p.offset; i < p.offset + p.values(); ++i) {
+      auto& value = result[static_cast<std::size_t>(i)];
+      if (is("c_fc.weight") || is("c_attn.weight"))
+        value = 0;
+      else if (is("c_fc.bias"))
+        value = 8;
+      else if (is("c_attn.bias") || is("c_proj.weight"))
+        value = fp32_of(bf16_of(value));
+    }
+  }
+  return result;
+}
+
 } // namespace
+
+// Where products round none of their operands, bf16 is fp32 but for the last rounding.
+TEST_CASE("what a layer makes in bf16 is rounded once, at its end", "[precision]") {
+  model_options model{"gpt", 2, 16, 2, 4, 11};
+  model.model = GENERATE("gpt", "moe");
+  model.experts = {.count = 3, .chosen = 2, .capacity = 8, .noise = 0.5};
+  model.experts.shared = GENERATE(false, true);
+  const auto exact = *make_network<float>(model);
+  model.stored = precision::bf16;
+  const auto stored = *make_network<float>(model);
+  for (std::size_t l = 0; l + 1 < exact.layers.size(); ++l) {
+    INFO(exact.layers[l]->parameters().back().name);
+    auto bucket = exact_parameters(*exact.layers[l], static_cast<unsigned>(l));
+    const auto values = few_samples * exact.layers[l]->output();
+    const auto x = l == 0 ? std::vector<float>{}
+                          : rounded(random_values<float>(values, 30)),
+               dy = rounded(random_values<float>(values, 31));
+    const auto in_fp32 = run<float>(*exact.layers[l], bucket, x, dy),
+               in_bf16 =
+                 run<std::uint16_t>(*stored.layers[l], bucket, as_bf16(x), as_bf16(dy));
+    // Sums in another order move few values over the middle between two of bf16.
+    CHECK(differing(in_bf16.y, rounded(in_fp32.y)) < 0.02);
+    CHECK(differing(in_bf16.dx, rounded(in_fp32.dx)) < 0.02);
+    CHECK(differing(in_fp32.y, rounded(in_fp32.y)) > 0.5);
+  }
+}
 
 TEST_CASE("gradients of bf16 are those of fp32, but for what is rounded",
           "[precision]") {

@@ -68,7 +68,103 @@ std::vector<float> values_of(const network<float>& of, const buckets& all,
   return {begin, begin + count};
 }
 
+/// A network but for its end, in double: what its last block makes of samples, and the
+/// gradients of that.
+class headless_run {
+public:
+  static constexpr std::int64_t length = 6, count = 4; // of each sample; of samples
+
+  explicit headless_run(const model_options& model)
+    : whole_(*make_network<double>(model)), width_(model.width) {
+    for (std::size_t l = 0; l < whole_.layers.size() - 1; ++l) {
+      parameters_.push_back(
+        random_values<double>(whole_.layers[l]->bucket(), static_cast<unsigned>(l)));
+      gradients.emplace_back(parameters_.back().size());
+    }
+  }
+
+  /// Runs `positions` of every sample, so many samples at a time. Only the first
+  /// `learned` positions have gradients. \post outputs are (sample, learned, C)
+  void run(std::int64_t size, std::int64_t positions, std::int64_t learned) {
+    outputs.clear();
+    const auto layers = static_cast<int>(parameters_.size());
+    const slice<double> part{of_length(whole_, positions), 0, layers, 1};
+    for (std::int64_t first = 0; first < count; first += size)
+      run(part, first, size, positions, learned);
+  }
+
+  std::vector<double> outputs;
+  std::vector<std::vector<double>> gradients;
+
+private:
+  void run(const slice<double>& part, std::int64_t first, std::int64_t size,
+           std::int64_t positions, std::int64_t learned) {
+    const auto sizes = part.sizes(size);
+    const auto values = size * positions * width_;
+    const auto room = [](std::int64_t n) {
+      return std::vector<double>(static_cast<std::size_t>(n));
+    };
+    auto output = room(values), dy = room(values), stash = room(sizes.stash),
+         kept = room(sizes.kept), scratch = room(sizes.scratch);
+    std::vector<std::int32_t> tokens;
+    for (std::int64_t s = first; s < first + size; ++s)
+      for (std::int64_t t = 0; t < positions; ++t) {
+        tokens.push_back(tokens_[static_cast<std::size_t>(s * length + t)]);
+        for (std::int64_t c = 0; c < width_ && t < learned; ++c)
+          dy[static_cast<std::size_t>(((s - first) * positions + t) * width_ + c)] =
+            dy_[static_cast<std::size_t>((s * length + t) * width_ + c)];
+      }
+    stream on{1};
+    pass<double> p;
+    p.samples = size;
+    p.first = 100 + first;
+    p.tokens = tokens.data();
+    p.output = output.data();
+    p.stash = stash.data();
+    p.output_gradient = dy.data();
+    p.kept = kept.data();
+    p.scratch = scratch.data();
+    p.beta = first > 0 ? 1 : 0;
+    p.on = &on;
+    for (std::size_t l = 0; l < parameters_.size(); ++l) {
+      p.parameters.push_back(parameters_[l].data());
+      p.gradients.push_back(gradients[l].data());
+    }
+    loss_sum none;
+    part.forward(p, none);
+    part.backward(p);
+    for (std::int64_t s = 0; s < size; ++s) {
+      const auto begin = output.begin() + s * positions * width_;
+      outputs.insert(outputs.end(), begin, begin + learned * width_);
+    }
+  }
+
+  network<double> whole_;
+  std::int64_t width_;
+  std::vector<std::vector<double>> parameters_;
+  std::vector<std::int32_t> tokens_ = random_labels(count * length, 11, 3);
+  std::vector<double> dy_ = random_values<double>(count * length * width_, 4);
+};
+
 } // namespace
+
+// What a layer makes of frame::first is of a sample and its position.
+TEST_CASE("a position computes the same in every microbatch and at every length",
+          "[lengths]") {
+  model_options model{GENERATE("gpt", "moe"), 3, 8, 2, headless_run::length, 11};
+  model.experts = {.count = 4, .chosen = 2, .capacity = 8, .balance = 0, .noise = 1};
+  headless_run whole{model}, part{model};
+  const std::int64_t learned = GENERATE(headless_run::length, 2);
+  whole.run(headless_run::count, headless_run::length, learned);
+  for (const std::int64_t size : {1, 2, 4})
+    for (const auto positions : {learned, headless_run::length}) {
+      CAPTURE(model.model, size, positions, learned);
+      part.run(size, positions, learned);
+      CHECK(relative_difference(part.outputs, whole.outputs) < 1e-12);
+      for (std::size_t l = 0; l < part.gradients.size(); ++l)
+        CHECK(relative_difference(part.gradients[l], whole.gradients[l]) < 1e-11);
+    }
+}
 
 TEST_CASE("a network for shorter sequences is one that never had longer ones",
           "[lengths]") {
