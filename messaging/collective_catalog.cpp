@@ -1,6 +1,7 @@
 #include "messaging/collective_catalog.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 namespace troupe {
@@ -40,10 +41,27 @@ std::span<const collective_order> collective_catalog() {
 }
 
 std::string_view name_of(collective_operation what) {
-  constexpr std::string_view names[] = {"send",       "scatter",        "gather",
-                                        "broadcast",  "reduce",         "all_reduce",
-                                        "all_gather", "reduce_scatter", "all_to_all"};
-  return names[static_cast<std::size_t>(what)];
+  switch (what) {
+  case collective_operation::send:
+    return "send";
+  case collective_operation::scatter:
+    return "scatter";
+  case collective_operation::gather:
+    return "gather";
+  case collective_operation::broadcast:
+    return "broadcast";
+  case collective_operation::reduce:
+    return "reduce";
+  case collective_operation::all_reduce:
+    return "all_reduce";
+  case collective_operation::all_gather:
+    return "all_gather";
+  case collective_operation::reduce_scatter:
+    return "reduce_scatter";
+  case collective_operation::all_to_all:
+    return "all_to_all";
+  }
+  throw std::logic_error{"a collective is of an unknown operation"};
 }
 
 const collective_order* find_collective(collective_operation what,

@@ -1,12 +1,25 @@
 #include "schedules/action.hpp"
 
-#include <array>
+#include <stdexcept>
 
 namespace troupe {
 
 char letter_of(op what) {
-  constexpr std::array letters{'F', 'B', 'I', 'W', 'U', 'R'};
-  return letters[static_cast<std::size_t>(what)];
+  switch (what) {
+  case op::forward:
+    return 'F';
+  case op::backward:
+    return 'B';
+  case op::input_gradient:
+    return 'I';
+  case op::weight_gradient:
+    return 'W';
+  case op::update:
+    return 'U';
+  case op::recompute:
+    return 'R';
+  }
+  throw std::logic_error{"an action is of an unknown op"};
 }
 
 std::string to_string(const action& a, bool with_stage) {

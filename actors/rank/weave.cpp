@@ -2,6 +2,7 @@
 
 #include "actors/meetings/layer_meeting.hpp"
 
+#include <stdexcept>
 #include <utility>
 
 namespace troupe {
@@ -71,12 +72,36 @@ void add_layers(weaving with, woven_action& to) {
   to.pieces.push_back(std::move(end));
 }
 
+const char* name_of(meeting_kind kind) {
+  switch (kind) {
+  case meeting_kind::shards:
+    return "shards";
+  case meeting_kind::layers:
+    return "layers";
+  case meeting_kind::experts:
+    return "experts";
+  case meeting_kind::directions:
+    return "directions";
+  case meeting_kind::sums:
+    return "sums";
+  case meeting_kind::gathers:
+    return "gathers";
+  case meeting_kind::tie:
+    return "tie";
+  case meeting_kind::norm:
+    return "norm";
+  case meeting_kind::servers:
+    return "servers";
+  case meeting_kind::own:
+    return "own";
+  }
+  throw std::logic_error{"a meeting is of an unknown kind"};
+}
+
 std::string to_string(const appointment& a) {
-  static constexpr const char* names[] = {
-    "shards", "", "experts", "directions", "sums", "gathers", "tie", "norm", "servers"};
   if (a.with == meeting_kind::layers)
     return (a.occasion % 2 == 0 ? "gather " : "sum ") + std::to_string(a.occasion / 2);
-  return names[static_cast<int>(a.with)] + (" " + std::to_string(a.occasion));
+  return std::string{name_of(a.with)} + ' ' + std::to_string(a.occasion);
 }
 
 void add_line(std::string& to, const char* what, const appointments& all) {

@@ -252,3 +252,13 @@ TEST_CASE(
       }
   }
 }
+
+TEST_CASE("every kind of meeting has a name of its own in what is woven", "[weave]") {
+  std::set<std::string> names;
+  for (int kind = 0; kind < meeting_kinds; ++kind)
+    names.insert(to_string(
+      woven_action{.begins = {{static_cast<meeting_kind>(kind), 4}}, .pieces = {}}));
+  CHECK(names.size() == meeting_kinds);
+  CHECK(names.contains("begins own 4\n"));
+  CHECK(names.contains("begins gather 2\n"));
+}
