@@ -3,12 +3,14 @@
 #include "schedules/program.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <queue>
 #include <set>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -17,6 +19,14 @@ namespace troupe {
 namespace {
 
 using moment = std::int64_t;
+
+moment cost_of(const search_rules& rules, op what, int stage) {
+  const auto& values = what == op::forward           ? rules.forward
+                       : what == op::weight_gradient ? rules.weight
+                       : what == op::update          ? rules.update
+                                                     : rules.backward;
+  return values[values.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
+}
 
 class greedy {
 public:
@@ -28,7 +38,7 @@ public:
     // nop
   }
 
-  found_programs run() {
+  batch_programs run() {
     let_in();
     for (int r = 0; r < ranks(); ++r)
       begin(r, 0);
@@ -43,9 +53,9 @@ public:
       for (int r = 0; r < ranks(); ++r)
         begin(r, now);
     }
-    found_programs result{.ranks = {}, .makespan = makespan_};
+    batch_programs result;
     for (int r = 0; r < ranks(); ++r) {
-      auto& program = result.ranks.emplace_back(std::move(at(r).ran));
+      auto& program = result.emplace_back(std::move(at(r).ran));
       for (const auto& hosted : hosted_by(where_, dims_, r))
         program.push_back({op::update, 0, hosted.stage, dims_.microbatches - 1});
     }
@@ -73,12 +83,7 @@ private:
   int ranks() const { return static_cast<int>(ranks_.size()); }
   rank_state& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   rank_state& host(int stage) { return at(rank_of(where_, dims_, {0, stage})); }
-  moment cost(op what, int stage) const {
-    const auto& values = what == op::forward           ? rules_.forward
-                         : what == op::weight_gradient ? rules_.weight
-                                                       : rules_.backward;
-    return values[values.size() == 1 ? 0 : static_cast<std::size_t>(stage)];
-  }
+  moment cost(op what, int stage) const { return cost_of(rules_, what, stage); }
 
   /// The next microbatch, if there is room in the pipeline.
   void let_in() {
@@ -178,7 +183,6 @@ private:
                                                    : -1;
     r.ran.push_back(*next);
     const auto over = now + cost(next->what, next->stage);
-    makespan_ = std::max(makespan_, over);
     events_.push({over, *next});
     if (next->what == op::forward)
       under_way_.emplace(over, std::min(next->stage + 1, dims_.stages - 1));
@@ -197,36 +201,143 @@ private:
   std::set<std::pair<moment, int>> under_way_; // when passes end, and for which stage
   int entered_ = 0;                            // microbatches
   int left_ = 0;
-  moment makespan_ = 0;
 };
 
-/// What has been found, by stages and microbatches.
+/// Lays one batch after another out in time. A rank begins a batch when it has ended
+/// the one before, and an action when its input is there.
+class batch_layout {
+public:
+  batch_layout(const batch_programs& programs, const search_rules& rules,
+               const placement& where, const shape& dims)
+    : programs_(programs),
+      rules_(rules),
+      dims_(dims),
+      free_at_(programs.size()),
+      next_(programs.size()) {
+    for (int s = 0; s < dims.stages; ++s)
+      hosts_.push_back(rank_of(where, dims, {0, s}));
+  }
+
+  moment makespan() {
+    for (int batch = 0; batch < dims_.steps; ++batch)
+      add_batch();
+    return std::ranges::max(free_at_);
+  }
+
+private:
+  static constexpr moment unknown = -1;
+
+  std::size_t index(int stage, int microbatch) const {
+    return static_cast<std::size_t>(stage)
+             * static_cast<std::size_t>(dims_.microbatches)
+           + static_cast<std::size_t>(microbatch);
+  }
+  int host(int stage) const { return hosts_[static_cast<std::size_t>(stage)]; }
+
+  void add_batch() {
+    const auto passes = index(dims_.stages, 0);
+    forwards_.assign(passes, unknown);
+    gradients_.assign(passes, unknown);
+    std::ranges::fill(next_, 0);
+    for (bool advances = true; advances;) {
+      advances = false;
+      for (std::size_t r = 0; r < programs_.size(); ++r)
+        while (next_[r] < programs_[r].size() && place(programs_[r][next_[r]], r)) {
+          ++next_[r];
+          advances = true;
+        }
+    }
+    for (std::size_t r = 0; r < programs_.size(); ++r)
+      if (next_[r] < programs_[r].size())
+        throw std::logic_error{"a rank of a searched schedule waits for ever"};
+  }
+
+  /// When the input of an action is there; unknown before its sender has run.
+  moment input_of(const action& a) const {
+    if (a.what == op::update || a.what == op::weight_gradient)
+      return 0;
+    const bool forward = a.what == op::forward;
+    if (forward && a.stage == 0)
+      return 0;
+    if (!forward && a.stage + 1 == dims_.stages)
+      return forwards_[index(a.stage, a.microbatch)];
+    const int sender = forward ? a.stage - 1 : a.stage + 1;
+    const auto made = (forward ? forwards_ : gradients_)[index(sender, a.microbatch)];
+    const bool travels = host(sender) != host(a.stage);
+    return made == unknown || !travels ? made : made + rules_.latency;
+  }
+
+  bool place(const action& a, std::size_t rank) {
+    const auto input = input_of(a);
+    if (input == unknown)
+      return false;
+    const auto end = std::max(free_at_[rank], input) + cost_of(rules_, a.what, a.stage);
+    free_at_[rank] = end;
+    if (a.what == op::forward)
+      forwards_[index(a.stage, a.microbatch)] = end;
+    else if (goes_back(a.what))
+      gradients_[index(a.stage, a.microbatch)] = end;
+    return true;
+  }
+
+  const batch_programs& programs_;
+  const search_rules& rules_;
+  shape dims_;
+  std::vector<int> hosts_;                   // a stage
+  std::vector<moment> free_at_;              // a rank
+  std::vector<std::size_t> next_;            // action of a rank
+  std::vector<moment> forwards_, gradients_; // when they end
+};
+
+/// What has been found, by stages, microbatches and batches.
 struct memory_of_search {
   std::mutex lock;
-  std::map<std::pair<int, int>, found_programs> found;
+  std::map<std::tuple<int, int, int>, batch_programs> found;
 };
+
+/// The fastest of the candidates, the first of equal ones.
+batch_programs fastest(std::vector<batch_programs> candidates,
+                       const search_rules& costs, const placement& where,
+                       const shape& dims) {
+  if (candidates.size() == 1)
+    return std::move(candidates.front());
+  return std::move(*std::ranges::min_element(candidates, {}, [&](const auto& one) {
+    return makespan_of(one, costs, where, dims);
+  }));
+}
 
 } // namespace
 
-found_programs search(const search_rules& rules, const placement& where,
+batch_programs search(const search_rules& rules, const placement& where,
                       const shape& dims) {
   return greedy{rules, where, dims}.run();
 }
 
-explicit_program best_of(tried_rules tried, placement where) {
+std::int64_t makespan_of(const batch_programs& programs, const search_rules& rules,
+                         const placement& where, const shape& dims) {
+  return batch_layout{programs, rules, where, dims}.makespan();
+}
+
+explicit_program best_of(tried_rules tried, placement where, known_programs known) {
   return batch_by_batch(
-    [tried = std::move(tried), where = std::move(where),
+    [tried = std::move(tried), where = std::move(where), known = std::move(known),
      memory = std::make_shared<memory_of_search>()](int rank, const shape& dims) {
+      constexpr int most_batches = 7;
+      const shape judged{dims.stages, dims.microbatches,
+                         std::min(dims.steps, most_batches)};
       const std::lock_guard guard{memory->lock};
       const auto [place, is_new] =
-        memory->found.try_emplace({dims.stages, dims.microbatches});
-      if (is_new)
-        for (const auto& one : tried(dims)) {
-          auto found = search(one, where, dims);
-          if (place->second.ranks.empty() || found.makespan < place->second.makespan)
-            place->second = std::move(found);
-        }
-      return place->second.ranks[static_cast<std::size_t>(rank)];
+        memory->found.try_emplace({judged.stages, judged.microbatches, judged.steps});
+      if (is_new) {
+        const auto rules = tried(judged);
+        std::vector<batch_programs> candidates;
+        for (const auto& one : rules)
+          candidates.push_back(search(one, where, judged));
+        if (known)
+          std::ranges::move(known(judged), std::back_inserter(candidates));
+        place->second = fastest(std::move(candidates), rules.front(), where, judged);
+      }
+      return place->second[static_cast<std::size_t>(rank)];
     });
 }
 

@@ -68,10 +68,15 @@ std::optional<schedule> by_costs(const options& o, const chosen_schedule& one) {
   std::vector<split_costs> costs;
   for (int s = 0; s < o.mesh.stages; ++s) {
     const auto& all = o.cost.actions;
-    costs.push_back({all.at(op::forward, s), all.at(op::input_gradient, s),
-                     all.at(op::weight_gradient, s)});
+    const bool repeats = o.mesh.recomputes != recomputation::none;
+    costs.push_back(
+      {all.at(op::forward, s),
+       all.at(op::input_gradient, s) + (repeats ? all.at(op::recompute, s) : 0),
+       all.at(op::weight_gradient, s), all.at(op::update, s)});
   }
-  return zb_auto(std::move(costs), one.sch.most_held);
+  // Shards divide what actions take, and not what messages do.
+  return zb_auto(std::move(costs), one.sch.most_held,
+                 o.cost.link.latency * o.mesh.tensor);
 }
 
 /// Completes a plan for its schedule: that says how many stages a rank has, so how the

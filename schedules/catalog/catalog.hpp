@@ -25,15 +25,17 @@ schedule zb_h1();
 schedule zb_h2();
 schedule zb_v();
 
-/// What a forward, an input gradient and a weight gradient of a stage take, in any
-/// unit.
+/// What a forward, an input gradient, a weight gradient and an update of a stage take,
+/// in any unit.
 struct split_costs {
-  std::int64_t f = 1, i = 1, w = 1;
+  std::int64_t f = 1, i = 1, w = 1, u = 0;
 };
 
 /// \param costs of each stage, or one for all: at least 1
 /// \param most_held microbatches of a rank; 0: as many as there are stages
-schedule zb_auto(std::vector<split_costs> costs = {{}}, int most_held = 0);
+/// \param latency of a message between ranks, in the unit of the costs
+schedule zb_auto(std::vector<split_costs> costs = {{}}, int most_held = 0,
+                 std::int64_t latency = 0);
 schedule v_half();
 schedule v_min();
 

@@ -2,7 +2,8 @@
 // take and by how many microbatches a rank may hold. A rank prefers input gradients,
 // for which others wait, then forwards; weight gradients fill what is left. How far
 // forwards run ahead, whether they go before weight gradients, and whether a rank waits
-// a little for what will arrive, is tried, and the fastest taken.
+// a little for what will arrive, is tried, and so are the catalog's other schedules of
+// this placement that hold no more; the fastest is taken.
 // Qi et al., "Zero Bubble Pipeline Parallelism", 2024, section 3.
 //
 //   2 stages, 3 microbatches, of which a rank holds 2; F=2, I=3, W=1
@@ -11,6 +12,7 @@
 
 #include "schedules/catalog/catalog.hpp"
 #include "schedules/greedy_search.hpp"
+#include "schedules/program.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -37,22 +39,77 @@ std::vector<search_rules> tried(search_rules usual, const shape& dims) {
   return result;
 }
 
+/// A batch of a rank, with each backward as its two halves and without the update,
+/// which is the batch's last action here.
+std::vector<action> split_batch(const schedule& sch, const shape& dims, int rank) {
+  std::vector<action> result;
+  for (auto a : generate(sch, dims, rank)) {
+    if (a.what == op::backward) {
+      a.what = op::input_gradient;
+      result.push_back(a);
+      a.what = op::weight_gradient;
+    }
+    if (a.what != op::update)
+      result.push_back(a);
+  }
+  result.push_back({op::update, 0, rank, dims.microbatches - 1});
+  return result;
+}
+
+int peak_held(const std::vector<action>& program) {
+  int now = 0, most = 0;
+  for (const auto& a : program) {
+    now += (a.what == op::forward) - (a.what == op::weight_gradient);
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+/// The catalog's flush schedules with a stage a rank that hold no more.
+std::vector<batch_programs> known(int most_held, const shape& dims) {
+  const shape batch{dims.stages, dims.microbatches};
+  std::vector<batch_programs> result;
+  for (const auto& entry : catalog()) {
+    if (entry.name == "zb-auto")
+      continue; // it would ask for itself
+    const auto sch = *find_schedule(entry.name);
+    if (sch.asynchronous() || sch.where.name != placement::linear().name
+        || !refusal(sch, batch).empty())
+      continue;
+    batch_programs programs;
+    for (int rank = 0; rank < dims.stages; ++rank)
+      programs.push_back(split_batch(sch, batch, rank));
+    if (std::ranges::all_of(programs, [&](const auto& program) {
+          return peak_held(program) <= most_held;
+        }))
+      result.push_back(std::move(programs));
+  }
+  return result;
+}
+
 } // namespace
 
-schedule zb_auto(std::vector<split_costs> costs, int most_held) {
+schedule zb_auto(std::vector<split_costs> costs, int most_held, std::int64_t latency) {
   search_rules usual{.splits = true,
                      .forward = {},
                      .backward = {},
                      .weight = {},
+                     .update = {},
+                     .latency = latency,
                      .most_held = most_held};
-  for (const auto& [f, i, w] : costs) {
+  for (const auto& [f, i, w, u] : costs) {
     usual.forward.push_back(std::max<std::int64_t>(f, 1));
     usual.backward.push_back(std::max<std::int64_t>(i, 1));
     usual.weight.push_back(std::max<std::int64_t>(w, 1));
+    usual.update.push_back(u);
   }
   return {.name = "zb-auto",
           .order = best_of([usual](const shape& dims) { return tried(usual, dims); },
-                           placement::linear()),
+                           placement::linear(),
+                           [most_held](const shape& dims) {
+                             return known(most_held > 0 ? most_held : dims.stages,
+                                          dims);
+                           }),
           .most_held = most_held,
           .refuses = [stages = costs.size()](const shape& dims) -> std::string {
             constexpr std::int64_t most = 1 << 18; // which take six seconds
