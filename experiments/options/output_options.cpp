@@ -65,8 +65,9 @@ void add_output(option_list& to, output_options& place, const output_kinds& has)
     to.add_flag("--print", place.print, "Timelines as text, a row for each rank.");
   if (has.timeline)
     to.add_option("--export", place.exported,
-                  "File for the schedule: a row of actions for each rank, in the form "
-                  "of PyTorch's pipelining, which file:PATH reads.");
+                  "File for the schedule: a row of actions for each rank, which "
+                  "file:PATH reads. PyTorch's pipelining reads schedules that flush "
+                  "and have each stage on one rank.");
   if (has.catalog)
     to.add_flag("--all", place.all,
                 "Catalog of tiny models under every schedule, in both clocks.");

@@ -18,6 +18,7 @@
 #include "experiments/session/verification.hpp"
 #include "experiments/session/verified_catalog.hpp"
 #include "messaging/bounded_list.hpp"
+#include "schedules/files/schedule_file.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -360,9 +361,23 @@ private:
             << draw(timeline_of(result.actions), widest_picture) << '\n';
     complain(files_.write_trace(account));
     complain(files_.write_schedule(request, result));
+    if (result.how == ending::finished)
+      tell_of_export(request.plan.sch);
     result.actions.clear();
     // The end says what goes wrong here.
     (void)files_.write_results(results_json(options_, shared_, accounts_));
+  }
+
+  /// Says so where the exported schedule is in a form that only troupe reads.
+  void tell_of_export(const schedule& sch) const {
+    if (output_.exported.empty() || output_.quiet || is_pytorch_form(sch))
+      return;
+    std::cerr << output_.command.front() << ": " << output_.exported
+              << " is not for PyTorch, which reads schedules that flush and have each "
+                 "stage on one rank: "
+              << sch.name
+              << (sch.asynchronous() ? " does not flush" : " has several directions")
+              << "; --schedule file:" << output_.exported << " reads it\n";
   }
 
   /// Evaluates what a whole run has trained; Ctrl-C ends that.

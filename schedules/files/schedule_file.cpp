@@ -1,5 +1,6 @@
 #include "schedules/files/schedule_file.hpp"
 
+#include "schedules/bounds.hpp"
 #include "schedules/files/file_rows.hpp"
 #include "schedules/files/file_rules.hpp"
 #include "schedules/files/transfers.hpp"
@@ -240,20 +241,29 @@ read_schedule(const std::string& name, const std::string& text,
   return result;
 }
 
+bool is_pytorch_form(const schedule& sch) {
+  return !sch.asynchronous() && directions_of(sch.where) == 1;
+}
+
+// The order of a batch may depend on how many there are.
 std::string write_schedule(const schedule& sch, const shape& dims) {
-  auto sizes = dims;
-  if (!sch.asynchronous())
-    sizes.steps = 1;
+  const auto sizes = sch.asynchronous() ? dims : settled(sch, dims);
   rows all;
-  for (int rank = 0; rank < ranks_of(sch.where, sizes); ++rank)
-    all.push_back(generate(sch, sizes, rank));
+  for (int rank = 0; rank < ranks_of(sch.where, sizes); ++rank) {
+    auto& row = all.emplace_back(generate(sch, sizes, rank));
+    if (!sch.asynchronous())
+      std::erase_if(
+        row, [&](const action& a) { return a.microbatch >= sizes.microbatches; });
+  }
   return write_schedule(sch, sizes, all);
 }
 
 std::string write_schedule(const schedule& sch, const shape& dims, const rows& ran) {
-  std::string result = "# " + sch.name + ": " + std::to_string(dims.stages)
-                       + " stages, " + std::to_string(dims.microbatches)
-                       + " microbatches\n" + header_of(sch, dims);
+  std::string result;
+  if (!is_pytorch_form(sch))
+    result = "# " + sch.name + ": " + std::to_string(dims.stages) + " stages, "
+             + std::to_string(dims.microbatches) + " microbatches\n"
+             + header_of(sch, dims);
   for (const auto& row : ran) {
     std::string line;
     for (const auto& a : row) {

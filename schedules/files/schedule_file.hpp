@@ -45,8 +45,14 @@ tl::expected<filed_schedule, std::string>
 read_schedule(const std::string& name, const std::string& text,
               std::map<std::string, std::string> values = {});
 
+/// Whether PyTorch's torch.distributed.pipelining reads what is written of a schedule:
+/// it flushes, and a stage is on one rank. PyTorch takes every line for a rank, so such
+/// a file has rows alone; the others begin with the line of their rules.
+bool is_pytorch_form(const schedule& sch);
+
 /// A schedule in that form: of a batch, if it flushes, else of the run. Recomputations
-/// are an option of runs, and are left out.
+/// are an option of runs, and are left out, as is what ranks of a file that PyTorch
+/// reads may hold.
 /// \pre !sch.local_rule(), and the schedule allows `dims`
 std::string write_schedule(const schedule& sch, const shape& dims);
 
