@@ -1,0 +1,136 @@
+// The project's documents as tests read them: sections with commands, pictures and
+// tables.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace documents {
+
+using row = std::vector<std::string>;
+
+/// What a command of a document is said to print.
+struct picture {
+  std::string command; ///< Of the shell.
+  std::vector<std::string> lines;
+};
+
+/// A command on a line of its own, and the paragraph before it.
+struct command {
+  std::string text;
+  std::string paragraph;
+};
+
+struct table {
+  row head;
+  std::vector<row> rows;
+};
+
+/// What stands between two headings.
+struct section {
+  std::string name;
+  std::vector<picture> pictures;
+  std::vector<command> commands;
+  std::vector<table> tables;
+};
+
+inline std::string stripped(const std::string& text) {
+  const auto begin = text.find_first_not_of(" \t");
+  return begin == std::string::npos
+           ? ""
+           : text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
+}
+
+inline row cells_of(const std::string& line) {
+  row result;
+  std::istringstream cells{line.substr(1)};
+  for (std::string cell; std::getline(cells, cell, '|');)
+    result.push_back(stripped(cell));
+  return result;
+}
+
+/// Reads a document line by line.
+class reader {
+public:
+  explicit reader(const std::filesystem::path& path) {
+    std::ifstream file{path};
+    sections_.push_back({path.filename().string(), {}, {}, {}});
+    for (std::string line; std::getline(file, line);)
+      read(line);
+  }
+
+  std::vector<section> sections() && { return std::move(sections_); }
+
+private:
+  void read(const std::string& line) {
+    if (line.starts_with("```"))
+      return fence(line);
+    if (fenced_)
+      return read_fenced(line);
+    if (line.starts_with("#")) {
+      sections_.push_back(
+        {stripped(line.substr(line.find_first_not_of('#'))), {}, {}, {}});
+      paragraph_.clear();
+    } else if (line.starts_with("    ./troupe ")) {
+      here().commands.push_back({line.substr(4), last_});
+    } else if (line.starts_with("|")) {
+      read_row(line);
+    } else if (line.empty()) {
+      if (!paragraph_.empty())
+        last_ = paragraph_;
+      paragraph_.clear();
+      in_table_ = false;
+    } else {
+      paragraph_ += line + ' ';
+    }
+  }
+
+  /// A picture is what follows `$ ./troupe ..`, or a command within the sentence
+  /// before.
+  void fence(const std::string& line) {
+    fenced_ = !fenced_;
+    const auto begin = paragraph_.empty() ? last_ : paragraph_;
+    static const std::regex within{"`(\\./troupe simulate [^`]*)`.*:\\s*$"};
+    std::smatch found;
+    if (fenced_ && line == "```" && std::regex_search(begin, found, within))
+      here().pictures.push_back({found[1], {}});
+    in_picture_ = fenced_ && !found.empty();
+  }
+
+  void read_fenced(const std::string& line) {
+    if (line.starts_with("$ ")) {
+      const bool goes_on = in_picture_ && here().pictures.back().lines.empty();
+      if (goes_on) // a command that prepares for the next one
+        here().pictures.back().command += "\n" + line.substr(2);
+      else
+        here().pictures.push_back({line.substr(2), {}});
+      in_picture_ = true;
+    } else if (in_picture_) {
+      here().pictures.back().lines.push_back(line);
+    }
+  }
+
+  void read_row(const std::string& line) {
+    if (!in_table_)
+      here().tables.push_back({cells_of(line), {}});
+    else if (!line.starts_with("| ---"))
+      here().tables.back().rows.push_back(cells_of(line));
+    in_table_ = true;
+  }
+
+  section& here() { return sections_.back(); }
+
+  std::vector<section> sections_;
+  std::string paragraph_, last_;
+  bool fenced_ = false, in_picture_ = false, in_table_ = false;
+};
+
+inline std::vector<section> sections_of(const std::filesystem::path& path) {
+  return reader{path}.sections();
+}
+
+} // namespace documents
