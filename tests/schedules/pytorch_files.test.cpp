@@ -55,6 +55,22 @@ TEST_CASE("PyTorch reads every exported schedule that flushes and has a stage on
   }
 }
 
+TEST_CASE("a batch is exported as a run of several has it", "[files]") {
+  const shape one{4, 8}, several{4, 8, 3};
+  int differ = 0;
+  for (int i = 1; i < 10; ++i)
+    for (int w = 1; w < 10; ++w) {
+      const auto sch = zb_auto({{3, i, w}});
+      const auto read = pytorch::load_csv(write_schedule(sch, several), 4, 8);
+      for (int rank = 0; rank < 4; ++rank) {
+        const auto batch = expected(sch, several, rank);
+        CHECK(read.ranks[static_cast<std::size_t>(rank)] == batch);
+        differ += batch != expected(sch, one, rank);
+      }
+    }
+  CHECK(differ > 0); // or all say the same of any number
+}
+
 TEST_CASE("PyTorch reads schedules whose ranks may hold only so many", "[files]") {
   const auto sch = *find_schedule("zb-auto", {{"most_held", "3"}});
   const auto text = write_schedule(sch, {4, 8});
