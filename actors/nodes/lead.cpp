@@ -264,7 +264,7 @@ void lead::begin(ensemble& here) {
   mail_->open(here);
   const auto zero = wall_clock::steady() - here.clock().now();
   for (int number = 1; number <= count(); ++number)
-    nodes_->tell(number, mail::begin_run{zero + nodes_->offset(number)});
+    nodes_->tell(number, mail::begin_run{nodes_->time_on(number, zero)});
 }
 
 std::vector<mail::node_report> lead::end() {

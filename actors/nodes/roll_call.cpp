@@ -213,9 +213,9 @@ std::vector<node_identity> roll_call::identities() const {
   return result;
 }
 
-nanoseconds roll_call::offset(int number) const {
+nanoseconds roll_call::time_on(int number, nanoseconds here) const {
   const std::lock_guard guard{lock_};
-  return at(number).offset;
+  return here + at(number).offset;
 }
 
 nanoseconds roll_call::clock_doubt() const {

@@ -103,8 +103,10 @@ public:
   /// Finds what the clocks of nodes show that stand on other machines.
   void ask_for_clocks();
 
-  /// A node's steady clock minus this one's; by how much any two may be wrong.
-  nanoseconds offset(int node) const;
+  /// The time on a node's steady clock at a time of this machine's.
+  nanoseconds time_on(int node, nanoseconds here) const;
+
+  /// By how much the clocks of any two may be wrong.
   nanoseconds clock_doubt() const;
 
   /// From now on a node that is lost is a failure of the run.

@@ -159,6 +159,42 @@ TEST_CASE("a text depends on neither stages, threads nor other texts", "[generat
   CHECK(write(1, 1, 5, 4) != want);
 }
 
+// All words are equally likely where no weight says otherwise.
+TEST_CASE("each token of each text is drawn by a number of its own", "[generation]") {
+  auto job = job_of(gpt(), 2);
+  job.plan.weights = [layers = job.plan.whole.layers](std::size_t layer,
+                                                      float* bucket) {
+    std::fill_n(bucket, layers[layer]->bucket(), 0.0F);
+  };
+  job.tokens = 460; // of 23 words
+  job.sequences = 3;
+  const auto got = generate(job);
+  REQUIRE(got.run.how == ending::finished);
+  const auto part_equal = [](const auto& a, const auto& b, std::size_t behind) {
+    double result = 0;
+    for (std::size_t i = behind; i < a.size(); ++i)
+      result += a[i] == b[i - behind] ? 1.0 / static_cast<double>(a.size()) : 0;
+    return result;
+  };
+  for (std::size_t s = 0; s < 3; ++s) {
+    const std::vector<std::int32_t> text(
+      got.sequences[s].begin() + std::ssize(job.prompt), got.sequences[s].end());
+    for (int word = 0; word < 23; ++word) {
+      INFO("word " << word << " of text " << s);
+      CHECK(std::abs(std::ranges::count(text, word) - 20) < 20);
+    }
+    // One in 23 is equal to one before it, or to another text's.
+    for (const std::size_t behind : {1U, 2U, 11U})
+      CHECK(part_equal(text, text, behind) < 0.1);
+    const auto& other = got.sequences[(s + 1) % 3];
+    CHECK(part_equal(text,
+                     std::vector<std::int32_t>(other.begin() + std::ssize(job.prompt),
+                                               other.end()),
+                     0)
+          < 0.1);
+  }
+}
+
 TEST_CASE("a job that cannot be written is refused in a sentence", "[generation]") {
   auto job = job_of(gpt(), 2);
   CHECK(refusal(job).empty());

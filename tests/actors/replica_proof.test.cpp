@@ -10,6 +10,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 using namespace tiny;
 using Catch::Matchers::ContainsSubstring;
@@ -183,5 +184,46 @@ TEST_CASE("update by update, what rounding cannot explain is refused", "[refusal
   SECTION("another end than its last version") {
     flip_lowest_bit(run.result.parameters.front().front());
     CHECK_THAT(run.refusals(), ContainsSubstring("ends with other parameters"));
+  }
+}
+
+TEST_CASE("a tensor's gradient is judged by its own norm, however small that is",
+          "[refusal]") {
+  const auto run = run_of(sharded(one_f_one_b()));
+  const auto& gradients = run.result.versions[1].gradients;
+  const auto& work = *run.plan.work;
+  const auto norm_of = [](auto begin, auto end) {
+    double squares = 0;
+    for (; begin != end; ++begin)
+      squares += static_cast<double>(*begin) * static_cast<double>(*begin);
+    return std::sqrt(squares);
+  };
+  for (std::size_t stage = 0; stage < 2; ++stage) {
+    const auto first = static_cast<std::size_t>(work.first_layers[stage]),
+               last = static_cast<std::size_t>(work.first_layers[stage + 1]);
+    double squares = 0;
+    for (auto l = first; l < last; ++l)
+      squares += std::pow(norm_of(gradients[l].begin(), gradients[l].end()), 2);
+    int small_ones = 0;
+    for (auto l = first; l < last; ++l)
+      for (const auto& p : work.whole.layers[l]->parameters()) {
+        const auto begin = gradients[l].begin() + p.offset;
+        const double norm = norm_of(begin, begin + p.values());
+        if (norm > 0.1 * std::sqrt(squares) || p.name.ends_with("attn.c_attn.bias"))
+          continue; // a key's bias has a gradient of rounding alone
+        ++small_ones;
+        const double allowed = 2e-5 * std::max(norm, 0.01 * std::sqrt(squares));
+        const auto refused = [&](double difference) {
+          auto other = run;
+          place{l, &p}.in(other.result.versions[1].gradients, 0) +=
+            static_cast<float>(difference);
+          return other.refusals().find("gradient of " + p.name + "[0]")
+                 != std::string::npos;
+        };
+        INFO(p.name);
+        CHECK(refused(2 * allowed));
+        CHECK_FALSE(refused(0.5 * allowed));
+      }
+    CHECK(small_ones > 3);
   }
 }
