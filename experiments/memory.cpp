@@ -10,6 +10,8 @@
 
 #include <cstdio>
 #include <iostream>
+#include <optional>
+#include <string>
 
 using namespace troupe;
 using nlohmann::ordered_json;
@@ -24,11 +26,6 @@ struct account_of_run {
 
 int state_of(const run_plan& plan) {
   return optimizer::state_size(plan.work->optimizer);
-}
-
-zero_bytes book_of(const run_plan& plan, int rank) {
-  return zero_in_fp32(static_cast<double>(parameters_of_rank(plan, rank)),
-                      state_of(plan), plan.data, plan.exchange->shares);
 }
 
 /// Ranks of the first data replica, whose rows are printed; the other replicas' rows
@@ -52,20 +49,30 @@ double moved(const run_result& result, traffic kind) {
   return static_cast<double>(result.bytes_moved[static_cast<std::size_t>(kind)]);
 }
 
+/// Megabytes by the table, and how much more there are.
+std::string beside_the_book(double sum, const std::optional<zero_bytes>& book) {
+  if (!book)
+    return "no formula";
+  char text[64];
+  std::snprintf(text, sizeof text, "%9.3f %+6.2f%%", book->sum() / 1e6,
+                (sum / book->sum() - 1) * 100);
+  return text;
+}
+
 void print(std::FILE* out, const account_of_run& run) {
   const auto& [plan, r] = run;
   constexpr double mb = 1e6;
   for (int rank = 0; rank < ranks_told(plan); ++rank) {
-    const double sum = held_for_training(r, rank), book = book_of(plan, rank).sum();
-    std::fprintf(
-      out, "%-8s %4d  %10.3f %9.3f %9.3f %9.3f %9.3f %+6.2f%%  %11.3f %7.3f  %10.3f\n",
-      rank == 0 ? std::string{plan.exchange->name}.c_str() : "", rank,
-      held(r, rank, memory_use::parameters) / mb,
-      held(r, rank, memory_use::gradients) / mb,
-      held(r, rank, memory_use::optimizer) / mb, sum / mb, book / mb,
-      (sum / book - 1) * 100, held(r, rank, memory_use::activations) / mb,
-      held(r, rank, memory_use::passing) / mb,
-      held(r, rank, memory_use::checkpoint) / mb);
+    const double sum = held_for_training(r, rank);
+    std::fprintf(out, "%-8s %4d  %10.3f %9.3f %9.3f %9.3f %17s  %11.3f %7.3f  %10.3f\n",
+                 rank == 0 ? std::string{plan.exchange->name}.c_str() : "", rank,
+                 held(r, rank, memory_use::parameters) / mb,
+                 held(r, rank, memory_use::gradients) / mb,
+                 held(r, rank, memory_use::optimizer) / mb, sum / mb,
+                 beside_the_book(sum, zero_bytes_of(plan, rank)).c_str(),
+                 held(r, rank, memory_use::activations) / mb,
+                 held(r, rank, memory_use::passing) / mb,
+                 held(r, rank, memory_use::checkpoint) / mb);
   }
 }
 
@@ -86,7 +93,8 @@ void print_legend(std::FILE* out, const run_plan& plan) {
     "\nby the book, in fp32 with %d values of optimizer state a parameter, "
     "P parameters a rank, N = %d:\n"
     "  parameters 4P (zero3: /N), gradients 4P (zero2, zero3: /N), optimizer "
-    "%dP (zero1 to zero3: /N)\n"
+    "%dP (zero1 to zero3: /N; none in a second direction); no formula where a stage "
+    "keeps several weight versions\n"
     "activations: of microbatches in flight, at most; passing: on its way or "
     "while an action runs, at most, and of bf16 weights packed for products\n"
     "checkpoint: copies of parameters and moments that a rank writes; without "
@@ -110,17 +118,17 @@ ordered_json to_json(const account_of_run& run) {
   const auto& [plan, r] = run;
   auto ranks = ordered_json::array();
   for (int rank = 0; rank < plan.ranks(); ++rank) {
-    const auto book = book_of(plan, rank);
+    const auto book = zero_bytes_of(plan, rank);
     ranks.push_back({{"parameters", held(r, rank, memory_use::parameters)},
                      {"gradients", held(r, rank, memory_use::gradients)},
                      {"optimizer", held(r, rank, memory_use::optimizer)},
                      {"activations", held(r, rank, memory_use::activations)},
                      {"passing", held(r, rank, memory_use::passing)},
                      {"checkpoint", held(r, rank, memory_use::checkpoint)},
-                     {"book",
-                      {{"parameters", book.parameters},
-                       {"gradients", book.gradients},
-                       {"optimizer", book.optimizer}}}});
+                     {"book", book ? ordered_json{{"parameters", book->parameters},
+                                                  {"gradients", book->gradients},
+                                                  {"optimizer", book->optimizer}}
+                                   : ordered_json(nullptr)}});
   }
   const auto book = zero_traffic_of(plan);
   return {

@@ -1,5 +1,7 @@
 #include "experiments/report/zero_table.hpp"
 
+#include <cmath>
+
 namespace troupe {
 
 namespace {
@@ -24,27 +26,32 @@ std::int64_t parameters_at(const run_plan& plan, position where) {
 
 } // namespace
 
-zero_bytes zero_in_fp32(double parameters, int state, int replicas, shared_out shares) {
-  return shared({4 * parameters, 4 * parameters, 4.0 * state * parameters}, replicas,
-                shares);
-}
-
 zero_bytes zero_in_mixed_precision(double parameters, int replicas, shared_out shares) {
   return shared({2 * parameters, 2 * parameters, 12 * parameters}, replicas, shares);
 }
 
-std::int64_t parameters_of_rank(const run_plan& plan, int rank) {
-  std::int64_t sum = 0;
-  for (const auto& where : plan.hosted_by(rank))
-    sum += parameters_at(plan, where);
-  return sum;
+std::optional<zero_bytes> zero_bytes_of(const run_plan& plan, int rank) {
+  double parameters = 0, updated = 0;
+  for (const auto& where : plan.hosted_by(rank)) {
+    if (plan.bounds_of(where.hosted()).versions > 1)
+      return {};
+    const auto count = static_cast<double>(parameters_at(plan, where));
+    parameters += count;
+    updated += where.direction == 0 ? count : 0;
+  }
+  const int state = optimizer::state_size(plan.work->optimizer);
+  return shared({4 * parameters, 4 * parameters, 4.0 * state * updated}, plan.data,
+                plan.exchange->shares);
 }
 
 zero_traffic zero_traffic_of(const run_plan& plan) {
   const auto& exchange = *plan.exchange;
   const int directions = plan.directions();
   const double microbatches = microbatches_of_direction(plan.sch, plan.dims);
-  const double updates = microbatches * directions / update_size(plan.sch, plan.dims);
+  // A stage's last update may cover fewer microbatches.
+  const double updates =
+    std::ceil(microbatches * directions / update_size(plan.sch, plan.dims));
+  const double readings = plan.recomputes() ? 3 : 2; // of a microbatch
   zero_traffic result;
   for (int s = 0; s < plan.dims.stages; ++s)
     for (int t = 0; t < plan.tensor; ++t) {
@@ -71,7 +78,7 @@ zero_traffic zero_traffic_of(const run_plan& plan) {
         break;
       case shared_out::parameters:
         result.gradients += directions * microbatches * once;
-        result.parameters += 2 * directions * microbatches * once;
+        result.parameters += readings * directions * microbatches * once;
         break;
       }
     }

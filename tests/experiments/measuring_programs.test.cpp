@@ -98,6 +98,60 @@ TEST_CASE("memory measures every level of ZeRO beside its formulas", "[programs]
   }
 }
 
+TEST_CASE("formulas of ZeRO hold for what a run holds and sends, or are absent",
+          "[programs]") {
+  const auto [typed, has_formula] = GENERATE(
+    std::pair{"--schedule pipedream:update_every=3 --steps 2", false},
+    std::pair{"--schedule 2bw --microbatches 8 --recompute stage", false},
+    std::pair{"--schedule 1f1b --recompute stage", true},
+    std::pair{"--schedule gpipe --recompute stage,ahead --clip 0.1", true},
+    std::pair{"--schedule chimera --tied", true},
+    std::pair{"--schedule chimera --recompute stage --optimizer sgd --momentum 0.9",
+              true},
+    std::pair{"--schedule zb-h1 --recompute stage --precision bf16", true},
+    std::pair{"--schedule zb-v --layers 4 --optimizer sgd", true},
+    std::pair{"--schedule interleaved --layers 4 --sequence-lengths 4,2", true},
+    std::pair{"--schedule dualpipe --microbatches 16 --microbatch-sizes "
+              "1,2,1,1,1,1,1,1,1,1,1,1,1,1,1,3",
+              true},
+    std::pair{"--schedule 1f1b --mesh data=2,pipe=2,tensor=2 --sequence-parallel "
+              "--recompute stage",
+              true});
+  temporary_folder folder;
+  std::string words =
+    " --d-model 64 --heads 4 --seq 4 --vocab 64 --json r.json --quiet ";
+  const std::string wish{typed};
+  if (wish.find("--mesh") == std::string::npos)
+    words += "--mesh data=2,pipe=2 ";
+  if (wish.find("--layers") == std::string::npos)
+    words += "--layers 2 ";
+  if (wish.find("--microbatches") == std::string::npos)
+    words += "--microbatches 8 ";
+  const auto ran = run_program_in(folder, "memory" + words + wish);
+  INFO(wish << "\n" << ran.err);
+  REQUIRE(ran.exit_code == 0);
+  const auto near = [](double measured, double book) {
+    return std::abs(measured - book) <= 0.02 * book;
+  };
+  bool all_have = true;
+  const auto results = json::parse(content_of(folder.path() / "r.json"));
+  for (const auto& run : results["runs"]) {
+    INFO(run["exchange"]);
+    for (const char* kind : {"gradients", "parameters"}) {
+      INFO(kind << ": " << run["moved"][kind] << " " << run["moved"]["book"][kind]);
+      CHECK(near(run["moved"][kind], run["moved"]["book"][kind]));
+    }
+    for (const auto& rank : run["ranks"]) {
+      all_have = all_have && !rank["book"].is_null();
+      for (const char* use : {"parameters", "gradients", "optimizer"}) {
+        INFO(use << " " << rank[use] << " " << rank["book"]);
+        CHECK((rank["book"].is_null() || near(rank[use], rank["book"][use])));
+      }
+    }
+  }
+  CHECK(all_have == has_formula);
+}
+
 TEST_CASE("by sequence stages send a share each, and results say so", "[programs]") {
   temporary_folder folder;
   double sent[2];

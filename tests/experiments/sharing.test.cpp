@@ -49,8 +49,7 @@ TEST_CASE("a rank holds what ZeRO's table says", "[zero]") {
   REQUIRE(result.how == ending::finished);
   for (int rank = 0; rank < plan.ranks(); ++rank) {
     const auto& has = result.peak_parts[static_cast<std::size_t>(rank)];
-    const auto book = zero_in_fp32(static_cast<double>(parameters_of_rank(plan, rank)),
-                                   2, plan.data, plan.exchange->shares);
+    const auto book = zero_bytes_of(plan, rank).value();
     INFO(exchange << ", rank " << rank);
     CHECK(relative(static_cast<double>(has[0]), book.parameters) < 0.02);
     CHECK(relative(static_cast<double>(has[1]), book.gradients) < 0.02);
