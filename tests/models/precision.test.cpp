@@ -89,7 +89,8 @@ layer_ends run(const layer<float>& l, std::vector<float>& bucket, std::vector<St
        scratch = room(sizes.scratch), gradients = room(l.bucket());
   std::vector<Stored> y(dy.size()), dx(x.size());
   const auto tokens = random_labels(few_samples * l.input(), 11, 4);
-  stream on{1};
+  constexpr bool is_bf16 = std::is_same_v<Stored, std::uint16_t>;
+  stream on{1, is_bf16 ? precision::bf16 : precision::fp32};
   frame<float> f;
   f.samples = few_samples;
   f.first = 0;
@@ -106,7 +107,7 @@ layer_ends run(const layer<float>& l, std::vector<float>& bucket, std::vector<St
   f.on = &on;
   l.forward(f);
   l.input_gradient(f);
-  if constexpr (std::is_same_v<Stored, std::uint16_t>)
+  if constexpr (is_bf16)
     return {as_fp32(y), as_fp32(dx)};
   else
     return {y, dx};
