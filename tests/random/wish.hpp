@@ -1,0 +1,24 @@
+#pragma once
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+
+/// How many configurations are tried, and from which seed.
+struct random_range {
+  std::uint64_t number, seed;
+};
+
+/// The usual number from seed 1, or what TROUPE_RANDOM says: "NUMBER" or "NUMBER,SEED".
+inline random_range wished(std::uint64_t usual) {
+  random_range result{usual, 1};
+  if (const auto* const wish = std::getenv("TROUPE_RANDOM")) {
+    char* end = nullptr;
+    result.number = std::strtoull(wish, &end, 10);
+    if (*end == ',')
+      result.seed = std::strtoull(end + 1, &end, 10);
+    REQUIRE((result.number > 0 && *end == '\0'));
+  }
+  return result;
+}
