@@ -272,17 +272,16 @@ void stage_core::send(const measured_action& pass, buffer payload,
 
 void stage_core::end_forward(const granted_pass& pass, nanoseconds now) {
   const auto& a = pass.facts.what;
-  auto loads = meetings_->take_loads();
+  forward_report reports{{}, meetings_->take_loads()};
   auto payload = work_->take_message(a.what, a.microbatch);
   work_->end_forward(a.microbatch);
   const auto loss = work_->loss_of(a.microbatch);
   if (loss && plan_->reports_loss(where_))
-    port_->report(
-      report_of(*plan_, where_, a.microbatch, *loss, pass.facts.version, now));
+    reports.loss =
+      report_of(*plan_, where_, a.microbatch, *loss, pass.facts.version, now);
+  updates_.end_forward(a.microbatch, std::move(reports));
   if (!work_->leaves_at_launch(a.what))
     send(pass.facts, std::move(payload));
-  for (auto& load : loads)
-    port_->report(std::move(load));
 }
 
 // What it has held goes before the neighbour may need the room.

@@ -1,6 +1,7 @@
 #include "actors/pipeline/stage_updates.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 namespace troupe {
 
@@ -24,7 +25,14 @@ stage_updates::place_in_sum stage_updates::begin_backward() {
   return {first, sums_begun_ == size || is_last};
 }
 
+void stage_updates::end_forward(int microbatch, forward_report reports) {
+  if (reports.loss || !reports.loads.empty())
+    forwards_.emplace(microbatch, std::move(reports));
+}
+
 void stage_updates::end_backward(int microbatch) {
+  if (auto reports = forwards_.extract(microbatch))
+    covered_.push_back(std::move(reports.mapped()));
   for (int d = 0; d < plan_.data; ++d) // they all sum the same microbatches
     if (d == where_.data || plan_.updates_are_by(update_by::all))
       samples_summed_ += plan_.samples_of(d, microbatch);
@@ -42,11 +50,21 @@ bool stage_updates::has_all_gradients() const {
   return backwards_ended_ == microbatches_of_direction(plan_.sch, plan_.dims);
 }
 
+void stage_updates::send_reports() {
+  for (auto& reports : std::exchange(covered_, {})) {
+    if (reports.loss)
+      port_.report(*reports.loss);
+    for (auto& load : reports.loads)
+      port_.report(std::move(load));
+  }
+}
+
 void stage_updates::begin(const action& a) {
   if (!reports_.empty()) {
     waits_ = a;
     return;
   }
+  send_reports();
   work_.keep_only(books_);
   const auto facts = books_.begin_update();
   under_way_ = true;

@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +16,12 @@
 #include <vector>
 
 namespace troupe {
+
+/// Reports of a forward.
+struct forward_report {
+  std::optional<mail::microbatch_loss> loss;
+  std::vector<mail::expert_load> loads;
+};
 
 /// The updates of a stage, as the stage sees them: which backwards each covers, what
 /// the optimizer shard is given for one, and which snapshots and versions are reported.
@@ -31,6 +38,10 @@ public:
     bool last = false;
   };
   place_in_sum begin_backward();
+
+  /// Keeps the reports of a forward until the update begins that covers it: losses and
+  /// loads of an interrupted run are those of its updates.
+  void end_forward(int microbatch, forward_report reports);
 
   /// B or W of a microbatch has ended.
   void end_backward(int microbatch);
@@ -73,6 +84,7 @@ public:
 
 private:
   int newest() const;
+  void send_reports();
   void tell_all_buckets(const std::vector<buffer>& gradients);
   void copy(std::function<void()> run, std::function<void()> report);
   void copy_last_version();
@@ -90,6 +102,8 @@ private:
   std::int64_t samples_summed_ = 0;  // likewise
   std::int64_t samples_updated_ = 0; // in all updates
   int backwards_ended_ = 0;
+  std::map<int, forward_report> forwards_; // without a backward, by microbatch
+  std::vector<forward_report> covered_;    // by the next update
   bool under_way_ = false;
   int snapshot_due_ = 0;        // batches; 0: none is due
   measured_action update_{};    // under way, without its times, or the last one

@@ -19,7 +19,7 @@ struct loss_so_far {
 /// How far a run has come; what the last finished minibatch lost, if anything is
 /// computed.
 struct progress {
-  std::int64_t samples = 0; ///< Of microbatches whose losses have come.
+  std::int64_t samples = 0; ///< That updates cover.
   std::optional<double> loss;
   std::string waits_for =
     {}; ///< Lines about those at work, if none has ended for long.

@@ -52,6 +52,7 @@ progress loss_log::add(const mail::microbatch_loss& loss) {
     if (ends_entry(next_))
       end_entry();
   }
+  match_ends();
   return so_far_;
 }
 
@@ -95,7 +96,13 @@ std::int64_t loss_log::missing(bool to_end) const {
 void loss_log::ended(int microbatch, nanoseconds when) {
   if (const auto place = place_of(microbatch); place >= next_end_)
     early_ends_.emplace(place, when);
-  while (!early_ends_.empty() && early_ends_.begin()->first == next_end_) {
+  match_ends();
+}
+
+/// Adds the ends of forwards whose losses have come.
+void loss_log::match_ends() {
+  while (!early_ends_.empty() && early_ends_.begin()->first == next_end_
+         && next_end_ < next_) {
     last_end_ = std::max(last_end_, early_ends_.extract(early_ends_.begin()).mapped());
     if (!ends_entry(++next_end_))
       continue;

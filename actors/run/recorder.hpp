@@ -41,8 +41,8 @@ public:
   /// When the forward of a microbatch ended that gave its loss.
   void ended(int microbatch, nanoseconds when);
 
-  /// When the last forward of each of losses() ended; empty if that is not known of
-  /// all.
+  /// When the last forward of each of losses() ended, also where other forwards have
+  /// ended since; empty if that is not known of all.
   std::vector<nanoseconds> ends() const;
 
   /// How many minibatches make an entry of those; the last may be of fewer.
@@ -57,6 +57,7 @@ private:
   std::int64_t place_of(int microbatch) const;
   bool ends_entry(std::int64_t place) const;
   void end_entry();
+  void match_ends();
 
   const run_plan& plan_;
   std::map<std::int64_t, mail::microbatch_loss> early_; // by place

@@ -51,7 +51,7 @@ struct run_result {
   /// When they were known, on the run's clock, which may be modelled; empty if that is
   /// not known.
   std::vector<nanoseconds> loss_times;
-  std::int64_t samples = 0;             ///< Whose losses are all there.
+  std::int64_t samples = 0;             ///< Of these losses; updates cover them.
   std::int64_t missing_losses = 0;      ///< Of microbatches; they have not come.
   std::vector<std::int64_t> peak_bytes; ///< A rank; empty from a simulation.
   std::vector<std::array<std::int64_t, memory_uses>> peak_parts; ///< Of each use alone.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace troupe {
 
@@ -15,30 +16,32 @@ constexpr double apart = 0.1;                  // seconds, so that there are few
 } // namespace
 
 void pace::add(double seconds, double done) {
-  if (!points_.empty() && done < points_.back().done)
-    points_.clear();
-  const auto count = points_.size();
-  if (count > 1 && seconds - points_[count - 2].seconds < apart)
-    points_.pop_back();
-  points_.push_back({seconds, done});
-  while (points_.size() > 2 && seconds - points_[1].seconds >= remembered)
-    points_.pop_front();
+  now_ = seconds;
+  if (!changes_.empty() && done < changes_.back().done)
+    changes_.clear();
+  if (!changes_.empty() && done == changes_.back().done)
+    return;
+  const auto count = changes_.size();
+  if (count > 1 && seconds - changes_[count - 2].seconds < apart)
+    changes_.pop_back();
+  changes_.push_back({seconds, done});
+  while (changes_.size() > 2 && seconds - changes_[1].seconds >= remembered)
+    changes_.pop_front();
 }
 
 std::optional<double> pace::rate() const {
-  if (points_.empty())
+  if (changes_.empty())
     return {};
-  const double time = points_.back().seconds - points_.front().seconds;
-  return time < least
-           ? std::nullopt
-           : std::optional{(points_.back().done - points_.front().done) / time};
+  const auto& [first, last] = std::pair{changes_.front(), changes_.back()};
+  const double time = now_ - first.seconds;
+  return time < least ? std::nullopt : std::optional{(last.done - first.done) / time};
 }
 
 std::optional<double> pace::left(double all) const {
   const auto now = rate();
   if (!now || *now <= 0)
     return {};
-  return std::max(0.0, (all - points_.back().done) / *now);
+  return std::max(0.0, (all - changes_.back().done) / *now);
 }
 
 double seconds_now() {

@@ -6,8 +6,9 @@
 
 namespace troupe {
 
-/// How fast a run comes on, by the wall's clock, over its last ten seconds. Evaluations
-/// and checkpoints that fall into these count, as a user waits for them too.
+/// How fast a run comes on, by the wall's clock, over its last ten seconds, or back to
+/// the last progress but one. Evaluations and checkpoints in that time count, as a user
+/// waits for them too.
 class pace {
 public:
   /// `done` of the run is through at a time; times do not decrease. A run that begins
@@ -26,7 +27,8 @@ private:
     double done;
   };
 
-  std::deque<point> points_; // the first is the last one from before these ten seconds
+  std::deque<point> changes_; // of what is done; the first is from before that time
+  double now_ = 0;            // seconds
 };
 
 /// Seconds of a clock that only goes on, from a beginning of its own.

@@ -24,7 +24,7 @@ struct sums {
   rank_sums what;
 };
 
-/// Last stage: the loss of a microbatch.
+/// Last stage, at the update that covers a microbatch: the microbatch's loss.
 struct microbatch_loss {
   int microbatch;
   std::int64_t samples;
@@ -41,7 +41,7 @@ struct version_made {
   std::vector<std::vector<float>> gradients;
 };
 
-/// Stage: how a microbatch's tokens fell to the experts of a layer.
+/// Stage, likewise: how a microbatch's tokens fell to the experts of a layer.
 struct expert_load {
   int microbatch;
   std::size_t of_layer;

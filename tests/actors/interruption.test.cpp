@@ -29,6 +29,21 @@ constexpr int moments = 4;
 
 using buckets = std::vector<std::vector<float>>;
 
+/// Losses that a run reported while it went on.
+struct reported_losses {
+  std::vector<double> values;
+  std::vector<std::int64_t> samples;
+  std::int64_t last_samples = 0;
+
+  void add(const progress& p) {
+    for (const auto& one : p.losses) {
+      values.push_back(one.loss);
+      samples.push_back(one.samples);
+    }
+    last_samples = p.samples;
+  }
+};
+
 /// Runs a plan in virtual time and interrupts it when so many works have begun.
 run_result interrupted_after(run_plan plan, int works) {
   std::atomic<bool> interrupted = false;
@@ -37,9 +52,15 @@ run_result interrupted_after(run_plan plan, int works) {
     interrupted = interrupted || ++begun >= works;
     return cost(w);
   };
-  auto result = perform(plan, {.interrupted = &interrupted});
+  reported_losses told;
+  auto result = perform(plan, {.report = [&](const progress& p) { told.add(p); },
+                               .interrupted = &interrupted});
   INFO(result.failure);
   REQUIRE(result.how == ending::interrupted);
+  CHECK(told.values == result.loss);
+  CHECK(told.samples == result.loss_samples);
+  if (plan.updates_are_by(update_by::all)) // else replicas end after updates apart
+    CHECK(told.last_samples == result.samples);
   return result;
 }
 
@@ -61,20 +82,34 @@ run_result interrupted_in_disorder(run_plan plan, int rounds) {
 }
 
 /// What so many updates of every stage make, by a run that ends there.
-buckets after(run_plan plan, std::int64_t updates) {
+run_result after(run_plan plan, std::int64_t updates) {
   if (updates == 0) {
-    buckets initial;
+    run_result initial;
     for (std::size_t l = 0; l < plan.work->whole.layers.size(); ++l)
       plan.work->weights(
-        l, initial.emplace_back(plan.work->whole.layers[l]->bucket()).data());
+        l,
+        initial.parameters.emplace_back(plan.work->whole.layers[l]->bucket()).data());
     return initial;
   }
   plan.evaluate_every = 0;
   plan.keep_record = false;
   plan.dims.steps = static_cast<int>(updates);
-  const auto result = perform(plan);
+  auto result = perform(plan);
   REQUIRE(result.how == ending::finished);
-  return result.parameters;
+  return result;
+}
+
+using rows_of_steps = std::map<std::size_t, std::vector<std::vector<std::int64_t>>>;
+
+/// Rows of each expert, and choices that were dropped, by layer and step.
+rows_of_steps rows_of(const expert_loads& loads) {
+  rows_of_steps result;
+  for (const auto& [layer, steps] : loads.of)
+    for (const auto& one : steps) {
+      result[layer].push_back(one.rows);
+      result[layer].back().push_back(one.dropped);
+    }
+  return result;
 }
 
 /// Samples of a data replica's microbatches that have been through.
@@ -145,8 +180,13 @@ TEST_CASE("an interrupted run whose stages update together leaves the network of
                                    : interrupted_in_disorder(plan, works);
     CHECK(std::ranges::count(result.updates, result.updates.front()) == 2);
     CHECK(result.updated_samples == result.updates.front() * plan.work->batch);
-    CHECK((result.parameters == after(plan, result.updates.front())));
+    const auto whole = after(plan, result.updates.front());
+    CHECK((result.parameters == whole.parameters));
     CHECK(result.odd_stage.empty());
+    CHECK(result.samples == result.updated_samples);
+    CHECK(result.loss == whole.loss); // no forward that its updates do not cover
+    CHECK(result.loss_samples == whole.loss_samples);
+    CHECK((rows_of(result.loads) == rows_of(whole.loads)));
   }
 }
 
@@ -169,6 +209,22 @@ TEST_CASE("an interrupted pipedream leaves what its record says, after one updat
       for (int m = 0; m < updates * every; ++m)
         samples += plan.samples_of(d, m);
     CHECK(result.updated_samples == samples);
+    CHECK(result.samples == samples);
+    CHECK(std::ssize(result.loss) == updates);
+  }
+}
+
+TEST_CASE("an interrupted run whose times are modelled knows when its losses came",
+          "[interruption]") {
+  auto plan = tiny::training_on({}, pipedream(), {4, 4, 50}, clock_kind::virtual_time);
+  for (const int works : {30, 80, 130}) {
+    plan.model_times = false;
+    const auto was = interrupted_after(plan, works);
+    plan.model_times = true;
+    const auto modelled = interrupted_after(plan, works);
+    REQUIRE_FALSE(was.loss.empty());
+    CHECK(was.loss_times.size() == was.loss.size());
+    CHECK(modelled.loss_times.size() == modelled.loss.size());
   }
 }
 
@@ -231,5 +287,5 @@ TEST_CASE("a rank that waits for an evaluation does not keep a run from ending",
   const auto result =
     perform(plan, {.evaluate = end_at_3, .interrupted = &interrupted});
   REQUIRE(result.how == ending::interrupted);
-  CHECK((result.parameters == after(plan, result.updates.front())));
+  CHECK((result.parameters == after(plan, result.updates.front()).parameters));
 }

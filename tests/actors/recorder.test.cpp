@@ -172,6 +172,27 @@ TEST_CASE("losses of a long run are means of neighbours, weighted by samples",
   }
 }
 
+TEST_CASE(
+  "a loss ends with the latest forward of its entry, in whatever order they end",
+  "[record]") {
+  auto plan =
+    tiny::training_of(gpipe(), {1, 3, 2}, clock_kind::virtual_time, tiny::gpt(), 6);
+  plan.data = 2;
+  const std::vector<nanoseconds> ends{50, 90, 70,  40,  60,  30, // of the first step
+                                      95, 80, 100, 140, 110, 120};
+  loss_log log{plan};
+  auto losses = losses_of(plan);
+  std::ranges::sort(losses, {}, &mail::microbatch_loss::microbatch);
+  for (int m = 0; m < 6; ++m)
+    log.add(losses[static_cast<std::size_t>(m)]);
+  for (const int m : {8, 2, 0, 5, 9, 1, 4, 11, 3, 10, 7, 6}) // also without a loss yet
+    log.ended(m, ends[static_cast<std::size_t>(m)]);
+  CHECK(log.ends() == std::vector<nanoseconds>{90});
+  for (std::size_t m = 6; m < 12; ++m)
+    log.add(losses[m]);
+  CHECK(log.ends() == std::vector<nanoseconds>{90, 140});
+}
+
 TEST_CASE("the loads of experts in a long run are sums over several steps",
           "[record]") {
   expert_loads loads;

@@ -265,12 +265,29 @@ TEST_CASE("a snapshot that no update precedes is made before the next action",
     == lines{"computes U0", "demands", "computes F1", "reports a snapshot after 1"});
 }
 
+TEST_CASE("a loss is reported by the update that covers its microbatch", "[stage]") {
+  staged<losing_work> s{tiny::simulation(*find_schedule("ampnet"), {3, 2, 3}), last};
+  for (const int m : {0, 1}) {
+    s.give(m);
+    s.core.take(labels{s.header(m), {}});
+  }
+  s.port.news();
+  CHECK(s.run(f, 0) == lines{"computes F0", "done F0"});
+  CHECK(s.run(f, 1) == lines{"computes F1", "done F1"}); // no backward of it comes
+  s.run(b, 0);
+  s.core.go(s.of(u, 0));
+  const auto news = s.port.news();
+  REQUIRE(news.size() > 1);
+  CHECK(news.front() == "reports the loss of 0");
+  CHECK(std::ranges::count(news, "reports the loss of 1") == 0);
+}
+
 TEST_CASE("a loss that is not finite names its microbatch and version", "[stage]") {
   staged<losing_work> s{three_stages(1), last};
   s.give(0);
   s.core.take(labels{s.header(0), {}});
   s.port.news();
-  CHECK(s.run(f, 0) == lines{"computes F0", "reports the loss of 0", "done F0"});
+  CHECK(s.run(f, 0) == lines{"computes F0", "done F0"});
   s.work->loss = std::numeric_limits<double>::quiet_NaN();
   s.run(b, 0);
   s.core.go(s.of(u, 0));

@@ -86,6 +86,17 @@ TEST_CASE("a pace is of the last ten seconds, and of what began again anew",
   CHECK(p.rate() == 5.0);
 }
 
+TEST_CASE("a pace of steps that take long reaches over some of them", "[progress]") {
+  pace p;
+  for (int i = 0; i <= 600; ++i) // a step of 16 samples in 30 s
+    p.add(0.1 * i, 16.0 * (i / 300));
+  CHECK(std::abs(*p.rate() - 16 / 30.0) < 1e-9);
+  for (int i = 601; i < 900; ++i) {
+    p.add(0.1 * i, 32);
+    CHECK(*p.rate() > 0.25);
+  }
+}
+
 TEST_CASE("a time to wait is told as people do", "[progress]") {
   const auto [seconds, text] =
     GENERATE(table<double, std::string>({{0, "0 s left"},
@@ -130,7 +141,7 @@ TEST_CASE("on a terminal a line changes in place and is never broken", "[progres
     progress_line line{plan, false};
     line.show({.samples = 1000, .loss = 1.25}, false);
     line.show({.samples = 1010, .loss = 1.25}, false); // too soon for eyes
-    line.show_evaluation(70, {.loss = 1.5, .accuracy = {}});
+    line.show_evaluation({70}, {.loss = 1.5, .accuracy = {}});
     line.show({.samples = 1600, .loss = 1.125}, true);
     line.end();
   });
