@@ -74,11 +74,7 @@ void rank_sums::add(const measured_action& s) {
   stage->versions = std::max(stage->versions, s.versions_alive);
   if (s.part)
     return;
-  if (s.what.what == op::forward) {
-    peak_held = std::max(peak_held, ++held);
-  } else if (adds_gradient(s.what.what)) {
-    --held;
-  } else if (s.what.what == op::update) {
+  if (s.what.what == op::update) {
     stage->stalest = std::max(stage->stalest, s.stalest);
     stage->staleness += s.staleness;
     stage->gradients += s.gradients;

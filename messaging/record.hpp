@@ -106,8 +106,8 @@ struct rank_sums {
   nanoseconds busy = 0;
   nanoseconds first_start = -1; ///< -1: nothing ran.
   nanoseconds last_end = 0;
-  int held = 0;
-  int peak_held = 0;
+  int held = 0;      ///< By held_activations, not by add().
+  int peak_held = 0; ///< Likewise.
   std::vector<stage_sums> stages;
 };
 

@@ -43,7 +43,12 @@ void keep(self_pointer self, const measured_action& what) {
 void note(self_pointer self, const measured_action& what) {
   if (!self->state.rank)
     return;
-  self->state.sums.add(what);
+  auto& sums = self->state.sums;
+  auto& held = self->state.held;
+  sums.add(what);
+  held.add(what);
+  sums.held = held.count();
+  sums.peak_held = held.peak();
   keep(self, what);
 }
 

@@ -3,6 +3,7 @@
 #include "actors/mail/directory.hpp"
 #include "actors/mail/props.hpp"
 #include "actors/rank/scheduler_core.hpp"
+#include "messaging/held_activations.hpp"
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -21,6 +22,7 @@ struct scheduler_state {
   std::optional<scheduler_core> core;
   std::shared_ptr<const directory> everybody;
   rank_sums sums;
+  held_activations held;
   std::vector<measured_action> samples; ///< Kept, and not yet sent to the recorder.
   std::int64_t noted = 0;               ///< Of those, and of those sent.
   std::vector<mail::done> early;        ///< Ends before their turn.

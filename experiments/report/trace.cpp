@@ -1,11 +1,13 @@
 #include "experiments/report/trace.hpp"
 
 #include "actors/plan/places.hpp"
+#include "messaging/held_activations.hpp"
 #include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -73,28 +75,45 @@ private:
          {"tid", rank},
          {"name", "thread_name"},
          {"args", {{"name", "rank " + std::to_string(rank)}}}});
-    int held = 0;
-    std::map<std::pair<int, int>, int> versions; // of each stage on this rank
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const auto& s = row[i];
+    held_activations held;
+    auto versions = first_versions(row);
+    int alive = 0; // of all stages on this rank
+    for (const auto& [stage, number] : versions)
+      alive += number;
+    if (alive > 0)
+      count(rank, "weight versions", 0, alive);
+    std::set<std::pair<action, int>>
+      open; // and their experts, of which parts have ended
+    for (const auto& s : row) {
       add_slice(rank, s);
-      const bool goes_on = i > 0 && row[i - 1].part && row[i - 1].what == s.what;
-      note_messages(rank, s, goes_on);
+      const std::pair which{s.what, s.expert};
+      if (s.expert < 0)
+        note_messages(rank, s, open.contains(which));
       if (s.part)
+        open.insert(which);
+      else
+        open.erase(which);
+      if (const auto when = held.add(s))
+        count(rank, "activations", *when, held.count());
+      if (s.part || s.expert >= 0)
         continue;
-      if (s.what.what == op::forward)
-        count(rank, "activations", s.start, ++held);
-      if (adds_gradient(s.what.what))
-        count(rank, "activations", s.end, --held);
-      auto& alive = versions[{s.what.direction, s.what.stage}];
-      if (alive != s.versions_alive) {
-        alive = s.versions_alive;
-        int sum = 0;
-        for (const auto& [stage, number] : versions)
-          sum += number;
-        count(rank, "weight versions", s.end, sum);
+      auto& of_stage = versions[{s.what.direction, s.what.stage}];
+      if (of_stage != s.versions_alive) {
+        alive += s.versions_alive - std::exchange(of_stage, s.versions_alive);
+        count(rank, "weight versions", s.end, alive);
       }
     }
+  }
+
+  /// Versions of each stage on a rank that are alive when its first action has ended: a
+  /// run that goes on begins with some.
+  static std::map<std::pair<int, int>, int>
+  first_versions(const std::vector<measured_action>& row) {
+    std::map<std::pair<int, int>, int> result; // by direction and stage
+    for (const auto& s : row)
+      if (!s.part && s.expert < 0)
+        result.try_emplace({s.what.direction, s.what.stage}, s.versions_alive);
+    return result;
   }
 
   /// Tensor shards of a replica pass their tensors on each for itself.

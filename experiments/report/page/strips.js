@@ -18,12 +18,14 @@ const strips = {
   versions: {
     text: 'weight versions alive',
     steps(row) {
-      const alive = new Map(row.map(a => [placeOf(a), 1]));
-      const result = [[0, alive.size]];
-      let sum = alive.size;
-      for (const a of row) {
+      const whole = row.filter(a => !a.isPart && !a.ofExpert);
+      // A run that goes on begins with several.
+      const alive = new Map(whole.map(a => [placeOf(a), a.alive]).reverse());
+      let sum = [...alive.values()].reduce((a, b) => a + b, 0);
+      const result = [[0, sum]];
+      for (const a of whole) {
         const key = placeOf(a);
-        if (a.isPart || a.ofExpert || a.alive === alive.get(key)) continue;
+        if (a.alive === alive.get(key)) continue;
         sum += a.alive - alive.get(key);
         alive.set(key, a.alive);
         result.push([a.end, sum]);
