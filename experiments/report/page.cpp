@@ -29,17 +29,16 @@ constexpr std::uint32_t is_first = 4; // of a pair
 constexpr std::uint32_t is_second = 8;
 constexpr std::uint32_t of_expert = 16;
 
-/// How many of a rank's actions are drawn.
+/// Number of a rank's actions that are drawn: all of the run's first two minibatches at
+/// least. Microbatches of a record count from the run's beginning.
 std::size_t drawn_of(const run_plan& plan, const std::vector<measured_action>& row) {
-  const auto begun =
-    std::ranges::find_if(row, [&, most = 0](const measured_action& one) mutable {
-      most = std::max(most, one.what.microbatch);
-      return one.what.what == op::forward
-             && one.what.microbatch >= (plan.dims.before + 2) * plan.dims.microbatches;
-    });
+  const auto third = std::ranges::find_if(row, [&](const measured_action& one) {
+    return one.what.what == op::forward
+           && one.what.microbatch >= 2 * plan.dims.microbatches;
+  });
   const auto ranks = static_cast<std::size_t>(std::max(plan.ranks(), 1));
   return std::min(row.size(), std::max(usual_actions / ranks,
-                                       static_cast<std::size_t>(begun - row.begin())));
+                                       static_cast<std::size_t>(third - row.begin())));
 }
 
 /// The numbers of actions that a rank ran one after another.
@@ -119,8 +118,7 @@ json schedule_json(const run_plan& plan) {
           {"eager", plan.sch.eager},
           {"ahead", plan.sch.recomputes == recomputation::ahead},
           {"keys", plan.sch.active_keys().value_or(0)},
-          {"update_every", update_size(plan.sch, plan.dims)},
-          {"before", plan.dims.before}};
+          {"update_every", update_size(plan.sch, plan.dims)}};
 }
 
 std::string letters_of_actions() {

@@ -47,7 +47,7 @@ loss_history::series losses_of(const run_account& run) {
   const auto& r = run.result;
   loss_history::series result{r.loss, r.loss_samples, r.loss_every, 0};
   for (auto& samples : result.samples)
-    samples += run.request->plan.batches().before;
+    samples = total_of(run_samples{samples}, run.request->plan).count;
   return result;
 }
 
@@ -117,8 +117,8 @@ json run_json(const run_account& run) {
   auto evaluations = json::array();
   for (const auto& [step, s] : run.evaluations) {
     auto entry = score_json(s);
-    entry["steps"] = step;
-    entry["samples"] = plan.work->batch * step;
+    entry["steps"] = step.count;
+    entry["samples"] = samples_after(step, plan).count;
     evaluations.push_back(std::move(entry));
   }
   json result{
@@ -140,7 +140,7 @@ json run_json(const run_account& run) {
     {"microbatches", plan.batches().microbatches},
     {"microbatch_sizes", plan.uneven ? json(plan.uneven->samples) : json(nullptr)},
     {"sequence_lengths", plan.uneven ? json(plan.uneven->lengths) : json(nullptr)},
-    {"steps", plan.dims.before + plan.dims.steps},
+    {"steps", last_step(plan).count},
     {"steps_before", plan.dims.before},
     {"samples", plan.work ? json(r.samples) : json(nullptr)},
     {"updates", r.updates.empty() ? json(nullptr) : json(r.updates)},

@@ -3,6 +3,7 @@
 #include "actors/proof/difference.hpp"
 #include "experiments/options/setup.hpp"
 #include "experiments/report/loss_history.hpp"
+#include "experiments/report/run_counts.hpp"
 #include "models/evaluation.hpp"
 
 #include <optional>
@@ -43,8 +44,8 @@ struct run_account {
   run_result result;
   bool modelled = false;          ///< Its times are laid out, one device a rank.
   std::optional<score> evaluated; ///< In the end.
-  std::vector<std::pair<int, score>> evaluations; ///< On the way: after so many steps.
-  std::optional<verification> proved;             ///< Of its first steps.
+  std::vector<std::pair<total_steps, score>> evaluations; ///< On the way.
+  std::optional<verification> proved;                     ///< Of its first steps.
   /// Losses over all starts of a run that lost nodes; absent: it was started once.
   std::optional<loss_history::series> losses_of_all_starts;
   bool evaluated_to_end = true; ///< False: the user ended the last evaluation.

@@ -86,7 +86,7 @@ std::string ending_legend(const std::vector<run_account>& runs) {
 
 std::string description_of(const setup& shared) {
   const auto& plan = shared.runs.front().plan;
-  const int stages = plan.dims.stages, steps = plan.dims.before + plan.dims.steps;
+  const int stages = plan.dims.stages, steps = last_step(plan).count;
   return shared.model.model + " of " + std::to_string(plan.work->whole.values())
          + " parameters on " + shared.data + "; " + std::to_string(stages)
          + (stages == 1 ? " stage, " : " stages, ")

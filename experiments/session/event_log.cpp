@@ -32,9 +32,10 @@ event_log::event_log(const std::filesystem::path& folder, const std::string& com
 }
 
 // At the samples before it a run's losses are those that were there.
-void event_log::begin(std::int64_t before) {
-  before_ = before;
+void event_log::begin(const run_plan& plan) {
+  plan_ = &plan;
   if (file_) {
+    const auto before = total_of(run_samples{}, plan).count;
     // A start takes away all that a reader has of these steps.
     file_->add_start(before > 0 ? before + 1 : 0);
     file_->add_text(before, "command", "    " + command_); // in Markdown: as it stands
@@ -46,22 +47,24 @@ void event_log::add(const progress& p) {
   if (!file_)
     return;
   for (const auto& one : p.losses)
-    file_->add_scalar(before_ + one.samples, "loss", one.loss);
+    file_->add_scalar(total_of(run_samples{one.samples}, *plan_).count, "loss",
+                      one.loss);
   const double now = seconds_now();
   pace_.add(now, static_cast<double>(p.samples));
   if (const auto rate = pace_.rate(); rate && now - rate_at_ >= 1) {
     rate_at_ = now;
-    file_->add_scalar(before_ + p.samples, "samples_per_second", *rate);
+    file_->add_scalar(total_of(run_samples{p.samples}, *plan_).count,
+                      "samples_per_second", *rate);
   }
   write();
 }
 
-void event_log::add_evaluation(std::int64_t samples, const score& s) {
+void event_log::add_evaluation(total_samples seen, const score& s) {
   if (!file_)
     return;
-  file_->add_scalar(samples, "evaluation/loss", s.loss);
+  file_->add_scalar(seen.count, "evaluation/loss", s.loss);
   if (s.accuracy)
-    file_->add_scalar(samples, "evaluation/accuracy", *s.accuracy);
+    file_->add_scalar(seen.count, "evaluation/accuracy", *s.accuracy);
   write();
 }
 
@@ -69,14 +72,15 @@ void event_log::end(const run_account& run) {
   if (!file_ || run.result.how == ending::failed)
     return;
   const auto& sums = run.result.sums;
-  const auto step = before_ + run.result.samples;
+  const auto seen = total_of(run_samples{run.result.samples}, *plan_);
+  const auto step = seen.count;
   if (run.timing() != timing_kind::shared) // else it is not the schedule's
     file_->add_scalar(step, "schedule/bubble", sums.bubble());
   file_->add_scalar(step, "schedule/activations", largest(sums.peak_activations));
   file_->add_scalar(step, "schedule/weight_versions", largest(sums.weight_versions));
   file_->add_scalar(step, "schedule/staleness", largest(sums.max_staleness));
   if (run.evaluated && run.evaluated_to_end)
-    add_evaluation(step, *run.evaluated);
+    add_evaluation(seen, *run.evaluated);
   write();
 }
 

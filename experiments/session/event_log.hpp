@@ -3,6 +3,7 @@
 #include "actors/run/progress.hpp"
 #include "experiments/report/event_file.hpp"
 #include "experiments/report/results.hpp"
+#include "experiments/report/run_counts.hpp"
 #include "experiments/session/pace.hpp"
 
 #include <filesystem>
@@ -26,11 +27,11 @@ public:
   event_log(const std::filesystem::path& folder, const std::string& command,
             std::function<void(const std::string&)> complain);
 
-  /// The run begins, maybe anew, behind so many samples.
-  void begin(std::int64_t before);
+  /// The run begins, maybe anew. \param plan outlives the log, or the next call
+  void begin(const run_plan& plan);
 
   void add(const progress& p);
-  void add_evaluation(std::int64_t samples, const score& s);
+  void add_evaluation(total_samples seen, const score& s);
 
   /// The run has ended, as it is told.
   void end(const run_account& run);
@@ -42,7 +43,7 @@ private:
   std::function<void(const std::string&)> complain_;
   std::string command_;
   std::optional<event_file> file_; // empty where nothing can be written
-  std::int64_t before_ = 0;
+  const run_plan* plan_ = nullptr; // since begin()
   pace pace_;
   double rate_at_ = 0; // seconds
 };

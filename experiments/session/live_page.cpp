@@ -113,11 +113,9 @@ void live_page::add_part(double done) {
   show(false);
 }
 
-void live_page::add_evaluation(int steps, const score& s) {
-  const auto& plan = run_->plan;
-  evaluations_.add(
-    {static_cast<double>((steps - plan.dims.before) * plan.work->batch), s.loss, 1},
-    point::join);
+void live_page::add_evaluation(total_steps steps, const score& s) {
+  const auto at = samples_of_run(samples_after(steps, run_->plan), run_->plan);
+  evaluations_.add({static_cast<double>(at.count), s.loss, 1}, point::join);
   show(false);
 }
 

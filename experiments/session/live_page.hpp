@@ -3,6 +3,7 @@
 #include "actors/run/progress.hpp"
 #include "experiments/options/setup.hpp"
 #include "experiments/report/results.hpp"
+#include "experiments/report/run_counts.hpp"
 #include "experiments/session/pace.hpp"
 #include "experiments/session/page_server.hpp"
 #include "messaging/bounded_list.hpp"
@@ -39,7 +40,7 @@ public:
   void add(const progress& p);
   void add(const recent_actions& recent);
   void add_simulated(double microbatches); ///< As count_microbatches counts.
-  void add_evaluation(int steps, const score& s);
+  void add_evaluation(total_steps steps, const score& s);
 
   /// A run is over. \param report the page of all that are; empty: there is none
   void end_run(ending how, std::string report);
@@ -50,7 +51,7 @@ public:
 
 private:
   struct point {
-    double at;    // samples
+    double at;    // samples of the run
     double value; // mean
     double count; // of how many
 

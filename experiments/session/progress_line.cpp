@@ -98,9 +98,9 @@ void progress_line::show_part(double done, const char* what, std::optional<doubl
   write(fitting(parts, terminal_ ? columns() : std::string::npos), last);
 }
 
-void progress_line::show_evaluation(int steps, const score& s) {
+void progress_line::show_evaluation(total_steps steps, const score& s) {
   auto line = formatted("%-12s step %d: evaluated loss %.4f", plan_->sch.name.c_str(),
-                        steps, s.loss);
+                        steps.count, s.loss);
   if (s.accuracy)
     line += formatted(", accuracy %.1f%%", 100 * *s.accuracy);
   if (!quiet_)

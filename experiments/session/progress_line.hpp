@@ -2,6 +2,7 @@
 
 #include "actors/plan/run_plan.hpp"
 #include "actors/run/run_callbacks.hpp"
+#include "experiments/report/run_counts.hpp"
 #include "experiments/session/pace.hpp"
 #include "models/evaluation.hpp"
 
@@ -40,8 +41,7 @@ public:
   /// A run that computes nothing. \param microbatches as count_microbatches counts
   void show_simulation(double microbatches);
 
-  /// An evaluation after so many steps.
-  void show_evaluation(int steps, const score& s);
+  void show_evaluation(total_steps steps, const score& s);
 
   /// Wipes away a line that was to change once more.
   void end();

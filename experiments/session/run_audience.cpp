@@ -20,7 +20,7 @@ run_audience::run_audience(const run_account& run, const output_options& o,
                     step_aside();
                     complain(why);
                   });
-  events_->begin(request_->plan.batches().before);
+  events_->begin(request_->plan);
 }
 
 void run_audience::begin_again(const run_request& next) {
@@ -29,7 +29,7 @@ void run_audience::begin_again(const run_request& next) {
   if (watched_ != nullptr)
     watched_->begin(next, timing_);
   if (events_)
-    events_->begin(next.plan.batches().before);
+    events_->begin(next.plan);
 }
 
 void run_audience::tell(const progress& p) {
@@ -51,12 +51,12 @@ void run_audience::tell_of_simulation(double microbatches) {
     watched_->add_simulated(microbatches);
 }
 
-void run_audience::tell_of_evaluation(int steps, const score& s) {
+void run_audience::tell_of_evaluation(total_steps steps, const score& s) {
   line_.show_evaluation(steps, s);
   if (watched_ != nullptr)
     watched_->add_evaluation(steps, s);
   if (events_)
-    events_->add_evaluation(steps * request_->plan.work->batch, s);
+    events_->add_evaluation(samples_after(steps, request_->plan), s);
 }
 
 void run_audience::tell_of_end(const run_result& result) {

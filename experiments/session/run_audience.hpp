@@ -33,7 +33,7 @@ public:
   void tell(const progress& p);
   void tell_of_actions(const recent_actions& recent);
   void tell_of_simulation(double microbatches); ///< As count_microbatches counts.
-  void tell_of_evaluation(int steps, const score& s);
+  void tell_of_evaluation(total_steps steps, const score& s);
 
   /// Something else is about to be written to the terminal.
   void step_aside() { line_.end(); }

@@ -209,7 +209,7 @@ private:
           auto next = begin_again(lost, plan, kept, account);
           evaluations_kept before{most_entries}; // what comes again is not kept twice
           for (const auto& one : found.entries())
-            if (one.first <= next.dims.before)
+            if (one.first.count <= next.dims.before)
               before.add(one, [](auto& first, const auto& second) { first = second; });
           found = std::move(before);
           if (losses)
@@ -317,7 +317,7 @@ private:
     return next;
   }
 
-  using evaluations_kept = bounded_list<std::pair<int, score>>;
+  using evaluations_kept = bounded_list<std::pair<total_steps, score>>;
 
   /// Makes a run report its losses, and evaluate now and then.
   void watch_training(run_plan& plan, run_callbacks& told, evaluations_kept& all,
@@ -332,8 +332,9 @@ private:
       audience.tell(p);
     };
     plan.keep_weights = true;
-    told.evaluate = [&](int steps, const std::vector<const float*>& parameters) {
-      if (steps == plan.dims.before + plan.dims.steps)
+    told.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
+      const total_steps steps{batches};
+      if (steps == last_step(plan))
         return; // what is trained is saved first
       const auto found = judge->evaluate(parameters, &interruption());
       if (!found)
@@ -389,9 +390,9 @@ private:
     account.evaluated = judge.evaluate(readable(result.parameters), &interruption());
     account.evaluated_to_end = account.evaluated.has_value();
     const auto& plan = account.request->plan;
-    const int steps = plan.dims.before + plan.dims.steps;
+    const auto steps = last_step(plan);
     if (account.evaluated && plan.evaluate_every > 0
-        && steps % plan.evaluate_every == 0)
+        && steps.count % plan.evaluate_every == 0)
       account.evaluations.emplace_back(steps, *account.evaluated);
     if (!account.evaluated_to_end)
       exit_code_ = ended_by_user;

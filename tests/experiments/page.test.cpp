@@ -107,6 +107,27 @@ TEST_CASE("the page of a long run has its first minibatches, and says so", "[pag
   CHECK(page.size() < 1'500'000);
 }
 
+TEST_CASE("the page of a resumed run has as many actions as that of a fresh one",
+          "[page]") {
+  temporary_folder folder;
+  const std::string typed =
+    "train --schedule pipedream --stages 4 --d-model 8 --heads 2 "
+    "--seq 4 --layers 4 --vocab 11 --batch 64 --microbatches 64 "
+    "--clock virtual --checkpoint c --checkpoint-every 30 "
+    "--quiet --report ";
+  const auto cut_of = [&](const std::string& more) {
+    const auto ran = run_program_in(folder, typed + more);
+    INFO(ran.err);
+    REQUIRE(ran.exit_code == 0);
+    const auto report = more.substr(0, 1);
+    return shown_by(
+      content_of(folder.path() / report / "report.html"))["runs"][0]["cut"];
+  };
+  constexpr int ranks = 4; // with 3 x 64 x 30 actions each
+  CHECK(cut_of("a --steps 30") == 20'000 / ranks);
+  CHECK(cut_of("b --steps 60 --resume c") == 20'000 / ranks);
+}
+
 TEST_CASE("a page has the orders of a schedule at several sizes", "[page]") {
   temporary_folder folder;
   const auto ran = run_program_in(

@@ -168,6 +168,46 @@ TEST_CASE("a page has what ranks ran last, as report.html has it, and from when 
   CHECK(found["ranks"] == json{json::array(), json::array()});
 }
 
+TEST_CASE("a page of a resumed run counts samples of the run", "[watch]") {
+  using clock = std::chrono::steady_clock;
+  auto shared = *tiny::set_up_training(tiny::training("1f1b"));
+  auto& plan = shared.runs.front().plan;
+  plan.dims.before = 3;
+  const auto batch = plan.work->batch;
+  const auto page = live_page::at(0, shared.runs, "train", "");
+  REQUIRE(page);
+  (*page)->begin(shared.runs.front(), timing_kind::virtual_time);
+  const auto begun = clock::now();
+  (*page)->add({.samples = 0});
+  const auto after_first = clock::now();
+  (*page)->add_evaluation({5}, {.loss = 2.5, .accuracy = {}});
+  progress told{.samples = 4 * batch, .loss = 1.5};
+  told.losses = {{2 * batch, 1.75}, {4 * batch, 1.5}};
+  for (int i = 0; i < 5000; ++i) {
+    const auto asked = clock::now();
+    (*page)->add(told);
+    const auto answered = clock::now();
+    told.losses.clear();
+    const auto now =
+      json::parse(body_of(get(port_in((*page)->address()), "/progress.json")))["now"];
+    if (now["done"] != 4 * batch || now["rate"] == "") {
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+      continue;
+    }
+    CHECK(now["all"] == plan.dims.steps * batch);
+    CHECK(now["loss"] == 1.5);
+    CHECK(now["losses"] == json{{2 * batch, 1.75}, {4 * batch, 1.5}});
+    CHECK(now["evaluations"] == json{{2 * batch, 2.5}});
+    const double rate = std::stod(now["rate"].get<std::string>()); // of three digits
+    using seconds = std::chrono::duration<double>;
+    const auto done = static_cast<double>(4 * batch);
+    CHECK(rate > 0.99 * done / seconds{answered - begun}.count());
+    CHECK(rate < 1.01 * done / seconds{asked - after_first}.count());
+    return;
+  }
+  FAIL("the page shows nothing");
+}
+
 #ifndef TROUPE_SANITIZED // which take minutes for so many actions
 TEST_CASE("who watches sees what ranks on other nodes run", "[watch]") {
   const temporary_folder folder;
