@@ -1,4 +1,5 @@
 #include "experiments/benchmarks/benchmarks.hpp"
+#include "experiments/benchmarks/model_operations.hpp"
 #include "models/plain_loop.hpp"
 #include "schedules/catalog/catalog.hpp"
 
@@ -64,17 +65,6 @@ seconds_list bare(const run_plan& plan, int threads, int steps) {
   return result;
 }
 
-/// Multiplications and additions of a training step of one token: 6 a parameter without
-/// embeddings, and causal attention.
-double operations_a_token(const benchmark& b) {
-  std::int64_t parameters = 0;
-  for (const auto* p : b.plan.work->whole.parameters())
-    if (!p->name.ends_with("wte.weight") && !p->name.ends_with("wpe.weight"))
-      parameters += p->values();
-  const auto& m = b.model;
-  return 6.0 * static_cast<double>(parameters + m.layers * m.length * m.width);
-}
-
 double product_rate(const benchmark& b) {
   if (const auto where = b.plan.processor_of(0); where.is_gpu())
     return gpu_product_rate(where, b.plan.work->whole.options.stored, b.gpu_edge);
@@ -133,11 +123,11 @@ void measure_training(const benchmark& b) {
   const std::string one = on_gpu ? "one GPU" : "one core";
   const double one_core = predictions / median(plain);
   b.report({"training", "bare loop, " + one, one_core, unit, {}, ""});
-  if (b.model.model == "gpt")
-    b.report({"training", "bare loop's model operations",
-              operations_a_token(b) * one_core / 1e9, "GFLOP/s",
-              operations_a_token(b) * one_core / median(rates),
-              on_gpu ? "product" : "sgemm"});
+  if (b.model.model == "gpt") {
+    const double rate = operations_a_token(b.plan.work->whole, b.model) * one_core;
+    b.report({"training", "bare loop's model operations", rate / 1e9, "GFLOP/s",
+              rate / median(rates), on_gpu ? "product" : "sgemm"});
+  }
   b.report({"training", "one stage's actors, " + one, predictions / median(actors),
             unit, median(plain) / median(actors), "bare loop"});
   if (shares)

@@ -1,5 +1,6 @@
 // Programs that measure and prove: verify, collectives, memory; and what runs send.
 
+#include "experiments/benchmarks/model_operations.hpp"
 #include "tests/experiments/run_program.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -72,6 +73,27 @@ TEST_CASE("a collective of one operation and algorithm runs alone", "[programs]"
                                           "--algorithm tree --json -");
   CHECK(ran.exit_code == 0);
   CHECK(json::parse(ran.out)["runs"].size() == 2);
+}
+
+TEST_CASE("bench counts the operations that a causal model's formula has",
+          "[programs]") {
+  const bool tied = GENERATE(false, true);
+  troupe::model_options m{"gpt", 3, 8, 2, 5, 11};
+  m.tied = tied;
+  const auto whole = troupe::make_network<float>(m);
+  REQUIRE(whole);
+  double products = 0; // of a token's forward
+  for (int block = 0; block < 3; ++block) {
+    products += 8 * 24 + 24 + 8 * 8 + 8;          // attention's matrices and biases
+    products += 8 * 32 + 32 + 32 * 8 + 8 + 4 * 8; // feed-forward, and two norms
+    double pairs = 0;
+    for (int position = 1; position <= 5; ++position)
+      pairs += position - 0.5;     // of itself a half
+    products += 2 * 8 * pairs / 5; // scores, and sums of values
+  }
+  products += 2 * 8 + 8 * 11; // the last norm, and the head
+  // A multiplication and an addition each; a backward has twice as many.
+  CHECK(std::abs(troupe::operations_a_token(*whole, m) - 6 * products) < 1e-6);
 }
 
 TEST_CASE("memory measures every level of ZeRO beside its formulas", "[programs]") {
