@@ -1,5 +1,7 @@
 // What --tensorboard writes, read by definition.
 
+#include "experiments/session/event_log.hpp"
+
 #include "experiments/report/event_file.hpp"
 #include "experiments/report/files.hpp"
 #include "tests/experiments/events_read.hpp"
@@ -117,6 +119,51 @@ TEST_CASE("event files say what results.json says, a folder a schedule", "[event
     CHECK(all.scalars.at("schedule/staleness")
           == points{{48, most(run["staleness"]["max"])}});
   }
+}
+
+TEST_CASE("TensorBoard is told the rate of the wall's clock, and the time of day",
+          "[events]") {
+  using clock = std::chrono::steady_clock;
+  using seconds = std::chrono::duration<double>;
+  const auto time_of_day = [] {
+    return seconds{std::chrono::system_clock::now().time_since_epoch()}.count();
+  };
+  const temporary_folder folder;
+  auto shared = *tiny::set_up_training(tiny::training("1f1b"));
+  auto& plan = shared.runs.front().plan;
+  plan.dims.before = 2;
+  const auto before = time_of_day();
+  event_log log{folder.path() / "tb", "train",
+                [](const std::string& why) { FAIL(why); }};
+  log.begin(plan);
+  const auto begun = clock::now();
+  log.add({.samples = 100});
+  const auto after_first = clock::now();
+  std::int64_t samples = 100;
+  for (int i = 0; i < 5000; ++i) {
+    samples += 70;
+    const auto asked = clock::now();
+    log.add({.samples = samples});
+    const auto answered = clock::now();
+    const auto all = events_in(folder.path() / "tb");
+    const auto found = all.scalars.find("samples_per_second");
+    if (found == all.scalars.end()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+      continue;
+    }
+    REQUIRE(found->second.size() == 1);
+    CHECK(found->second[0].step == 2 * plan.work->batch + samples);
+    const auto done = static_cast<double>(samples - 100);
+    CHECK(found->second[0].value > 0.9999 * done / seconds{answered - begun}.count());
+    CHECK(found->second[0].value
+          < 1.0001 * done / seconds{asked - after_first}.count());
+    for (const double time : all.wall_times) {
+      CHECK(time > before - 1);
+      CHECK(time < time_of_day() + 1);
+    }
+    return;
+  }
+  FAIL("no rate is told");
 }
 
 TEST_CASE("a run in the folder of another begins a file of its own", "[events]") {
