@@ -129,9 +129,9 @@ int serve(const node_command& c, const node_address& at, node_links& links) {
                      [&](socket_descriptor s) { return links.from(std::move(s)); },
                      means,
                      {.version = version(), .queue = c.queue}};
-  std::cout << "node: listening at " << to_string({at.host, server.port()}) << " with "
-            << limits.threads << (limits.threads == 1 ? " thread" : " threads")
-            << std::endl;
+  std::cout << "node: listening at " << to_string(node_address{at.host, server.port()})
+            << " with " << limits.threads
+            << (limits.threads == 1 ? " thread" : " threads") << std::endl;
   server.serve(interruption(), [](const std::string& what) {
     std::cout << "node: " << what << std::endl;
   });
