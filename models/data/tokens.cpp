@@ -157,11 +157,11 @@ token_data(const fs::path& path, text_order order, std::int64_t length,
     auto data = open(wide());
     return data ? data : refuse(data.error());
   }
-  const auto text = text_of<std::uint16_t>(file, *where, name);
+  auto text = text_of<std::uint16_t>(file, *where, name);
   if (where->begin == 0 && width == 0 && looks_wider(text))
     return refuse("looks like numbers of 32 bits: say tokens:FILE,width=32, or "
                   "width=16 if they have 16");
-  auto data = open(text);
+  auto data = open(std::move(text));
   return data ? data : refuse(data.error());
 }
 
