@@ -83,13 +83,13 @@ struct node {
 class visitor {
 public:
   explicit visitor(node& at, const greeting& hello = {})
-    : line_(at.links.line(*at.links.greet({"127.0.0.1", at.server.port()}, hello, 5s),
-                          {.heard =
-                             [this](const control_frame& frame) {
-                               received_.put(
-                                 wire::decode_node_mail(frame.text).value());
-                             },
-                           .ended = [this] { received_.put(std::nullopt); }})) {
+    : line_(at.links.line(
+      *at.links.greet({"127.0.0.1", at.server.port()}, hello, 5s),
+      {.heard =
+         [this](const control_frame& frame) {
+           received_.put(wire::decode_node_mail(frame.text).value());
+         },
+       .ended = [this](const std::string&) { received_.put(std::nullopt); }})) {
     // nop
   }
   ~visitor() { line_->close(); }
@@ -140,8 +140,9 @@ struct two_ends {
     int ends[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends)
             == 0);
-    near = lines.add(socket_descriptor{ends[0]},
-                     {.heard = {}, .ended = [this] { ended.set_value(); }});
+    near = lines.add(
+      socket_descriptor{ends[0]},
+      {.heard = {}, .ended = [this](const std::string&) { ended.set_value(); }});
     far = socket_descriptor{ends[1]};
   }
   ~two_ends() { near->close(); }
