@@ -1,6 +1,6 @@
 #include "experiments/session/page_server.hpp"
 
-#include "experiments/session/http_request.hpp"
+#include "experiments/session/http_texts.hpp"
 #include "kernels/threads.hpp"
 #include "messaging/links/byte_stream.hpp"
 #include "messaging/links/node_address.hpp"
@@ -11,12 +11,9 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <list>
-#include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -30,15 +27,10 @@ using steady = std::chrono::steady_clock;
 
 constexpr auto loopback = "127.0.0.1";
 constexpr std::size_t most_clients = 64; // descriptors, of which a run needs some too
-constexpr std::size_t most_head_bytes = 8 << 10;
+constexpr std::size_t most_head_bytes = 16 << 10; // cpp-httplib refuses such a head
 constexpr auto time_for_request = 2s; // from the connection to the end of the head
 constexpr auto time_for_bytes = 5s;   // between two parts of an answer
 constexpr auto time_for_close = 1s;   // from the end of the answer
-
-constexpr auto fields = "Cache-Control: no-store\r\n"
-                        "X-Content-Type-Options: nosniff\r\n"
-                        "Cross-Origin-Resource-Policy: same-origin\r\n"
-                        "Content-Security-Policy: frame-ancestors 'none'\r\n";
 
 /// Signals are for the program's other threads.
 void block_signals() {
@@ -47,8 +39,6 @@ void block_signals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-using shared_text = std::shared_ptr<const std::string>;
-
 /// A connection: it receives a request, sends the answer, then discards what comes
 /// until the client has closed. Bytes that were left unread would reset the connection
 /// before the client has read the answer.
@@ -56,23 +46,25 @@ struct client {
   std::unique_ptr<byte_stream> stream;
   steady::time_point deadline = steady::now() + time_for_request;
   std::string received = {}; // of the head
-  std::string head = {};     // of the answer; empty: the request is not complete
-  shared_text body = {};     // null: the answer has none
-  std::size_t sent = 0;      // bytes of head and body
+  http_answer answer = {};   // without a head: the request is not complete
+  std::size_t sent = 0;      // bytes of the answer
 
-  std::size_t answer_bytes() const { return head.size() + (body ? body->size() : 0); }
-  bool is_sending() const { return !head.empty() && sent < answer_bytes(); }
+  std::size_t answer_bytes() const {
+    return answer.head.size() + (answer.body ? answer.body->size() : 0);
+  }
+  bool is_sending() const { return sent < answer_bytes(); }
 };
 
 /// Sends the rest of an answer, as far as the socket accepts it. Returns the state that
 /// stopped it; `moved`: the answer is complete.
 stream_progress::state send_answer(client& c) {
   while (c.is_sending()) {
-    const auto of_head = std::min(c.sent, c.head.size());
-    std::array<iovec, 2> parts{iovec{c.head.data() + of_head, c.head.size() - of_head}};
-    if (c.body)
-      parts[1] = {const_cast<char*>(c.body->data()) + (c.sent - of_head),
-                  c.body->size() - (c.sent - of_head)};
+    auto& [head, body] = c.answer;
+    const auto of_head = std::min(c.sent, head.size());
+    std::array<iovec, 2> parts{iovec{head.data() + of_head, head.size() - of_head}};
+    if (body)
+      parts[1] = {const_cast<char*>(body->data()) + (c.sent - of_head),
+                  body->size() - (c.sent - of_head)};
     const auto moved = c.stream->write(parts);
     if (moved.how != stream_progress::state::moved)
       return moved.how;
@@ -87,82 +79,38 @@ stream_progress::state send_answer(client& c) {
 } // namespace
 
 struct page_server::state {
-  struct text {
-    shared_text content;
-    std::string type;
-  };
-
-  explicit state(listener_socket listener) : listens(std::move(listener)) {
+  explicit state(listener_socket listener)
+    : listens(std::move(listener)), texts(listens.port) {
     // nop
   }
 
-  bool is_for_this_machine(const http_request& request) const;
-  void answer(client& c, int status, const char* why, const std::string& more = {});
-  void answer(client& c, std::string_view head);
   bool advance(client& c);
   bool make_room();
   bool accept_clients();
   void work();
 
   listener_socket listens;
+  http_texts texts;
   waker stops;
-  mutable std::mutex lock;
-  std::map<std::string, text> texts; // by path
-  std::atomic<steady::time_point> asked_at{};
   std::list<client> clients; // of the thread, the oldest first
   std::thread thread;
 };
-
-bool page_server::state::is_for_this_machine(const http_request& request) const {
-  const auto port = ":" + std::to_string(listens.port);
-  return request.hosts.size() == 1
-         && std::ranges::any_of(std::array{loopback, "localhost"}, [&](auto* name) {
-              return request.hosts.front() == name + port
-                     || (listens.port == 80 && request.hosts.front() == name);
-            });
-}
-
-/// Prepares the answer to a request that gets no text.
-void page_server::state::answer(client& c, int status, const char* why,
-                                const std::string& more) {
-  c.body = std::make_shared<const std::string>(std::string{why} + "\n");
-  c.head = answer_head(status, "text/plain", c.body->size(), fields + more);
-}
-
-/// Prepares the answer to a complete head.
-void page_server::state::answer(client& c, std::string_view head) {
-  const auto request = parse_request(head);
-  if (!request)
-    return answer(c, request.error(), "This is no request of HTTP/1.1.");
-  if (!is_for_this_machine(*request))
-    return answer(c, 403, "This is served to this machine alone, by its own name.");
-  if (request->method != "GET" && request->method != "HEAD")
-    return answer(c, 405, "Only GET and HEAD are known here.", "Allow: GET, HEAD\r\n");
-  asked_at = steady::now();
-  const std::lock_guard guard{lock};
-  const auto found = texts.find(request->path);
-  if (found == texts.end())
-    return answer(c, 404, "There is nothing here.");
-  const auto& [content, type] = found->second;
-  c.head = answer_head(200, type, content->size(), fields);
-  if (request->method == "GET")
-    c.body = content;
-}
 
 /// Receives and sends what the socket allows. Returns whether the connection stays.
 bool page_server::state::advance(client& c) {
   using progress = stream_progress::state;
   std::array<char, 4096> block;
-  while (c.head.empty()) {
+  while (c.answer.head.empty()) {
     const auto moved = c.stream->read(std::as_writable_bytes(std::span{block}));
     if (moved.how != progress::moved)
       return moved.how == progress::needs_read;
     c.received.append(block.data(), moved.bytes);
-    if (const auto size = head_bytes(c.received); size != std::string::npos)
-      answer(c, std::string_view{c.received}.substr(0, size));
-    else if (c.received.size() >= most_head_bytes)
-      answer(c, c.received.find('\r') == std::string::npos ? 414 : 431,
-             "The request is too long.");
+    if (c.received.find("\r\n\r\n") == std::string::npos
+        && c.received.size() < most_head_bytes)
+      continue;
+    c.answer = texts.answer(c.received);
+    if (c.answer.head.empty())
+      return false;
   }
   if (c.is_sending()) {
     const auto stopped = send_answer(c);
@@ -262,14 +210,11 @@ std::string page_server::address() const {
 
 void page_server::put(const std::string& path, std::string text,
                       const std::string& type) {
-  auto content = std::make_shared<const std::string>(std::move(text));
-  const std::lock_guard guard{state_->lock};
-  state_->texts[path] = {std::move(content), type};
+  state_->texts.put(path, std::move(text), type);
 }
 
 bool page_server::is_read(std::chrono::milliseconds time) const {
-  const auto last = state_->asked_at.load();
-  return last != steady::time_point{} && steady::now() - last < time;
+  return state_->texts.is_read(time);
 }
 
 } // namespace troupe

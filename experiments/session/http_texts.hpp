@@ -1,0 +1,45 @@
+#pragma once
+
+// Answers to HTTP requests for a few texts, in memory. cpp-httplib parses the requests
+// and writes the answers.
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// The bytes of an answer.
+struct http_answer {
+  std::string head; ///< With the body of a refusal. Empty: there is no answer.
+  std::shared_ptr<const std::string> body; ///< Follows the head; null: none.
+};
+
+/// Texts by path. A request must name this machine in the Host field.
+class http_texts {
+public:
+  /// \param port that the Host field must name
+  explicit http_texts(int port);
+  ~http_texts();
+  http_texts(const http_texts&) = delete;
+  http_texts& operator=(const http_texts&) = delete;
+
+  /// Any thread may call.
+  void put(const std::string& path, std::string text, const std::string& type);
+
+  /// Answers a request, after which the connection must close. Range fields are
+  /// ignored. One thread at a time may call.
+  /// \param received the head with its empty line, or the start of one that is too long
+  http_answer answer(std::string_view received);
+
+  /// Returns whether a text was requested within the last `time`. Any thread may call.
+  bool is_read(std::chrono::milliseconds time) const;
+
+private:
+  class server;
+
+  std::unique_ptr<server> server_;
+};
+
+} // namespace troupe
