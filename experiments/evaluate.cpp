@@ -37,7 +37,7 @@ std::string add_samples(const options& o, evaluation_job& to) {
     return data.error();
   const auto identity = (*data)->identity();
   if (const auto& trained = o.inference.trained_on;
-      trained && identity && *trained != *identity)
+      trained && identity && identity->bytes > 0 && *trained != *identity)
     return "--data " + o.data.text + " is not what the training read: that was '"
            + to_string(*trained) + "', and it is '" + to_string(*identity)
            + "': give it the same again, or say --data yourself";

@@ -125,10 +125,13 @@ int serve(const node_command& c, const node_address& at, node_links& links) {
                                return plan_of_part(facts, here);
                              },
                            .by = &links};
-  node_server server{std::move(*listens),
-                     [&](socket_descriptor s) { return links.from(std::move(s)); },
-                     means,
-                     {.version = version(), .queue = c.queue}};
+  node_server server{
+    std::move(*listens),
+    [&](socket_descriptor s) { return links.from(std::move(s)); },
+    means,
+    {.version = version(),
+     .queue = c.queue,
+     .visitors = node_server::settings{}.visitors + static_cast<std::size_t>(c.queue)}};
   std::cout << "node: listening at " << to_string(node_address{at.host, server.port()})
             << " with " << limits.threads
             << (limits.threads == 1 ? " thread" : " threads") << std::endl;

@@ -87,9 +87,11 @@ std::vector<std::int64_t> loss_log::samples() const {
 }
 
 std::int64_t loss_log::missing(bool to_end) const {
-  const auto all = to_end           ? std::int64_t{plan_.dims.total()} * plan_.data
-                   : early_.empty() ? next_
-                                    : early_.rbegin()->first + 1;
+  const auto all =
+    to_end ? std::int64_t{plan_.dims.total()} * plan_.data
+    : early_.empty() || plan_.stops_with(plan_.ranks() - 1) != 0
+      ? next_ + std::ssize(early_) // replicas end after updates of their own
+      : early_.rbegin()->first + 1;
   return all - next_ - std::ssize(early_);
 }
 

@@ -7,7 +7,9 @@
 #include "experiments/options/option_list.hpp"
 #include "experiments/options/saved_options.hpp"
 
+#include <filesystem>
 #include <iostream>
+#include <system_error>
 
 namespace troupe {
 
@@ -103,6 +105,9 @@ tl::expected<typed_options, std::string> defaults_after(const program_about& abo
         return problem{wrong};
     return silent.typed;
   }
+  std::error_code unknown; // without a folder, --resume is refused by resume()
+  if (!about.infers() && !std::filesystem::is_directory(place, unknown))
+    return silent.typed;
   const auto saved = saved_run_of(place);
   if (!saved)
     return problem{saved.error()};

@@ -3,6 +3,8 @@
 #include "experiments/options/option_list.hpp"
 #include "schedules/catalog/catalog.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
 namespace {
@@ -133,6 +135,10 @@ std::string add_options(option_list& to, typed_options& place,
 tl::expected<options, std::string> parse(typed_options typed, bool trains) {
   if (auto wrong = take_sizes_of_files(typed.schedules, typed.mesh); !wrong.empty())
     return problem{wrong};
+  const auto is_control = [](unsigned char c) { return c < ' ' || c == 127; };
+  if (std::ranges::any_of(typed.data.text, is_control)) // no checkpoint could name it
+    return problem{"--data has a control character in its name, as a tab or a line's "
+                   "end: rename the file or the folder"};
   auto model = parse(typed.model, typed.data.seed);
   if (!model)
     return problem{model.error()};

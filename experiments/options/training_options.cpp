@@ -70,7 +70,8 @@ std::map<std::string, std::string> options_of_training(const options& o,
   result["--weight-decay"] = text_of(learns.weight_decay);
   result["--decay"] = learns.decay_only_matrices ? "matrices" : "all";
   result["--clip"] = text_of(learns.clip);
-  result["clip of"] = learns.scope == clip_scope::stage ? "stage" : "network";
+  if (learns.clip > 0)
+    result["clip of"] = learns.scope == clip_scope::stage ? "stage" : "network";
   if (o.model.model == "moe") {
     result["--capacity"] = text_of(o.model.experts.capacity);
     result["--balance"] = text_of(o.model.experts.balance);

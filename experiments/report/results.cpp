@@ -228,7 +228,8 @@ std::string missing_losses(const run_account& run) {
            + std::to_string(r.samples) + " samples alone";
   if (const auto& all = run.losses_of_all_starts; all && all->missing > 0)
     return "the losses of " + std::to_string(all->missing)
-           + " samples were lost with nodes: the results do not have them";
+           + " samples were lost with nodes: the results do not have them, and the "
+             "weights do";
   return {};
 }
 

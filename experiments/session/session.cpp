@@ -240,8 +240,9 @@ private:
                + last_checkpoint(options_.checkpoint));
     if (result.how == ending::interrupted)
       exit_code_ = ended_by_user;
-    if (const auto wrong = missing_losses(account); !wrong.empty())
-      complain(plan.sch.name + ": " + wrong);
+    if (const auto missing = missing_losses(account); !missing.empty())
+      std::cerr << output_.command.front() << ": " << plan.sch.name << ": " << missing
+                << '\n'; // the weights have their updates: no failure
     if (!result.ungrouped.empty() && !output_.quiet)
       complain(plan.sch.name
                + ": GPUs of ranks exchange nothing themselves, and this "

@@ -50,9 +50,13 @@ bool is_command(char32_t number) {
 std::string foreign_text(std::string_view text, line_breaks breaks) {
   std::string result;
   const auto size = text.size();
+  const auto suffix = ".. (" + std::to_string(size) + " bytes)";
+  std::size_t cut = 0; // the most that leaves room for the suffix
   while (!text.empty()) {
-    if (result.size() >= most_foreign_bytes)
-      return result + ".. (" + std::to_string(size) + " bytes)";
+    if (result.size() + suffix.size() <= most_foreign_bytes)
+      cut = result.size();
+    if (result.size() > most_foreign_bytes)
+      break;
     const auto next = first_of(text);
     const bool breaks_line = next.number == '\n' && breaks == line_breaks::kept;
     if (next.bytes > 0 && (breaks_line || !is_command(next.number))) {
@@ -66,7 +70,7 @@ std::string foreign_text(std::string_view text, line_breaks breaks) {
     result += number;
     text.remove_prefix(1);
   }
-  return result;
+  return result.size() <= most_foreign_bytes ? result : result.substr(0, cut) + suffix;
 }
 
 } // namespace troupe::wire

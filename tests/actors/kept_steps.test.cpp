@@ -108,6 +108,7 @@ TEST_CASE("steps are kept also where no checkpoint is due", "[nodes]") {
 
 TEST_CASE("a node says how far it has come once, step by step", "[nodes]") {
   roll_call all{{"node 1", "node 2"}, 5s, {}};
+  all.take(1, mail::identity{{1, 1}});
   all.take(1, mail::prepared{.machine = "m"});
   CHECK_NOTHROW(all.await(roll_call::step::prepared, nullptr, 1));
   all.take(1, mail::prepared{.machine = "other"});
@@ -115,6 +116,7 @@ TEST_CASE("a node says how far it has come once, step by step", "[nodes]") {
   REQUIRE(all.is_gone(1)); // else nobody would end the next wait
   CHECK_THROWS_WITH(all.await(roll_call::step::connected, nullptr, 1),
                     "node 1: it says again how far it has come");
+  all.take(2, mail::identity{{2, 2}});
   all.take(2, mail::connected{});
   REQUIRE(all.is_gone(2));
   CHECK_THROWS_AS(all.await(roll_call::step::prepared, nullptr, 2), node_failure);
@@ -123,8 +125,10 @@ TEST_CASE("a node says how far it has come once, step by step", "[nodes]") {
 TEST_CASE("who says that it has lost a node is not taken for lost", "[nodes]") {
   notice_board board;
   roll_call all{{"node 1", "node 2", "node 3"}, 20ms, {}};
-  for (const int node : {1, 2, 3})
-    all.take(node, mail::prepared{});
+  for (const std::uint64_t node : {1, 2, 3}) {
+    all.take(static_cast<int>(node), mail::identity{{node, node}});
+    all.take(static_cast<int>(node), mail::prepared{});
+  }
   all.begin(board);
   all.take(1, mail::lost_node{2, "no answer"});
   all.lose(2, "it has closed the connection");

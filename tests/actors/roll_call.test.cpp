@@ -69,12 +69,16 @@ TEST_CASE("a node that has answered and goes is a loss; others are a user's mist
 TEST_CASE("a link between nodes that breaks at the start is a loss if it was there",
           "[nodes]") {
   roll_call nodes{{"node 1", "node 2"}, 20ms, {}};
-  for (const int node : {1, 2})
-    nodes.take(node, mail::prepared{});
+  for (const std::uint64_t node : {1, 2}) {
+    nodes.take(static_cast<int>(node), mail::identity{{node, node}});
+    nodes.take(static_cast<int>(node), mail::prepared{});
+  }
   SECTION("it was") {
     nodes.take(1, mail::connected{});
     nodes.take(1, mail::lost_node{2, "closed"});
-    CHECK(failure_of(nodes).is_loss);
+    const auto wrong = failure_of(nodes);
+    CHECK(wrong.is_loss);
+    CHECK_THAT(wrong.what(), ContainsSubstring("closed"));
   }
   SECTION("they have never reached each other") {
     nodes.take(1, mail::lost_node{2, "no route"});

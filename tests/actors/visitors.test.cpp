@@ -211,7 +211,7 @@ TEST_CASE("clocks are for runs: a visitor that asks for one is closed", "[visito
 
 TEST_CASE("a silent visitor goes while a run is played, one that waits stays",
           "[visitors]") {
-  node at{500ms};
+  node at{3s};
   visitor leader{at};
   lead_run(at, leader);
   visitor waits{at};

@@ -110,7 +110,7 @@ TEST_CASE("MNIST's identity is that of its unpacked files", "[data][identity]") 
   temporary_folder folder;
   folder.write("t10k-images-idx3-ubyte", idx(20, 28));
   folder.write("t10k-labels-idx1-ubyte", idx(20, 0));
-  const auto small = (*mnist_data(folder.path(), 1))->identity().value();
+  const auto small = (*mnist_data(folder.path(), 1, true))->identity().value();
   CHECK(small.bytes == 15'724);
   CHECK(small.checksum == 0x79d0198107f216eb);
   folder.write("train-images-idx3-ubyte", idx(30, 28));
