@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Builds compile sources by eights (CMAKE_UNITY_BUILD), in two thirds of the time;
 # tests/style/includes tries that each includes what it needs.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # What is installed: the programs, and one library with the headers that stay.
 
 include(GNUInstallDirs)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Behind the scripts of report.html: puts the losses of all pages in the place of everything else. `range` is that of losses.
 if (range[0] >= range[1]) throw new Error('the range of losses is empty');
 const pages = [...document.querySelectorAll('script.page')];

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // An actor of one's own between each two stages: it squeezes gradients into 8 bits a
 // value on their way back, keeps what rounding lost for the next one of its kind (error
 // feedback), and counts what a network would be spared.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Data of one's own: points on two spirals, which a network tells apart. A sample is
 // made from the seed and its index, so every schedule sees the same ones, in any order.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A network of layers of one's own: a Swish activation between two of troupe's linear
 // layers, and a layer with a parameter of its own. Trained in three stages; the loss of
 // a pipeline is that of one device to the bit, as it is for troupe's own layers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A meeting of one's own: data replicas vote on the sign of each gradient, so they send
 // each other a bit a value and not 32. Replica 0 counts the votes and tells the
 // outcome. Bernstein et al., "signSGD with Majority Vote is Communication Efficient and

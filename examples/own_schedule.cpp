@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A schedule of one's own: GPipe that lets only two microbatches in at a time, so that
 // a rank holds two activations and not all. troupe checks it before it runs, draws what
 // is wrong with one that cannot work, and trains by it with the bits of every other

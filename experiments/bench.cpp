@@ -1,4 +1,5 @@
 // bench: measures this machine, every kernel, training, and what it costs to be actors
+// SPDX-License-Identifier: BSD-3-Clause
 
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "experiments/report/files.hpp"

@@ -1,4 +1,5 @@
 // certificates: makes a private authority and certificates for a test cluster
+// SPDX-License-Identifier: BSD-3-Clause
 
 #include "messaging/links/certificates.hpp"
 

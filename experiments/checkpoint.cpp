@@ -1,4 +1,5 @@
 // checkpoint: says what is in a folder of checkpoints, and whether it is whole
+// SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
 #include "experiments/options/build_info.hpp"

@@ -1,4 +1,5 @@
 // collectives: measures collectives in virtual time, beside the formulas of textbooks
+// SPDX-License-Identifier: BSD-3-Clause
 
 #include "experiments/session/collectives.hpp"
 

@@ -1,4 +1,5 @@
 // compare: trains the same model under several schedules and shows them side by side
+// SPDX-License-Identifier: BSD-3-Clause
 
 #include "experiments/session/session.hpp"
 

@@ -1,4 +1,5 @@
 // evaluate: loss, perplexity and accuracy of saved weights on held-out data
+// SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/inference/evaluation_run.hpp"
 #include "actors/run/room.hpp"

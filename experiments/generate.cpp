@@ -1,4 +1,5 @@
 // generate: writes text by saved weights, token by token
+// SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/inference/generation_run.hpp"
 #include "actors/run/room.hpp"

@@ -1,4 +1,5 @@
 // local: plays one program's runs on this machine by several processes, as on several
+// SPDX-License-Identifier: BSD-3-Clause
 // machines
 
 #include "kernels/processor.hpp"

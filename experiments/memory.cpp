@@ -1,4 +1,5 @@
 // memory: what each rank holds for, and sends, under each level of ZeRO
+// SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/checkpoints/whole_training.hpp"
 #include "experiments/report/files.hpp"

@@ -1,4 +1,5 @@
 // node: offers this machine to runs that are started elsewhere with --nodes
+// SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/nodes/node_server.hpp"
 #include "experiments/options/build_info.hpp"

@@ -1,4 +1,5 @@
 // simulate: runs schedules in virtual time without arithmetic: any size, any costs
+// SPDX-License-Identifier: BSD-3-Clause
 
 #include "experiments/session/session.hpp"
 

@@ -1,4 +1,5 @@
 // train: trains one model under one schedule; evaluates, saves, resumes
+// SPDX-License-Identifier: BSD-3-Clause
 
 #include "experiments/session/session.hpp"
 

@@ -1,4 +1,5 @@
 // verify: proves schedules right: the plain loop, the replay of the record, the formula
+// SPDX-License-Identifier: BSD-3-Clause
 
 #include "experiments/session/session.hpp"
 #include "experiments/session/verification.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Copies and sums on a GPU.
 
 #include "kernels/cuda/elementwise.hpp"

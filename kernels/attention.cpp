@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/attention.hpp"
 
 #include "kernels/array_shelf.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Causal self-attention on a GPU. Dao et al., "FlashAttention", 2022, and Dao,
 // "FlashAttention-2", 2023: a block has some queries, and goes through the keys that
 // they see.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The backward of causal self-attention on a GPU, as of Dao, "FlashAttention-2", 2023,
 // but without atomics: a kernel for the gradients of keys and values goes through
 // queries, another for those of queries through keys. Both make the scores anew.

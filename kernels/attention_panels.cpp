@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/attention_panels.hpp"
 
 #include "kernels/sgemm.hpp"

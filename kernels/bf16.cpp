@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/bf16.hpp"
 
 #ifdef __AVX512BF16__

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/bf16_block.hpp"
 
 #include "kernels/bf16.hpp"

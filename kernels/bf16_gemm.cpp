@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The blocking of sgemm.cpp, with blocks of 32 x 32 (bf16_block.hpp) in place of tiles.
 
 #include "kernels/bf16_gemm.hpp"

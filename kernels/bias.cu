@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a bias takes outside of a product, on a GPU.
 
 #include "kernels/cuda/column_sums.hpp"

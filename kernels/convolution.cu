@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Convolution on a GPU, by its definition: networks that convolve are small here.
 
 #include "kernels/convolution.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cross_entropy.hpp"
 
 #include "kernels/cuda/dispatch.hpp"

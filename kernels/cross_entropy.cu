@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Softmax with cross-entropy on a GPU: a block a row. One reading of the row finds its
 // largest logit and the sum of exponentials together (Milakov and Gimelshein, "Online
 // normalizer calculation for softmax", 2018), a second one writes the gradient.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows on their way to experts and back on a GPU: a warp a row, and its choices one
 // after another.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Token and position embeddings on a GPU: a warp a row. For gradients the warp of the
 // first row with a token sums all rows with it, in order, so that nothing is added
 // atomically.

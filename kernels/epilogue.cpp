@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/epilogue.hpp"
 
 #include "kernels/vector_math.hpp"

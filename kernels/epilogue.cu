@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What follows a product, on a GPU.
 
 #include "kernels/cuda/elementwise.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/array_shelf.hpp"
 #include "kernels/attention_scores.hpp"
 #include "kernels/fused_attention.hpp"

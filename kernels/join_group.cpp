@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/join_group.hpp"
 
 #include "kernels/cuda/communicator.hpp"

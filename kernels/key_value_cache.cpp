@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/key_value_cache.hpp"
 
 #include "kernels/memory.hpp"

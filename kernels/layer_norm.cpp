@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/layer_norm.hpp"
 
 #include "kernels/cuda/dispatch.hpp"

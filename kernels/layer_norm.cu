@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layer norm on a GPU: a warp a row, which is read once.
 
 #include "kernels/cuda/column_sums.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/optimizers.hpp"
 
 #include "kernels/cuda/dispatch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Updates on a GPU: one pass over the bucket.
 
 #include "kernels/cuda/elementwise.hpp"

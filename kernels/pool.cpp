@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/pool.hpp"
 
 #include "kernels/launched_end.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The gradient of rectified linear units on a GPU.
 
 #include "kernels/cuda/elementwise.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ReLU and the maximum of squares, on a GPU: a thread a square.
 
 #include "kernels/cuda/elementwise.hpp"

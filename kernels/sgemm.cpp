@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A product in the manner of Goto & van de Geijn, "Anatomy of High-Performance Matrix
 // Multiplication", 2008: blocks of a and b are packed into slivers, in the order in
 // which they are read; a tile of c is summed up in registers while a sliver of a stays

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A gate on a GPU: a warp a row finds its experts, a warp an expert then gives places
 // to its rows.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/virtual_clock.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "messaging/collective_part.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "messaging/gpu_script.hpp"
 
 #include "kernels/arrays.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "messaging/interconnect.hpp"
 
 #include <algorithm>

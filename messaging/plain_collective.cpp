@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "messaging/plain_collective.hpp"
 
 #include "messaging/sum_in_order.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "messaging/record.hpp"
 
 #include "messaging/bounded_list.hpp"

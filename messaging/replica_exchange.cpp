@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "messaging/replica_exchange.hpp"
 
 #include "messaging/collective_catalog.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 // The identity of a data set: runs and nodes compare it before they trust each other's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/forward_layers.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/hugging_face.hpp"
 
 #include "models/input_file.hpp"

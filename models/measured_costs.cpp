@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/measured_costs.hpp"
 
 #include "kernels/device.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/network.hpp"
 
 #include "models/layers/conv_pool.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/own_layer.hpp"
 
 #include "models/layers/linear.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/parameter.hpp"
 
 #include "kernels/array_shelf.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/plain_loop.hpp"
 
 #include "kernels/arrays.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/plain_stage.hpp"
 
 #include "kernels/device.hpp"

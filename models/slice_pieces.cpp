@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The passes of a slice in pieces: one behind another they are the passes of slice.cpp,
 // and between them others hear something.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 // Text from outside (names of files and hosts, command lines, messages of systems) as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/whole_file.hpp"
 
 #include "models/descriptor.hpp"

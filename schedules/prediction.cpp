@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "schedules/prediction.hpp"
 
 #include "schedules/order.hpp"

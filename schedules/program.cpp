@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "schedules/program.hpp"
 
 #include "schedules/slot_program.hpp"

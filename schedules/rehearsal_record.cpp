@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "schedules/rehearsal_record.hpp"
 
 #include <algorithm>

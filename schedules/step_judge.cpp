@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "schedules/step_judge.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "schedules/version_ledger.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Builds with sanitizers are many times slower, and try some of many similar cases.
 #pragma once
 

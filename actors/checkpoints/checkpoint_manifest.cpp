@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/checkpoints/checkpoint_manifest.hpp"
 
 #include "messaging/links/checksum.hpp"

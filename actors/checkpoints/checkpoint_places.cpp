@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/checkpoints/checkpoint_places.hpp"
 
 #include "models/descriptor.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/checkpoints/saved_training.hpp"
 
 #include <algorithm>

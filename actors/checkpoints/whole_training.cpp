@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/checkpoints/whole_training.hpp"
 
 #include <algorithm>

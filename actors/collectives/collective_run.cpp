@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/collectives/collective_run.hpp"
 
 #include "actors/collectives/collective_member.hpp"

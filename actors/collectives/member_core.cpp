@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/collectives/member_core.hpp"
 
 #include <algorithm>

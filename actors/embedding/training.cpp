@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/embedding/training.hpp"
 
 #include "actors/mail/relay.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 // All that stays: what a program of one's own may include, but for own actors, whose

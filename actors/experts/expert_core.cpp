@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/experts/expert_core.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/experts/expert_tensors.hpp"
 
 #include "kernels/arrays.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/inference/evaluation_run.hpp"
 
 #include "actors/inference/stage_weights.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/inference/generation_run.hpp"
 
 #include "actors/inference/cached_stage.hpp"

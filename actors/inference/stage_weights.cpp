@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/inference/stage_weights.hpp"
 
 namespace troupe {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 // How actors send and hear: the one place that knows about counting envelopes and about

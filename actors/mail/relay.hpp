@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 // For whoever brings actors of their own: the one public header that knows CAF. Compile

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/mail/relay_ledger.hpp"
 
 #include <stdexcept>

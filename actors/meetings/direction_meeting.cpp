@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/meetings/direction_meeting.hpp"
 
 #include <algorithm>

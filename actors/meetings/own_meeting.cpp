@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/meetings/own_meeting.hpp"
 
 #include <algorithm>

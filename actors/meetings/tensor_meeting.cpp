@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/meetings/tensor_meeting.hpp"
 
 #include "messaging/collective_catalog.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/meetings/tie_meeting.hpp"
 
 #include "kernels/arrays.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/common_facts.hpp"
 
 namespace troupe {

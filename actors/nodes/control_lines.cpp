@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/control_lines.hpp"
 
 #include "actors/mail/mail.hpp"

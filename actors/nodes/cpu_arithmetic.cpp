@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/cpu_arithmetic.hpp"
 
 #include "models/data/open_data.hpp"

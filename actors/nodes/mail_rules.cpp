@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/mail_rules.hpp"
 
 #include "actors/checkpoints/saved_training.hpp"

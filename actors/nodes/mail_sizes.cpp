@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/mail_sizes.hpp"
 
 #include "actors/pipeline/stage_pools.hpp"

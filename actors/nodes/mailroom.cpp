@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/mailroom.hpp"
 
 #include "actors/mail/mail.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/player.hpp"
 
 #include "actors/nodes/gpus_of_nodes.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/nodes/roll_call.hpp"
 
 #include "actors/nodes/this_machine.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/pipeline/stage_meetings.hpp"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/plan/costs.hpp"
 
 #include "messaging/interconnect.hpp"

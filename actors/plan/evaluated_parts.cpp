@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/plan/evaluated_parts.hpp"
 
 namespace troupe {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/plan/gpu_groups.hpp"
 
 #include "kernels/join_group.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/plan/saved_piece.hpp"
 
 #include <algorithm>

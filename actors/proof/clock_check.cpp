@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/proof/clock_check.hpp"
 
 #include "actors/plan/costs.hpp"

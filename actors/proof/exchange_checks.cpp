@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/proof/exchange_checks.hpp"
 
 #include <algorithm>

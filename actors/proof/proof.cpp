@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/proof/proof.hpp"
 
 #include "actors/proof/clock_check.hpp"

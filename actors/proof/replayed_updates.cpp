@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/proof/replayed_updates.hpp"
 
 #include "actors/proof/replica_sums.hpp"

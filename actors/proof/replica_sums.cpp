@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/proof/replica_sums.hpp"
 
 #include "messaging/sum_in_order.hpp"

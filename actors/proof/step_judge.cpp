@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/proof/step_judge.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/rank/performer_actor.hpp"
 
 #include "actors/mail/failure.hpp"

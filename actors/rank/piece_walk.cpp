@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/rank/piece_walk.hpp"
 
 #include <algorithm>

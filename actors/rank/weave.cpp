@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/rank/weave.hpp"
 
 #include "actors/meetings/layer_meeting.hpp"

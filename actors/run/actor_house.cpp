@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/run/actor_house.hpp"
 
 #include "actors/run/actor_pool.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/run/ensemble.hpp"
 
 #include <algorithm>

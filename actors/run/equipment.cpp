@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/run/equipment.hpp"
 
 #include "actors/experts/expert_tensors.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/run/gpu_groups.hpp"
 
 #include "kernels/threads.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/run/modelled_times.hpp"
 
 #include "actors/meetings/tie_meeting.hpp"

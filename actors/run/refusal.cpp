@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/run/company.hpp"
 #include "actors/run/room.hpp"
 #include "schedules/bounds.hpp"

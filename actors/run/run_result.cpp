@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/run/run_result.hpp"
 
 #include "actors/run/equipment.hpp"

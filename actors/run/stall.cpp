@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/run/stall.hpp"
 
 #include "kernels/threads.hpp"

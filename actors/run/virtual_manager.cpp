@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/run/virtual_manager.hpp"
 
 #include "actors/run/stall.hpp"

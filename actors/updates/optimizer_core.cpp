@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/updates/optimizer_core.hpp"
 
 #include "actors/plan/costs.hpp"

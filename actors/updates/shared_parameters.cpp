@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/updates/shared_parameters.hpp"
 
 #include "kernels/arrays.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "actors/updates/update_pieces.hpp"
 
 #include "actors/meetings/bucket_meeting.hpp"

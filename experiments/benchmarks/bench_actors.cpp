@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "models/data/open_data.hpp"
 #include "schedules/catalog/catalog.hpp"

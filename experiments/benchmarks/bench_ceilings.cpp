@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "kernels/bf16.hpp"
 #include "kernels/bf16_block.hpp"

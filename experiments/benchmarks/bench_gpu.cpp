@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "kernels/arrays.hpp"
 #include "kernels/matmul.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whole runs on a GPU: what lies between the actions of one stage, whether two runs
 // have the same bits, and how far a GPU is from the CPU in fp32.
 

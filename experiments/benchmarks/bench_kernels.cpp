@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // B sequences of T tokens, R = B T rows of a microbatch; width C, H heads, V words.
 
 #include "experiments/benchmarks/benchmarks.hpp"

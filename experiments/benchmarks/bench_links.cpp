@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "messaging/links/certificates.hpp"
 #include "messaging/links/node_address.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "experiments/benchmarks/model_operations.hpp"
 #include "models/plain_loop.hpp"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Tokens a second that PyTorch trains troupe's `gpt` with: what `./troupe gpu-check` holds its own beside.
 
 The same network (models/layers/gpt.hpp: pre-norm blocks, learned positions, biases, GELU by tanh, no dropout), AdamW over all

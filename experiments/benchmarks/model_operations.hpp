@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 // Operations of a model by its formula, the yardstick beside measured rates.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/clock_limit.hpp"
 
 #include <algorithm>

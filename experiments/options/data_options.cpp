@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/data_options.hpp"
 
 #include "experiments/options/option_list.hpp"

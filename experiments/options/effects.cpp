@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/effects.hpp"
 
 #include "experiments/options/own_effects.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/init_options.hpp"
 
 #include "models/hugging_face.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/output_places.hpp"
 
 #include "models/whole_file.hpp"

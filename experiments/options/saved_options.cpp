@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/saved_options.hpp"
 
 #include "actors/checkpoints/checkpoint_folder.hpp"

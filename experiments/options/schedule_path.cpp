@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/schedule_path.hpp"
 
 #include "models/input_file.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/training_options.hpp"
 
 #include "experiments/options/changeable_options.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 // The options that decide a training's numbers: as a checkpoint keeps them, and as a

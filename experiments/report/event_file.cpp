@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/event_file.hpp"
 
 #include "models/utf8.hpp"

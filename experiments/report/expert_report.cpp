@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/expert_report.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/files.hpp"
 
 #include "experiments/options/saved_options.hpp"

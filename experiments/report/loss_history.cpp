@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/loss_history.hpp"
 
 namespace troupe {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/page.hpp"
 
 #include "actors/plan/places.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/terminal_text.hpp"
 
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/trace.hpp"
 
 #include "actors/plan/places.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/checkpoint_saver.hpp"
 
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/collectives.hpp"
 
 #include "messaging/plain_collective.hpp"

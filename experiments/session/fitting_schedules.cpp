@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/fitting_schedules.hpp"
 
 #include "schedules/catalog/catalog.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
 // Answers to HTTP requests for a few texts, in memory. cpp-httplib parses the requests

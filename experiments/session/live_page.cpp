@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/live_page.hpp"
 
 #include "experiments/report/page.hpp"

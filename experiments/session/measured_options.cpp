@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/measured_options.hpp"
 
 #include "experiments/options/setup.hpp"

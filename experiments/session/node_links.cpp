@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/node_links.hpp"
 
 #include "actors/run/free_memory.hpp"

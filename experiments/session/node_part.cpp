@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/node_part.hpp"
 
 #include "actors/checkpoints/saved_training.hpp"

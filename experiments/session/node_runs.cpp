@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/node_runs.hpp"
 
 #include "actors/nodes/node_places.hpp"

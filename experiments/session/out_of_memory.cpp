@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/out_of_memory.hpp"
 
 #include <unistd.h>

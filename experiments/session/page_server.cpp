@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/page_server.hpp"
 
 #include "experiments/session/http_texts.hpp"

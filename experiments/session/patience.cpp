@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/patience.hpp"
 
 #include <sys/time.h>

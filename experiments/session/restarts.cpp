@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/restarts.hpp"
 
 #include "actors/nodes/roll_call.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/run_audience.hpp"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/verification.hpp"
 
 #include "actors/proof/proof.hpp"

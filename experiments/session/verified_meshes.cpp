@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/verified_meshes.hpp"
 
 #include "experiments/session/fitting_schedules.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Copies from global to shared memory that are under way while a block computes, inside
 // a .cu. PTX ISA, "cp.async".
 #pragma once

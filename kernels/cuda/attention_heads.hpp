@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What attention's kernels read and write of a head, inside a .cu.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sums over the rows of a matrix, inside a .cu.
 #pragma once
 

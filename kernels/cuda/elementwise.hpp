@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Kernels whose values do not depend on each other, inside a .cu.
 #pragma once
 

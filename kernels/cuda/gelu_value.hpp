@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GELU's value and slope, inside a .cu.
 #pragma once
 

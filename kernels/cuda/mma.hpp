@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tensor cores, inside a .cu: what a warp multiplies at once, of bf16 with fp32 sums.
 // PTX ISA, "Matrix fragments for mma.m16n8k16" and "ldmatrix".
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a lane of a warp has of a row, inside a .cu.
 #pragma once
 

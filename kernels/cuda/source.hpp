@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What each .cu includes first. nvcc compiles it for a GPU. A C++ compiler compiles the
 // same source against the same words on fibres, for tests: a block's threads take turns
 // on one thread of this machine (on_host/).

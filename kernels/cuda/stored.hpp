@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What kernels read and write of matrices, inside a .cu.
 #pragma once
 

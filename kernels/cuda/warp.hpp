@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sums and maxima over threads, inside a .cu. All have the same bits whatever runs
 // first.
 #pragma once

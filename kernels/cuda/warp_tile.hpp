@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products of tiles in shared memory, 16 rows a warp, inside a .cu. Sums lie in
 // registers as tensor cores have them, whatever makes them: lane 4 g + t has columns 2
 // t and 2 t + 1 of every 8, of rows g and g + 8.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "messaging/links/certificates.hpp"
 
 #include "messaging/links/openssl_pointers.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "messaging/links/socket_bio.hpp"
 
 #include <sys/socket.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The side of TLS that waits for strangers: a connection costs a socket and the bytes
 // that came, until a whole record of a handshake has come.
 

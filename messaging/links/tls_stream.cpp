@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "messaging/links/tls_stream.hpp"
 
 #include "messaging/links/socket_bio.hpp"

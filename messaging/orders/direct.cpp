@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One message, from the root to the rank after it: what every other order is made of.
 //
 //   round 0   0 --array--> 1        2        3

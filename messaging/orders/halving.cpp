@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Recursive halving and doubling: ranks meet in pairs, at half the distance each round,
 // and each goes on with half of what it had; all_gather is the same backwards. As few
 // bytes as a ring in as few rounds as a tree.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every rank sends its whole array to every other, and adds all in the order of ranks.
 // What the better algorithms are measured against.
 //

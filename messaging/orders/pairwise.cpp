@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Each rank exchanges chunks with each other one, at growing distances, so that no two
 // ever send to the same rank in one round (Thakur, Rabenseifner and Gropp, 2005).
 //

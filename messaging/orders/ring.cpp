@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Chunks go around a ring of ranks: once to be summed, once to be handed out. Each rank
 // sends no more bytes than any all_reduce must, one chunk a round.
 // Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of

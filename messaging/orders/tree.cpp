@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Binomial trees, in as many rounds as a rank has bits (Thakur, Rabenseifner and Gropp,
 // "Optimization of Collective Communication Operations in MPICH", 2005).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "messaging/wire/codec.hpp"
 
 #include "messaging/wire/fields.hpp"

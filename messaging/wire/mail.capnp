@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 @0xbb8dd55cfb47f150;
 # What processes of one run write each other, by wire/codec.hpp; what it means stands with
 # the structs of the same names in messaging/mail.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "messaging/wire/words.hpp"
 
 #include <kj/exception.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/data/checked_data.hpp"
 
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/data/mnist.hpp"
 
 #include "models/data/shuffle.hpp"

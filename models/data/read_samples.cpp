@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/data/read_samples.hpp"
 
 #include <algorithm>

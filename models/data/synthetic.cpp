@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/data/synthetic.hpp"
 
 #include "models/random.hpp"

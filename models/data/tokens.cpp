@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/data/tokens.hpp"
 
 #include "models/file_format.hpp"

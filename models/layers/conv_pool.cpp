@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/layers/conv_pool.hpp"
 
 #include "kernels/relu_pool.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/matmul.hpp"
 #include "models/layers/half_block.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/layers/half_block.hpp"
 
 #include "kernels/arrays.hpp"

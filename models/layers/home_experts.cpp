@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/layers/home_experts.hpp"
 
 namespace troupe {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/layers/linear.hpp"
 
 #include "kernels/bias.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // AMPNet: no order at all. A rank runs what has arrived, backwards first, on the newest
 // weights; each stage updates alone, as soon as it has summed enough gradients.
 // Gaunt et al., "AMPNet: Asynchronous Model-Parallel Training for Dynamic Neural

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "schedules/catalog/catalog.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Chimera: pairs of 1F1B pipelines through the same ranks, head to tail, each with its
 // own copy of every stage. Li & Hoefler, "Chimera: Efficiently Training Large-Scale
 // Neural Networks with Bidirectional Pipelines", 2021.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // DualPipe: two pipelines through the same ranks, head to tail, whose forwards and
 // backwards run in pairs: a forward of one direction with a backward of the other, so
 // that what one sends is hidden behind what the other computes.

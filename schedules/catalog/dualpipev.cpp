@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // DualPipeV: DualPipe cut in half. The stages go there and back along half as many
 // ranks, in a V, so that every stage is there once; a forward of the way there runs in
 // a pair with a backward of the way back, and the other way round.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GPipe: all forwards, then all backwards.
 // Huang et al., "GPipe: Efficient Training of Giant Neural Networks", 2019.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Hanayo: the stages go there and back along the ranks in waves, 2w of them on each
 // rank, so that a microbatch turns at the ends without waiting, and ranks fill and
 // drain in a 2w-th of the time, with the weights of one pipeline.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Interleaved 1F1B: every rank hosts v stages, so that a microbatch goes round the
 // ranks v times, and the pipeline fills and drains in a v-th of the time. Microbatches
 // go in groups of as many as there are ranks.

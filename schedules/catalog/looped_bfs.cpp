@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Breadth-first: every rank hosts v stages, and runs all microbatches through one of
 // them before it begins the next.
 // Lamy-Poirier, "Breadth-First Pipeline Parallelism", 2023.

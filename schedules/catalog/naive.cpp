@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Naive model parallelism: one microbatch in flight, the other ranks wait.
 //
 //   slot    0  1  2  3  4  5  6  7  8  9 10 11       3 stages

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // 1F1B with flush: one forward, one backward, one weight version.
 // Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training", 2021.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // PipeDream: 1F1B without a flush. A backward sees the weights that its forward saw, so
 // every stage stashes a version for each microbatch in flight.
 // Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training",

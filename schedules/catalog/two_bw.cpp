@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // PipeDream-2BW: 1F1B without a flush on two weight versions. All microbatches of batch
 // t read version max(t-1, 0) on all stages: W(t+1) = W(t) - lr * grad f(W(t-1)).
 // Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training", 2021.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // V-Half: as V-Min, but on the way back forwards and input gradients take two slots
 // from rank to rank: half of what 1F1B's first rank holds, for fewer bubbles.
 // Qi et al., "Pipeline Parallelism with Controllable Memory", 2024.

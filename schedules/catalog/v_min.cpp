@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // V-Min: the stages go there and back along the ranks, in a V, and what a microbatch
 // does on its way comes as soon as possible: so a rank whose first stage waits long for
 // its gradient has another one that waits shortly, and all hold a third of what 1F1B's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ZB-Auto: a greedy search for what a split backward makes possible, by what F, I and W
 // take and by how many microbatches a rank may hold. A rank prefers input gradients,
 // for which others wait, then forwards; weight gradients fill what is left. How far

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ZB-H1: 1F1B whose backwards are split. The next rank waits only for the input
 // gradient (I), so weight gradients (W) fill what would be idle when the pipeline
 // drains. Holds no more microbatches than 1F1B's first rank does.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ZB-H2: as ZB-H1, with twice as many forwards ahead, so that ranks do not wait while
 // the pipeline fills either: where F, I and W take equally long, none is idle between
 // its first action and its last. Holds up to 2S-1 microbatches.

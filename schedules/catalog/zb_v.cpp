@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ZB-V: the stages go there and back along the ranks, in a V, and backwards are split.
 // Where F, I and W take equally long, no rank is idle between its first action and its
 // last, and every rank holds what 1F1B's first rank does.

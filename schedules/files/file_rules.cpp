@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "schedules/files/file_rules.hpp"
 
 #include <algorithm>

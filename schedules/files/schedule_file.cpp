@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "schedules/files/schedule_file.hpp"
 
 #include "schedules/bounds.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Data replicas that update parameters one by one: parameter servers, and hogwild.
 
 #include "actors/pipeline/stage_pools.hpp"

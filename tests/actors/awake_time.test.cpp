@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A watch whose process was stopped between two looks.
 
 #include "actors/run/awake_time.hpp"

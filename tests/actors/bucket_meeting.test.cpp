@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What data replicas hold that exchange buckets, whatever order their letters come in.
 
 #include "actors/meetings/bucket_meeting.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a run saves between batches, and runs that go on from there: their bits are
 // those of one that never stopped.
 

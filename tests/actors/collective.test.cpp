@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Collectives run by actors in virtual time: what they take, and what they leave.
 
 #include "actors/collectives/collective_run.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What decides the bits of a run is the same in all of its processes and attempts.
 
 #include "actors/nodes/common_facts.hpp"

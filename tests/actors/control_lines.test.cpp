@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Control lines: frames that are damaged, repeated or missing, on one line and in whole
 // runs.
 

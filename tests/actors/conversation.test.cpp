@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a performer says of an action, and in which order. Its meetings are the test's
 // own.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The coordinator: which answers count, of ranks and of stages.
 
 #include "actors/run/coordinator.hpp"

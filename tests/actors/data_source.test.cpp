@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Who reads the samples of a replica.
 
 #include "actors/pipeline/data_source.hpp"

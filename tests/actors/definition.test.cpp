@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whole runs beside their definition in double, at sizes and options drawn at random.
 
 #include "tests/actors/plain_training.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How the directions of a schedule meet at one optimizer shard.
 
 #include "actors/meetings/direction_meeting.hpp"

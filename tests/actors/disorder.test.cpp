@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs whose devices compute some time after they were asked to, and whose ends are
 // heard late: bits must not depend on that.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Trainings within programs that are not ours: jobs, actor systems, layers.
 
 #include "actors/embedding/training.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the ranks that are here compute with.
 
 #include "actors/run/equipment.hpp"

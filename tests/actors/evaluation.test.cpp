@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Evaluations see the parameters that each stage had after a batch, and disturb
 // nothing.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an expert asks for when rows come to it, and in which order.
 
 #include "actors/experts/expert_core.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What becomes of rows that stages send to experts, and who is lent what.
 
 #include "actors/meetings/expert_meeting.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an expert makes of the rows of several data replicas, against its layer on all
 // rows at once.
 

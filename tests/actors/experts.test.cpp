@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Experts: actors that stages send rows to, on one rank or spread over several.
 
 #include "actors/experts/expert_core.hpp"

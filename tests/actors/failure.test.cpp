@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What happens when something goes wrong, or when the run is told to end.
 
 #include "actors/checkpoints/whole_training.hpp"

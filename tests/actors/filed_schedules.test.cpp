@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Schedules that stand in files, performed by actors: PyTorch's own, and odd ones.
 
 #include "actors/proof/proof.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How much memory there is, by files as the kernel writes them.
 
 #include "actors/run/free_memory.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Texts that stages write, beside a plain loop which reads every text from its
 // beginning for each token and keeps nothing.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which ranks make groups whose GPUs exchange arrays: as pictures of small meshes say.
 
 #include "actors/plan/gpu_groups.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Passes that are granted while others are under way: what a scheduler grants, and what
 // a stage makes of it.
 

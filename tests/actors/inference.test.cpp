@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Stages that run forwards alone: what each may begin, and evaluations through them.
 
 #include "actors/inference/evaluation_run.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A run that is told to end: what it leaves behind is a network that was.
 
 #include "actors/proof/replay.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Steps that data replicas keep: where a node is lost the others have all of the last
 // one, and a run goes on from there to the bits of one that nothing befell.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What data replicas hold that share layers out, whatever order their letters come in.
 
 #include "actors/meetings/layer_meeting.hpp"

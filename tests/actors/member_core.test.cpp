@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a member of a collective counts of what it sends, and whom it waits for.
 
 #include "actors/collectives/member_core.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The times that a run would have taken with one device a rank. Runs in virtual time
 // are the oracle: there each rank has one, so what is modelled of them is what was.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a leader learns of its nodes' clocks, probe by probe.
 
 #include "actors/nodes/inbox.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The order in which runs ask nodes to play: of several runs that want the same nodes
 // each gets all of them in the end.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which node plays which rank, and what cannot be placed.
 
 #include "actors/nodes/node_places.hpp"

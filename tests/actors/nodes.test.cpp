@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs that several nodes play: their bits are those of one process.
 
 #include "tests/actors/nodes.hpp"

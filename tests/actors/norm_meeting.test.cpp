@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How optimizer shards find the norm of all gradients.
 
 #include "actors/meetings/norm_meeting.hpp"

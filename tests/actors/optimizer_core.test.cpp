@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an optimizer shard asks for, in which order, and what it makes of gradients.
 
 #include "actors/updates/optimizer_core.hpp"

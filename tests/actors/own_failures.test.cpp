@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whatever the user's own things throw ends as one sentence, and nothing leaves
 // train().
 

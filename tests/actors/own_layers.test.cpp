@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Networks of layers of the user's own.
 
 #include "models/own_layer.hpp"

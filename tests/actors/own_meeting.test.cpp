@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Meetings of the user's own between data replicas.
 
 #include "actors/meetings/own_meeting.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Actors of the user's own between stages.
 
 #include "actors/mail/relay.hpp"

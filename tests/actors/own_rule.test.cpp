@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Local rules of one's own, performed by actors.
 
 #include "actors/proof/proof.hpp"

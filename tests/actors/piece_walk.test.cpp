@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How an action is walked through: what becomes one work, what begins when, and when it
 // waits. Its meetings are the test's own.
 

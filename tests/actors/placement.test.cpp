@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Placements and programs that no schedule of the catalog has, performed by actors.
 
 #include "actors/proof/proof.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where stages and optimizer shards stand in lists of all.
 
 #include "actors/plan/places.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every proof is shown to refuse: what is true, with one thing changed. Here what one
 // pipeline computed and recorded.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The published formulas: against the papers' numbers, and the catalog against them.
 
 #include "actors/proof/published.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // AMPNet's rule, for which no formula stands: what it takes and refuses of a record.
 
 #include "actors/proof/published_order.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is left of a run that has lost processes: whom the manager asks, what it takes,
 // and when it gives up.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Forwards that run again before their backwards: the same bits, in less memory, for
 // the time of a forward more.
 

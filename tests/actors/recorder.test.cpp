@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is kept of a run, however long it is.
 
 #include "actors/run/recorder.hpp"

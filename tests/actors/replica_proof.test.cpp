@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Proofs of runs of several replicas or tensor shards are shown to refuse, and those of
 // what optimizers did.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Data replicas: several pipelines that sum their gradients.
 
 #include "actors/pipeline/stage_pools.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Resumed runs together with what came later: nodes, checkpoints, evaluations and kept
 // steps.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Nodes that are lost before a run begins: which of them are losses, and which a user's
 // mistakes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Who exists in a run.
 
 #include "actors/run/roster.hpp"

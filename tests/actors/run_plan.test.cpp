@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Who holds which share of what, by the plan alone.
 
 #include "actors/plan/run_plan.hpp"

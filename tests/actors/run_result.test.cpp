@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is put together of a run that has ended.
 
 #include "actors/run/run_result.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a scheduler grants, to whom, and what it holds back.
 
 #include "tests/actors/scheduled.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A parameter server without its mailbox: one push after another, and whom it lets
 // wait.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How an optimizer shard pushes to all parameter servers of its stage.
 
 #include "actors/meetings/server_meeting.hpp"

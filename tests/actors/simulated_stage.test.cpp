@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The pieces of a stage where nothing is computed.
 
 #include "actors/pipeline/simulated_stage.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Simulations: the actors in virtual time against the published numbers and against
 // programs laid out without actors.
 

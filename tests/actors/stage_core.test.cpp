@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a stage asks for, and in which order: over sizes and costs alone, and over work
 // of the test's own.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a stage gives its neighbours by GPUs, and takes from them, step by step: with a
 // communicator and a device that only write down what they are asked for.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a stage sends and waits for where GPUs are still at what has been launched.
 
 #include "tests/actors/staged.hpp"

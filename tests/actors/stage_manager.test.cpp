@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Who waits for a run, in both clocks: what stage managers do, and what they tell the
 // coordinator.
 

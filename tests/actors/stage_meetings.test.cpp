@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which meetings a stage has, and what they put between the pieces of its passes.
 
 #include "actors/pipeline/stage_meetings.hpp"

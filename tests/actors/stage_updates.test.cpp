@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The updates of a stage, as the stage sees them.
 
 #include "actors/pipeline/stage_updates.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which versions of its weights a stage has, how they are stored, and what passes that
 // were planned before find.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs that no longer move: what is known of them, and how they end.
 
 #include "actors/run/stall.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sums that take time in virtual time: what runs take with them, by hand, and that they
 // change no bit.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tensor shards: several ranks that compute one stage together.
 
 #include "actors/proof/proof.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What tensor shards hold when they have met, whatever order their letters come in.
 
 #include "actors/meetings/tensor_meeting.hpp"

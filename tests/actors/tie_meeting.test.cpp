@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What both ends of a tied matrix hold when they have met, however the buckets that
 // they stand in are shared out.
 

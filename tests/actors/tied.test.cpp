@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tied embeddings: the first and the last stage hold one matrix, and add its gradients
 // before each update. What the actors make is held against the plain loop.
 

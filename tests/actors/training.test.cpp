@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whole runs on tiny models: what the actors compute, in both clocks.
 
 #include "actors/proof/proof.hpp"

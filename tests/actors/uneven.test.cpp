@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Microbatches of several sizes, whose sequences have several lengths.
 
 #include "actors/pipeline/stage_pools.hpp"

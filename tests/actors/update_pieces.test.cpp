@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an update does, in pictures: a piece a line, for every way to share updates out.
 
 #include "actors/updates/update_pieces.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Connections that have greeted a node and have no part in a run: their budgets, and
 // their places.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What meets between the pieces of a pass: pictures of actions, and what holds for all.
 
 #include "actors/rank/weave.hpp"

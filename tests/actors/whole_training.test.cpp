@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whole networks from the pieces that stages saved, and what is wrong with pieces.
 
 #include "actors/checkpoints/whole_training.hpp"

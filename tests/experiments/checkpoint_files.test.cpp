@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The files of a checkpoint, by their definition and by nobody's code of ours; what is
 // wrong with them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is said of checkpoints that cannot be written: each reason once, then a count.
 
 #include "experiments/session/checkpoint_saver.hpp"

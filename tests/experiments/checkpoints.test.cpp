@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Checkpoints as a user has them: what goes on from one, what is broken, what is
 // killed.
 

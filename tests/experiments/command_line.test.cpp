@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/command_line.hpp"
 
 #include "tests/temporary_folder.hpp"

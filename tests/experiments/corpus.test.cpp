@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What fuzzing has found interesting in files and options, as it was found.
 
 #include "tests/fuzz/manifest.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // --cost: what actions and messages take in virtual time.
 
 #include "experiments/options/cost_options.hpp"

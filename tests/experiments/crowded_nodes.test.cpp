@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Nodes that have no place for a connection, or no threads.
 
 #include "messaging/links/acceptor.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What --device says, on machines with GPUs and without.
 
 #include "experiments/options/run_options.hpp"

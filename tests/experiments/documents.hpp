@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The project's documents as tests read them: sections with commands, pictures and
 // tables.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The documents' numbers that depend on no clock of the wall are what their commands
 // print: pictures line by line, measured rows of tables cell by cell, and times and
 // percentages in the paragraph before a command.

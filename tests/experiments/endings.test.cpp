@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How programs end when something else does: the user's patience, a reader, a disk.
 
 #include "experiments/options/output_places.hpp"

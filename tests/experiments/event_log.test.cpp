@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What --tensorboard writes, read by definition.
 
 #include "experiments/session/event_log.hpp"

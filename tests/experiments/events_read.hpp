@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // TensorBoard's event files, read as their publishers define them: records as
 // TensorFlow's record_writer.h says, CRC-32C by RFC 3720, messages as Protocol Buffers'
 // encoding and event.proto, summary.proto and tensor.proto say. Nothing of ours.

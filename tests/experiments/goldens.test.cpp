@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Trainings that PyTorch computed in float64: golden/runs/README.md says which, and
 // how.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """gpt2_in_pytorch.py PROGRAMS: the network that PyTorch trains beside troupe's is the one that the references define, as large as
 `train` says, and what cannot be measured is said. Skipped (77) where there is no PyTorch."""
 import contextlib

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The words of --help.
 
 #include "experiments/options/option_list.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What leads may say to a node, which is anybody who can reach it.
 
 #include "experiments/options/options_text.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // HTTP by sockets and bytes, as browsers and others on this machine speak it.
 
 #pragma once

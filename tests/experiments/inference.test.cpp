@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // evaluate and generate as a user meets them.
 
 #include "experiments/options/options.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Losses of a training over all starts of a run: once each, wherever it starts again.
 
 #include "experiments/report/loss_history.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // --machines: which ranks stand together, and the links between machines.
 
 #include "experiments/options/machine_options.hpp"

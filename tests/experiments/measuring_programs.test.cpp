@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Programs that measure and prove: verify, collectives, memory; and what runs send.
 
 #include "experiments/benchmarks/model_operations.hpp"

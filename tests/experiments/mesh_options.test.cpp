@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // --mesh and what belongs to it: how many ranks there are along each axis.
 
 #include "experiments/options/mesh_options.hpp"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Two nodes as hosts of their own: network namespaces behind a bridge. Trains there and in one
 # process, and cuts a host off while it trains. Ends with 77 where the system allows no such hosts.
 # usage: namespaces.sh OPTIONS.. (of train, without --steps and --save); programs are known by name

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a node makes of what a lead says: a part of a run, or a refusal. A lead may be
 // anybody who can reach the node.
 

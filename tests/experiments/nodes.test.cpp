@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs on several processes as a user has them: the same files, and what happens when
 // nodes are killed, stopped, or strangers come.
 

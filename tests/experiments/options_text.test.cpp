@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Options as text: what another process makes of them is the same run.
 
 #include "experiments/options/options_text.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/output_places.hpp"
 
 #include "tests/experiments/run_program.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What report.html shows is what results.json and the traces say.
 
 #include "tests/experiments/run_program.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products of bf16 as a user has them: which instructions make them changes bits only
 // where that is said, and what they round costs no learning.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The programs as a user meets them: what they print, leave behind and return.
 
 #include "tests/experiments/run_program.hpp"

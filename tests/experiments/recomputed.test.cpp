@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every number of results.json, the table, traces and event files, computed again from
 // the record as docs/results.md says: of runs whose sizes all differ, fresh and
 // resumed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The record of a run as report.html holds it, and what docs/results.md computes of it.
 // Nothing of experiments/report.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Files as people's tools write them, given to the programs as a user would
 // (tests/golden/reports).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // When a run is started again, and when no more: with nodes that are functions.
 
 #include "experiments/session/restarts.hpp"

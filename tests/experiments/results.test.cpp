@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/results.hpp"
 
 #include "tests/experiments/run_program.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // docs/results.md has a row for each key of results.json, and a key for each row.
 
 #include "experiments/report/results.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A training that goes on from a checkpoint: what it takes from there, what it refuses,
 // and what --change lets through. What is evaluated from one.
 

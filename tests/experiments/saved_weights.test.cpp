@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Weights that runs leave behind: when they are cut short, and where they load.
 
 #include "tests/experiments/run_program.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // --schedules: which schedules are named, with which parameters and options.
 
 #include "experiments/options/schedule_options.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ZeRO's formulas against what runs hold and send.
 
 #include "experiments/report/zero_table.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/terminal_text.hpp"
 
 #include <catch2/catch_test_macros.hpp>

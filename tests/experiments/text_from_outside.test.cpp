@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Names that are not UTF-8, which a file system takes: what a run leaves behind is
 // whole.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What verify adds to the proofs: the rule that was called for, and a second run.
 
 #include "experiments/session/verification.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // --watch, as browsers meet it.
 
 #include "experiments/report/page.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Any bytes, as mail from a stranger: tests/fuzz/run.
 
 #include "tests/fuzz/codec.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Any bytes, as a connection brings them: a greeting, then frames, in pieces of any
 // size.
 

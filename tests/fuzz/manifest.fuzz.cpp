@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Any text, as the manifest of a checkpoint: tests/fuzz/run.
 
 #include "tests/fuzz/manifest.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Any text, as the options of a run that a lead sends: tests/fuzz/run.
 
 #include "tests/fuzz/options.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Any bytes, as a file of tensors: tests/fuzz/run.
 
 #include "tests/fuzz/safetensors.hpp"

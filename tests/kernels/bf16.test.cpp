@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products of bf16: how values are rounded, what each set of instructions sums up in
 // which order, and that products of any size are made of that.
 

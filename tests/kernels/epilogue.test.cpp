@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every epilogue against its formula, written plainly in double.
 
 #include "kernels/epilogue.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Right sides that stay packed from product to product: which version of them a product
 // reads, and that it has the bits of one that packs for itself.
 

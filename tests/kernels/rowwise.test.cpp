@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Kernels that treat rows or values one by one: bias, ReLU, GELU, layer norm,
 // embedding.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Kernels that read and write rows of bf16: what they make of them is what they make of
 // the same values in fp32, rounded.
 

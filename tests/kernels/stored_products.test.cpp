@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products of what is stored as bf16, and rows on their way to it.
 
 #include "kernels/matmul.hpp"

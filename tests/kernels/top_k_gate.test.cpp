@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/top_k_gate.hpp"
 
 #include "kernels/dispatch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Strangers at a node's door: nobody comes in who does not greet as he should, and
 // nobody keeps others out.
 

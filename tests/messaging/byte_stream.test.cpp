@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What streams of both kinds do alike, plain ones and those of TLS.
 
 #include "messaging/links/byte_stream.hpp"

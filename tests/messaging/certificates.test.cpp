@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Certificates as OpenSSL reads them.
 
 #include "messaging/links/certificates.hpp"

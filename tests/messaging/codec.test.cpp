@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Mail as bytes, and back.
 
 #include "messaging/wire/codec.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What collectives leave behind, against plain loops, to the bit.
 
 #include "messaging/collective.hpp"

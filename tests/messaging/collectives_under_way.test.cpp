@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Several collectives of one member at once.
 
 #include "messaging/collectives_under_way.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Texts of other processes, which this one prints.
 
 #include "messaging/wire/codec.hpp"

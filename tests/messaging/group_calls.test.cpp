@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What members of a group of GPUs tell each other before they exchange: nobody launches
 // what not all have come to, all launch in one order, and who comes in another is told
 // of.

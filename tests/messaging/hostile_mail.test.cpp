@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bytes of strangers: a decoder makes mail of them, or says what is wrong.
 
 #include "messaging/wire/codec.hpp"

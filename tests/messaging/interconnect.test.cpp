@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What messages between ranks take in virtual time: ports, machines, links.
 
 #include "messaging/interconnect.hpp"

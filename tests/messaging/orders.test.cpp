@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The orders as data: what they send, against the books.
 
 #include "tests/messaging/post_office.hpp"

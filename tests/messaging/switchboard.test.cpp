@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Frames between processes: each comes as it was sent, or the link ends with a reason.
 
 #include "messaging/links/switchboard.hpp"

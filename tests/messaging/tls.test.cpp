@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Who is let in by TLS, and what the others are told.
 
 #include "messaging/links/tls.hpp"

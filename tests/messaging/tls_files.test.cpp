@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The files of an identity.
 
 #include "messaging/links/openssl_pointers.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A connection by TLS once it stands; what it does like any stream is byte_stream's
 // test.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // BF16 in files of weights: bytes and values written down by hand.
 
 #include "models/safetensors.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/bucket_share.hpp"
 
 #include "models/layers/linear.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sizes and sums stand here as `wc -c` and `xxhsum -H3` print them for the same bytes.
 
 #include "models/data/checked_data.hpp"

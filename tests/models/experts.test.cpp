@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layers with experts beside layers without.
 
 #include "models/layers/moe.hpp"

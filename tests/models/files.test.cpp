@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Files that are read and written, and accidents on the way.
 
 #include "models/file_within.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/gradient_buckets.hpp"
 
 #include "models/network.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GPT-2 as Hugging Face stores it: files that this test lays out byte by byte.
 
 #include "models/hugging_face.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // First values of every parameter, against the definitions of GPT-2 and PyTorch.
 
 #include "models/network.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every layer in double against finite differences, alone and as slices of a network.
 
 #include "models/layers/conv_pool.hpp"

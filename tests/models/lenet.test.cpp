@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // LeNet-5 beside its definition: loops over pixels in double, by the names of its file.
 
 #include "tests/models/network_run.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A layer with experts, beside what its papers define.
 
 #include "tests/dice.hpp"

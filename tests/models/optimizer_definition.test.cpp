@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The optimizer as stages and servers call it, beside its papers' definition in double.
 
 #include "models/layers/gpt.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is stored as bf16: how much less that is, and gradients beside those of fp32.
 
 #include "models/data/open_data.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Networks for shorter sequences, and microbatches that are not alike.
 
 #include "models/data/open_data.hpp"

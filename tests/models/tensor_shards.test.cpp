@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tensor shards of a network: together they compute what the whole one does.
 
 #include "models/slice.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tied networks: the head's matrix and the embedding's are one parameter, held twice.
 
 #include "models/data/open_data.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tied GPTs that PyTorch trained in float64 (golden/runs/README.md), by the plain loop.
 
 #include "models/data/open_data.hpp"

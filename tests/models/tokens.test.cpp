@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Token files, byte for byte as nanoGPT and llm.c write them.
 
 #include "models/data/tokens.hpp"

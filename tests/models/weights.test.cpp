@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "models/weights.hpp"
 
 #include "models/safetensors.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs at random: whatever goes together has to be proved right, and what does not is
 // refused in a sentence. Any number of them from any seed: TROUPE_RANDOM=5000,7
 

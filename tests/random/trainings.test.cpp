@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Trainings at random go on from their checkpoints, are evaluated on their way and lose
 // nodes, and end with the bits of one that nothing befell. Of TROUPE_RANDOM=500,7 a
 // tenth is tried here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The published numbers of schedules whose microbatches run through the ranks in two
 // directions.
 

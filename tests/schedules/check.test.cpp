@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "schedules/check.hpp"
 
 #include "schedules/bounds.hpp"

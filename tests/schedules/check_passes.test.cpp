@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the check lets through: every schedule of the catalog, and nothing that cannot
 // be run.
 

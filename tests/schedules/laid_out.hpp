@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Programs laid out in time, without actors, and what tests ask of that.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Placements: those of the catalog, and a looped one through all that is made of them.
 
 #include "schedules/placement.hpp"

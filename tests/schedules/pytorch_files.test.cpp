@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Exported schedules as PyTorch reads them.
 
 #include "schedules/catalog/catalog.hpp"

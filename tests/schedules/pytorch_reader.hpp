@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reads a schedule's file as PyTorch's torch.distributed.pipelining does, so that what
 // is exported is held against another reader than ours. (schedules.py of PyTorch 2.10:
 // _PipelineScheduleRuntime._load_csv, _Action.from_str, _validate_schedule.)

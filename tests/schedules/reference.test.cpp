@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The published numbers of reference/schedules.md, from programs laid out in time
 // without actors. tests/actors holds the actors to the same timelines.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Schedules in files: PyTorch's own, those of the catalog there and back, and what is
 // refused.
 

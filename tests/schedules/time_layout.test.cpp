@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "schedules/time_layout.hpp"
 
 #include <catch2/catch_test_macros.hpp>

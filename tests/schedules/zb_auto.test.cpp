@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // zb-auto beside the catalog's other schedules of its placement.
 
 #include "schedules/catalog/catalog.hpp"

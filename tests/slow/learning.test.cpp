@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every schedule learns from real data, in four stages. The numbers are in README.md.
 
 #include "models/evaluation.hpp"

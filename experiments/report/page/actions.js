@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What page.cpp wrote, as objects, and how a page calls it.
 
 const colours = {F: '#56b4e9', B: '#e69f00', I: '#f0e442', W: '#009e73', U: '#cc79a7', R: '#999999'};

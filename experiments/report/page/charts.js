@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What was learned, and bars beside numbers of the results.
 
 // A number with a bar of a share of the width behind it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The picture of a timeline: a row a rank on a canvas, of the time from `from` to `to`.
 class Drawing {
   // shown: {text, rows, end, severalStages, plan (or null), path, bounds (or null), known: [from, to] of what is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // When each rank would run what: orders laid out in virtual time, as the simulator does it
 // (schedules/prediction.cpp, messaging/interconnect.hpp).
 

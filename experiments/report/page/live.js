@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The page of --watch: asks the program every second how its run comes on, and shows report.html of the runs that
 // are over in a frame. A new report takes the place of the old one and keeps what was zoomed into.
 const byId = id => document.getElementById(id);

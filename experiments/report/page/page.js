@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The page: what ran, the table of the terminal, a timeline of each run, what was learned, and what would be.
 const data = JSON.parse(document.getElementById('data').textContent);
 for (const run of data.runs) run.rows = rowsFrom(run.ranks, data.letters);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The critical path: from the last end back, of each action what came last of all that it waited for.
 class CriticalPath {
   // Only where ranks wait for nothing but their pipelines, and times are not those of ranks that took turns.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a layout needs to know of a schedule.
 const rulesOf = run => ({...run.schedule, microbatches: run.microbatches, updateEvery: run.schedule.update_every});
 

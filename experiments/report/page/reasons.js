@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Why a rank was idle: whose output it waited for, and who began that wait.
 class Reasons {
   // delay: what a message takes at least between ranks, in nanoseconds

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Files that a timeline can be saved as.
 
 // Its actions, in milliseconds.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 const placeOf = a => `${a.pipeline} ${a.stage}`;
 
 // What can stand under each rank: a curve over its actions, as steps [time, value].

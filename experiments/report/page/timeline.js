@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A timeline that a user moves, zooms and asks: a line of text says what is pointed at.
 class Timeline extends Drawing {
   // shown: as Drawing's, and {timing, microbatches, cut, notes: sentences}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The schedules again at other costs and sizes, laid out by the page.
 class WhatIf {
   constructor(parent) {

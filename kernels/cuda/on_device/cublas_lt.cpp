@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cuda/on_device/cublas_lt.hpp"
 
 #include "kernels/cuda/on_device/library.hpp"

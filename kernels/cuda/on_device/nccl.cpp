@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Groups of real GPUs, by NCCL.
 
 #include "kernels/cuda/communicator.hpp"

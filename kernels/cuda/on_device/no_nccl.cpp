@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // No groups of GPUs: NCCL was not there when this was built.
 
 #include "kernels/cuda/communicator.hpp"

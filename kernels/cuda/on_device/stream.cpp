@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A stream of a real GPU, by CUDA's runtime.
 
 #include "kernels/cuda/stream.hpp"

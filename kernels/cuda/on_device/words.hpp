@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CUDA's words for kernels, as nvcc has them, and the few that on_host/ needs besides.
 #pragma once
 

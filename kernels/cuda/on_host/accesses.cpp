@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where kernels are compiled with -fsanitize=thread, the compiler calls these before
 // each access to memory that others may see. That sanitizer's own library is not
 // linked.

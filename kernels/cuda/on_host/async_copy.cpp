@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cuda/on_host/async_copy.hpp"
 
 #include "kernels/cuda/on_host/block.hpp"

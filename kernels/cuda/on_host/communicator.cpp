@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Groups of GPUs that are none. What an exchange moves is moved when the streams of
 // both members have come to it, so streams stall, and wait for each other, as NCCL's
 // do; here nothing is kept on the way, which would hide some of that.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Marks of streams, and streams that wait for them, on the GPU that is none.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What this machine knows of launches while somebody looks on at their accesses.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cuda/on_host/source_line.hpp"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A stream of no GPU: work is kept, and done on this machine at some later time.
 
 #include "kernels/cuda/stream.hpp"

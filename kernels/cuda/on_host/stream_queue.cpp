@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cuda/on_host/stream_queue.hpp"
 
 #include "kernels/cuda/on_host/onlooker.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cuda/on_host/tensor_core.hpp"
 
 #include "kernels/cuda/on_host/block.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CUDA's words for kernels, on fibres.
 #pragma once
 

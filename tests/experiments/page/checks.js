@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a user does with report.html, and what has to happen. Run behind the page's own scripts; says
 // "all hold", or what does not, in the title.
 const wrong = [];

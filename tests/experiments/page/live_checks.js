@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Answers in place of a program that is watched, and looks at what the page makes of them. `reports` are pages of
 // one schedule and of two. Stands before the page's own script.
 'use strict';

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """What rounding to bf16 makes of the reference runs.
 
   bf16.py > bf16.json     trains the cases in float64, values rounded to bf16 where troupe's `--precision bf16` rounds them, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What is trained, and the mistakes that show how far off they would be."""
 
 

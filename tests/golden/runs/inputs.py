@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """First weights and data, drawn from NumPy's PCG64, and the files that hold them."""
 import json
 import math

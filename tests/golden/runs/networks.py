@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The networks, as PyTorch and the papers define them."""
 import math
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The plain training of a case: versions, optimizer, rates."""
 import math
 

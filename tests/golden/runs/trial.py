@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the other files compute with just now."""
 import numpy as np
 

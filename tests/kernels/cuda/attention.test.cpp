@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A GPU's attention, against the CPU's in double.
 
 #include "kernels/attention.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // bench on a GPU that is none: its numbers say nothing, but it measures what it says.
 
 #include "experiments/benchmarks/benchmarks.hpp"

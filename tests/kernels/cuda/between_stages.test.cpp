@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What stages on GPUs that are none send each other in whole runs: before it is made,
 // and by edges where they are on GPUs of their own.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Groups of GPUs that are none: what one member gives arrives at another, in the order
 // in which it was given; streams stall until that is so, and say who waits for whom
 // where it never will be.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a GPU computes value by value, against the CPU's in double.
 
 #include "kernels/bias.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A GPU's embeddings against the CPU's: sums in the same order, so the same bits.
 
 #include "kernels/embedding.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Evaluations on a GPU that is none: beside a training, through stages, and by the
 // programs. What the host reads too early, or writes too early, is another loss.
 

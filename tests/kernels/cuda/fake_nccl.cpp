@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // In place of NCCL's library, whose calls it answers as NCCL does where calls return
 // before they are done: it says ncclInProgress for a while. It moves values when both
 // members have called, on their threads, and knows no GPU. So what we call, in which

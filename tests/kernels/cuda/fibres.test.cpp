@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Who runs a GPU's kernels on fibres finds what is wrong with them.
 
 #include "kernels/cuda/on_host/block.hpp"

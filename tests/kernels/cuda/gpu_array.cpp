@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What does not depend on where kernels run.
 
 #include "tests/kernels/cuda/gpu_array.hpp"

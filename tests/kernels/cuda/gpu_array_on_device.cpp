@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A real GPU's memory.
 
 #include "tests/kernels/cuda/gpu_array.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A GPU's memory and order on fibres: every access is judged.
 
 #include "kernels/cuda/on_host/block.hpp"

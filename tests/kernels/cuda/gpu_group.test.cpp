@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // NCCL itself, as far as one GPU goes: a member that exchanges with itself.
 
 #include "kernels/cuda/communicator.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a work launches is written down, and launched together: what comes again as the
 // graph that was made of it, with the arguments of then. So a key that lacks something
 // shows as old values.

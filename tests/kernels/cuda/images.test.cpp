@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a GPU computes of images, against the CPU's in double.
 
 #include "kernels/convolution.hpp"

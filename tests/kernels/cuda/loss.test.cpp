@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A GPU's loss against the CPU's in double.
 
 #include "kernels/cross_entropy.hpp"

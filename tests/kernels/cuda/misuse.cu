@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cuda/async_copy.hpp"
 #include "kernels/cuda/source.hpp"
 #include "kernels/cuda/stored.hpp"

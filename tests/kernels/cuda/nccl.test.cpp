@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What calls NCCL, with another library in NCCL's place (fake_nccl.cpp).
 
 #include "kernels/cuda/communicator.hpp"

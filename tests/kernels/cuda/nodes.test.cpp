@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Ranks of nodes on GPUs that are none: what travels between nodes is what kernels have
 // written by then.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A GPU's updates, against the papers' formulas in double.
 
 #include "kernels/optimizers.hpp"

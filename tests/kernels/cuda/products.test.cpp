@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products on a GPU's line, as layers ask for them, against the CPU's in double.
 
 #include "kernels/cuda/stream.hpp"

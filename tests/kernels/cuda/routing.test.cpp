@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a GPU routes rows to experts, against the CPU: integers are the same, whatever
 // ties.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a GPU computes of rows, against the CPU's in double.
 
 #include "kernels/cuda/kernels.hpp"

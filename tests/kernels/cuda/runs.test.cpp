@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whole runs on a GPU that is none: kernels on fibres, launched on streams that run
 // them at some later time, which a seed chooses. What is read too early is wrong.
 

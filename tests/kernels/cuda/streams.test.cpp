@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is launched on several streams is ordered only as far as somebody waits: those
 // who look on at accesses say where nothing orders them.
 

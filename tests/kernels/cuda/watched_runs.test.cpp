@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs of which every access of every kernel is watched: to memory of tensors alone,
 // without races, of values that somebody wrote.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Works of a device that computes on a GPU: launched behind one another, over when
 // their kernels are.
 
