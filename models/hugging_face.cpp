@@ -161,7 +161,8 @@ read_config(const fs::path& weights, const file_metadata& metadata) {
   const bool named = weights.filename() == "model.safetensors",
              ours = metadata.contains("--model");
   std::error_code unknown;
-  if ((ours && !named) || !fs::exists(path, unknown))
+  const auto kind = fs::symlink_status(path, unknown).type(); // a broken link is there
+  if ((ours && !named) || kind == fs::file_type::not_found)
     return std::nullopt;
   const auto refuse = [&](const std::string& why) {
     return problem{path.string() + ": " + why};

@@ -40,6 +40,24 @@ tl::expected<layout, std::string> plain_layout(std::int64_t size, std::int64_t w
                                      : "no multiple of 4; tokens are of 32 bits each")};
 }
 
+/// A number with its bytes in the opposite order.
+constexpr std::int32_t reversed(std::int32_t number) {
+  return static_cast<std::int32_t>(
+    __builtin_bswap32(static_cast<std::uint32_t>(number)));
+}
+
+/// Whether the first bytes of a file are printable ASCII; tokens of texts that short
+/// alphabets make have zeros between them.
+bool begins_as_text(const input_file& file) {
+  std::array<char, 512> first{};
+  const auto size = std::min<std::int64_t>(file.size(), first.size());
+  file.read(0, first.data(), size);
+  constexpr std::int64_t fewest = 64; // so that no tokens look like it by chance
+  return size >= fewest && std::all_of(first.begin(), first.begin() + size, [](char c) {
+           return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
+         });
+}
+
 /// On error the end of a sentence about the file. \param width as token_data takes it
 tl::expected<layout, std::string> layout_of(const input_file& file,
                                             std::int64_t width) {
@@ -53,7 +71,14 @@ tl::expected<layout, std::string> layout_of(const input_file& file,
   const auto [magic, version, count] = head;
   // Neither begins a nanoGPT file: it would be a token 55432 or 55713, and GPT-2 has
   // 50257.
-  const bool narrow = magic == 20240520, wide = magic == 20240801;
+  constexpr std::int32_t narrow_magic = 20240520, wide_magic = 20240801;
+  const bool narrow = magic == narrow_magic, wide = magic == wide_magic;
+  if (magic == reversed(narrow_magic) || magic == reversed(wide_magic))
+    return tl::unexpected{
+      "has a header of llm.c's with big-endian numbers; little-endian ones are read"};
+  if (!narrow && !wide && width == 0 && begins_as_text(file))
+    return tl::unexpected{"looks like a text: say text:FILE, or width=16 if it holds "
+                          "tokens of 16 bits"};
   if (!narrow && !wide)
     return plain_layout(size, width);
   if (size < header_bytes)

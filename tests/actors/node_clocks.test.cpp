@@ -28,7 +28,8 @@ struct probed_line : control_line {
   using control_line::send;
   void send(control_frame what) override {
     const auto message = wire::decode_node_mail(what.text).value();
-    probes.put(std::get<mail::clock_probe>(message).lead);
+    if (const auto* const probe = std::get_if<mail::clock_probe>(&message))
+      probes.put(probe->lead);
   }
   void limit_unsent(std::size_t) override {}
   void close() override { probes.put(std::nullopt); }

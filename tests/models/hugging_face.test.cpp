@@ -329,6 +329,15 @@ TEST_CASE("a config of another model is refused beside weights under its name",
              ContainsSubstring("n_head is 4"));
 }
 
+TEST_CASE("a config that is a broken link is refused, not passed over",
+          "[hugging_face]") {
+  temporary_folder folder;
+  std::filesystem::create_symlink("config.json", folder.path() / "config.json");
+  const auto config = read_config(folder.path() / "model.safetensors", {});
+  REQUIRE_FALSE(config);
+  CHECK_THAT(config.error(), ContainsSubstring("config.json"));
+}
+
 TEST_CASE("weights of troupe under another name have no config", "[hugging_face]") {
   temporary_folder folder;
   const auto whole = *make_network<float>(sizes);

@@ -184,6 +184,17 @@ TEST_CASE("files of other formats are no tokens, and are named", "[tokens]") {
   CHECK_THAT(data.error(), ContainsSubstring("is a numpy file"));
 }
 
+TEST_CASE("a text is no tokens unless its user says so", "[tokens]") {
+  const std::string text(400, 'e');
+  CHECK_THAT(refusal("Emma Woodhouse,\n" + text),
+             ContainsSubstring("looks like a text"));
+  temporary_folder folder;
+  const auto path = folder.write("t.bin", text);
+  CHECK(token_data(path, text_order::random, 8, 50257, 1, 2));
+  CHECK_THAT(refusal(std::string{"\x01\x34\xd8\x88", 4} + raw(some_tokens(1000))),
+             ContainsSubstring("big-endian"));
+}
+
 TEST_CASE("a token beyond the vocabulary is refused with its position", "[tokens]") {
   auto tokens =
     some_tokens(3'000'000); // more than the pieces in which they are checked
