@@ -52,6 +52,9 @@ struct control_listener {
   std::function<void(const std::string& why)> ended;
 };
 
+/// What a node reports of a line to another node that the other side has ended.
+inline constexpr const char* line_end = "its control line has ended";
+
 /// The control lines of a process: brokers of CAF's middleman, which reads and writes
 /// all of them by one thread. Only sockets of those who have greeted come here.
 class control_lines {

@@ -161,10 +161,8 @@ std::shared_ptr<control_line> player::line_to(int node,
          if (open && frame.what == control_frame::kind::actors)
            open->hear(node, frame);
        },
-     .ended =
-       [this, node](const std::string& why) {
-         lose(node, why.empty() ? "its control line has ended" : why);
-       }});
+     .ended = [this, node](
+                const std::string& why) { lose(node, why.empty() ? line_end : why); }});
 }
 
 void player::join(const greeting& guest, std::unique_ptr<byte_stream> stream) {

@@ -132,7 +132,10 @@ void roll_call::fail(node& one, const std::string& why, bool is_lost) {
 /// If the other node is gone, its own line will say so: it is given time for that, so
 /// that the right one is named. \pre locked
 void roll_call::suspect(int by, const mail::lost_node& what) {
-  if (suspected_ || ending_)
+  // The side that ended a line says why; the other side sees the end alone.
+  const bool says_more =
+    suspected_ && suspected_->why.ends_with(line_end) && what.why != line_end;
+  if (ending_ || (suspected_ && !says_more))
     return;
   suspected_ = {by, what.node,
                 "the link between " + at(by).name + " and "

@@ -74,11 +74,12 @@ tl::expected<layout, std::string> layout_of(const input_file& file,
   constexpr std::int32_t narrow_magic = 20240520, wide_magic = 20240801;
   const bool narrow = magic == narrow_magic, wide = magic == wide_magic;
   if (magic == reversed(narrow_magic) || magic == reversed(wide_magic))
-    return tl::unexpected{
-      "has a header of llm.c's with big-endian numbers; little-endian ones are read"};
+    return tl::unexpected{std::string{
+      "has a header of llm.c's with big-endian numbers; little-endian ones are read"}};
   if (!narrow && !wide && width == 0 && begins_as_text(file))
-    return tl::unexpected{"looks like a text: say text:FILE, or width=16 if it holds "
-                          "tokens of 16 bits"};
+    return tl::unexpected{
+      std::string{"looks like a text: say text:FILE, or width=16 if "
+                  "it holds tokens of 16 bits"}};
   if (!narrow && !wide)
     return plain_layout(size, width);
   if (size < header_bytes)
