@@ -19,6 +19,8 @@ namespace troupe {
 /// Markov source, for those of images (lenet, lenet5, mlp) it draws ten kinds of shapes
 /// of 28 by 28 pixels, as MNIST's are. On error says what is wrong, or what can be
 /// named.
+/// \param text name of the data \param model what reads it
+/// \param seed of the order of samples, and of synthetic data
 /// \param within folder that must hold every file, behind all links; empty: any does
 tl::expected<std::shared_ptr<const data_set>, std::string>
 open_data(const std::string& text, const model_options& model, std::uint64_t seed,

@@ -44,7 +44,10 @@ TEST_CASE("every program helps and knows its version", "[programs]") {
   CHECK_THAT(version.out, StartsWith("troupe "));
   for (const auto* const what : {"processor ", "compiler ", "CAF ", "found ", "GPUs "})
     CHECK_THAT(version.out, ContainsSubstring(std::string{"\n"} + what));
-  CHECK_THAT(version.out, !ContainsSubstring("@"));
+  for (const auto* const variable :
+       {"@CAF_", "@CMAKE_", "@PROJECT_", "@TROUPE_", "@found@", "@sanitized@"})
+    CHECK_THAT(version.out,
+               !ContainsSubstring(variable)); // a processor's name may have @
 }
 
 TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]") {
