@@ -31,7 +31,7 @@ data_identity text(const std::filesystem::path& path,
 }
 
 data_identity tokens(const std::filesystem::path& path) {
-  return (*token_data(path, text_order::random, 8, 50257, 1))->identity().value();
+  return (*token_data(path, text_order::random, 8, 50257, 1, 2))->identity().value();
 }
 
 /// llm.c's header, then tokens of 16 bits.
