@@ -35,8 +35,9 @@ public:
   std::vector<double> losses() const;
   std::vector<std::int64_t> samples() const;
 
-  /// Losses of microbatches that have not come: of the whole run, or before the last
-  /// that has.
+  /// The number of microbatches whose losses have not come.
+  /// \param to_end counts the whole run, else microbatches before the last loss; an
+  /// interrupted run counts 0 where replicas stop after updates of their own
   std::int64_t missing(bool to_end) const;
 
   /// When the forward of a microbatch ended that gave its loss.
