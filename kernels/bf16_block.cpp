@@ -22,6 +22,41 @@ namespace troupe {
 
 namespace {
 
+#if defined(TROUPE_X86) && defined(__FMA__)
+
+/// While it lives, this thread's operations take numbers that are not normal for 0, and
+/// give 0 for what is tiny after it is rounded: as instructions for bf16 do.
+class flushed_denormals {
+public:
+  flushed_denormals() {
+    constexpr unsigned flush_to_zero = 1U << 15U, denormals_are_zeros = 1U << 6U;
+    _mm_setcsr(before_ | flush_to_zero | denormals_are_zeros);
+    asm volatile("" ::: "memory"); // no operation moves to before this
+  }
+  ~flushed_denormals() {
+    asm volatile("" ::: "memory");
+    _mm_setcsr(before_);
+  }
+  flushed_denormals(const flushed_denormals&) = delete;
+  flushed_denormals& operator=(const flushed_denormals&) = delete;
+
+private:
+  unsigned before_ = _mm_getcsr();
+};
+
+float normal(float x) {
+  return x;
+}
+
+/// sum + a b, rounded once.
+float add_product(float a, float b, float sum) {
+  return std::fma(a, b, sum);
+}
+
+#else
+
+struct flushed_denormals {}; // the functions below flush
+
 /// As the instructions have it: what is not normal is 0.
 float normal(float x) {
   return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0F, x) : x;
@@ -40,6 +75,8 @@ float add_product(float a, float b, float sum) {
   return std::fabs(exact) < double{least} - half_a_place ? std::copysign(0.0F, rounded)
                                                          : rounded;
 }
+
+#endif
 
 /// A row of c's tile of 16 columns, and a row of a's tile: one step's products.
 void add_plain_row(const std::uint16_t* a, const std::uint16_t* b, float* c) {
@@ -62,6 +99,7 @@ void add_plain_row(const std::uint16_t* a, const std::uint16_t* b, float* c) {
 
 void plain_block(std::int64_t steps, const std::uint16_t* a, const std::uint16_t* b,
                  bool from_zero, float* c, std::int64_t stride) {
+  [[maybe_unused]] const flushed_denormals here;
   for (int row = 0; row < block_side; ++row) {
     auto* const to = c + row * stride;
     if (from_zero)
