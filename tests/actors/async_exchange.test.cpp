@@ -18,7 +18,8 @@
 #include <random>
 #include <stdexcept>
 
-using namespace troupe;
+namespace troupe::async_exchange_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -302,3 +303,5 @@ TEST_CASE("an exchange's parameter is read from its name", "[async]") {
     CHECK_THAT(parse_exchange(wrong).error(),
                ContainsSubstring("there is no exchange"));
 }
+
+} // namespace troupe::async_exchange_test

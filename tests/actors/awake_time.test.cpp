@@ -5,7 +5,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::awake_time_test {
 
 TEST_CASE("a watch that was stopped counts little of that time as silence", "[nodes]") {
   awake_time watch{20};
@@ -23,3 +23,5 @@ TEST_CASE("a watch that was stopped counts little of that time as silence", "[no
   for (nanoseconds now = 1160; now <= 1260; now += 10)
     CHECK(look(now, 1139) == now - 1139); // nothing has come
 }
+
+} // namespace troupe::awake_time_test

@@ -9,11 +9,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 
 #include <algorithm>
 #include <memory>
 
-using namespace troupe;
+namespace troupe::bucket_meeting_test {
+
 using tiny::meeting_office;
 using array = std::vector<float>;
 
@@ -247,3 +249,5 @@ TEST_CASE("an exchange that has failed fails who waits for it", "[meetings]") {
   CHECK_THROWS_WITH(sums.take({{}, meeting_kind::sums, mail::sum_over{0, why}}),
                     "lost");
 }
+
+} // namespace troupe::bucket_meeting_test

@@ -17,7 +17,8 @@
 #include <utility>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::checkpoint_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -229,3 +230,5 @@ TEST_CASE("what holds no one network between batches is not saved", "[checkpoint
   plan.dims.before = 2;
   CHECK_THAT(refusal(plan), ContainsSubstring("which end within an update"));
 }
+
+} // namespace troupe::checkpoint_test

@@ -15,7 +15,7 @@
 #include <cmath>
 #include <stdexcept>
 
-using namespace troupe;
+namespace troupe::collective_test {
 
 namespace {
 
@@ -142,3 +142,5 @@ TEST_CASE("a member that fails ends the collective with its words", "[collective
     Catch::Matchers::MessageMatches(ContainsSubstring("member 1")
                                     && ContainsSubstring("when it was done")));
 }
+
+} // namespace troupe::collective_test

@@ -8,7 +8,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-using namespace troupe;
+namespace troupe::common_facts_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("a process with another fact than the run's is refused, and named",
@@ -34,3 +35,5 @@ TEST_CASE("sums of a CPU's arithmetic are the same each time", "[nodes]") {
   CHECK(sum_of_small_training() == sum_of_small_training());
   CHECK(sum_of_small_training() != sum_of_first_values());
 }
+
+} // namespace troupe::common_facts_test

@@ -27,7 +27,8 @@
 #include <variant>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::control_lines_test {
+
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
@@ -266,3 +267,5 @@ TEST_CASE("a run whose control frames are damaged ends with that reason", "[node
   CHECK_THAT(result.failure,
              ContainsSubstring("a control frame was damaged on the way"));
 }
+
+} // namespace troupe::control_lines_test

@@ -9,7 +9,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::conversation_test {
+
 using lines = std::vector<std::string>;
 
 namespace {
@@ -161,3 +162,5 @@ TEST_CASE("who pauses explains what it waits for, and for whom", "[conversation]
   s.talk.look_again(); // now it is the scheduler's turn
   CHECK_FALSE(s.talk.explain("stage 1"));
 }
+
+} // namespace troupe::conversation_test

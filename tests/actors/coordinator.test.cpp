@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::coordinator_test {
 
 namespace {
 
@@ -207,3 +207,5 @@ TEST_CASE("weights of a stage that gives them twice count once", "[coordinator]"
   one.hear(shown(4, second));
   CHECK(one.board->take_snapshot());
 }
+
+} // namespace troupe::coordinator_test

@@ -11,7 +11,7 @@
 #include <caf/exit_reason.hpp>
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::data_source_test {
 
 TEST_CASE("before it reads, a source lets others go on and says what it does",
           "[data source]") {
@@ -63,3 +63,5 @@ TEST_CASE("before it reads, a source lets others go on and says what it does",
   house.settle();
   CHECK(house.actors() == 0);
 }
+
+} // namespace troupe::data_source_test

@@ -12,7 +12,7 @@
 #include <array>
 #include <numeric>
 
-using namespace troupe;
+namespace troupe::definition_test {
 
 namespace {
 
@@ -220,3 +220,5 @@ TEST_CASE("weights that only decay tell the rates of all updates, whoever makes 
   INFO(name << " by " << exchange);
   CHECK(most < 1e-5);
 }
+
+} // namespace troupe::definition_test

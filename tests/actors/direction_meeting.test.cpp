@@ -9,7 +9,8 @@
 
 #include <utility>
 
-using namespace troupe;
+namespace troupe::direction_meeting_test {
+
 using m = direction_meeting;
 
 namespace {
@@ -109,3 +110,5 @@ TEST_CASE("the version travels to the other direction, and is there when it arri
   meets.next_update();
   CHECK_FALSE(meets.over(m::version_at(1)));
 }
+
+} // namespace troupe::direction_meeting_test

@@ -18,7 +18,7 @@
 #include <stdexcept>
 #include <string>
 
-using namespace troupe;
+namespace troupe::disorder_test {
 
 namespace {
 
@@ -136,3 +136,5 @@ TEST_CASE("one seed gives one run", "[disorder]") {
   CHECK(a.seconds >= 0);
   CHECK(a.parameters != c.parameters); // the servers heard others first
 }
+
+} // namespace troupe::disorder_test

@@ -20,7 +20,8 @@
 #include <cstring>
 #include <thread>
 
-using namespace troupe;
+namespace troupe::embedding_test {
+
 using namespace embedded;
 using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;
@@ -317,3 +318,5 @@ TEST_CASE("a job evaluates on what is held out", "[embedding]") {
   CHECK((*result.accuracy >= 0 && *result.accuracy <= 1));
   CHECK(result.held_out_loss.value() > 0);
 }
+
+} // namespace troupe::embedding_test

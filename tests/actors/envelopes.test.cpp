@@ -15,7 +15,7 @@
 #include <functional>
 #include <sstream>
 
-using namespace troupe;
+namespace troupe::envelopes_test {
 
 namespace {
 
@@ -153,3 +153,5 @@ TEST_CASE("a forward in the middle of a pipeline takes six envelopes", "[envelop
     CHECK(of_forward + activations == 6);
   }
 }
+
+} // namespace troupe::envelopes_test

@@ -11,7 +11,7 @@
 
 #include <numeric>
 
-using namespace troupe;
+namespace troupe::equipment_test {
 
 namespace {
 
@@ -135,3 +135,5 @@ TEST_CASE("a slow data replica's devices take as many times as long", "[equipmen
     continue;
   CHECK(ends == std::vector<nanoseconds>{1'000'000, 1'000'000, 2'500'000, 2'500'000});
 }
+
+} // namespace troupe::equipment_test

@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::evaluation_test {
 
 namespace {
 
@@ -92,3 +92,5 @@ TEST_CASE("evaluations do not change the bits of fixed programs in real time",
     CHECK((with.parameters == without.parameters));
   }
 }
+
+} // namespace troupe::evaluation_test

@@ -10,7 +10,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 
-using namespace troupe;
+namespace troupe::expert_core_test {
+
 using Catch::Approx;
 using Catch::Matchers::Message;
 using lines = std::vector<std::string>;
@@ -189,3 +190,5 @@ TEST_CASE("an expert has given back what its stage lent when it answers", "[expe
   port.run_work(core);
   CHECK(port.mail().size() == 2);
 }
+
+} // namespace troupe::expert_core_test

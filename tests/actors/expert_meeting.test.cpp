@@ -14,7 +14,8 @@
 #include <map>
 #include <memory>
 
-using namespace troupe;
+namespace troupe::expert_meeting_test {
+
 using tiny::meeting_office;
 using array = std::vector<float>;
 using kind = shard_collective<float>::kind;
@@ -305,3 +306,5 @@ TEST_CASE("a stage of a simulation sends every expert as many rows, and waits fo
   CHECK_FALSE(meets.waits_for());
   CHECK(meets.take_loads().empty()); // nothing is computed
 }
+
+} // namespace troupe::expert_meeting_test

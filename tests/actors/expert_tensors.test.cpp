@@ -11,7 +11,8 @@
 #include <algorithm>
 #include <random>
 
-using namespace troupe;
+namespace troupe::expert_tensors_test {
+
 using array = std::vector<float>;
 
 namespace {
@@ -208,3 +209,5 @@ TEST_CASE("rows cost their share of the stage's forward", "[expert]") {
   CHECK(stage == e.plan.operations_of(0));
   CHECK(e.work.share_of(6, 3) == e.expert.operations() * 6 / (stage * 3));
 }
+
+} // namespace troupe::expert_tensors_test

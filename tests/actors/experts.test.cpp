@@ -22,7 +22,8 @@
 #include <numeric>
 #include <tuple>
 
-using namespace troupe;
+namespace troupe::experts_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -367,3 +368,5 @@ TEST_CASE("experts that cannot be placed are refused with the reason", "[experts
   plan.data = plan.expert = 2;
   CHECK_THAT(refusal(plan), ContainsSubstring("only the model moe"));
 }
+
+} // namespace troupe::experts_test

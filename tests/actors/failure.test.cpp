@@ -17,7 +17,8 @@
 #include <stdexcept>
 #include <thread>
 
-using namespace troupe;
+namespace troupe::failure_test {
+
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
@@ -196,3 +197,5 @@ TEST_CASE("a run that fails while copies for a checkpoint lie about ends in peac
   CHECK(result.how == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("the disk is on fire"));
 }
+
+} // namespace troupe::failure_test

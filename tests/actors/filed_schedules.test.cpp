@@ -12,7 +12,7 @@
 #include <fstream>
 #include <sstream>
 
-using namespace troupe;
+namespace troupe::filed_schedules_test {
 
 namespace {
 
@@ -78,3 +78,5 @@ TEST_CASE("an asynchronous file is proved by its record", "[files]") {
     check_proofs(tiny::training_of(filed.sch, filed.dims, clock));
   }
 }
+
+} // namespace troupe::filed_schedules_test

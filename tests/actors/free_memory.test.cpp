@@ -8,7 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-using namespace troupe;
+namespace troupe::free_memory_test {
 
 namespace {
 
@@ -117,3 +117,5 @@ TEST_CASE("in a container the group is found below where it is mounted", "[memor
   m.old_group("sys/fs/cgroup/memory/sub", 300 * mib, 100);
   CHECK(m.left().bytes == (named_as_outside ? 200 : 400) * mib);
 }
+
+} // namespace troupe::free_memory_test

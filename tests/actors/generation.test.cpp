@@ -14,7 +14,8 @@
 #include <cmath>
 #include <map>
 
-using namespace troupe;
+namespace troupe::generation_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -238,3 +239,5 @@ TEST_CASE("a text ends when its user wants it, and is told so far", "[generation
   CHECK(got.run.how == ending::interrupted);
   CHECK(got.sequences.front().size() == job.prompt.size() + told);
 }
+
+} // namespace troupe::generation_test

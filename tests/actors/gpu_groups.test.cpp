@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::gpu_groups_test {
 
 namespace {
 
@@ -194,3 +194,5 @@ TEST_CASE("a node refuses groups that it cannot be in", "[groups]") {
   CHECK(fault({0}) == not_here);      // ranks 0 and 2 share a GPU
   CHECK(fault({0}, {0}) != not_here); // rank 2 is elsewhere
 }
+
+} // namespace troupe::gpu_groups_test

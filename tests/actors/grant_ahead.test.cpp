@@ -7,7 +7,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::grant_ahead_test {
+
 using tiny::scheduled;
 using tiny::staged;
 using lines = std::vector<std::string>;
@@ -239,3 +240,5 @@ TEST_CASE(
   CHECK(s.port.news()
         == lines{"reports a snapshot after 1", "writes update_request U0 of stage 0"});
 }
+
+} // namespace troupe::grant_ahead_test

@@ -15,7 +15,8 @@
 #include <new>
 #include <stdexcept>
 
-using namespace troupe;
+namespace troupe::inference_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -210,3 +211,5 @@ TEST_CASE("an evaluation ends when its user wants it", "[inference]") {
   const auto got = evaluate(evaluation_of({"gpt", 4, 8, 2, 12, 11}, 3), &interrupted);
   CHECK(got.run.how == ending::interrupted);
 }
+
+} // namespace troupe::inference_test

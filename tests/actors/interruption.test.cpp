@@ -18,7 +18,7 @@
 #include <tuple>
 #include <utility>
 
-using namespace troupe;
+namespace troupe::interruption_test {
 
 namespace {
 
@@ -290,3 +290,5 @@ TEST_CASE("a rank that waits for an evaluation does not keep a run from ending",
   REQUIRE(result.how == ending::interrupted);
   CHECK((result.parameters == after(plan, result.updates.front()).parameters));
 }
+
+} // namespace troupe::interruption_test

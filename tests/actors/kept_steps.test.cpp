@@ -22,7 +22,8 @@
 #include <utility>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::kept_steps_test {
+
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
@@ -250,3 +251,5 @@ TEST_CASE("steps are not kept where nobody else has the same", "[nodes]") {
   CHECK(refusal_of_twins(experts, {1, 1, 1, 1, 2, 2, 2, 2}).empty());
   CHECK_FALSE(refusal_of_twins(experts, {1, 1, 2, 2, 1, 1, 2, 2}).empty());
 }
+
+} // namespace troupe::kept_steps_test

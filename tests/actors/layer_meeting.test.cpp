@@ -13,7 +13,8 @@
 #include <algorithm>
 #include <memory>
 
-using namespace troupe;
+namespace troupe::layer_meeting_test {
+
 using tiny::meeting_office;
 using array = std::vector<float>;
 
@@ -182,3 +183,5 @@ TEST_CASE("a place is free when nothing is under way in it", "[meetings][layers]
   CHECK_FALSE(meets.over(m::sum_of(0)));
   CHECK(meets.over(m::sum_of(1)));
 }
+
+} // namespace troupe::layer_meeting_test

@@ -9,7 +9,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::mail_rules_test {
 
 namespace {
 
@@ -308,3 +308,5 @@ TEST_CASE("rows of any count take one kind of buffer, and no more than their lar
   CHECK_FALSE(of.fault_of(rows(-1)).empty());
   CHECK_FALSE(of.fault_of(rows(1 << 20)).empty());
 }
+
+} // namespace troupe::mail_rules_test

@@ -10,7 +10,7 @@
 #include <deque>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::member_core_test {
 
 namespace {
 
@@ -92,3 +92,5 @@ TEST_CASE("a member waits for the message of a round", "[collective]") {
   CHECK(first.explain().what == "the message of round 0");
   CHECK(first.explain().on == "member 2");
 }
+
+} // namespace troupe::member_core_test

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <random>
 
-using namespace troupe;
+namespace troupe::modelled_times_test {
 
 namespace {
 
@@ -189,3 +189,5 @@ TEST_CASE("there is no model of what nobody knows the order of", "[model]") {
   plan.expert = 2;
   CHECK_FALSE(modelled_times::can_model(plan));
 }
+
+} // namespace troupe::modelled_times_test

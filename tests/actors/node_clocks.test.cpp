@@ -15,7 +15,8 @@
 #include <variant>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::node_clocks_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -82,3 +83,5 @@ TEST_CASE("a time of the leader becomes that of the node's own clock", "[clocks]
       line->close();
   }
 }
+
+} // namespace troupe::node_clocks_test

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::node_order_test {
 
 namespace {
 
@@ -122,3 +122,5 @@ TEST_CASE("two addresses of one node are found", "[nodes]") {
   CHECK(order_of({a, b, c}) == std::vector{3, 1, 2});
   CHECK(new_identity() != new_identity());
 }
+
+} // namespace troupe::node_order_test

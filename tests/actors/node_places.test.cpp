@@ -8,7 +8,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-using namespace troupe;
+namespace troupe::node_places_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -61,3 +62,5 @@ TEST_CASE("what nodes cannot play is refused with what is allowed", "[nodes]") {
   CHECK_THAT(refusal_of_places(simulated, {1, 2}, 2),
              ContainsSubstring("within one process"));
 }
+
+} // namespace troupe::node_places_test

@@ -16,7 +16,8 @@
 
 #include <algorithm>
 
-using namespace troupe;
+namespace troupe::nodes_test {
+
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
@@ -244,3 +245,5 @@ TEST_CASE("runs wait for one another at a node, and all are played", "[nodes]") 
     CHECK(one.parameters == whole.parameters);
   }
 }
+
+} // namespace troupe::nodes_test

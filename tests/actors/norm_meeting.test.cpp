@@ -13,7 +13,8 @@
 
 #include <memory>
 
-using namespace troupe;
+namespace troupe::norm_meeting_test {
+
 using Catch::Approx;
 using tiny::meeting_office;
 
@@ -149,3 +150,5 @@ TEST_CASE("the first shard waits for the others' squares, and they for its answe
   CHECK(first.waits_for()->what == "what the norm has of others");
   CHECK(first.waits_for()->whom == "optimizer of stage 0 (data replica 1)");
 }
+
+} // namespace troupe::norm_meeting_test

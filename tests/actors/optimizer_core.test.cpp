@@ -11,7 +11,8 @@
 
 #include <algorithm>
 
-using namespace troupe;
+namespace troupe::optimizer_core_test {
+
 using Catch::Approx;
 using lines = std::vector<std::string>;
 
@@ -342,3 +343,5 @@ TEST_CASE("directions are added once, though their norm is found before the upda
   s.port.run_work(s.core);
   CHECK(s.made(0, 2) == std::vector<float>{0.75, 1}); // 1 - 0.5 * 0.5 * 4 / 4
 }
+
+} // namespace troupe::optimizer_core_test

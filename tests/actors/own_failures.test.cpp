@@ -15,7 +15,8 @@
 #include <string>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::own_failures_test {
+
 using namespace embedded;
 
 namespace {
@@ -183,3 +184,5 @@ TEST_CASE("what a schedule of one's own throws is told", "[embedding]") {
              }};
   CHECK(refusal_of(job) == "before the run: " + thrown.text);
 }
+
+} // namespace troupe::own_failures_test

@@ -12,7 +12,8 @@
 #include <limits>
 #include <memory>
 
-using namespace troupe;
+namespace troupe::own_layers_test {
+
 using namespace embedded;
 using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;
@@ -117,3 +118,5 @@ TEST_CASE("layers that no memory or file can hold are refused", "[embedding]") {
         {linear("a", 784, 8), std::make_shared<greedy>(values), linear("c", 8, 10)})),
       ContainsSubstring("room_for"));
 }
+
+} // namespace troupe::own_layers_test

@@ -17,7 +17,8 @@
 #include <cstring>
 #include <memory>
 
-using namespace troupe;
+namespace troupe::own_meeting_test {
+
 using namespace embedded;
 using Catch::Matchers::ContainsSubstring;
 
@@ -338,3 +339,5 @@ TEST_CASE("who writes to an own meeting that is over ends the run", "[embedding]
   CHECK(result->how == ending::failed);
   CHECK_THAT(result->failure, ContainsSubstring("that is over here"));
 }
+
+} // namespace troupe::own_meeting_test

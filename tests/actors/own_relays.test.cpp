@@ -18,7 +18,8 @@
 #include <string>
 #include <type_traits>
 
-using namespace troupe;
+namespace troupe::own_relays_test {
+
 using namespace embedded;
 using Catch::Matchers::ContainsSubstring;
 
@@ -315,3 +316,5 @@ TEST_CASE("what an actor between stages cannot do is told with what it can",
              ContainsSubstring("the relay between stage 0 and stage 1: ")
                && ContainsSubstring("training_job::system"));
 }
+
+} // namespace troupe::own_relays_test

@@ -13,7 +13,8 @@
 
 #include <algorithm>
 
-using namespace troupe;
+namespace troupe::own_rule_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -102,3 +103,5 @@ TEST_CASE("a rule that chooses what has not arrived, or nothing, ends the run in
                                "choose F0 of stage 0"));
   CHECK_THAT(refusal(ruled(chooser{}), {2, 4}), ContainsSubstring("an order"));
 }
+
+} // namespace troupe::own_rule_test

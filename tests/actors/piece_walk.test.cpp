@@ -9,7 +9,8 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::piece_walk_test {
+
 using Catch::Approx;
 using lines = std::vector<std::string>;
 using numbers = std::vector<int>;
@@ -280,3 +281,5 @@ TEST_CASE("an action begins anew, whatever the one before it left", "[piece_walk
   w.walk.end_work();
   CHECK_FALSE(w.walk.under_way());
 }
+
+} // namespace troupe::piece_walk_test

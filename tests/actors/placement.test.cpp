@@ -11,7 +11,8 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
-using namespace troupe;
+namespace troupe::placement_test {
+
 using examples::looped;
 using examples::one_batch_ahead;
 
@@ -130,3 +131,5 @@ TEST_CASE("the model of a looped run in time is what ran in virtual time",
     CHECK(draw(timeline_of(moved), 10'000) == draw(timeline_of(ran), 10'000));
   }
 }
+
+} // namespace troupe::placement_test

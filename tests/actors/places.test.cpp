@@ -8,7 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-using namespace troupe;
+namespace troupe::places_test {
 
 TEST_CASE("stages stand pipeline by pipeline, shards by data replica and tensor shard",
           "[places]") {
@@ -36,3 +36,5 @@ TEST_CASE("stages stand pipeline by pipeline, shards by data replica and tensor 
   in.for_each_shard([&](position where) { CHECK(in.shard_index(where) == called++); });
   CHECK(called == shard);
 }
+
+} // namespace troupe::places_test

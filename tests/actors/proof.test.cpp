@@ -15,6 +15,8 @@
 #include <cmath>
 #include <functional>
 
+namespace troupe::proof_test {
+
 using namespace tiny;
 using Catch::Matchers::ContainsSubstring;
 
@@ -211,3 +213,5 @@ TEST_CASE("a schedule that no paper has is told so, and is no failure", "[refusa
   REQUIRE(formula != proofs.end());
   CHECK(formula->what == verdict::no_formula);
 }
+
+} // namespace troupe::proof_test

@@ -13,7 +13,8 @@
 
 #include <numeric>
 
-using namespace troupe;
+namespace troupe::published_test {
+
 using published::rule;
 
 namespace {
@@ -278,3 +279,5 @@ TEST_CASE("a rule is found by what a user typed", "[published]") {
        || published::minibatch(made, {2, 4}) == published::minibatch(said, {2, 4})));
   }
 }
+
+} // namespace troupe::published_test

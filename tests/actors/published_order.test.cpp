@@ -11,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::published_order_test {
+
 using Catch::Matchers::ContainsSubstring;
 using published::recorded_action;
 using published::rule;
@@ -133,3 +134,5 @@ TEST_CASE("ampnet's rule refuses every other choice", "[published]") {
     CHECK_THAT(breach(stages, exact), ContainsSubstring("2 backwards missing"));
   }
 }
+
+} // namespace troupe::published_order_test

@@ -14,7 +14,8 @@
 #include <mutex>
 #include <set>
 
-using namespace troupe;
+namespace troupe::recall_test {
+
 using Catch::Matchers::ContainsSubstring;
 using texts = std::vector<std::string>;
 
@@ -187,3 +188,5 @@ TEST_CASE("a step counts as kept when its evaluation is done", "[manager]") {
     ->wait();
   CHECK(before == texts{"keep", "hold"});
 }
+
+} // namespace troupe::recall_test

@@ -14,7 +14,8 @@
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-using namespace troupe;
+namespace troupe::recompute_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -268,3 +269,5 @@ TEST_CASE("a pair takes as long as its two, in tensor shards and beside experts"
     CHECK(std::abs(both - alone[{op::forward, forward}] - backward) <= 4); // rounded
   }
 }
+
+} // namespace troupe::recompute_test

@@ -14,7 +14,7 @@
 #include <numeric>
 #include <random>
 
-using namespace troupe;
+namespace troupe::recorder_test {
 
 namespace {
 
@@ -251,3 +251,5 @@ TEST_CASE("actions that nobody comes for are dropped, the oldest first", "[recor
   CHECK(rest.ran.empty());
   CHECK(rest.dropped_to == 0);
 }
+
+} // namespace troupe::recorder_test

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cmath>
 
+namespace troupe::replica_proof_test {
+
 using namespace tiny;
 using Catch::Matchers::ContainsSubstring;
 
@@ -228,3 +230,5 @@ TEST_CASE("a tensor's gradient is judged by its own norm, however small that is"
     CHECK(small_ones > 3);
   }
 }
+
+} // namespace troupe::replica_proof_test

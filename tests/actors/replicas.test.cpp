@@ -16,7 +16,7 @@
 #include <cmath>
 #include <stdexcept>
 
-using namespace troupe;
+namespace troupe::replicas_test {
 
 namespace {
 
@@ -217,3 +217,5 @@ TEST_CASE("a local rule refuses data replicas", "[replicas]") {
   CHECK_THAT(refusal(plan), Catch::Matchers::ContainsSubstring(
                               "data replicas have no common updates"));
 }
+
+} // namespace troupe::replicas_test

@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::resumed_test {
 
 namespace {
 
@@ -123,3 +123,5 @@ TEST_CASE("a resumed run has the checkpoints of one that never stopped, on nodes
   CHECK(rest.result.loss
         == std::vector<double>(losses.end() - rest_of_them, losses.end()));
 }
+
+} // namespace troupe::resumed_test

@@ -13,7 +13,8 @@
 #include <memory>
 #include <string>
 
-using namespace troupe;
+namespace troupe::roll_call_test {
+
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 using step = roll_call::step;
@@ -131,3 +132,5 @@ TEST_CASE("an address that does not answer is no loss", "[nodes]") {
     CHECK_FALSE(wrong.is_loss);
   }
 }
+
+} // namespace troupe::roll_call_test

@@ -8,7 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::roster_test {
 
 namespace {
 
@@ -63,3 +63,5 @@ TEST_CASE("a run has the actors of its table, and all of them go when told",
                                     clock_kind::virtual_time))
         == 2 + 4 + 4 + 4 + 2 + 2 * 4); // four experts in every second block
 }
+
+} // namespace troupe::roster_test

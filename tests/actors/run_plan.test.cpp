@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::run_plan_test {
 
 TEST_CASE("the data replicas that sum a bucket share it out, and others have nothing "
           "of it",
@@ -39,3 +39,5 @@ TEST_CASE("the data replicas that sum a bucket share it out, and others have not
   for (std::size_t e = 0; e < owners.size(); ++e)
     CHECK(owners[e] == (e % 4 < 2 ? even : odd));
 }
+
+} // namespace troupe::run_plan_test

@@ -9,7 +9,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::run_result_test {
 
 namespace {
 
@@ -108,3 +108,5 @@ TEST_CASE("only where replicas update one by one are their accesses told", "[res
   plan.exchange = find_exchange("ring");
   CHECK(after(plan, happens).exchange.max.empty());
 }
+
+} // namespace troupe::run_result_test

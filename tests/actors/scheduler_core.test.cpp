@@ -5,7 +5,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::scheduler_core_test {
+
 using tiny::scheduled;
 using lines = std::vector<std::string>;
 
@@ -278,3 +279,5 @@ TEST_CASE("a scheduler says what it waits for", "[scheduler]") {
   first.done(f, 0);
   explained(first, "the input of B0 of stage 0", "scheduler of rank 1");
 }
+
+} // namespace troupe::scheduler_core_test

@@ -9,7 +9,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::server_core_test {
+
 using lines = std::vector<std::string>;
 
 namespace {
@@ -108,3 +109,5 @@ TEST_CASE("servers let wait until the slowest comes, and say for whom", "[server
   CHECK(s.applied() == std::vector{0, 1});
   CHECK(s.core.explain().what.empty());
 }
+
+} // namespace troupe::server_core_test

@@ -7,7 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::server_meeting_test {
 
 TEST_CASE("every server gets a push of the bytes of its share, and all must answer",
           "[meetings][servers]") {
@@ -51,3 +51,5 @@ TEST_CASE("every server gets a push of the bytes of its share, and all must answ
   CHECK(meets.over(server_meeting::answered));
   CHECK_FALSE(meets.waits_for());
 }
+
+} // namespace troupe::server_meeting_test

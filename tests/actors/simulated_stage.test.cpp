@@ -10,7 +10,8 @@
 
 #include <sstream>
 
-using namespace troupe;
+namespace troupe::simulated_stage_test {
+
 using Catch::Approx;
 using kind = shard_collective<float>::kind;
 
@@ -153,3 +154,5 @@ TEST_CASE("a simulated stage has empty buffers, a gradient a bucket",
   CHECK_FALSE(stage.loss_of(0));
   CHECK(stage.buckets_of({2, 0}) == std::vector{2, 0});
 }
+
+} // namespace troupe::simulated_stage_test

@@ -15,7 +15,7 @@
 #include <cmath>
 #include <numeric>
 
-using namespace troupe;
+namespace troupe::simulation_test {
 
 namespace {
 
@@ -284,3 +284,5 @@ TEST_CASE("a simulation is the same each time", "[simulation]") {
   }
   CHECK(a.envelopes == b.envelopes);
 }
+
+} // namespace troupe::simulation_test

@@ -13,7 +13,8 @@
 #include <limits>
 #include <set>
 
-using namespace troupe;
+namespace troupe::stage_core_test {
+
 using Catch::Matchers::Message;
 using tiny::staged;
 using lines = std::vector<std::string>;
@@ -338,3 +339,5 @@ TEST_CASE("a stage says what it waits for", "[stage]") {
   end.run(f, 0);
   explained(end, "leave to run its backward", "");
 }
+
+} // namespace troupe::stage_core_test

@@ -17,7 +17,8 @@
 #include <utility>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::stage_edges_test {
+
 using Catch::Matchers::Message;
 
 namespace {
@@ -253,3 +254,5 @@ TEST_CASE("a GPU that gives or takes nothing is told of", "[edges]") {
   CHECK(s.calls.empty());
   CHECK(s.there.empty()); // whatever is in the buffer
 }
+
+} // namespace troupe::stage_edges_test

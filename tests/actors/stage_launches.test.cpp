@@ -5,7 +5,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::stage_launches_test {
+
 using tiny::staged;
 using lines = std::vector<std::string>;
 
@@ -94,3 +95,5 @@ TEST_CASE("a pass waits for who still reads where it writes", "[stage]") {
     s.port.run_work(s.core);
   }
 }
+
+} // namespace troupe::stage_launches_test

@@ -15,7 +15,8 @@
 #include <atomic>
 #include <chrono>
 
-using namespace troupe;
+namespace troupe::stage_manager_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -316,3 +317,5 @@ TEST_CASE("how far a run has come is reported while it goes on", "[manager]") {
   run.managed(no_answer)->wait();
   CHECK(told == 12);
 }
+
+} // namespace troupe::stage_manager_test

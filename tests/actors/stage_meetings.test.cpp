@@ -9,7 +9,8 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::stage_meetings_test {
+
 using Catch::Approx;
 
 namespace {
@@ -130,3 +131,5 @@ TEST_CASE("what experts take of a pass is not the stage's own", "[stage_meetings
         == "layer 0; ends in experts 0\n"
            "layer 0; needs experts 0\n");
 }
+
+} // namespace troupe::stage_meetings_test

@@ -10,7 +10,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 
-using namespace troupe;
+namespace troupe::stage_updates_test {
+
 using Catch::Matchers::Message;
 using lines = std::vector<std::string>;
 
@@ -201,3 +202,5 @@ TEST_CASE("nothing is handed over while an update is not made", "[stage_updates]
   s.updates.end({});
   CHECK(s.updates.collect().updates == 1);
 }
+
+} // namespace troupe::stage_updates_test

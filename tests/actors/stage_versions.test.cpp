@@ -14,7 +14,7 @@
 
 #include <cstring>
 
-using namespace troupe;
+namespace troupe::stage_versions_test {
 
 namespace {
 
@@ -238,3 +238,5 @@ TEST_CASE("passes read the right bits of older versions", "[precision][actors]")
   plan.machines.inside.latency = 100'000;
   CHECK(tiny::run_of(std::move(plan)).refusals() == "");
 }
+
+} // namespace troupe::stage_versions_test

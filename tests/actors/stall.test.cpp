@@ -22,7 +22,8 @@
 #include <memory>
 #include <mutex>
 
-using namespace troupe;
+namespace troupe::stall_test {
+
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
@@ -241,3 +242,5 @@ TEST_CASE("slow data are no stall, and what is waited for is told", "[stall]") {
   CHECK(result.how == ending::finished);
   CHECK_THAT(told, ContainsSubstring("data_source has been reading microbatch 2 for "));
 }
+
+} // namespace troupe::stall_test

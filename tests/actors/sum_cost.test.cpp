@@ -11,7 +11,8 @@
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-using namespace troupe;
+namespace troupe::sum_cost_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -162,3 +163,5 @@ TEST_CASE("a run may fail while sums are under way", "[sum_cost]") {
   CHECK(result.how == ending::failed);
   CHECK_THAT(result.failure, ContainsSubstring("is not finite"));
 }
+
+} // namespace troupe::sum_cost_test

@@ -11,7 +11,8 @@
 
 #include <cmath>
 
-using namespace troupe;
+namespace troupe::tensor_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -199,3 +200,5 @@ TEST_CASE("local rules and tensor shards do not mix", "[tensor]") {
   plan.tensor = 2;
   CHECK_THAT(refusal(plan), ContainsSubstring("give it tensor=1"));
 }
+
+} // namespace troupe::tensor_test

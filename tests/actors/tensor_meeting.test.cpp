@@ -13,7 +13,8 @@
 #include <algorithm>
 #include <memory>
 
-using namespace troupe;
+namespace troupe::tensor_meeting_test {
+
 using tiny::meeting_office;
 using array = std::vector<float>;
 using kind = shard_collective<float>::kind;
@@ -128,3 +129,5 @@ TEST_CASE("a tensor shard waits for one that has not come", "[meetings][tensor]"
   CHECK(first.over(0));
   CHECK_FALSE(first.waits_for());
 }
+
+} // namespace troupe::tensor_meeting_test

@@ -15,7 +15,8 @@
 #include <map>
 #include <memory>
 
-using namespace troupe;
+namespace troupe::tie_meeting_test {
+
 using tiny::meeting_office;
 using array = std::vector<float>;
 
@@ -275,3 +276,5 @@ TEST_CASE("a part that comes twice is added once, and belongs to no other update
   embedding.check(next.after[0]);
   head.check(next.after[1]);
 }
+
+} // namespace troupe::tie_meeting_test

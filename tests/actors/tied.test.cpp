@@ -13,7 +13,8 @@
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-using namespace troupe;
+namespace troupe::tied_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -137,3 +138,5 @@ TEST_CASE("what cannot keep a tied matrix one is refused with the reason", "[tie
   plan.work->optimizer.scope = clip_scope::stage;
   CHECK_THAT(refusal(plan), ContainsSubstring("clip=stage"));
 }
+
+} // namespace troupe::tied_test

@@ -10,7 +10,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
-using namespace troupe;
+namespace troupe::training_test {
 
 namespace {
 
@@ -158,3 +158,5 @@ TEST_CASE("envelopes under way are bounded, however long the run", "[training]")
     CHECK(result.envelopes > 4 * 8 * steps * 4);
   }
 }
+
+} // namespace troupe::training_test

@@ -14,7 +14,8 @@
 
 #include <numeric>
 
-using namespace troupe;
+namespace troupe::uneven_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -143,3 +144,5 @@ TEST_CASE("microbatches that cannot be so uneven are refused with what can",
                                   clock_kind::virtual_time);
   CHECK_THAT(refused(shared, {}, {4, 3}), ContainsSubstring("multiple of tensor=2"));
 }
+
+} // namespace troupe::uneven_test

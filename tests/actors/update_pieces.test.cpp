@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::update_pieces_test {
 
 namespace {
 
@@ -178,3 +178,5 @@ TEST_CASE("an update costs once, and a rank of two directions may do others befo
   CHECK(facts({.measures = true, .norm = true, .directions = 2})
         == all_facts{{"", norm_measured}, {"c", nothing}});
 }
+
+} // namespace troupe::update_pieces_test

@@ -20,7 +20,8 @@
 #include <utility>
 #include <variant>
 
-using namespace troupe;
+namespace troupe::visitors_test {
+
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
@@ -255,3 +256,5 @@ TEST_CASE("a visitor without a place is told, and the run's leader has one",
   visitor guess{at, {.session = {1, 3}}};
   CHECK(std::holds_alternative<mail::refused>(*guess.next()));
 }
+
+} // namespace troupe::visitors_test

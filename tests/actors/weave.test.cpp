@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::weave_test {
 
 namespace {
 
@@ -263,3 +263,5 @@ TEST_CASE("every kind of meeting has a name of its own in what is woven", "[weav
   CHECK(names.contains("begins own 4\n"));
   CHECK(names.contains("begins gather 2\n"));
 }
+
+} // namespace troupe::weave_test

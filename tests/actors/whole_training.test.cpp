@@ -10,7 +10,8 @@
 
 #include <numeric>
 
-using namespace troupe;
+namespace troupe::whole_training_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -123,3 +124,5 @@ TEST_CASE("a tied copy and what no stage reads need no pieces", "[checkpoint]") 
     REQUIRE(made->moments[0].back()[here] == made->moments[0][0][there]);
   }
 }
+
+} // namespace troupe::whole_training_test

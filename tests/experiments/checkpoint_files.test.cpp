@@ -23,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+namespace troupe::checkpoint_files_test {
+
 using namespace checkpointed;
 using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
@@ -92,7 +94,7 @@ TEST_CASE("a manifest says where the values of each file belong", "[programs]") 
   temporary_folder folder;
   const auto ran =
     run_program_in(folder, std::string{"train --steps 2 --save w.safetensors "} + mesh
-                             + tiny + saving);
+                             + tiny_model + saving);
   INFO(mesh << ": " << ran.err);
   REQUIRE(ran.exit_code == 0);
   const raw_safetensors whole{folder.path() / "w.safetensors"};
@@ -126,7 +128,7 @@ TEST_CASE("a manifest says where the values of each file belong", "[programs]") 
 TEST_CASE("a checkpoint has the versions that are still read", "[programs]") {
   temporary_folder folder;
   REQUIRE(run_program_in(folder, "train --steps 4 --stages 4 --schedule pipedream"
-                                   + tiny + saving)
+                                   + tiny_model + saving)
             .exit_code
           == 0);
   const auto manifest =
@@ -143,8 +145,9 @@ TEST_CASE("a checkpoint has the versions that are still read", "[programs]") {
 TEST_CASE("a checkpoint of which any bit is another is passed over", "[programs]") {
   temporary_folder folder;
   const auto how = " --stages 4 --schedule pipedream";
-  REQUIRE(run_program_in(folder, "train --steps 4" + tiny + saving + how).exit_code
-          == 0);
+  REQUIRE(
+    run_program_in(folder, "train --steps 4" + tiny_model + saving + how).exit_code
+    == 0);
   const auto manifest = folder.path() / "c/batch-4/manifest.json";
   const auto good = content_of(manifest);
   const auto refused = [&](std::size_t at) {
@@ -169,8 +172,9 @@ TEST_CASE("a checkpoint of which any bit is another is passed over", "[programs]
 
 TEST_CASE("manifests that say what cannot be are passed over", "[programs]") {
   temporary_folder folder;
-  REQUIRE(run_program_in(folder, "train --steps 4 --stages 2" + tiny + saving).exit_code
-          == 0);
+  REQUIRE(
+    run_program_in(folder, "train --steps 4 --stages 2" + tiny_model + saving).exit_code
+    == 0);
   const auto good =
     nlohmann::json::parse(content_of(folder.path() / "c/batch-4/manifest.json"));
   using other = std::pair<std::string, nlohmann::json>;
@@ -183,7 +187,7 @@ TEST_CASE("manifests that say what cannot be are passed over", "[programs]") {
     bad[key] = value;
     folder.write("c/batch-4/manifest.json", sealed(bad));
     const auto next =
-      run_program_in(folder, "train --steps 5 --stages 2 --resume c" + tiny);
+      run_program_in(folder, "train --steps 5 --stages 2 --resume c" + tiny_model);
     INFO(key << " " << value);
     CHECK(next.exit_code == 0);
     CHECK_THAT(next.err, ContainsSubstring("passed over: c/batch-4/manifest.json"));
@@ -204,7 +208,7 @@ TEST_CASE("manifests that say what cannot be are passed over", "[programs]") {
       tensor["rows"] = {0, 1};
     folder.write("c/batch-4/manifest.json", sealed(bad));
     const auto next =
-      run_program_in(folder, "train --steps 5 --stages 2 --resume c" + tiny);
+      run_program_in(folder, "train --steps 5 --stages 2 --resume c" + tiny_model);
     INFO(key << " " << value << ": " << next.err);
     CHECK(next.exit_code == 0);
     CHECK_THAT(next.err, ContainsSubstring("passed over: c/batch-4/"));
@@ -237,3 +241,5 @@ TEST_CASE("manifests that say what cannot be are passed over", "[programs]") {
   folder.write("c/batch-4/manifest.json", sealed(bad));
   CHECK_THAT(run_program_in(folder, "checkpoint c").err, ContainsSubstring("twice"));
 }
+
+} // namespace troupe::checkpoint_files_test

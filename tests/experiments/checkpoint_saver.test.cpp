@@ -13,14 +13,15 @@
 #include <string>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::checkpoint_saver_test {
+
 using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
 
 TEST_CASE("a reason that costs many checkpoints is told once, and then counted",
           "[programs]") {
   const temporary_folder folder;
-  const auto shared = tiny::set_up_training(tiny::training("1f1b"));
+  const auto shared = tiny::set_up_training(tiny::options_of("1f1b"));
   REQUIRE(shared);
   const checkpoint_options options{.folder = (folder.path() / "c").string()};
   std::vector<std::string> said;
@@ -51,3 +52,5 @@ TEST_CASE("a reason that costs many checkpoints is told once, and then counted",
   REQUIRE(said.size() == 4);
   CHECK_THAT(said[3], ContainsSubstring("1 more could not be written"));
 }
+
+} // namespace troupe::checkpoint_saver_test

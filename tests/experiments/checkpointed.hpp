@@ -11,7 +11,7 @@
 /// Trainings with checkpoints, as a user types them.
 namespace checkpointed {
 
-inline const std::string tiny =
+inline const std::string tiny_model =
   " --d-model 8 --heads 2 --seq 4 --vocab 7 --layers 4 --batch 9 "
   "--microbatches 4 --evaluate-samples 4 --quiet --json r.json ";
 inline const std::string saving = " --checkpoint c --checkpoint-every 2 --keep 9 ";

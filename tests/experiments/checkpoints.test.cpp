@@ -16,6 +16,8 @@
 #include <string>
 #include <utility>
 
+namespace troupe::checkpoints_test {
+
 using namespace checkpointed;
 using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
@@ -27,7 +29,7 @@ TEST_CASE("a training goes on from a checkpoint to the file that it would have s
     "--schedule 2bw --mesh data=2,pipe=2 --exchange zero1 --microbatches 8 --batch 18",
     "--schedule ampnet --stages 2 --clock virtual");
   // The later --batch and --microbatches would be a second value.
-  auto common = tiny + how;
+  auto common = tiny_model + how;
   if (common.find("--batch 18") != std::string::npos) {
     common.erase(common.find("--batch 9 "), 10);
     common.erase(common.find("--microbatches 4 "), 17);
@@ -57,8 +59,9 @@ TEST_CASE("a training goes on from a checkpoint to the file that it would have s
 TEST_CASE("a checkpoint that is broken is passed over, and said to be", "[programs]") {
   temporary_folder folder;
   const auto c = folder.path() / "c";
-  REQUIRE(run_program_in(folder, "train --steps 4 --stages 2" + tiny + saving).exit_code
-          == 0);
+  REQUIRE(
+    run_program_in(folder, "train --steps 4 --stages 2" + tiny_model + saving).exit_code
+    == 0);
   CHECK(run_program_in(folder, "checkpoint c").exit_code == 0);
   const auto moment = c / "batch-4/stage-1.safetensors";
   const auto bytes = static_cast<std::int64_t>(fs::file_size(moment));
@@ -92,7 +95,7 @@ TEST_CASE("a checkpoint that is broken is passed over, and said to be", "[progra
   CHECK_THAT(shown.err, ContainsSubstring("c/batch-4/"));
   CHECK_THAT(shown.out, ContainsSubstring("c/batch-2: 2 steps"));
   const auto next =
-    run_program_in(folder, "train --steps 5 --stages 2 --resume c" + tiny);
+    run_program_in(folder, "train --steps 5 --stages 2 --resume c" + tiny_model);
   CHECK(next.exit_code == 0);
   CHECK_THAT(next.err, ContainsSubstring("passed over: c/batch-4/"));
   const auto run =
@@ -103,15 +106,15 @@ TEST_CASE("a checkpoint that is broken is passed over, and said to be", "[progra
 TEST_CASE("a folder of another training's checkpoints is not written to",
           "[programs]") {
   temporary_folder folder;
-  const auto train = "train --steps 4 --stages 2" + tiny + saving;
+  const auto train = "train --steps 4 --stages 2" + tiny_model + saving;
   REQUIRE(run_program_in(folder, train).exit_code == 0);
   const auto again = run_program_in(folder, train);
   CHECK(again.exit_code == 2);
   CHECK_THAT(again.err, ContainsSubstring("c has checkpoints of another training"));
   folder.write("c/batch-4/manifest.json", "{}");
   fs::create_directories(folder.path() / "c/batch-9.unfinished");
-  const auto longer =
-    run_program_in(folder, "train --steps 3 --stages 2 --resume c" + tiny + saving);
+  const auto longer = run_program_in(folder, "train --steps 3 --stages 2 --resume c"
+                                               + tiny_model + saving);
   INFO(longer.err);
   CHECK(longer.exit_code == 0);
   CHECK(fs::exists(folder.path() / "c/batch-3"));
@@ -130,13 +133,13 @@ TEST_CASE("what is no checkpoint stays as it is", "[programs]") {
   folder.write("c/batch-99999999999", "data");
   REQUIRE(run_program_in(folder, "train --steps 2 --stages 2 --checkpoint good "
                                  "--checkpoint-every 2"
-                                   + tiny)
+                                   + tiny_model)
             .exit_code
           == 0);
   fs::create_symlink("../good/batch-2", c / "batch-2");
   const auto train = "train --steps 6 --stages 2 --resume c --checkpoint c "
                      "--checkpoint-every 2 --keep 1"
-                     + tiny;
+                     + tiny_model;
   CHECK(run_program_in(folder, train).exit_code == 0);
   CHECK(run_program_in(folder, "checkpoint good").exit_code == 0);
   CHECK_FALSE(fs::exists(c / "batch-4"));
@@ -147,14 +150,14 @@ TEST_CASE("what is no checkpoint stays as it is", "[programs]") {
   const auto in_the_way =
     run_program_in(folder, "train --steps 7 --stages 2 --resume c --checkpoint c "
                            "--checkpoint-every 1"
-                             + tiny);
+                             + tiny_model);
   CHECK(in_the_way.exit_code == 0);
   fs::create_directories(c / "batch-8");
   folder.write("c/batch-8/mine.txt", "data");
   const auto stopped =
     run_program_in(folder, "train --steps 8 --stages 2 --resume c --checkpoint c "
                            "--checkpoint-every 1"
-                             + tiny);
+                             + tiny_model);
   CHECK(stopped.exit_code == 1);
   CHECK_THAT(stopped.err, ContainsSubstring("batch-8 is in the way"));
   CHECK(content_of(c / "batch-8/mine.txt") == "data");
@@ -164,7 +167,7 @@ TEST_CASE("as many checkpoints stay as are to be kept", "[programs]") {
   temporary_folder folder;
   REQUIRE(run_program_in(folder, "train --steps 7 --stages 2 --checkpoint c "
                                  "--checkpoint-every 2 --keep 2"
-                                   + tiny)
+                                   + tiny_model)
             .exit_code
           == 0);
   CHECK(fs::exists(folder.path() / "c/batch-7"));
@@ -172,7 +175,7 @@ TEST_CASE("as many checkpoints stay as are to be kept", "[programs]") {
   CHECK_FALSE(fs::exists(folder.path() / "c/batch-4"));
   CHECK(run_program_in(folder, "train --steps 2 --stages 2 --checkpoint d "
                                "--checkpoint-every 2147483647"
-                                 + tiny)
+                                 + tiny_model)
           .exit_code
         == 0);
   CHECK(fs::exists(folder.path() / "d/batch-2"));
@@ -180,8 +183,8 @@ TEST_CASE("as many checkpoints stay as are to be kept", "[programs]") {
 
 TEST_CASE("a disk that is full costs the checkpoint alone", "[programs]") {
   temporary_folder folder;
-  const auto ran =
-    run_program_in(folder, "train --steps 4 --stages 2" + tiny + saving, "ulimit -f 4");
+  const auto ran = run_program_in(
+    folder, "train --steps 4 --stages 2" + tiny_model + saving, "ulimit -f 4");
   CHECK(ran.exit_code == 1);
   CHECK_THAT(ran.err, ContainsSubstring("no checkpoint: cannot write c/batch-2"));
   CHECK(fs::is_empty(folder.path() / "c"));
@@ -192,8 +195,9 @@ TEST_CASE("a training that is killed leaves whole checkpoints", "[programs]") {
   // Of which the last two stay: the thirtieth may be gone before it is seen.
   const std::string late = "ls c 2>&1 | grep -qE '^batch-([3-9][0-9]|[0-9]{3,})$'";
   const auto ran = run_shell_in(
-    folder, "train --steps 100000 --stages 2 --checkpoint c --checkpoint-every 1" + tiny
-              + "& until " + late + "; do :; done; kill -9 $!; wait; checkpoint c");
+    folder, "train --steps 100000 --stages 2 --checkpoint c --checkpoint-every 1"
+              + tiny_model + "& until " + late
+              + "; do :; done; kill -9 $!; wait; checkpoint c");
   INFO(ran.err);
   CHECK(ran.exit_code == 0);
   CHECK_THAT(ran.out, ContainsSubstring("whole"));
@@ -201,26 +205,29 @@ TEST_CASE("a training that is killed leaves whole checkpoints", "[programs]") {
 
 TEST_CASE("who cannot go on is told what can", "[programs]") {
   temporary_folder folder;
-  REQUIRE(run_program_in(folder, "train --steps 4 --stages 2" + tiny + saving).exit_code
-          == 0);
+  REQUIRE(
+    run_program_in(folder, "train --steps 4 --stages 2" + tiny_model + saving).exit_code
+    == 0);
   const auto refused = [&](const std::string& typed, const std::string& why) {
     const auto ran = run_program_in(folder, "train " + typed);
     INFO(typed);
     CHECK(ran.exit_code == 2);
     CHECK_THAT(ran.err, ContainsSubstring(why));
   };
-  refused("--steps 4 --stages 2 --resume c" + tiny, "say --steps 5 or more");
-  refused("--steps 9 --stages 2 --optimizer sgd --resume c" + tiny,
+  refused("--steps 4 --stages 2 --resume c" + tiny_model, "say --steps 5 or more");
+  refused("--steps 9 --stages 2 --optimizer sgd --resume c" + tiny_model,
           "with 2 values of state a parameter");
-  refused("--steps 9 --stages 2 --resume none" + tiny,
+  refused("--steps 9 --stages 2 --resume none" + tiny_model,
           "there is no checkpoint in none");
-  refused("--steps 9 --stages 2 --resume c --init w" + tiny, "give one of them");
-  refused("--steps 9 --stages 2 --checkpoint c" + tiny, "give both");
+  refused("--steps 9 --stages 2 --resume c --init w" + tiny_model, "give one of them");
+  refused("--steps 9 --stages 2 --checkpoint c" + tiny_model, "give both");
   refused("--steps 9 --mesh data=2,pipe=2 --exchange hogwild --checkpoint c "
           "--checkpoint-every 2"
-            + tiny,
+            + tiny_model,
           "hogwild updates data replicas one by one");
-  auto other = tiny;
+  auto other = tiny_model;
   other.replace(other.find("--batch 9"), 9, "--batch 8");
   refused("--steps 9 --stages 2 --resume c" + other, "say --batch 9");
 }
+
+} // namespace troupe::checkpoints_test

@@ -7,7 +7,8 @@
 
 #include <cmath>
 
-using namespace troupe;
+namespace troupe::collectives_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -118,3 +119,5 @@ TEST_CASE("what a collective cannot be is refused with what it can", "[collectiv
              }),
              ContainsSubstring("292 years"));
 }
+
+} // namespace troupe::collectives_test

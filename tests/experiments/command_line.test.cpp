@@ -11,7 +11,8 @@
 #include <iostream>
 #include <sstream>
 
-using namespace troupe;
+namespace troupe::command_line_test {
+
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 
@@ -165,3 +166,5 @@ TEST_CASE("a file of options is a file", "[command_line]") {
   check_refused({"--config", folder.path().string()}, "is not a file");
   check_refused({"--config", in("missing")}, "there is no file");
 }
+
+} // namespace troupe::command_line_test

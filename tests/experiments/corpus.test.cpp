@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+namespace troupe::corpus_test {
+
 TEST_CASE("fuzzing of options begins with those of a whole run") {
   troupe::typed_options typed;
   typed.nodes.nodes = "127.0.0.1:1";
@@ -47,3 +49,5 @@ TEST_CASE("what fuzzing has found interesting in files and options does no harm"
   }
   CHECK(files > 20);
 }
+
+} // namespace troupe::corpus_test

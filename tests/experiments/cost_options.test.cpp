@@ -6,7 +6,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-using namespace troupe;
+namespace troupe::cost_options_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -63,3 +64,5 @@ TEST_CASE("costs that make no sense are refused with what does", "[cost_options]
     CHECK_THAT(cost_refusal(text), ContainsSubstring("a rank adds 1 to 1e12 bytes"));
   CHECK_THAT(cost_refusal("sum=1e9/1e9/1e9/1e9"), ContainsSubstring("one value"));
 }
+
+} // namespace troupe::cost_options_test

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+namespace troupe::crowded_nodes_test {
+
 TEST_CASE("who asks a node that has no place left is told so", "[nodes]") {
   const temporary_folder folder;
   const started_nodes nodes{folder, 1};
@@ -49,3 +51,5 @@ TEST_CASE("a node whose user may start few threads ends with a sentence", "[node
                          "the system lets this user start "));
 }
 #endif
+
+} // namespace troupe::crowded_nodes_test

@@ -7,7 +7,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-using namespace troupe;
+namespace troupe::device_options_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("devices are the CPU, all GPUs, or a list that ranks take in turns",
@@ -77,7 +78,7 @@ TEST_CASE("GPUs of nodes are not looked for on this machine", "[device]") {
 
 TEST_CASE("a processor that no rank would have is refused, and not of all GPUs",
           "[device]") {
-  auto asked = parse(tiny::training("1f1b"), true).value();
+  auto asked = parse(tiny::options_of("1f1b"), true).value();
   asked.mesh.stages = 1;
   asked.run.processors = {processor{}, processor{0}};
   asked.run.lists_processors = true;
@@ -86,3 +87,5 @@ TEST_CASE("a processor that no rank would have is refused, and not of all GPUs",
   asked.run.lists_processors = false;
   CHECK(set_up(asked).has_value());
 }
+
+} // namespace troupe::device_options_test

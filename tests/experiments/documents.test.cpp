@@ -15,6 +15,8 @@
 #include <map>
 #include <optional>
 
+namespace troupe::documents_test {
+
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -315,3 +317,5 @@ TEST_CASE("times and bubbles said before a command are what it prints", "[docume
     }
   CHECK(numbers > 8);
 }
+
+} // namespace troupe::documents_test

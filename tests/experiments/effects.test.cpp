@@ -6,7 +6,8 @@
 
 #include <functional>
 
-using namespace troupe;
+namespace troupe::effects_test {
+
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 
@@ -163,3 +164,5 @@ TEST_CASE("a program's own defaults are its defaults", "[effects]") {
   CHECK_THAT(fault_of([](typed_options& o) { o.mesh.exchange = "tree"; }, simulation),
              StartsWith("--exchange"));
 }
+
+} // namespace troupe::effects_test

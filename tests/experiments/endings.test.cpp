@@ -13,7 +13,8 @@
 
 #include <functional>
 
-using namespace troupe;
+namespace troupe::endings_test {
+
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 using nlohmann::json;
@@ -27,7 +28,7 @@ json results_in(const std::filesystem::path& file) {
 }
 
 typed_options tiny_options(const temporary_folder& folder) {
-  auto o = tiny::training("gpipe,1f1b");
+  auto o = tiny::options_of("gpipe,1f1b");
   o.schedules.steps = 3;
   o.output.report = (folder.path() / "r").string();
   o.output.save = (folder.path() / "w").string();
@@ -244,3 +245,5 @@ TEST_CASE("two programs do not write into one report", "[endings]") {
   }
   CHECK(run_program_in(folder, "simulate --report r").exit_code == 0);
 }
+
+} // namespace troupe::endings_test

@@ -19,7 +19,8 @@
 #include <limits>
 #include <set>
 
-using namespace troupe;
+namespace troupe::event_log_test {
+
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 using tensorboard::events_in;
@@ -130,7 +131,7 @@ TEST_CASE("TensorBoard is told the rate of the wall's clock, and the time of day
     return seconds{std::chrono::system_clock::now().time_since_epoch()}.count();
   };
   const temporary_folder folder;
-  auto shared = *tiny::set_up_training(tiny::training("1f1b"));
+  auto shared = *tiny::set_up_training(tiny::options_of("1f1b"));
   auto& plan = shared.runs.front().plan;
   plan.dims.before = 2;
   const auto before = time_of_day();
@@ -252,7 +253,7 @@ TEST_CASE("a folder that nobody may write into takes no event files", "[events]"
   std::filesystem::create_directory(where);
   std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
   std::filesystem::permissions(where, std::filesystem::perms::owner_read);
-  auto o = tiny::training("1f1b");
+  auto o = tiny::options_of("1f1b");
   o.output.tensorboard = where.string();
   const auto shared = tiny::set_up_training(o);
   const auto parsed = parse(o, true);
@@ -262,3 +263,5 @@ TEST_CASE("a folder that nobody may write into takes no event files", "[events]"
         == "--tensorboard: cannot write into the folder " + where.string()
              + ": Permission denied; name another");
 }
+
+} // namespace troupe::event_log_test

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <map>
 
+namespace troupe::goldens_test {
+
 using nlohmann::json;
 
 namespace {
@@ -340,3 +342,5 @@ TEST_CASE("short runs in bf16 round where PyTorch does that rounds to bf16",
   // rounds elsewhere than it, none of that network.
   CHECK(3 * others.size() <= 2 * losses.size());
 }
+
+} // namespace troupe::goldens_test

@@ -10,7 +10,7 @@
 #include <cctype>
 #include <sstream>
 
-using namespace troupe;
+namespace troupe::help_test {
 
 namespace {
 
@@ -55,3 +55,5 @@ TEST_CASE("help says every option in whole sentences of at most 25 words", "[hel
     }
   }
 }
+
+} // namespace troupe::help_test

@@ -19,6 +19,8 @@
 #include <string>
 #include <thread>
 
+namespace troupe::hostile_leads_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -87,3 +89,5 @@ TEST_CASE("a node goes on, whatever leads have said to it", "[nodes]") {
   CHECK(content_of(folder.path() / "a.safetensors")
         == content_of(folder.path() / "b.safetensors"));
 }
+
+} // namespace troupe::hostile_leads_test

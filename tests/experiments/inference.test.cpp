@@ -14,7 +14,8 @@
 #include <cmath>
 #include <utility>
 
-using namespace troupe;
+namespace troupe::inference_test {
+
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 using nlohmann::json;
@@ -281,3 +282,5 @@ TEST_CASE("generate reads moe's file and a checkpoint", "[inference]") {
     run(folder, "generate --weights c --tokens 6 --expert-top-k 2" + moe);
   CHECK(file.out == checkpoint.out);
 }
+
+} // namespace troupe::inference_test

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
-using namespace troupe;
+namespace troupe::loss_history_test {
 
 namespace {
 
@@ -87,3 +87,5 @@ TEST_CASE("losses that no start has given are counted", "[losses]") {
   CHECK(from_the_start.all().missing == 0);
   CHECK(from_the_start.all().samples.back() == 7 * batch);
 }
+
+} // namespace troupe::loss_history_test

@@ -9,7 +9,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <sys/stat.h>
 
-using namespace troupe;
+namespace troupe::machine_options_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("machines are ranks on each, and links between them", "[setup]") {
@@ -44,3 +45,5 @@ TEST_CASE("machines are ranks on each, and links between them", "[setup]") {
   CHECK_THAT(parsed("ranks=4,links=" + (folder.path() / "pipe").string()).error(),
              ContainsSubstring("it is a FIFO"));
 }
+
+} // namespace troupe::machine_options_test

@@ -11,6 +11,8 @@
 
 #include <cmath>
 
+namespace troupe::measuring_programs_test {
+
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
@@ -195,3 +197,5 @@ TEST_CASE("by sequence stages send a share each, and results say so", "[programs
   CHECK(sent[0] == 16 * 4 * 8 * 4 * 2 * 2);
   CHECK(sent[0] == 2 * sent[1]);
 }
+
+} // namespace troupe::measuring_programs_test

@@ -6,7 +6,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-using namespace troupe;
+namespace troupe::mesh_options_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -37,7 +38,7 @@ TEST_CASE("sequences are shared out where there are tensor shards", "[mesh_optio
 }
 
 TEST_CASE("an exchange and a split are parsed with the mesh", "[mesh_options]") {
-  CHECK(parse({})->exchange.name == "ring");
+  CHECK(parse(typed_mesh{})->exchange.name == "ring");
   CHECK(parse({.exchange = "server:staleness=3"})->exchange.staleness == 3);
   CHECK(parse({.split = "2,2,1,1"})->split == std::vector<int>{2, 2, 1, 1});
   CHECK_THAT(parse({.exchange = "star"}).error(), ContainsSubstring("there are naive"));
@@ -50,10 +51,12 @@ TEST_CASE("a split is sizes, costs, or to be measured", "[mesh_options]") {
   CHECK(by_costs->split.empty());
   CHECK_FALSE(by_costs->measures_units);
   CHECK(parse({.split = "measured"})->measures_units);
-  CHECK_FALSE(parse({})->measures_units);
+  CHECK_FALSE(parse(typed_mesh{})->measures_units);
   for (const char* bad : {"costs=", "costs=1/0", "costs=1/-2", "costs=1,2", "costs=x",
                           "costs=1e999", "costs=1/nan", "costs"}) {
     INFO(bad);
     CHECK_FALSE(parse({.split = bad}).has_value());
   }
 }
+
+} // namespace troupe::mesh_options_test

@@ -19,7 +19,8 @@
 #include <filesystem>
 #include <functional>
 
-using namespace troupe;
+namespace troupe::node_part_test {
+
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
@@ -266,3 +267,5 @@ TEST_CASE("a node sums products of bf16 as the lead does, or not at all", "[node
   CHECK_THAT(refusal_of([](json& o) { o["run"]["products"] = 7; }),
              ContainsSubstring("products that there are not"));
 }
+
+} // namespace troupe::node_part_test

@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+namespace troupe::nodes_test {
+
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
@@ -419,3 +421,5 @@ TEST_CASE("options of nodes that make no sense are refused", "[nodes]") {
   CHECK(run_program_in(folder, "local 0 train").exit_code == 2);
   CHECK(run_program_in(folder, "local 2 bench").exit_code == 2);
 }
+
+} // namespace troupe::nodes_test

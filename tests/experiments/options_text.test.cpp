@@ -17,7 +17,8 @@
 #include <map>
 #include <set>
 
-using namespace troupe;
+namespace troupe::options_text_test {
+
 using Catch::Matchers::StartsWith;
 
 namespace {
@@ -276,3 +277,5 @@ TEST_CASE("a text that is no options is refused", "[options_text]") {
         with("seed", "-1.5"), with("orders", deep), with("mesh", deep)})
     CHECK_THAT(options_from(text).error(), StartsWith("these are no options: "));
 }
+
+} // namespace troupe::options_text_test

@@ -10,7 +10,8 @@
 #include <algorithm>
 #include <thread>
 
-using namespace troupe;
+namespace troupe::output_places_test {
+
 using Catch::Matchers::ContainsSubstring;
 using std::filesystem::path;
 
@@ -150,3 +151,5 @@ TEST_CASE("a folder is locked while somebody holds it", "[output_places]") {
   folder_lock later;
   CHECK(later.take(folder.path()));
 }
+
+} // namespace troupe::output_places_test

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+namespace troupe::page_test {
+
 using nlohmann::json;
 
 namespace {
@@ -173,3 +175,5 @@ TEST_CASE("nothing that a user names ends the page's data", "[page]") {
   const auto page = content_of(folder.path() / "<" / "script><!--" / "report.html");
   CHECK(shown_by(page)["results"]["command"].back() == "</script><!--");
 }
+
+} // namespace troupe::page_test

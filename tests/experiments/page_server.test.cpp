@@ -17,7 +17,8 @@
 #include <thread>
 #include <utility>
 
-using namespace troupe;
+namespace troupe::page_server_test {
+
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
@@ -267,3 +268,5 @@ TEST_CASE("a port where another listens is no place for a page", "[watch]") {
   CHECK(ran.out.empty());
   CHECK_FALSE(std::filesystem::exists(folder.path() / "r"));
 }
+
+} // namespace troupe::page_server_test

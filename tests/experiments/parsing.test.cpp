@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-using namespace troupe;
+namespace troupe::parsing_test {
 
 TEST_CASE("a whole number is digits alone, without a leading 0", "[parsing]") {
   CHECK(whole_number<int>("10") == 10);
@@ -36,3 +36,5 @@ TEST_CASE("a number is finite and decimal", "[parsing]") {
     CHECK_FALSE(decimal(text).has_value());
   CHECK_FALSE(number("-1").has_value());
 }
+
+} // namespace troupe::parsing_test

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <sys/time.h>
 
-using namespace troupe;
+namespace troupe::patience_test {
 
 namespace {
 
@@ -44,3 +44,5 @@ TEST_CASE("who sets up for long says so, and nothing after that", "[patience]") 
   CHECK_FALSE(timer_runs());
   CHECK(std::signal(SIGALRM, SIG_DFL) == SIG_DFL);
 }
+
+} // namespace troupe::patience_test

@@ -16,7 +16,8 @@
 #include <cstdlib>
 #include <string>
 
-using namespace troupe;
+namespace troupe::precision_test {
+
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
@@ -177,3 +178,5 @@ TEST_CASE("results say the precision, and bf16 learns what fp32 learns",
   CHECK_THAT(final_loss("bf16"), Catch::Matchers::WithinAbs(exact, 0.02));
 }
 #endif
+
+} // namespace troupe::precision_test

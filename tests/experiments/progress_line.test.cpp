@@ -12,7 +12,7 @@
 #include <cmath>
 #include <cstdlib>
 
-using namespace troupe;
+namespace troupe::progress_line_test {
 
 namespace {
 
@@ -134,7 +134,7 @@ TEST_CASE("a line loses its last parts where it is too long", "[progress]") {
 }
 
 TEST_CASE("on a terminal a line changes in place and is never broken", "[progress]") {
-  auto o = tiny::training("1f1b");
+  auto o = tiny::options_of("1f1b");
   o.schedules.steps = 100;
   const auto shared = tiny::set_up_training(o);
   const auto& plan = shared->runs.front().plan;
@@ -159,3 +159,5 @@ TEST_CASE("on a terminal a line changes in place and is never broken", "[progres
                           })
         == first + ", loss 1.2500\r" + std::string(first.size() + 13, ' ') + "\r");
 }
+
+} // namespace troupe::progress_line_test

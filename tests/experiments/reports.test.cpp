@@ -11,6 +11,8 @@
 #include <cmath>
 #include <filesystem>
 
+namespace troupe::reports_test {
+
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
@@ -138,3 +140,5 @@ TEST_CASE("a run says how many files of a text's folder it reads", "[reports]") 
   CHECK_THAT(ran.out,
              ContainsSubstring("(1 file read, 1 left out: .DS_Store), 1800 bytes"));
 }
+
+} // namespace troupe::reports_test

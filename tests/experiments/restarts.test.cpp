@@ -14,7 +14,8 @@
 #include <functional>
 #include <utility>
 
-using namespace troupe;
+namespace troupe::restarts_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -159,3 +160,5 @@ TEST_CASE("the last checkpoint may be the one that a run went on from", "[nodes]
   CHECK(last_checkpoint({.folder = fresh, .resume = old})
         == "; the last checkpoint is " + fresh + "/batch-3");
 }
+
+} // namespace troupe::restarts_test

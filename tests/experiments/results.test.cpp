@@ -11,14 +11,15 @@
 
 #include <cmath>
 
-using namespace troupe;
+namespace troupe::results_test {
+
 using Catch::Matchers::ContainsSubstring;
 using json = nlohmann::ordered_json;
 
 namespace {
 
 typed_options tiny_options(const std::string& clock) {
-  auto o = tiny::training("1f1b,pipedream:vertical_sync=on");
+  auto o = tiny::options_of("1f1b,pipedream:vertical_sync=on");
   o.schedules.steps = 3;
   o.run.clock = clock;
   o.output.command = {"train", "--some", "option"};
@@ -239,3 +240,5 @@ TEST_CASE("in virtual time samples and tokens a second are the virtual clock's",
   CHECK(std::abs(samples * makespan - 48) < 1e-9);
   CHECK(std::abs(tokens * makespan - 48 * 4) < 1e-9);
 }
+
+} // namespace troupe::results_test

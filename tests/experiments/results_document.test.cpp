@@ -12,7 +12,8 @@
 #include <set>
 #include <sstream>
 
-using namespace troupe;
+namespace troupe::results_document_test {
+
 using json = nlohmann::ordered_json;
 using keys = std::set<std::string>;
 
@@ -53,7 +54,7 @@ TEST_CASE("each key of results.json has a row of its document, and each row a ke
           "[results]") {
   keys written;
   const auto add = [&](const keys& some) { written.insert(some.begin(), some.end()); };
-  auto o = tiny::training("1f1b,gpipe");
+  auto o = tiny::options_of("1f1b,gpipe");
   o.model.name = "moe";
   add(keys_of(o, [](run_result& result, run_plan& plan) {
     plan.processors = {processor{.gpu = 0}};
@@ -83,3 +84,5 @@ TEST_CASE("each key of results.json has a row of its document, and each row a ke
     CHECK(written.contains(key));
   }
 }
+
+} // namespace troupe::results_document_test

@@ -7,13 +7,14 @@
 
 #include <sstream>
 
-using namespace troupe;
+namespace troupe::results_table_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
 typed_options tiny_options() {
-  auto o = tiny::training("gpipe,pipedream");
+  auto o = tiny::options_of("gpipe,pipedream");
   o.schedules.steps = 2;
   o.run.threads = 1;
   return o;
@@ -147,3 +148,5 @@ TEST_CASE("runs that were ended, and those not begun, are marked", "[results]") 
   const auto text = results_json(*parse(o, true), shared, runs);
   CHECK_THAT(text, ContainsSubstring("\"why\": \"it had not begun\""));
 }
+
+} // namespace troupe::results_table_test

@@ -16,7 +16,8 @@
 #include <string>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::resumed_test {
+
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 namespace fs = std::filesystem;
@@ -266,3 +267,5 @@ TEST_CASE("generate reads the network of a checkpoint from there",
              from_file = json::parse(text("w.safetensors"));
   CHECK(from_folder["sequences"] == from_file["sequences"]);
 }
+
+} // namespace troupe::resumed_test

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstring>
 
+namespace troupe::saved_weights_test {
+
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
@@ -155,3 +157,5 @@ TEST_CASE("Ctrl-C, SIGTERM and SIGHUP keep weights, results and traces", "[progr
     run_program_in(folder, "train --steps 1 --init w.safetensors" + tiny);
   CHECK(next.exit_code == 0);
 }
+
+} // namespace troupe::saved_weights_test

@@ -10,7 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
-using namespace troupe;
+namespace troupe::schedule_options_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -103,3 +104,5 @@ TEST_CASE("a schedule in a file may clip by the norm of each stage",
   CHECK_THAT(parsed(typed.names).error(), ContainsSubstring(path.filename().string()));
   std::filesystem::remove(path);
 }
+
+} // namespace troupe::schedule_options_test

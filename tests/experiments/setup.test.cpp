@@ -15,7 +15,8 @@
 #include <limits>
 #include <map>
 
-using namespace troupe;
+namespace troupe::setup_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -23,7 +24,7 @@ namespace {
 const std::string mnist = TROUPE_DATA "/mnist";
 
 typed_options tiny_options() {
-  return tiny::training("1f1b");
+  return tiny::options_of("1f1b");
 }
 
 std::string training_refusal(const std::function<void(typed_options&)>& change) {
@@ -229,7 +230,7 @@ TEST_CASE("a wrong file is drawn and refused, also where it would train", "[setu
                     / ("troupe-wrong-" + std::to_string(::getpid()) + ".csv");
   const auto told = [&](const std::string& text, bool trains) {
     std::ofstream{path} << text;
-    auto o = tiny::training("file:" + path.string());
+    auto o = tiny::options_of("file:" + path.string());
     o.data.batch = 16;
     const auto result = trains ? tiny::set_up_training(o) : tiny::set_up_simulation(o);
     REQUIRE_FALSE(result);
@@ -358,3 +359,5 @@ TEST_CASE("all is every schedule that fits and is not named by itself", "[setup]
   o.schedules.names = {"all,chimera"}; // named by itself: it must fit
   CHECK_THAT(tiny::set_up_simulation(o).error(), ContainsSubstring("an even number"));
 }
+
+} // namespace troupe::setup_test

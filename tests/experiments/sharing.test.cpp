@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-using namespace troupe;
+namespace troupe::sharing_test {
 
 namespace {
 
@@ -96,3 +96,5 @@ TEST_CASE("the ZeRO table in mixed precision", "[zero]") {
   CHECK(std::abs(gigabytes(shared_out::gradients) - 16.6) < 0.05);
   CHECK(std::abs(gigabytes(shared_out::parameters) - 1.9) < 0.05);
 }
+
+} // namespace troupe::sharing_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-using namespace troupe;
+namespace troupe::terminal_text_test {
 
 namespace {
 
@@ -44,3 +44,5 @@ TEST_CASE("a text is shown on a terminal, and does not command it", "[terminal_t
   CHECK(shown("\xc3\x80\x80") == "\xc3\x80\\x80"); // one too many
   CHECK(shown(std::string{'\0', 'a'}) == "\\x00a");
 }
+
+} // namespace troupe::terminal_text_test

@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <string>
 
+namespace troupe::text_from_outside_test {
+
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
@@ -99,3 +101,5 @@ TEST_CASE("a name that is not UTF-8 is refused before nodes are sent it",
   CHECK(ran.exit_code == 2);
   CHECK_THAT(ran.err, ContainsSubstring("reach nodes as UTF-8"));
 }
+
+} // namespace troupe::text_from_outside_test

@@ -10,7 +10,7 @@ namespace tiny {
 using namespace troupe;
 
 /// A GPT that trains within a millisecond.
-inline typed_options training(const std::string& schedules) {
+inline typed_options options_of(const std::string& schedules) {
   typed_options o;
   o.model = {.layers = 4, .width = 8, .heads = 2, .length = 4, .words = 7};
   o.schedules.names = {schedules};

@@ -8,7 +8,8 @@
 
 #include <map>
 
-using namespace troupe;
+namespace troupe::trace_test {
+
 using nlohmann::json;
 
 namespace {
@@ -95,3 +96,5 @@ TEST_CASE("a trace has the title that it is given", "[trace]") {
   CHECK(names[0]["name"] == "process_name");
   CHECK(names[0]["args"]["name"] == "a title");
 }
+
+} // namespace troupe::trace_test

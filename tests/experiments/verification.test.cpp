@@ -19,13 +19,14 @@
 #include <csignal>
 #include <set>
 
-using namespace troupe;
+namespace troupe::verification_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
 run_request tiny_request(const std::string& schedule, const std::string& mesh) {
-  auto o = tiny::training(schedule);
+  auto o = tiny::options_of(schedule);
   o.data.batch = 8;
   o.schedules.microbatches = 4;
   o.schedules.steps = 3;
@@ -290,3 +291,5 @@ TEST_CASE("with --all every schedule learns in every way that it can",
   }
 }
 #endif
+
+} // namespace troupe::verification_test

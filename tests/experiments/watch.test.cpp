@@ -16,7 +16,8 @@
 #include <thread>
 #include <utility>
 
-using namespace troupe;
+namespace troupe::watch_test {
+
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 using json = nlohmann::ordered_json;
@@ -115,7 +116,7 @@ TEST_CASE("a training is watched while it goes on, and ends when it is told to",
 
 TEST_CASE("a page has what ranks ran last, as report.html has it, and from when on",
           "[watch]") {
-  auto o = tiny::training("1f1b");
+  auto o = tiny::options_of("1f1b");
   o.mesh.stages = 2;
   o.run.clock = "virtual";
   const auto shared = tiny::set_up_training(o);
@@ -171,7 +172,7 @@ TEST_CASE("a page has what ranks ran last, as report.html has it, and from when 
 
 TEST_CASE("a page of a resumed run counts samples of the run", "[watch]") {
   using clock = std::chrono::steady_clock;
-  auto shared = *tiny::set_up_training(tiny::training("1f1b"));
+  auto shared = *tiny::set_up_training(tiny::options_of("1f1b"));
   auto& plan = shared.runs.front().plan;
   plan.dims.before = 3;
   const auto batch = plan.work->batch;
@@ -312,3 +313,5 @@ TEST_CASE("a program that is killed while it answers serves no more", "[watch]")
   CHECK(one.hear().empty());
   CHECK_FALSE(client{port}.connected());
 }
+
+} // namespace troupe::watch_test

@@ -6,7 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-using namespace troupe;
+namespace troupe::arrays_test {
 
 TEST_CASE("arrays are copied, added and cleared, and what lies behind them is not",
           "[arrays]") {
@@ -52,3 +52,5 @@ TEST_CASE("rows of a matrix are copied, and what lies between them is not",
         != (c < columns ? from[static_cast<std::size_t>(r * (columns + gap) + c)] : 7);
   CHECK(wrong == 0);
 }
+
+} // namespace troupe::arrays_test

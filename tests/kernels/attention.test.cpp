@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <limits>
 
-using namespace troupe;
+namespace troupe::attention_test {
 
 namespace {
 
@@ -175,3 +175,5 @@ TEST_CASE("a token does not see later ones", "[attention]") {
     REQUIRE(before.y[i] == after.y[i]);
   CHECK(before.y[70 * 8] != after.y[70 * 8]);
 }
+
+} // namespace troupe::attention_test

@@ -23,7 +23,7 @@
 #include <tuple>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::bf16_test {
 
 namespace {
 
@@ -324,3 +324,5 @@ TEST_CASE("an exact product is not rounded", "[bf16]") {
                 dense(c.data() + 1, 1, 1), on);
   CHECK(c == std::vector<float>{1.0F + 1.0F / 1024, 1});
 }
+
+} // namespace troupe::bf16_test

@@ -8,7 +8,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
-using namespace troupe;
+namespace troupe::convolution_test {
 
 namespace {
 
@@ -156,3 +156,5 @@ TEST_CASE("of equal pixels the first is pooled, as PyTorch's max_pool2d does",
                               dx.data(), on);
   CHECK(dx == std::vector<double>{0, 10, 20, 0, 0, 0, 0, 0});
 }
+
+} // namespace troupe::convolution_test

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::cpu_device_test {
 
 namespace {
 
@@ -292,3 +292,5 @@ TEST_CASE("who has taken what was given knows that it was given, and not before"
     continue;
   CHECK(slow->begun(clock) > at);
 }
+
+} // namespace troupe::cpu_device_test

@@ -10,7 +10,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-using namespace troupe;
+namespace troupe::epilogue_test {
 
 namespace {
 
@@ -220,3 +220,5 @@ TEST_CASE("each element is finished once, wherever the product is cut", "[epilog
     }
   CHECK(wrong == 0);
 }
+
+} // namespace troupe::epilogue_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::job_line_test {
 
 namespace {
 
@@ -67,3 +67,5 @@ TEST_CASE("a line that is cleared is idle", "[device]") {
   CHECK(line.empty());
   CHECK(line.idle());
 }
+
+} // namespace troupe::job_line_test

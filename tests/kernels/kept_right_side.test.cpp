@@ -14,7 +14,7 @@
 #include <tuple>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::kept_right_side_test {
 
 namespace {
 
@@ -120,3 +120,5 @@ TEST_CASE("products that pack for themselves read no room", "[bf16]") {
   matmul<float>(left, right, 0, dense(plain.data(), 8, 24), on);
   CHECK((c == plain));
 }
+
+} // namespace troupe::kept_right_side_test

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-using namespace troupe;
+namespace troupe::key_value_cache_test {
 
 namespace {
 
@@ -98,3 +98,5 @@ TEST_CASE("bits of kept attention depend neither on threads nor on its pieces",
   CHECK(token_by_token<float>(of, qkv, singles, 1) == want);
   CHECK(token_by_token<float>(of, qkv, {7, 1, 32}, 3) == want);
 }
+
+} // namespace troupe::key_value_cache_test

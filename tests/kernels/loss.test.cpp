@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-using namespace troupe;
+namespace troupe::loss_test {
 
 namespace {
 
@@ -152,3 +152,5 @@ TEST_CASE("of equal logits in several tensor shards the first is the prediction"
     CHECK(correct_of_shards(zeros, labels, ends) == std::ranges::count(labels, 0));
   }
 }
+
+} // namespace troupe::loss_test

@@ -8,7 +8,7 @@
 
 #include <stdexcept>
 
-using namespace troupe;
+namespace troupe::matmul_test {
 
 namespace {
 
@@ -70,3 +70,5 @@ TEST_CASE("sizes that do not fit are a broken invariant", "[matmul]") {
                                   dense(values.data(), 2, 3)),
                   std::logic_error);
 }
+
+} // namespace troupe::matmul_test

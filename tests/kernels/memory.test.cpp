@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-using namespace troupe;
+namespace troupe::memory_test {
 
 TEST_CASE("tensor memory is zeroed, aligned and counted", "[memory]") {
   memory_account account;
@@ -167,3 +167,5 @@ TEST_CASE("buffers can be held and dropped by several threads", "[pool]") {
   for (int i = 0; i < 8; ++i)
     CHECK_NOTHROW(some.acquire());
 }
+
+} // namespace troupe::memory_test

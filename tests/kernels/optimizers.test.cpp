@@ -5,7 +5,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::optimizers_test {
 
 namespace {
 
@@ -98,3 +98,5 @@ TEST_CASE("squares are summed in double", "[optimizers]") {
   CHECK(sums[1] == 25);
   CHECK(sums[2] == 0);
 }
+
+} // namespace troupe::optimizers_test

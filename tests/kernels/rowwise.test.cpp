@@ -14,7 +14,7 @@
 
 #include <limits>
 
-using namespace troupe;
+namespace troupe::rowwise_test {
 
 TEST_CASE("the fast exponential is exact to a few units in the last place", "[exp]") {
   double worst = 0;
@@ -242,3 +242,5 @@ TEST_CASE("an embedding adds the word and the place, and its gradient finds them
   for (std::size_t i = 0; i < twice.size(); ++i)
     CHECK(std::abs(twice[i] - 2 * dwords[i]) < 1e-12);
 }
+
+} // namespace troupe::rowwise_test

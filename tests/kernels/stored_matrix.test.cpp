@@ -18,7 +18,7 @@
 
 #include <vector>
 
-using namespace troupe;
+namespace troupe::stored_matrix_test {
 
 namespace {
 
@@ -162,3 +162,5 @@ TEST_CASE("attention of bf16 is that of fp32, rounded", "[stored][attention]") {
   CHECK(dqkv.agree());
   CHECK(dqkv.wide.back() != 0);
 }
+
+} // namespace troupe::stored_matrix_test

@@ -10,7 +10,7 @@
 #include <bit>
 #include <stdexcept>
 
-using namespace troupe;
+namespace troupe::stored_products_test {
 
 TEST_CASE("rows are rounded and widened as their values are", "[bf16]") {
   dice random{4};
@@ -77,3 +77,5 @@ TEST_CASE("nothing is added to a product that is stored as bf16", "[bf16]") {
     multiply<float>(precision::fp32, one, other, 1, 0, dense(c.data(), 1, 1)),
     std::logic_error);
 }
+
+} // namespace troupe::stored_products_test

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
+namespace troupe::team_test {
+
 using troupe::team;
 
 TEST_CASE("each slice runs once, on a worker of the team", "[team]") {
@@ -61,3 +63,5 @@ TEST_CASE("an exception on a helper reaches the caller", "[team]") {
   threads.run(8, [&](int, int) { ++ran; });
   CHECK(ran == 8);
 }
+
+} // namespace troupe::team_test

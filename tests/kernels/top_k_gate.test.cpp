@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-using namespace troupe;
+namespace troupe::top_k_gate_test {
 
 namespace {
 
@@ -105,3 +105,5 @@ TEST_CASE("rows go to experts and come back weighted", "[gate]") {
   const std::vector<double> expected{weight, 2 * weight, 3 * weight, 4 * weight, 0, 0};
   CHECK(relative_difference(y, expected) < 1e-12);
 }
+
+} // namespace troupe::top_k_gate_test

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::virtual_clock_test {
 
 TEST_CASE("events happen in order of time, and of setting within an instant",
           "[virtual_clock]") {
@@ -125,3 +125,5 @@ TEST_CASE("a virtual device that is stopped holds nothing for the ends of its wo
     continue;
   CHECK(told == 0);
 }
+
+} // namespace troupe::virtual_clock_test

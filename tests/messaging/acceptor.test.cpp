@@ -19,7 +19,8 @@
 #include <thread>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::acceptor_test {
+
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
@@ -219,3 +220,5 @@ TEST_CASE("who cannot be reached is named", "[links]") {
   REQUIRE_FALSE(nowhere);
   CHECK_THAT(nowhere.error(), ContainsSubstring("no machine is known by that name"));
 }
+
+} // namespace troupe::acceptor_test

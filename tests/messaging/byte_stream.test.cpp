@@ -12,7 +12,8 @@
 #include <random>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::byte_stream_test {
+
 using state = stream_progress::state;
 
 namespace {
@@ -192,3 +193,5 @@ TEST_CASE("only a plain stream gives its socket away", "[links]") {
   CHECK_FALSE(plain.client->take_socket());
   CHECK_FALSE(ends_of(kind::tls, local_sockets()).client->take_socket());
 }
+
+} // namespace troupe::byte_stream_test

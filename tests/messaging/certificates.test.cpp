@@ -10,7 +10,7 @@
 
 #include <set>
 
-using namespace troupe;
+namespace troupe::certificates_test {
 
 namespace {
 
@@ -115,3 +115,5 @@ TEST_CASE("what is no authority signs nothing", "[certificates]") {
   CHECK(error_of(make_authority({1'000'000'000, 1'000'086'400}))
         == "the authority's certificate has expired");
 }
+
+} // namespace troupe::certificates_test

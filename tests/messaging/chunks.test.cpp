@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-using namespace troupe;
+namespace troupe::chunks_test {
 
 TEST_CASE("even chunks cover the array and differ by one value at most", "[chunks]") {
   for (const int count : {1, 2, 3, 7, 16})
@@ -36,3 +36,5 @@ TEST_CASE("boundaries that descend or do not begin with 0 are refused", "[chunks
   CHECK_THROWS_AS((chunks{{0}}), std::logic_error);
   CHECK((chunks{{0, 0, 4}}).values() == 4);
 }
+
+} // namespace troupe::chunks_test

@@ -18,7 +18,7 @@
 #include <stdexcept>
 #include <string>
 
-using namespace troupe;
+namespace troupe::codec_test {
 
 namespace {
 
@@ -320,3 +320,5 @@ TEST_CASE("numbers that no sender says are refused by name", "[codec]") {
   CHECK(why(mail::samples{0, {{.what = {static_cast<op>(op_count), 0, 0, 0}}}})
         == "an op is 6, and must be from 0 to 5");
 }
+
+} // namespace troupe::codec_test

@@ -14,7 +14,8 @@
 
 #include <cstring>
 
-using namespace troupe;
+namespace troupe::collective_test {
+
 using namespace post_office;
 
 namespace {
@@ -272,3 +273,5 @@ TEST_CASE("a message that does not belong is refused", "[collective]") {
   part.target = chunks::even(8, 3);
   CHECK_THROWS_AS(collective{part}, std::logic_error);
 }
+
+} // namespace troupe::collective_test

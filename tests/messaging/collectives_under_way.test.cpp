@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::collectives_under_way_test {
 
 namespace {
 
@@ -110,3 +110,5 @@ TEST_CASE("who is missing is named with the collective that waits", "[collective
     all.take(std::move(message));
   CHECK_FALSE(all.waits_for());
 }
+
+} // namespace troupe::collectives_under_way_test

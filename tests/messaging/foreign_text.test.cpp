@@ -8,7 +8,7 @@
 #include <string>
 #include <variant>
 
-using namespace troupe;
+namespace troupe::foreign_text_test {
 
 namespace {
 
@@ -70,3 +70,5 @@ TEST_CASE("options are received as they were sent", "[foreign_text]") {
   const auto got = wire::decode_node_mail(wire::encode(wire::node_mail{sent}));
   CHECK(std::get<mail::prepare>(*got).options == sent.options);
 }
+
+} // namespace troupe::foreign_text_test

@@ -13,7 +13,8 @@
 #include <stdexcept>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::group_calls_test {
+
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
@@ -149,3 +150,5 @@ TEST_CASE("collectives of groups are asked for, and others are not", "[groups]")
   CHECK_FALSE(a.is_under_way(3));
   CHECK_FALSE(a.none()); // 12 waits for its message
 }
+
+} // namespace troupe::group_calls_test

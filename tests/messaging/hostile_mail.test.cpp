@@ -15,8 +15,6 @@
 #include <iterator>
 #include <new>
 
-using namespace troupe;
-
 namespace {
 
 std::atomic<std::size_t> taken = 0; // By all of this program, of the heap.
@@ -39,6 +37,8 @@ void operator delete(void* what, std::size_t) noexcept {
 }
 
 #endif
+
+namespace troupe::hostile_mail_test {
 
 namespace {
 
@@ -183,3 +183,5 @@ TEST_CASE("what fuzzing has found interesting does no harm", "[hostile mail]") {
   }
   CHECK(files > 50);
 }
+
+} // namespace troupe::hostile_mail_test

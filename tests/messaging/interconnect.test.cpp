@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::interconnect_test {
 
 namespace {
 
@@ -155,3 +155,5 @@ TEST_CASE("random messages arrive when the definition says", "[interconnect]") {
   }
   CHECK(arrivals(flat, ranks, all) == expected);
 }
+
+} // namespace troupe::interconnect_test

@@ -10,7 +10,7 @@
 #include <map>
 #include <set>
 
-using namespace troupe;
+namespace troupe::orders_test {
 
 namespace {
 
@@ -146,3 +146,5 @@ TEST_CASE("every order of the catalog is found by its operation and name", "[ord
            "reduce_scatter, all_to_all");
   CHECK(algorithm_names() == "direct, tree, naive, ring, halving, doubling, pairwise");
 }
+
+} // namespace troupe::orders_test

@@ -16,7 +16,8 @@
 #include <condition_variable>
 #include <cstring>
 
-using namespace troupe;
+namespace troupe::switchboard_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -232,3 +233,5 @@ TEST_CASE("a repeated or missing frame ends the link", "[links]") {
   CHECK_THAT(end_after(twice, reader), ContainsSubstring("frame 1 is missing"));
   CHECK(reader.wait_for(1).size() == 1);
 }
+
+} // namespace troupe::switchboard_test

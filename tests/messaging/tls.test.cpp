@@ -15,7 +15,8 @@
 #include <functional>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::tls_test {
+
 using Catch::Matchers::ContainsSubstring;
 using state = stream_progress::state;
 
@@ -245,3 +246,5 @@ TEST_CASE("a connection that says half a hello takes no memory of TLS", "[tls]")
   CHECK(::recv(sockets[1].client.get(), &answer, 1, 0) == 1); // the server's hello
 }
 #endif
+
+} // namespace troupe::tls_test

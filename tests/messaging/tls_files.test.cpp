@@ -10,7 +10,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <openssl/pem.h>
 
-using namespace troupe;
+namespace troupe::tls_files_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -75,3 +76,5 @@ TEST_CASE("files that make no identity are refused with a sentence", "[tls]") {
           == files.authority.string() + " is not the certificate of an authority");
   }
 }
+
+} // namespace troupe::tls_files_test

@@ -12,7 +12,8 @@
 #include <cstring>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::tls_stream_test {
+
 using state = stream_progress::state;
 
 TEST_CASE("a stream that is cut off ends, and says so", "[tls]") {
@@ -112,3 +113,5 @@ TEST_CASE("a stream changes its key while its socket takes no more", "[tls]") {
     received += progress.bytes;
   }
 }
+
+} // namespace troupe::tls_stream_test

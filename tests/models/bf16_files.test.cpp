@@ -15,7 +15,8 @@
 #include <iterator>
 #include <limits>
 
-using namespace troupe;
+namespace troupe::bf16_files_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -208,3 +209,5 @@ TEST_CASE("a network saved as BF16 is its nearest values", "[weights]") {
   CHECK((content_of(path) == before));
   CHECK(save_weights(path, whole, readable(values)).empty());
 }
+
+} // namespace troupe::bf16_files_test

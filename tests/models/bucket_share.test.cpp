@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-using namespace troupe;
+namespace troupe::bucket_share_test {
 
 TEST_CASE("shares hold every parameter value once, whatever lies between parameters",
           "[optimizer]") {
@@ -46,3 +46,5 @@ TEST_CASE("squares are summed a part each", "[optimizer]") {
       sum += squares;
   CHECK(sum == 8);
 }
+
+} // namespace troupe::bucket_share_test

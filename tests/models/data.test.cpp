@@ -19,7 +19,8 @@
 #include <map>
 #include <set>
 
-using namespace troupe;
+namespace troupe::data_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -499,3 +500,5 @@ TEST_CASE("the text of data is cut into a kind, a path and values", "[data]") {
   check("tokens:a,width=16,width=32", "tokens", "a", {{"width", "32"}});
   check("tokens:a,order=", "tokens", "a", {{"order", ""}});
 }
+
+} // namespace troupe::data_test

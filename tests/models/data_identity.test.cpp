@@ -13,7 +13,7 @@
 
 #include <vector>
 
-using namespace troupe;
+namespace troupe::data_identity_test {
 
 namespace {
 
@@ -138,3 +138,5 @@ TEST_CASE("checked samples are those of the data that is checked", "[data][ident
   const auto data = synthetic_images(3);
   CHECK(checked(data, *make_network<float>({"mlp"}))->identity() == data->identity());
 }
+
+} // namespace troupe::data_identity_test

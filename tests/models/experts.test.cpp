@@ -10,7 +10,8 @@
 
 #include <limits>
 
-using namespace troupe;
+namespace troupe::experts_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("one expert that takes all is a feed-forward half", "[experts]") {
@@ -86,3 +87,5 @@ TEST_CASE("experts that cannot be are refused", "[experts]") {
              ContainsSubstring("gate-noise"));
   CHECK_THAT(refusal_of({}, 1), ContainsSubstring("at least 2 layers"));
 }
+
+} // namespace troupe::experts_test

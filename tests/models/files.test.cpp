@@ -25,7 +25,8 @@
 #include <thread>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::files_test {
+
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 
@@ -303,3 +304,5 @@ TEST_CASE("an open file stays what it was when its name is written anew",
   CHECK(std::string(static_cast<const char*>(file.mapped().get()), 5) == "older");
   CHECK_THROWS_WITH(file.read(3, got.data(), 3), ContainsSubstring("became shorter"));
 }
+
+} // namespace troupe::files_test

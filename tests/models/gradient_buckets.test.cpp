@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-using namespace troupe;
+namespace troupe::gradient_buckets_test {
 
 namespace {
 
@@ -135,3 +135,5 @@ TEST_CASE("a norm goes measurer by measurer, each through its own buckets",
   std::erase(squares, 0.0);
   CHECK(squares == std::vector<double>{1, 16, 4, 9, 25, 36});
 }
+
+} // namespace troupe::gradient_buckets_test

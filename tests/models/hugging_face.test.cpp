@@ -17,7 +17,8 @@
 #include <cstring>
 #include <map>
 
-using namespace troupe;
+namespace troupe::hugging_face_test {
+
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
@@ -462,3 +463,5 @@ TEST_CASE("a config that is there stays what it is but for what the weights say"
   CHECK(write_config(path, {"lenet"}).empty());
   CHECK_FALSE(std::filesystem::exists(folder.path() / "config.json"));
 }
+
+} // namespace troupe::hugging_face_test

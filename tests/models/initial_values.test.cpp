@@ -12,7 +12,7 @@
 #include <map>
 #include <string>
 
-using namespace troupe;
+namespace troupe::initial_values_test {
 
 namespace {
 
@@ -146,3 +146,5 @@ TEST_CASE("linear and convolution layers begin with the ranges of PyTorch",
     CHECK(std::abs(within - 0.5) < 5 * 0.5 / std::sqrt(n));
   }
 }
+
+} // namespace troupe::initial_values_test

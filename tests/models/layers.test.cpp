@@ -11,7 +11,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
-using namespace troupe;
+namespace troupe::layers_test {
 
 namespace {
 
@@ -178,3 +178,5 @@ TEST_CASE("cuts and split backwards do not change a bit", "[slice]") {
       CHECK(cut_up.gradients == alone.gradients);
     }
 }
+
+} // namespace troupe::layers_test

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::lenet_test {
 
 namespace {
 
@@ -125,3 +125,5 @@ TEST_CASE("lenet and lenet5 are the definition of LeNet-5, and so are their grad
               < 1e-6 * std::max(1.0, std::abs(slope)));
       }
 }
+
+} // namespace troupe::lenet_test

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <array>
 
-using namespace troupe;
+namespace troupe::moe_definition_test {
 
 namespace {
 
@@ -140,3 +140,5 @@ TEST_CASE("the layers of these tests drop some tokens, and not all", "[experts]"
   CHECK(with > 10);
   CHECK(without > 10);
 }
+
+} // namespace troupe::moe_definition_test

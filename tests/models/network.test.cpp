@@ -8,7 +8,8 @@
 #include <algorithm>
 #include <map>
 
-using namespace troupe;
+namespace troupe::network_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -132,3 +133,5 @@ TEST_CASE("first values depend on seed, name and shape alone", "[parameter]") {
   for (const float x : values({"w", {500}, beginning::uniform, 0.5}, 3))
     CHECK(std::abs(x) <= 0.5F);
 }
+
+} // namespace troupe::network_test

@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-using namespace troupe;
+namespace troupe::optimizer_test {
 
 namespace {
 
@@ -112,3 +112,5 @@ TEST_CASE("an update of shared parameters is an update, to the bit", "[optimizer
     CHECK(b.samples() == 30);
   }
 }
+
+} // namespace troupe::optimizer_test

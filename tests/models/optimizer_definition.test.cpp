@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-using namespace troupe;
+namespace troupe::optimizer_definition_test {
 
 namespace {
 
@@ -227,3 +227,5 @@ TEST_CASE("gradients are clipped as the definition says, short ones too",
           < 1e-12);
   }
 }
+
+} // namespace troupe::optimizer_definition_test

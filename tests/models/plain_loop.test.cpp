@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cmath>
 
-using namespace troupe;
+namespace troupe::plain_loop_test {
 
 namespace {
 
@@ -148,3 +148,5 @@ TEST_CASE("evaluation is the mean over held-out samples, in any batches",
   std::atomic<bool> stopped = true;
   CHECK_FALSE(classifier.evaluate(parameters, &stopped).has_value());
 }
+
+} // namespace troupe::plain_loop_test

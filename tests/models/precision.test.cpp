@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::precision_test {
 
 namespace {
 
@@ -249,3 +249,5 @@ TEST_CASE("values of bf16 are kept in pairs", "[precision]") {
   CHECK(make_network<float>(model).error()
         == "values of bf16 are kept in pairs: give it an even d-model, not 63");
 }
+
+} // namespace troupe::precision_test

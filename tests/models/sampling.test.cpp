@@ -11,7 +11,7 @@
 #include <limits>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::sampling_test {
 
 namespace {
 
@@ -79,3 +79,5 @@ TEST_CASE("a logit that is not finite is told", "[sampling]") {
                       "the logit of token 0 is infinite: these weights say nothing");
   }
 }
+
+} // namespace troupe::sampling_test

@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-using namespace troupe;
+namespace troupe::sequence_lengths_test {
 
 namespace {
 
@@ -246,3 +246,5 @@ TEST_CASE("the loss of a sample is a mean, however long it is", "[lengths]") {
   CHECK(of_whole_samples({12, 3}, 8, 8).loss == 12);
   CHECK(of_whole_samples({12, 3}, 8, 2).loss == 48);
 }
+
+} // namespace troupe::sequence_lengths_test

@@ -12,7 +12,8 @@
 #include <cmath>
 #include <limits>
 
-using namespace troupe;
+namespace troupe::tensor_shards_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -248,3 +249,5 @@ TEST_CASE("networks that cannot be cut into shards say why", "[tensor]") {
   CHECK_THAT(make_shards<float>({.heads = 4, .length = 6}, 4, true).error(),
              ContainsSubstring("sequences of 6 tokens cannot be shared by tensor=4"));
 }
+
+} // namespace troupe::tensor_shards_test

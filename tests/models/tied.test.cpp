@@ -14,7 +14,7 @@
 #include <numeric>
 #include <span>
 
-using namespace troupe;
+namespace troupe::tied_test {
 
 namespace {
 
@@ -212,3 +212,5 @@ TEST_CASE("clipping bounds the step of a network whose matrix counts once", "[ti
   }
   CHECK(std::abs(std::sqrt(sum) - 0.01) < 1e-4);
 }
+
+} // namespace troupe::tied_test

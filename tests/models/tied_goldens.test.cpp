@@ -13,7 +13,8 @@
 #include <fstream>
 #include <map>
 
-using namespace troupe;
+namespace troupe::tied_goldens_test {
+
 using nlohmann::json;
 
 namespace {
@@ -146,3 +147,5 @@ TEST_CASE("a tied GPT trains as PyTorch computed it", "[tied]") {
   CHECK(is_loss(held_out.evaluate(readable(got.parameters))->loss,
                 want["evaluation"]["loss"].get<double>()));
 }
+
+} // namespace troupe::tied_goldens_test

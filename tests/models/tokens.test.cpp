@@ -16,7 +16,8 @@
 #include <set>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::tokens_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -272,3 +273,5 @@ TEST_CASE("a token file is never in memory whole", "[tokens]") {
     CHECK(of(*data, k * (size / 2 / 8 / 100)).labels[7] == 0);
   CHECK(resident() - before < size / 8);
 }
+
+} // namespace troupe::tokens_test

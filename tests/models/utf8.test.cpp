@@ -6,7 +6,7 @@
 
 #include <string>
 
-using namespace troupe;
+namespace troupe::utf8_test {
 
 namespace {
 
@@ -38,3 +38,5 @@ TEST_CASE("JSON of text from outside is read again, keys too", "[utf8]") {
   ordered["a"] = 1;
   CHECK(json_text(ordered) == R"({"z":")" + replaced + R"(","a":1})");
 }
+
+} // namespace troupe::utf8_test

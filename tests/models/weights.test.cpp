@@ -10,7 +10,8 @@
 
 #include <cmath>
 
-using namespace troupe;
+namespace troupe::weights_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -299,3 +300,5 @@ TEST_CASE("the last of many values is looked at, too", "[weights]") {
   CHECK_THAT(weights_from(path, whole).error(),
              ContainsSubstring("fc1.weight[156799] is nan"));
 }
+
+} // namespace troupe::weights_test

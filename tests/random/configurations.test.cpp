@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::configurations_test {
 
 namespace {
 
@@ -79,3 +79,5 @@ TEST_CASE("runs at random are proved right, or refused in a sentence", "[random]
   INFO(refused << " of " << number << " were refused");
   CHECK(refused <= number / 10);
 }
+
+} // namespace troupe::configurations_test

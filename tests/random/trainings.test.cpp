@@ -28,7 +28,8 @@
 #include <utility>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::trainings_test {
+
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -280,3 +281,5 @@ TEST_CASE("trainings at random go on to the bits of one that nothing befell",
   CHECK((number < usual_trainings || resumed > static_cast<int>(number / 4)));
   CHECK((number < usual_trainings || restarted > static_cast<int>(number / 40)));
 }
+
+} // namespace troupe::trainings_test

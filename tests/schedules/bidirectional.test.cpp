@@ -10,7 +10,8 @@
 
 #include <algorithm>
 
-using namespace troupe;
+namespace troupe::bidirectional_test {
+
 using namespace troupe::laid_out;
 
 TEST_CASE("chimera takes the published time and memory", "[reference]") {
@@ -92,3 +93,5 @@ TEST_CASE("dualpipe takes the published time and memory", "[reference]") {
   CHECK(peak_activations(dualpipev(), {2 * p, m})
         == std::vector(static_cast<std::size_t>(p), 2 * p + 1));
 }
+
+} // namespace troupe::bidirectional_test

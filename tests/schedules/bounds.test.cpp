@@ -6,7 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::bounds_test {
 
 TEST_CASE("a settled run holds as much as the whole, for every schedule and size",
           "[bounds]") {
@@ -35,3 +35,5 @@ TEST_CASE("how long a run is does not matter to its bounds", "[bounds]") {
   CHECK(brief.steps < 20);
   CHECK(brief.steps * 8 % 3 == 1'000'000 * 8 % 3); // as many left for the last update
 }
+
+} // namespace troupe::bounds_test

@@ -6,7 +6,8 @@
 
 #include <limits>
 
-using namespace troupe;
+namespace troupe::catalog_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("every entry of the catalog makes a schedule of its name", "[catalog]") {
@@ -82,3 +83,5 @@ TEST_CASE("sizes that a schedule does not allow are refused with what is",
   CHECK(refusal(chimera(), {4, 2}).empty());
   CHECK(refusal(two_bw(), {4, 4}).empty());
 }
+
+} // namespace troupe::catalog_test

@@ -14,7 +14,8 @@
 #include <algorithm>
 #include <random>
 
-using namespace troupe;
+namespace troupe::check_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -362,3 +363,5 @@ TEST_CASE("a picture of many ranks shows those around the one, in columns", "[ch
              ContainsSubstring("\n> rank 9   ") && ContainsSubstring("\n  rank 10  "));
   CHECK(picture.ends_with("\n  ..\n"));
 }
+
+} // namespace troupe::check_test

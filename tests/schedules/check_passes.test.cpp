@@ -17,7 +17,7 @@
 #include <random>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::check_passes_test {
 
 TEST_CASE("every schedule of the catalog passes at every size it allows", "[check]") {
   const auto& entry = GENERATE(from_range(catalog()));
@@ -89,3 +89,5 @@ TEST_CASE("programs that pass can be run, whatever was changed in them", "[check
   CHECK(accepted > 50);
   CHECK(refused > 500);
 }
+
+} // namespace troupe::check_passes_test

@@ -6,7 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::order_test {
 
 namespace {
 
@@ -278,3 +278,5 @@ TEST_CASE("ampnet on a rank of two stages bounds what comes in at the first alon
   }
   CHECK(rank.todo->finished());
 }
+
+} // namespace troupe::order_test

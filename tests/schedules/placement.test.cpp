@@ -16,7 +16,8 @@
 
 #include <map>
 
-using namespace troupe;
+namespace troupe::placement_test {
+
 using Catch::Matchers::ContainsSubstring;
 using examples::looped;
 
@@ -292,3 +293,5 @@ TEST_CASE("ampnet's rule gives every stage of a rank its own updates", "[placeme
   CHECK(bounds_of(sch, dims, 1)
         == std::vector<stage_bounds>{{keys, 0, 1}, {keys, 0, 1}});
 }
+
+} // namespace troupe::placement_test

@@ -13,7 +13,7 @@
 #include <sstream>
 #include <string>
 
-using namespace troupe;
+namespace troupe::program_test {
 
 namespace {
 
@@ -125,3 +125,5 @@ TEST_CASE("a program is generated as it runs, however long it is", "[program]") 
     CHECK(p.front()->stage == 3);
   }
 }
+
+} // namespace troupe::program_test

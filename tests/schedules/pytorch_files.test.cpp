@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-using namespace troupe;
+namespace troupe::pytorch_files_test {
 
 namespace {
 
@@ -90,3 +90,5 @@ TEST_CASE("the reader of PyTorch's files refuses what PyTorch does", "[files]") 
         "0F0,0B0,1F0\n1F0,1B0\n", "0F0\n1F0,1B0\n"})
     CHECK_THROWS(load(wrong));
 }
+
+} // namespace troupe::pytorch_files_test

@@ -12,7 +12,8 @@
 
 #include <algorithm>
 
-using namespace troupe;
+namespace troupe::reference_test {
+
 using namespace troupe::laid_out;
 
 TEST_CASE("flush schedules of one direction take the published time", "[reference]") {
@@ -227,3 +228,5 @@ TEST_CASE("a picture shows what ran when", "[timeline]") {
         == "rank 0  F0 F1 .  .  .  B0 =  B1 =\n"
            "rank 1  .  F0 F1 B0 =  B1 =  .  .\n");
 }
+
+} // namespace troupe::reference_test

@@ -18,7 +18,8 @@
 #include <fstream>
 #include <sstream>
 
-using namespace troupe;
+namespace troupe::schedule_file_test {
+
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
@@ -295,3 +296,5 @@ TEST_CASE("a wrong schedule of each kind is drawn with the step marked", "[files
         "reads version 1", "F2", "move it behind that update");
   CHECK_THAT(told("0F0,0F1,0B0\n1F0,1B0,1F1,1B1\n"), ContainsSubstring("[U1]"));
 }
+
+} // namespace troupe::schedule_file_test

@@ -7,7 +7,7 @@
 
 #include <stdexcept>
 
-using namespace troupe;
+namespace troupe::stage_ledger_test {
 
 TEST_CASE("pipedream's first stage reads a version for each microbatch in flight",
           "[stage_ledger]") {
@@ -76,3 +76,5 @@ TEST_CASE("microbatches far apart may be in flight together", "[stage_ledger]") 
   CHECK(books.held() == 0);
   CHECK_THROWS_AS(books.end_backward(8), std::logic_error);
 }
+
+} // namespace troupe::stage_ledger_test

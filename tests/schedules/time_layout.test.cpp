@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-using namespace troupe;
+namespace troupe::time_layout_test {
 
 namespace {
 
@@ -71,3 +71,5 @@ TEST_CASE("long runs leave nothing behind", "[layout]") {
     CHECK(n.layout.open() == 0);
   }
 }
+
+} // namespace troupe::time_layout_test

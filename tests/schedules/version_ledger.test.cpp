@@ -6,6 +6,8 @@
 #include <limits>
 #include <stdexcept>
 
+namespace troupe::version_ledger_test {
+
 using troupe::version_ledger;
 
 TEST_CASE("an update nobody looks back from is made in place", "[version_ledger]") {
@@ -49,3 +51,5 @@ TEST_CASE("a version that is gone cannot be held", "[version_ledger]") {
   versions.advance();
   CHECK_THROWS_AS(versions.hold(0), std::logic_error);
 }
+
+} // namespace troupe::version_ledger_test

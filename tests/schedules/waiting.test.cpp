@@ -3,7 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-using namespace troupe;
+namespace troupe::waiting_test {
 
 namespace {
 
@@ -58,3 +58,5 @@ TEST_CASE("a long queue keeps its order", "[waiting]") {
   }
   CHECK(next == 1000);
 }
+
+} // namespace troupe::waiting_test

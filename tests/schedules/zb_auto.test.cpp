@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::zb_auto_test {
 
 namespace {
 
@@ -93,3 +93,5 @@ TEST_CASE("zb-auto is as fast as zb-h1 where its search is not", "[zb-auto]") {
   CHECK(laid_out::simulated(zb_h1(), dims, of).makespan == 240);
   CHECK(laid_out::simulated(zb_auto({{6, 7, 4}}), dims, of).makespan <= 240);
 }
+
+} // namespace troupe::zb_auto_test

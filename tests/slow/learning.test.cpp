@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <numeric>
 
-using namespace troupe;
+namespace troupe::learning_test {
 
 namespace {
 
@@ -86,3 +86,5 @@ TEST_CASE("lenet learns MNIST under every schedule") {
   o.schedules.names = {schedule};
   CHECK(train(o).evaluated.accuracy >= 0.97);
 }
+
+} // namespace troupe::learning_test

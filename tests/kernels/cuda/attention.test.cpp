@@ -14,7 +14,8 @@
 #include <limits>
 #include <stdexcept>
 
-using namespace troupe;
+namespace troupe::attention_test {
+
 using gpu::stored_array;
 
 namespace {
@@ -247,3 +248,5 @@ TEST_CASE("a GPU's token gets no gradient of earlier tokens", "[cuda]") {
     }
   CHECK(relative_difference(gradients, right_gradients) < gpu::near(stored));
 }
+
+} // namespace troupe::attention_test

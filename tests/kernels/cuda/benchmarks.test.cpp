@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::benchmarks_test {
 
 namespace {
 
@@ -88,3 +88,5 @@ TEST_CASE("runs on a GPU are held to each other and to the CPU", "[streams]") {
   CHECK(gradients > 0); // it was another processor
   CHECK(gradients < 1e-5);
 }
+
+} // namespace troupe::benchmarks_test

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::between_stages_test {
 
 namespace {
 
@@ -195,3 +195,5 @@ TEST_CASE("there is room for gradients that leave before their makers hear of th
     CHECK_NOTHROW(under_way.push_back(launch(below, op::forward, m)));
   }
 }
+
+} // namespace troupe::between_stages_test

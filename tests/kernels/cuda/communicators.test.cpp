@@ -28,7 +28,8 @@
 #include <thread>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::communicators_test {
+
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 using way = transfer::way;
@@ -292,3 +293,5 @@ TEST_CASE("groups of GPUs make the bits of every collective, and none ever hangs
     }
   }
 }
+
+} // namespace troupe::communicators_test

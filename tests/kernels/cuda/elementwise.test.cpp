@@ -11,7 +11,8 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
-using namespace troupe;
+namespace troupe::elementwise_test {
+
 using gpu::stored_array;
 
 namespace {
@@ -159,3 +160,5 @@ TEST_CASE("what follows a product on a GPU is what follows it on the CPU", "[cud
   if (what == kind::bias_relu)
     CHECK(made[2] == gpu::as_floats(mask));
 }
+
+} // namespace troupe::elementwise_test

@@ -9,7 +9,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-using namespace troupe;
+namespace troupe::embedding_test {
+
 using gpu::stored_array;
 
 namespace {
@@ -119,3 +120,5 @@ TEST_CASE("a GPU takes tokens to where it reads them", "[cuda]") {
   gpu::wait();
   CHECK(to.values() == tokens);
 }
+
+} // namespace troupe::embedding_test

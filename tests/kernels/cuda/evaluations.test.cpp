@@ -24,7 +24,7 @@
 #include <fstream>
 #include <stdexcept>
 
-using namespace troupe;
+namespace troupe::evaluations_test {
 
 namespace {
 
@@ -224,7 +224,7 @@ TEST_CASE("evaluations count among what a run needs of a GPU", "[streams]") {
 
 TEST_CASE("train evaluates on the GPU that it trains on", "[streams]") {
   const temporary_folder folder;
-  auto typed = tiny::training("1f1b");
+  auto typed = tiny::options_of("1f1b");
   typed.schedules.steps = 3;
   typed.evaluation = {.every = 1, .samples = samples};
   typed.run.device = "cuda";
@@ -257,3 +257,5 @@ TEST_CASE("train evaluates on the GPU that it trains on", "[streams]") {
   CHECK(open_saved_network(parse(typed, true).value()).error()
         == "--device lists 2 processors for one stage: leave out what has none");
 }
+
+} // namespace troupe::evaluations_test

@@ -11,7 +11,8 @@
 
 #include <numeric>
 
-using namespace troupe;
+namespace troupe::fibres_test {
+
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
@@ -155,3 +156,5 @@ TEST_CASE("atomic sums are no race, others are", "[fibres]") {
 }
 
 #endif
+
+} // namespace troupe::fibres_test

@@ -12,7 +12,8 @@
 #include <atomic>
 #include <numeric>
 
-using namespace troupe;
+namespace troupe::gpu_group_test {
+
 using way = transfer::way;
 
 TEST_CASE("NCCL moves values of unified memory from a GPU to itself", "[group]") {
@@ -44,3 +45,5 @@ TEST_CASE("NCCL moves values of unified memory from a GPU to itself", "[group]")
   space.give_back(to, n * 4);
   space.give_back(from, n * 4);
 }
+
+} // namespace troupe::gpu_group_test

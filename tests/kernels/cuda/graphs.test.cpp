@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::graphs_test {
 
 namespace {
 
@@ -212,3 +212,5 @@ TEST_CASE("products are deferred as kernels are", "[graphs]") {
     CHECK(c.values().front() == 2 * value * value);
   }
 }
+
+} // namespace troupe::graphs_test

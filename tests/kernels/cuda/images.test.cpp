@@ -9,7 +9,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-using namespace troupe;
+namespace troupe::images_test {
 
 TEST_CASE("a GPU's convolution is the CPU's", "[cuda]") {
   GPU_OR_SKIP();
@@ -91,3 +91,5 @@ TEST_CASE("a GPU pools what a ReLU leaves as the CPU does", "[cuda]") {
   CHECK(made[1] == std::vector<float>(choice.begin(), choice.end()));
   CHECK(made[2] == dx);
 }
+
+} // namespace troupe::images_test

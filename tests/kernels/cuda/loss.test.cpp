@@ -13,7 +13,8 @@
 #include <limits>
 #include <numeric>
 
-using namespace troupe;
+namespace troupe::loss_test {
+
 using gpu::stored_array;
 
 namespace {
@@ -237,3 +238,5 @@ TEST_CASE("a NaN among logits is its row's loss, on a GPU too", "[cuda]") {
   CHECK(made[1][2] == made[1][2]);
   CHECK(made[2][1] == 0);
 }
+
+} // namespace troupe::loss_test

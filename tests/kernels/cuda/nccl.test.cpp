@@ -17,7 +17,8 @@
 #include <thread>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::nccl_test {
+
 using way = transfer::way;
 
 namespace {
@@ -148,3 +149,5 @@ TEST_CASE("the environment can leave NCCL out", "[nccl]") {
   CHECK(cuda::absence_of_communicators() == "TROUPE_NCCL says off");
   unsetenv("TROUPE_NCCL");
 }
+
+} // namespace troupe::nccl_test

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::nodes_test {
 
 namespace {
 
@@ -33,7 +33,7 @@ struct wanted {
 };
 
 options options_of(const wanted& what) {
-  auto typed = tiny::training(what.schedule);
+  auto typed = tiny::options_of(what.schedule);
   typed.model.name = what.model;
   typed.mesh = what.mesh;
   typed.schedules.steps = 3;
@@ -154,3 +154,5 @@ TEST_CASE("GPUs of two kinds are refused, as their bits differ", "[streams]") {
     CHECK(told.ends_with(" has other stand-in"));
   }
 }
+
+} // namespace troupe::nodes_test

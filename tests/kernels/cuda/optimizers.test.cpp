@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-using namespace troupe;
+namespace troupe::optimizers_test {
 
 namespace {
 
@@ -110,3 +110,5 @@ TEST_CASE("a GPU sums squares in double", "[cuda]") {
     CHECK(sum == sums[0]);
   }
 }
+
+} // namespace troupe::optimizers_test

@@ -8,7 +8,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-using namespace troupe;
+namespace troupe::products_test {
+
 using gpu::stored_array;
 
 namespace {
@@ -157,3 +158,5 @@ TEST_CASE("a GPU rounds the weights of a version once", "[cuda]") {
   CHECK(relative_difference(product_with(new_b, 1), with(second)) < gpu::near_fp32);
   CHECK(holds == 1);
 }
+
+} // namespace troupe::products_test

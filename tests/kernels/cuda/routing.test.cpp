@@ -14,7 +14,8 @@
 #include <cmath>
 #include <limits>
 
-using namespace troupe;
+namespace troupe::routing_test {
+
 using gpu::stored_array;
 
 namespace {
@@ -290,3 +291,5 @@ TEST_CASE("a GPU adds what experts say in the order of a row's choices", "[cuda]
   CHECK(made[0] == std::vector{1.0F});
   CHECK(made[1] == std::vector{1.0F});
 }
+
+} // namespace troupe::routing_test

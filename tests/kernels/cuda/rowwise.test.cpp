@@ -8,7 +8,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-using namespace troupe;
+namespace troupe::rowwise_test {
+
 using gpu::stored_array;
 
 TEST_CASE("a GPU's layer norm is the CPU's", "[cuda]") {
@@ -79,3 +80,5 @@ TEST_CASE("a GPU's layer norm is the CPU's", "[cuda]") {
   CHECK(relative_difference(made[4], dgain) < gpu::near_fp32);
   CHECK(relative_difference(made[5], dbias) < gpu::near_fp32);
 }
+
+} // namespace troupe::rowwise_test

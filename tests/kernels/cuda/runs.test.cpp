@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::runs_test {
 
 namespace {
 
@@ -231,3 +231,5 @@ TEST_CASE("ranks on the CPU and on a GPU train one network", "[streams]") {
   for (std::size_t i = 0; i < on_cpu.loss.size(); ++i)
     CHECK(std::abs(on_cpu.loss[i] - mixed.loss[i]) < 1e-5 * on_cpu.loss[i]);
 }
+
+} // namespace troupe::runs_test

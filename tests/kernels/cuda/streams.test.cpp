@@ -14,7 +14,8 @@
 #include <future>
 #include <stdexcept>
 
-using namespace troupe;
+namespace troupe::streams_test {
+
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 
@@ -218,3 +219,5 @@ TEST_CASE("places for results are nobody else's while they are held", "[streams]
   CHECK(again.get() != kept.get());
   CHECK(more.get() != kept.get());
 }
+
+} // namespace troupe::streams_test

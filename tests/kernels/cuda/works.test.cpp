@@ -20,7 +20,8 @@
 #include <string>
 #include <thread>
 
-using namespace troupe;
+namespace troupe::works_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -265,3 +266,5 @@ TEST_CASE("a CPU reads nothing that a GPU may still be at", "[works]") {
   const work what{.run = [] {}, .inputs = {std::make_shared<launched_end>()}};
   CHECK_THROWS_AS(what.compute(), std::logic_error);
 }
+
+} // namespace troupe::works_test
