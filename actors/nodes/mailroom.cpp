@@ -85,6 +85,15 @@ void mailroom::close() {
   pending_.clear();
 }
 
+void mailroom::close_behind(ensemble& here) {
+  {
+    const std::unique_lock guard{open_lock_};
+    everybody_.reset();
+  }
+  here.come_home(); // proxies pass on what they have before they end
+  close();
+}
+
 void mailroom::add(int node, std::shared_ptr<control_line> line) {
   const std::lock_guard guard{lock_};
   lines_[node] = std::move(line);

@@ -222,7 +222,7 @@ void player::play(const std::atomic<bool>* stop) {
   try {
     auto plan = means_.plan(facts_);
     if (!plan)
-      return lead_->send(mail::refused{plan.error()});
+      return lead_->send(mail::refused{.why = plan.error(), .lasts = true});
     layers_.emplace(facts_).give_to(*plan);
     const auto shared = std::make_shared<const run_plan>(std::move(*plan));
     {
@@ -326,8 +326,7 @@ void player::perform(const std::shared_ptr<const run_plan>& plan, known_groups g
 }
 
 void player::come_home(ensemble& here) {
-  mail_->close();
-  here.come_home();
+  mail_->close_behind(here);
   if (here.at_work()) // which may use buffers of the mailroom
     left_.push_back(mail_);
 }
