@@ -75,9 +75,11 @@ void node_server::welcome(const greeting& guest, std::unique_ptr<byte_stream> st
 }
 
 /// Gives a visitor a control line. The leader of the run that is played, or was last,
-/// always has a place; others are refused with a sentence if all places are taken.
+/// always has a place; others are refused with a sentence if all places are taken, or
+/// there is no memory for one.
 void node_server::receive(const greeting& guest, std::unique_ptr<byte_stream> stream) {
   const std::lock_guard guard{lock_};
+  visitor one; // its line closes without the lock, as its listener takes that
   const auto refused = static_cast<std::size_t>(std::ranges::count_if(
     visitors_, [](const auto& entry) { return entry.second.is_refused; }));
   const bool is_leader = session_ != decltype(session_){} && guest.session == session_;
@@ -86,19 +88,22 @@ void node_server::receive(const greeting& guest, std::unique_ptr<byte_stream> st
   if (is_full && refused >= how_.visitors)
     return;
   const int number = next_visitor_++;
-  visitor one{
-    .line = means_.by->line(
-      std::move(stream),
-      {.heard = [this, number](control_frame f) { hear(number, std::move(f)); },
-       .ended = [this, number](const std::string& why) { leave(number, why); }}),
-    .is_refused = is_full};
-  one.line->limit_unsent(most_unsent_of_visitor);
-  if (is_full)
-    one.line->send(mail::refused{
-      "it has no place for another connection: " + std::to_string(how_.visitors)
-      + " wait here already, and silent ones are closed after "
-      + std::to_string(how_.visitor_silence / 1s) + " s"});
-  visitors_.emplace(number, std::move(one));
+  one.is_refused = is_full;
+  one.line = means_.by->line(
+    std::move(stream),
+    {.heard = [this, number](control_frame f) { hear(number, std::move(f)); },
+     .ended = [this, number](const std::string& why) { leave(number, why); }});
+  try {
+    one.line->limit_unsent(most_unsent_of_visitor);
+    if (is_full)
+      one.line->send(mail::refused{
+        "it has no place for another connection: " + std::to_string(how_.visitors)
+        + " wait here already, and silent ones are closed after "
+        + std::to_string(how_.visitor_silence / 1s) + " s"});
+    visitors_.emplace(number, std::move(one));
+  } catch (const std::bad_alloc&) {
+    one.line->send(mail::refused{"it has no memory for another connection"});
+  }
 }
 
 void node_server::hear(int number, control_frame frame) {
@@ -220,7 +225,10 @@ void node_server::watch_visitors() {
   std::unique_lock guard{lock_};
   while (!news_.wait_for(guard, 250ms, [this] { return ends_; })) {
     guard.unlock();
-    dismiss_idlers();
+    try {
+      dismiss_idlers();
+    } catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch): at the next look
+    }
     guard.lock();
   }
 }

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -40,6 +41,49 @@ public:
 
 private:
   control_lines lines_;
+};
+
+/// Lines that find no memory once they are made.
+class links_without_memory : public plain_links {
+public:
+  std::shared_ptr<control_line> line(std::unique_ptr<byte_stream>,
+                                     control_listener listener) override {
+    return std::make_shared<failing_line>(*this, std::move(listener));
+  }
+
+  inbox<std::string> refusals;
+  inbox<bool> closed; // whether the listener could be called meanwhile
+  std::thread calls;  // the listener
+
+private:
+  class failing_line : public control_line {
+  public:
+    failing_line(links_without_memory& owner, control_listener listener)
+      : owner_(owner), listener_(std::move(listener)) {
+      // nop
+    }
+    ~failing_line() override {
+      std::promise<void> ended;
+      const auto is_called = ended.get_future();
+      owner_.calls = std::thread{
+        [told = std::move(listener_.ended), ended = std::move(ended)]() mutable {
+          told("");
+          ended.set_value();
+        }};
+      owner_.closed.put(is_called.wait_for(5s) == std::future_status::ready);
+    }
+    using control_line::send;
+    void send(control_frame frame) override {
+      const auto message = wire::decode_node_mail(frame.text).value();
+      owner_.refusals.put(std::get<mail::refused>(message).why);
+    }
+    void limit_unsent(std::size_t) override { throw std::bad_alloc{}; }
+    void close() override {}
+
+  private:
+    links_without_memory& owner_;
+    control_listener listener_;
+  };
 };
 
 constexpr std::array<std::uint64_t, 2> session{1, 2};
@@ -255,6 +299,19 @@ TEST_CASE("a visitor without a place is told, and the run's leader has one",
   CHECK(std::get<mail::node_status>(*status).version == "test");
   visitor guess{at, {.session = {1, 3}}};
   CHECK(std::holds_alternative<mail::refused>(*guess.next()));
+}
+
+TEST_CASE("a visitor that finds no memory is told, and its line closes unlocked",
+          "[visitors]") {
+  links_without_memory links;
+  const player_means means{.plan = {}, .by = &links};
+  const node_server server{
+    *listen_at({"127.0.0.1", 0}), plain_stream, means, {.version = "test"}};
+  const auto connection = links.greet({"127.0.0.1", server.port()}, {}, 5s);
+  REQUIRE(connection);
+  CHECK(links.refusals.take(60s) == "it has no memory for another connection");
+  CHECK(links.closed.take(60s) == true);
+  links.calls.join();
 }
 
 } // namespace troupe::visitors_test
