@@ -24,6 +24,16 @@ constexpr std::string_view sayable[] = {
   "--momentum", "--betas", "--eps", "--weight-decay", "--decay", "--clip", "--capacity",
   "--balance", "--gate-noise"};
 
+saved_run saved_run_in(const std::filesystem::path& checkpoint,
+                       const checkpoint_facts& facts) {
+  saved_run result{checkpoint.string(), {}, {}};
+  if (facts.training) {
+    result.options = facts.training->options;
+    result.data = facts.training->data;
+  }
+  return result;
+}
+
 } // namespace
 
 file_metadata options_to_save(const options& o) {
@@ -67,16 +77,14 @@ tl::expected<saved_run, std::string> saved_run_of(const std::string& place) {
     result.options = file->metadata();
     return result;
   }
-  for (const auto& one : checkpoints_in(place))
+  const auto all = checkpoints_in(place);
+  for (const auto& one : all)
+    if (const auto facts = check_checkpoint(one))
+      return saved_run_in(one, *facts);
+  for (const auto& one : all) // none is whole, as whoever reads their values says
     try {
-      const auto facts = read_manifest(one / manifest_name);
-      result.from = one.string();
-      if (facts.training) {
-        result.options = facts.training->options;
-        result.data = facts.training->data;
-      }
-      return result;
-    } catch (const broken_checkpoint&) { // whoever reads the rest of it says so
+      return saved_run_in(one, read_manifest(one / manifest_name));
+    } catch (const broken_checkpoint&) { // NOLINT(bugprone-empty-catch)
     }
   return result;
 }

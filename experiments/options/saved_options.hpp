@@ -27,8 +27,10 @@ struct saved_run {
   std::optional<data_identity> data; ///< Absent from files of weights.
 };
 
-/// Reads a file of weights, or the newest manifest of a folder of checkpoints. Empty if
-/// there is none. On error says what is wrong with the file.
+/// Reads a file of weights, or the manifest of a folder's newest checkpoint that is
+/// whole: the one whose values newest_checkpoint reads. Where none is whole, the newest
+/// manifest that can be read; empty without any. On error says what is wrong with the
+/// file.
 tl::expected<saved_run, std::string> saved_run_of(const std::string& place);
 
 /// Gives options that a command line leaves out the values of a saved run. Returns what

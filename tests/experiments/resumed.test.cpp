@@ -3,6 +3,7 @@
 // and what --change lets through. What is evaluated from one.
 
 #include "experiments/options/command_line.hpp"
+#include "experiments/options/saved_options.hpp"
 #include "experiments/options/setup.hpp"
 #include "tests/experiments/run_program.hpp"
 
@@ -196,6 +197,31 @@ TEST_CASE("what leaves the numbers' course alone may differ", "[programs][resume
   CHECK_THAT(refusal(saved.resume + "--change heads"),
              ContainsSubstring("'heads' is none of what can change: data, seed"));
   CHECK_THAT(refusal(saved.resume + "--change lr,"), ContainsSubstring("'' is none"));
+}
+
+TEST_CASE("options are those of the checkpoint whose values are read",
+          "[programs][resumed]") {
+  checkpoint_of_text saved{"--lr 0.01"};
+  const auto& folder = saved.folder;
+  run(folder, "train --resume c --lr 0.02 --change lr --steps 5 --checkpoint c "
+              "--checkpoint-every 5 --keep 9 --quiet --microbatches 4");
+  const auto damage = [&](const std::string& checkpoint) {
+    const auto file = "c/" + checkpoint + "/stage-0.safetensors";
+    auto content = content_of(folder.path() / file);
+    content.back() = static_cast<char>(content.back() ^ 1);
+    folder.write(file, content);
+  };
+  const auto place = (folder.path() / "c").string();
+  CHECK(saved_run_of(place)->from == place + "/batch-5");
+  CHECK(saved_run_of(place)->options.at("--lr") == "0.02");
+  damage("batch-5");
+  CHECK(saved_run_of(place)->from == place + "/batch-4");
+  CHECK(saved_run_of(place)->options.at("--lr") == "0.01");
+  CHECK(refusal(saved.resume).empty());
+  damage("batch-4");
+  damage("batch-2");
+  CHECK_THAT(refusal(saved.resume),
+             ContainsSubstring("batch-5/stage-0.safetensors is not what was written"));
 }
 
 TEST_CASE("a preset of the gate that is given counts", "[programs][resumed]") {
