@@ -137,7 +137,7 @@ std::vector<int> lead::groups_of_gpus() {
   for (int number = 1; number <= count(); ++number)
     all.push_back({name_of(number), nodes_->facts(number)});
   if (auto why = refusal_of_kinds(all); !why.empty())
-    throw node_failure{why};
+    throw nodes_differ{why};
   auto chosen = choose_groups(*plan_, places_, all, of_.by->encrypts());
   groups_.absence = std::move(chosen.absence);
   return std::move(chosen.groups);

@@ -172,12 +172,14 @@ void node_server::take(int number, mail::prepare begins) {
     return; // one run of each
   const auto& line = found->second.line;
   if (begins.version != how_.version)
-    return line->send(mail::refused{"it is troupe " + how_.version
-                                    + ", and the run is led by troupe " + begins.version
-                                    + ": give all machines the same"});
+    return line->send(mail::refused{
+      .why = "it is troupe " + how_.version + ", and the run is led by troupe "
+             + begins.version + ": give all machines the same",
+      .lasts = true});
   if (begins.node < 1 || begins.node > static_cast<int>(begins.nodes.size())
       || begins.failure_timeout < 1'000'000)
-    return line->send(mail::refused{"it was asked for a part that no run has"});
+    return line->send(
+      mail::refused{.why = "it was asked for a part that no run has", .lasts = true});
   const bool plays = current_ != nullptr || !jobs_.empty();
   if (plays && static_cast<int>(jobs_.size()) >= how_.queue)
     return line->send(mail::refused{

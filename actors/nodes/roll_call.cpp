@@ -66,6 +66,7 @@ struct roll_call::reading {
   }
   void operator()(mail::ready&) { comes_to(step::ready); }
   void operator()(mail::refused& m) {
+    from.lasts = from.lasts || (m.lasts && from.fault.empty());
     of.fail(from, from.name + (m.leaves ? " is lost: " : ": ") + m.why, m.leaves);
   }
   void operator()(mail::node_status& m) {
@@ -190,8 +191,11 @@ void roll_call::await(step how_far, const std::atomic<bool>* interrupted,
 void roll_call::throw_fault() const {
   for (const bool is_loss : {false, true})
     for (const auto& one : nodes_)
-      if (!one.fault.empty() && one.is_loss == is_loss)
+      if (!one.fault.empty() && one.is_loss == is_loss) {
+        if (one.lasts)
+          throw lasting_refusal{one.fault};
         throw node_failure{one.fault, is_loss};
+      }
 }
 
 // The answer that comes fastest is the best.

@@ -35,9 +35,14 @@ struct node_failure : std::runtime_error {
   bool is_loss;
 };
 
-/// Nodes that would not make the bits of one run. No new start makes them equal.
-struct nodes_differ : node_failure {
+/// A refusal that no new start changes: options, files or versions have to.
+struct lasting_refusal : node_failure {
   using node_failure::node_failure;
+};
+
+/// Nodes that would not make the bits of one run.
+struct nodes_differ : lasting_refusal {
+  using lasting_refusal::lasting_refusal;
 };
 
 /// The user has ended what waited for nodes.
@@ -82,7 +87,8 @@ public:
 
   /// Waits until all nodes have come so far, or one of them. Of several failures the
   /// one that is no loss is thrown.
-  /// \throws node_failure, or ended_while_waiting if `interrupted` is set meanwhile
+  /// \throws node_failure, lasting_refusal, or ended_while_waiting if `interrupted` is
+  /// set meanwhile
   void await(step how_far, const std::atomic<bool>* interrupted,
              std::optional<int> number = {});
 
@@ -137,6 +143,7 @@ private:
     bool gone = false;
     bool answered = false; // has sent a message
     bool is_loss = false;  // the fault, of a node that had answered
+    bool lasts = false;    // likewise: no new start changes it
     silence silent;
     stall_rule::verdict verdict = stall_rule::verdict::fine;
     std::string at_work;

@@ -128,6 +128,7 @@ run_result node_runs::perform(const std::string& text, run_plan plan,
   const restarts::means by{
     .start = [&](const run_plan& next) { return start(text, next, told); },
     .find_nodes = [this](const run_plan& next) { return find_nodes(next); },
+    .has_all_nodes = [this] { return nodes_.size() == options_->nodes.nodes.size(); },
     .wait = [this] { wait(options_->nodes.failure_timeout); },
     .is_interrupted = [] { return interruption().load(); }};
   return restarts_.perform(std::move(plan), by, again);

@@ -7,28 +7,47 @@
 
 namespace troupe {
 
-std::string restart_limit::sentence() const {
+namespace {
+
+constexpr const char* advice = "; no new start changes that: change it, or leave the "
+                               "node out of --nodes, and go on with --resume";
+
+/// Whether a failure would be the same at each new start. What nodes refuse may be
+/// allowed again when those that are away come back; other data never is.
+bool is_lasting(const node_failure& wrong, bool has_all_nodes) {
+  return dynamic_cast<const nodes_differ*>(&wrong) != nullptr
+         || (has_all_nodes && dynamic_cast<const lasting_refusal*>(&wrong) != nullptr);
+}
+
+} // namespace
+
+std::string restart_limit::sentence(bool has_begun) const {
   return "; " + std::to_string(fruitless_)
          + " starts in a row have brought the run no further than step "
          + std::to_string(furthest_)
-         + ": a smaller --checkpoint-every, or --keep-steps, loses less of it each "
-           "time";
+         + (has_begun
+              ? ": a smaller --checkpoint-every, or --keep-steps, loses less of it "
+                "each time"
+              : ": when all nodes answer and none plays another run, go on with "
+                "--resume");
 }
 
 run_result restarts::perform(run_plan plan, const means& by, const new_start& again) {
   restart_limit limit{plan.dims.before};
   std::string refused; // why the start before did not begin
+  bool begins_again = false;
   for (;;) {
     attempt last;
     try {
       last = by.start(plan);
       nodes_have_answered_ = true;
       refused.clear();
-    } catch (const nodes_differ&) { // at no start will they be equal
-      throw;
     } catch (const node_failure& wrong) {
+      const bool lasts = is_lasting(wrong, by.has_all_nodes());
+      if (lasts && begins_again)
+        throw lasting_refusal{wrong.what() + std::string{advice}};
       nodes_have_answered_ = nodes_have_answered_ || wrong.is_loss;
-      if (!again || !nodes_have_answered_)
+      if (lasts || !again || !nodes_have_answered_)
         throw;
       if (refused == wrong.what())
         by.wait();
@@ -42,7 +61,7 @@ run_result restarts::perform(run_plan plan, const means& by, const new_start& ag
     if (!again || !last.has_lost || result.how != ending::failed)
       return std::move(result);
     if (limit.is_reached()) {
-      result.failure += limit.sentence();
+      result.failure += limit.sentence(refused.empty());
       return std::move(result);
     }
     if (!by.find_nodes(plan)) {
@@ -51,6 +70,7 @@ run_result restarts::perform(run_plan plan, const means& by, const new_start& ag
       return std::move(result);
     }
     plan = again(result);
+    begins_again = true;
     limit.start(plan.dims.before);
   }
 }

@@ -28,8 +28,9 @@ public:
 
   bool is_reached() const { return fruitless_ >= most; }
 
-  /// Why no further start follows. \pre is_reached()
-  std::string sentence() const;
+  /// Why no further start follows. \param has_begun the last start did, and lost nodes
+  /// \pre is_reached()
+  std::string sentence(bool has_begun) const;
 
 private:
   int furthest_;
@@ -50,7 +51,8 @@ public:
     /// \throws node_failure if nodes cannot be reached, or refuse
     std::function<attempt(const run_plan&)> start;
     std::function<bool(const run_plan&)> find_nodes; ///< False: too few answer.
-    std::function<void()> wait; ///< Nodes that refuse may come back meanwhile.
+    std::function<bool()> has_all_nodes; ///< No node of the command is away.
+    std::function<void()> wait;          ///< Nodes that refuse may come back meanwhile.
     std::function<bool()> is_interrupted;
   };
 
@@ -60,7 +62,7 @@ public:
 
   /// As troupe::perform. \param again empty: no run is started again
   /// \throws node_failure of nodes that have never answered in this command, or refuse
-  /// before any start of it
+  /// before any start of it; lasting_refusal if a new start would be refused likewise
   run_result perform(run_plan plan, const means& by, const new_start& again);
 
   /// Whether any run has lost nodes, at its start or later.

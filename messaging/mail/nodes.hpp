@@ -81,6 +81,7 @@ struct prepared {
 struct refused {
   std::string why;
   bool leaves = false; ///< The node is told to end: another may play its part.
+  bool lasts = false;  ///< Options, files or versions have to change first.
 };
 
 /// Lead: join the nodes of higher numbers. GPUs of these groups exchange arrays

@@ -306,7 +306,7 @@ struct NodeMail {
   union {
     prepare @0 :Prepare;
     prepared :group { machine @1 :Text; gpus @23 :List(Text); kinds @24 :List(Text); ungrouped @25 :Text; facts @26 :List(DecidingFact); }
-    refused :group { why @2 :Text; leaves @22 :Bool; }
+    refused :group { why @2 :Text; leaves @22 :Bool; lasts @30 :Bool; }
     connect :group { groups @3 :List(Int32); }
     connected :group { ids @4 :List(Data); }
     build :group { ids @5 :List(Data); }

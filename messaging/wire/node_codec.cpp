@@ -161,6 +161,7 @@ struct mail_writer {
     auto g = to.initRefused();
     g.setWhy(as_text(m.why));
     g.setLeaves(m.leaves);
+    g.setLasts(m.lasts);
   }
   void operator()(const mail::connect& m) {
     write_numbers(to.initConnect().initGroups(length(m.groups)), m.groups);
@@ -233,7 +234,7 @@ node_mail mail_of(schema::NodeMail::Reader from, allowance& left) {
     return prepared_of(from.getPrepared(), left);
   case is::REFUSED:
     return mail::refused{text(from.getRefused().getWhy()),
-                         from.getRefused().getLeaves()};
+                         from.getRefused().getLeaves(), from.getRefused().getLasts()};
   case is::CONNECT:
     return mail::connect{
       read_naturals<int>(from.getConnect().getGroups(), left, "a group")};

@@ -199,6 +199,17 @@ TEST_CASE("nodes that read other data than each other play no run", "[nodes]") {
         + to_string(there.reached_by().nodes[static_cast<std::size_t>(odd_node) - 1])));
 }
 
+TEST_CASE("a node refuses a plan, and another version, for good", "[nodes]") {
+  const auto plan = tiny::training_of(one_f_one_b(), {2, 2, 1}, clock_kind::real);
+  nodes_here there{[](const mail::prepare&) -> tl::expected<run_plan, std::string> {
+                     return tl::unexpected{std::string{"there is no such file"}};
+                   },
+                   1};
+  CHECK_THROWS_AS(there.perform(plan), lasting_refusal);
+  there.reached_by().version = "another";
+  CHECK_THROWS_AS(there.perform(plan), lasting_refusal);
+}
+
 TEST_CASE("one node is not two, whatever it is called", "[nodes]") {
   const auto plan = tiny::training_of(one_f_one_b(), {2, 2, 1}, clock_kind::real);
   nodes_here there{plan, 2};

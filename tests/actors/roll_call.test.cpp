@@ -54,6 +54,12 @@ TEST_CASE("a node that has answered and goes is a loss; others are a user's mist
     nodes.take(1, mail::refused{"it plays at most 1 ranks"});
     CHECK_FALSE(failure_of(nodes).is_loss);
   }
+  SECTION("it refuses for a reason that stays") {
+    const auto sent = wire::encode(
+      wire::node_mail{mail::refused{.why = "it has no such file", .lasts = true}});
+    nodes.take(1, wire::decode_node_mail(sent).value());
+    CHECK_THROWS_AS(nodes.await(step::ready, nullptr), lasting_refusal);
+  }
   SECTION("its owner ends it") {
     nodes.take(1, mail::refused{"it was told to end", true});
     CHECK(failure_of(nodes).is_loss);

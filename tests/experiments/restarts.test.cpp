@@ -32,7 +32,7 @@ restarts::attempt lost() {
 struct scripted_run {
   std::deque<std::function<restarts::attempt()>> starts;
   int gain = 0; // batches that each loss leaves
-  bool finds = true;
+  bool finds = true, has_all = true;
   bool interrupted = false;
   int started = 0, waits = 0;
   std::vector<int> began_behind;
@@ -53,6 +53,7 @@ struct scripted_run {
                                  return go();
                                },
                              .find_nodes = [this](const run_plan&) { return finds; },
+                             .has_all_nodes = [this] { return has_all; },
                              .wait = [this] { ++waits; },
                              .is_interrupted = [this] { return interrupted; }};
     restarts::new_start next;
@@ -105,6 +106,42 @@ TEST_CASE("nodes that refuse a second time are given time to come back", "[nodes
   CHECK(run.perform().how == ending::finished);
   CHECK(run.started == 5);
   CHECK(run.waits == 2);
+}
+
+TEST_CASE("a refusal that no new start changes ends the run at once", "[nodes]") {
+  scripted_run run;
+  const auto refuses = []() -> restarts::attempt {
+    throw lasting_refusal{"node 2: there is no file t.txt"};
+  };
+  run.starts = {lost, refuses, refuses};
+  CHECK_THROWS_WITH(run.perform(),
+                    "node 2: there is no file t.txt; no new start changes that: change "
+                    "it, or leave the node out of --nodes, and go on with --resume");
+  CHECK(run.started == 2);
+  scripted_run fewer; // nodes, and the others may come back
+  fewer.starts = {lost, refuses, refuses};
+  fewer.has_all = false;
+  CHECK(fewer.perform().how == ending::finished);
+  CHECK(fewer.started == 4);
+  scripted_run differs; // whoever comes back
+  differs.starts = {lost, []() -> restarts::attempt { throw nodes_differ{"data"}; }};
+  differs.has_all = false;
+  CHECK_THROWS_AS(differs.perform(), lasting_refusal);
+  CHECK(differs.started == 2);
+  scripted_run first; // nothing to go on from
+  first.starts = {refuses};
+  CHECK_THROWS_WITH(first.perform(), "node 2: there is no file t.txt");
+}
+
+TEST_CASE("a run that nodes keep refusing ends with advice that helps", "[nodes]") {
+  scripted_run run;
+  run.starts.assign(200, [] { return fails_to_start(false); });
+  run.starts.front() = lost;
+  const auto result = run.perform();
+  CHECK(run.started == 51);
+  CHECK_THAT(result.failure, ContainsSubstring("nobody listens; 50 starts in a row")
+                               && ContainsSubstring("go on with --resume")
+                               && !ContainsSubstring("--checkpoint-every"));
 }
 
 TEST_CASE("losses count only if the run comes no further between them", "[nodes]") {
