@@ -9,6 +9,8 @@ constexpr changeable_option all_changeable[] = {
   {"--data", "data"},
   {"--seed", "seed"},
   {"--precision", "precision"},
+  {"--microbatches", "microbatches"},
+  {"--microbatch-sizes", "microbatch-sizes"},
   {"--sequence-lengths", "sequence-lengths"},
   {"--steps", "steps"},
   {"--lr", "lr"},

@@ -20,9 +20,9 @@ constexpr std::string_view sayable[] = {
   "--model", "--layers", "--d-model", "--heads", "--seq", "--vocab", "--tied",
   "--experts", "--shared-expert", "--expert-top-k", "--data", "--seed", "--precision",
   // Of checkpoints:
-  "--batch", "--steps", "--sequence-lengths", "--optimizer", "--lr", "--lr-schedule",
-  "--momentum", "--betas", "--eps", "--weight-decay", "--decay", "--clip", "--capacity",
-  "--balance", "--gate-noise"};
+  "--batch", "--steps", "--microbatches", "--microbatch-sizes", "--sequence-lengths",
+  "--optimizer", "--lr", "--lr-schedule", "--momentum", "--betas", "--eps",
+  "--weight-decay", "--decay", "--clip", "--capacity", "--balance", "--gate-noise"};
 
 saved_run saved_run_in(const std::filesystem::path& checkpoint,
                        const checkpoint_facts& facts) {
@@ -95,10 +95,12 @@ std::string take_saved_options(const saved_run& saved, const CLI::App& said,
     const auto* const option = said.get_option_no_throw(name);
     return option != nullptr && option->count() > 0;
   };
-  // Seeds are those of data, and --gate is a preset of two others.
+  // Seeds are those of data, sizes of so many microbatches; --gate is a preset of two.
   const auto is_left_out = [&](const std::string& name) {
     if (name == "--seed")
       return said.get_option_no_throw("--data") == nullptr;
+    if (name == "--microbatch-sizes")
+      return says("--microbatches");
     return says("--gate") && (name == "--expert-top-k" || name == "--capacity");
   };
   for (const auto& [name, value] : saved.options) {

@@ -29,6 +29,33 @@ std::string text_of(const rate_schedule& course) {
   return result;
 }
 
+std::string text_of(const std::vector<std::int64_t>& numbers) {
+  std::string result;
+  for (const auto number : numbers)
+    result += (result.empty() ? "" : ",") + std::to_string(number);
+  return result;
+}
+
+/// Whether the microbatches decide what is computed of their samples: lengths are given
+/// by turns, and experts fill up and are balanced by the microbatch.
+bool depends_on_microbatches(const options& o) {
+  const auto& e = o.model.experts;
+  constexpr std::int64_t rows = 1 << 20;
+  const bool counts_rows =
+    o.model.model == "moe" && (e.balance != 0 || e.capacity_of(rows) < rows);
+  return counts_rows || o.schedules.uneven.lengths.size() > 1;
+}
+
+/// Samples of each microbatch of a batch; none: they differ by one at most.
+std::vector<std::int64_t> uneven_sizes(const options& o, const batching& batches) {
+  const batching even{batches.batch, batches.microbatches};
+  std::vector<std::int64_t> usual;
+  for (int k = 0; k < even.microbatches; ++k)
+    usual.push_back(even.samples_of(k));
+  const auto& sizes = o.schedules.uneven.samples;
+  return sizes == usual ? std::vector<std::int64_t>{} : sizes;
+}
+
 /// Differences and their names, listed for one sentence.
 class difference_list {
 public:
@@ -78,10 +105,12 @@ std::map<std::string, std::string> options_of_training(const options& o,
     result["--balance"] = text_of(o.model.experts.balance);
     result["--gate-noise"] = text_of(o.model.experts.noise);
   }
-  std::string lengths;
-  for (const auto tokens : o.schedules.uneven.lengths)
-    lengths += (lengths.empty() ? "" : ",") + std::to_string(tokens);
-  result["--sequence-lengths"] = lengths; // empty: those of --seq
+  result["--sequence-lengths"] = text_of(o.schedules.uneven.lengths); // empty: --seq
+  if (depends_on_microbatches(o)) {
+    const auto batches = plan.batches();
+    result["--microbatches"] = std::to_string(batches.microbatches);
+    result["--microbatch-sizes"] = text_of(uneven_sizes(o, batches));
+  }
   return result;
 }
 

@@ -183,6 +183,31 @@ TEST_CASE("a network goes on as it was", "[programs][resumed]") {
   CHECK_THAT(refusal(saved.resume + "--batch 8"), ContainsSubstring("say --batch 9"));
 }
 
+TEST_CASE("microbatches that decide the numbers are those of the checkpoint",
+          "[programs][resumed]") {
+  const std::string options =
+    GENERATE("--model moe --experts 4 --gate switch --balance 0",
+             "--model moe --experts 4 --gate gshard --capacity 9 --balance 0.3",
+             "--sequence-lengths 4,3");
+  checkpoint_of_text saved{options + " --microbatch-sizes 3,3,2,1"};
+  CHECK(refusal(saved.resume).empty());
+  CHECK(refusal(saved.resume + "--microbatches 4 --microbatch-sizes 3,3,2,1").empty());
+  const auto other = refusal(saved.resume + "--microbatches 3");
+  CHECK_THAT(other, ContainsSubstring("--microbatches 4, and this run has 3")
+                      && ContainsSubstring("--microbatch-sizes 3,3,2,1, and this run "
+                                           "has none")
+                      && ContainsSubstring("say --change microbatch-sizes,"
+                                           "microbatches"));
+  CHECK_THAT(refusal(saved.resume + "--microbatch-sizes 3,2,2,2"),
+             ContainsSubstring("--microbatch-sizes 3,3,2,1, and this run has none"));
+  CHECK(
+    refusal(saved.resume + "--microbatches 3 --change microbatches,microbatch-sizes")
+      .empty());
+  run(saved.folder, "train --resume c --save rest.safetensors --quiet");
+  CHECK((content_of(saved.folder.path() / "rest.safetensors")
+         == content_of(saved.folder.path() / "whole.safetensors")));
+}
+
 TEST_CASE("what leaves the numbers' course alone may differ", "[programs][resumed]") {
   checkpoint_of_text saved{"--lr 0.01 --lr-schedule warmup=9"};
   for (const auto* const typed :
