@@ -34,7 +34,7 @@ std::optional<double> pace::rate() const {
   if (changes_.empty())
     return {};
   const auto& [first, last] = std::pair{changes_.front(), changes_.back()};
-  const double time = now_ - first.seconds;
+  const double time = (changes_.size() > 1 ? last.seconds : now_) - first.seconds;
   return time < least ? std::nullopt : std::optional{(last.done - first.done) / time};
 }
 

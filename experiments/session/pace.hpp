@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-/// How fast a run comes on, by the wall's clock, over its last ten seconds, or back to
-/// the last progress but one. Evaluations and checkpoints in that time count, as a user
-/// waits for them too.
+/// How fast a run comes on, by the wall's clock, over the ten seconds before its last
+/// progress, or back to the progress before that. Evaluations and checkpoints in that
+/// time count, as a user waits for them too; a step that is not finished does not.
 class pace {
 public:
   /// `done` of the run is through at a time; times do not decrease. A run that begins
