@@ -14,7 +14,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t leader_places = 4; // beyond those of other visitors
+constexpr std::size_t leader_places = 4;    // beyond those of other visitors
+constexpr std::size_t most_expected = 4096; // nodes of a run that come at once
 constexpr int most_questions = 16;
 
 /// Bytes that a visitor without a run may send: some at first, more with time. A leader
@@ -78,8 +79,8 @@ void node_server::welcome(const greeting& guest, std::unique_ptr<byte_stream> st
 /// always has a place; others are refused with a sentence if all places are taken, or
 /// there is no memory for one.
 void node_server::receive(const greeting& guest, std::unique_ptr<byte_stream> stream) {
-  const std::lock_guard guard{lock_};
   visitor one; // its line closes without the lock, as its listener takes that
+  const std::lock_guard guard{lock_};
   const auto refused = static_cast<std::size_t>(std::ranges::count_if(
     visitors_, [](const auto& entry) { return entry.second.is_refused; }));
   const bool is_leader = session_ != decltype(session_){} && guest.session == session_;
@@ -266,12 +267,14 @@ void node_server::serve(const std::atomic<bool>& stop,
       jobs_.pop_front();
       auto& from = visitors_.at(next.visitor);
       session_ = next.begins.session;
+      acceptor_->expect(std::min(next.begins.nodes.size(), most_expected));
       from.line->limit_unsent(most_unsent_of_leader);
       try {
         from.plays = current_ = plays =
           std::make_shared<player>(means_, std::move(next.begins), from.line);
       } catch (const std::exception& wrong) { // memory, or a thread
         from.line->send(mail::refused{wrong.what()});
+        acceptor_->expect(0);
         continue;
       }
     }
@@ -282,6 +285,7 @@ void node_server::serve(const std::atomic<bool>& stop,
     } catch (const std::bad_alloc&) { // of what the run wants; the node goes on
       told("the run is over: out of memory");
     }
+    acceptor_->expect(0);
     const std::lock_guard guard{lock_};
     for (auto& [number, one] : visitors_)
       if (one.plays == plays) {

@@ -45,7 +45,7 @@ void acceptor::take_new() {
       std::this_thread::sleep_for(milliseconds{50});
     if (!socket && (!needs_descriptor || waiting_.empty()))
       return;
-    if (needs_descriptor || waiting_.size() >= most_.most_waiting)
+    if (needs_descriptor || waiting_.size() >= most_.most_waiting + expected_)
       drop_oldest();
     if (!socket)
       continue;
@@ -84,7 +84,7 @@ void acceptor::bound_handshakes() {
     return one.stream->has_handshake();
   };
   const auto count = std::ranges::count_if(waiting_, has_handshake);
-  if (static_cast<std::size_t>(count) <= most_.most_handshakes)
+  if (static_cast<std::size_t>(count) <= most_.most_handshakes + expected_)
     return;
   waiting_.erase(std::ranges::find_if(waiting_, has_handshake));
   ++strangers_;

@@ -45,6 +45,10 @@ public:
 
   std::uint16_t port() const { return at_.port; }
 
+  /// Lets so many connections more wait, and hold handshakes: nodes of a run may all
+  /// come at once. From any thread.
+  void expect(std::size_t guests) { expected_ = guests; }
+
   /// Connections that have not greeted as they should.
   std::int64_t strangers() const { return strangers_; }
 
@@ -71,6 +75,7 @@ private:
   stream_maker make_;
   guest welcome_;
   limits most_;
+  std::atomic<std::size_t> expected_ = 0; // guests beyond these
   waker stops_;
   std::list<waiting> waiting_; // the oldest first
   std::atomic<std::int64_t> strangers_ = 0;

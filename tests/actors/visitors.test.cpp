@@ -11,6 +11,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -90,9 +91,10 @@ constexpr std::array<std::uint64_t, 2> session{1, 2};
 
 /// A node, and a thread that plays its runs: each is refused once it is released.
 struct node {
-  explicit node(std::chrono::nanoseconds silence)
-    : server(*listen_at({"127.0.0.1", 0}), plain_stream, means,
-             {.version = "test", .visitors = 2, .visitor_silence = silence}),
+  explicit node(std::chrono::nanoseconds silence, acceptor::limits guests = {})
+    : server(
+      *listen_at({"127.0.0.1", 0}), plain_stream, means,
+      {.version = "test", .guests = guests, .visitors = 2, .visitor_silence = silence}),
       plays([this] { server.serve(stop, [](const std::string&) {}); }) {
     // nop
   }
@@ -299,6 +301,23 @@ TEST_CASE("a visitor without a place is told, and the run's leader has one",
   CHECK(std::get<mail::node_status>(*status).version == "test");
   visitor guess{at, {.session = {1, 3}}};
   CHECK(std::holds_alternative<mail::refused>(*guess.next()));
+}
+
+TEST_CASE("a node has room at its door for all nodes of the run that it plays",
+          "[visitors]") {
+  node at{60s, {.most_waiting = 2, .patience = 10min}};
+  visitor leader{at};
+  lead_run(at, leader); // of one node
+  const auto knock = [&] { return *connect_to({"127.0.0.1", at.server.port()}, 5s); };
+  const auto is_open = [](const socket_descriptor& one) {
+    char next = 0;
+    return recv(one.get(), &next, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+  };
+  const auto first = knock(), second = knock();
+  visitor third{at};
+  third.send(mail::ask_status{});
+  CHECK(third.next());
+  CHECK((is_open(first) && is_open(second)));
 }
 
 TEST_CASE("a visitor that finds no memory is told, and its line closes unlocked",

@@ -199,6 +199,23 @@ TEST_CASE("the oldest of too many handshakes goes, and a guest comes in", "[link
   CHECK(within(10s, [&] { return at.guests == 1; }));
 }
 
+TEST_CASE("as many more handshakes go on as guests are expected", "[links]") {
+  const test_authority authority;
+  const auto identity = authority.identity("127.0.0.1");
+  door at{10min,
+          [&](socket_descriptor s) { return identity->to_client(std::move(s)); }};
+  at.takes.expect(15);
+  const auto hello = first_record_of(*identity);
+  std::vector<socket_descriptor> crowd; // each sends a hello, and never goes on
+  for (int i = 0; i < 4 + 15 + 1; ++i) {
+    crowd.push_back(at.knock());
+    send(crowd.back(), hello.data(), hello.size());
+  }
+  CHECK(within(10s, [&] { return at.takes.strangers() == 1; }));
+  CHECK(std::ranges::count_if(crowd, hangs_up) == 1);
+  CHECK(hangs_up(crowd.front()));
+}
+
 TEST_CASE("addresses are read as they are meant, and others refused", "[links]") {
   CHECK(*parse_address("a:4242") == node_address{"a", 4242});
   CHECK(*parse_address("[::1]:1") == node_address{"::1", 1});
