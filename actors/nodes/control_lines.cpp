@@ -103,6 +103,8 @@ struct line_state {
   std::string name = "control line";
   caf::io::connection_handle socket;
   std::shared_ptr<ear> listener;
+  bool has_begun = false;               // the first bytes have come
+  std::vector<char> begun;              // bytes of a header whose rest comes next
   std::optional<control_header> header; // whose text comes next
   std::uint64_t sent = 0, received = 0; // frames
   bool over = false;                    // nothing more is taken
@@ -120,12 +122,26 @@ void end(line_broker* self) {
   self->quit();
 }
 
+/// Takes the first bytes of a line. Another protocol may send no whole header. Returns
+/// what is wrong with them, if anything.
+std::string hear_magic(line_broker* self, const std::vector<char>& bytes) {
+  std::uint32_t magic = 0;
+  std::memcpy(&magic, bytes.data(), sizeof magic);
+  self->state.begun = bytes;
+  expect(self, sizeof(control_header) - bytes.size());
+  return fault_of_magic(magic);
+}
+
 /// Takes a header, or the text behind one. Returns what is wrong with it, if anything.
 std::string hear_bytes(line_broker* self, const std::vector<char>& bytes) {
   auto& state = self->state;
+  if (!std::exchange(state.has_begun, true))
+    return hear_magic(self, bytes);
   if (!state.header) {
     control_header next;
-    std::memcpy(&next, bytes.data(), sizeof next);
+    state.begun.insert(state.begun.end(), bytes.begin(), bytes.end());
+    std::memcpy(&next, state.begun.data(), sizeof next);
+    state.begun.clear();
     auto wrong = fault_of(next, state.received);
     if (wrong.empty()) {
       state.header = next;
@@ -152,7 +168,7 @@ caf::behavior line(line_broker* self, int socket, std::shared_ptr<ear> listener,
   state.listener = std::move(listener);
   state.socket = self->add_scribe(socket);
   self->ack_writes(state.socket, true);
-  expect(self, sizeof(control_header));
+  expect(self, sizeof(control_header::magic));
   self->set_exception_handler([self](std::exception_ptr&) -> caf::error {
     self->state.listener->ended("");
     return caf::exit_reason::unhandled_exception;

@@ -52,6 +52,10 @@ struct control_listener {
   std::function<void(const std::string& why)> ended;
 };
 
+/// What a lead knows of a line that the other side has ended.
+inline constexpr const char* closed_line = "it has closed the connection";
+inline constexpr const char* before_anything = " before it said anything";
+
 /// What a node reports of a line to another node that the other side has ended.
 inline constexpr const char* line_end = "its control line has ended";
 

@@ -92,7 +92,7 @@ void lead::reach_all() {
       {.heard = [this, number](const control_frame& f) { hear(number, f); },
        .ended =
          [this, number](const std::string& why) {
-           nodes_->lose(number, why.empty() ? "it has closed the connection" : why);
+           nodes_->lose(number, why.empty() ? closed_line : why);
          }});
     mail_->add(number, line);
     nodes_->add(number, std::move(line));

@@ -155,9 +155,9 @@ void roll_call::lose(int number, const std::string& why, bool link) {
       return suspect(number, {0, why});
     fail(one,
          !one.answered
-           ? one.name + ": " + why
-               + " before it said anything; it may want --tls, or none, have another "
-                 "version of troupe, or be no node of troupe"
+           ? one.name + ": " + why + (why == closed_line ? before_anything : "")
+               + "; it may want --tls, or none, have another version of troupe, or be "
+                 "no node of troupe"
            : one.name + " is lost: " + why,
          true);
   }

@@ -8,6 +8,12 @@
 
 namespace troupe {
 
+namespace {
+
+constexpr const char* no_language_of_ours = "it does not speak troupe's language";
+
+} // namespace
+
 std::string fault_of(const frame_header& header, const session_id& of,
                      std::uint64_t sequence, std::uint64_t most_payload_bytes) {
   if (header.magic != frame_header::right_magic)
@@ -65,9 +71,13 @@ std::string fault_of(const control_header& header,
            : "a control frame was damaged on the way";
 }
 
+std::string fault_of_magic(std::uint32_t first) {
+  return first == control_header::right_magic ? "" : no_language_of_ours;
+}
+
 std::string fault_of(const greeting& first) {
   if (first.magic != greeting::right_magic)
-    return "it does not speak troupe's language";
+    return no_language_of_ours;
   if (first.version != greeting{}.version)
     return "it speaks another version of troupe's language";
   if (first.what < greeting::purpose::lead || first.what > greeting::purpose::tensors)

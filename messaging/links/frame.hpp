@@ -102,6 +102,9 @@ std::string fault_of(const control_header& header, std::uint64_t sequence);
 /// Why the text behind such a header cannot be taken; empty if it can.
 std::string fault_of(const control_header& header, std::span<const unsigned char> text);
 
+/// Why the first bytes of a line are not those of a control frame; empty if they are.
+std::string fault_of_magic(std::uint32_t first);
+
 /// The same of a greeting, whoever sent it.
 std::string fault_of(const greeting& first);
 

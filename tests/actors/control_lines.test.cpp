@@ -4,6 +4,7 @@
 
 #include "actors/nodes/control_lines.hpp"
 
+#include "actors/checkpoints/whole_training.hpp"
 #include "actors/nodes/inbox.hpp"
 #include "tests/actors/meshes.hpp"
 #include "tests/actors/nodes.hpp"
@@ -181,9 +182,16 @@ TEST_CASE("a control frame that is damaged anywhere ends the line with that reas
     const auto why = at.end();
     INFO("byte " << byte << ": " << why);
     const bool in_magic = byte < sizeof(control_header::magic);
-    CHECK(
-      (why.find(in_magic ? "no frame" : "damaged on the way") != std::string::npos));
+    CHECK((why.find(in_magic ? "troupe's language" : "damaged on the way")
+           != std::string::npos));
   }
+}
+
+TEST_CASE("a line of another protocol ends at its first bytes", "[nodes]") {
+  control_lines lines;
+  open_line at{lines};
+  at.say({'S', 'S', 'H', '-', '2'}); // and nothing more before we answer
+  CHECK(at.end() == "it does not speak troupe's language");
 }
 
 TEST_CASE("a control frame counts once, and none is missing", "[nodes]") {

@@ -48,7 +48,16 @@ TEST_CASE("a node that has answered and goes is a loss; others are a user's mist
     nodes.lose(1, "it has closed the connection");
     const auto wrong = failure_of(nodes);
     CHECK_FALSE(wrong.is_loss);
-    CHECK_THAT(wrong.what(), ContainsSubstring("may want --tls"));
+    CHECK_THAT(wrong.what(), ContainsSubstring("may want --tls")
+                               && ContainsSubstring("before it said anything"));
+  }
+  SECTION("it speaks another protocol") {
+    nodes.lose(1, "it does not speak troupe's language");
+    const auto wrong = failure_of(nodes);
+    CHECK_FALSE(wrong.is_loss);
+    CHECK_THAT(wrong.what(),
+               ContainsSubstring("node 1: it does not speak troupe's language; it may "
+                                 "want --tls"));
   }
   SECTION("it refuses") {
     nodes.take(1, mail::refused{"it plays at most 1 ranks"});
