@@ -4,8 +4,26 @@
 #include "actors/nodes/inbox.hpp"
 
 #include <utility>
+#include <variant>
 
 namespace troupe {
+
+namespace {
+
+struct line_ending {
+  std::string why;
+};
+
+constexpr const char* no_answer_of_nodes = "it does not answer as a node does";
+
+/// The possible reasons of an answer that no node gives.
+std::string advice(const connector& links) {
+  return std::string{"; it may "}
+         + (links.encrypts() ? "" : "expect TLS (give --tls), ")
+         + "have another version of troupe, or be no node of troupe";
+}
+
+} // namespace
 
 tl::expected<mail::node_status, std::string>
 status_of(const node_address& where, connector& links,
@@ -14,26 +32,37 @@ status_of(const node_address& where, connector& links,
     where, {.session = session.session, .generation = session.generation}, patience);
   if (!stream)
     return tl::unexpected{stream.error()};
-  inbox<std::optional<wire::node_mail>> answers; // absent: the line has ended
-  const auto hear = [&](const control_frame& frame) {
-    auto what = wire::decode_node_mail(frame.text);
-    answers.put(what ? std::optional{std::move(*what)} : std::nullopt);
-  };
-  const auto line = links.line(
-    std::move(*stream),
-    {.heard = hear, .ended = [&](const std::string&) { answers.put(std::nullopt); }});
+  inbox<std::variant<wire::node_mail, line_ending>> answers;
+  const auto line =
+    links.line(std::move(*stream),
+               {.heard =
+                  [&](const control_frame& frame) {
+                    if (auto message = wire::decode_node_mail(frame.text))
+                      answers.put(std::move(*message));
+                    else
+                      answers.put(line_ending{no_answer_of_nodes});
+                  },
+                .ended =
+                  [&](const std::string& why) {
+                    answers.put(line_ending{
+                      why.empty() ? std::string{closed_line} + before_anything : why});
+                  }});
   line->send(mail::ask_status{});
   auto answer = answers.take(patience);
   line->close();
-  auto* const status =
-    answer && *answer ? std::get_if<mail::node_status>(&**answer) : nullptr;
-  if (status != nullptr)
+  const auto refuse = [&](const std::string& why) {
+    return tl::unexpected{"node " + to_string(where) + ": " + why};
+  };
+  if (!answer)
+    return refuse("it does not answer");
+  if (const auto* const end = std::get_if<line_ending>(&*answer))
+    return refuse(end->why + advice(links));
+  auto& message = std::get<wire::node_mail>(*answer);
+  if (auto* const status = std::get_if<mail::node_status>(&message))
     return std::move(*status);
-  auto* const refusal =
-    answer && *answer ? std::get_if<mail::refused>(&**answer) : nullptr;
-  if (refusal != nullptr)
-    return tl::unexpected{"node " + to_string(where) + ": " + refusal->why};
-  return tl::unexpected{to_string(where) + " does not answer as a node does"};
+  if (const auto* const refusal = std::get_if<mail::refused>(&message))
+    return refuse(refusal->why);
+  return refuse(std::string{no_answer_of_nodes} + advice(links));
 }
 
 } // namespace troupe

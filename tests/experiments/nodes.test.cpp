@@ -340,6 +340,9 @@ TEST_CASE("a run by TLS trains the same bits, and strangers play no part", "[nod
   CHECK_THAT(run_program_in(folder, there + files("theirs")).err,
              ContainsSubstring("authority"));
   CHECK_FALSE(fs::exists(folder.path() / "w.safetensors"));
+  const auto asked = run_program_in(folder, "node --status " + nodes.list.front());
+  CHECK(asked.exit_code == 1);
+  CHECK_THAT(asked.err, ContainsSubstring("it may expect TLS (give --tls)"));
   const auto result = run_program_in(folder, there + files("ours"));
   INFO(result.err);
   CHECK(result.exit_code == 0);
