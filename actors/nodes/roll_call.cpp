@@ -145,6 +145,14 @@ void roll_call::suspect(int by, const mail::lost_node& what) {
                 nanoseconds_of(std::min(timeout_, 1000ms))};
 }
 
+/// A node that has never answered may be none.
+std::string roll_call::loss_of(const node& one, const std::string& why) {
+  return one.answered ? one.name + " is lost: " + why
+                      : one.name + ": " + why
+                          + "; it may want --tls, or none, have another version of "
+                            "troupe, or be no node of troupe";
+}
+
 void roll_call::lose(int number, const std::string& why, bool link) {
   {
     const std::lock_guard guard{lock_};
@@ -153,13 +161,10 @@ void roll_call::lose(int number, const std::string& why, bool link) {
       return;
     if (link) // the node's own line may say why
       return suspect(number, {0, why});
-    fail(one,
-         !one.answered
-           ? one.name + ": " + why + (why == closed_line ? before_anything : "")
-               + "; it may want --tls, or none, have another version of troupe, or be "
-                 "no node of troupe"
-           : one.name + " is lost: " + why,
-         true);
+    fail(
+      one,
+      loss_of(one, why + (why == closed_line && !one.answered ? before_anything : "")),
+      true);
   }
   news_.notify_all();
 }
@@ -268,8 +273,8 @@ void roll_call::keep_watch() {
       one.line->send(mail::beat{});
       if (one.silent.look(now, one.heard, awake) > nanoseconds_of(timeout_))
         fail(one,
-             one.name + " is lost: it has said nothing for "
-               + std::to_string(timeout_.count()) + " ms",
+             loss_of(one, "it has said nothing for " + std::to_string(timeout_.count())
+                            + " ms"),
              true);
     }
     if (suspected_ && (suspected_->patience -= awake) < 0)

@@ -167,6 +167,7 @@ private:
   struct reading;
 
   void fail(node& one, const std::string& why, bool is_lost);
+  static std::string loss_of(const node& one, const std::string& why);
   void suspect(int by, const mail::lost_node& what);
   void confirm_suspicion();
   void throw_fault() const;

@@ -21,6 +21,14 @@ using step = roll_call::step;
 
 namespace {
 
+/// A line to an address that never answers.
+class silent_line : public control_line {
+public:
+  void send(control_frame) override {}
+  void limit_unsent(std::size_t) override {}
+  void close() override {}
+};
+
 /// How a wait for nodes ends.
 node_failure failure_of(roll_call& nodes, step how_far = step::ready) {
   try {
@@ -81,6 +89,17 @@ TEST_CASE("a node that has answered and goes is a loss; others are a user's mist
     CHECK_FALSE(wrong.is_loss);
     CHECK_THAT(wrong.what(), ContainsSubstring("node 2"));
   }
+}
+
+TEST_CASE("an address that says nothing is told of as one that may be no node",
+          "[nodes]") {
+  roll_call nodes{{"node 1"}, 20ms, {}};
+  nodes.add(1, std::make_shared<silent_line>());
+  const auto wrong = failure_of(nodes);
+  CHECK_FALSE(wrong.is_loss);
+  CHECK_THAT(wrong.what(),
+             ContainsSubstring("node 1: it has said nothing for 20 ms; it "
+                               "may want --tls"));
 }
 
 TEST_CASE("a link between nodes that breaks at the start is a loss if it was there",
