@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-using namespace troupe;
+namespace troupe::mailroom_test {
 
 namespace {
 
@@ -53,3 +53,5 @@ TEST_CASE("losses that a node's actors have sent leave before its mail is closed
   CHECK(losses == std::vector{0.5, 1.5});
   CHECK(here.house().actors() == 0);
 }
+
+} // namespace troupe::mailroom_test
