@@ -129,7 +129,10 @@ tl::expected<images, std::string> read_pair(const fs::path& folder,
     return problem{folder.string() + " has " + std::to_string(result.count()) + " "
                    + prefix + " labels for "
                    + std::to_string(result.pixels.size() / pixels) + " images"};
-  if (result.count() == 0 || std::ranges::max(result.labels) > 9)
+  if (result.count() == 0)
+    return problem{folder.string() + " has no " + prefix
+                   + " images: the headers of its files say 0"};
+  if (std::ranges::max(result.labels) > 9)
     return problem{folder.string() + " has " + prefix + " labels that are not digits"};
   return result;
 }

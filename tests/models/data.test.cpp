@@ -433,6 +433,8 @@ TEST_CASE("damaged IDX files are refused whole", "[mnist]") {
   CHECK_THAT(mnist_refusal(idx(20, 0), idx(20, 0)), ContainsSubstring("magic number"));
   CHECK_THAT(mnist_refusal(idx(20, 28), idx(19, 0)),
              ContainsSubstring("19 t10k labels for 20 images"));
+  CHECK_THAT(mnist_refusal(idx(0, 28), idx(0, 0)),
+             ContainsSubstring("has no t10k images: the headers of its files say 0"));
   auto letters = idx(20, 0);
   letters.back() = 'x';
   CHECK_THAT(mnist_refusal(idx(20, 28), letters), ContainsSubstring("not digits"));
