@@ -55,6 +55,7 @@ loss_history::series loss_history::all() const {
   }
   result.every = whole.every();
   result.missing = last_ - first_ - known_;
+  result.before = first_;
   return result;
 }
 

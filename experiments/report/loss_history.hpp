@@ -30,6 +30,7 @@ public:
     std::vector<std::int64_t> samples;
     std::int64_t every = 1;   ///< Losses that make an entry; some may be of fewer.
     std::int64_t missing = 0; ///< Samples before the newest whose losses are not there.
+    std::int64_t before = 0;  ///< Samples of the training before the first entry.
   };
   series all() const;
 

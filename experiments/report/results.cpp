@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace troupe {
 
@@ -41,15 +42,11 @@ json parameters_json(const run_request& request) {
   return result;
 }
 
-/// A run's losses, and the samples of the training seen by each.
-loss_history::series losses_of(const run_account& run) {
-  if (run.losses_of_all_starts)
-    return *run.losses_of_all_starts;
-  const auto& r = run.result;
-  loss_history::series result{r.loss, r.loss_samples, r.loss_every, 0};
-  for (auto& samples : result.samples)
-    samples = total_of(run_samples{samples}, run.request->plan).count;
-  return result;
+/// Steps before the first start in this command. \param losses of the run
+int steps_before(const run_account& run, const loss_history::series& losses) {
+  const auto& plan = run.request->plan;
+  return run.losses_of_all_starts ? static_cast<int>(losses.before / plan.work->batch)
+                                  : plan.dims.before;
 }
 
 /// "cpu", "cuda", or "cpu and cuda".
@@ -113,7 +110,7 @@ json verification_json(const std::optional<verification>& v) {
 json run_json(const run_account& run) {
   const auto& plan = run.request->plan;
   const auto& r = run.result;
-  const auto losses = losses_of(run);
+  const auto losses = run.losses();
   const bool has_times = !r.loss_times.empty() && !run.losses_of_all_starts;
   auto evaluations = json::array();
   for (const auto& [step, s] : run.evaluations) {
@@ -142,8 +139,9 @@ json run_json(const run_account& run) {
     {"microbatch_sizes", plan.uneven ? json(plan.uneven->samples) : json(nullptr)},
     {"sequence_lengths", plan.uneven ? json(plan.uneven->lengths) : json(nullptr)},
     {"steps", last_step(plan).count},
-    {"steps_before", plan.dims.before},
-    {"samples", plan.work ? json(r.samples) : json(nullptr)},
+    {"steps_before", steps_before(run, losses)},
+    {"steps_before_last_start", plan.dims.before},
+    {"samples", plan.work ? json(run.samples()) : json(nullptr)},
     {"updates", r.updates.empty() ? json(nullptr) : json(r.updates)},
     // Wall time would differ each time, and virtual runs are to be the same byte for
     // byte.
@@ -226,7 +224,7 @@ std::string missing_losses(const run_account& run) {
   if (r.missing_losses > 0)
     return "the losses of " + std::to_string(r.missing_losses)
            + " microbatches have not come: the results have those of the first "
-           + std::to_string(r.samples) + " samples alone";
+           + std::to_string(run.samples()) + " samples alone";
   if (const auto& all = run.losses_of_all_starts; all && all->missing > 0)
     return "the losses of " + std::to_string(all->missing)
            + " samples were lost with nodes: the results do not have them, and the "
@@ -237,6 +235,27 @@ std::string missing_losses(const run_account& run) {
 ending run_account::how() const {
   return result.how == ending::finished && !evaluated_to_end ? ending::interrupted
                                                              : result.how;
+}
+
+loss_history::series run_account::losses() const {
+  if (losses_of_all_starts)
+    return *losses_of_all_starts;
+  const auto& plan = request->plan;
+  loss_history::series all{.loss = result.loss,
+                           .samples = result.loss_samples,
+                           .every = result.loss_every,
+                           .before = total_of(run_samples{}, plan).count};
+  for (auto& samples : all.samples)
+    samples = total_of(run_samples{samples}, plan).count;
+  return all;
+}
+
+std::int64_t run_account::samples() const {
+  if (!losses_of_all_starts)
+    return result.samples;
+  const auto& [before, ends] =
+    std::tie(losses_of_all_starts->before, losses_of_all_starts->samples);
+  return ends.empty() ? 0 : ends.back() - before;
 }
 
 timing_kind run_account::timing() const {

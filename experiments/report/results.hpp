@@ -41,7 +41,7 @@ struct verification {
 
 /// A run that is over, as it is told.
 struct run_account {
-  const run_request* request;
+  const run_request* request; ///< Of the last start.
   run_result result;
   bool modelled = false;          ///< Its times are laid out, one device a rank.
   std::optional<score> evaluated; ///< In the end.
@@ -56,9 +56,15 @@ struct run_account {
 
   timing_kind timing() const;
 
+  /// Losses over all starts in this command, at samples since the first start of all.
+  loss_history::series losses() const;
+
+  /// Samples of all starts in this command: those that updates cover.
+  std::int64_t samples() const;
+
   bool virtual_time() const { return request->plan.clock == clock_kind::virtual_time; }
 
-  /// Samples a second: of wall time, or of the virtual clock's.
+  /// Samples a second of the last start: of wall time, or of the virtual clock's.
   std::optional<double> samples_per_second() const;
   std::optional<double> tokens_per_second() const;
 };

@@ -43,22 +43,23 @@ time_unit unit_for(const std::vector<run_account>& runs) {
 std::int64_t samples_of_loss(const std::vector<run_account>& runs) {
   std::int64_t result = 0;
   for (const auto& run : runs)
-    if (const auto& seen = run.result.loss_samples; !seen.empty()) {
-      const auto before = seen.size() > 1 ? *(seen.rbegin() + 1) : 0;
-      result = std::max({result, run.request->plan.work->batch, seen.back() - before});
+    if (const auto all = run.losses(); !all.samples.empty()) {
+      const auto& ends = all.samples;
+      const auto before = ends.size() > 1 ? *(ends.rbegin() + 1) : all.before;
+      result = std::max({result, run.request->plan.work->batch, ends.back() - before});
     }
   return result;
 }
 
 /// The mean loss of a run's last samples: of the oldest entry only as many as are
 /// missing.
-std::optional<double> last_loss(const run_result& run, std::int64_t samples) {
+std::optional<double> last_loss(const loss_history::series& all, std::int64_t samples) {
   double sum = 0;
   std::int64_t count = 0;
-  for (auto i = run.loss.size(); i-- > 0 && count < samples;) {
-    const auto before = i > 0 ? run.loss_samples[i - 1] : 0;
-    const auto part = std::min(run.loss_samples[i] - before, samples - count);
-    sum += run.loss[i] * static_cast<double>(part);
+  for (auto i = all.loss.size(); i-- > 0 && count < samples;) {
+    const auto before = i > 0 ? all.samples[i - 1] : all.before;
+    const auto part = std::min(all.samples[i] - before, samples - count);
+    sum += all.loss[i] * static_cast<double>(part);
     count += part;
   }
   return count > 0 ? std::optional{sum / static_cast<double>(count)} : std::nullopt;
@@ -129,7 +130,7 @@ std::vector<column> columns_of(const training* work, const time_unit& unit,
   const auto versions = std::ranges::find(result, "versions", &column::head);
   result.insert(versions, {"MiB/rank", mebibytes_of});
   result.push_back({"loss", [samples](const run_account& run) {
-                      return text(last_loss(run.result, samples), "%.4f");
+                      return text(last_loss(run.losses(), samples), "%.4f");
                     }});
   result.push_back({"evaluated", [](const run_account& run) {
                       return run.evaluated ? text(run.evaluated->loss, "%.4f") : "-";

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -74,8 +75,19 @@ run_with_a_loss lose_a_node(const std::string& ranks, const std::string& restart
   CHECK(content_of(folder.path() / "w.safetensors")
         == content_of(folder.path() / "whole.safetensors"));
   const auto results = nlohmann::json::parse(content_of(folder.path() / "r.json"));
-  for (const auto* const key : {"loss", "loss_samples", "loss_every"})
-    CHECK((results["runs"][0][key] == whole["runs"][0][key]));
+  const auto& lost = results["runs"][0];
+  for (const auto* const key : {"loss", "loss_samples", "loss_every", "steps",
+                                "steps_before", "samples", "updates"}) {
+    INFO(key);
+    CHECK((lost[key] == whole["runs"][0][key]));
+  }
+  const auto steps =
+    lost["steps"].get<double>() - lost["steps_before_last_start"].get<double>();
+  CHECK(steps < 400);
+  CHECK(
+    std::abs(lost["samples_per_second"].get<double>() * lost["seconds"].get<double>()
+             - steps * results["data"]["batch"].get<double>())
+    < 1e-6);
   return {train.said(), nodes.list[victim]};
 }
 

@@ -80,6 +80,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "sequence_lengths",
                                     "steps",
                                     "steps_before",
+                                    "steps_before_last_start",
                                     "samples",
                                     "updates",
                                     "seconds",
@@ -197,13 +198,39 @@ TEST_CASE("a loss was known when the last forward of its minibatch had ended",
         > 2 * pipedream["activations"][2].get<double>());
 }
 
+TEST_CASE("numbers of a run that started again count from its first start",
+          "[results]") {
+  const auto o = *parse(tiny_options("virtual"), true);
+  const auto shared = *set_up(o);
+  auto first = shared.runs.front();
+  first.plan.dims.steps = 1;
+  auto last = first; // behind two steps; the command began behind one
+  last.plan.dims.before = 2;
+  std::vector<run_account> runs{{.request = &last, .result = perform(first.plan)}};
+  loss_history losses{16, 9};
+  losses.add({{.samples = 16, .loss = 5}, {.samples = 32, .loss = 4}});
+  losses.begin_again(32);
+  losses.add({{.samples = 16, .loss = 3}});
+  runs.front().losses_of_all_starts = losses.all();
+  const auto run = json::parse(results_json(o, shared, runs))["runs"][0];
+  CHECK(run["steps"] == 3);
+  CHECK(run["steps_before"] == 1);
+  CHECK(run["steps_before_last_start"] == 2);
+  CHECK(run["loss"] == json{5, 3});
+  CHECK(run["loss_samples"] == json{32, 48});
+  CHECK(run["samples"] == 32);
+  const auto rate = run["samples_per_second"].get<double>();
+  CHECK(std::abs(rate * run["makespan"].get<double>() - 16) < 1e-9);
+  CHECK_THAT(results_table(shared, runs), ContainsSubstring("3.0000"));
+}
+
 TEST_CASE("losses that are missing in the end are told", "[results]") {
   run_account run{.request = nullptr, .result = {}};
   CHECK(missing_losses(run).empty());
-  run.losses_of_all_starts = loss_history::series{.missing = 24};
+  run.losses_of_all_starts = loss_history::series{.samples = {48}, .missing = 24};
   CHECK_THAT(missing_losses(run), ContainsSubstring("24 samples were lost with nodes"));
   run.result.missing_losses = 2;
-  run.result.samples = 48;
+  run.result.samples = 16; // of the last start
   CHECK_THAT(missing_losses(run), ContainsSubstring("2 microbatches have not come"));
   CHECK_THAT(missing_losses(run), ContainsSubstring("first 48 samples"));
   run.result.how = ending::failed; // its own sentence says more
