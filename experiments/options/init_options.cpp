@@ -17,44 +17,54 @@ namespace troupe {
 namespace {
 
 /// The options of a model that a file of weights may decide.
-constexpr std::string_view model_names[] = {
+constexpr std::string_view decided_names[] = {
   "--model", "--layers", "--d-model", "--heads",         "--seq",
   "--vocab", "--tied",   "--experts", "--shared-expert", "--expert-top-k"};
 
-/// A value for each option that a file decides.
-using option_values = std::vector<std::pair<std::string, std::string>>;
+/// The value of an option that a file decides.
+struct decided_value {
+  std::string option, value;
+  std::string key = {}; ///< Of a config, where the two values must be equal.
+};
+using option_values = std::vector<decided_value>;
 
 option_values values_of(const gpt2_config& config) {
-  option_values result{{"--heads", std::to_string(config.heads)},
+  option_values result{{"--heads", std::to_string(config.heads), "n_head"},
                        {"--tied", config.tied ? "true" : "false"}};
-  const auto add = [&](const char* option, const std::optional<std::int64_t>& value) {
+  const auto add = [&](const char* option, const std::optional<std::int64_t>& value,
+                       const char* key) {
     if (value)
-      result.emplace_back(option, std::to_string(*value));
+      result.push_back({option, std::to_string(*value), key});
   };
-  add("--layers", config.layers);
-  add("--d-model", config.width);
-  add("--seq", config.length);
-  add("--vocab", config.words);
+  add("--layers", config.layers, "n_layer");
+  add("--d-model", config.width, "n_embd");
+  add("--seq", config.length, ""); // of the longest sequence
+  add("--vocab", config.words, "vocab_size");
   return result;
 }
 
 option_values values_of(const file_metadata& metadata) {
   option_values result;
   for (const auto& [name, value] : metadata)
-    if (std::ranges::find(model_names, name) != std::end(model_names))
-      result.emplace_back(name, value);
+    if (std::ranges::find(decided_names, name) != std::end(decided_names))
+      result.push_back({name, value});
   return result;
+}
+
+/// The value that an option has; absent: none.
+std::optional<std::string> value_in(const CLI::App& app, const std::string& name) {
+  const auto* const option = app.get_option_no_throw(name);
+  if (option == nullptr || option->count() == 0)
+    return {};
+  return option->as<std::string>();
 }
 
 /// The options that a user typed, and those that get values of files.
 struct both_options {
-  /// Null: neither has a value.
-  const CLI::Option* with_value(const std::string& name) const {
-    for (const CLI::App* app : {&said, static_cast<const CLI::App*>(&to)})
-      if (const auto* option = app->get_option_no_throw(name);
-          option != nullptr && option->count() > 0)
-        return option;
-    return nullptr;
+  /// Absent: neither has a value.
+  std::optional<std::string> value(const std::string& name) const {
+    const auto typed = value_in(said, name);
+    return typed ? typed : value_in(to, name);
   }
 
   const CLI::App& said;
@@ -63,28 +73,21 @@ struct both_options {
 
 /// Whether the model is a gpt as far as the user or a file said.
 bool may_be_gpt(const both_options& options) {
-  const auto* const model = options.with_value("--model");
-  return model == nullptr || model->as<std::string>() == "gpt";
+  return options.value("--model").value_or("gpt") == "gpt";
 }
 
 /// Sets an option that has no value yet. Returns the sentence about a value that is no
-/// value of it, or is not the user's.
+/// value of it.
 /// \param file that says the value
 std::string take(const both_options& options, const std::string& name,
                  const std::string& value, const std::string& file) {
   auto* const option = options.to.get_option_no_throw(name);
-  const bool by_gate =
-    name == "--expert-top-k" && options.with_value("--gate") != nullptr;
-  if (option == nullptr || by_gate)
+  const bool by_gate = name == "--expert-top-k" && options.value("--gate").has_value();
+  if (option == nullptr || by_gate || options.value(name))
     return {};
   try {
-    if (const auto* const typed = options.with_value(name); typed == nullptr) {
-      option->add_result(value);
-      option->run_callback();
-    } else if (name == "--heads" && typed->as<std::string>() != value) {
-      return file + " says --heads " + value + ", and --heads is "
-             + typed->as<std::string>() + ": leave it out";
-    }
+    option->add_result(value);
+    option->run_callback();
   } catch (const CLI::ParseError&) {
     return file + " says " + name + " " + value
            + ", which is no value of that option: say " + name + " yourself";
@@ -95,9 +98,34 @@ std::string take(const both_options& options, const std::string& name,
 /// \param source the file that says the values
 std::string take_all(const both_options& options, const option_values& values,
                      const std::string& source) {
-  for (const auto& [name, value] : values)
-    if (auto wrong = take(options, name, value, source); !wrong.empty())
+  for (const auto& one : values)
+    if (auto wrong = take(options, one.option, one.value, source); !wrong.empty())
       return wrong;
+  return {};
+}
+
+/// The sentence about a typed number of heads that the metadata contradicts, as no
+/// tensor's shape shows it; empty if there is none.
+std::string refusal_of_heads(const CLI::App& said, const option_values& metadata,
+                             const std::string& weights) {
+  const auto typed = value_in(said, "--heads");
+  for (const auto& [option, value, key] : metadata)
+    if (option == "--heads" && typed && *typed != value)
+      return weights + " says --heads " + value + ", and this command says --heads "
+             + *typed + ": leave it out";
+  return {};
+}
+
+/// The sentence about a config that contradicts the metadata of the weights beside it;
+/// empty if none does. Options that the user typed are not compared: weights_from
+/// compares them.
+std::string refusal_of_config(const both_options& options, const std::string& weights,
+                              const gpt2_config& config) {
+  for (const auto& [option, value, key] : values_of(config))
+    if (const auto taken = value_in(options.to, option);
+        !key.empty() && taken && *taken != value && !value_in(options.said, option))
+      return config.path.string() + " says " + key + " " + value + ", and " + weights
+             + " says " + option + " " + *taken + ": correct or remove the config";
   return {};
 }
 
@@ -108,8 +136,11 @@ std::string take_config(const both_options& options, const std::string& weights,
   const auto config = read_config(weights, metadata);
   if (!config)
     return config.error();
-  return *config ? take_all(options, values_of(**config), (*config)->path.string())
-                 : "";
+  if (!*config)
+    return {};
+  if (auto wrong = refusal_of_config(options, weights, **config); !wrong.empty())
+    return wrong;
+  return take_all(options, values_of(**config), (*config)->path.string());
 }
 
 } // namespace
@@ -120,8 +151,11 @@ std::string take_options_of_init(const CLI::App& said, CLI::App& to,
   if (!file)
     return {}; // set_up says what is wrong
   const auto values = values_of(file->metadata());
-  return values.empty() ? take_config({said, to}, init, file->metadata())
-                        : take_all({said, to}, values, init);
+  if (auto wrong = refusal_of_heads(said, values, init); !wrong.empty())
+    return wrong;
+  if (auto wrong = take_all({said, to}, values, init); !wrong.empty())
+    return wrong;
+  return take_config({said, to}, init, file->metadata());
 }
 
 std::string take_options_of_config(const CLI::App& said, CLI::App& to,
