@@ -29,7 +29,7 @@ std::string line_of(const std::filesystem::path& one, const checkpoint_facts& fa
 int check(const std::string& folder) {
   const auto all = checkpoints_in(folder);
   if (all.empty()) {
-    std::cerr << "checkpoint: there is no checkpoint in " << folder << '\n';
+    std::cerr << "checkpoint: " << no_checkpoint_in(folder) << '\n';
     return 1;
   }
   int exit_code = 0;

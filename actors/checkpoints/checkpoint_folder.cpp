@@ -283,7 +283,7 @@ newest_checkpoint(const fs::path& folder, const network<float>& whole,
     }
   }
   if (result.passed_over.empty())
-    return tl::unexpected{"there is no checkpoint in " + folder.string()};
+    return tl::unexpected{no_checkpoint_in(folder)};
   return tl::unexpected{result.passed_over.front()};
 }
 

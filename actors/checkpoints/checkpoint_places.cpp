@@ -74,6 +74,22 @@ std::vector<fs::path> checkpoints_in(const fs::path& folder) {
   return result;
 }
 
+bool is_checkpoint(const fs::path& folder) {
+  std::error_code failed;
+  return fs::is_regular_file(folder / manifest_name, failed);
+}
+
+std::string no_checkpoint_in(const fs::path& folder) {
+  const auto result = "there is no checkpoint in " + folder.string();
+  if (!is_checkpoint(folder))
+    return result;
+  auto above = (folder / "..").lexically_normal();
+  if (!above.has_filename()) // "c/"
+    above = above.parent_path();
+  return result + ", which is a checkpoint itself: name the folder above it, "
+         + above.string();
+}
+
 void sweep_checkpoints(const fs::path& folder) {
   std::error_code failed;
   std::vector<fs::path> left;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -17,6 +18,12 @@ int batches_of(const std::filesystem::path& folder);
 
 /// The checkpoints of a folder, the newest first: those that have a manifest.
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
+
+/// Whether a folder is one checkpoint itself.
+bool is_checkpoint(const std::filesystem::path& folder);
+
+/// The sentence about a folder that has no checkpoints.
+std::string no_checkpoint_in(const std::filesystem::path& folder);
 
 /// Removes what a killed program has left unfinished. \pre nobody writes there
 void sweep_checkpoints(const std::filesystem::path& folder);

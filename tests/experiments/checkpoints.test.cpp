@@ -219,6 +219,14 @@ TEST_CASE("who cannot go on is told what can", "[programs]") {
           "with 2 values of state a parameter");
   refused("--steps 9 --stages 2 --resume none" + tiny_model,
           "there is no checkpoint in none");
+  refused("--steps 9 --stages 2 --resume c/batch-4" + tiny_model,
+          "no checkpoint in c/batch-4, which is a checkpoint itself: name the folder "
+          "above it, c\n");
+  const auto evaluated = run_program_in(folder, "evaluate --weights c/batch-4/");
+  CHECK(evaluated.exit_code == 2);
+  CHECK_THAT(evaluated.err, ContainsSubstring("name the folder above it, c\n"));
+  CHECK_THAT(run_program_in(folder, "checkpoint c/batch-4").err,
+             ContainsSubstring("name the folder above it, c\n"));
   refused("--steps 9 --stages 2 --resume c --init w" + tiny_model, "give one of them");
   refused("--steps 9 --stages 2 --checkpoint c" + tiny_model, "give both");
   refused("--steps 9 --mesh data=2,pipe=2 --exchange hogwild --checkpoint c "
