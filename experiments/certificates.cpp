@@ -4,6 +4,7 @@
 #include "messaging/links/certificates.hpp"
 
 #include "experiments/options/build_info.hpp"
+#include "models/input_file.hpp"
 #include "models/whole_file.hpp"
 
 #include <CLI/CLI.hpp>
@@ -11,9 +12,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -50,10 +49,12 @@ struct pair_files {
 };
 
 std::string content_of(const fs::path& file) {
-  std::ifstream open{file, std::ios::binary};
+  const auto open = input_file::open(file, "the authority's file");
   if (!open)
-    throw std::runtime_error("cannot read " + file.string());
-  return {std::istreambuf_iterator<char>{open}, {}};
+    throw mistake(open.error());
+  std::string result(static_cast<std::size_t>(open->size()), '\0');
+  open->read(0, result.data(), open->size());
+  return result;
 }
 
 void write(const fs::path& file, const std::string& content, mode_t mode) {

@@ -36,7 +36,7 @@ input_file::open(const std::filesystem::path& path, const std::string& what) {
     return tl::unexpected{"cannot read " + result.name_ + ": " + why};
   };
   const auto kind = [&](const struct stat& status) {
-    return refuse("it is " + kind_of(status.st_mode) + ", not a file");
+    return refuse("it is " + kind_of(status.st_mode) + ", not a regular file");
   };
   struct stat status {};
   if (stat(path.c_str(), &status) != 0)

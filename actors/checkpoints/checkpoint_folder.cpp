@@ -2,12 +2,12 @@
 #include "actors/checkpoints/checkpoint_folder.hpp"
 
 #include "messaging/links/checksum.hpp"
+#include "models/input_file.hpp"
 #include "models/safetensors.hpp"
 #include "models/whole_file.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -22,27 +22,25 @@ namespace {
 namespace fs = std::filesystem;
 using broken = broken_checkpoint;
 
-/// Without its tensors.
-checkpoint_facts::file facts_of(const fs::path& file) {
-  std::ifstream in{file, std::ios::binary};
+/// Without its tensors. \throws broken
+checkpoint_facts::file facts_of(const fs::path& path) {
+  const auto file = input_file::open(path, "the checkpoint's file");
+  if (!file)
+    throw broken(file.error());
   std::vector<char> some(std::size_t{1} << 20);
-  checkpoint_facts::file result{file.filename().string(), 0, 0, {}};
+  checkpoint_facts::file result{path.filename().string(), file->size(), 0, {}};
   running_checksum sum;
-  while (in) {
-    in.read(some.data(), std::ssize(some));
-    const auto count = in.gcount();
-    sum.add(std::as_bytes(std::span{some}.first(static_cast<std::size_t>(count))));
-    result.bytes += count;
+  try {
+    for (std::int64_t at = 0; at < file->size(); at += std::ssize(some)) {
+      const auto count = std::min(std::ssize(some), file->size() - at);
+      file->read(at, some.data(), count);
+      sum.add(std::as_bytes(std::span{some}.first(static_cast<std::size_t>(count))));
+    }
+  } catch (const std::runtime_error& wrong) {
+    throw broken(wrong.what());
   }
-  if (in.bad())
-    throw broken_checkpoint("cannot read " + file.string() + " back");
   result.sum = sum.value();
   return result;
-}
-
-bool is_file(const fs::path& path) {
-  std::error_code failed;
-  return fs::is_regular_file(path, failed);
 }
 
 bool are_finite(std::span<const float> values) {
@@ -190,16 +188,20 @@ checkpoint_facts checked(const fs::path& one) {
                  + " samples, which is not what its folder is called");
   check_pieces(one / manifest_name, result);
   for (const auto& file : result.files) {
-    if (!is_file(one / file.name))
-      throw broken((one / file.name).string() + " is missing");
-    std::error_code failed; // a file of holes takes long to read
-    if (const auto bytes = fs::file_size(one / file.name, failed);
+    const auto path = one / file.name;
+    std::error_code failed;
+    const auto status = fs::status(path, failed);
+    if (!fs::is_regular_file(status))
+      throw broken(path.string()
+                   + (fs::exists(status) ? " is not a regular file" : " is missing"));
+    // A file of holes takes long to read.
+    if (const auto bytes = fs::file_size(path, failed);
         bytes != static_cast<std::uintmax_t>(file.bytes))
-      throw broken((one / file.name).string() + " has " + std::to_string(bytes)
-                   + " bytes, not " + std::to_string(file.bytes));
-    const auto there = facts_of(one / file.name);
+      throw broken(path.string() + " has " + std::to_string(bytes) + " bytes, not "
+                   + std::to_string(file.bytes));
+    const auto there = facts_of(path);
     if (there.sum != file.sum)
-      throw broken((one / file.name).string() + " is not what was written: its sum is "
+      throw broken(path.string() + " is not what was written: its sum is "
                    + text_of_sum(there.sum) + ", not " + text_of_sum(file.sum));
   }
   return result;

@@ -9,6 +9,7 @@
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -69,7 +70,8 @@ TEST_CASE("a checkpoint that is broken is passed over, and said to be", "[progra
     std::pair<std::string, int>{"cut short", 0}, std::pair<std::string, int>{"flip", 1},
     std::pair<std::string, int>{"no file", 2},
     std::pair<std::string, int>{"half a manifest", 3},
-    std::pair<std::string, int>{"a manifest that names other files", 4});
+    std::pair<std::string, int>{"a manifest that names other files", 4},
+    std::pair<std::string, int>{"a FIFO", 5});
   INFO(name);
   switch (breaks) {
   case 0:
@@ -84,6 +86,10 @@ TEST_CASE("a checkpoint that is broken is passed over, and said to be", "[progra
   case 3:
     fs::resize_file(c / "batch-4/manifest.json", 90);
     break;
+  case 5:
+    fs::remove(moment);
+    REQUIRE(mkfifo(moment.c_str(), 0600) == 0);
+    break;
   default: {
     auto manifest = content_of(c / "batch-4/manifest.json");
     manifest.replace(manifest.find("stage-1.safetensors"), 7, "../secre");
@@ -93,6 +99,7 @@ TEST_CASE("a checkpoint that is broken is passed over, and said to be", "[progra
   const auto shown = run_program_in(folder, "checkpoint c");
   CHECK(shown.exit_code == 1);
   CHECK_THAT(shown.err, ContainsSubstring("c/batch-4/"));
+  CHECK((shown.err.find("is not a regular file") != shown.err.npos) == (breaks == 5));
   CHECK_THAT(shown.out, ContainsSubstring("c/batch-2: 2 steps"));
   const auto next =
     run_program_in(folder, "train --steps 5 --stages 2 --resume c" + tiny_model);

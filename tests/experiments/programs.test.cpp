@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 
 using Catch::CaseSensitive;
 using Catch::Matchers::ContainsSubstring;
@@ -298,10 +299,13 @@ TEST_CASE("a file gives any option, and the command line goes before it",
 TEST_CASE("a FIFO in a file's place is refused, and nothing waits for it",
           "[programs]") {
   temporary_folder folder;
-  REQUIRE(mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
+  std::filesystem::create_directory(folder.path() / "c");
+  for (const auto* const name : {"pipe", "c/authority.crt", "c/authority.key"})
+    REQUIRE(mkfifo((folder.path() / name).c_str(), 0600) == 0);
   const std::string typed =
     GENERATE("train --init pipe", "train --data text:pipe", "train --data tokens:pipe",
-             "train --save pipe", "train --json pipe");
+             "train --save pipe", "train --json pipe", "evaluate --weights pipe",
+             "certificates c localhost");
   const auto wrong = run_program_in(folder, typed);
   CHECK(wrong.exit_code == 2);
   CHECK(one_line(wrong.err));

@@ -193,7 +193,8 @@ TEST_CASE("files and folders that cannot be read are named, and nothing waits fo
     return text_data(path, text_order::random, 8, 256, 1).error();
   };
   CHECK(refusal_of_text(fifo)
-        == "cannot read the text " + fifo.string() + ": it is a FIFO, not a file");
+        == "cannot read the text " + fifo.string()
+             + ": it is a FIFO, not a regular file");
   CHECK(refusal_of_text(closed)
         == "cannot read the folder " + closed.string() + ": Permission denied");
   CHECK_THAT(refusal_of_text(closed / "a.txt"), ContainsSubstring("Permission denied"));

@@ -213,11 +213,11 @@ TEST_CASE("what is no regular file is refused, and nothing waits for it",
   const unprivileged user;
   const std::vector<std::pair<fs::path, std::string>> mistakes{
     {folder.path() / "none", "No such file or directory"},
-    {folder.path() / "fifo", "it is a FIFO, not a file"},
-    {folder.path() / "link", "it is a FIFO, not a file"},
-    {folder.path(), "it is a folder, not a file"},
+    {folder.path() / "fifo", "it is a FIFO, not a regular file"},
+    {folder.path() / "link", "it is a FIFO, not a regular file"},
+    {folder.path(), "it is a folder, not a regular file"},
     {folder.path() / "secret", "Permission denied"},
-    {"/dev/zero", "it is a device, not a file"}};
+    {"/dev/zero", "it is a device, not a regular file"}};
   for (const auto& [path, why] : mistakes)
     CHECK(input_file::open(path, "the text").error()
           == "cannot read the text " + path.string() + ": " + why);
