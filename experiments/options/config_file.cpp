@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/config_file.hpp"
 
+#include "experiments/options/parsing.hpp"
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -155,7 +157,7 @@ private:
 } // namespace
 
 std::vector<CLI::ConfigItem> config_reader::from_config(std::istream& input) const {
-  std::string text{std::istreambuf_iterator<char>{input}, {}};
+  auto text = without_byte_order_mark({std::istreambuf_iterator<char>{input}, {}});
   const bool binary = std::ranges::any_of(text, [](unsigned char c) {
     return c == 127 || (c < ' ' && c != '\n' && c != '\r' && c != '\t');
   });

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 namespace troupe {
 
@@ -41,7 +42,7 @@ std::string read_links(const std::string& path, int machines, machine_model& to)
     return "--machines: " + file.error();
   std::string content(static_cast<std::size_t>(file->size()), '\0');
   file->read(0, content.data(), file->size());
-  std::istringstream lines{content};
+  std::istringstream lines{without_byte_order_mark(std::move(content))};
   std::string line;
   for (int n = 1; std::getline(lines, line); ++n) {
     if (!line.empty() && line.back() == '\r')

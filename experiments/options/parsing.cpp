@@ -16,6 +16,13 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+std::string without_byte_order_mark(std::string text) {
+  constexpr std::string_view mark = "\xef\xbb\xbf";
+  if (text.starts_with(mark))
+    text.erase(0, mark.size());
+  return text;
+}
+
 std::optional<double> decimal(std::string_view text) {
   double value = 0;
   const auto* const end = text.data() + text.size();

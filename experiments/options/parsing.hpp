@@ -17,6 +17,10 @@ using problem = tl::unexpected<std::string>;
 /// The parts of a text between separators.
 std::vector<std::string> split(const std::string& text, char separator);
 
+/// The text of a file without the byte order mark of UTF-8 that some editors write
+/// first.
+std::string without_byte_order_mark(std::string text);
+
 /// A whole text as a finite number in plain decimal: 12, -0.5 or 1e-3.
 std::optional<double> decimal(std::string_view text);
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/schedule_path.hpp"
 
+#include "experiments/options/parsing.hpp"
 #include "models/input_file.hpp"
 
 #include <filesystem>
 #include <stdexcept>
+#include <utility>
 
 namespace troupe {
 
@@ -35,7 +37,7 @@ tl::expected<std::string, std::string> read_schedule_file(const std::string& pat
   } catch (const std::runtime_error& wrong) {
     return tl::unexpected{std::string{wrong.what()}};
   }
-  return text;
+  return without_byte_order_mark(std::move(text));
 }
 
 tl::expected<filed_schedule, std::string>

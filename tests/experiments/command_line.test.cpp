@@ -129,6 +129,16 @@ TEST_CASE("a file gives options line by line", "[command_line]") {
   CHECK(o->output.config == file);
 }
 
+TEST_CASE("a file of options may begin with a byte order mark", "[command_line]") {
+  const temporary_folder folder;
+  const auto file = folder.write("o.toml", "\xef\xbb\xbfsteps = 3\n").string();
+  const auto o = read({"--config", file}).read;
+  REQUIRE(o.has_value());
+  CHECK(o->schedules.steps == 3);
+  folder.write("o.toml", "\xef\xbb\xbf\n[train]\n");
+  check_refused({"--config", file}, "--config: line 2: options stand here");
+}
+
 TEST_CASE("a mistake in a file is named with its line", "[command_line]") {
   const temporary_folder folder;
   const auto refused = [&](const std::string& content, const std::string& sentence) {

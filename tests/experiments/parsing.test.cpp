@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/parsing.hpp"
 
+#include "experiments/options/schedule_path.hpp"
+#include "tests/temporary_folder.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <cstdint>
@@ -35,6 +38,16 @@ TEST_CASE("a number is finite and decimal", "[parsing]") {
                            "1e400", "1e-400", "+1", " 1", "1 ", "1,5", "1e", "e3", "."})
     CHECK_FALSE(decimal(text).has_value());
   CHECK_FALSE(number("-1").has_value());
+}
+
+TEST_CASE("a byte order mark is no part of a text", "[parsing]") {
+  const std::string mark = "\xef\xbb\xbf";
+  CHECK(without_byte_order_mark(mark + "a" + mark) == "a" + mark);
+  CHECK(without_byte_order_mark("a") == "a");
+  CHECK(without_byte_order_mark(mark.substr(0, 2)) == mark.substr(0, 2));
+  const temporary_folder folder;
+  CHECK(read_schedule_file(folder.write("s.csv", mark + "0F0,0B0\n").string())
+        == "0F0,0B0\n");
 }
 
 } // namespace troupe::parsing_test
