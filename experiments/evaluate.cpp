@@ -3,13 +3,13 @@
 
 #include "actors/inference/evaluation_run.hpp"
 #include "actors/run/room.hpp"
+#include "experiments/options/opened_data.hpp"
 #include "experiments/options/saved_options.hpp"
 #include "experiments/report/files.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/program.hpp"
 #include "experiments/session/saved_network.hpp"
 #include "models/data/checked_data.hpp"
-#include "models/data/open_data.hpp"
 #include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
@@ -33,15 +33,9 @@ int complain(const std::string& what, int exit_code) {
 /// The samples that options ask for, and how many go through the stages together.
 /// Returns what is wrong, if anything.
 std::string add_samples(const options& o, evaluation_job& to) {
-  auto data = open_data(o.data.text, o.model, o.data.seed);
+  auto data = opened_data(o);
   if (!data)
     return data.error();
-  const auto identity = (*data)->identity();
-  if (const auto& trained = o.inference.trained_on;
-      trained && identity && identity->bytes > 0 && *trained != *identity)
-    return "--data " + o.data.text + " is not what the training read: that was '"
-           + to_string(*trained) + "', and it is '" + to_string(*identity)
-           + "': give it the same again, or say --data yourself";
   const auto held_out = (*data)->evaluation_size();
   if (held_out == 0)
     return o.data.text

@@ -53,13 +53,14 @@ json json_of(const checkpoint_facts::tensor& one) {
   return result;
 }
 
+json json_of(const data_identity& data) {
+  return {
+    {"kind", data.kind}, {"bytes", data.bytes}, {"xxh3", text_of_sum(data.checksum)}};
+}
+
 json json_of(const training_facts& training) {
-  json data = nullptr;
-  if (const auto& read = training.data)
-    data = {{"kind", read->kind},
-            {"bytes", read->bytes},
-            {"xxh3", text_of_sum(read->checksum)}};
-  return {{"options", training.options}, {"data", data}};
+  return {{"options", training.options},
+          {"data", training.data ? json_of(*training.data) : json(nullptr)}};
 }
 
 /// A whole number of a manifest. \throws broken_checkpoint
@@ -171,14 +172,28 @@ std::string line_in(const json& of) {
   return text;
 }
 
+data_identity identity_in(const json& of) {
+  return {line_in(of.at("kind")), number(of.at("bytes"), 0, largest),
+          sum_in(of.at("xxh3"))};
+}
+
 training_facts training_in(const json& of) {
   training_facts result;
   for (const auto& [option, value] : of.at("options").items())
     result.options[line_in(option)] = line_in(value);
   if (const auto& data = of.at("data"); !data.is_null())
-    result.data = {line_in(data.at("kind")), number(data.at("bytes"), 0, largest),
-                   sum_in(data.at("xxh3"))};
+    result.data = identity_in(data);
   return result;
+}
+
+/// JSON of a text that may come from anywhere.
+json parsed(const std::string& text) {
+  const auto look = [](int depth, json::parse_event_t, const json&) {
+    if (depth > most_depth) // who writes it out again would go as deep
+      throw broken_checkpoint("it is nested too deep");
+    return true;
+  };
+  return json::parse(text, look);
 }
 
 /// Of what it says, however it is spaced.
@@ -232,6 +247,18 @@ checkpoint_facts facts_in(json all) {
 
 } // namespace
 
+std::string manifest_text(const data_identity& data) {
+  return json_text(json_of(data));
+}
+
+data_identity data_identity_in(const std::string& manifest_text) {
+  try {
+    return identity_in(parsed(manifest_text));
+  } catch (const json::exception&) {
+    throw broken_checkpoint("it is not what this program writes");
+  }
+}
+
 std::string tensor_name(const saved_array& array, const std::string& parameter) {
   return array == saved_array{} ? parameter : name_of(array) + "/" + parameter;
 }
@@ -276,12 +303,7 @@ checkpoint_facts read_manifest(const std::filesystem::path& file) {
 
 checkpoint_facts facts_in(const std::string& manifest) {
   try {
-    const auto look = [](int depth, json::parse_event_t, const json&) {
-      if (depth > most_depth) // who writes it out again would go as deep
-        throw broken_checkpoint("it is nested too deep");
-      return true;
-    };
-    return facts_in(json::parse(manifest, look));
+    return facts_in(parsed(manifest));
   } catch (const json::exception&) {
     throw broken_checkpoint("it is not what this program writes");
   }

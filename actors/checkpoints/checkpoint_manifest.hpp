@@ -62,6 +62,12 @@ std::string tensor_name(const saved_array& array, const std::string& parameter);
 /// left out is all. It ends with a sum of what it says.
 std::string manifest_of(const checkpoint_facts& facts);
 
+/// The identity of data as a manifest has it: a JSON object in one line.
+std::string manifest_text(const data_identity& data);
+
+/// The same as a value again. \throws broken_checkpoint
+data_identity data_identity_in(const std::string& manifest_text);
+
 /// What a manifest says; that its files are so is another question.
 /// \throws broken_checkpoint
 checkpoint_facts read_manifest(const std::filesystem::path& file);

@@ -91,18 +91,37 @@ public:
   const CLI::Option* file; // of options
 };
 
+/// The saved run as the origin of the data, if it names data and no option does.
+/// \param compares whether the data must be the same
+std::optional<data_origin> origin_of_data(const saved_run& saved, const reading& said,
+                                          bool compares) {
+  if (said.says("--data") || !saved.options.contains("--data"))
+    return {};
+  return data_origin{saved.from, compares ? saved.data : std::nullopt};
+}
+
+/// Gives options that the command line leaves out the values of the file of --init.
+/// Returns what is wrong, if anything.
+std::string take_init(const reading& said, reading& to) {
+  const auto& init = said.typed.data.init;
+  if (auto wrong = take_options_of_init(said.app, to.app, init); !wrong.empty())
+    return wrong;
+  if (const auto saved = saved_run_of(init)) // else set_up says what is wrong
+    to.typed.data.origin = origin_of_data(*saved, said, true);
+  return {};
+}
+
 /// Defaults of a program that starts with files of weights or a checkpoint: the values
 /// that those files record, where the command line gives none. On error says what is
 /// wrong.
 tl::expected<typed_options, std::string> defaults_after(const program_about& about,
                                                         const reading& said) {
   const auto& weights = said.typed.inference.weights;
-  const auto& init = said.typed.data.init;
   const auto& place = about.infers() ? weights : said.typed.checkpoint.resume;
   reading silent{about, about.defaults};
   if (place.empty()) {
-    if (!about.infers() && !init.empty())
-      if (auto wrong = take_options_of_init(said.app, silent.app, init); !wrong.empty())
+    if (!about.infers() && !said.typed.data.init.empty())
+      if (auto wrong = take_init(said, silent); !wrong.empty())
         return problem{wrong};
     return silent.typed;
   }
@@ -118,8 +137,8 @@ tl::expected<typed_options, std::string> defaults_after(const program_about& abo
     if (auto wrong = take_options_of_config(said.app, silent.app, weights);
         !wrong.empty())
       return problem{wrong};
-  if (!said.says("--data") && !said.says("--seed"))
-    silent.typed.inference.trained_on = saved->data;
+  // Of a resumed run the data's identity is one of the facts that --change lets differ.
+  silent.typed.data.origin = origin_of_data(*saved, said, about.infers());
   return silent.typed;
 }
 

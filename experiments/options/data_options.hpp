@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "models/data_identity.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,12 +11,20 @@ namespace troupe {
 
 class option_list;
 
+/// The file of weights or the checkpoint that names the data where no option does.
+struct data_origin {
+  std::string place;
+  /// The identity that the data must have; absent: any.
+  std::optional<data_identity> identity = {};
+};
+
 /// Options of data and weights, as a user types them.
 struct typed_data {
   std::string text = "synthetic"; ///< "text:FOLDER,order=sequential"
   std::optional<std::int64_t> batch;
   std::string init;
   std::uint64_t seed = 1;
+  std::optional<data_origin> origin = {}; ///< Absent: the text is the user's.
 };
 
 /// Data, and the weights that a run begins with.
@@ -25,6 +35,7 @@ struct data_options {
   std::optional<std::int64_t> batch; ///< Samples; absent: as suits the model.
   std::string init;                  ///< Safetensors file; empty: made of the seed.
   std::uint64_t seed = 1;
+  std::optional<data_origin> origin = {}; ///< As in typed_data.
 };
 
 void add_data(option_list& to, typed_data& place);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "models/data_identity.hpp"
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,8 +22,6 @@ struct inference_options {
   std::int64_t top_k = 0; ///< 0: all words.
   int sequences = 1;
   std::string text_device = "cpu"; ///< What writes them; nothing else can.
-  /// The data that a checkpoint was trained on, if no option names data.
-  std::optional<data_identity> trained_on = {};
 };
 
 void add_weights(option_list& to, inference_options& place);

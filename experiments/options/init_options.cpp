@@ -16,10 +16,10 @@ namespace troupe {
 
 namespace {
 
-/// The options of a model that a file of weights may decide.
+/// The options of a model, and its data, that a file of weights may decide.
 constexpr std::string_view decided_names[] = {
-  "--model", "--layers", "--d-model", "--heads",         "--seq",
-  "--vocab", "--tied",   "--experts", "--shared-expert", "--expert-top-k"};
+  "--model", "--layers",  "--d-model",       "--heads",        "--seq", "--vocab",
+  "--tied",  "--experts", "--shared-expert", "--expert-top-k", "--data"};
 
 /// The value of an option that a file decides.
 struct decided_value {

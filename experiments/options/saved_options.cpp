@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 namespace troupe {
 
@@ -34,7 +35,33 @@ saved_run saved_run_in(const std::filesystem::path& checkpoint,
   return result;
 }
 
+/// The key of the data's identity in a file of weights.
+constexpr const char* identity_key = "data_identity";
+
+/// What a file of weights says of its run.
+tl::expected<saved_run, std::string> saved_run_of_file(const std::string& path) {
+  const auto file = safetensors_file::open(path);
+  if (!file)
+    return problem{file.error()};
+  saved_run result{path, file->metadata(), {}};
+  if (const auto found = result.options.extract(identity_key))
+    try {
+      result.data = data_identity_in(found.mapped());
+    } catch (const broken_checkpoint& wrong) {
+      return problem{path + ": its " + identity_key + " is damaged: " + wrong.what()};
+    }
+  return result;
+}
+
 } // namespace
+
+file_metadata facts_to_save(const options& o,
+                            const std::optional<data_identity>& data) {
+  auto result = options_to_save(o);
+  if (data)
+    result[identity_key] = manifest_text(*data);
+  return result;
+}
 
 file_metadata options_to_save(const options& o) {
   const auto& m = o.model;
@@ -68,16 +95,12 @@ file_metadata options_to_save(const options& o) {
 }
 
 tl::expected<saved_run, std::string> saved_run_of(const std::string& place) {
-  saved_run result{place, {}, {}};
   std::error_code unknown;
-  if (!std::filesystem::is_directory(place, unknown)) {
-    const auto file = safetensors_file::open(place);
-    if (!file)
-      return problem{file.error()};
-    result.options = file->metadata();
-    return result;
-  }
+  if (!std::filesystem::is_directory(place, unknown))
+    return saved_run_of_file(place);
   const auto all = checkpoints_in(place);
+  if (all.empty() && is_checkpoint(place))
+    return problem{no_checkpoint_in(place)};
   for (const auto& one : all)
     if (const auto facts = check_checkpoint(one))
       return saved_run_in(one, *facts);
@@ -86,7 +109,7 @@ tl::expected<saved_run, std::string> saved_run_of(const std::string& place) {
       return saved_run_in(one, read_manifest(one / manifest_name));
     } catch (const broken_checkpoint&) { // NOLINT(bugprone-empty-catch)
     }
-  return result;
+  return saved_run{place, {}, {}};
 }
 
 std::string take_saved_options(const saved_run& saved, const CLI::App& said,

@@ -20,11 +20,14 @@ namespace troupe {
 /// not: values of options by their names, "--layers".
 file_metadata options_to_save(const options& o);
 
+/// The same with the identity of the data that the run read, if the data has one.
+file_metadata facts_to_save(const options& o, const std::optional<data_identity>& data);
+
 /// What a file of weights or a checkpoint says of its run.
 struct saved_run {
   std::string from;                  ///< The file or the checkpoint.
   file_metadata options;             ///< Values by their names: "--layers".
-  std::optional<data_identity> data; ///< Absent from files of weights.
+  std::optional<data_identity> data; ///< Absent if none was kept.
 };
 
 /// Reads a file of weights, or the manifest of a folder's newest checkpoint that is

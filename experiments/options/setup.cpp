@@ -4,9 +4,9 @@
 #include "actors/checkpoints/checkpoint_folder.hpp"
 #include "actors/plan/evaluated_parts.hpp"
 #include "experiments/options/clock_limit.hpp"
+#include "experiments/options/opened_data.hpp"
 #include "experiments/options/parsing.hpp"
 #include "experiments/options/training_options.hpp"
-#include "models/data/open_data.hpp"
 #include "schedules/catalog/catalog.hpp"
 
 #include <cmath>
@@ -131,7 +131,7 @@ tl::expected<training, std::string> training_of(const options& o,
   auto shards = shards_of(o, *whole);
   if (!shards)
     return problem{shards.error()};
-  auto data = open_data(o.data.text, o.model, o.data.seed, within);
+  auto data = opened_data(o, within);
   if (!data)
     return problem{data.error()};
   auto weights = initial_weights(*whole, o.data.seed);

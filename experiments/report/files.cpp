@@ -51,15 +51,16 @@ std::vector<named_file> read_files(const options& o, std::size_t runs) {
   return result;
 }
 
-/// What made the weights: options, and one update of all stages, or the updates of
-/// each.
-file_metadata metadata_of(const options& o, const run_result& result) {
+/// What made the weights: options, data, and one update of all stages, or the updates
+/// of each.
+file_metadata metadata_of(const options& o, const run_plan& plan,
+                          const run_result& result) {
   std::string all;
   for (const auto updates : result.updates)
     all += (all.empty() ? "" : ",") + std::to_string(updates);
   const bool one = std::ranges::count(result.updates, result.updates.front())
                    == std::ssize(result.updates);
-  auto metadata = options_to_save(o);
+  auto metadata = facts_to_save(o, plan.work->data->identity());
   metadata[one ? "update" : "updates"] =
     one ? std::to_string(result.updates.front()) : all;
   metadata["samples"] = std::to_string(result.updated_samples);
@@ -230,7 +231,7 @@ std::string output_files::write_weights(const run_request& request,
   return note(
     file,
     save_weights(file, request.plan.work->whole, readable(result.parameters),
-                 metadata_of(options_, result),
+                 metadata_of(options_, request.plan, result),
                  places_.save_precision == "bf16" ? precision::bf16 : precision::fp32));
 }
 

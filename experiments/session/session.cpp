@@ -116,9 +116,11 @@ private:
     try {
       (void)results_json(options_, shared_, {});
       for (const auto& request : shared_.runs)
-        if (const auto& work = request.plan.work)
-          (void)manifest_of({.training = training_facts{work->options, {}}});
-      (void)safetensors_header({}, options_to_save(options_));
+        if (const auto& work = request.plan.work) {
+          const training_facts facts{work->options, work->data->identity()};
+          (void)manifest_of({.training = facts});
+          (void)safetensors_header({}, facts_to_save(options_, facts.data));
+        }
       return {};
     } catch (const std::exception& wrong) {
       return std::string{"the results of these runs cannot be written: "}

@@ -245,6 +245,9 @@ TEST_CASE("options go before what a file of weights says, which may be nonsense"
   const auto four = results(folder, "evaluate --weights w.safetensors --layers 4");
   CHECK(two["options"]["--heads"] == "2");
   CHECK(two["loss"] != four["loss"]);
+  save(folder, {{"--data", "synthetic"}, {"data_identity", "{\"kind\": 3}"}});
+  CHECK_THAT(run_program_in(folder, "evaluate --weights w.safetensors").err,
+             ContainsSubstring("w.safetensors: its data_identity is damaged"));
 }
 
 TEST_CASE("generate writes the same text in any stages, behind its prompt",

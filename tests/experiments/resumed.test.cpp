@@ -297,10 +297,19 @@ TEST_CASE("a checkpoint is evaluated on the data that it was trained on",
   // Other data that is named is evaluated; data that has changed is not.
   CHECK(evaluate("c --data synthetic")["loss"] != from_file["loss"]);
   folder.write("t.txt", some_text().replace(650, 1, "!")); // is held out
-  const auto refused = run_program_in(folder, "evaluate --weights c");
-  CHECK(refused.exit_code == 2);
-  CHECK_THAT(refused.err, ContainsSubstring("is not what the training read: that was "
-                                            "'text, 700 bytes, XXH3 "));
+  const std::string other =
+    "is not what the training read: that was 'text, 700 bytes, XXH3 ";
+  for (const auto* const weights : {"c", "w.safetensors", "c --seed 5"}) {
+    INFO(weights);
+    const auto refused =
+      run_program_in(folder, std::string{"evaluate --weights "} + weights);
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.err, ContainsSubstring(other));
+  }
+  const auto init = "--init " + (folder.path() / "w.safetensors").string();
+  CHECK_THAT(refusal(init), ContainsSubstring(other));
+  CHECK(refusal(init + " --data text:" + saved.text).empty());
+  CHECK(refusal(init + " --data synthetic").empty());
   CHECK(evaluate("c --data text:" + saved.text)["loss"] != from_file["loss"]);
 }
 

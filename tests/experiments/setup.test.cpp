@@ -14,10 +14,13 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
+#include <utility>
 
 namespace troupe::setup_test {
 
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
 
 namespace {
 
@@ -301,6 +304,24 @@ TEST_CASE("defaults are PyTorch's where it has them", "[setup]") {
   const auto sgd = tiny::set_up_training(o)->runs[0].plan.work->optimizer;
   CHECK(sgd.momentum == 0);
   CHECK(sgd.weight_decay == 0);
+}
+
+TEST_CASE("data that a file of weights names is told to be from there", "[setup]") {
+  const auto refusal = [](const std::string& data, std::optional<data_origin> origin) {
+    return training_refusal([&](typed_options& o) {
+      o.data.text = data;
+      o.data.origin = std::move(origin);
+    });
+  };
+  const auto usual = refusal("text:none.txt", {});
+  CHECK(usual == "cannot read the text none.txt: No such file or directory");
+  CHECK(refusal("text:none.txt", data_origin{"c/batch-2"})
+        == usual
+             + "; c/batch-2 says --data text:none.txt, from the folder in which the "
+               "training ran: name the data with --data");
+  CHECK_THAT(refusal("text:/none.txt", data_origin{"w.safetensors"}),
+             EndsWith("; w.safetensors says --data text:/none.txt: name the data with "
+                      "--data"));
 }
 
 TEST_CASE("epochs are batches, the last filled in part", "[setup]") {

@@ -70,6 +70,10 @@ TEST_CASE(
   const auto unnamed = run_program_in(folder, "train --steps 3 --resume c" + tiny);
   CHECK(unnamed.exit_code == 2);
   CHECK_THAT(unnamed.err, ContainsSubstring("cannot read"));
+  CHECK_THAT(unnamed.err,
+             ContainsSubstring("c/batch-2 says --data tokens:" + replaced
+                               + ", with U+FFFD in place of bytes that are not UTF-8: "
+                                 "name the data with --data\n"));
   CHECK(
     run_program_in(folder, "train --steps 3 --resume c --data tokens:" + latin_1 + tiny)
       .exit_code
