@@ -235,14 +235,24 @@ int cells_that_agree(const documents::row& head, const documents::row& row,
   return count;
 }
 
+/// Whether a row's name is a run's: its schedule with all parameters,
+/// "chimera:pairs=2", or its value of --recompute. An empty name is every run's.
+bool is_named(const json& run, const std::string& name) {
+  std::string text = run["schedule"];
+  for (const auto& [key, value] : run["parameters"].items())
+    text +=
+      (text == run["schedule"] ? ":" : ",") + key + "=" + value.get<std::string>();
+  const std::string recompute = run["recompute"];
+  return name.empty() || name == text || name == recompute
+         || name == "--recompute " + recompute;
+}
+
 /// How many cells are what one of the runs gave; 0: some differ in every run.
 int measured_cells(const documents::row& head, const documents::row& row,
                    const std::string& name, const std::vector<json>& runs) {
-  const bool is_known =
-    std::ranges::any_of(runs, [&](const auto& run) { return run["schedule"] == name; });
   int most = 0;
   for (const auto& run : runs)
-    if (!is_known || run["schedule"] == name)
+    if (is_named(run, name))
       most = std::max(most, cells_that_agree(head, row, run));
   return most;
 }
