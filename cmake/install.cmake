@@ -9,7 +9,7 @@ include(CMakePackageConfigHelpers)
 set(public_headers
   actors/embedding/training.hpp actors/embedding/troupe.hpp
   actors/mail/relay.hpp actors/plan/own_exchange.hpp actors/run/progress.hpp
-  kernels/buffer.hpp kernels/precision.hpp
+  kernels/buffer.hpp kernels/checksum.hpp kernels/precision.hpp
   messaging/mail/tensors.hpp
   models/beginning.hpp models/data/data_set.hpp models/data/open_data.hpp
   models/data_identity.hpp models/model_options.hpp models/optimizer_options.hpp models/own_layer.hpp

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "models/data_identity.hpp"
 
-#include <xxhash.h>
-
-#include <new>
 #include <utility>
 
 namespace troupe {
@@ -22,23 +19,13 @@ std::string text_of_sum(std::uint64_t sum) {
   return result;
 }
 
-content_sum::content_sum() : state_(XXH3_createState()) {
-  if (!state_)
-    throw std::bad_alloc{};
-  XXH3_64bits_reset(state_.get());
-}
-
-void content_sum::release::operator()(XXH3_state_s* state) const {
-  XXH3_freeState(state);
-}
-
 void content_sum::add(std::span<const std::byte> bytes) {
-  XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
+  sum_.add(bytes);
   bytes_ += std::ssize(bytes);
 }
 
 data_identity content_sum::identity(std::string kind) const {
-  return {std::move(kind), bytes_, XXH3_64bits_digest(state_.get())};
+  return {std::move(kind), bytes_, sum_.value()};
 }
 
 } // namespace troupe

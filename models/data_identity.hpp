@@ -4,12 +4,11 @@
 // The identity of a data set: runs and nodes compare it before they trust each other's
 // samples.
 
+#include "kernels/checksum.hpp"
+
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
-
-struct XXH3_state_s;
 
 namespace troupe {
 
@@ -32,19 +31,13 @@ std::string text_of_sum(std::uint64_t sum);
 /// Size and XXH3 of files, read piece by piece in a fixed order.
 class content_sum {
 public:
-  /// \throws std::bad_alloc
-  content_sum();
-
   void add(std::span<const std::byte> bytes);
 
   /// The identity of a data set that read the bytes added so far.
   data_identity identity(std::string kind) const;
 
 private:
-  struct release {
-    void operator()(XXH3_state_s* state) const;
-  };
-  std::unique_ptr<XXH3_state_s, release> state_;
+  running_checksum sum_;
   std::int64_t bytes_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/checkpoints/checkpoint_folder.hpp"
 
-#include "messaging/links/checksum.hpp"
+#include "kernels/checksum.hpp"
 #include "models/input_file.hpp"
 #include "models/safetensors.hpp"
 #include "models/whole_file.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "actors/checkpoints/checkpoint_manifest.hpp"
 
-#include "messaging/links/checksum.hpp"
+#include "kernels/checksum.hpp"
 #include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>

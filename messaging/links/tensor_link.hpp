@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "kernels/checksum.hpp"
 #include "messaging/links/byte_stream.hpp"
-#include "messaging/links/checksum.hpp"
 #include "messaging/links/frame.hpp"
 
 #include <tl/expected.hpp>

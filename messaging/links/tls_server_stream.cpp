@@ -20,7 +20,7 @@ constexpr std::size_t most_content = 16384;
 
 /// Bytes that a connection's first record has, as far as `received` says. What is no
 /// record of a handshake ends with its header: OpenSSL says what is wrong with it.
-std::size_t record_bytes(const std::vector<char>& received) {
+std::size_t bytes_of_record(const std::vector<char>& received) {
   const auto byte = [&](std::size_t i) {
     return static_cast<unsigned char>(received[i]);
   };
@@ -63,7 +63,7 @@ private:
   stream_progress receive_record() {
     std::array<std::byte, 1024> block;
     for (;;) {
-      const auto missing = record_bytes(received_) - received_.size();
+      const auto missing = bytes_of_record(received_) - received_.size();
       if (missing == 0)
         return {state::moved};
       const auto moved =

@@ -3,7 +3,7 @@
 // wrong with them.
 
 #include "actors/checkpoints/checkpoint_manifest.hpp"
-#include "messaging/links/checksum.hpp"
+#include "kernels/checksum.hpp"
 #include "tests/dice.hpp"
 #include "tests/experiments/checkpointed.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/checkpoints/checkpoint_manifest.hpp"
-#include "messaging/links/checksum.hpp"
+#include "kernels/checksum.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "messaging/links/checksum.hpp"
+#include "kernels/checksum.hpp"
 
 #include <xxhash.h>
 
