@@ -25,9 +25,10 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Passes everything on, and counts it.
+/// Messages that relays have passed on, and those that came to another place than
+/// theirs. Relays have threads, and Catch2's checks may have one.
 struct counts {
-  std::atomic<int> activations = 0, gradients = 0;
+  std::atomic<int> activations = 0, gradients = 0, misplaced = 0;
 };
 
 std::shared_ptr<const own_relays> relays_that(std::shared_ptr<counts> all,
@@ -36,12 +37,12 @@ std::shared_ptr<const own_relays> relays_that(std::shared_ptr<counts> all,
     own_relays{[=](caf::actor_system& system, const relay_place& where) {
       return system.spawn([=](relay* self) -> neighbour_actor::behavior_type {
         return {[=](const activation& x) {
-                  CHECK(x.header.stage == where.stage + 1);
+                  all->misplaced += x.header.stage != where.stage + 1;
                   ++all->activations;
                   self->send(where.above, x);
                 },
                 [=](const gradient& g) {
-                  CHECK(g.header.stage == where.stage);
+                  all->misplaced += g.header.stage != where.stage;
                   if (++all->gradients == fails_at && quits)
                     return self->quit();
                   if (all->gradients == fails_at)
@@ -68,6 +69,7 @@ TEST_CASE("actors between stages see all that passes, and change no bit by thems
   CHECK(result.parameters == alone.parameters);
   CHECK(seen->activations == 4 * 3 * 3); // microbatches, batches, boundaries
   CHECK(seen->gradients == 4 * 3 * 3);
+  CHECK(seen->misplaced == 0);
 }
 
 TEST_CASE("an actor between stages may still hold what it has sent on", "[embedding]") {
@@ -102,6 +104,7 @@ TEST_CASE("actors between stages live and fail in a system of others", "[embeddi
   const auto seen = std::make_shared<counts>();
   job.relays = relays_that(seen);
   CHECK(finished(job).loss == alone.loss);
+  CHECK(seen->misplaced == 0);
   for (int at = 1; at < 12; at += 2) {
     job.relays = relays_that(std::make_shared<counts>(), at);
     const auto result = train(job);
