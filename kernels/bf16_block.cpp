@@ -22,7 +22,7 @@ namespace troupe {
 
 namespace {
 
-#if defined(TROUPE_X86) && defined(__FMA__)
+#if defined(TROUPE_X86) && defined(__AVX2__) && defined(__FMA__)
 
 /// While it lives, this thread's operations take numbers that are not normal for 0, and
 /// give 0 for what is tiny after it is rounded: as instructions for bf16 do.
@@ -44,13 +44,32 @@ private:
   unsigned before_ = _mm_getcsr();
 };
 
-float normal(float x) {
-  return x;
-}
-
-/// sum + a b, rounded once.
-float add_product(float a, float b, float sum) {
-  return std::fma(a, b, sum);
+/// A row of c's tile of 16 columns, and a row of a's tile: one step's products.
+/// \pre denormals are flushed
+void add_plain_row(const std::uint16_t* a, const std::uint16_t* b, float* c) {
+  constexpr int columns = 8; // of one vector
+  const auto upper_half = _mm256_set1_epi32(static_cast<int>(0xffff0000U));
+  __m256 even[2]{_mm256_setzero_ps(), _mm256_setzero_ps()};
+  __m256 odd[2]{_mm256_setzero_ps(), _mm256_setzero_ps()};
+  for (int pair = 0; pair < step_depth / 2; ++pair) {
+    const auto left = _mm256_set1_ps(fp32_of(a[2 * pair])),
+               right = _mm256_set1_ps(fp32_of(a[2 * pair + 1]));
+    const auto* const row = b + pair * step_depth;
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      const auto both =
+        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + 2 * columns * i));
+      const auto first = _mm256_castsi256_ps(_mm256_slli_epi32(both, 16)),
+                 second = _mm256_castsi256_ps(_mm256_and_si256(both, upper_half));
+      even[i] = _mm256_fmadd_ps(left, first, even[i]);
+      odd[i] = _mm256_fmadd_ps(right, second, odd[i]);
+    }
+  }
+  for (int i = 0; i < 2; ++i) {
+    auto* const sums = c + columns * i;
+    _mm256_storeu_ps(
+      sums, _mm256_add_ps(_mm256_loadu_ps(sums), _mm256_add_ps(even[i], odd[i])));
+  }
 }
 
 #else
@@ -76,8 +95,6 @@ float add_product(float a, float b, float sum) {
                                                          : rounded;
 }
 
-#endif
-
 /// A row of c's tile of 16 columns, and a row of a's tile: one step's products.
 void add_plain_row(const std::uint16_t* a, const std::uint16_t* b, float* c) {
   std::array<float, tile_side> even{}, odd{};
@@ -96,6 +113,8 @@ void add_plain_row(const std::uint16_t* a, const std::uint16_t* b, float* c) {
     c[n] = normal(normal(c[n]) + normal(even[i] + odd[i]));
   }
 }
+
+#endif
 
 void plain_block(std::int64_t steps, const std::uint16_t* a, const std::uint16_t* b,
                  bool from_zero, float* c, std::int64_t stride) {
