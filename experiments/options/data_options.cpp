@@ -25,8 +25,8 @@ void add_data(option_list& to, typed_data& place) {
   to.add_option("--batch", place.batch,
                 "Samples of a step. Default: 16 of text, 64 images.");
   to.add_option("--init", place.init,
-                "Safetensors file with the first weights. --data and options of the "
-                "model that are left out are read from it, or from a GPT-2's "
+                "Safetensors file with the first weights. Options of the model, and "
+                "--data, that are left out are read from it, or from a GPT-2's "
                 "config.json beside it.");
 }
 
