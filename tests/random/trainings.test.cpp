@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 namespace {
 
 #ifdef TROUPE_SANITIZED
-constexpr std::uint64_t usual_trainings = 3;
+constexpr std::uint64_t usual_trainings = 9;
 #else
 constexpr std::uint64_t usual_trainings = 16;
 #endif
