@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <future>
+#include <list>
 #include <memory>
 #include <new>
 #include <optional>
@@ -167,19 +168,35 @@ private:
   std::shared_ptr<control_line> line_;
 };
 
+/// A run on one node.
+mail::prepare small_run() {
+  return {.version = "test",
+          .session = session,
+          .node = 1,
+          .nodes = {"127.0.0.1:1"},
+          .places = {1},
+          .options = {},
+          .keep = {},
+          .updates = {},
+          .layers = {},
+          .failure_timeout = 60'000'000'000};
+}
+
 /// Has a visitor lead the node's run.
 void lead_run(node& at, visitor& leader) {
-  leader.send(mail::prepare{.version = "test",
-                            .session = session,
-                            .node = 1,
-                            .nodes = {"127.0.0.1:1"},
-                            .places = {1},
-                            .options = {},
-                            .keep = {},
-                            .updates = {},
-                            .layers = {},
-                            .failure_timeout = 60'000'000'000});
+  leader.send(small_run());
   at.begun.get_future().wait();
+}
+
+/// The node's status, by visitors of their own: a slow one may be dismissed.
+mail::node_status status_of(node& at) {
+  for (;;) {
+    visitor asks{at};
+    asks.send(mail::ask_status{});
+    if (const auto answer = asks.next())
+      if (const auto* const status = std::get_if<mail::node_status>(&*answer))
+        return *status;
+  }
 }
 
 /// Both ends of a line; each end keeps what it receives.
@@ -331,6 +348,38 @@ TEST_CASE("a visitor that finds no memory is told, and its line closes unlocked"
   CHECK(links.refusals.take(60s) == "it has no memory for another connection");
   CHECK(links.closed.take(60s) == true);
   links.calls.join();
+}
+
+TEST_CASE("visitors that are refused have none of the leader's places", "[visitors]") {
+  node at{60s};
+  visitor leader{at};
+  lead_run(at, leader);
+  const visitor idle{at};
+  visitor first{at}, second{at};
+  for (auto* const refused : {&first, &second})
+    CHECK(std::holds_alternative<mail::refused>(*refused->next()));
+  std::list<visitor> others; // of the leader
+  for (int i = 0; i < 4; ++i) {
+    auto& one = others.emplace_back(at, greeting{.session = session});
+    one.send(mail::ask_status{});
+    const auto status = one.next();
+    REQUIRE(status);
+    CHECK(std::holds_alternative<mail::node_status>(*status));
+  }
+}
+
+TEST_CASE("a run whose leader goes silent waits no longer", "[visitors]") {
+  node at{300ms};
+  visitor leader{at};
+  lead_run(at, leader);
+  visitor silent{at};
+  silent.send(small_run());
+  while (silent.next()) { // until the node ends the line
+  }
+  CHECK(status_of(at).waiting == 0);
+  at.release_once();
+  while (status_of(at).doing != "is idle") { // the next run would be played here
+  }
 }
 
 } // namespace troupe::visitors_test
