@@ -210,6 +210,21 @@ TEST_CASE("a node refuses a plan, and another version, for good", "[nodes]") {
   CHECK_THROWS_AS(there.perform(plan), lasting_refusal);
 }
 
+TEST_CASE("each attempt of a run is held against those before it", "[nodes]") {
+  const auto plan = tiny::training_of(one_f_one_b(), {2, 2, 1}, clock_kind::real);
+  nodes_here there{plan, 1};
+  common_facts attempts;
+  there.reached_by().facts = &attempts;
+  CHECK(there.perform(plan).how == ending::finished);
+  CHECK(there.perform(plan).how == ending::finished);
+  CHECK_THAT(attempts.add("another attempt", {{name_of_data, "other data"}}),
+             ContainsSubstring("another attempt has other data"));
+  common_facts others;
+  CHECK(others.add("node a:1", {{name_of_data, "other data"}}).empty());
+  there.reached_by().facts = &others;
+  CHECK_THROWS_AS(there.perform(plan), nodes_differ);
+}
+
 TEST_CASE("one node is not two, whatever it is called", "[nodes]") {
   const auto plan = tiny::training_of(one_f_one_b(), {2, 2, 1}, clock_kind::real);
   nodes_here there{plan, 2};
