@@ -177,6 +177,18 @@ TEST_CASE("formulas of ZeRO hold for what a run holds and sends, or are absent",
   CHECK(all_have == has_formula);
 }
 
+TEST_CASE("memory refuses what its formulas do not know", "[programs]") {
+  temporary_folder folder;
+  const auto [typed, advice] =
+    GENERATE(std::pair{"--model moe", "name another model than moe"},
+             std::pair{"--mesh data=2 --recompute blocks=1", "--recompute stage"});
+  const auto ran = run_program_in(folder, "memory " + std::string{typed});
+  INFO(ran.err);
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.out.empty());
+  CHECK_THAT(ran.err, ContainsSubstring(advice));
+}
+
 TEST_CASE("by sequence stages send a share each, and results say so", "[programs]") {
   temporary_folder folder;
   double sent[2];
