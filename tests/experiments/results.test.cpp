@@ -224,6 +224,25 @@ TEST_CASE("numbers of a run that started again count from its first start",
   CHECK_THAT(results_table(shared, runs), ContainsSubstring("3.0000"));
 }
 
+TEST_CASE("a run that was started again has all losses, and no times of them",
+          "[results]") {
+  const auto o = *parse(tiny_options("virtual"), true);
+  const auto shared = *set_up(o);
+  const auto& request = shared.runs.front();
+  std::vector<run_account> accounts{
+    {.request = &request, .result = perform(request.plan)}};
+  const auto told_run = [&] {
+    return json::parse(results_json(o, shared, accounts))["runs"][0];
+  };
+  CHECK(told_run()["loss_seconds"].size() == 3);
+  accounts.front().losses_of_all_starts =
+    loss_history::series{{4, 3, 2, 1}, {16, 32, 48, 64}, 1, 0};
+  const auto run = told_run();
+  CHECK(run["loss"] == json{4, 3, 2, 1});
+  CHECK(run["loss_samples"] == json{16, 32, 48, 64});
+  CHECK(run["loss_seconds"].is_null()); // each start has a clock of its own
+}
+
 TEST_CASE("losses that are missing in the end are told", "[results]") {
   run_account run{.request = nullptr, .result = {}};
   CHECK(missing_losses(run).empty());
