@@ -253,7 +253,8 @@ TEST_CASE("options go before what a file of weights says, which may be nonsense"
 TEST_CASE("generate writes the same text in any stages, behind its prompt",
           "[inference]") {
   temporary_folder folder;
-  run(folder, "train --stages 2 --steps 1 --quiet --save w.safetensors" + tiny);
+  run(folder,
+      "train --stages 2 --steps 1 --seed 5 --quiet --save w.safetensors" + tiny);
   const std::string any = "generate --weights w.safetensors --prompt ab --tokens 12 ",
                     typed = any + "--seed 3";
   const auto text = run(folder, typed);
@@ -262,6 +263,7 @@ TEST_CASE("generate writes the same text in any stages, behind its prompt",
   CHECK_THAT(text.err, ContainsSubstring("12 tokens in"));
   CHECK(run(folder, typed + " --stages 4").out == text.out);
   CHECK(run(folder, any + "--seed 4").out != text.out);
+  CHECK(results(folder, any)["seed"] == 1); // the file's is that of its data
   const auto many = results(folder, typed + " --sequences 3 --stages 2");
   REQUIRE(many["sequences"].size() == 3);
   CHECK(many["tokens"] == 36);
