@@ -3,8 +3,11 @@
 
 #include "experiments/session/restarts.hpp"
 
+#include "actors/checkpoints/checkpoint_folder.hpp"
 #include "actors/nodes/roll_call.hpp"
+#include "actors/run/company.hpp"
 #include "experiments/session/new_beginning.hpp"
+#include "tests/experiments/tiny_options.hpp"
 #include "tests/temporary_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -177,6 +180,31 @@ TEST_CASE("a user's end at the start ends the run", "[nodes]") {
   run.interrupted = true;
   CHECK(run.perform().how == ending::interrupted);
   CHECK(run.started == 2);
+}
+
+TEST_CASE("a run goes on from no checkpoint of its end", "[nodes]") {
+  const temporary_folder folder;
+  auto typed = tiny::options_of("gpipe");
+  typed.schedules.steps = 4;
+  auto plan = tiny::set_up_training(typed)->runs.front().plan;
+  plan.checkpoint_every = 2;
+  plan.keep_weights = true;
+  std::string wrong;
+  REQUIRE(perform(plan, {.save =
+                           [&](const training_copies& all) {
+                             wrong += write_checkpoint(folder.path(), plan, all, 2);
+                           }})
+            .how
+          == ending::finished);
+  REQUIRE(wrong.empty());
+  REQUIRE(checkpoints_in(folder.path()).size() == 2);
+  const auto place = folder.path().string();
+  const auto behind = beginning_behind({}, plan, nullptr, place);
+  REQUIRE(behind.from);
+  CHECK(behind.from->batches == 2);
+  CHECK(behind.behind == place + "/batch-2");
+  plan.dims.steps = 5;
+  CHECK(beginning_behind({}, plan, nullptr, place).from->batches == 4);
 }
 
 TEST_CASE("the last checkpoint may be the one that a run went on from", "[nodes]") {
