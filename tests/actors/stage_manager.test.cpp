@@ -218,6 +218,23 @@ TEST_CASE("steps are kept while a checkpoint is on its way, and the next one wai
                  "keep and save", "go on"});
 }
 
+TEST_CASE("a resumed run keeps steps before its first evaluation", "[manager]") {
+  tiny::lone_run run{clock_kind::virtual_time};
+  run.plan.dims.before = 5; // an evaluation was due at 4, another one is at 8
+  run.plan.evaluate_every = 4;
+  run.plan.keep_steps = true;
+  run.board.post_checkpoint(1);
+  run
+    .managed([&](const std::string& what) {
+      if (what == "keep")
+        run.board.post_copied();
+      if (what == "go on")
+        run.board.post_finished();
+    })
+    ->wait();
+  CHECK(run.heard() == texts{"keep", "go on"});
+}
+
 TEST_CASE("at the end copies are waited for, and nobody is told to go on",
           "[manager]") {
   tiny::lone_run run{GENERATE(from_range(tiny::clocks()))};
