@@ -168,6 +168,22 @@ TEST_CASE("TensorBoard is told the rate of the wall's clock, and the time of day
   FAIL("no rate is told");
 }
 
+TEST_CASE("TensorBoard is told no bubble of ranks that took turns", "[events]") {
+  const temporary_folder folder;
+  auto shared = *tiny::set_up_training(tiny::options_of("1f1b"));
+  auto& plan = shared.runs.front().plan;
+  plan.threads = 1; // of several ranks
+  run_account run{.request = &shared.runs.front(), .result = perform(plan)};
+  run.modelled = GENERATE(false, true);
+  event_log log{folder.path() / "tb", "train",
+                [](const std::string& why) { FAIL(why); }};
+  log.begin(plan);
+  log.end(run);
+  const auto told = events_in(folder.path() / "tb").scalars;
+  CHECK(told.contains("schedule/bubble") == run.modelled);
+  CHECK(told.contains("schedule/activations"));
+}
+
 TEST_CASE("a run in the folder of another begins a file of its own", "[events]") {
   const temporary_folder folder;
   const auto typed = "train --stages 2 --batch 8 --tensorboard tb --checkpoint c "
