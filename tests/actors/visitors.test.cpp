@@ -267,6 +267,18 @@ TEST_CASE("a visitor that sends without end is closed", "[visitors]") {
   CHECK(sent < 2'000);
 }
 
+TEST_CASE("a visitor that asks for the status without end is closed", "[visitors]") {
+  node at{60s};
+  visitor one{at};
+  constexpr int most = 16;
+  for (int i = 0; i < 2 * most; ++i)
+    one.send(mail::ask_status{});
+  int answers = 0;
+  while (answers <= most && one.next())
+    ++answers;
+  CHECK(answers <= most);
+}
+
 TEST_CASE("clocks are for runs: a visitor that asks for one is closed", "[visitors]") {
   node at{60s};
   visitor one{at};
