@@ -168,6 +168,10 @@ TEST_CASE("a width that contradicts a header is refused", "[tokens]") {
   CHECK(token_data(path, text_order::random, 8, 50257, 1, 2));
   CHECK_THAT(token_data(path, text_order::random, 8, 50257, 1, 4).error(),
              ContainsSubstring("tokens of 16 bits: leave width= out"));
+  const auto wide =
+    folder.write("w.bin", header(20240801, 7, 100) + raw(some_tokens(100), 4));
+  CHECK_THAT(token_data(wide, text_order::random, 8, 50257, 1, 2).error(),
+             ContainsSubstring("tokens of 32 bits: leave width= out"));
 }
 
 TEST_CASE("files of other formats are no tokens, and are named", "[tokens]") {
