@@ -380,6 +380,25 @@ TEST_CASE("visitors that are refused have none of the leader's places", "[visito
   }
 }
 
+TEST_CASE("a run that is asked for twice waits once", "[visitors]") {
+  node at{60s};
+  visitor leader{at};
+  lead_run(at, leader);
+  visitor waits{at};
+  waits.send(small_run());
+  waits.send(small_run());
+  waits.send(mail::ask_status{});
+  for (;;) {
+    const auto answer = waits.next();
+    REQUIRE(answer);
+    const auto* const status = std::get_if<mail::node_status>(&*answer);
+    if (status == nullptr || !status->doing.starts_with("plays ranks"))
+      continue; // its place in line, or a beat
+    CHECK(status->waiting == 1);
+    break;
+  }
+}
+
 TEST_CASE("a run whose leader goes silent waits no longer", "[visitors]") {
   node at{300ms};
   visitor leader{at};
