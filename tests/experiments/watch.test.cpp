@@ -180,6 +180,11 @@ TEST_CASE("a page of a resumed run counts samples of the run", "[watch]") {
   const auto page = live_page::at(0, shared.runs, "train", "");
   REQUIRE(page);
   (*page)->begin(shared.runs.front(), timing_kind::virtual_time);
+  progress before{.samples = batch};
+  before.losses = {{batch, 9}};
+  (*page)->add(before);
+  (*page)->add_evaluation({4}, {.loss = 9, .accuracy = {}});
+  (*page)->begin(shared.runs.front(), timing_kind::virtual_time); // anew
   const auto begun = clock::now();
   (*page)->add({.samples = 0});
   const auto after_first = clock::now();
