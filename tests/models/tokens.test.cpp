@@ -112,7 +112,10 @@ TEST_CASE("tokens are read as nanoGPT and llm.c write them", "[tokens]") {
   CHECK_THAT(in_order->description(), ContainsSubstring("t.bin, 101 tokens, in order"));
   const auto at_random = *opened(path, text_order::random, words);
   CHECK_FALSE(at_random->evaluates_training_data());
+  CHECK(at_random->epoch() == 11);          // of tokens 0 to 90
   CHECK(at_random->evaluation_size() == 1); // of tokens 91 to 100
+  // Of two sequences of 5 tokens the second has no label behind its last token.
+  CHECK((*token_data(path, text_order::random, 5, words, 1))->evaluation_size() == 1);
   CHECK(of(*at_random, 0, true).tokens[0] == static_cast<std::int32_t>(tokens[91]));
   const std::set<std::int32_t> held_out(tokens.begin() + 91, tokens.end());
   for (int k = 0; k < 100; ++k)
