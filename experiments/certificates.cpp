@@ -52,9 +52,7 @@ std::string content_of(const fs::path& file) {
   const auto open = input_file::open(file, "the authority's file");
   if (!open)
     throw mistake(open.error());
-  std::string result(static_cast<std::size_t>(open->size()), '\0');
-  open->read(0, result.data(), open->size());
-  return result;
+  return open->content();
 }
 
 void write(const fs::path& file, const std::string& content, mode_t mode) {

@@ -66,9 +66,7 @@ tl::expected<json, std::string> object_in(const fs::path& path) {
     return problem{file.error()};
   if (file->size() > largest)
     return problem{"it is larger than 1 MiB"};
-  std::string text(static_cast<std::size_t>(file->size()), '\0');
-  file->read(0, text.data(), file->size());
-  auto config = json::parse(text, nullptr, false);
+  auto config = json::parse(file->content(), nullptr, false);
   if (!config.is_object())
     return problem{"it is not a JSON object"};
   return config;

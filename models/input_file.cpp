@@ -69,6 +69,12 @@ void input_file::read(std::int64_t begin, void* to, std::int64_t bytes) const {
   }
 }
 
+std::string input_file::content() const {
+  std::string result(static_cast<std::size_t>(size_), '\0');
+  read(0, result.data(), size_);
+  return result;
+}
+
 void input_file::check_size() const {
   struct stat status {};
   if (fstat(number(), &status) == 0 && status.st_size < size_)

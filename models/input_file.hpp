@@ -27,6 +27,9 @@ public:
   /// \throws std::runtime_error if the file has not as many bytes there any more
   void read(std::int64_t begin, void* to, std::int64_t bytes) const;
 
+  /// All bytes, in memory of the caller. \throws std::runtime_error as read()
+  std::string content() const;
+
   /// \throws std::runtime_error if it has become shorter
   void check_size() const;
 

@@ -85,7 +85,7 @@ void mailroom::close() {
   pending_.clear();
 }
 
-void mailroom::close_behind(ensemble& here) {
+void mailroom::close_after_actors(ensemble& here) {
   {
     const std::unique_lock guard{open_lock_};
     everybody_.reset();

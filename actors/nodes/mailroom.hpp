@@ -69,7 +69,7 @@ public:
 
   /// Ends the actors of `here`, and closes. Mail that these actors have sent still goes
   /// out, the last losses among it; mail for them is dropped.
-  void close_behind(ensemble& here);
+  void close_after_actors(ensemble& here);
 
   /// Frames of older generations, which were dropped.
   std::int64_t stale() const { return stale_ + tensors_.stale(); }

@@ -79,7 +79,7 @@ void node_server::welcome(const greeting& guest, std::unique_ptr<byte_stream> st
 /// always has a place; others are refused with a sentence if all places are taken, or
 /// there is no memory for one.
 void node_server::receive(const greeting& guest, std::unique_ptr<byte_stream> stream) {
-  visitor one; // its line closes without the lock, as its listener takes that
+  visitor one; // destroyed after the guard: closing the line takes the lock
   const std::lock_guard guard{lock_};
   const auto refused = static_cast<std::size_t>(std::ranges::count_if(
     visitors_, [](const auto& entry) { return entry.second.is_refused; }));

@@ -326,7 +326,7 @@ void player::perform(const std::shared_ptr<const run_plan>& plan, known_groups g
 }
 
 void player::come_home(ensemble& here) {
-  mail_->close_behind(here);
+  mail_->close_after_actors(here);
   if (here.at_work()) // which may use buffers of the mailroom
     left_.push_back(mail_);
 }

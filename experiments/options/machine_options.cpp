@@ -40,9 +40,7 @@ std::string read_links(const std::string& path, int machines, machine_model& to)
   const auto file = input_file::open(path, "the links");
   if (!file)
     return "--machines: " + file.error();
-  std::string content(static_cast<std::size_t>(file->size()), '\0');
-  file->read(0, content.data(), file->size());
-  std::istringstream lines{without_byte_order_mark(std::move(content))};
+  std::istringstream lines{without_byte_order_mark(file->content())};
   std::string line;
   for (int n = 1; std::getline(lines, line); ++n) {
     if (!line.empty() && line.back() == '\r')

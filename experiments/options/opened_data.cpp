@@ -13,7 +13,8 @@ std::string origin_of(const data_options& o) {
   if (!o.origin)
     return {};
   std::string notes;
-  if (o.text.find("\xef\xbf\xbd") != std::string::npos) // utf8.hpp
+  constexpr const char* replacement = "\xef\xbf\xbd"; // U+FFFD, by models/utf8
+  if (o.text.find(replacement) != std::string::npos)
     notes = ", with U+FFFD in place of bytes that are not UTF-8";
   else if (!o.path.empty() && std::filesystem::path{o.path}.is_relative())
     notes = ", from the folder in which the training ran";

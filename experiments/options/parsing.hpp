@@ -17,6 +17,15 @@ using problem = tl::unexpected<std::string>;
 /// The parts of a text between separators.
 std::vector<std::string> split(const std::string& text, char separator);
 
+/// Numbers between commas; empty if there are none.
+template <class Integer>
+std::string joined(const std::vector<Integer>& numbers) {
+  std::string result;
+  for (const auto number : numbers)
+    result += (result.empty() ? "" : ",") + std::to_string(number);
+  return result;
+}
+
 /// The text of a file without the byte order mark of UTF-8 that some editors write
 /// first.
 std::string without_byte_order_mark(std::string text);

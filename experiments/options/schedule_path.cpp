@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <stdexcept>
-#include <utility>
 
 namespace troupe {
 
@@ -31,13 +30,11 @@ tl::expected<std::string, std::string> read_schedule_file(const std::string& pat
     return tl::unexpected{file.error()};
   if (file->size() > largest)
     return tl::unexpected{"the schedule file " + path + " is larger than 256 MiB"};
-  std::string text(static_cast<std::size_t>(file->size()), '\0');
   try {
-    file->read(0, text.data(), file->size());
+    return without_byte_order_mark(file->content());
   } catch (const std::runtime_error& wrong) {
     return tl::unexpected{std::string{wrong.what()}};
   }
-  return without_byte_order_mark(std::move(text));
 }
 
 tl::expected<filed_schedule, std::string>

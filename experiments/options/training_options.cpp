@@ -2,6 +2,7 @@
 #include "experiments/options/training_options.hpp"
 
 #include "experiments/options/changeable_options.hpp"
+#include "experiments/options/parsing.hpp"
 #include "experiments/options/saved_options.hpp"
 
 #include <algorithm>
@@ -26,13 +27,6 @@ std::string text_of(const rate_schedule& course) {
     result += ",warmup=" + std::to_string(course.warmup);
   if (course.floor > 0)
     result += ",floor=" + text_of(course.floor);
-  return result;
-}
-
-std::string text_of(const std::vector<std::int64_t>& numbers) {
-  std::string result;
-  for (const auto number : numbers)
-    result += (result.empty() ? "" : ",") + std::to_string(number);
   return result;
 }
 
@@ -105,11 +99,11 @@ std::map<std::string, std::string> options_of_training(const options& o,
     result["--balance"] = text_of(o.model.experts.balance);
     result["--gate-noise"] = text_of(o.model.experts.noise);
   }
-  result["--sequence-lengths"] = text_of(o.schedules.uneven.lengths); // empty: --seq
+  result["--sequence-lengths"] = joined(o.schedules.uneven.lengths); // empty: --seq
   if (depends_on_microbatches(o)) {
     const auto batches = plan.batches();
     result["--microbatches"] = std::to_string(batches.microbatches);
-    result["--microbatch-sizes"] = text_of(uneven_sizes(o, batches));
+    result["--microbatch-sizes"] = joined(uneven_sizes(o, batches));
   }
   return result;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/files.hpp"
 
+#include "experiments/options/parsing.hpp"
 #include "experiments/options/saved_options.hpp"
 #include "experiments/options/schedule_path.hpp"
 #include "experiments/report/page.hpp"
@@ -55,14 +56,11 @@ std::vector<named_file> read_files(const options& o, std::size_t runs) {
 /// of each.
 file_metadata metadata_of(const options& o, const run_plan& plan,
                           const run_result& result) {
-  std::string all;
-  for (const auto updates : result.updates)
-    all += (all.empty() ? "" : ",") + std::to_string(updates);
   const bool one = std::ranges::count(result.updates, result.updates.front())
                    == std::ssize(result.updates);
   auto metadata = facts_to_save(o, plan.work->data->identity());
   metadata[one ? "update" : "updates"] =
-    one ? std::to_string(result.updates.front()) : all;
+    one ? std::to_string(result.updates.front()) : joined(result.updates);
   metadata["samples"] = std::to_string(result.updated_samples);
   return metadata;
 }

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 namespace troupe {
 
@@ -253,9 +252,8 @@ loss_history::series run_account::losses() const {
 std::int64_t run_account::samples() const {
   if (!losses_of_all_starts)
     return result.samples;
-  const auto& [before, ends] =
-    std::tie(losses_of_all_starts->before, losses_of_all_starts->samples);
-  return ends.empty() ? 0 : ends.back() - before;
+  const auto& all = *losses_of_all_starts;
+  return all.samples.empty() ? 0 : all.samples.back() - all.before;
 }
 
 timing_kind run_account::timing() const {

@@ -45,8 +45,8 @@ public:
 
   std::uint16_t port() const { return at_.port; }
 
-  /// Lets so many connections more wait, and hold handshakes: nodes of a run may all
-  /// come at once. From any thread.
+  /// Raises the limits of waiting connections and of handshakes by a number of guests,
+  /// as the nodes of a run may connect at the same time. Thread: any.
   void expect(std::size_t guests) { expected_ = guests; }
 
   /// Connections that have not greeted as they should.
@@ -75,7 +75,7 @@ private:
   stream_maker make_;
   guest welcome_;
   limits most_;
-  std::atomic<std::size_t> expected_ = 0; // guests beyond these
+  std::atomic<std::size_t> expected_ = 0; // connections above the limits
   waker stops_;
   std::list<waiting> waiting_; // the oldest first
   std::atomic<std::int64_t> strangers_ = 0;

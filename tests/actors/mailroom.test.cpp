@@ -44,7 +44,7 @@ TEST_CASE("losses that a node's actors have sent leave before its mail is closed
   for (const int microbatch : {0, 1}) // no thread runs the recorder's proxy yet
     post(here.meter(), here.actors().everybody()->recorder,
          mail::microbatch_loss{microbatch, 3, {.loss = 0.5 + microbatch}});
-  messages.close_behind(here);
+  messages.close_after_actors(here);
   std::vector<double> losses;
   for (const auto& frame : to_lead->frames)
     if (const auto sent = wire::decode_mail(frame.text))
