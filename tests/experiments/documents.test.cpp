@@ -238,10 +238,10 @@ int cells_that_agree(const documents::row& head, const documents::row& row,
 /// Whether a row's name is a run's: its schedule with all parameters,
 /// "chimera:pairs=2", or its value of --recompute. An empty name is every run's.
 bool is_named(const json& run, const std::string& name) {
-  std::string text = run["schedule"];
+  const std::string schedule = run["schedule"];
+  std::string text = schedule;
   for (const auto& [key, value] : run["parameters"].items())
-    text +=
-      (text == run["schedule"] ? ":" : ",") + key + "=" + value.get<std::string>();
+    text += (text == schedule ? ":" : ",") + key + "=" + value.get<std::string>();
   const std::string recompute = run["recompute"];
   return name.empty() || name == text || name == recompute
          || name == "--recompute " + recompute;
