@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Limits of words in documents; tests/style/words runs this file."""
+import glob
+import re
+import sys
+
+LONGEST = 30  # words: a sentence has fewer
+RATES = {  # words of each kind, at most so many of 1,000
+    "what": (r"what", 3),
+    "pronouns": (r"it|its|they|their|them|those|these", 15),
+}
+# Documents that are to be rewritten.
+PENDING = {"docs/" + name + ".md" for name in
+           ("architecture", "cuda", "experts", "nodes", "performance", "proofs", "schedules")}
+ABBREVIATIONS = r"\b(?:e\.g|i\.e|al|cf|vs|Fig|Sec|No)\."
+
+
+def units(text):
+    """Paragraphs, list items, headings and table cells of a document, with the line where each begins. Code is left out."""
+    paragraph, begin, fenced, blank, code, in_list = [], 0, False, True, False, False
+
+    def end():
+        nonlocal paragraph
+        done, paragraph = paragraph, []
+        return [(begin, " ".join(done))] if done else []
+
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+            yield from end()
+            continue
+        # An indented line is code behind an empty line, unless a list item goes on.
+        code = line.startswith("    ") and (code or (blank and not in_list))
+        blank = not line.strip()
+        if fenced or code:
+            yield from end()
+        elif blank:
+            yield from end()
+        elif line.startswith("|"):
+            yield from end()
+            if not re.fullmatch(r"[|\s:-]+", line):
+                for cell in line.strip().strip("|").split("|"):
+                    yield number, cell
+        elif line.startswith("#"):
+            yield from end()
+            yield number, line.lstrip("# ")
+        else:
+            if re.match(r"\s*([-*+]|\d+\.)\s", line):
+                yield from end()
+            if not paragraph:
+                begin = number
+            paragraph.append(re.sub(r"^\s*([-*+>]|\d+\.)\s+", "", line).strip())
+        if not blank:
+            in_list = bool(re.match(r"\s*([-*+]|\d+\.)\s", line)) or (line.startswith(" ") and in_list)
+    yield from end()
+
+
+
+def prose(text):
+    """A unit as it is read: texts of links and pictures without targets, and each piece of code as one word."""
+    text = re.sub(r"<!--.*?-->", " ", text)
+    text = re.sub(r"``.+?``|`[^`]*`", " Code ", text)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"https?://\S+", " Link ", text)
+    return re.sub(r"[*_]{1,2}(\S(?:.*?\S)?)[*_]{1,2}", r"\1", text)
+
+
+def sentences(text):
+    text = re.sub(ABBREVIATIONS, lambda found: found.group().replace(".", ""), text)
+    return re.split(r"(?<=[.!?])[)\"']*\s+(?=[\"'(]*[A-Z0-9])", text)
+
+
+def words_of(text):
+    return re.findall(r"[A-Za-z][A-Za-z'-]*", text)
+
+
+def faults_of(name, text, counts):
+    read = [(line, prose(unit)) for line, unit in units(text)]
+    found = []
+    longest = 0
+    for line, unit in read:
+        for sentence in sentences(unit):
+            size = len(words_of(sentence))
+            longest = max(longest, size)
+            if size >= LONGEST:
+                found.append(f"{name}:{line}: a sentence has {size} words; the limit is {LONGEST - 1}: {sentence[:90]}..")
+    whole = " ".join(unit for _, unit in read)
+    size = len(words_of(whole))
+    rates = {}
+    for kind, (pattern, limit) in RATES.items():
+        count = len(re.findall(rf"\b(?:{pattern})\b", whole, re.I))
+        rates[kind] = 1000 * count / max(size, 1)
+        if rates[kind] > limit and count > 1:
+            found.append(f"{name}: {count} {kind} in {size} words, {rates[kind]:.1f} of 1,000; the limit is {limit}")
+    if counts:
+        print(f"{name}: {size} words, longest sentence {longest}, "
+              + ", ".join(f"{kind} {rate:.1f}" for kind, rate in rates.items()))
+        return []
+    return found
+
+
+# A document, and a word of each fault that it has.
+EXAMPLES = [
+    ("word " * 29 + "\n", []),
+    ("word " * 30 + "\n", ["sentence"]),
+    ("Word " * 20 + "end. " + "Word " * 20 + "\n", []),
+    ("Word " * 20 + "e.g. " + "Word " * 20 + "\n", ["sentence"]),
+    ("- " + "word " * 20 + "\n- " + "word " * 20 + "\n", []),
+    ("| " + "word " * 20 + " | " + "word " * 20 + "|\n", []),
+    ("```\n" + "it " * 40 + "\n```\n\n    " + "it " * 40 + "\n", []),
+    ("See [it](its.md#their-them) of `what what what`. " + "Word. " * 50 + "\n", []),
+    ("It has these.\n", ["pronouns"]),
+    ("What is this? " + "Word. " * 500 + "What?\n", ["what"]),
+]
+
+
+def check_examples():
+    for text, expected in EXAMPLES:
+        found = faults_of("example", text, False)
+        if len(found) != len(expected) or not all(word in fault for word, fault in zip(expected, found)):
+            sys.exit(f"tests/style/words.py: the example {text[:60]!r} has the faults {found}")
+
+
+def main():
+    check_examples()
+    counts = "--counts" in sys.argv[1:]
+    files = [name for name in sys.argv[1:] if name != "--counts"] or ["README.md", *sorted(set(glob.glob("docs/*.md")) - PENDING)]
+    faults = []
+    for name in files:
+        with open(name, encoding="utf-8") as file:
+            faults += faults_of(name, file.read(), counts)
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+sys.exit(main())
