@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every schedule learns from real data, in four stages. The numbers are in README.md.
+// Every schedule learns from real data, in four stages. The numbers are in
+// docs/learning.md.
 
 #include "models/evaluation.hpp"
 #include "tests/experiments/tiny_options.hpp"

@@ -11,7 +11,7 @@
                           losses of two steps of three samples each: so few values that in many cases none goes the other way
                           in fp32
 
-Where troupe rounds (README.md, "Half the bytes: bf16"; models/layers): what layers hand each other and keep for the backward,
+Where troupe rounds (docs/precision.md; models/layers): what layers hand each other and keep for the backward,
 and the gradients of both, when they are stored; the operands of products of matrices, when they are multiplied, in a backward
 too. Everything else is float64 here and fp32 there: sums, biases, gains, embeddings, statistics, logits, loss, the gradient
 that goes into a norm, rows on their way to experts, the gate, convolutions, gradients of weights, the optimizer.
