@@ -130,6 +130,38 @@ private:
   bool fenced_ = false, in_picture_ = false, in_table_ = false;
 };
 
+/// All commands of a document, in order: on indented lines, in fences, and in backticks
+/// within a line. They begin with "./troupe" or "docs/", behind a prompt as "a$" or
+/// none; comments behind them are left out.
+inline std::vector<std::string> commands_in(const std::filesystem::path& path) {
+  static const std::regex line_of{
+    "^(    )?([a-z]?\\$ )?((\\./troupe|docs/|mkdir)[a-z]* .*)$"};
+  static const std::regex within{"`(\\./troupe [^`]*)`"}, comment{"  +#.*$"};
+  std::vector<std::string> result;
+  std::ifstream file{path};
+  bool goes_on = false;
+  for (std::string line; std::getline(file, line);) {
+    std::smatch found;
+    std::string command;
+    if (goes_on)
+      command = result.back() + stripped(line);
+    else if (std::regex_match(line, found, line_of))
+      command = found[3];
+    if (!command.empty()) {
+      if (goes_on)
+        result.pop_back();
+      result.push_back(stripped(std::regex_replace(command, comment, "")));
+      goes_on = result.back().ends_with('\\');
+      if (goes_on)
+        result.back().pop_back();
+      continue;
+    }
+    for (std::sregex_iterator i{line.begin(), line.end(), within}, end; i != end; ++i)
+      result.push_back((*i)[1]);
+  }
+  return result;
+}
+
 inline std::vector<section> sections_of(const std::filesystem::path& path) {
   return reader{path}.sections();
 }
