@@ -175,7 +175,8 @@ void check_options(const std::string& command) {
   if (!command.starts_with("./troupe "))
     return;
   const auto name = command.substr(9, command.find(' ', 9) - 9);
-  if (name == "test" || name == "gpu-check" || name == "NAME")
+  static const std::set<std::string> no_programs{"NAME", "gpu-check", "help", "test"};
+  if (no_programs.contains(name))
     return;
   const auto& help = help_of(name);
   INFO(command);
