@@ -9,8 +9,13 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <numeric>
+#include <sstream>
 
 namespace troupe::learning_test {
 
@@ -19,7 +24,8 @@ namespace {
 const std::string data_folder = TROUPE_DATA;
 
 struct outcome {
-  double loss; ///< Mean over the last tenth of the run.
+  double loss;       ///< Mean over the last tenth of the run.
+  double last_batch; ///< Mean over the last batch.
   score evaluated;
 };
 
@@ -32,17 +38,20 @@ outcome train(const typed_options& o) {
   const auto result = perform(request.plan);
   INFO(result.failure);
   REQUIRE(result.how == ending::finished);
-  const auto tenth = result.loss.size() / 10;
-  const double loss =
-    std::accumulate(result.loss.end() - static_cast<std::ptrdiff_t>(tenth),
-                    result.loss.end(), 0.0)
-    / static_cast<double>(tenth);
+  const auto mean_of_last = [&](std::size_t count) {
+    return std::accumulate(result.loss.end() - static_cast<std::ptrdiff_t>(count),
+                           result.loss.end(), 0.0)
+           / static_cast<double>(count);
+  };
+  const auto steps = static_cast<std::size_t>(request.plan.dims.steps);
+  const double loss = mean_of_last(result.loss.size() / 10);
   std::vector<const float*> parameters;
   for (const auto& bucket : result.parameters)
     parameters.push_back(bucket.data());
   const auto& work = *request.plan.work;
   evaluator judge{work.whole, *work.data, 1000, 64, 2};
-  const outcome out{loss, *judge.evaluate(parameters)};
+  const outcome out{loss, mean_of_last(result.loss.size() / steps),
+                    *judge.evaluate(parameters)};
   std::printf("%-6s %-26s training loss %.3f, evaluated %.3f", o.model.name.c_str(),
               request.text.c_str(), out.loss, out.evaluated.loss);
   if (out.evaluated.accuracy)
@@ -71,6 +80,25 @@ TEST_CASE("gpt learns a novel under every schedule") {
   o.optimizer.rate_schedule = "cosine,warmup=1600,floor=0.1";
   o.schedules.names = {t.schedule};
   CHECK(train(o).loss < t.most_loss);
+}
+
+TEST_CASE("compare has the losses of README's table") {
+  std::ifstream page{std::filesystem::path{TROUPE_GOLDEN} / ".." / ".." / "README.md"};
+  int rows = 0;
+  for (std::string line; std::getline(page, line);) {
+    std::istringstream words{line};
+    const std::vector<std::string> cells{std::istream_iterator<std::string>{words}, {}};
+    if (cells.size() != 14 || cells[3] != "modelled" || cells[0] == "ampnet")
+      continue;
+    ++rows;
+    typed_options o;
+    o.schedules.names = {cells[0]};
+    const auto result = train(o);
+    INFO(cells[0]);
+    CHECK(std::abs(result.last_batch - std::stod(cells[12])) < 0.02);
+    CHECK(std::abs(result.evaluated.loss - std::stod(cells[13])) < 0.02);
+  }
+  CHECK(rows == 6);
 }
 
 TEST_CASE("lenet learns MNIST under every schedule") {
