@@ -103,6 +103,19 @@ tl::expected<gpu_numbers, std::string> gpus_of(const std::string& device) {
   return gpu_numbers{std::move(result)};
 }
 
+/// The addresses of a host's name that runs reach, if it has several, and those that
+/// they do not: a line each.
+std::string about_addresses(const listening_sockets& listens) {
+  std::string result;
+  if (listens.addresses().size() > 1)
+    for (const auto& ip : listens.addresses())
+      result += (result.empty() ? "node: its addresses are " : ", ") + ip;
+  result += result.empty() ? "" : "\n";
+  for (const auto& why : listens.absent())
+    result += "node: not listening at " + why + "\n";
+  return result;
+}
+
 int serve(const node_command& c, const node_address& at, node_links& links) {
   auto gpus = gpus_of(c.device);
   if (!gpus)
@@ -126,6 +139,7 @@ int serve(const node_command& c, const node_address& at, node_links& links) {
                                return plan_of_part(facts, here);
                              },
                            .by = &links};
+  const auto named = about_addresses(*listens);
   node_server server{
     std::move(*listens),
     [&](socket_descriptor s) { return links.from(std::move(s)); },
@@ -135,7 +149,8 @@ int serve(const node_command& c, const node_address& at, node_links& links) {
      .visitors = node_server::settings{}.visitors + static_cast<std::size_t>(c.queue)}};
   std::cout << "node: listening at " << to_string(node_address{at.host, server.port()})
             << " with " << limits.threads
-            << (limits.threads == 1 ? " thread" : " threads") << std::endl;
+            << (limits.threads == 1 ? " thread\n" : " threads\n") << named
+            << std::flush;
   server.serve(interruption(), [](const std::string& what) {
     std::cout << "node: " << what << std::endl;
   });

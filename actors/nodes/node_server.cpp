@@ -33,7 +33,7 @@ constexpr nanoseconds time_to_read = 1'000'000'000;
 
 } // namespace
 
-node_server::node_server(listener_socket at, acceptor::stream_maker make,
+node_server::node_server(listening_sockets at, acceptor::stream_maker make,
                          const player_means& means, settings how)
   : means_(means),
     how_(std::move(how)),

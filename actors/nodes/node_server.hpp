@@ -31,7 +31,7 @@ public:
   };
 
   /// \param means outlives it \param make makes streams of those who connect
-  node_server(listener_socket at, acceptor::stream_maker make,
+  node_server(listening_sockets at, acceptor::stream_maker make,
               const player_means& means, settings how);
   ~node_server();
   node_server(const node_server&) = delete;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "messaging/links/certificates.hpp"
-#include "messaging/links/node_address.hpp"
+#include "messaging/links/listening_sockets.hpp"
 #include "messaging/links/switchboard.hpp"
 #include "messaging/links/tls.hpp"
 
@@ -28,9 +28,9 @@ struct pair_of_sockets {
 };
 
 pair_of_sockets connected_pair() {
-  const auto door = listen_at({"127.0.0.1", 0});
-  auto near = connect_to({"127.0.0.1", door->port}, std::chrono::seconds{1});
-  return {std::move(*near), accept_from(door->socket)};
+  auto door = listen_at({"127.0.0.1", 0});
+  auto near = connect_to({"127.0.0.1", door->port()}, std::chrono::seconds{1});
+  return {std::move(*near), door->accept()};
 }
 
 void wait_for(int socket, short events) {

@@ -4,7 +4,7 @@
 #include "experiments/session/http_texts.hpp"
 #include "kernels/threads.hpp"
 #include "messaging/links/byte_stream.hpp"
-#include "messaging/links/node_address.hpp"
+#include "messaging/links/listening_sockets.hpp"
 #include "messaging/links/waker.hpp"
 
 #include <poll.h>
@@ -80,8 +80,7 @@ stream_progress::state send_answer(client& c) {
 } // namespace
 
 struct page_server::state {
-  explicit state(listener_socket listener)
-    : listens(std::move(listener)), texts(listens.port) {
+  explicit state(listening_sockets at) : listens(std::move(at)), texts(listens.port()) {
     // nop
   }
 
@@ -90,7 +89,7 @@ struct page_server::state {
   bool accept_clients();
   void work();
 
-  listener_socket listens;
+  listening_sockets listens;
   http_texts texts;
   waker stops;
   std::list<client> clients; // of the thread, the oldest first
@@ -137,7 +136,7 @@ bool page_server::state::make_room() {
 bool page_server::state::accept_clients() {
   constexpr int at_once = 64;
   for (int i = 0; i < at_once; ++i) {
-    auto socket = accept_from(listens.socket);
+    auto socket = listens.accept();
     const bool has_no_more = !socket && (errno == EMFILE || errno == ENFILE);
     if (has_no_more && !make_room())
       return false;
@@ -161,7 +160,7 @@ void page_server::state::work() {
   for (;;) {
     waits = {
       {.fd = stops.descriptor(), .events = POLLIN, .revents = 0},
-      {.fd = accepts ? listens.socket.get() : -1, .events = POLLIN, .revents = 0}};
+      {.fd = accepts ? listens.descriptor() : -1, .events = POLLIN, .revents = 0}};
     for (const auto& c : clients) {
       const short events = c.is_sending() ? POLLOUT : POLLIN;
       waits.push_back({.fd = c.stream->socket(), .events = events, .revents = 0});
@@ -205,8 +204,8 @@ page_server::~page_server() {
 }
 
 std::string page_server::address() const {
-  return "http://" + std::string{loopback} + ":" + std::to_string(state_->listens.port)
-         + "/";
+  return "http://" + std::string{loopback} + ":"
+         + std::to_string(state_->listens.port()) + "/";
 }
 
 void page_server::put(const std::string& path, std::string text,

@@ -17,7 +17,7 @@ namespace troupe {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-acceptor::acceptor(listener_socket at, stream_maker make, guest welcome, limits most)
+acceptor::acceptor(listening_sockets at, stream_maker make, guest welcome, limits most)
   : at_(std::move(at)),
     make_(std::move(make)),
     welcome_(std::move(welcome)),
@@ -39,7 +39,7 @@ void acceptor::drop_oldest() {
 void acceptor::take_new() {
   constexpr int at_once = 64;
   for (int i = 0; i < at_once; ++i) {
-    auto socket = accept_from(at_.socket);
+    auto socket = at_.accept();
     const bool needs_descriptor = !socket && (errno == EMFILE || errno == ENFILE);
     if (needs_descriptor && waiting_.empty()) // others of this process have them
       std::this_thread::sleep_for(milliseconds{50});
@@ -103,7 +103,7 @@ void acceptor::work() {
   std::vector<pollfd> waits;
   for (;;) {
     waits = {{.fd = stops_.descriptor(), .events = POLLIN, .revents = 0},
-             {.fd = at_.socket.get(), .events = POLLIN, .revents = 0}};
+             {.fd = at_.descriptor(), .events = POLLIN, .revents = 0}};
     for (const auto& one : waiting_)
       waits.push_back({.fd = one.stream->socket(), .events = one.events, .revents = 0});
     constexpr int look_again = 100; // ms: somebody's time may be over
@@ -173,10 +173,10 @@ std::string insist(byte_stream& stream, steady_clock::time_point until,
 tl::expected<std::unique_ptr<byte_stream>, std::string>
 greet(const node_address& a, const acceptor::stream_maker& make, const greeting& first,
       milliseconds patience) {
-  const auto until = steady_clock::now() + patience;
   auto socket = connect_to(a, patience);
   if (!socket)
     return tl::unexpected{socket.error()};
+  const auto until = steady_clock::now() + patience; // addresses may have taken as long
   auto stream = make(std::move(*socket));
   auto wrong = insist(*stream, until, [&] { return stream->shake_hands(); });
   for (std::size_t sent = 0; wrong.empty() && sent < sizeof first;)

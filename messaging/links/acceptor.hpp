@@ -3,6 +3,7 @@
 
 #include "messaging/links/byte_stream.hpp"
 #include "messaging/links/frame.hpp"
+#include "messaging/links/listening_sockets.hpp"
 #include "messaging/links/node_address.hpp"
 #include "messaging/links/waker.hpp"
 
@@ -32,8 +33,8 @@ public:
     std::size_t most_handshakes = 64; ///< That hold memory; the oldest goes first.
   };
 
-  acceptor(listener_socket at, stream_maker make, guest welcome, limits most);
-  acceptor(listener_socket at, stream_maker make, guest welcome)
+  acceptor(listening_sockets at, stream_maker make, guest welcome, limits most);
+  acceptor(listening_sockets at, stream_maker make, guest welcome)
     : acceptor(std::move(at), std::move(make), std::move(welcome), limits{}) {
     // nop
   }
@@ -43,7 +44,7 @@ public:
   acceptor(const acceptor&) = delete;
   acceptor& operator=(const acceptor&) = delete;
 
-  std::uint16_t port() const { return at_.port; }
+  std::uint16_t port() const { return at_.port(); }
 
   /// Raises the limits of waiting connections and of handshakes by a number of guests,
   /// as the nodes of a run may connect at the same time. Thread: any.
@@ -71,7 +72,7 @@ private:
   void bound_handshakes();
   void return_memory();
 
-  listener_socket at_;
+  listening_sockets at_;
   stream_maker make_;
   guest welcome_;
   limits most_;
@@ -83,8 +84,9 @@ private:
   std::thread thread_;
 };
 
-/// Connects, shakes hands and greets; blocks for as long as `patience` at most. On
-/// error says who refused, and why.
+/// Connects, shakes hands and greets. Blocks for as long as `patience` at most with
+/// each of the host's addresses, and with the hands. On error says who refused, and
+/// why.
 tl::expected<std::unique_ptr<byte_stream>, std::string>
 greet(const node_address& a, const acceptor::stream_maker& make, const greeting& first,
       std::chrono::milliseconds patience);

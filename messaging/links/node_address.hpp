@@ -2,12 +2,14 @@
 #pragma once
 
 #include "messaging/links/byte_stream.hpp"
+#include "messaging/links/socket_address.hpp"
 
 #include <tl/expected.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -27,19 +29,15 @@ std::string to_string(const node_address& a);
 /// Whether only this machine reaches the address.
 tl::expected<bool, std::string> is_loopback(const node_address& a);
 
-/// A socket that listens, and the port that it has. Non-blocking.
-struct listener_socket {
-  socket_descriptor socket;
-  std::uint16_t port;
-};
-tl::expected<listener_socket, std::string> listen_at(const node_address& a);
-
-/// The next connection that waits there; none if none does, or it is gone again.
-socket_descriptor accept_from(const socket_descriptor& listener);
-
-/// A connected socket, non-blocking, that sends small messages at once. On error says
-/// who refused. \param patience with each of the host's addresses
+/// A connected socket, non-blocking, that sends small messages at once: by the first of
+/// the host's addresses that answers. On error says why each of them failed.
+/// \param patience with each address
 tl::expected<socket_descriptor, std::string>
 connect_to(const node_address& a, std::chrono::milliseconds patience);
+
+/// The same by addresses that the host is known to have.
+tl::expected<socket_descriptor, std::string>
+connect_to(const node_address& name, const std::vector<socket_address>& all,
+           std::chrono::milliseconds patience);
 
 } // namespace troupe

@@ -45,7 +45,7 @@ public:
   slow_relay(const slow_relay&) = delete;
   slow_relay& operator=(const slow_relay&) = delete;
 
-  std::uint16_t port() const { return door_.port; }
+  std::uint16_t port() const { return door_.port(); }
 
 private:
   /// Whether there is something to read, before the relay is stopped.
@@ -58,8 +58,8 @@ private:
   }
 
   void open_door() {
-    while (hears(door_.socket.get())) {
-      auto guest = std::make_shared<socket_descriptor>(accept_from(door_.socket));
+    while (hears(door_.descriptor())) {
+      auto guest = std::make_shared<socket_descriptor>(door_.accept());
       auto host = connect_to(to_, std::chrono::seconds{5});
       if (guest->get() < 0 || !host)
         continue;
@@ -97,7 +97,7 @@ private:
   node_address to_;
   std::chrono::milliseconds delay_;
   std::function<byte_changer(bool)> change_;
-  listener_socket door_;
+  listening_sockets door_;
   std::atomic<bool> stop_ = false;
   std::thread doorman_;
   std::list<std::thread> talks_;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "messaging/links/byte_stream.hpp"
+#include "messaging/links/node_address.hpp"
+#include "messaging/links/socket_address.hpp"
+
+#include <tl/expected.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Sockets that listen at all addresses of a host, at the same port. Never blocks. For
+/// one thread.
+class listening_sockets {
+public:
+  /// Listens at each address that this machine has. On error says which address failed,
+  /// and why. \param name the host and the port; port 0: any that is free
+  static tl::expected<listening_sockets, std::string>
+  at(const node_address& name, const std::vector<socket_address>& all);
+
+  std::uint16_t port() const { return port_; }
+
+  /// A descriptor for poll(): readable while a connection waits at any address.
+  int descriptor() const { return readiness_.get(); }
+
+  /// The next connection that waits, non-blocking; none if none does, or it is gone
+  /// again, and errno says why. The addresses take turns.
+  socket_descriptor accept();
+
+  /// The IP addresses that it listens at.
+  const std::vector<std::string>& addresses() const { return addresses_; }
+
+  /// IP addresses of the host that this machine does not have, each with the system's
+  /// reason: "::1: Address family not supported by protocol".
+  const std::vector<std::string>& absent() const { return absent_; }
+
+private:
+  struct mistake {
+    int code; ///< errno
+    std::string sentence;
+  };
+  static tl::expected<listening_sockets, mistake>
+  open(const std::vector<socket_address>& all, std::uint16_t port);
+
+  std::uint16_t port_ = 0;
+  std::vector<socket_descriptor> sockets_;
+  std::size_t next_ = 0;        // of sockets_, to accept from
+  socket_descriptor readiness_; // an epoll of all
+  std::vector<std::string> addresses_, absent_;
+};
+
+/// Listens at all addresses of a host's name. On error says what is wrong.
+tl::expected<listening_sockets, std::string> listen_at(const node_address& a);
+
+} // namespace troupe

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "messaging/links/byte_stream.hpp"
+
+#include <sys/socket.h>
+#include <tl/expected.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// An IP address and a port, as calls of the system read them. A host's name may have
+/// several.
+struct socket_address {
+  sockaddr_storage bytes{};
+  socklen_t size = 0;
+
+  int family() const { return bytes.ss_family; }
+  const sockaddr* data() const { return reinterpret_cast<const sockaddr*>(&bytes); }
+};
+
+/// All addresses of a host in getaddrinfo's order, each once. On error says why there
+/// are none. \param listens whether a server binds to them
+tl::expected<std::vector<socket_address>, std::string>
+addresses_of(const std::string& host, std::uint16_t port, bool listens);
+
+/// "127.0.0.1" or "::1".
+std::string ip_of(const socket_address& a);
+
+std::uint16_t port_of(const socket_address& a);
+
+/// The same address with another port.
+socket_address with_port(socket_address a, std::uint16_t port);
+
+/// Returns whether only this machine reaches the address.
+bool is_loopback(const socket_address& a);
+
+/// A non-blocking TCP socket of the address' family; none on failure, and errno says
+/// why.
+socket_descriptor open_socket(const socket_address& a);
+
+/// Makes the system send small messages without delay.
+void send_at_once(const socket_descriptor& socket);
+
+} // namespace troupe
