@@ -125,7 +125,8 @@ int run(int nodes, std::vector<std::string> words) {
       become(words);
     }
     leading_program = program;
-    std::signal(SIGTERM, pass_on);
+    for (const int number : {SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU})
+      std::signal(number, pass_on);
     for (const auto& one : all) // behind the last fork: what they print is passed over
       std::thread{[out = one.out] {
         char rest[4096];

@@ -151,8 +151,8 @@ int serve(const node_command& c, const node_address& at, node_links& links) {
             << " with " << limits.threads
             << (limits.threads == 1 ? " thread\n" : " threads\n") << named
             << std::flush;
-  server.serve(interruption(), [](const std::string& what) {
-    std::cout << "node: " << what << std::endl;
+  server.serve({interruption(), announced_end()}, [](const std::string& sentence) {
+    std::cout << "node: " << sentence << std::endl;
   });
   return 0;
 }

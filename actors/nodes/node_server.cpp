@@ -254,9 +254,9 @@ void node_server::dismiss_idlers() {
   });
 }
 
-void node_server::serve(const std::atomic<bool>& stop,
+void node_server::serve(const endings& when,
                         const std::function<void(const std::string&)>& told) {
-  while (!stop) {
+  while (!when.at_once && !when.after_run) {
     std::shared_ptr<player> plays;
     {
       std::unique_lock guard{lock_};
@@ -280,7 +280,7 @@ void node_server::serve(const std::atomic<bool>& stop,
     }
     told(plays->description());
     try {
-      plays->play(&stop);
+      plays->play(&when.at_once);
       told("the run is over");
     } catch (const std::bad_alloc&) { // of what the run wants; the node goes on
       told("the run is over: out of memory");

@@ -39,10 +39,21 @@ public:
 
   std::uint16_t port() const { return acceptor_->port(); }
 
-  /// Plays runs on the caller's thread until `stop` is set; one under way ends then.
+  /// When a node ends.
+  struct endings {
+    const std::atomic<bool>& at_once;   ///< A run under way ends too.
+    const std::atomic<bool>& after_run; ///< A run under way is played to its end.
+  };
+
+  /// Plays runs on the caller's thread until one of the two is set. A leader that gets
+  /// the same announcement ends its run itself, with everything saved.
   /// \param told of what it does, a sentence each
+  void serve(const endings& when, const std::function<void(const std::string&)>& told);
+
   void serve(const std::atomic<bool>& stop,
-             const std::function<void(const std::string&)>& told);
+             const std::function<void(const std::string&)>& told) {
+    serve({stop, stop}, told);
+  }
 
 private:
   /// Who has a control line and plays no part in a run yet.

@@ -11,6 +11,11 @@ namespace {
 
 std::atomic<bool> interrupted = false;
 std::atomic<bool> no_reader = false;
+std::atomic<bool> announced = false;
+
+/// SIGUSR1: Slurm's --signal, Grid Engine's -notify. SIGUSR2: Grid Engine, LSF.
+/// SIGXCPU: a limit of processor time.
+constexpr int announcements[] = {SIGUSR1, SIGUSR2, SIGXCPU};
 
 std::atomic<std::int64_t> first_signal = 0; // nanoseconds of the steady clock
 
@@ -35,11 +40,29 @@ void note_lost_reader(int) {
   interrupted = true;
 }
 
+void note_announcement(int) {
+  announced = true;
+}
+
+/// Handles a signal, unless it is ignored.
+void handle(int number, void (*handler)(int)) {
+  if (std::signal(number, handler) == SIG_IGN)
+    std::signal(number, SIG_IGN);
+}
+
 bool listen() {
   std::signal(SIGINT, end_once);
   std::signal(SIGTERM, end_once);
-  if (std::signal(SIGHUP, end_once) == SIG_IGN)
-    std::signal(SIGHUP, SIG_IGN);
+  handle(SIGHUP, end_once);
+  for (const int number : announcements)
+    handle(number, end_once);
+  return true;
+}
+
+bool listen_to_announcements() {
+  (void)interruption(); // whose handlers these replace
+  for (const int number : announcements)
+    handle(number, note_announcement);
   return true;
 }
 
@@ -49,6 +72,12 @@ const std::atomic<bool>& interruption() {
   static const bool listening = listen();
   (void)listening;
   return interrupted;
+}
+
+const std::atomic<bool>& announced_end() {
+  static const bool listening = listen_to_announcements();
+  (void)listening;
+  return announced;
 }
 
 void outlive_failed_writes() {

@@ -8,10 +8,17 @@ namespace troupe {
 /// The exit code of a program that its user ended.
 inline constexpr int ended_by_user = 130;
 
-/// Set once the user presses Ctrl-C, SIGTERM or SIGHUP comes, or a reader of what the
-/// program prints has gone. The first call begins to listen; another signal kills if it
-/// comes a second later, but for the last. A SIGHUP that nohup ignores stays ignored.
+/// Set once the user presses Ctrl-C, a signal asks the program to end, or a reader of
+/// what the program prints has gone. Signals: SIGTERM, SIGHUP, and those by which batch
+/// systems announce the end of a job (SIGUSR1, SIGUSR2, SIGXCPU). The first call begins
+/// to listen; another signal kills if it comes a second later, but for SIGHUP. Signals
+/// that were ignored at the start stay so, as SIGHUP under nohup, but for SIGINT and
+/// SIGTERM.
 const std::atomic<bool>& interruption();
+
+/// Set once a batch system announces the end of the job. After the first call these
+/// signals set this alone, and interrupt nothing.
+const std::atomic<bool>& announced_end();
 
 /// From now on neither the end of a reader, as head's, nor a limit on the size of files
 /// kills the program: writing fails instead.

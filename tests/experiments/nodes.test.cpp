@@ -133,8 +133,42 @@ TEST_CASE("who ends local ends the run that it leads", "[nodes]") {
                            "--checkpoint-every 1")};
   for (int looks = 0; looks < 5000 && !fs::exists(folder.path() / "c/batch-3"); ++looks)
     std::this_thread::sleep_for(2ms);
-  local.send(SIGTERM);
+  local.send(GENERATE(SIGTERM, SIGUSR1));
   CHECK(local.wait(60s) == 130); // what the program that leads says
+}
+
+// A batch system signals all processes of a job.
+TEST_CASE("nodes that hear with their leader that the job ends let it save",
+          "[nodes]") {
+  temporary_folder folder;
+  started_nodes nodes{folder, 2};
+  started train{folder, "train",
+                words_of("train " + tiny
+                         + "--stages 2 --steps 1000000 --save w.safetensors --json "
+                           "r.json --checkpoint c --checkpoint-every 5 --nodes "
+                         + nodes.addresses())};
+  for (int looks = 0; looks < 15'000 && !fs::exists(folder.path() / "c/batch-10");
+       ++looks)
+    std::this_thread::sleep_for(2ms);
+  for (const auto& node : nodes.all) // before the leader: a run under way goes on
+    node.send(SIGUSR1);
+  train.send(SIGUSR1);
+  CHECK(train.wait(patience) == 130);
+  INFO(train.said());
+  for (auto& node : nodes.all)
+    CHECK(node.wait(patience) == 0);
+  const auto run =
+    nlohmann::json::parse(content_of(folder.path() / "r.json"))["runs"][0];
+  CHECK(run["ending"] == "interrupted");
+  const auto updates = run["updates"][0].get<int>();
+  const auto last = "c/batch-" + std::to_string(updates);
+  CHECK(fs::exists(folder.path() / last));
+  const auto exact =
+    run_program_in(folder, "train " + tiny + "--stages 2 --save v.safetensors --steps "
+                             + std::to_string(updates));
+  CHECK(exact.exit_code == 0);
+  CHECK(content_of(folder.path() / "w.safetensors")
+        == content_of(folder.path() / "v.safetensors"));
 }
 
 #ifndef TROUPE_SANITIZED // programs that take minutes there; tests of actors run nodes

@@ -128,12 +128,18 @@ TEST_CASE("weights saved under one mesh load under any other", "[programs]") {
          == tensors_of(folder.path() / "b.safetensors")));
 }
 
-TEST_CASE("Ctrl-C, SIGTERM and SIGHUP keep weights, results and traces", "[programs]") {
+TEST_CASE("signals that end a run keep weights, results and traces", "[programs]") {
   temporary_folder folder;
   const auto in = [&](const char* name) { return (folder.path() / name).string(); };
   // Clipped by 1, updates wait for one another.
   const auto [signal, clip] = GENERATE(table<int, std::string>(
-    {{SIGINT, "0"}, {SIGINT, "1"}, {SIGTERM, "1"}, {SIGHUP, "0"}}));
+    {{SIGINT, "0"},
+     {SIGINT, "1"},
+     {SIGTERM, "1"},
+     {SIGHUP, "0"},
+     {SIGUSR1, "1"}, // by which batch systems announce a job's end
+     {SIGUSR2, "0"},
+     {SIGXCPU, "0"}}));
   CHECK(
     exit_code_after(signal, {"train", "--clip", clip, "--steps", "1000000", "--save",
                              in("w.safetensors"), "--report", in("r"), "--d-model", "8",
