@@ -47,8 +47,13 @@ void add_output(option_list& to, output_options& place, const output_kinds& has)
                   "File for the results. Name -: standard output.");
   if (has.report)
     to.add_option("--report", place.report,
-                  has.timeline ? "Folder for report.html, results.json and traces."
-                               : "Folder for results.json and traces.");
+                  std::string{has.timeline
+                                ? "Folder for report.html, results.json and traces."
+                                : "Folder for results.json and traces."}
+                    + (place.new_report.empty()
+                         ? ""
+                         : " Without a name: a new one in runs; none with --quiet "
+                           "--json -."));
   if (has.weights)
     to.add_option("--tensorboard", place.tensorboard,
                   "Folder for what TensorBoard shows while runs go on: a folder in it "

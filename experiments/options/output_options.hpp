@@ -31,6 +31,12 @@ struct output_options {
   /// Whether results go to standard output, and everything else to standard error.
   bool results_on_stdout() const { return json == "-"; }
 
+  /// Whether a new folder gets a report that no option names: not if the results on
+  /// standard output are the only thing asked for.
+  bool makes_new_report() const {
+    return report.empty() && !new_report.empty() && !(quiet && results_on_stdout());
+  }
+
   /// The port at which a browser may watch, 0: any; empty: nobody watches.
   std::optional<int> watch_port() const;
 

@@ -123,7 +123,7 @@ output_files::planned(const std::vector<run_request>& runs) const {
 
 std::string output_files::make_report() {
   std::error_code failed;
-  if (report_.empty() && !places_.new_report.empty()) {
+  if (places_.makes_new_report()) {
     char time[64];
     const auto now = std::time(nullptr);
     std::strftime(time, sizeof time, "-%Y%m%d-%H%M%S", std::localtime(&now));

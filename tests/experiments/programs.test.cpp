@@ -276,6 +276,11 @@ TEST_CASE("standard output is for the results alone under --json -", "[programs]
   CHECK(ran.exit_code == 0);
   CHECK(json::parse(ran.out)["runs"].size() == 1);
   CHECK_THAT(ran.err, ContainsSubstring("rank 3"));
+  const auto compared = run_program_in(
+    folder, "compare --quiet --json - --schedules gpipe,1f1b --steps 2" + tiny);
+  CHECK(json::parse(compared.out)["runs"].size() == 2);
+  CHECK(compared.err.empty());
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "runs"));
   const auto quiet = run_program_in(folder, "train --quiet --json - --steps 2" + tiny);
   CHECK(quiet.exit_code == 0);
   CHECK(json::parse(quiet.out)["runs"][0]["loss"].size() == 2);
