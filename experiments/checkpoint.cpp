@@ -27,7 +27,7 @@ std::string line_of(const std::filesystem::path& one, const checkpoint_facts& fa
 }
 
 int check(const std::string& folder) {
-  const auto all = checkpoints_in(folder);
+  const auto all = checkpoints_at(folder);
   if (all.empty()) {
     std::cerr << "checkpoint: " << no_checkpoint_in(folder) << '\n';
     return 1;
@@ -46,11 +46,15 @@ int check(const std::string& folder) {
 } // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{
-    "Checkpoints of a folder, the newest first, each file checked by its sum."};
+  CLI::App app{"Checkpoints of a folder, the newest first, each file checked by its "
+               "sum. Each line "
+               "begins with the name that --resume and --weights take."};
   app.set_version_flag("--version", build_info, "Version, and what it was built with.");
   std::string folder;
-  app.add_option("DIR", folder, "Folder that --checkpoint named.")->required();
+  app
+    .add_option("DIR", folder,
+                "Folder that --checkpoint named, or one checkpoint in it.")
+    ->required();
   try {
     app.parse(argc, argv);
     return check(folder);

@@ -181,7 +181,8 @@ void check_pieces(const fs::path& manifest, const checkpoint_facts& facts) {
 /// \throws broken
 checkpoint_facts checked(const fs::path& one) {
   auto result = read_manifest(one / manifest_name);
-  if (result.batches != batches_of(one) || result.samples % result.batches != 0)
+  const int named = batches_of(one); // -1: a copy that its user has renamed
+  if ((named >= 0 && result.batches != named) || result.samples % result.batches != 0)
     throw broken((one / manifest_name).string() + " is of "
                  + std::to_string(result.batches) + " batches of "
                  + std::to_string(result.samples)
@@ -266,10 +267,10 @@ tl::expected<checkpoint_facts, std::string> check_checkpoint(const fs::path& one
 }
 
 tl::expected<found_checkpoint, std::string>
-newest_checkpoint(const fs::path& folder, const network<float>& whole,
+newest_checkpoint(const fs::path& place, const network<float>& whole,
                   int most_batches) {
   found_checkpoint result;
-  for (const auto& one : checkpoints_in(folder)) {
+  for (const auto& one : checkpoints_at(place)) {
     if (batches_of(one) > most_batches)
       continue;
     try {
@@ -285,7 +286,7 @@ newest_checkpoint(const fs::path& folder, const network<float>& whole,
     }
   }
   if (result.passed_over.empty())
-    return tl::unexpected{no_checkpoint_in(folder)};
+    return tl::unexpected{no_checkpoint_in(place)};
   return tl::unexpected{result.passed_over.front()};
 }
 

@@ -40,10 +40,11 @@ std::string write_checkpoint(const std::filesystem::path& folder, const run_plan
 tl::expected<checkpoint_facts, std::string>
 check_checkpoint(const std::filesystem::path& one);
 
-/// Reads the newest checkpoint that is whole. On error says why there is none.
+/// Reads the newest checkpoint that is whole, of those that a path names
+/// (checkpoints_at). On error says why there is none.
 /// \param most_batches newer ones do not count
 tl::expected<found_checkpoint, std::string>
-newest_checkpoint(const std::filesystem::path& folder, const network<float>& whole,
+newest_checkpoint(const std::filesystem::path& place, const network<float>& whole,
                   int most_batches = std::numeric_limits<int>::max());
 
 } // namespace troupe

@@ -79,15 +79,14 @@ bool is_checkpoint(const fs::path& folder) {
   return fs::is_regular_file(folder / manifest_name, failed);
 }
 
+std::vector<fs::path> checkpoints_at(const fs::path& place) {
+  if (!is_checkpoint(place))
+    return checkpoints_in(place);
+  return {place.has_filename() ? place : place.parent_path()}; // "c/batch-8/"
+}
+
 std::string no_checkpoint_in(const fs::path& folder) {
-  const auto result = "there is no checkpoint in " + folder.string();
-  if (!is_checkpoint(folder))
-    return result;
-  auto above = (folder / "..").lexically_normal();
-  if (!above.has_filename()) // "c/"
-    above = above.parent_path();
-  return result + ", which is a checkpoint itself: name the folder above it, "
-         + above.string();
+  return "there is no checkpoint in " + folder.string();
 }
 
 void sweep_checkpoints(const fs::path& folder) {

@@ -19,6 +19,10 @@ int batches_of(const std::filesystem::path& folder);
 /// The checkpoints of a folder, the newest first: those that have a manifest.
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
 
+/// The checkpoints that a user's path names, the newest first: those of a folder, or
+/// the one that the path is, as FOLDER/batch-8.
+std::vector<std::filesystem::path> checkpoints_at(const std::filesystem::path& place);
+
 /// Whether a folder is one checkpoint itself.
 bool is_checkpoint(const std::filesystem::path& folder);
 

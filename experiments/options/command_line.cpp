@@ -142,6 +142,14 @@ tl::expected<typed_options, std::string> defaults_after(const program_about& abo
   return silent.typed;
 }
 
+/// Decides whether a training resumes that does so if it can: then it starts with no
+/// file of --init.
+void find_beginning(typed_options& typed) {
+  find_checkpoints(typed.checkpoint);
+  if (typed.checkpoint.resumes_if_any && !typed.checkpoint.resume.empty())
+    typed.data.init.clear();
+}
+
 } // namespace
 
 tl::expected<options, int> read_command_line(const program_about& about, int argc,
@@ -157,6 +165,7 @@ tl::expected<options, int> read_command_line(const program_about& about, int arg
   } catch (const CLI::Success& asked) {
     return tl::unexpected{first.app.exit(asked)};
   }
+  find_beginning(first.typed);
   const auto defaults = defaults_after(about, first);
   if (!defaults) {
     std::cerr << about.name << ": " << defaults.error() << '\n';
@@ -165,6 +174,7 @@ tl::expected<options, int> read_command_line(const program_about& about, int arg
   reading second{about, *defaults};
   (void)second.parse(argc, argv); // as right as the first
   auto& typed = second.typed;
+  find_beginning(typed);
   if (typed.mesh.axes.find("pipe") != std::string::npos && second.says("--stages"))
     return refuse("--stages and the pipe of --mesh are the same: give one of them");
   if (const auto other = beside_all(second.app); typed.output.all && !other.empty())

@@ -78,7 +78,7 @@ bool has_checkpoints(const options& o, const optimizer_options&) {
 }
 
 bool resumes(const options& o, const optimizer_options&) {
-  return !o.checkpoint.resume.empty();
+  return !o.checkpoint.resume.empty() || o.checkpoint.resumes_if_any;
 }
 
 bool restarts(const options& o, const optimizer_options&) {

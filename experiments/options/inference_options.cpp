@@ -9,8 +9,9 @@ void add_weights(option_list& to, inference_options& place) {
   to.begin_group("Weights");
   to.add_option(
     "--weights", place.weights,
-    "Safetensors file that --save wrote, or folder of --checkpoint, whose "
-    "newest is read. Both also say model, data and seed: options that are given go "
+    "Safetensors file that --save wrote, or folder of --checkpoint, whose newest is "
+    "read, or one checkpoint in it, as c/batch-8. These also say model, data and seed: "
+    "options that are given go "
     "before that.");
 }
 

@@ -186,7 +186,8 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
   if (typed.evaluation.verify > 0 && !nodes->nodes.empty())
     return problem{"--verify proves runs of this process: leave --nodes out, or name "
                    "the same nodes to the program verify"};
-  if (typed.evaluation.verify > 0 && !typed.checkpoint.resume.empty())
+  if (typed.evaluation.verify > 0
+      && (!typed.checkpoint.resume.empty() || typed.checkpoint.resumes_if_any))
     return problem{"--verify proves a run from its first step on, and --resume goes on "
                    "behind that: leave one of them out"};
   if (nodes->restart && typed.checkpoint.folder.empty() && !nodes->keep_steps)

@@ -98,9 +98,7 @@ tl::expected<saved_run, std::string> saved_run_of(const std::string& place) {
   std::error_code unknown;
   if (!std::filesystem::is_directory(place, unknown))
     return saved_run_of_file(place);
-  const auto all = checkpoints_in(place);
-  if (all.empty() && is_checkpoint(place))
-    return problem{no_checkpoint_in(place)};
+  const auto all = checkpoints_at(place);
   for (const auto& one : all)
     if (const auto facts = check_checkpoint(one))
       return saved_run_in(one, *facts);

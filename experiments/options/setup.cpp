@@ -210,6 +210,12 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
            + std::to_string(samples / std::max(batches, 1)) + " samples, not of "
            + std::to_string(plan.work->batch) + ": say --batch "
            + std::to_string(samples / std::max(batches, 1));
+  if (plan.dims.steps <= batches && o.checkpoint.resumes_if_any) {
+    to.completed = folder + " has been through " + std::to_string(batches)
+                   + " steps, and a run of " + std::to_string(plan.dims.steps)
+                   + " has no more: the training is complete";
+    return {};
+  }
   if (plan.dims.steps <= batches)
     return "--resume: " + folder + " has been through " + std::to_string(batches)
            + " steps, and a run of " + std::to_string(plan.dims.steps)
@@ -217,6 +223,8 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
   plan.dims.steps -= batches;
   go_on_from(std::move(found->saved), plan);
   to.checkpoint = folder;
+  to.beginning = "goes on from " + folder + ", after " + std::to_string(batches)
+                 + (batches == 1 ? " step" : " steps");
   to.before = found->facts.training;
   return {};
 }
@@ -322,6 +330,11 @@ set_up_part(const options& o, const std::optional<std::vector<int>>& here,
     if (!o.checkpoint.resume.empty())
       if (auto wrong = resume(o, plan, result); !wrong.empty())
         return problem{wrong};
+    if (!result.completed.empty())
+      return result;
+    if (o.checkpoint.resume.empty() && o.checkpoint.resumes_if_any)
+      result.beginning = "starts at the first step: there is no checkpoint in "
+                         + o.checkpoint.folder + " yet";
     const auto& data = *plan.work->data;
     result.model = o.model;
     result.data = data.description();

@@ -37,8 +37,11 @@ struct setup {
   std::optional<double> loss_floor;
   bool evaluates_training_data = false; ///< As the data set says.
   std::vector<run_request> runs;
-  std::vector<left_out_run> left_out;   ///< Of `all`: what does not fit.
-  std::string checkpoint;               ///< What runs go on from; empty: nothing.
+  std::vector<left_out_run> left_out; ///< Of `all`: what does not fit.
+  std::string checkpoint;             ///< What runs go on from; empty: nothing.
+  std::string beginning; ///< That in words, also where `auto` found none; else empty.
+  /// Of --resume auto: why no step is left, in words. There are no runs then.
+  std::string completed;
   std::optional<training_facts> before; ///< Of that, if it keeps them.
   std::vector<std::string> passed_over; ///< Why newer checkpoints are not that.
   std::string rates; ///< What virtual time counts, for people; empty in real time.

@@ -342,8 +342,10 @@ std::string results_json(const options& o, const setup& shared,
   }
   json result{{"troupe", TROUPE_VERSION}, {"command", o.output.command},
               {"model", model},           {"data", data},
-              {"seed", o.data.seed},      {"runs", json::array()},
-              {"left_out", json::array()}};
+              {"seed", o.data.seed},      {"resumed_from", nullptr},
+              {"runs", json::array()},    {"left_out", json::array()}};
+  if (!shared.checkpoint.empty())
+    result["resumed_from"] = shared.checkpoint;
   for (const auto& run : runs)
     result["runs"].push_back(run_json(run));
   for (const auto& [text, why] : shared.left_out)

@@ -116,6 +116,8 @@ std::string results_legend(const setup& shared, const std::vector<run_account>& 
       "update (mean of its stage)";
   result += timing_legend(shared, runs) + ending_legend(runs) + exchange_legend(runs)
             + expert_legend(runs);
+  if (!shared.beginning.empty())
+    result += "\n" + shared.beginning;
   if (shared.evaluates_training_data)
     result += "\nevaluated: on data that training sees too, as order=sequential goes "
               "through all of it";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/checkpoint_saver.hpp"
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -67,6 +69,35 @@ void checkpoint_saver::count_failures() {
               + " more could not be written, for the same reason");
 }
 
+namespace {
+
+/// Why checkpoints that a folder has keep new ones out; empty if they do not.
+std::string refusal_of_others(const checkpoint_options& o) {
+  std::error_code failed;
+  if (is_checkpoint(o.folder))
+    return "--checkpoint: " + o.folder
+           + " is a checkpoint itself: name the folder above it, or another";
+  const auto all = checkpoints_in(o.folder);
+  if (all.empty() || std::filesystem::equivalent(o.folder, o.resume, failed))
+    return {};
+  const auto named = checkpoints_at(o.resume);
+  const bool is_here =
+    !named.empty() && std::ranges::any_of(all, [&](const std::filesystem::path& one) {
+      return std::filesystem::equivalent(one, named.front(), failed);
+    });
+  if (!is_here)
+    return "--checkpoint: " + o.folder
+           + " has checkpoints of another training: go on from them with --resume "
+           + o.folder + ", or name another folder";
+  return std::filesystem::equivalent(all.front(), named.front(), failed)
+           ? ""
+           : "--checkpoint: new checkpoints would replace " + all.front().string()
+               + ", which is newer than " + named.front().string()
+               + ": name another folder, or move the newer ones out of this one";
+}
+
+} // namespace
+
 std::string refusal_of_folder(const checkpoint_options& o, folder_lock& lock) {
   std::error_code failed;
   std::filesystem::create_directories(o.folder, failed);
@@ -76,11 +107,8 @@ std::string refusal_of_folder(const checkpoint_options& o, folder_lock& lock) {
   if (!lock.take(o.folder))
     return "--checkpoint: another program is writing into " + o.folder
            + ": name another folder";
-  if (!checkpoints_in(o.folder).empty()
-      && !std::filesystem::equivalent(o.folder, o.resume, failed))
-    return "--checkpoint: " + o.folder
-           + " has checkpoints of another training: go on from them with --resume "
-           + o.folder + ", or name another folder";
+  if (auto wrong = refusal_of_others(o); !wrong.empty())
+    return wrong;
   sweep_checkpoints(o.folder);
   if (const auto wrong =
         unwritable({"--checkpoint", std::filesystem::path{o.folder} / "batch-0"});

@@ -11,7 +11,7 @@ namespace troupe {
 std::string last_checkpoint(const checkpoint_options& o) {
   for (const auto& folder : {o.folder, o.resume})
     if (!folder.empty())
-      if (const auto all = checkpoints_in(folder); !all.empty())
+      if (const auto all = checkpoints_at(folder); !all.empty())
         return "; the last checkpoint is " + all.front().string();
   return o.folder.empty() ? "" : "; there is no checkpoint yet";
 }

@@ -150,8 +150,8 @@ private:
     std::string text;
     if (shared_.runs.front().plan.work)
       text = description_of(shared_) + '\n';
-    if (!shared_.checkpoint.empty())
-      text += "goes on from " + shared_.checkpoint + '\n';
+    if (!shared_.beginning.empty())
+      text += shared_.beginning + '\n';
     if (!shared_.left_out.empty())
       text += left_out_line(shared_) + '\n';
     if (!output_.quiet && !text.empty())
@@ -415,6 +415,22 @@ private:
   int exit_code_ = 0;
 };
 
+/// Ends a command whose training is complete already. Returns its exit code: a chain of
+/// jobs that repeats the command has succeeded, unless the weights are missing.
+int end_complete(const options& o, const std::string& completed) {
+  const auto& save = o.output.save;
+  std::error_code unknown;
+  const bool misses_weights = !save.empty() && !std::filesystem::exists(save, unknown);
+  if (misses_weights)
+    std::cerr << o.output.command.front() << ": " << completed << ", but --save "
+              << save
+              << " is not there: remove the newest checkpoint, and the same command "
+                 "trains its steps again and saves\n";
+  else if (!o.output.quiet)
+    std::cerr << o.output.command.front() << ": " << completed << '\n';
+  return misses_weights ? 1 : 0;
+}
+
 } // namespace
 
 int run_session(const options& o, const setup& shared) {
@@ -439,6 +455,8 @@ int run_session(const options& o) {
     const patience asked{o.output.quiet ? "" : name + ": setting up"};
     return set_up_part(o, ranks_here(o));
   }();
+  if (shared && !shared->completed.empty())
+    return end_complete(o, shared->completed);
   if (shared)
     return run_session(o, *shared);
   std::cerr << name << ": " << shared.error() << '\n';

@@ -226,14 +226,15 @@ TEST_CASE("who cannot go on is told what can", "[programs]") {
           "with 2 values of state a parameter");
   refused("--steps 9 --stages 2 --resume none" + tiny_model,
           "there is no checkpoint in none");
-  refused("--steps 9 --stages 2 --resume c/batch-4" + tiny_model,
-          "no checkpoint in c/batch-4, which is a checkpoint itself: name the folder "
-          "above it, c\n");
-  const auto evaluated = run_program_in(folder, "evaluate --weights c/batch-4/");
-  CHECK(evaluated.exit_code == 2);
-  CHECK_THAT(evaluated.err, ContainsSubstring("name the folder above it, c\n"));
-  CHECK_THAT(run_program_in(folder, "checkpoint c/batch-4").err,
-             ContainsSubstring("name the folder above it, c\n"));
+  refused("--steps 9 --stages 2 --resume c/batch-3" + tiny_model,
+          "there is no checkpoint in c/batch-3");
+  refused("--steps 9 --stages 2 --checkpoint c/batch-4 --checkpoint-every 1"
+            + tiny_model,
+          "c/batch-4 is a checkpoint itself: name the folder above it");
+  refused("--steps 9 --stages 2 --resume auto" + tiny_model,
+          "--resume auto goes on from the checkpoints of --checkpoint");
+  refused("--steps 9 --stages 2 --resume auto --verify 1" + tiny_model + saving,
+          "leave one of them out");
   refused("--steps 9 --stages 2 --resume c --init w" + tiny_model, "give one of them");
   refused("--steps 9 --stages 2 --checkpoint c" + tiny_model, "give both");
   refused("--steps 9 --mesh data=2,pipe=2 --exchange hogwild --checkpoint c "
@@ -243,6 +244,107 @@ TEST_CASE("who cannot go on is told what can", "[programs]") {
   auto other = tiny_model;
   other.replace(other.find("--batch 9"), 9, "--batch 8");
   refused("--steps 9 --stages 2 --resume c" + other, "say --batch 9");
+}
+
+TEST_CASE("any whole checkpoint of a folder can be named", "[programs]") {
+  temporary_folder folder;
+  const auto c = folder.path() / "c";
+  const auto steps = [](int count) {
+    return "train --stages 2 --steps " + std::to_string(count) + tiny_model;
+  };
+  REQUIRE(run_program_in(folder, steps(6) + saving).exit_code == 0);
+  REQUIRE(run_program_in(folder, steps(2) + "--save two.safetensors").exit_code == 0);
+  REQUIRE(run_program_in(folder, steps(3) + "--save three.safetensors").exit_code == 0);
+  const auto listed = run_program_in(folder, "checkpoint c").out;
+  for (const auto* const name : {"c/batch-2: ", "c/batch-4: ", "c/batch-6: "})
+    CHECK_THAT(listed, ContainsSubstring(name));
+  CHECK_THAT(run_program_in(folder, "checkpoint c/batch-2/").out,
+             ContainsSubstring("c/batch-2: 2 steps") && !ContainsSubstring("batch-4"));
+
+  const auto rest =
+    run_program_in(folder, steps(3) + "--resume c/batch-2/ --save rest.safetensors");
+  INFO(rest.err);
+  CHECK(rest.exit_code == 0);
+  CHECK((content_of(folder.path() / "rest.safetensors")
+         == content_of(folder.path() / "three.safetensors")));
+  const auto results = nlohmann::json::parse(content_of(folder.path() / "r.json"));
+  CHECK(results["resumed_from"] == "c/batch-2");
+  CHECK(results["runs"][0]["steps_before"] == 2);
+  const auto loss_of = [&](const std::string& weights) {
+    return nlohmann::json::parse(
+      run_program_in(folder, "evaluate --quiet --json - --weights " + weights)
+        .out)["loss"];
+  };
+  CHECK(loss_of("c/batch-2") == loss_of("two.safetensors"));
+  CHECK(loss_of("c/batch-2") != loss_of("c"));
+
+  // Those that are newer than the one that is named are not lost.
+  const auto replaces =
+    run_program_in(folder, steps(3) + "--resume c/batch-2" + saving);
+  CHECK(replaces.exit_code == 2);
+  CHECK_THAT(replaces.err, ContainsSubstring("would replace c/batch-6"));
+  CHECK(run_program_in(folder, steps(7) + "--resume c/batch-6" + saving).exit_code
+        == 0);
+  CHECK(fs::exists(c / "batch-7"));
+  fs::rename(c / "batch-4", folder.path() / "best");
+  CHECK(run_program_in(folder, steps(5) + "--resume best").exit_code == 0);
+  flip(folder.path() / "best/stage-0.safetensors", 300);
+  const auto broken = run_program_in(folder, steps(5) + "--resume best");
+  CHECK(broken.exit_code == 2); // no other one is read
+  CHECK_THAT(broken.err, ContainsSubstring("best/stage-0.safetensors is not what"));
+}
+
+TEST_CASE("one command starts a training, resumes it, and finds it complete",
+          "[programs]") {
+  temporary_folder folder;
+  auto loud = tiny_model;
+  loud.erase(loud.find("--quiet "), 8);
+  const auto command =
+    "train --steps 6 --stages 2 --save w.safetensors --init i.safetensors "
+    "--resume auto --change lr"
+    + loud + saving;
+  const auto resumed_from = [&] {
+    return nlohmann::json::parse(content_of(folder.path() / "r.json"))["resumed_from"];
+  };
+  REQUIRE(
+    run_program_in(folder, "train --steps 1 --seed 5 --save i.safetensors" + tiny_model)
+      .exit_code
+    == 0);
+  const auto first = run_program_in(folder, command);
+  INFO(first.err);
+  REQUIRE(first.exit_code == 0);
+  const std::string anew =
+    "starts at the first step: there is no checkpoint in c yet\n";
+  CHECK_THAT(first.out, ContainsSubstring(anew));
+  CHECK(first.out.find(anew) != first.out.rfind(anew)); // before the run, and its table
+  CHECK(resumed_from().is_null());
+  const auto whole = content_of(folder.path() / "w.safetensors");
+
+  fs::remove_all(folder.path() / "c/batch-6");
+  fs::create_directories(folder.path() / "c/batch-5.unfinished");
+  fs::remove(folder.path() / "w.safetensors");
+  const auto next = run_program_in(folder, command);
+  INFO(next.err);
+  CHECK(next.exit_code == 0);
+  CHECK_THAT(next.out, ContainsSubstring("goes on from c/batch-4, after 4 steps\n"));
+  CHECK(resumed_from() == "c/batch-4");
+  CHECK((content_of(folder.path() / "w.safetensors") == whole));
+
+  const auto last = run_program_in(folder, command);
+  CHECK(last.exit_code == 0);
+  CHECK_THAT(last.err, ContainsSubstring("c/batch-6 has been through 6 steps")
+                         && ContainsSubstring("the training is complete"));
+  fs::remove(folder.path() / "w.safetensors");
+  const auto unsaved = run_program_in(folder, command);
+  CHECK(unsaved.exit_code == 1);
+  CHECK_THAT(unsaved.err, ContainsSubstring("--save w.safetensors is not there"));
+
+  // A folder without a whole checkpoint is no new start.
+  for (const auto* const name : {"batch-2", "batch-4", "batch-6"})
+    flip(folder.path() / "c" / name / "stage-0.safetensors", 300);
+  const auto broken = run_program_in(folder, command);
+  CHECK(broken.exit_code == 2);
+  CHECK_THAT(broken.err, ContainsSubstring("is not what was written"));
 }
 
 } // namespace troupe::checkpoints_test

@@ -55,7 +55,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
   const auto all = json::parse(tell_training("real").text);
   CHECK(keys_of(all)
         == std::vector<std::string>{"troupe", "command", "model", "data", "seed",
-                                    "runs", "left_out"});
+                                    "resumed_from", "runs", "left_out"});
   CHECK(all["command"] == json{"train", "--some", "option"});
   CHECK(all["model"]["name"] == "gpt");
   const auto& run = all["runs"][1];
