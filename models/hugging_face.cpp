@@ -156,7 +156,8 @@ std::string unwritable(const fs::path& path, const std::string& why) {
 tl::expected<std::optional<gpt2_config>, std::string>
 read_config(const fs::path& weights, const file_metadata& metadata) {
   const auto path = weights.parent_path() / file_name;
-  const bool named = weights.filename() == "model.safetensors",
+  const bool named = weights.filename() == "model.safetensors"
+                     || weights.filename() == "model.safetensors.index.json",
              ours = metadata.contains("--model");
   std::error_code unknown;
   const auto kind = fs::symlink_status(path, unknown).type(); // a broken link is there

@@ -23,9 +23,9 @@ struct gpt2_config {
 };
 
 /// The config in the folder of a GPT-2's weights; absent if none counts. It counts for
-/// a `model.safetensors`, and for any other file without options of troupe. The error
-/// is one sentence: a key asks for a function that troupe does not compute, or the
-/// config of a `model.safetensors` is of another model.
+/// a `model.safetensors` or its index, and for any other file without options of
+/// troupe. The error is one sentence: a key asks for a function that troupe does not
+/// compute, or the config of a `model.safetensors` is of another model.
 /// \param metadata of the file of weights
 tl::expected<std::optional<gpt2_config>, std::string>
 read_config(const std::filesystem::path& weights, const file_metadata& metadata);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "models/safetensors.hpp"
 
+#include "kernels/bf16.hpp"
 #include "models/file_format.hpp"
+#include "models/float_types.hpp"
+#include "models/safetensors_index.hpp"
 #include "models/utf8.hpp"
 #include "models/whole_file.hpp"
 
@@ -31,15 +34,6 @@ constexpr std::uint64_t largest_header = 100'000'000; // the reference implement
 struct malformed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-
-std::int64_t bytes_of_type(const std::string& type) {
-  static const std::map<std::string, int> sizes{
-    {"F64", 8}, {"I64", 8}, {"U64", 8},  {"F32", 4},     {"I32", 4},
-    {"U32", 4}, {"F16", 2}, {"BF16", 2}, {"I16", 2},     {"U16", 2},
-    {"I8", 1},  {"U8", 1},  {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}};
-  const auto found = sizes.find(type);
-  return found != sizes.end() ? found->second : 0;
-}
 
 /// Parses a header, and refuses names that come twice, which JSON would swallow,
 /// or that are not one line of text.
@@ -75,17 +69,19 @@ stored_tensor tensor_of(const std::string& name, const json& entry, std::int64_t
       || entry["data_offsets"].size() != 2)
     throw wrong("lacks a dtype, a shape or two data_offsets");
   stored_tensor result{name, entry["dtype"], {}, 0, 0};
-  std::int64_t bytes = bytes_of_type(result.type);
-  if (bytes == 0)
+  std::int64_t bits = bits_of_type(result.type);
+  if (bits == 0)
     throw wrong("has the unknown type " + result.type);
   for (const auto& dim : entry["shape"]) {
     if (!dim.is_number_unsigned())
       throw wrong("has a shape that is not of whole numbers");
     const auto size = dim.get<std::uint64_t>();
-    if (__builtin_mul_overflow(bytes, size, &bytes))
+    if (__builtin_mul_overflow(bits, size, &bits))
       throw wrong("is larger than any memory");
     result.dims.push_back(static_cast<std::int64_t>(size));
   }
+  if (bits % 8 != 0)
+    throw wrong("does not end at a whole byte");
   const auto& offsets = entry["data_offsets"];
   if (!offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()
       || offsets[1].get<std::uint64_t>() > static_cast<std::uint64_t>(data_size)
@@ -93,9 +89,9 @@ stored_tensor tensor_of(const std::string& name, const json& entry, std::int64_t
     throw wrong("lies outside the file");
   result.begin = data + offsets[0].get<std::int64_t>();
   result.end = data + offsets[1].get<std::int64_t>();
-  if (result.end - result.begin != bytes)
+  if (result.end - result.begin != bits / 8)
     throw wrong("has " + std::to_string(result.end - result.begin)
-                + " bytes where its shape needs " + std::to_string(bytes));
+                + " bytes where its shape needs " + std::to_string(bits / 8));
   return result;
 }
 
@@ -115,7 +111,7 @@ void check_coverage(std::vector<stored_tensor> tensors, std::int64_t data,
     throw malformed("there are bytes behind the last tensor");
 }
 
-/// Fills what the file's header says.
+/// Fills what the file's header says. \throws malformed
 void read_header(const input_file& file, std::vector<stored_tensor>& tensors,
                  file_metadata& metadata) {
   std::array<char, 8> prefix{};
@@ -149,7 +145,23 @@ std::int64_t values_of(const tensor_to_store& t) {
 }
 
 std::int64_t bytes_of(const tensor_to_store& t) {
-  return values_of(t) * bytes_of_type(type_of(t));
+  return values_of(t) * bits_of_type(type_of(t)) / 8;
+}
+
+/// One sentence about a file that is no safetensors file.
+/// \param why the header says no more than that
+std::string refusal_of(const input_file& file, const std::filesystem::path& path,
+                       const std::string& why) {
+  const auto result = path.string() + " is not a safetensors file: ";
+  const auto format = format_of(file);
+  if (!format || format->kind == format_kind::safetensors
+      || (format->kind == format_kind::text && file.size() < 8))
+    return result + why;
+  const auto advice = advice_on(*format);
+  if (format->kind == format_kind::binary)
+    return result + "it is " + format->name
+           + ": convert it to safetensors by the tool that wrote it";
+  return result + "it is " + format->name + (advice.empty() ? "" : ": " + advice);
 }
 
 } // namespace
@@ -161,20 +173,66 @@ std::int64_t stored_tensor::values() const {
   return result;
 }
 
+bool stored_tensor::is_readable() const {
+  return is_readable_type(type);
+}
+
 tl::expected<safetensors_file, std::string>
 safetensors_file::open(const std::filesystem::path& path) {
-  auto file = input_file::open(path, "the weight file");
+  auto place = weights_at(path);
+  if (!place)
+    return tl::unexpected{place.error()};
+  auto file = input_file::open(*place, "the weight file");
   if (!file)
     return tl::unexpected{file.error()};
-  safetensors_file result{std::move(*file)};
+  safetensors_file result{*place};
+  auto wrong = is_index(*place, *file) ? result.add_indexed(*file)
+                                       : result.add(std::move(*file), *place);
+  if (!wrong.empty())
+    return tl::unexpected{std::move(wrong)};
+  return result;
+}
+
+std::string safetensors_file::add(input_file file, const std::filesystem::path& path) {
+  std::vector<stored_tensor> added;
   try {
-    read_header(result.file_, result.tensors_, result.metadata_);
-    return result;
+    read_header(file, added, metadata_);
   } catch (const malformed& wrong) {
-    const auto format = format_of(result.file_);
-    return tl::unexpected{path.string() + " is not a safetensors file: "
-                          + (format ? "it is " + format->name : wrong.what())};
+    return refusal_of(file, path, wrong.what());
   }
+  for (auto& tensor : added) {
+    if (!files_.empty() && find(tensor.name) != nullptr)
+      return path.string() + ": tensor '" + tensor.name
+             + "' is in another file of the model too";
+    tensor.file = files_.size();
+  }
+  tensors_.insert(tensors_.end(), added.begin(), added.end());
+  files_.push_back(std::move(file));
+  return {};
+}
+
+std::string safetensors_file::add_indexed(const input_file& index) {
+  const auto file_of = read_index(index);
+  if (!file_of)
+    return path_.string() + " " + file_of.error();
+  std::map<std::string, std::size_t> number_of; // of the files, by name
+  for (const auto& [tensor, name] : *file_of)
+    number_of.emplace(name, 0);
+  for (auto& [name, number] : number_of) {
+    number = files_.size();
+    const auto path = path_.parent_path() / name;
+    auto file = input_file::open(path, "the weight file");
+    if (!file)
+      return file.error() + "; " + path_.string() + " names it";
+    if (auto wrong = add(std::move(*file), path); !wrong.empty())
+      return wrong;
+  }
+  for (const auto& [name, file] : *file_of)
+    if (const auto* const tensor = find(name);
+        tensor == nullptr || tensor->file != number_of.at(file))
+      return path_.string() + " says that tensor '" + name + "' is in " + file
+             + ", which does not have it";
+  return {};
 }
 
 const stored_tensor* safetensors_file::find(const std::string& name) const {
@@ -184,16 +242,15 @@ const stored_tensor* safetensors_file::find(const std::string& name) const {
 
 void safetensors_file::read(const stored_tensor& tensor, std::int64_t first,
                             std::span<float> values) const {
-  const auto count = static_cast<std::int64_t>(values.size());
-  const auto read_to = [&](auto* to) {
-    constexpr std::int64_t size = sizeof *to;
-    file_.read(tensor.begin + first * size, to, count * size);
-  };
-  if (tensor.type != "BF16")
-    return read_to(values.data());
-  std::vector<bf16> halves(values.size());
-  read_to(halves.data());
-  widen_row(halves.data(), count, values.data());
+  const auto& file = files_[tensor.file];
+  const std::int64_t size = bits_of_type(tensor.type) / 8;
+  const auto begin = tensor.begin + first * size,
+             bytes = static_cast<std::int64_t>(values.size()) * size;
+  if (tensor.type == "F32")
+    return file.read(begin, values.data(), bytes);
+  std::vector<char> stored(static_cast<std::size_t>(bytes));
+  file.read(begin, stored.data(), bytes);
+  widen_values(tensor.type, stored.data(), values);
 }
 
 std::string safetensors_header(std::span<const tensor_to_store> tensors,

@@ -20,15 +20,22 @@ using weight_source = std::function<void(std::size_t layer, float* bucket)>;
 /// The values that each parameter begins with, for a seed.
 weight_source initial_weights(const network<float>& whole, std::uint64_t seed);
 
-/// The values in a safetensors file. It must hold the network's parameters, F32 or
-/// BF16, by name and shape, all of them finite, and nothing else. For gpt also the
-/// Hub's own files load: names without `transformer.`, attention masks (ignored), and
-/// no `lm_head.weight` where it is `wte`; tied, one that there is equals `wte` to the
-/// bit. A gpt's config (hugging_face.hpp) is held against the network. On error says
-/// which tensor is missing, unknown, of another shape, not finite or not tied, or which
-/// key of the config differs; the file is then refused whole.
-tl::expected<weight_source, std::string> weights_from(const std::filesystem::path& path,
-                                                      const network<float>& whole);
+/// The values in a file of weights (safetensors.hpp), or in several with their index.
+/// They must be the network's parameters, by name and shape, of a type that is read
+/// (float_types.hpp), all finite, and nothing else.
+///
+/// One prefix that all names share is left out, and so are the last rows of tables that
+/// are longer than the model needs (fitted_tensor.hpp). For gpt also the Hub's own
+/// files load: names without `transformer.`, attention masks (ignored), and no
+/// `lm_head.weight` where it is `wte`; tied, one that there is equals `wte` to the bit.
+/// A gpt's config (hugging_face.hpp) is held against the network. The error is one
+/// sentence: a tensor is missing, unknown, of another shape or type, not finite or not
+/// tied, or a key of the config differs; the file is then refused whole.
+/// \param notes may be null; else gets a sentence for each tensor that is not used as
+/// the file has it
+tl::expected<weight_source, std::string>
+weights_from(const std::filesystem::path& path, const network<float>& whole,
+             std::vector<std::string>* notes = nullptr);
 
 /// The first value that is not finite, as "NAME[7] is nan"; empty if there is none.
 /// \param buckets a layer each

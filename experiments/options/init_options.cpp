@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/init_options.hpp"
 
+#include "experiments/options/saved_options.hpp"
 #include "models/hugging_face.hpp"
 #include "models/safetensors.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -155,18 +155,17 @@ std::string take_options_of_init(const CLI::App& said, CLI::App& to,
     return wrong;
   if (auto wrong = take_all({said, to}, values, init); !wrong.empty())
     return wrong;
-  return take_config({said, to}, init, file->metadata());
+  return take_config({said, to}, file->path().string(), file->metadata());
 }
 
 std::string take_options_of_config(const CLI::App& said, CLI::App& to,
                                    const std::string& weights) {
-  std::error_code unknown;
-  if (weights.empty() || std::filesystem::is_directory(weights, unknown))
+  if (weights.empty() || !is_of_weights(weights))
     return {};
   const auto file = safetensors_file::open(weights);
   if (!file)
     return file.error();
-  return take_config({said, to}, weights, file->metadata());
+  return take_config({said, to}, file->path().string(), file->metadata());
 }
 
 } // namespace troupe

@@ -18,8 +18,8 @@ namespace troupe {
 std::string take_options_of_init(const CLI::App& said, CLI::App& to,
                                  const std::string& init);
 
-/// The same of --weights, whose metadata take_saved_options has taken. A folder, and a
-/// file without a config, change nothing.
+/// The same of --weights, whose metadata take_saved_options has taken. A folder
+/// of checkpoints, and weights without a config, change nothing.
 std::string take_options_of_config(const CLI::App& said, CLI::App& to,
                                    const std::string& weights);
 

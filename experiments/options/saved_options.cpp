@@ -3,6 +3,7 @@
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
 #include "experiments/options/parsing.hpp"
+#include "models/safetensors_index.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -94,9 +95,18 @@ file_metadata options_to_save(const options& o) {
   return result;
 }
 
-tl::expected<saved_run, std::string> saved_run_of(const std::string& place) {
+bool is_of_weights(const std::string& place) {
+  const std::filesystem::path path{place};
   std::error_code unknown;
-  if (!std::filesystem::is_directory(place, unknown))
+  if (!std::filesystem::is_directory(path, unknown))
+    return true;
+  return checkpoints_in(path).empty() && !is_checkpoint(path)
+         && (weights_at(path)
+             || std::filesystem::exists(path / "config.json", unknown));
+}
+
+tl::expected<saved_run, std::string> saved_run_of(const std::string& place) {
+  if (is_of_weights(place))
     return saved_run_of_file(place);
   const auto all = checkpoints_at(place);
   for (const auto& one : all)

@@ -30,6 +30,11 @@ struct saved_run {
   std::optional<data_identity> data; ///< Absent if none was kept.
 };
 
+/// Whether a path leads to weights (safetensors.hpp), and not to checkpoints: a file,
+/// or a folder as the Hub's, without checkpoints and with a file of weights or a
+/// config.
+bool is_of_weights(const std::string& place);
+
 /// Reads a file of weights, or the manifest of a folder's newest checkpoint that is
 /// whole: the one whose values newest_checkpoint reads. Where none is whole, the newest
 /// manifest that can be read; empty without any. On error says what is wrong with the

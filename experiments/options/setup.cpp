@@ -123,8 +123,10 @@ shards_of(const options& o, const network<float>& whole) {
 }
 
 /// What runs compute, but for their optimizers. \param within as open_data takes it
+/// \param notes gets sentences on the weights
 tl::expected<training, std::string> training_of(const options& o,
-                                                const std::filesystem::path& within) {
+                                                const std::filesystem::path& within,
+                                                std::vector<std::string>& notes) {
   auto whole = make_network<float>(model_of(o));
   if (!whole)
     return problem{whole.error()};
@@ -136,7 +138,7 @@ tl::expected<training, std::string> training_of(const options& o,
     return problem{data.error()};
   auto weights = initial_weights(*whole, o.data.seed);
   if (!o.data.init.empty()) {
-    auto read = weights_from(o.data.init, *whole);
+    auto read = weights_from(o.data.init, *whole, &notes);
     if (!read)
       return problem{read.error()};
     weights = std::move(*read);
@@ -171,8 +173,8 @@ tl::expected<int, std::string> steps_of(double epochs, const training& work) {
 
 /// Makes a plan compute something. Returns what is wrong, if anything.
 std::string add_training(const options& o, const std::filesystem::path& within,
-                         run_plan& plan) {
-  auto work = training_of(o, within);
+                         run_plan& plan, std::vector<std::string>& notes) {
+  auto work = training_of(o, within, notes);
   if (!work)
     return work.error();
   if (o.schedules.epochs) {
@@ -323,7 +325,7 @@ set_up_part(const options& o, const std::optional<std::vector<int>>& here,
   setup result;
   auto plan = common_plan(o);
   if (o.trains) {
-    if (auto wrong = add_training(o, within, plan); !wrong.empty())
+    if (auto wrong = add_training(o, within, plan, result.notes); !wrong.empty())
       return problem{wrong};
     plan.checkpoint_every = std::min(o.checkpoint.every, plan.dims.steps);
     plan.keep_steps = o.nodes.keep_steps;

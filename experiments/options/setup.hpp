@@ -44,6 +44,7 @@ struct setup {
   std::string completed;
   std::optional<training_facts> before; ///< Of that, if it keeps them.
   std::vector<std::string> passed_over; ///< Why newer checkpoints are not that.
+  std::vector<std::string> notes;       ///< On weights and data, a sentence each.
   std::string rates; ///< What virtual time counts, for people; empty in real time.
 };
 

@@ -3,10 +3,10 @@
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
 #include "experiments/options/parsing.hpp"
+#include "experiments/options/saved_options.hpp"
 #include "experiments/options/training_options.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 #include <utility>
 
@@ -17,9 +17,8 @@ namespace {
 /// Reads the weights of a network whose layers are known. Returns what is wrong, if
 /// anything.
 std::string read_weights(const std::string& path, saved_network& to) {
-  std::error_code unknown;
-  if (!std::filesystem::is_directory(path, unknown)) {
-    auto read = weights_from(path, to.plan.whole);
+  if (is_of_weights(path)) {
+    auto read = weights_from(path, to.plan.whole, &to.notes);
     if (!read)
       return read.error();
     to.plan.weights = std::move(*read);
@@ -73,7 +72,7 @@ tl::expected<saved_network, std::string> open_saved_network(const options& o) {
 }
 
 std::vector<std::string> warnings_of(const saved_network& network) {
-  std::vector<std::string> result;
+  auto result = network.notes;
   for (const auto& why : network.passed_over)
     result.push_back("passed over: " + why);
   if (!network.keeps_facts)

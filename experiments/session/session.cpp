@@ -65,6 +65,8 @@ public:
       complain(wrong);
       return 2;
     }
+    for (const auto& note : shared_.notes)
+      std::cerr << output_.command.front() << ": " << note << '\n';
     for (const auto& why : shared_.passed_over)
       std::cerr << output_.command.front() << ": passed over: " << why << '\n';
     if (!shared_.checkpoint.empty() && !shared_.before)

@@ -52,10 +52,11 @@ tl::expected<text_files, std::string> files_of(const fs::path& path) {
 /// What is wrong with a file as a text; empty if nothing is.
 std::string refusal_of(const input_file& file, const fs::path& path) {
   const auto format = format_of(file);
-  if (!format || (!format->is_packed && !format->is_pointer))
+  if (!format || format->kind == format_kind::text)
     return {};
+  const auto advice = advice_on(*format);
   return path.string() + " is " + format->name
-         + (format->is_packed ? ": unpack it" : ": fetch the file that it stands for");
+         + (advice.empty() ? ", not a text" : ": " + advice);
 }
 
 /// All bytes of the files; moves packed ones to those that are left out.
@@ -67,7 +68,7 @@ tl::expected<bytes, std::string> read_all(text_files& files, const fs::path& wit
     if (!file)
       return tl::unexpected{file.error()};
     if (auto wrong = refusal_of(*file, each); !wrong.empty()) {
-      if (!files.is_folder || format_of(*file)->is_pointer)
+      if (!files.is_folder || format_of(*file)->kind == format_kind::pointer)
         return tl::unexpected{std::move(wrong)};
       files.left_out.push_back(each.filename().string());
       continue;

@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t header_bytes = 256 * sizeof(std::int32_t);
+constexpr std::int64_t fewest_of_text = 64; // bytes: no tokens look like it by chance
 
 /// The layout of a file's tokens.
 struct layout {
@@ -46,22 +47,11 @@ constexpr std::int32_t reversed(std::int32_t number) {
     __builtin_bswap32(static_cast<std::uint32_t>(number)));
 }
 
-/// Whether the first bytes of a file are printable ASCII; tokens of texts that short
-/// alphabets make have zeros between them.
-bool begins_as_text(const input_file& file) {
-  std::array<char, 512> first{};
-  const auto size = std::min<std::int64_t>(file.size(), first.size());
-  file.read(0, first.data(), size);
-  constexpr std::int64_t fewest = 64; // so that no tokens look like it by chance
-  return size >= fewest && std::all_of(first.begin(), first.begin() + size, [](char c) {
-           return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
-         });
-}
-
 /// On error the end of a sentence about the file. \param width as token_data takes it
 tl::expected<layout, std::string> layout_of(const input_file& file,
                                             std::int64_t width) {
-  if (const auto format = format_of(file))
+  if (const auto format = format_of(file); format && format->kind != format_kind::text
+                                           && format->kind != format_kind::tokens)
     return tl::unexpected{"is " + format->name
                           + "; tokens are read from files as nanoGPT and llm.c write "
                             "them, of an array of numpy's by tofile()"};
@@ -76,7 +66,8 @@ tl::expected<layout, std::string> layout_of(const input_file& file,
   if (magic == reversed(narrow_magic) || magic == reversed(wide_magic))
     return tl::unexpected{std::string{
       "has a header of llm.c's with big-endian numbers; little-endian ones are read"}};
-  if (!narrow && !wide && width == 0 && begins_as_text(file))
+  if (!narrow && !wide && width == 0
+      && begins_as_text(file, fewest_of_text))
     return tl::unexpected{
       std::string{"looks like a text: say text:FILE, or width=16 if "
                   "it holds tokens of 16 bits"}};

@@ -74,6 +74,37 @@ TEST_CASE("a GPT-2 of other tools has the loss that is computed elsewhere",
   CHECK(std::abs(files.loss(tokens + plain) - 3.6804241) < rounding);
 }
 
+TEST_CASE("a GPT-2 in other files has the loss that is computed elsewhere",
+          "[reports]") {
+  const copied_inputs files;
+  const auto loss = [&](const std::string& init) {
+    return files.loss(tokens + "--heads 2 --init inputs/" + init);
+  };
+  CHECK(std::abs(loss("gpt2-f16.safetensors") - 3.680443) < rounding);
+  CHECK(std::abs(loss("gpt2-orig_mod-prefix.safetensors") - 3.6804241) < rounding);
+  CHECK(std::abs(loss("gpt2-16-positions.safetensors") - 3.6804241) < rounding);
+  for (const char* sharded :
+       {"sharded-gpt2", "sharded-gpt2/model.safetensors.index.json"})
+    CHECK(std::abs(loss(sharded) - 3.6804241) < rounding);
+  const auto longer = files.run(
+    judged + tokens + "--heads 2 --init inputs/gpt2-16-positions.safetensors");
+  CHECK_THAT(longer.err, ContainsSubstring(
+                           "compare: inputs/gpt2-16-positions.safetensors: the first "
+                           "8 of 16 positions of tensor 'wpe.weight' are used"));
+  const auto evaluated =
+    files.run("evaluate --json - --layers 2 --d-model 16 --heads 2 --seq 8 --vocab 37 "
+              "--weights inputs/sharded-gpt2"
+              + tokens);
+  CHECK(std::abs(json::parse(evaluated.out)["loss"].get<double>() - 3.6804241)
+        < rounding);
+  fs::remove(files.path() / "sharded-gpt2/model-00002-of-00002.safetensors");
+  CHECK_THAT(files.refusal(tokens + "--heads 2 --init inputs/sharded-gpt2"),
+             ContainsSubstring("model-00002-of-00002.safetensors: No such file"));
+  CHECK_THAT(
+    files.refusal(tokens + "--heads 2 --init inputs/git-lfs-pointer.safetensors"),
+    ContainsSubstring("is a Git LFS pointer: fetch"));
+}
+
 TEST_CASE("a GPT-2's config decides what is computed", "[reports]") {
   const copied_inputs files;
   const std::string heads = " --init inputs/gpt2-config-heads/model.safetensors ";

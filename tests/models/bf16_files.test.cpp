@@ -123,8 +123,9 @@ TEST_CASE("BF16 tensors of the wrong length, and not finite ones, are refused",
              ContainsSubstring("'fc1.bias' has 40 bytes where its shape needs 20"));
   CHECK_THAT(refusal_of(with_biases(folder, std::string(19, '\0'))),
              ContainsSubstring("'fc1.bias' has 19 bytes where its shape needs 20"));
-  CHECK_THAT(refusal_of(with_biases(folder, std::string(20, '\0'), "F16")),
-             ContainsSubstring("'fc1.bias' is F16; weights are read as F32 or BF16"));
+  CHECK_THAT(refusal_of(with_biases(folder, std::string(10, '\0'), "F8_E8M0")),
+             ContainsSubstring("'fc1.bias' is F8_E8M0; weights are read as F64, F32, "
+                               "F16, BF16, F8_E5M2 and F8_E4M3"));
   const auto [bits, text] =
     GENERATE(std::pair{0x7f80, "inf"}, std::pair{0xff80, "-inf"},
              std::pair{0x7fc1, "nan"}, std::pair{0x7f81, "nan"});

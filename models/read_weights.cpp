@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Weights that are read from files: weights_from of weights.hpp.
+
+#include "models/fitted_tensor.hpp"
+#include "models/hugging_face.hpp"
+#include "models/safetensors.hpp"
+#include "models/tensor_names.hpp"
+#include "models/value_checks.hpp"
+#include "models/weights.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+
+namespace troupe {
+
+namespace {
+
+using problem = tl::unexpected<std::string>;
+
+/// Calls look(first, count) for a tensor's values, some at a time, until it has found
+/// something; returns that.
+template <class Look>
+auto look_through(const stored_tensor& t, const Look& look) {
+  constexpr std::int64_t at_once = 1 << 16;
+  const auto all = t.values();
+  const decltype(look(all, all)) nothing{};
+  for (std::int64_t first = 0; first < all; first += at_once)
+    if (auto found = look(first, std::min(at_once, all - first)); found != nothing)
+      return found;
+  return nothing;
+}
+
+std::vector<float> read_some(const safetensors_file& file, const stored_tensor& t,
+                             std::int64_t first, std::int64_t count) {
+  std::vector<float> result(static_cast<std::size_t>(count));
+  file.read(t, first, result);
+  return result;
+}
+
+/// The first value of a tensor that is not finite, as not_finite() says it.
+std::string first_not_finite(const safetensors_file& file, const stored_tensor& t) {
+  auto which = look_through(t, [&](std::int64_t first, std::int64_t count) {
+    return not_finite(t.name, first, read_some(file, t, first, count));
+  });
+  return which.empty() || t.type != "F64" ? which : which + ", rounded to fp32";
+}
+
+/// The first value by which two tensors of one shape differ; absent if none does.
+std::optional<std::int64_t> first_difference(const safetensors_file& file,
+                                             const stored_tensor& a,
+                                             const stored_tensor& b) {
+  return look_through(a, [&](std::int64_t first, std::int64_t count) {
+    auto which =
+      first_apart(read_some(file, a, first, count), read_some(file, b, first, count));
+    if (which)
+      *which += first;
+    return which;
+  });
+}
+
+/// A sentence that ends up behind the path.
+struct unusable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The tensors of a file, each as the parameter that it is.
+class weight_file {
+public:
+  weight_file(safetensors_file file, const network<float>& whole,
+              std::optional<gpt2_config> config)
+    : file_(std::make_shared<const safetensors_file>(std::move(file))),
+      whole_(whole),
+      config_(std::move(config)) {
+    // nop
+  }
+
+  /// Checks everything before the first value is used. \throws unusable
+  void check() {
+    name_tensors();
+    fit_tensors();
+    for (const auto& [name, t] : found_)
+      if (const auto which = first_not_finite(*file_, t); !which.empty())
+        throw unusable("the weights read are not finite: " + which);
+    compare_copies();
+    compare_with_config();
+  }
+
+  weight_source source() const {
+    return [file = file_, found = found_, layers = whole_.layers](std::size_t layer,
+                                                                  float* bucket) {
+      for (const auto& p : layers[layer]->parameters())
+        file->read(found.at(p.name), 0,
+                   {bucket + p.offset, static_cast<std::size_t>(p.values())});
+    };
+  }
+
+  /// A sentence for each tensor that is not used whole, or not as it is.
+  std::vector<std::string> notes() const {
+    std::vector<std::string> result{notes_.begin(), notes_.end()};
+    if (std::ranges::any_of(
+          found_, [](const auto& named) { return named.second.type == "F64"; }))
+      result.push_back("values of F64 are rounded to fp32");
+    return result;
+  }
+
+private:
+  void name_tensors() {
+    const tensor_names names{file_->tensors(), whole_};
+    for (const auto& t : file_->tensors()) {
+      if (names.is_mask(t.name))
+        continue;
+      const auto [other, is_new] = found_.emplace(names.parameter_of(t.name), t);
+      if (!is_new)
+        throw unusable("tensors '" + other->second.name + "' and '" + t.name
+                       + "' are the same parameter");
+    }
+    const auto words = found_.find(words_name);
+    const bool ties = whole_.reads_tokens && (!config_ || config_->tied);
+    if (ties && words != found_.end())
+      found_.emplace(head_name, words->second); // unless the file has its own
+  }
+
+  void fit_tensors() {
+    std::set<std::string> known;
+    for (const auto* p : whole_.parameters()) {
+      known.insert(p->name);
+      const auto t = found_.find(p->name);
+      if (t == found_.end())
+        throw unusable("tensor '" + p->name + "' is missing" + advice_on(*p));
+      auto fits = fitted(*p, t->second, whole_.options, config_);
+      if (!fits)
+        throw unusable(fits.error());
+      t->second = std::move(fits->tensor);
+      if (!fits->note.empty())
+        notes_.insert(std::move(fits->note));
+    }
+    for (const auto& [name, t] : found_)
+      if (!known.contains(name))
+        throw unusable("this model has no tensor '" + t.name + "'"
+                       + advice_on_blocks());
+  }
+
+  std::string advice_on(const parameter& missing) const {
+    if (config_ && !config_->tied && missing.name == head_name)
+      return ", and in " + config_->path.string() + " tie_word_embeddings is false";
+    return missing.name.starts_with("transformer.h.") ? advice_on_blocks() : "";
+  }
+
+  std::string advice_on_blocks() const {
+    std::vector<std::string> names;
+    for (const auto& [name, t] : found_)
+      names.push_back(name);
+    return troupe::advice_on_blocks(names, whole_.options);
+  }
+
+  void compare_copies() const {
+    for (const auto* p : whole_.parameters())
+      if (const auto& copy = found_.at(p->name), &tied = found_.at(p->stored_name());
+          copy.name != tied.name)
+        compare(copy, tied,
+                "with --tied they are one matrix: leave it out to train them apart");
+  }
+
+  void compare_with_config() const {
+    if (config_ && config_->tied)
+      compare(found_.at(head_name), found_.at(words_name),
+              config_->path.string()
+                + " says that they are one matrix, unless tie_word_embeddings is "
+                  "false there");
+  }
+
+  void compare(const stored_tensor& head, const stored_tensor& words,
+               const std::string& why) const {
+    const auto which =
+      head.name == words.name ? std::nullopt : first_difference(*file_, head, words);
+    if (which)
+      throw unusable("tensors '" + head.name + "' and '" + words.name
+                     + "' differ from value " + std::to_string(*which) + " on; " + why);
+  }
+
+  std::shared_ptr<const safetensors_file> file_;
+  const network<float>& whole_;
+  std::optional<gpt2_config> config_;
+  std::map<std::string, stored_tensor> found_; ///< By the parameter's name.
+  std::set<std::string> notes_;
+};
+
+} // namespace
+
+tl::expected<weight_source, std::string> weights_from(const std::filesystem::path& path,
+                                                      const network<float>& whole,
+                                                      std::vector<std::string>* notes) {
+  auto file = safetensors_file::open(path);
+  if (!file)
+    return problem{file.error()};
+  const auto place = file->path().string();
+  std::optional<gpt2_config> config;
+  if (whole.options.model == "gpt") {
+    auto read = read_config(file->path(), file->metadata());
+    if (!read)
+      return problem{read.error()};
+    config = std::move(*read);
+    if (auto wrong = config ? mismatch(*config, whole.options) : ""; !wrong.empty())
+      return problem{wrong};
+  }
+  weight_file weights{std::move(*file), whole, std::move(config)};
+  try {
+    weights.check();
+  } catch (const unusable& wrong) {
+    return problem{place + ": " + wrong.what()};
+  }
+  if (notes != nullptr)
+    for (const auto& note : weights.notes())
+      notes->push_back(place + ": " + note);
+  return weights.source();
+}
+
+} // namespace troupe

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "models/safetensors_index.hpp"
+
+#include "models/file_format.hpp"
+#include "models/utf8.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using problem = tl::unexpected<std::string>;
+
+constexpr const char *of_tensors = ".safetensors",
+                     *of_index = ".safetensors.index.json";
+
+/// Whether a name leads to a file of the same folder.
+bool is_plain_name(const std::string& name) {
+  return name.find('/') == std::string::npos && name.ends_with(of_tensors)
+         && !name.starts_with('.');
+}
+
+/// The paths of files in a folder, in order of name.
+tl::expected<std::vector<fs::path>, std::string> files_in(const fs::path& folder) {
+  std::vector<fs::path> result;
+  std::error_code failed, unknown;
+  fs::directory_iterator entry{folder, failed};
+  for (const fs::directory_iterator end; !failed && entry != end;
+       entry.increment(failed))
+    if (!entry->is_directory(unknown))
+      result.push_back(entry->path());
+  if (failed)
+    return problem{"cannot read the folder " + folder.string() + ": "
+                   + failed.message()};
+  std::ranges::sort(result);
+  return result;
+}
+
+std::string joined_names(const std::vector<fs::path>& files) {
+  constexpr std::size_t most_named = 3;
+  std::string result;
+  for (std::size_t i = 0; i < std::min(files.size(), most_named); ++i)
+    result += (i == 0 ? "" : ", ") + files[i].filename().string();
+  return result + (files.size() > most_named ? ", .." : "");
+}
+
+/// The end of a sentence: the first file of weights in another format; empty without
+/// any.
+std::string other_weights(const std::vector<fs::path>& files) {
+  for (const auto& path : files) {
+    const auto file = input_file::open(path, "the file");
+    const auto format = file ? format_of(*file) : std::nullopt;
+    if (format && format->kind == format_kind::binary)
+      return ": " + path.filename().string() + " is " + format->name
+             + ", which the tool that wrote it can convert";
+  }
+  return {};
+}
+
+} // namespace
+
+bool is_index(const fs::path& path, const input_file& file) {
+  if (path.filename().string().ends_with(of_index))
+    return true;
+  const auto format = format_of(file);
+  return format && format->name == "a JSON file";
+}
+
+tl::expected<weight_map, std::string> read_index(const input_file& index) {
+  constexpr std::int64_t largest = 100'000'000;
+  if (index.size() > largest)
+    return problem{"is larger than 100 MB, and no index of a model"};
+  const auto content = json::parse(index.content(), nullptr, false);
+  if (!content.is_object() || !content.contains("weight_map")
+      || !content["weight_map"].is_object())
+    return problem{"is a JSON file without a weight_map, and no index of a model in "
+                   "several files: name the file of weights"};
+  weight_map result;
+  for (const auto& [tensor, file] : content["weight_map"].items()) {
+    if (std::ranges::any_of(tensor, [](unsigned char c) { return c < ' '; }))
+      return problem{"has a tensor whose name holds a control character"};
+    if (!file.is_string() || !is_plain_name(file.get<std::string>()))
+      return problem{"names " + json_text(file) + " as the file of tensor '" + tensor
+                     + "': files of an index are .safetensors files of its folder"};
+    result.emplace(tensor, file.get<std::string>());
+  }
+  if (result.empty())
+    return problem{"names no tensor"};
+  return result;
+}
+
+tl::expected<fs::path, std::string> weights_at(const fs::path& path) {
+  std::error_code unknown;
+  if (!fs::is_directory(path, unknown))
+    return path;
+  for (const auto* const ending : {of_tensors, of_index})
+    if (auto file = path / (std::string{"model"} + ending); fs::exists(file, unknown))
+      return file;
+  const auto files = files_in(path);
+  if (!files)
+    return problem{files.error()};
+  for (const auto* const ending : {of_index, of_tensors}) {
+    std::vector<fs::path> found;
+    std::ranges::copy_if(*files, std::back_inserter(found), [&](const fs::path& file) {
+      return file.filename().string().ends_with(ending);
+    });
+    if (found.size() == 1)
+      return found.front();
+    if (found.size() > 1)
+      return problem{path.string() + " has several files of weights, as "
+                     + joined_names(found) + ": name one of them"};
+  }
+  return problem{path.string() + " has no file that ends with .safetensors"
+                 + other_weights(*files)};
+}
+
+} // namespace troupe

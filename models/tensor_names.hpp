@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The names of tensors in files of other tools, as names of a network's parameters.
+
+#include "models/network.hpp"
+#include "models/safetensors.hpp"
+
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+// The tables of a gpt's parameters.
+inline constexpr const char* positions_name = "transformer.wpe.weight";
+inline constexpr const char* words_name = "transformer.wte.weight";
+inline constexpr const char* head_name = "lm_head.weight";
+
+/// Maps tensors of a file to parameters.
+class tensor_names {
+public:
+  tensor_names(const std::vector<stored_tensor>& tensors, const network<float>& whole);
+
+  /// Whether it is one of the causal masks that older files carry beside weights.
+  bool is_mask(const std::string& tensor) const;
+
+  /// The name of the parameter: without the prefix that all names of the file share,
+  /// as `_orig_mod.`, and of a GPT-2 with `transformer.`, which some tools leave out.
+  std::string parameter_of(const std::string& tensor) const;
+
+private:
+  bool reads_tokens_;
+  std::string prefix_; ///< Of all names; ends with a dot, or is empty.
+};
+
+} // namespace troupe
