@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -21,10 +22,20 @@ constexpr std::array<std::pair<std::string_view, transfer>, 7> transfers{{
   {"REDUCE_GRAD", transfer::reduce_grad},
 }};
 
-constexpr std::array<std::pair<std::string_view, op>, 5> ops{{
+using named_op = std::pair<std::string_view, op>;
+
+constexpr std::array<named_op, 5> ops{{
   {"F", op::forward},
   {"B", op::backward},
   {"I", op::input_gradient},
+  {"W", op::weight_gradient},
+  {"U", op::update},
+}};
+
+constexpr std::array<named_op, 5> ops_in_halves{{
+  {"F", op::forward},
+  {"BW", op::backward},
+  {"B", op::input_gradient},
   {"W", op::weight_gradient},
   {"U", op::update},
 }};
@@ -59,27 +70,36 @@ std::optional<parts> parts_of(std::string_view text) {
   return result;
 }
 
-std::optional<action> action_of(std::string_view text) {
+std::optional<action> action_of(std::string_view text, cell_notation notation) {
   const auto p = parts_of(text);
   if (!p || p->microbatch < 0)
     return {};
-  const auto found =
-    std::ranges::find(ops, p->what, &std::pair<std::string_view, op>::first);
-  if (found == ops.end())
+  const auto& letters = notation == cell_notation::whole ? ops : ops_in_halves;
+  const auto found = std::ranges::find(letters, p->what, &named_op::first);
+  if (found == letters.end())
     return {};
   return action{found->second, 0, p->stage, p->microbatch};
 }
 
-/// "(0F7;7B3)OVERLAP_F_B": the forward first, whatever stands first.
-std::optional<file_cell> pair_of(std::string_view text) {
+/// The texts of the two actions in "(0F7;7B3)OVERLAP_F_B"; absent in any other cell.
+std::optional<std::pair<std::string_view, std::string_view>>
+sides_of(std::string_view text) {
   constexpr std::string_view end = ")OVERLAP_F_B";
   const auto between = text.find(';');
   if (!text.starts_with('(') || !text.ends_with(end)
       || between == std::string_view::npos)
     return {};
-  auto first = action_of(text.substr(1, between - 1)),
-       second =
-         action_of(text.substr(between + 1, text.size() - end.size() - between - 1));
+  return std::pair{text.substr(1, between - 1),
+                   text.substr(between + 1, text.size() - end.size() - between - 1)};
+}
+
+/// The forward first, whatever stands first.
+std::optional<file_cell> pair_of(std::string_view text, cell_notation notation) {
+  const auto sides = sides_of(text);
+  if (!sides)
+    return {};
+  auto first = action_of(sides->first, notation),
+       second = action_of(sides->second, notation);
   if (!first || !second)
     return {};
   if (first->what != op::forward)
@@ -91,9 +111,39 @@ std::optional<file_cell> pair_of(std::string_view text) {
   return file_cell{.actions = {*first, *second}};
 }
 
-} // namespace
+/// The letters of backwards in the cells of a file.
+class backward_letters {
+public:
+  void add(std::string_view cell) {
+    if (const auto sides = sides_of(cell)) {
+      add(sides->first);
+      add(sides->second);
+    } else if (const auto p = parts_of(cell)) {
+      const std::pair key{p->stage, p->microbatch};
+      if (p->what == "B")
+        b_.insert(key);
+      else if (p->what == "W")
+        w_.insert(key);
+      else if (p->what == "BW" && first_bw_.empty())
+        first_bw_ = cell;
+      else if (p->what == "I" && first_i_.empty())
+        first_i_ = cell;
+    }
+  }
 
-namespace {
+  const std::string& first_bw() const { return first_bw_; }
+  const std::string& first_i() const { return first_i_; }
+
+  /// Whether B and W of one microbatch are at one stage.
+  bool b_beside_w() const {
+    return std::ranges::any_of(w_,
+                               [this](const auto& key) { return b_.contains(key); });
+  }
+
+private:
+  std::set<std::pair<int, int>> b_, w_; // stage and microbatch
+  std::string first_bw_, first_i_;
+};
 
 /// As much of a cell as an error may say.
 std::string shown(const std::string& text) {
@@ -106,10 +156,26 @@ std::string shown(const std::string& text) {
 
 } // namespace
 
-tl::expected<file_cell, std::string> read_cell(const std::string& text) {
-  if (const auto one = action_of(text))
+tl::expected<cell_notation, std::string>
+notation_of(const std::vector<std::string>& cells) {
+  backward_letters letters;
+  for (const auto& cell : cells)
+    letters.add(cell);
+  const auto &bw = letters.first_bw(), &i = letters.first_i();
+  if (!bw.empty() && !i.empty())
+    return tl::unexpected{"'" + shown(bw) + "' is in the notation of PyTorch 2.5, and '"
+                          + shown(i)
+                          + "' in that of later ones: write B for a whole backward, I "
+                            "for its input half and W for its weight half"};
+  return !bw.empty() || (i.empty() && letters.b_beside_w()) ? cell_notation::halves
+                                                            : cell_notation::whole;
+}
+
+tl::expected<file_cell, std::string> read_cell(const std::string& text,
+                                               cell_notation notation) {
+  if (const auto one = action_of(text, notation))
     return file_cell{.actions = {*one}};
-  if (auto both = pair_of(text))
+  if (auto both = pair_of(text, notation))
     return std::move(*both);
   if (const auto p = parts_of(text)) {
     const auto found = std::ranges::find(transfers, p->what,

@@ -62,6 +62,7 @@ tl::expected<file_rows, std::string> read_rows(std::string_view text) {
     text.remove_prefix(byte_order_mark.size());
   file_rows result;
   std::istringstream from{std::string{text}};
+  std::vector<std::pair<int, std::vector<std::string>>> lines; // by number: cells
   int number = 0;
   for (std::string line; std::getline(from, line);) {
     ++number;
@@ -86,11 +87,20 @@ tl::expected<file_rows, std::string> read_rows(std::string_view text) {
                          "# troupe: key=value,.."};
       continue;
     }
+    lines.emplace_back(number, cells_of(line));
+  }
+  std::vector<std::string> all;
+  for (const auto& [line, cells] : lines)
+    all.insert(all.end(), cells.begin(), cells.end());
+  const auto notation = notation_of(all);
+  if (!notation)
+    return problem{notation.error()};
+  for (const auto& [line, cells] : lines) {
     auto& row = result.rows.emplace_back();
-    for (const auto& cell : cells_of(line)) {
-      auto read = read_cell(cell);
+    for (const auto& cell : cells) {
+      auto read = read_cell(cell, *notation);
       if (!read)
-        return problem{"line " + std::to_string(number) + ": " + read.error()};
+        return problem{"line " + std::to_string(line) + ": " + read.error()};
       row.push_back(std::move(*read));
     }
   }

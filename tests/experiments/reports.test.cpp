@@ -179,6 +179,19 @@ TEST_CASE("token files of other tools have the loss that is computed elsewhere",
              ContainsSubstring("is a numpy file"));
 }
 
+TEST_CASE(
+  "a schedule in PyTorch 2.5's notation takes the time that is computed elsewhere",
+  "[reports]") {
+  const copied_inputs files;
+  const auto ran =
+    files.run("simulate --quiet --json - --cost F=1,B=2,I=1,W=1 --steps 1 --schedules "
+              "file:inputs/pytorch-2.5-notation.csv");
+  INFO(ran.err);
+  REQUIRE(ran.exit_code == 0);
+  const auto makespan = json::parse(ran.out)["runs"][0]["makespan"].get<double>();
+  CHECK(std::abs(makespan - 0.013) < 1e-9); // judge_schedule.py's 13 units, in seconds
+}
+
 TEST_CASE("a run says how many files of a text's folder it reads", "[reports]") {
   const copied_inputs files;
   const auto ran = files.run("train --steps 1 --d-model 8 --heads 2 --seq 4 --data "

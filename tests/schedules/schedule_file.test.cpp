@@ -267,6 +267,32 @@ TEST_CASE("what is wrong with a file is said with where", "[files]") {
              ContainsSubstring("a schedule of the catalog"));
 }
 
+TEST_CASE("a file in PyTorch 2.5's notation is the same schedule as in today's",
+          "[files]") {
+  const auto same_as = [](const std::string& older, const std::string& newer) {
+    const auto a = read(older), b = read(newer);
+    REQUIRE(a.dims.stages == b.dims.stages);
+    CHECK_FALSE(check(a.sch, a.dims));
+    CHECK(same(a.sch, b.sch, b.dims));
+  };
+  std::ifstream file{TROUPE_GOLDEN "/reports/pytorch-2.5-notation.csv"};
+  std::stringstream text;
+  text << file.rdbuf();
+  same_as(text.str(), "0F0,0F1,0B0,0F2,0B1,0F3,0B2,0B3\n"
+                      "1F0,1I0,1F1,1I1,1W0,1F2,1I2,1W1,1F3,1I3,1W2,1W3\n");
+  // Without a whole backward; in a pair.
+  same_as("0F0,0B0,0W0\n1F0,1B0,1W0\n", "0F0,0I0,0W0\n1F0,1I0,1W0\n");
+  same_as("0F0,0F1,(0F2;0BW0)OVERLAP_F_B,0BW1,0BW2\n",
+          "0F0,0F1,(0F2;0B0)OVERLAP_F_B,0B1,0B2\n");
+  same_as("0F0,0SEND_F0,0RECV_B0,0BW0\n1RECV_F0,1F0,1B0,1SEND_B0,1W0\n",
+          "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1I0,1SEND_B0,1W0\n");
+  // B and W of different microbatches are of no older notation.
+  CHECK(read("0F0,0F1,0B0,0I1,0W1\n").dims.microbatches == 2);
+  CHECK_THAT(refused("0F0,0BW0\n1F0,1I0,1W0\n"),
+             ContainsSubstring("'0BW0' is in the notation of PyTorch 2.5, and '1I0' in "
+                               "that of later ones: write B for a whole backward"));
+}
+
 TEST_CASE("a wrong schedule of each kind is drawn with the step marked", "[files]") {
   const auto told = [](const std::string& text, const std::string& values = "") {
     const auto filed =
