@@ -56,6 +56,16 @@ private:
   terminal_text for_terminal_;
 };
 
+/// The sentence about a prompt that is longer than the model reads; empty without one.
+std::string note_on_prompt(const generation_job& job) {
+  const auto most = job.plan.whole.rows, given = std::ssize(job.prompt);
+  if (given <= most)
+    return {};
+  return "the prompt has " + std::to_string(given) + " tokens, and this model reads "
+         + std::to_string(most) + " at most, its --seq: it reads the last "
+         + std::to_string(most);
+}
+
 /// What options ask to be written. On error says what is wrong.
 tl::expected<generation_job, std::string> job_of(const options& o,
                                                  inference_plan plan) {
@@ -125,6 +135,8 @@ int write_texts(const options& o) {
   const auto job = job_of(o, network->plan);
   if (!job)
     return complain(job.error(), 2);
+  if (const auto note = note_on_prompt(*job); !note.empty())
+    std::cerr << "generate: " << note << '\n';
   const bool aside = o.output.results_on_stdout();
   telling tell{!o.inference.prompt_tokens.empty(),
                isatty(aside ? STDERR_FILENO : STDOUT_FILENO) != 0};

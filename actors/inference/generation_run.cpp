@@ -18,7 +18,8 @@ std::int64_t context_of(const generation_job& job) {
 
 /// The lengths of what stages read at once.
 std::set<std::int64_t> lengths_of(const generation_job& job) {
-  std::set<std::int64_t> result{1, std::ssize(job.prompt)};
+  std::set<std::int64_t> result{
+    1, std::min<std::int64_t>(std::ssize(job.prompt), context_of(job))};
   if (std::ssize(job.prompt) + job.tokens - 1 > context_of(job))
     result.insert(context_of(job));
   return result;
@@ -100,10 +101,6 @@ std::string refusal(const generation_job& job) {
     return "only gpt and moe write text, not " + model.model;
   if (job.prompt.empty())
     return "a prompt has at least one token";
-  if (std::ssize(job.prompt) > context_of(job))
-    return "the prompt has " + std::to_string(job.prompt.size())
-           + " tokens; this model reads at most " + std::to_string(context_of(job))
-           + " at once, its --seq";
   for (std::size_t i = 0; i < job.prompt.size(); ++i)
     if (job.prompt[i] < 0 || job.prompt[i] >= model.words)
       return "token " + std::to_string(job.prompt[i]) + " at position "

@@ -14,11 +14,11 @@ namespace troupe {
 
 /// Texts that stages write.
 struct generation_job {
-  inference_plan plan; ///< On the CPU, as key_value_cache is.
-  std::vector<std::int32_t> prompt;
-  std::int64_t tokens = 1; ///< That each sequence gets behind the prompt.
-  int sequences = 1;       ///< That are written at once, each with random numbers of
-                           ///< its own: sequence i is the same beside any others.
+  inference_plan plan;              ///< On the CPU, as key_value_cache is.
+  std::vector<std::int32_t> prompt; ///< Of a longer one the last positions are read.
+  std::int64_t tokens = 1;          ///< That each sequence gets behind the prompt.
+  int sequences = 1; ///< That are written at once, each with random numbers of
+                     ///< its own: sequence i is the same beside any others.
   sampling_options sampling;
   std::uint64_t seed = 1;
 };

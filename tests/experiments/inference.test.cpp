@@ -168,7 +168,6 @@ TEST_CASE("a mistake in what is evaluated or written gets one sentence",
     {"generate --quiet", "--weights names the file"},
     {"generate --weights l.safetensors", "only gpt and moe write text"},
     {"generate --weights w.safetensors --stages 5", "at most 4 stages"},
-    {"generate --weights w.safetensors --prompt abcde", "has 5 tokens"},
     {"generate --weights w.safetensors --prompt \xC3\xA4", "token 195 at position 0"},
     {"generate --weights w.safetensors --prompt ''", "at least one token"},
     {"generate --weights w.safetensors --prompt a --prompt-tokens 1",
@@ -274,6 +273,18 @@ TEST_CASE("generate writes the same text in any stages, behind its prompt",
   const auto numbers = run(folder, "generate --weights w.safetensors --prompt-tokens "
                                    "97,98 --tokens 12 --seed 3");
   CHECK_THAT(numbers.out, StartsWith("97 98 " + std::to_string(first[2]) + " "));
+}
+
+TEST_CASE("generate reads the end of a prompt that is longer than a sequence",
+          "[inference]") {
+  temporary_folder folder;
+  run(folder, "train --stages 2 --steps 1 --quiet --save w.safetensors" + tiny);
+  const auto whole = run(folder, "generate --weights w.safetensors --prompt bcde"),
+             longer = run(folder, "generate --weights w.safetensors --prompt abcde");
+  CHECK(longer.out == "a" + whole.out);
+  CHECK_THAT(longer.err, StartsWith("generate: the prompt has 5 tokens, and this model "
+                                    "reads 4 at most, its --seq: it reads the last 4"));
+  CHECK_THAT(whole.err, !ContainsSubstring("prompt"));
 }
 
 TEST_CASE("generate reads moe's file and a checkpoint", "[inference]") {
