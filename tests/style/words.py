@@ -5,6 +5,7 @@ import re
 import sys
 
 LONGEST = 30  # words: a sentence has fewer
+FIRST_PAGE = ("README.md", 200, 2000)  # lines and words that the page may have at most
 RATES = {  # words of each kind, at most so many of 1,000
     "what": (r"what", 3),
     "pronouns": (r"it|its|they|their|them|those|these", 15),
@@ -92,6 +93,10 @@ def faults_of(name, text, counts):
         rates[kind] = 1000 * count / max(size, 1)
         if rates[kind] > limit and count > 1:
             found.append(f"{name}: {count} {kind} in {size} words, {rates[kind]:.1f} of 1,000; the limit is {limit}")
+    page, most_lines, most_words = FIRST_PAGE
+    size_of_page = text.count("\n"), len(text.split())
+    if name == page and (size_of_page[0] > most_lines or size_of_page[1] > most_words):
+        found.append(f"{name}: {size_of_page[0]} lines and {size_of_page[1]} words; the limits are {most_lines} and {most_words}")
     if counts:
         print(f"{name}: {size} words, longest sentence {longest}, "
               + ", ".join(f"{kind} {rate:.1f}" for kind, rate in rates.items()))
