@@ -3,6 +3,7 @@
 
 #include "actors/nodes/this_machine.hpp"
 #include "kernels/threads.hpp"
+#include "messaging/links/expects_tls.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -97,13 +98,13 @@ struct roll_call::reading {
     if (follows)
       from.how_far = next;
     else
-      of.fail(from, from.name + ": it says again how far it has come", true);
+      of.fail(from, from.name + ": it repeated a message about its progress", true);
     return follows;
   }
 
   template <class Other> // that no node says
   void operator()(Other&) {
-    of.fail(from, from.name + ": it says what no node says", true);
+    of.fail(from, from.name + ": it sent a message that no node sends", true);
   }
 };
 
@@ -147,10 +148,13 @@ void roll_call::suspect(int by, const mail::lost_node& what) {
 
 /// A node that has never answered may be none.
 std::string roll_call::loss_of(const node& one, const std::string& why) {
-  return one.answered ? one.name + " is lost: " + why
-                      : one.name + ": " + why
-                          + "; it may want --tls, or none, have another version of "
-                            "troupe, or be no node of troupe";
+  if (one.answered)
+    return one.name + " is lost: " + why;
+  if (why == expects_tls)
+    return one.name + ": " + why;
+  return one.name + ": " + why
+         + "; it may want --tls, or none, have another version of troupe, or be no "
+           "node of troupe";
 }
 
 void roll_call::lose(int number, const std::string& why, bool link) {

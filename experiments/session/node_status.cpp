@@ -2,6 +2,7 @@
 #include "experiments/session/node_status.hpp"
 
 #include "actors/nodes/inbox.hpp"
+#include "messaging/links/expects_tls.hpp"
 
 #include <utility>
 #include <variant>
@@ -14,13 +15,12 @@ struct line_ending {
   std::string why;
 };
 
-constexpr const char* no_answer_of_nodes = "it does not answer as a node does";
+constexpr const char* no_answer_of_nodes = "its answer is not that of a node";
 
 /// The possible reasons of an answer that no node gives.
 std::string advice(const connector& links) {
-  return std::string{"; it may "}
-         + (links.encrypts() ? "" : "expect TLS (give --tls), ")
-         + "have another version of troupe, or be no node of troupe";
+  return std::string{"; it may "} + (links.encrypts() ? "" : "expect TLS (say --tls), ")
+         + "have another version of troupe, or be another program than node";
 }
 
 } // namespace
@@ -56,7 +56,7 @@ status_of(const node_address& where, connector& links,
   if (!answer)
     return refuse("it does not answer");
   if (const auto* const end = std::get_if<line_ending>(&*answer))
-    return refuse(end->why + advice(links));
+    return refuse(end->why == expects_tls ? end->why : end->why + advice(links));
   auto& message = std::get<wire::node_mail>(*answer);
   if (auto* const status = std::get_if<mail::node_status>(&message))
     return std::move(*status);

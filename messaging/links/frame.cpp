@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "messaging/links/frame.hpp"
 
+#include "messaging/links/expects_tls.hpp"
+
 #include <xxhash.h>
 
 #include <algorithm>
@@ -11,6 +13,11 @@ namespace troupe {
 namespace {
 
 constexpr const char* no_language_of_ours = "it does not speak troupe's language";
+
+/// Whether a connection's first bytes are a record of TLS.
+bool is_tls(std::uint64_t first, unsigned char type) {
+  return (first & 0xff) == type && (first >> 8U & 0xff) == 3;
+}
 
 } // namespace
 
@@ -72,10 +79,16 @@ std::string fault_of(const control_header& header,
 }
 
 std::string fault_of_magic(std::uint32_t first) {
+  constexpr unsigned char alert = 21;
+  if (is_tls(first, alert))
+    return expects_tls;
   return first == control_header::right_magic ? "" : no_language_of_ours;
 }
 
 std::string fault_of(const greeting& first) {
+  constexpr unsigned char handshake = 22;
+  if (is_tls(first.magic, handshake))
+    return "it speaks TLS, and this node was started without --tls";
   if (first.magic != greeting::right_magic)
     return no_language_of_ours;
   if (first.version != greeting{}.version)

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <openssl/types.h>
+
 #include <string>
 
 namespace troupe {
 
-// Why a TLS handshake failed, in words about the other side: "its certificate has
-// expired".
+// The cause of a failed TLS handshake, in words about the other side: "its certificate
+// expired on 2026-01-31 12:00 UTC".
 
-/// \param verify_result of SSL_get_verify_result
-/// \param host the name that the certificate had to be for
-std::string certificate_refusal(long verify_result, const std::string& host);
+/// The cause of a refused certificate of the other side.
+/// \param tls whose verification failed \param host that the certificate had to name
+std::string certificate_refusal(const SSL* tls, const std::string& host);
 
-/// \param error of OpenSSL's queue
-std::string handshake_refusal(unsigned long error);
+/// The cause of any other failure. An alert of the other side about our certificate is
+/// explained by that certificate. \param error of OpenSSL's queue
+std::string handshake_refusal(const SSL* tls, unsigned long error);
 
-/// Tells whether certificate_refusal() knows more.
+/// Whether certificate_refusal() knows the cause.
 bool is_about_certificate(unsigned long error);
 
-/// Tells apart an end that came without the goodbye of TLS.
+/// Whether the stream ended without the goodbye of TLS.
 bool is_cut_off(unsigned long error);
 
 } // namespace troupe

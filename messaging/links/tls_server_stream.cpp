@@ -18,6 +18,9 @@ constexpr std::size_t header_bytes = 5; // of a record: type, version (2), lengt
 constexpr unsigned char handshake_type = 22;
 constexpr std::size_t most_content = 16384;
 
+/// A record of TLS 1.2 and later: a fatal alert about the protocol's version.
+constexpr std::array<unsigned char, 7> tls_alert{21, 3, 3, 0, 2, 2, 70};
+
 /// Bytes that a connection's first record has, as far as `received` says. What is no
 /// record of a handshake ends with its header: OpenSSL says what is wrong with it.
 std::size_t bytes_of_record(const std::vector<char>& received) {
@@ -41,6 +44,7 @@ public:
     if (make_) {
       if (const auto p = receive_record(); p.how != state::moved)
         return p;
+      refuse_plain();
       stream_ = tls_stream(std::exchange(make_, nullptr)(), stream_->take_socket(), "",
                            std::exchange(received_, {}));
     }
@@ -77,6 +81,19 @@ private:
       const auto* const first = reinterpret_cast<const char*>(block.data());
       received_.insert(received_.end(), first, first + moved.bytes);
     }
+  }
+
+  /// Answers bytes that are no handshake by an alert, so that a client without TLS can
+  /// report that this side expects TLS. The rest of its greeting is read: a socket that
+  /// is closed with unread bytes may lose the alert.
+  void refuse_plain() {
+    if (static_cast<unsigned char>(received_[0]) == handshake_type)
+      return;
+    auto alert = tls_alert;
+    const iovec bytes{alert.data(), alert.size()};
+    (void)stream_->write({&bytes, 1});
+    std::array<std::byte, 1024> rest;
+    (void)stream_->read(rest);
   }
 
   tls_maker make_;                      // empty: the TLS state is there

@@ -7,6 +7,7 @@
 #include <openssl/err.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <stdexcept>
@@ -229,8 +230,9 @@ private:
       // to be tried again.
       if (system_.error == 0 && SSL_want_write(tls_.get()))
         return {state::needs_write};
-      end = system_.error != 0 ? failed(std::system_category().message(system_.error))
-                               : closed(cut_off);
+      end = system_.error != 0 && (accepted_ || system_.error != ECONNRESET)
+              ? failed(std::system_category().message(system_.error))
+              : closed(cut_off);
       break;
     default:
       end = refused(ERR_peek_last_error());
@@ -249,13 +251,15 @@ private:
     if (is_cut_off(error))
       return closed(cut_off);
     if (is_about_certificate(error))
-      return failed(certificate_refusal(SSL_get_verify_result(tls_.get()), host_));
-    return failed(handshake_refusal(error));
+      return failed(certificate_refusal(tls_.get(), host_));
+    return failed(handshake_refusal(tls_.get(), error));
   }
 
   stream_progress closed(const std::string& why) {
     if (!accepted_)
-      return failed("it has closed the connection during the handshake");
+      return failed(
+        std::string{"it has closed the connection during the handshake"}
+        + (SSL_is_server(tls_.get()) != 0 ? "" : "; a node without --tls does so"));
     if (!why.empty())
       failure_ = why;
     return {state::closed};

@@ -2,6 +2,7 @@
 // Nodes that are lost before a run begins: which of them are losses, and which a user's
 // mistakes.
 
+#include "messaging/links/expects_tls.hpp"
 #include "tests/actors/nodes.hpp"
 #include "tests/actors/slow_relay.hpp"
 #include "tests/actors/tiny.hpp"
@@ -16,6 +17,7 @@
 namespace troupe::roll_call_test {
 
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 using Catch::Matchers::ContainsSubstring;
 using step = roll_call::step;
 
@@ -67,8 +69,13 @@ TEST_CASE("a node that has answered and goes is a loss; others are a user's mist
                ContainsSubstring("node 1: it does not speak troupe's language; it may "
                                  "want --tls"));
   }
+  SECTION("it expects TLS") {
+    nodes.lose(1, expects_tls);
+    CHECK(failure_of(nodes).what()
+          == "node 1: it expects TLS: say --tls CERTIFICATE,KEY,AUTHORITY"s);
+  }
   SECTION("it refuses") {
-    nodes.take(1, mail::refused{"it plays at most 1 ranks"});
+    nodes.take(1, mail::refused{"it runs at most 1 ranks"});
     CHECK_FALSE(failure_of(nodes).is_loss);
   }
   SECTION("it refuses for a reason that stays") {

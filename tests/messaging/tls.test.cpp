@@ -3,6 +3,8 @@
 
 #include "messaging/links/tls.hpp"
 
+#include "messaging/links/expects_tls.hpp"
+#include "messaging/links/frame.hpp"
 #include "tests/messaging/raw_tls.hpp"
 #include "tests/messaging/stream_ends.hpp"
 
@@ -12,6 +14,8 @@
 #include <malloc.h>
 
 #include <cstdint>
+#include <cstring>
+#include <fstream>
 #include <functional>
 #include <vector>
 
@@ -58,8 +62,8 @@ handshake_ends meet(const std::shared_ptr<tls_identity>& client,
   return shake_hands(ends);
 }
 
-constexpr validity long_ago{1'000'000'000, 1'000'086'400};
-constexpr validity far_away{4'000'000'000, 4'000'086'400};
+constexpr validity long_ago{1'000'000'000, 1'000'086'400}; // until 10 September 2001
+constexpr validity far_away{4'000'000'000, 4'000'086'400}; // from 2 October 2096 on
 
 } // namespace
 
@@ -84,9 +88,14 @@ TEST_CASE("a server of another name is refused", "[tls]") {
                                               {"::1", "::2"}}));
   const auto ends = meet(authority.identity("a"), authority.identity(is), host);
   CHECK(ends.client.progress.how == state::failed);
-  CHECK(ends.client.why == "its certificate is for another name than '" + host + "'");
+  CHECK(ends.client.why
+        == "its certificate is for '" + is + "', not for '" + host + "'");
   CHECK(ends.server.progress.how == state::failed);
-  CHECK_THAT(ends.server.why, ContainsSubstring("it refuses our certificate"));
+  const bool is_address = host.find_first_not_of("0123456789.:") == std::string::npos;
+  CHECK(ends.server.why
+        == "it refuses our certificate, which is for '" + is
+             + "', and it calls this node "
+             + (is_address ? "by another name" : "'" + host + "'"));
 }
 
 TEST_CASE("a stream to a host without a name fails", "[tls]") {
@@ -111,16 +120,16 @@ TEST_CASE("a certificate that is not good is refused on both sides", "[tls]") {
           *make_certificate(foreign.pair(), name, validity::of_days(1)));
       },
       "its certificate is of another authority",
-      "it refuses our certificate, which is of another authority"},
+      "it refuses our certificate, which is of another authority than its own"},
      {[&](const std::string& name) { return ours.files(name, long_ago); },
-      "its certificate has expired",
-      "it refuses our certificate, which has expired or is not valid yet"},
+      "its certificate expired on 2001-09-10 01:46 UTC",
+      "it refuses our certificate, which expired on 2001-09-10 01:46 UTC"},
      {[&](const std::string& name) { return ours.files(name, far_away); },
-      "its certificate is not valid yet; do the clocks agree?",
-      "it refuses our certificate"},
+      "its certificate is valid from 2096-10-02 07:06 UTC on; do the clocks agree?",
+      "it refuses our certificate, which is valid from 2096-10-02 07:06 UTC on"},
      {[&](const std::string&) { return ours.written(foreign.pair()); },
       "its certificate is signed by itself, not by our authority",
-      "it refuses our certificate, which is of another authority"}}));
+      "it refuses our certificate, which is of another authority than its own"}}));
   SECTION("the client's") {
     const auto ends = meet(identity_of(bad("a")), ours.identity("b"));
     CHECK(ends.server.progress.how == state::failed);
@@ -147,8 +156,56 @@ TEST_CASE("a certificate for servers only makes no client", "[tls]") {
   CHECK(meet(authority.identity("a"), one("b")).are_good());
   const auto ends = meet(one("a"), authority.identity("b"));
   CHECK(ends.server.progress.how == state::failed);
-  CHECK(ends.server.why == "its certificate is not for this side of a connection");
+  CHECK(
+    ends.server.why
+    == "its certificate is not for clients: a node needs one for servers and clients");
   CHECK(ends.client.progress.how == state::failed);
+  CHECK(ends.client.why
+        == "it refuses our certificate, which is not for clients: a node needs one for "
+           "servers and clients");
+}
+
+TEST_CASE("an authority that has expired is named, not the certificate below it",
+          "[tls]") {
+  const auto expired = make_authority(long_ago);
+  const test_authority ours;
+  const auto identity = [&](const std::string& name) {
+    auto files = ours.written(*make_certificate(expired, name, validity::of_days(1)));
+    std::ofstream{files.authority} << expired.certificate;
+    return tls_identity::from(files).value();
+  };
+  const auto client = identity("a"), server = identity("b");
+  const auto ends = meet(client, server);
+  CHECK(ends.client.why
+        == "the certificate of the authority that signed its certificate expired");
+  CHECK_THAT(ends.server.why, ContainsSubstring("do the clocks agree?"));
+}
+
+TEST_CASE("a side without TLS is answered by an alert, at which it says what it lacks",
+          "[tls]") {
+  const test_authority authority;
+  auto sockets = tcp_sockets();
+  const greeting hello;
+  const auto* const bytes = reinterpret_cast<const char*>(&hello);
+  send_raw(sockets.client, {bytes, sizeof hello});
+  {
+    const auto server = authority.identity("b")->to_client(std::move(sockets.server));
+    while (server->shake_hands().how == state::needs_read)
+      continue;
+    CHECK_THAT(server->failure(), ContainsSubstring("does not speak TLS"));
+  }
+  pollfd waits{sockets.client.get(), POLLIN, 0};
+  REQUIRE(::poll(&waits, 1, 10'000) == 1);
+  std::uint32_t first = 0;
+  REQUIRE(::recv(sockets.client.get(), &first, sizeof first, 0) == sizeof first);
+  CHECK(fault_of_magic(first) == expects_tls);
+}
+
+TEST_CASE("a node without TLS says that a client speaks it", "[tls]") {
+  const test_authority authority;
+  greeting first;
+  std::memcpy(&first, client_hello(authority).data(), sizeof first);
+  CHECK(fault_of(first) == "it speaks TLS, and this node was started without --tls");
 }
 
 TEST_CASE("a client without a certificate is refused", "[tls]") {
