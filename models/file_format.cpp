@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "models/file_format.hpp"
 
+#include "models/utf8.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -77,6 +79,18 @@ bool is_ascii_text(char c) {
   return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
 }
 
+/// Whether bytes are printable UTF-8; the last character may be cut.
+bool is_text(std::string_view bytes) {
+  constexpr int longest = 4; // bytes of a character
+  std::string text{bytes};
+  for (int i = 1; i < longest && !text.empty() && utf8(text) != text; ++i)
+    text.pop_back();
+  return !text.empty() && utf8(text) == text
+         && std::ranges::none_of(text, [](unsigned char c) {
+              return (c < ' ' && c != '\n' && c != '\r' && c != '\t') || c == 127;
+            });
+}
+
 /// Up to 512 of the first bytes.
 std::string first_bytes(const input_file& file) {
   const auto size = std::min<std::int64_t>(file.size(), 512);
@@ -133,7 +147,7 @@ bool ends_as_table(const input_file& file) {
   return std::string_view{last.data(), last.size()} == magic;
 }
 
-/// \param first of a file that is ASCII so far
+/// \param first bytes of a text
 std::string name_of_text(std::string_view first) {
   const auto begin = std::ranges::find_if_not(
     first, [](unsigned char c) { return std::isspace(c) != 0; });
@@ -169,7 +183,7 @@ std::optional<file_format> format_of(const input_file& file) {
     return file_format{"a safetensors file", format_kind::safetensors};
   if (ends_as_table(file))
     return file_format{"a TensorFlow checkpoint"};
-  if (!first.empty() && std::ranges::all_of(first, is_ascii_text))
+  if (is_text(first))
     return file_format{name_of_text(first), format_kind::text};
   return std::nullopt;
 }
@@ -192,7 +206,7 @@ std::string advice_on(const file_format& format) {
 
 bool begins_as_text(const input_file& file, std::int64_t fewest) {
   const auto first = first_bytes(file);
-  return std::ssize(first) >= fewest && std::ranges::all_of(first, is_ascii_text);
+  return std::ssize(first) >= fewest && is_text(first);
 }
 
 bool is_named_packed(const std::filesystem::path& path) {

@@ -3,6 +3,7 @@
 
 #include "models/file_format.hpp"
 #include "models/file_within.hpp"
+#include "models/utf8.hpp"
 
 #include <sys/mman.h>
 
@@ -66,11 +67,10 @@ tl::expected<layout, std::string> layout_of(const input_file& file,
   if (magic == reversed(narrow_magic) || magic == reversed(wide_magic))
     return tl::unexpected{std::string{
       "has a header of llm.c's with big-endian numbers; little-endian ones are read"}};
-  if (!narrow && !wide && width == 0
-      && begins_as_text(file, fewest_of_text))
+  if (!narrow && !wide && width == 0 && begins_as_text(file, fewest_of_text))
     return tl::unexpected{
-      std::string{"looks like a text: say text:FILE, or width=16 if "
-                  "it holds tokens of 16 bits"}};
+      std::string{"looks like a text: say text: in place of tokens:, or put "
+                  ",width=16 behind the file if it holds tokens of 16 bits"}};
   if (!narrow && !wide)
     return plain_layout(size, width);
   if (size < header_bytes)

@@ -195,7 +195,12 @@ TEST_CASE("files of other formats are no tokens, and are named", "[tokens]") {
 TEST_CASE("a text is no tokens unless its user says so", "[tokens]") {
   const std::string text(400, 'e');
   CHECK_THAT(refusal("Emma Woodhouse,\n" + text),
-             ContainsSubstring("looks like a text"));
+             ContainsSubstring("looks like a text: say text: in place of tokens:"));
+  std::string cyrillic; // 512 bytes end within a character, or between two
+  for (int i = 0; i < 300; ++i)
+    cyrillic += "\xd0\x96";
+  for (const auto* const before : {"", "-", "--", "---"})
+    CHECK_THAT(refusal(before + cyrillic), ContainsSubstring("looks like a text"));
   temporary_folder folder;
   const auto path = folder.write("t.bin", text);
   CHECK(token_data(path, text_order::random, 8, 50257, 1, 2));
