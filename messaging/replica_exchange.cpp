@@ -11,33 +11,33 @@ namespace troupe {
 std::span<const replica_exchange> exchange_catalog() {
   static const std::array all{
     replica_exchange{.name = "naive",
-                     .idea = "an all_reduce in which each sends its gradients to all",
+                     .idea = "all_reduce: each replica sends its gradients to all",
                      .sum = naive_all_reduce()},
     replica_exchange{.name = "tree",
-                     .idea = "an all_reduce up a tree and down again",
+                     .idea = "all_reduce up a tree and down again",
                      .sum = tree_all_reduce()},
     replica_exchange{.name = "ring",
-                     .idea = "an all_reduce around a ring, chunk by chunk",
+                     .idea = "all_reduce around a ring, chunk by chunk",
                      .sum = ring_all_reduce()},
     replica_exchange{.name = "halving",
-                     .idea = "an all_reduce by recursive halving and doubling",
+                     .idea = "all_reduce by recursive halving and doubling",
                      .sum = halving_all_reduce()},
     replica_exchange{.name = "server",
                      .idea =
-                       "each is the parameter server of a share: it gets "
-                       "everyone's gradients of it and sends everyone what it makes",
+                       "each replica is the parameter server of a share: it "
+                       "receives the gradients of all and sends the new parameters",
                      .shares = shared_out::optimizer_state,
                      .sum = naive_reduce_scatter(),
                      .gather = naive_all_gather()},
     replica_exchange{
       .name = "zero1",
-      .idea = "each updates a share of the parameters, whose optimizer state it "
-              "alone holds",
+      .idea = "each replica updates a share of the parameters and holds the optimizer "
+              "state of that share alone",
       .shares = shared_out::optimizer_state,
       .sum = ring_reduce_scatter(),
       .gather = ring_all_gather()},
     replica_exchange{.name = "zero2",
-                     .idea = "like zero1, and each replica keeps only its share of the "
+                     .idea = "zero1, and each replica keeps only its share of the "
                              "gradients",
                      .shares = shared_out::gradients,
                      .sum = ring_reduce_scatter(),
@@ -45,23 +45,23 @@ std::span<const replica_exchange> exchange_catalog() {
     replica_exchange{
       .name = "zero3",
       .idea =
-        "like zero2, and each replica keeps only its share of the parameters: those of "
+        "zero2, and each replica keeps only its share of the parameters: those of "
         "a layer are gathered just before their use",
       .shares = shared_out::parameters,
       .sum = ring_reduce_scatter(),
       .gather = ring_all_gather()},
     replica_exchange{.name = "server:async",
-                     .idea = "servers of a share each apply every replica's gradients "
-                             "as they come, and answer with what they hold then",
+                     .idea = "each server of a share applies every replica's gradients "
+                             "on arrival and answers with its newest parameters",
                      .updates = update_by::servers},
     replica_exchange{.name = "server:staleness=1",
-                     .idea = "like server:async, but a replica more than 1 (or any "
-                             "number of) updates ahead of the slowest waits for it",
+                     .idea = "server:async, but a replica more than 1 (or any number "
+                             "of) updates ahead of the slowest waits for that one",
                      .updates = update_by::servers,
                      .staleness = 1},
     replica_exchange{.name = "hogwild",
-                     .idea = "all update one copy of the parameters in the memory of "
-                             "the process, without locks",
+                     .idea = "all replicas update one copy of the parameters in the "
+                             "memory of the process, without locks",
                      .updates = update_by::itself},
   };
   return all;

@@ -2,6 +2,8 @@
 #include "schedules/schedule.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 namespace troupe {
 
@@ -58,8 +60,11 @@ std::string refusal(const schedule& sch, const shape& dims) {
     return "a schedule has a name, and an order: a formula for slots, programs, or a "
            "local rule that lets at least one microbatch in; it updates every so many "
            "microbatches, or 0 for the batch, and ranks hold so many, or 0 for any";
-  if (dims.stages < 1 || dims.microbatches < 1 || dims.steps < 1)
-    return "stages, microbatches and steps are at least 1";
+  for (const auto& [name, count] :
+       {std::pair{"stages", dims.stages}, std::pair{"microbatches", dims.microbatches},
+        std::pair{"steps", dims.steps}})
+    if (count < 1)
+      return std::to_string(count) + " " + name + ": a run has at least 1";
   if (dims.stages > most_stages)
     return "a run has at most 1,048,576 stages";
   if (dims.before < 0 || dims.older < 0)

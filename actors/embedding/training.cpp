@@ -34,9 +34,15 @@ tl::expected<network<float>, std::string> network_for(const training_job& job) {
 std::string refusal_of_numbers(const training_job& job) {
   if (!job.data)
     return "a training needs data: open_data opens some, or bring a data_set";
-  if (std::min({job.stages, job.microbatches, job.steps, job.replicas}) < 1
-      || job.batch < 1)
-    return "stages, microbatches, steps, batch and replicas are at least 1 each";
+  for (const auto& [name, count] :
+       {std::pair{"stages", std::int64_t{job.stages}},
+        std::pair{"microbatches", std::int64_t{job.microbatches}},
+        std::pair{"steps", std::int64_t{job.steps}},
+        std::pair{"batch", std::int64_t{job.batch}},
+        std::pair{"replicas", std::int64_t{job.replicas}}})
+    if (count < 1)
+      return std::string{name} + " of a job is " + std::to_string(count)
+             + ": it is at least 1";
   if (job.microbatches % job.replicas != 0)
     return std::to_string(job.replicas) + " data replicas cannot share "
            + std::to_string(job.microbatches)
