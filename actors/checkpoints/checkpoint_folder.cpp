@@ -186,7 +186,7 @@ checkpoint_facts checked(const fs::path& one) {
     throw broken((one / manifest_name).string() + " is of "
                  + std::to_string(result.batches) + " batches of "
                  + std::to_string(result.samples)
-                 + " samples, which is not what its folder is called");
+                 + " samples, and its folder has another name");
   check_pieces(one / manifest_name, result);
   for (const auto& file : result.files) {
     const auto path = one / file.name;
@@ -202,7 +202,7 @@ checkpoint_facts checked(const fs::path& one) {
                    + std::to_string(file.bytes));
     const auto there = facts_of(path);
     if (there.sum != file.sum)
-      throw broken(path.string() + " is not what was written: its sum is "
+      throw broken(path.string() + " has changed since it was written: its checksum is "
                    + text_of_sum(there.sum) + ", not " + text_of_sum(file.sum));
   }
   return result;

@@ -151,7 +151,7 @@ std::string file_name_in(const json& of) {
   constexpr std::size_t longest = 200;
   if (name.empty() || name.size() > longest || name.front() == '.'
       || !std::ranges::all_of(name, may_be_there))
-    throw broken_checkpoint("it names a file that none of it can be");
+    throw broken_checkpoint("it names a file that is not a checkpoint's");
   return name;
 }
 
@@ -160,7 +160,7 @@ std::uint64_t sum_in(const json& of) {
   std::uint64_t result = 0;
   std::from_chars(text.data(), text.data() + text.size(), result, 16);
   if (text_of_sum(result) != text)
-    throw broken_checkpoint("'" + text + "' is no sum of a file");
+    throw broken_checkpoint("'" + text + "' is not a checksum");
   return result;
 }
 
@@ -168,7 +168,7 @@ std::uint64_t sum_in(const json& of) {
 std::string line_in(const json& of) {
   std::string text = of;
   if (std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 127; }))
-    throw broken_checkpoint("a text of it has a control character");
+    throw broken_checkpoint("one of its texts has a control character");
   return text;
 }
 
@@ -210,7 +210,7 @@ checkpoint_facts facts_in(json all) {
   const auto sum = sum_in(all.at("xxh3"));
   all.erase("xxh3");
   if (sum != sum_of(all))
-    throw broken_checkpoint("it is not what was written: its sum is "
+    throw broken_checkpoint("it has changed since it was written: its checksum is "
                             + text_of_sum(sum_of(all)) + ", not " + text_of_sum(sum));
   checkpoint_facts result{
     .batches = static_cast<int>(number(all.at("batches"), 1, most)),
@@ -297,7 +297,7 @@ checkpoint_facts read_manifest(const std::filesystem::path& file) {
     return facts_in(text);
   } catch (const broken_checkpoint& wrong) {
     throw broken_checkpoint(file.string()
-                            + " is no manifest of a checkpoint: " + wrong.what());
+                            + " is not a manifest of a checkpoint: " + wrong.what());
   }
 }
 

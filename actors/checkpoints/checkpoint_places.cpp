@@ -137,7 +137,9 @@ void unfinished_folder::finish() {
   if (is_free)
     return fs::rename(path_, name_);
   if (!has_manifest(name_))
-    throw std::runtime_error(name_.string() + " is in the way, and is no checkpoint");
+    throw std::runtime_error(name_.string()
+                             + " is not a checkpoint and has the name of a new one: "
+                               "move it away, or give --checkpoint another folder");
   if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), RENAME_EXCHANGE)
       != 0)
     throw fs::filesystem_error("cannot replace", name_,

@@ -104,7 +104,8 @@ std::string refusal(const generation_job& job) {
   for (std::size_t i = 0; i < job.prompt.size(); ++i)
     if (job.prompt[i] < 0 || job.prompt[i] >= model.words)
       return "token " + std::to_string(job.prompt[i]) + " at position "
-             + std::to_string(i) + " of the prompt is none of this model's words, 0 to "
+             + std::to_string(i)
+             + " of the prompt is not in this model's vocabulary, 0 to "
              + std::to_string(model.words - 1);
   return {};
 }

@@ -45,14 +45,14 @@ std::string fault_of_groups(const run_plan& plan, const std::vector<int>& ranks,
   std::set<int> seen;
   for (const int number : groups) {
     if (number < 0 || number >= std::ssize(all) || !seen.insert(number).second)
-      return "it was told of a group of GPUs that there is not";
+      return "the order has a group of GPUs that does not exist";
     std::set<int> gpus;
     for (const auto& where : all[static_cast<std::size_t>(number)].members)
       if (const int rank = plan.rank_of(where);
           std::ranges::find(ranks, rank) != ranks.end())
         if (const auto at = plan.processor_of(rank);
             !at.is_gpu() || !gpus.insert(at.gpu).second)
-          return "it was told of a group of GPUs that its ranks are not on";
+          return "the order has a group of GPUs without its ranks";
   }
   return groups.empty() ? "" : absence_of_communicators();
 }

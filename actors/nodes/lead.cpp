@@ -250,7 +250,7 @@ void lead::hear(int number, const control_frame& frame) {
   if (what)
     nodes_->take(number, std::move(*what));
   else
-    nodes_->lose(number, "it says what no node says: " + what.error());
+    nodes_->lose(number, "it sent a message that no node sends: " + what.error());
 }
 
 /// Nothing has stalled while tensors travel.

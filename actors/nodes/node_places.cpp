@@ -49,8 +49,8 @@ std::vector<int> ranks_at(const std::vector<int>& places, int node) {
 std::string refusal_of_places(const run_plan& plan, const std::vector<int>& places,
                               int nodes) {
   if (plan.clock == clock_kind::virtual_time)
-    return "virtual time stays within one process: leave --nodes out, or say --clock "
-           "real";
+    return "--nodes: a run in virtual time has one process: leave --nodes out, or say "
+           "--clock real";
   if (!plan.updates_are_by(update_by::all))
     return plan.exchange->name
            + " shares memory between data replicas, which nodes do not have: name an "
@@ -61,7 +61,7 @@ std::string refusal_of_places(const run_plan& plan, const std::vector<int>& plac
   for (int node = 1; node <= nodes; ++node)
     if (std::ranges::find(places, node) == places.end())
       return "node " + std::to_string(node) + " of " + std::to_string(nodes)
-             + " gets no rank of this run, which has " + std::to_string(plan.ranks())
+             + " has no rank of this run, which has " + std::to_string(plan.ranks())
              + ": name fewer nodes, or place ranks there";
   for (const int node : places)
     if (node < 1 || node > nodes)
@@ -94,9 +94,10 @@ std::string refusal_of_twins(const run_plan& plan, const std::vector<int>& place
             && plan.data_of(twin) % plan.expert == plan.data_of(rank) % plan.expert
             && at(twin) != at(rank));
     if (!elsewhere)
-      return "--keep-steps goes on with what another node has kept, but node "
-             + std::to_string(at(rank)) + " plays all data replicas of rank "
-             + std::to_string(rank) + ": name more nodes, or --place them apart";
+      return "--keep-steps needs the kept steps of another node, but node "
+             + std::to_string(at(rank)) + " has all data replicas of rank "
+             + std::to_string(rank)
+             + ": name more nodes, or place them apart by --place";
   }
   return {};
 }

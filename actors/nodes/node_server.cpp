@@ -97,10 +97,10 @@ void node_server::receive(const greeting& guest, std::unique_ptr<byte_stream> st
   try {
     one.line->limit_unsent(most_unsent_of_visitor);
     if (is_full)
-      one.line->send(mail::refused{
-        "it has no place for another connection: " + std::to_string(how_.visitors)
-        + " wait here already, and silent ones are closed after "
-        + std::to_string(how_.visitor_silence / 1s) + " s"});
+      one.line->send(
+        mail::refused{"it accepts no more connections: " + std::to_string(how_.visitors)
+                      + " wait already, and silent ones are closed after "
+                      + std::to_string(how_.visitor_silence / 1s) + " s"});
     visitors_.emplace(number, std::move(one));
   } catch (const std::bad_alloc&) {
     one.line->send(mail::refused{"it has no memory for another connection"});
@@ -174,13 +174,13 @@ void node_server::take(int number, mail::prepare begins) {
   const auto& line = found->second.line;
   if (begins.version != how_.version)
     return line->send(mail::refused{
-      .why = "it is troupe " + how_.version + ", and the run is led by troupe "
-             + begins.version + ": give all machines the same",
+      .why = "it is troupe " + how_.version + ", and the command has troupe "
+             + begins.version + ": install one version on all machines",
       .lasts = true});
   if (begins.node < 1 || begins.node > static_cast<int>(begins.nodes.size())
       || begins.failure_timeout < 1'000'000)
     return line->send(
-      mail::refused{.why = "it was asked for a part that no run has", .lasts = true});
+      mail::refused{.why = "the order has a part that no run has", .lasts = true});
   const bool plays = current_ != nullptr || !jobs_.empty();
   if (plays && static_cast<int>(jobs_.size()) >= how_.queue)
     return line->send(mail::refused{

@@ -17,28 +17,30 @@ std::string refusal_of_experts(const run_plan& plan) {
   if (plan.data % plan.expert != 0)
     return "expert=" + std::to_string(plan.expert)
            + " does not divide data=" + std::to_string(plan.data)
-           + ": experts are spread over so many of the data replicas";
+           + ": experts are spread over groups of equal size. Change one of them in "
+             "--mesh";
   if (plan.work ? plan.work->whole.experts.empty() : plan.expert == 1)
     return plan.expert > 1 ? "expert=" + std::to_string(plan.expert)
-                               + " spreads experts, which only the model moe has"
+                               + " in --mesh spreads experts, which only moe has: say "
+                                 "--model moe, or leave it out"
                            : "";
   if (plan.work && plan.work->experts.count % plan.expert != 0)
     return std::to_string(plan.work->experts.count) + " experts cannot be spread over "
            + std::to_string(plan.expert)
-           + " data replicas: each has as many as the others";
+           + " data replicas, each with equally many: change --experts, or expert= in "
+             "--mesh";
   if (plan.tensor > 1)
-    return "a network with experts cannot be cut into tensor shards: give it tensor=1";
+    return "a network with experts cannot be cut into tensor shards: give --mesh "
+           "tensor=1";
   if (plan.shares_out(shared_out::gradients))
-    return plan.exchange->name + " leaves a stage shares of its gradients"
+    return plan.exchange->name + " leaves a stage a share of its gradients"
            + (plan.shares_out(shared_out::parameters) ? " and parameters" : "")
-           + ", but an expert reads whole parameters and makes whole gradients that "
-             "its stage lends it: name an exchange that only sums, as ring, or one "
-             "that shares out optimizer state alone: zero1 or server";
+           + ", but an expert needs all of its own: give another --exchange, as ring, "
+             "zero1 or server";
   if (plan.data > 1 && plan.exchange->updates != update_by::all)
     return plan.exchange->name
            + " updates data replicas one by one, but experts serve several of them: "
-             "name "
-             "an exchange that sums, as ring";
+             "give an --exchange that sums, as ring";
   return {};
 }
 
@@ -52,7 +54,8 @@ std::string refusal_of_gpus(const run_plan& plan,
     if (!where.is_gpu())
       continue;
     if (first.is_gpu() && facts_of(where).kind != facts_of(first).kind)
-      return "the GPUs of a run must be of one kind, as others make other bits, and "
+      return "--device: the GPUs of a run must be of one kind, as kinds differ in "
+             "their bits, and "
              + to_string(first) + " is " + facts_of(first).kind + ", "
              + to_string(where) + " " + facts_of(where).kind;
     first = where;
@@ -66,23 +69,21 @@ std::string refusal_of_checkpoints(const run_plan& plan) {
     return {};
   if (plan.data > 1 && !plan.replicas_agree())
     return plan.exchange->name
-           + " updates data replicas one by one, so between batches they hold no one "
-             "network to save: take no checkpoints, or name an exchange that sums, as "
-             "ring, or server";
+           + " updates data replicas one by one, so that they have no common network "
+             "to save: leave --checkpoint out, or give an --exchange that sums, as "
+             "ring or server";
   const int size = update_size(plan.sch, plan.dims);
   if (plan.work->whole.tied() && plan.sch.asynchronous() && plan.sch.update_every > 0)
     return plan.sch.name
-           + " keeps versions of a tied matrix that its two ends read at different "
-             "times, and a checkpoint has one of each: name a flush schedule or 2bw, "
-             "or "
-             "train untied";
+           + " reads versions of a tied matrix at different times at its two ends, and "
+             "a checkpoint has one of each version: give a flush schedule or 2bw, or "
+             "leave --tied out";
   if (!plan.sch.local_rule()
       && std::int64_t{plan.pause_every()} * plan.dims.microbatches % size != 0)
     return plan.sch.name + " updates every " + std::to_string(size)
-           + " microbatches, of which a batch has "
-           + std::to_string(plan.dims.microbatches)
-           + (plan.keep_steps ? ": not every step can be kept; with no --keep-steps, "
-                                "take checkpoints"
+           + " microbatches, and a batch has " + std::to_string(plan.dims.microbatches)
+           + (plan.keep_steps ? ": not every step can be kept: leave --keep-steps out, "
+                                "and take checkpoints"
                               : ": take checkpoints")
            + " after batches that end with an update, as every "
            + std::to_string(std::lcm(size, plan.dims.microbatches)
@@ -95,14 +96,14 @@ std::string refusal_of_kept_steps(const run_plan& plan) {
   if (!plan.keep_steps)
     return {};
   const std::string wants =
-    "--keep-steps goes on with what other data replicas have kept";
+    "--keep-steps continues from the copies of other data replicas";
   if (plan.data / plan.expert < 2)
     return wants + ": say --mesh data=" + std::to_string(2 * plan.expert)
            + " or more too, or leave it out";
   if (plan.state_shares() > 1)
     return wants + ", but under " + plan.exchange->name
-           + " nobody else has a replica's share of the optimizer: name an exchange "
-             "that only sums, as ring, or leave it out";
+           + " no other replica has the same share of the optimizer: give an "
+             "--exchange that only sums, as ring, or leave it out";
   return {};
 }
 
@@ -117,33 +118,34 @@ std::string refusal_of_tied(const run_plan& plan) {
            != version_read(plan.sch, plan.dims, plan.dims.stages - 1,
                            plan.dims.total() - 1))
     return plan.sch.name
-           + "'s first and last stage make their updates at different times, so a tied "
-             "matrix would differ between them: train tied under a flush schedule or "
-             "2bw, or untied";
+           + "'s first and last stage update at different times, so that a tied matrix "
+             "would differ between them: give a flush schedule or 2bw, or leave --tied "
+             "out";
   if (!plan.updates_are_by(update_by::all))
     return plan.exchange->name
-           + " updates data replicas one by one, so the two copies of a tied matrix "
-             "would differ: name an exchange that sums, as ring, or train untied";
+           + " updates data replicas one by one, so that the two copies of a tied "
+             "matrix would differ: give an --exchange that sums, as ring, or leave "
+             "--tied out";
   if (plan.work->optimizer.clip > 0 && plan.work->optimizer.scope == clip_scope::stage)
     return "clip=stage would clip the two copies of a tied matrix differently: clip by "
-           "the network's norm, or train untied";
+           "the network's norm (--clip alone), or leave --tied out";
   return {};
 }
 
 /// Why forwards cannot run again in segments; empty if they can, or need not.
 std::string refusal_of_recomputation(const run_plan& plan) {
   if (plan.recomputed_units < 0)
-    return "a stage recomputes at least one block or layer at once";
+    return "--recompute blocks=: a stage recomputes at least 1 block or layer at once";
   if (!plan.recomputes() || plan.recomputed_units == 0)
     return {};
   if (plan.shares_out(shared_out::gradients))
     return plan.exchange->name
-           + " gathers and sums the layers of a stage one after another: it goes with "
-             "--recompute stage, not with blocks";
+           + " gathers and sums the layers of a stage one after another, which blocks "
+             "of --recompute do not allow: say --recompute stage, or give another "
+             "--exchange";
   if (!plan.work && plan.sizes.buckets == 1)
-    return "--recompute blocks counts the layers of a stage: say how many there are, "
-           "as "
-           "--cost buckets=8, or --recompute stage";
+    return "--recompute blocks= needs the number of a stage's layers: give it by "
+           "--cost buckets=8, or say --recompute stage";
   return {};
 }
 
@@ -155,35 +157,39 @@ std::string refusal_of_uneven(const run_plan& plan) {
   const int microbatches = plan.batches().microbatches;
   if (!samples.empty() && std::ssize(samples) != microbatches)
     return "a batch has " + std::to_string(microbatches) + " microbatches, but "
-           + std::to_string(samples.size()) + " sizes are given: give one for each";
+           + std::to_string(samples.size())
+           + " sizes: give --microbatch-sizes one for each";
   if (!samples.empty() && std::ranges::min(samples) < 1)
-    return "each microbatch has at least one sample";
+    return "--microbatch-sizes: each microbatch has at least 1 sample";
   if (std::ssize(lengths) > microbatches)
     return "a batch has " + std::to_string(microbatches) + " microbatches, but "
            + std::to_string(lengths.size())
-           + " lengths are given: give one for each at most, they are taken by turns";
+           + " lengths: give --sequence-lengths at most one for each; they are taken "
+             "in rotation";
   if (!lengths.empty() && std::ranges::min(lengths) < 1)
-    return "sequences have at least one token";
+    return "--sequence-lengths: a sequence has at least 1 token";
   if (!plan.work)
     return {};
   const auto all = std::accumulate(samples.begin(), samples.end(), std::int64_t{0});
   if (!samples.empty() && all != plan.work->batch)
-    return "the microbatches have " + std::to_string(all) + " samples together, but "
-           + "the batch has " + std::to_string(plan.work->batch);
+    return "--microbatch-sizes: the microbatches have " + std::to_string(all)
+           + " samples together, but " + "the batch has "
+           + std::to_string(plan.work->batch);
   if (lengths.empty())
     return {};
   const auto& whole = plan.work->whole;
   if (whole.options.model != "gpt" && whole.options.model != "moe")
-    return "sequences have lengths in gpt and moe, and in no other model";
+    return "--sequence-lengths is of gpt and moe: say --model gpt or moe, or leave it "
+           "out";
   if (std::ranges::max(lengths) > whole.rows)
     return "a sequence of " + std::to_string(std::ranges::max(lengths))
-           + " tokens is longer than the model's: give it more, as --seq "
+           + " tokens is longer than the model's: say --seq "
            + std::to_string(std::ranges::max(lengths));
   const bool divides = std::ranges::all_of(
     lengths, [&](std::int64_t length) { return length % plan.tensor == 0; });
   if (plan.sequence_parallel && !divides)
-    return "tensor shards share the positions of sequences out: each length must be a "
-           "multiple of tensor="
+    return "--sequence-parallel divides positions between tensor shards: each of "
+           "--sequence-lengths must be a multiple of tensor="
            + std::to_string(plan.tensor);
   return {};
 }
@@ -195,18 +201,15 @@ std::string refusal_of_own_exchange(const run_plan& plan) {
     return {};
   if (!plan.work || plan.tensor > 1 || !plan.exchanges_at_update()
       || plan.exchange->shares != shared_out::nothing)
-    return "an exchange of your own is one of gradients between data replicas that "
-           "each update all of their parameters: give it tensor=1, and name no other "
-           "exchange beside it";
+    return "an exchange of your own sums gradients of data replicas that each update "
+           "all parameters: give tensor=1, and no other exchange";
   if (!plan.work->whole.experts.empty())
-    return "an exchange of your own goes with no experts (model moe): it is between "
-           "all data replicas, and an expert may serve some of them. Train another "
-           "model, "
-           "as gpt, or name an exchange that sums, as ring";
-  if (plan.work->whole.tied())
-    return "an exchange of your own goes with no tied matrix: it is one of a stage, "
-           "and the matrix has its gradients in two. Train untied, or name an exchange "
+    return "an exchange of your own is between all data replicas, and an expert of moe "
+           "may serve some of them: train another model, as gpt, or give an exchange "
            "that sums, as ring";
+  if (plan.work->whole.tied())
+    return "an exchange of your own is one of a stage, and a tied matrix has gradients "
+           "in two: train untied, or give an exchange that sums, as ring";
   return {};
 }
 
@@ -216,18 +219,19 @@ std::string refusal_of_exchange(const run_plan& plan) {
     return wrong;
   if (plan.sch.local_rule() && by.updates == update_by::all)
     return plan.sch.name
-           + "'s stages update when they have enough gradients, so data replicas have "
-             "no common updates to sum gradients for: give it one, or exchange by "
+           + "'s stages update as soon as they have enough gradients, so that data "
+             "replicas have no common updates: give --mesh data=1, or --exchange "
              "server:async or hogwild, or name other schedules";
   if (plan.sch.local_rule() && by.staleness)
     return plan.sch.name
-           + "'s ranks do nothing while a stage updates, so they cannot wait there for "
-             "slower replicas: exchange by server:async or hogwild, or name other "
-             "schedules";
+           + "'s ranks are idle while a stage updates, so that they cannot wait there "
+             "for slower replicas: give --exchange server:async or hogwild, or name "
+             "other schedules";
   if (plan.tensor > 1 && by.updates != update_by::all)
     return by.name
-           + " may update tensor shards of a stage in different orders, so parameters "
-             "that all shards hold would differ: give it tensor=1, or another exchange";
+           + " may update tensor shards of a stage in different orders, so that their "
+             "common parameters would differ: give --mesh tensor=1, or another "
+             "--exchange";
   return {};
 }
 
@@ -243,9 +247,10 @@ std::string refusal_of_work(const run_plan& plan) {
   if (const int pieces = plan.batches().microbatches; work.batch < pieces)
     return "a batch of " + std::to_string(work.batch) + " samples cannot be cut into "
            + std::to_string(pieces)
-           + " microbatches: there must be at least one sample in each";
+           + " microbatches: there must be at least one sample in each. Give a larger "
+             "--batch or fewer --microbatches";
   if (work.batch > std::numeric_limits<std::int32_t>::max())
-    return "a batch is at most 2,147,483,647 samples";
+    return "--batch: a batch has at most 2,147,483,647 samples";
   if (auto wrong = far_too_large(plan); !wrong.empty())
     return wrong;
   const bool updates_a_batch =
@@ -254,10 +259,10 @@ std::string refusal_of_work(const run_plan& plan) {
   if (work.optimizer.clip > 0 && work.optimizer.scope == clip_scope::network
       && !updates_a_batch)
     return plan.sch.name
-           + " never has all gradients of an update before it, so it cannot clip by "
-             "their global norm; "
+           + " never has all gradients of an update at once, so that it cannot clip by "
+             "their global norm: say "
            + plan.sch.name + (plan.sch.name.find(':') == std::string::npos ? ":" : ",")
-           + "clip=stage clips each stage by its own";
+           + "clip=stage, which clips each stage by a norm of its own";
   return {};
 }
 
@@ -272,14 +277,15 @@ std::string refusal(const run_plan& plan, const counts_beside& beside,
                  + std::to_string(plan.dims.microbatches) + " microbatches of a batch)";
   constexpr std::int64_t most_microbatches = (1 << 30) - 1;
   if (std::int64_t{plan.data} * plan.dims.total() > most_microbatches)
-    return "a run has at most 1,073,741,823 microbatches, over all data replicas";
+    return "--steps and --microbatches: a run has at most 1,073,741,823 microbatches, "
+           "over all data replicas";
   if (plan.data > 1)
     if (auto wrong = refusal_of_exchange(plan); !wrong.empty())
       return wrong;
   if (plan.tensor > 1 && plan.sch.local_rule())
     return plan.sch.name
-           + "'s ranks choose by what has arrived, so tensor shards could choose "
-             "differently: give it tensor=1, or name other schedules";
+           + "'s ranks choose among inputs that have arrived, so that tensor shards "
+             "could choose differently: give --mesh tensor=1, or name other schedules";
   if (auto wrong = refusal_of_experts(plan); !wrong.empty())
     return wrong;
   if (auto wrong = refusal_of_recomputation(plan); !wrong.empty())

@@ -49,7 +49,7 @@ std::vector<std::string> cycle_of(const std::vector<mail::waiting_for>& answers)
 std::string describe_stall(const std::vector<mail::waiting_for>& answers) {
   if (std::ranges::all_of(
         answers, [](const auto& a) { return a.what.empty() && a.own.empty(); }))
-    return "nobody says what it waits for";
+    return "no actor reports what it waits for";
   std::string result;
   for (const auto& a : answers)
     if (!a.own.empty())

@@ -155,8 +155,7 @@ std::string output_files::make_events(const std::vector<run_request>& runs) {
     const auto own = events_of(request);
     const auto& where = std::filesystem::exists(own, failed) ? own : all;
     if (!std::filesystem::is_directory(where, failed))
-      return "--tensorboard: " + where.string()
-             + " is no folder, and that is what a run needs there: name another";
+      return "--tensorboard: " + where.string() + " is not a folder: name another";
     if (faccessat(AT_FDCWD, where.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
       return "--tensorboard: cannot write into the folder " + where.string() + ": "
              + std::error_code{errno, std::generic_category()}.message()
@@ -167,8 +166,8 @@ std::string output_files::make_events(const std::vector<run_request>& runs) {
 
 std::string output_files::refusal(const std::vector<run_request>& runs) {
   if (!places_.exported.empty() && runs.size() > 1)
-    return "--export " + places_.exported + " is of one schedule, and there are "
-           + std::to_string(runs.size()) + ": name one with --schedule";
+    return "--export " + places_.exported + " takes one schedule, and this command has "
+           + std::to_string(runs.size()) + ": give one by --schedule";
   auto places = planned(runs);
   if (!places_.tensorboard.empty())
     for (const auto& request : runs)

@@ -222,12 +222,12 @@ std::string missing_losses(const run_account& run) {
     return {};
   if (r.missing_losses > 0)
     return "the losses of " + std::to_string(r.missing_losses)
-           + " microbatches have not come: the results have those of the first "
+           + " microbatches have not arrived: the results contain those of the first "
            + std::to_string(run.samples()) + " samples alone";
   if (const auto& all = run.losses_of_all_starts; all && all->missing > 0)
     return "the losses of " + std::to_string(all->missing)
-           + " samples were lost with nodes: the results do not have them, and the "
-             "weights do";
+           + " samples were lost with nodes: the results miss these losses, and the "
+             "weights contain the updates";
   return {};
 }
 

@@ -22,15 +22,15 @@ std::string timing_legend(const setup& shared, const std::vector<run_account>& r
   const std::string scarce = plan.threads < plan.ranks() ? "threads" : "cores";
   std::string result;
   if (told.contains(timing_kind::modelled))
-    result += "\nmodelled: makespan, idle and bubble are laid out from the measured "
-              "length of each action with one\ndevice a rank, as there are fewer "
-              + scarce + " than ranks; samples/s is the wall's";
+    result += "\nmodelled: makespan, idle and bubble are computed from the measured "
+              "time of each action, with one\ndevice for each rank, as there are fewer "
+              + scarce + " than ranks; samples/s is measured";
   if (told.contains(timing_kind::shared))
-    result += "\nshared: times are the wall's while ranks took turns on fewer " + scarce
-              + " than ranks; with a device for\neach rank they would be others";
+    result += "\nshared: times are measured while ranks shared fewer " + scarce
+              + " than there are ranks; with a\ndevice for each rank they would differ";
   if (told.contains(timing_kind::virtual_time))
-    result +=
-      "\nvirtual: every time and rate is the virtual clock's, at " + shared.rates;
+    result += "\nvirtual: all times and rates are those of the virtual clock, at "
+              + shared.rates;
   return result;
 }
 
@@ -52,8 +52,8 @@ std::string exchange_legend(const std::vector<run_account>& runs) {
     return largest(of.max) + text(*std::ranges::max_element(of.mean), " (%.2f)");
   });
   return said.empty() ? ""
-                      : "\nupdates of others between what a data replica read and its "
-                        "own, of the stalest update (mean of its\nstage): "
+                      : "\nupdates of other data replicas between a replica's read and "
+                        "its own update, for the stalest update\n(mean of its stage): "
                           + said;
 }
 
@@ -61,11 +61,10 @@ std::string expert_legend(const std::vector<run_account>& runs) {
   const auto said = each(runs, [](const run_account& run) -> std::string {
     return run.result.loads.of.empty() ? "" : summary_of(run.result.loads);
   });
-  return said.empty()
-           ? ""
-           : "\nexperts: rows of the fullest over the mean of its layer, and "
-             "choices dropped, in the last tenth of\nthe steps: "
-               + said;
+  return said.empty() ? ""
+                      : "\nexperts: rows of the fullest expert over its layer's mean, "
+                        "and dropped choices, in the last tenth of\nthe steps: "
+                          + said;
 }
 
 std::string ending_legend(const std::vector<run_account>& runs) {
@@ -73,14 +72,14 @@ std::string ending_legend(const std::vector<run_account>& runs) {
     if (run.how() != ending::interrupted)
       return "";
     if (run.result.how == ending::finished)
-      return "trained to its end and not evaluated";
+      return "training complete, evaluation not";
     const auto& plan = run.request->plan;
     return plan.work
              ? std::to_string(run.result.samples) + " of "
                  + std::to_string(plan.work->batch * plan.dims.steps) + " samples"
              : "part of its steps";
   });
-  return said.empty() ? "" : "\ninterrupted before its time: " + said;
+  return said.empty() ? "" : "\ninterrupted: " + said;
 }
 
 } // namespace
@@ -119,8 +118,8 @@ std::string results_legend(const setup& shared, const std::vector<run_account>& 
   if (!shared.beginning.empty())
     result += "\n" + shared.beginning;
   if (shared.evaluates_training_data)
-    result += "\nevaluated: on data that training sees too, as order=sequential goes "
-              "through all of it";
+    result += "\nevaluated: on data that the training reads too, as order=sequential "
+              "reads all of it";
   if (samples > 0)
     result += "\nloss: mean over the last " + std::to_string(samples) + " samples";
   if (shared.loss_floor)

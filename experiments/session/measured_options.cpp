@@ -85,8 +85,8 @@ std::string measure_options(options& o) {
     return {};
   const auto* const option = asks_schedule ? "zb-auto:measured=on" : "--split measured";
   if (!o.trains)
-    return std::string{option} + " measures a network, of which a simulation has none: "
-           + "--cost says what actions take";
+    return std::string{option} + " measures a network, and a simulation has none: "
+           + "give times by --cost";
   if (std::ranges::any_of(o.run.processors, &processor::is_gpu))
     return std::string{option}
            + " measures the CPU, not a GPU: say what yours takes, as "

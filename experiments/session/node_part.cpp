@@ -39,37 +39,37 @@ std::string fault_of(const options& o, const mail::prepare& facts) {
   constexpr int most_ranks = 1 << 16;
   for (const int axis : {mesh.data, mesh.stages, mesh.tensor, mesh.expert})
     if (!right(axis, most_ranks))
-      return "it was asked for a mesh that there is not";
+      return "the order has a mesh that is out of range";
   const auto ranks = std::int64_t{mesh.data} * mesh.stages * mesh.tensor;
   if (!right(ranks, most_ranks) || std::ssize(facts.places) != ranks)
-    return "it was asked for a part of a run of other ranks";
+    return "the order has ranks of another run";
   if (!right(o.schedules.microbatches, most) || !right(o.schedules.steps, most)
       || o.schedules.microbatches % mesh.data != 0 || o.schedules.chosen.size() != 1
       || o.schedules.epochs.value_or(1) <= 0)
-    return "it was asked for steps that there are not";
+    return "the order has steps that are out of range";
   for (const auto n : {m.layers, m.width, m.heads, m.length, m.words})
     if (!right(n, most))
-      return "it was asked for a model that there is not";
+      return "the order has a model that is out of range";
   if (o.data.batch && !right(*o.data.batch, most))
-    return "it was asked for batches that there are not";
+    return "the order has batches that are out of range";
   if (!right(o.run.stall_timeout.count(), most))
-    return "it was asked for a stall timeout that there is not";
+    return "the order has a stall timeout that is out of range";
   if (o.run.products != precision::fp32 && o.run.products != precision::bf16)
-    return "it was asked for products that there are not";
+    return "the order has a precision that does not exist";
   if (std::ssize(o.run.processors) > ranks
       || std::ranges::any_of(o.run.processors, [](const processor& one) {
            return one.gpu < processor::cpu || (one.tf32 && !one.is_gpu());
          }))
-    return "it was asked for processors that there are not";
+    return "the order has devices that do not exist";
   if (mesh.sequence_parallel && mesh.tensor == 1)
-    return "it was asked to share sequences out among one tensor shard";
+    return "the order divides sequences between tensor shards, and has one shard";
   const auto& learns = o.optimizer;
   if ((learns.kind != optimizer_kind::sgd && learns.kind != optimizer_kind::adamw)
       || (learns.scope != clip_scope::network && learns.scope != clip_scope::stage))
-    return "it was asked for an optimizer that there is not";
+    return "the order has an optimizer that is out of range";
   const auto& e = m.experts;
   if (m.model == "moe" && !(right(e.count, most_ranks) && right(e.chosen, e.count)))
-    return "it was asked for experts that there are not";
+    return "the order has experts that are out of range";
   return {};
 }
 
@@ -210,10 +210,10 @@ processors_of_part(const run_options& of_lead, const std::vector<int>& ranks,
     if (one.is_gpu() && !listed && !gpus.empty())
       one.gpu = gpus[taken++ % gpus.size()];
     if (one.is_gpu() && std::ranges::find(gpus, one.gpu) == gpus.end())
-      return problem{"rank " + std::to_string(rank) + " is to be on "
+      return problem{"rank " + std::to_string(rank) + " needs "
                      + (listed ? to_string(one) : "a GPU")
-                     + (gpus.empty() ? ", and there is none for it here"
-                                     : ", and here runs may have " + text_of(gpus))};
+                     + (gpus.empty() ? ", and this node has no GPU for it"
+                                     : ", and this node offers " + text_of(gpus))};
     result[static_cast<std::size_t>(rank)] = one;
   }
   return result;
@@ -232,18 +232,19 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
                              .init = {},
                              .seed = o->data.seed});
   if (!o->trains || o->run.clock != clock_kind::real)
-    return problem{"nodes train in real time, and do nothing else"};
+    return problem{"a node runs trainings in real time, and nothing else"};
   const auto ranks = ranks_at(facts.places, facts.node);
   if (auto wrong = place(ranks, facts.places.size(), limits, o->run); !wrong.empty())
     return problem{wrong};
   if (auto wrong = fault_of_products(o->run, ranks); !wrong.empty())
     return problem{wrong};
   if (limits.most_ranks > 0 && std::ssize(ranks) > limits.most_ranks)
-    return problem{"it plays at most " + std::to_string(limits.most_ranks)
-                   + " ranks, and was given " + std::to_string(ranks.size())};
+    return problem{"it runs at most " + std::to_string(limits.most_ranks)
+                   + " ranks (--max-ranks), and this run gives it "
+                   + std::to_string(ranks.size())};
   const std::filesystem::path data{o->data.path};
   if (!data.empty() && !leads_into(limits.folder, data))
-    return problem{"it reads files of its own folder only, and " + o->data.path
+    return problem{"it reads files of its --folder alone, and " + o->data.path
                    + " is not in there"};
   o->run.threads = limits.threads;
   o->checkpoint.every = facts.keep.checkpoint_every; // their copies need room here
@@ -257,13 +258,13 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
       !wrong.empty())
     return problem{wrong};
   if (!can_go_on(plan, facts))
-    return problem{"it was asked to go on from what no run leaves"};
+    return problem{"the order continues from values that no run leaves"};
   keep(facts.keep, plan);
   const auto bytes = bytes_of(plan, ranks);
   const auto sum = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
   if (limits.most_memory > 0 && sum > limits.most_memory)
-    return problem{"its ranks would take " + std::to_string(sum >> 20)
-                   + " MiB, and it gives runs at most "
+    return problem{"its ranks need " + std::to_string(sum >> 20)
+                   + " MiB, and it allows runs (--max-memory) "
                    + std::to_string(limits.most_memory >> 20)};
   if (auto wrong = no_room_for_ranks(plan, ranks, bytes); !wrong.empty())
     return problem{wrong};

@@ -188,7 +188,7 @@ tl::expected<std::unique_ptr<page_server>, std::string> page_server::at(int port
   auto listens = listen_at({loopback, static_cast<std::uint16_t>(port)});
   if (!listens)
     return tl::unexpected{listens.error()
-                          + "; name another port, or none for any that is free"};
+                          + "; give --watch another port, or none for any free one"};
   auto parts = std::make_unique<state>(std::move(*listens));
   try {
     parts->thread = start_thread(1, [&server = *parts] { server.work(); });

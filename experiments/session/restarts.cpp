@@ -9,8 +9,8 @@ namespace troupe {
 
 namespace {
 
-constexpr const char* advice = "; no new start changes that: change it, or leave the "
-                               "node out of --nodes, and go on with --resume";
+constexpr const char* advice = "; a new start does not help: correct this, or leave "
+                               "the node out of --nodes, and continue with --resume";
 
 /// Whether a failure would be the same at each new start. What nodes refuse may be
 /// allowed again when those that are away come back; other data never is.

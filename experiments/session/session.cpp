@@ -250,8 +250,8 @@ private:
                 << '\n'; // the weights have their updates: no failure
     if (!result.ungrouped.empty() && !output_.quiet)
       complain(plan.sch.name
-               + ": GPUs of ranks exchange nothing themselves, and this "
-                 "machine sums for them: "
+               + ": the GPUs of the ranks cannot exchange tensors directly, so that "
+                 "this machine sums for them: "
                + result.ungrouped);
     has_begun_ = has_begun_ || !refused;
     if (has_begun_)
@@ -278,8 +278,8 @@ private:
       complain(request.text + ": " + v.sentence()
                + (always_holds(options_)
                     ? ""
-                    : "; so it may be of a right run, as "
-                      "tensor shards sum in another order and bf16 rounds that apart"));
+                    : "; the run may still be right, as tensor shards sum in another "
+                      "order, and bf16 rounds the sums differently"));
     else if (!output_.quiet)
       out() << request.text << ": " << v.sentence() << std::endl;
   }

@@ -111,13 +111,14 @@ void prove_on_own_gpu(run_plan& plan) {
 
 std::string refusal_of_proofs(const run_plan& plan) {
   if (!can_be_replayed(plan))
-    return "in real time hogwild's replicas write the same memory at once, in an order "
-           "that no record holds: say --clock virtual";
+    return "in real time hogwild's replicas write the same memory at once, and no "
+           "record has the order: say --clock virtual, or another --exchange";
   if (plan.mixes_processors())
     return "bits of the CPU and of GPUs differ, and a proof computes all stages on one "
-           "kind: name only one in --device";
+           "kind: give --device one kind";
   if (const auto why = absence_of_gpus(); plan.processor_of(0).is_gpu() && !why.empty())
-    return "a proof computes all stages in this process too, and so needs a GPU here: "
+    return "a proof computes all stages in this process too, and so needs a GPU on "
+           "this machine: "
            + why;
   return {};
 }

@@ -366,7 +366,7 @@ TEST_CASE("experts that cannot be placed are refused with the reason", "[experts
   CHECK(refusal_of(4, 4, 4, "server").empty());
   auto plan = tiny::training_of(*find_schedule("gpipe"), {2, 4, 1}, clock_kind::real);
   plan.data = plan.expert = 2;
-  CHECK_THAT(refusal(plan), ContainsSubstring("only the model moe"));
+  CHECK_THAT(refusal(plan), ContainsSubstring("say --model moe"));
 }
 
 } // namespace troupe::experts_test

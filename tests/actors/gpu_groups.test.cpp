@@ -183,9 +183,8 @@ TEST_CASE("a node refuses groups that it cannot be in", "[groups]") {
   const auto fault = [&](const std::vector<int>& groups, ranks here = {0, 1, 2, 3}) {
     return fault_of_groups(plan, here, groups);
   };
-  const std::string none = "it was told of a group of GPUs that there is not",
-                    not_here = "it was told of a group of GPUs that its ranks are not "
-                               "on";
+  const std::string none = "the order has a group of GPUs that does not exist",
+                    not_here = "the order has a group of GPUs without its ranks";
   CHECK(fault({}).empty());
   CHECK(fault({6}) == none);
   CHECK(fault({-1}) == none);

@@ -50,7 +50,7 @@ TEST_CASE("all ranks of a stage of several pairs stand on one node", "[nodes]") 
 TEST_CASE("what nodes cannot play is refused with what is allowed", "[nodes]") {
   const auto plan = on({}, one_f_one_b(), 2);
   CHECK(refusal_of_places(plan, {1, 2}, 2).empty());
-  CHECK_THAT(refusal_of_places(plan, {1, 1}, 2), ContainsSubstring("gets no rank"));
+  CHECK_THAT(refusal_of_places(plan, {1, 1}, 2), ContainsSubstring("has no rank"));
   CHECK_THAT(refusal_of_places(plan, {1, 2, 2}, 2),
              ContainsSubstring("this run has 2"));
   CHECK_THAT(refusal_of_places(plan, {1, 3}, 1), ContainsSubstring("nodes 1 to 1"));
@@ -60,7 +60,7 @@ TEST_CASE("what nodes cannot play is refused with what is allowed", "[nodes]") {
   auto simulated = plan;
   simulated.clock = clock_kind::virtual_time;
   CHECK_THAT(refusal_of_places(simulated, {1, 2}, 2),
-             ContainsSubstring("within one process"));
+             ContainsSubstring("has one process"));
 }
 
 } // namespace troupe::node_places_test

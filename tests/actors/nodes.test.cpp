@@ -173,7 +173,7 @@ TEST_CASE("a node that cannot be reached, or has another version, is named",
   SECTION("another version") {
     cluster.version = "another";
     CHECK_THROWS_WITH(there.perform(plan),
-                      ContainsSubstring("give all machines the same"));
+                      ContainsSubstring("install one version on all machines"));
   }
   SECTION("then it plays") {
     CHECK(there.perform(plan).how == ending::finished);

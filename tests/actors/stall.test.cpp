@@ -165,7 +165,7 @@ TEST_CASE("a cycle is found among those who wait, and nobody is forgotten", "[st
   CHECK_THAT(text, ContainsSubstring("  e waits for demand\n"));
   CHECK_THAT(text, !ContainsSubstring("  d "));
   CHECK(describe_stall({{"a", "b", "c"}}) == "these wait:\n  a waits for b from c\n");
-  CHECK(describe_stall({{"a", "", ""}}) == "nobody says what it waits for");
+  CHECK(describe_stall({{"a", "", ""}}) == "no actor reports what it waits for");
 }
 
 TEST_CASE("a stall names first what of the user's own has to go on", "[stall]") {

@@ -198,7 +198,7 @@ TEST_CASE("two shards take half an action and a message a sum", "[tensor]") {
 TEST_CASE("local rules and tensor shards do not mix", "[tensor]") {
   auto plan = tiny::simulation(*find_schedule("ampnet"), {2, 4, 1});
   plan.tensor = 2;
-  CHECK_THAT(refusal(plan), ContainsSubstring("give it tensor=1"));
+  CHECK_THAT(refusal(plan), ContainsSubstring("give --mesh tensor=1"));
 }
 
 } // namespace troupe::tensor_test

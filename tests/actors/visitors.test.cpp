@@ -320,7 +320,7 @@ TEST_CASE("a visitor without a place is told, and the run's leader has one",
   const auto refused = other.next();
   REQUIRE(refused);
   CHECK_THAT(std::get<mail::refused>(*refused).why,
-             ContainsSubstring("no place for another connection")
+             ContainsSubstring("it accepts no more connections")
                && ContainsSubstring("2 wait here"));
   CHECK_FALSE(other.next()); // closed
   visitor again{at, {.session = session, .generation = 1}};

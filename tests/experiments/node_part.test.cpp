@@ -77,7 +77,7 @@ TEST_CASE("a node reads no file outside its folder, whatever a lead calls it",
     options["model"]["model"] = "gpt";
     options["data"]["text"] = "text:" + path;
     options["data"]["path"] = said_path;
-    CHECK_THAT(refusal_of(facts_of(options), own), ContainsSubstring("own folder"));
+    CHECK_THAT(refusal_of(facts_of(options), own), ContainsSubstring("--folder alone"));
   }
 }
 
@@ -115,11 +115,11 @@ TEST_CASE("a node reads no file that a link in its folder leads to outside",
   CHECK_THAT(refusal_of_data("gpt", text, own),
              ContainsSubstring("c.txt: it leads out of the folder"));
   CHECK_THAT(refusal_of_data("gpt", "tokens:" + link.string(), own),
-             ContainsSubstring("own folder"));
+             ContainsSubstring("--folder alone"));
   // The path is what stands before the last keys, and no other.
   for (const char* keys : {":order=random", ",order=random", ",width=16,order=random"})
     CHECK_THAT(refusal_of_data("gpt", "tokens:" + link.string() + keys, own),
-               ContainsSubstring("own folder"));
+               ContainsSubstring("--folder alone"));
   fs::create_symlink(outside, own / "images/t10k-images-idx3-ubyte");
   CHECK_THAT(refusal_of_data("mlp", "mnist:" + (own / "images").string(), own),
              ContainsSubstring("t10k-images-idx3-ubyte: it leads out of the folder"));
@@ -137,7 +137,7 @@ TEST_CASE("a FIFO or a device in a node's folder is neither read nor waited for"
   CHECK_THAT(refusal_of_data("gpt", "tokens:" + path + "/fifo", folder.path()),
              ContainsSubstring("it is a FIFO"));
   CHECK_THAT(refusal_of_data("gpt", "text:" + path + "/zero", folder.path()),
-             ContainsSubstring("own folder"));
+             ContainsSubstring("--folder alone"));
 }
 
 TEST_CASE("sizes that no command line takes are refused, and not computed with",
@@ -208,10 +208,10 @@ TEST_CASE("ranks take their own node's GPUs in turns, or those that are listed",
   CHECK(processors_of_part(listed, {0, 1, 2}, 4, {0, 1}) == list{{1}, {}, {1}, {}});
   CHECK(processors_of_part(listed, {1, 3}, 4, {}) == list(4)); // the CPU alone
   CHECK(processors_of_part(listed, {1, 2}, 4, {0, 2}).error()
-        == "rank 2 is to be on cuda:1, and here runs may have cuda:0, cuda:2");
+        == "rank 2 needs cuda:1, and this node offers cuda:0, cuda:2");
   CHECK(processors_of_part({}, {0}, 2, {}) == list{});
   CHECK(processors_of_part(all, {1}, 2, {}).error()
-        == "rank 1 is to be on a GPU, and there is none for it here");
+        == "rank 1 needs a GPU, and this node has no GPU for it");
 }
 
 TEST_CASE("a node whose ranks are on the CPU needs no GPU", "[nodes]") {
@@ -223,9 +223,8 @@ TEST_CASE("a node whose ranks are on the CPU needs no GPU", "[nodes]") {
   facts.node = 2;
   CHECK(plan_of_part(facts, {.gpus = std::vector<int>{}}).has_value());
   facts.node = 1;
-  CHECK_THAT(
-    plan_of_part(facts, {.gpus = std::vector<int>{}}).error(),
-    ContainsSubstring("rank 0 is to be on cuda:0, and there is none for it here"));
+  CHECK_THAT(plan_of_part(facts, {.gpus = std::vector<int>{}}).error(),
+             ContainsSubstring("rank 0 needs cuda:0, and this node has no GPU for it"));
 }
 
 TEST_CASE("processors that no command line names are refused", "[nodes]") {
@@ -245,7 +244,7 @@ TEST_CASE("processors that no command line names are refused", "[nodes]") {
             {"gpu": -1, "tf32": false}])"})
     CHECK_THAT(
       refusal_of([text](json& o) { o["run"]["processors"] = json::parse(text); }),
-      ContainsSubstring("processors that there are not"));
+      ContainsSubstring("devices that do not exist"));
   CHECK(refusal_of([](json& o) {
           o["run"]["processors"] = json::parse(R"([{"gpu": -1, "tf32": false}])");
         })
@@ -265,7 +264,7 @@ TEST_CASE("a node sums products of bf16 as the lead does, or not at all", "[node
              }),
              ContainsSubstring("TROUPE_BF16=dot"));
   CHECK_THAT(refusal_of([](json& o) { o["run"]["products"] = 7; }),
-             ContainsSubstring("products that there are not"));
+             ContainsSubstring("a precision that does not exist"));
 }
 
 } // namespace troupe::node_part_test

@@ -264,7 +264,7 @@ TEST_CASE("an evaluation on what was trained on is told as such", "[results]") {
     o.data.text = "text:" + path + (in_order ? ",order=sequential" : "");
     const auto result = tell(*parse(o, true));
     CHECK(json::parse(result.text)["data"]["evaluates_training_data"] == in_order);
-    CHECK((result.table.find("evaluated: on data that training sees too")
+    CHECK((result.table.find("evaluated: on data that the training reads too")
            != std::string::npos)
           == in_order);
   }

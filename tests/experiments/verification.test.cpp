@@ -203,11 +203,12 @@ TEST_CASE("a proof of what nodes play on GPUs needs one here, the first",
   if (const auto why = absence_of_gpus(); !why.empty())
     CHECK(
       refusal_of_proofs(plan)
-      == "a proof computes all stages in this process too, and so needs a GPU here: "
+      == "a proof computes all stages in this process too, and so needs a GPU on this "
+         "machine: "
            + why);
   plan.processors = {{.gpu = 5}, {}};
   prove_on_own_gpu(plan);
-  CHECK_THAT(refusal_of_proofs(plan), ContainsSubstring("name only one in --device"));
+  CHECK_THAT(refusal_of_proofs(plan), ContainsSubstring("give --device one kind"));
 }
 
 TEST_CASE("nothing is proved of weights that are not finite", "[verification]") {

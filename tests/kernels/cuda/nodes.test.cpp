@@ -135,7 +135,7 @@ TEST_CASE("a node says which GPU it has not", "[streams]") {
     FAIL("was not refused");
   } catch (const std::exception& wrong) {
     CHECK(std::string{wrong.what()}.find(
-            "rank 1 is to be on cuda:5, and here runs may have cuda:0, cuda:1")
+            "rank 1 needs cuda:5, and this node offers cuda:0, cuda:1")
           != std::string::npos);
   }
 }
