@@ -72,6 +72,19 @@ get_property(programs DIRECTORY experiments PROPERTY BUILDSYSTEM_TARGETS)
 list(REMOVE_ITEM programs troupe_support)
 set(program_dir "${CMAKE_INSTALL_LIBEXECDIR}/troupe")
 install(TARGETS ${programs} DESTINATION "${program_dir}")
+# A line each: the name, and the text behind it in the first line of the source.
+set(program_list "")
+set(sorted_programs ${programs})
+list(SORT sorted_programs)
+foreach(program ${sorted_programs})
+  set(source "${PROJECT_SOURCE_DIR}/experiments/${program}.cpp")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+  file(STRINGS "${source}" first_line LIMIT_COUNT 1)
+  string(REGEX REPLACE "^// [a-z]*: " "" first_line "${first_line}")
+  string(REPLACE "\\;" ";" first_line "${first_line}") # as file() escapes it
+  string(SUBSTRING "${program}            " 0 14 padded)
+  string(APPEND program_list "  ${padded}${first_line}\n")
+endforeach()
 configure_file(cmake/troupe.in troupe.launcher @ONLY)
 install(PROGRAMS "${PROJECT_BINARY_DIR}/troupe.launcher" DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME troupe)
 if(BUILD_SHARED_LIBS) # what the programs link to, beside them
@@ -88,7 +101,7 @@ install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY experiments/data DESTINATION "${CMAKE_INSTALL_DOCDIR}/experiments")
 
-# Man pages say what --help does.
+# Man pages have all options, as --help-all.
 find_program(HELP2MAN help2man)
 if(HELP2MAN)
   foreach(program ${programs})

@@ -1,4 +1,4 @@
-// bench: measures this machine, every kernel, training, and what it costs to be actors
+// bench: measures this machine: ceilings, kernels, training and the cost of actors
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include "experiments/benchmarks/benchmarks.hpp"

@@ -3,7 +3,8 @@
 
 #include "messaging/links/certificates.hpp"
 
-#include "experiments/options/build_info.hpp"
+#include "experiments/options/help.hpp"
+#include "experiments/options/parse_mistake.hpp"
 #include "models/input_file.hpp"
 #include "models/whole_file.hpp"
 
@@ -125,28 +126,30 @@ int make(const wishes& all) {
 } // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{
-    "A private authority and certificates by it, for nodes that trust nobody "
-    "else. DIR keeps the authority, which later calls use again."};
-  app.set_version_flag("--version", build_info, "Version, and what it was built with.");
+  CLI::App app{"A private authority, and certificates that it signs, for nodes of one "
+               "cluster. DIR keeps the authority for later calls.",
+               "certificates"};
+  add_help(app);
   wishes all;
   app.add_option("DIR", all.folder, "Folder of the authority and the certificates.")
     ->required();
   app
     .add_option("NAME", all.names,
-                "Host names or IP addresses by which others connect.")
+                "Host names or IP addresses at which the nodes are reached.")
     ->required();
-  app.add_option("--days", all.days, "Days that what is made is good for, 1 to 3650.")
+  app
+    .add_option("--days", all.days, "Days for which a certificate is valid, 1 to 3650.")
     ->capture_default_str();
   app.add_flag("--replace", all.replace,
-               "Replaces certificates of these names, not the authority.");
+               "Replaces certificates of these names, but not the authority.");
   try {
     app.parse(argc, argv);
     return make(all);
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& wrong) {
-    std::cerr << "certificates: " << wrong.what() << '\n';
+    std::cerr << "certificates: " << sentence_of(app, wrong)
+              << "; see certificates --help\n";
     return 2;
   } catch (const mistake& wrong) {
     std::cerr << "certificates: " << wrong.what() << '\n';

@@ -1,8 +1,9 @@
-// checkpoint: says what is in a folder of checkpoints, and whether it is whole
+// checkpoint: lists the checkpoints of a folder, and checks each by its checksums
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
-#include "experiments/options/build_info.hpp"
+#include "experiments/options/help.hpp"
+#include "experiments/options/parse_mistake.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -46,10 +47,11 @@ int check(const std::string& folder) {
 } // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Checkpoints of a folder, the newest first, each file checked by its "
-               "sum. Each line "
-               "begins with the name that --resume and --weights take."};
-  app.set_version_flag("--version", build_info, "Version, and what it was built with.");
+  CLI::App app{"Checkpoints of a folder, the newest first. Each file is compared with "
+               "its checksum. Each line begins with the name that --resume and "
+               "--weights take.",
+               "checkpoint"};
+  add_help(app);
   std::string folder;
   app
     .add_option("DIR", folder,
@@ -61,7 +63,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& wrong) {
-    std::cerr << "checkpoint: " << wrong.what() << '\n';
+    std::cerr << "checkpoint: " << sentence_of(app, wrong)
+              << "; see checkpoint --help\n";
     return 2;
   } catch (const std::exception& wrong) {
     std::cerr << "checkpoint: " << wrong.what() << '\n';

@@ -1,4 +1,4 @@
-// evaluate: loss, perplexity and accuracy of saved weights on held-out data
+// evaluate: computes loss, perplexity and accuracy of saved weights on held-out data
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/inference/evaluation_run.hpp"

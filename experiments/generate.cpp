@@ -1,4 +1,4 @@
-// generate: writes text by saved weights, token by token
+// generate: generates text by saved weights, token by token
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/inference/generation_run.hpp"

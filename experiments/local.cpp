@@ -1,6 +1,5 @@
-// local: plays one program's runs on this machine by several processes, as on several
+// local: starts several nodes on this machine and runs a program on them
 // SPDX-License-Identifier: BSD-3-Clause
-// machines
 
 #include "kernels/processor.hpp"
 
@@ -150,17 +149,25 @@ int run(int nodes, std::vector<std::string> words) {
 }
 
 constexpr std::string_view help =
-  "usage: ./troupe local N PROGRAM [OPTIONS]\n"
   "Starts N nodes on this machine, runs PROGRAM (train, compare or verify) on them "
   "with\n"
   "its options, and ends them.\n"
-  "example: ./troupe local 2 train --model mlp --steps 20\n";
+  "\n"
+  "Usage: local N PROGRAM [OPTIONS]\n"
+  "\n"
+  "Example: ./troupe local 2 train --model mlp --steps 20\n"
+  "\n"
+  "General:\n"
+  "  -h, --help                   This text.\n"
+  "  --help-all                   This text.\n"
+  "  --version                    Version of troupe, its compiler and its libraries.\n";
 
 } // namespace
 
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.empty() || words.front() == "--help" || words.front() == "-h") {
+  if (words.empty() || words.front() == "--help" || words.front() == "--help-all"
+      || words.front() == "-h") {
     (words.empty() ? std::cerr : std::cout) << help;
     return words.empty() ? 2 : 0;
   }

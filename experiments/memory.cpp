@@ -1,4 +1,4 @@
-// memory: what each rank holds for, and sends, under each level of ZeRO
+// memory: measures memory and messages of each rank under each level of ZeRO
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/checkpoints/whole_training.hpp"

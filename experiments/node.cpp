@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include "actors/nodes/node_server.hpp"
-#include "experiments/options/build_info.hpp"
+#include "experiments/options/help.hpp"
 #include "experiments/options/option_list.hpp"
+#include "experiments/options/parse_mistake.hpp"
 #include "experiments/options/run_options.hpp"
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/node_links.hpp"
@@ -36,24 +37,26 @@ struct node_command {
 
 void add_options(option_list& to, node_command& place) {
   to.add_option("--listen", place.listen,
-                "Address to listen at, HOST:PORT; port 0: any that is free.");
+                "Address to listen at, HOST:PORT. Port 0: any free one.");
   to.add_option("--status", place.status,
-                "Address of a node that is asked what it does; nothing else is done.");
-  to.add_option("--threads", place.threads, "Threads of the CPU. Value 0: its cores.");
-  to.add_option(
-    "--device", place.device,
-    "What runs may compute on here: cpu, cuda (the CPU and all GPUs), or the CPU and "
-    "a list of GPUs, as cuda:0,cuda:1.");
+                "Address of a node whose status is printed; nothing else is done.");
+  to.add_option("--threads", place.threads,
+                "Threads of the CPU. Value 0: the number of its cores.");
+  to.add_option("--device", place.device,
+                "Devices that runs may use here.\n"
+                "cpu\tthe CPU\n"
+                "cuda\tthe CPU and all GPUs\n"
+                "cuda:0,cuda:1\tthe CPU and these GPUs");
   to.add_option("--max-ranks", place.most_ranks,
                 "Ranks that a run may place here. Value 0: any number.");
   to.add_option(
     "--max-memory", place.most_memory,
-    "MiB of tensors that a run may take here, on GPUs too. Value 0: what is "
-    "free.");
+    "MiB of tensors that a run may allocate here, on GPUs too. Value 0: the "
+    "free memory.");
   to.add_option("--folder", place.folder,
-                "Folder whose files runs may read, as data sets; they write none.");
+                "Folder from which runs may read data sets. Runs write no files.");
   to.add_option("--queue", place.queue,
-                "Runs that may wait while another is played; 0: they are refused.");
+                "Runs that may wait while another runs. Value 0: none.");
   add_security(to, place.tls, place.insecure);
 }
 
@@ -182,9 +185,12 @@ int run(const node_command& c) {
 } // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"A node: offers this machine to runs that are started elsewhere with "
-               "--nodes, one after another, until it is ended."};
-  app.set_version_flag("--version", build_info, "Version, and what it was built with.");
+  CLI::App app{
+    "A node: runs that are started elsewhere with --nodes use this machine, one "
+    "after another, until the node is ended.",
+    "node"};
+  app.option_defaults()->always_capture_default();
+  add_help(app);
   node_command c;
   option_list list{app};
   add_options(list, c);
@@ -200,7 +206,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& wrong) {
-    return complain(wrong.what(), 2);
+    return complain(sentence_of(app, wrong) + "; see node --help", 2);
   } catch (const std::exception& wrong) {
     return complain(wrong.what(), 1);
   }

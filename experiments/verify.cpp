@@ -1,4 +1,4 @@
-// verify: proves schedules right: the plain loop, the replay of the record, the formula
+// verify: proves schedules right, by a plain loop, a replay of the record and formulas
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include "experiments/session/session.hpp"

@@ -4,25 +4,27 @@
 #include "actors/checkpoints/checkpoint_places.hpp"
 #include "experiments/options/changeable_options.hpp"
 #include "experiments/options/option_list.hpp"
+#include "experiments/options/suggestion.hpp"
 
 namespace troupe {
 
 void add_checkpoints(option_list& to, checkpoint_options& place) {
-  to.begin_group("Output");
+  to.begin_group("Checkpoints");
   to.add_option("--checkpoint", place.folder,
-                "Folder for checkpoints: all that the training needs to go on, at the "
-                "end or after Ctrl-C too.");
+                "Folder for checkpoints, from which --resume continues the training. "
+                "The last one is written at the end, or after Ctrl-C.");
   to.add_option("--checkpoint-every", place.every,
                 "Steps from one checkpoint to the next.");
   to.add_option("--keep", place.keep, "Checkpoints that stay; older ones are removed.");
-  to.add_option("--resume", place.resume,
-                "Folder of checkpoints whose newest the training goes on from, on any "
-                "mesh, or one checkpoint, as c/batch-8. Value auto: the folder of "
-                "--checkpoint; without a checkpoint there, a new start. --steps counts "
-                "those before too. Data and options that decide the numbers are the "
-                "checkpoint's unless they are given.");
+  to.add_option(
+    "--resume", place.resume,
+    "Folder of checkpoints from whose newest the training continues, or one "
+    "checkpoint, as c/batch-8. Value auto: the folder of --checkpoint; without a "
+    "checkpoint there, a new start. The mesh may be another. --steps includes the "
+    "steps before it. Options that are not given have the checkpoint's values.");
   to.add_option("--change", place.change,
-                "Names of what may differ from the checkpoint's, as data,lr. There are "
+                "Names of options that may differ from the checkpoint's, as data,lr. "
+                "Allowed: "
                   + changeable_names() + ".");
 }
 
@@ -38,16 +40,20 @@ std::string refusal(const checkpoint_options& o) {
     return "--resume auto goes on from the checkpoints of --checkpoint: say "
            "--checkpoint and --checkpoint-every too, or name a folder, as ./auto";
   if (o.folder.empty() != (o.every == 0))
-    return "--checkpoint says where checkpoints go, --checkpoint-every how many steps "
-           "lie between two: give both";
+    return o.folder.empty() ? "--checkpoint-every needs a folder for checkpoints: say "
+                              "--checkpoint FOLDER too"
+                            : "--checkpoint needs the number of steps between "
+                              "checkpoints: say --checkpoint-every 100, as an example";
   if (o.every < 0)
-    return "--checkpoint-every is at least 1";
+    return "--checkpoint-every " + std::to_string(o.every)
+           + ": checkpoints are at least 1 step apart";
   if (o.keep < 1)
-    return "--keep is at least 1";
+    return "--keep " + std::to_string(o.keep) + ": at least 1 checkpoint stays";
   for (const auto& name : split(o.change, ','))
     if (std::ranges::count(changeable_options(), name, &changeable_option::name) == 0)
-      return "--change " + o.change + ": '" + name
-             + "' is none of what can change: " + changeable_names();
+      return "--change " + o.change + ": "
+             + unknown_name("option that can change", name,
+                            names_in(changeable_names()));
   return {};
 }
 

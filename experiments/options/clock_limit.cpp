@@ -54,9 +54,10 @@ std::string outlasts_clock(const cost_options& given, const run_plan& plan) {
   const auto& dims = plan.dims;
   const double all =
     (slowest * dims.stages + exchange) * dims.microbatches * dims.steps;
-  return all < 9e18 ? ""
-                    : "--cost: at these costs a run of this size may last longer than "
-                      "the virtual clock's 292 years; choose smaller ones";
+  return all < 9e18
+           ? ""
+           : "--cost: a run of this size may last longer at these costs than the "
+             "virtual clock's 292 years: give smaller costs, or --steps fewer";
 }
 
 } // namespace troupe

@@ -2,6 +2,7 @@
 #include "experiments/options/collective_options.hpp"
 
 #include "experiments/options/option_list.hpp"
+#include "experiments/options/suggestion.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,14 +16,16 @@ constexpr std::int64_t most_values = 1'000'000'000'000; // sums of bytes fit 63 
 
 tl::expected<std::int64_t, std::string> values_of(const typed_collectives& typed) {
   if (typed.values && typed.bytes)
-    return problem{"give --values or --bytes, not both"};
+    return problem{
+      "--values and --bytes both give the size of an array: leave one of them out"};
   const auto bytes = typed.bytes.value_or(1 << 20);
   if (bytes % 4 != 0)
     return problem{"--bytes " + std::to_string(bytes)
-                   + ": a value has four bytes, so give a multiple of 4"};
+                   + ": a value has 4 bytes, so that bytes are a multiple of 4"};
   const auto values = typed.values.value_or(bytes / 4);
   if (values < 0 || values > most_values)
-    return problem{"an array has 0 to 1,000,000,000,000 values of four bytes"};
+    return problem{
+      "--values and --bytes: an array has 0 to 1,000,000,000,000 values of 4 bytes"};
   return values;
 }
 
@@ -36,20 +39,19 @@ orders_of(const typed_collectives& typed) {
   for (const auto& name : typed.operations)
     if (std::ranges::none_of(all,
                              [&](const auto& c) { return name_of(c.what) == name; }))
-      return problem{"there is no operation '" + name + "'; there are "
-                     + operation_names()};
+      return problem{unknown_name("operation", name, names_in(operation_names()))};
   for (const auto& name : typed.algorithms)
     if (std::ranges::none_of(all, [&](const auto& c) { return c.name == name; }))
-      return problem{"there is no algorithm '" + name + "'; there are "
-                     + algorithm_names()};
+      return problem{unknown_name("algorithm", name, names_in(algorithm_names()))};
   std::vector<collective_order> result;
   for (const auto& order : all)
     if (asked(typed.operations, name_of(order.what))
         && asked(typed.algorithms, order.name))
       result.push_back(order);
   if (result.empty())
-    return problem{"no operation that was asked for goes by such an algorithm; --help "
-                   "lists what goes by which"};
+    return problem{"--operation and --algorithm: none of these operations has one of "
+                   "these algorithms; collectives --help-all lists the algorithms of "
+                   "each operation"};
   return result;
 }
 
@@ -71,19 +73,20 @@ bool outlasts_clock(const machine_model& machines, double sum_rate,
 
 void add_collectives(option_list& to, typed_collectives& place) {
   to.begin_group("Collectives");
-  to.add_option("--ranks", place.ranks,
-                "Ranks that take part, 1 to 1,024. Several numbers, as 2,4,8: one "
-                "after another.")
-    ->delimiter(',');
-  to.add_option("--values", place.values, "Floats of each rank's array.");
-  to.add_option("--bytes", place.bytes,
-                "Bytes of each rank's array, four a value. Default: 1048576.");
   to.add_option("--operation,--operations", place.operations,
                 "Operations: " + operation_names() + ". Default: all.")
     ->delimiter(',');
   to.add_option("--algorithm,--algorithms", place.algorithms,
                 "Algorithms: " + algorithm_names() + ". Default: all.")
     ->delimiter(',');
+  to.add_option("--ranks", place.ranks,
+                "Ranks of a collective, 1 to 1,024. For each of several numbers, as "
+                "2,4,8, every collective is run.")
+    ->delimiter(',');
+  to.add_option("--bytes", place.bytes,
+                "Bytes of each rank's array, four a value. Default: 1048576.");
+  to.add_option("--values", place.values,
+                "Values of each rank's array, in place of --bytes.");
   to.add_option("--latency", place.latency, "Latency of a message, in milliseconds.");
   to.add_option("--bandwidth", place.bandwidth,
                 "Bandwidth of each rank's port, in bytes a second. Value 0: bytes take "
@@ -118,8 +121,9 @@ tl::expected<collective_options, std::string> parse(const typed_collectives& typ
   if (!machines)
     return problem{machines.error()};
   if (outlasts_clock(machines->model, typed.sum, *values))
-    return problem{"at these rates arrays of this size may take longer than the "
-                   "virtual clock's 292 years; choose smaller ones"};
+    return problem{"a collective of arrays of this size may take longer at these rates "
+                   "than the virtual clock's 292 years: give smaller --bytes, or "
+                   "larger --bandwidth and --sum"};
   return collective_options{std::move(*orders), typed.ranks, *values,
                             std::move(*machines), typed.sum};
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/command_line.hpp"
 
-#include "experiments/options/build_info.hpp"
 #include "experiments/options/config_file.hpp"
 #include "experiments/options/effects.hpp"
+#include "experiments/options/help.hpp"
 #include "experiments/options/init_options.hpp"
 #include "experiments/options/option_list.hpp"
+#include "experiments/options/parse_mistake.hpp"
 #include "experiments/options/saved_options.hpp"
 
 #include <filesystem>
@@ -15,27 +16,6 @@
 namespace troupe {
 
 namespace {
-
-std::string up_to_colon(const std::string& text) {
-  return text.substr(0, text.find(':'));
-}
-
-/// A text of the user's, for one line of a terminal.
-std::string printable(std::string text) {
-  std::ranges::replace_if(
-    text, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
-  return text;
-}
-
-/// A mistake that CLI11 found, as a sentence of ours.
-std::string sentence(const CLI::App& app, const CLI::ParseError& wrong) {
-  const auto what = printable(wrong.what());
-  if (dynamic_cast<const CLI::ExtrasError*>(&wrong) != nullptr)
-    return "there is no option '" + printable(app.remaining().front()) + "'";
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&wrong) != nullptr)
-    return up_to_colon(what) + " needs a value";
-  return what;
-}
 
 /// What was said beside --all, which chooses nearly everything itself; empty if nothing
 /// is without effect.
@@ -55,11 +35,11 @@ public:
   reading(const program_about& about, const typed_options& defaults)
     : typed(defaults), app(about.description, about.name), list(app) {
     app.option_defaults()->always_capture_default();
-    app.set_help_flag("-h,--help", "Help: this text.");
-    app.set_version_flag("--version", build_info,
-                         "Version of troupe, and what it was built with.");
-    file = list.add_file("--config", "TOML file with any of these options.")
-             ->check(unreadable);
+    add_help(app);
+    list.begin_group("General");
+    file =
+      list.add_file("--config", "TOML file with any of these options, a line each.")
+        ->check(unreadable);
     app.config_formatter(std::make_shared<config_reader>(app));
     app.footer(add_options(list, typed, about));
   }
@@ -71,12 +51,12 @@ public:
     } catch (const CLI::Success&) {
       throw;
     } catch (const CLI::ParseError& wrong) {
-      return sentence(app, wrong);
+      return sentence_of(app, wrong);
     } catch (const config_mistake& wrong) {
       return "--config: " + printable(wrong.what());
     }
     if (const auto name = list.given_twice(); !name.empty())
-      return name + " is given several values: give it one";
+      return name + " takes one value, and several are given: leave all but one out";
     return {};
   }
 
@@ -176,11 +156,13 @@ tl::expected<options, int> read_command_line(const program_about& about, int arg
   auto& typed = second.typed;
   find_beginning(typed);
   if (typed.mesh.axes.find("pipe") != std::string::npos && second.says("--stages"))
-    return refuse("--stages and the pipe of --mesh are the same: give one of them");
+    return refuse("--stages and pipe= in --mesh both give the ranks of a pipeline: "
+                  "leave one of them out");
   if (const auto other = beside_all(second.app); typed.output.all && !other.empty())
-    return refuse("--all chooses models, schedules and sizes itself: only --seed, "
-                  "--precision, --stall-timeout and --quiet go with it, not "
-                  + other);
+    return refuse(
+      "--all runs a fixed list of models, schedules and sizes: beside it only --seed, "
+      "--precision, --stall-timeout and --quiet are allowed, not "
+      + other);
   if (second.file->count() > 0)
     typed.output.config = second.file->as<std::string>();
   typed.mesh.says_stages = second.says("--stages");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/config_file.hpp"
 
+#include "experiments/options/parse_mistake.hpp"
 #include "experiments/options/parsing.hpp"
 
 #include <sys/stat.h>
@@ -29,8 +30,12 @@ public:
       CLI::ConfigItem item;
       item.name = name();
       const auto* const option = app_.get_option_no_throw("--" + item.name);
-      if (option == nullptr || !option->get_configurable())
-        wrong("'" + item.name + "' is not an option of a file");
+      if (option == nullptr)
+        wrong("there is no option '" + item.name + "'"
+              + options_near(app_, item.name, ""));
+      if (!option->get_configurable())
+        wrong("'" + item.name
+              + "' is not an option of a file: give it on the command line");
       if (!known.insert(option).second)
         wrong("'" + item.name + "' is given a second time: give each option once");
       item.inputs = values();
@@ -41,7 +46,7 @@ public:
         wrong("'" + item.name + "' is given a list: it is true or false");
       skip_space(false);
       if (!at_end() && peek() != '\n')
-        wrong("there is more behind the value: put a text in quotes");
+        wrong("a value is followed by more text: put a text with blanks in quotes");
       result.push_back(std::move(item));
     }
     return result;
@@ -76,7 +81,7 @@ private:
     constexpr auto shape =
       "a line is an option and its value, as steps = 100 or schedule = \"1f1b\"";
     if (peek() == '[')
-      wrong("options stand here without sections: leave the line in brackets out");
+      wrong("a file of options has no sections: leave the line in brackets out");
     const auto begin = at_;
     at_ = std::min(text_.find_first_of("=\n#", at_), text_.size());
     auto result = text_.substr(begin, at_ - begin);
@@ -107,7 +112,7 @@ private:
         break;
     }
     if (at_end() || peek() != ']')
-      wrong("a list begins here and does not end: write [\"gpipe\", \"1f1b\"]");
+      wrong("this list has no end: write [\"gpipe\", \"1f1b\"]");
     ++at_;
     return result;
   }
@@ -146,7 +151,7 @@ private:
         result += peek();
       }
     }
-    wrong("a text begins here and does not end: close its quotes in the same line");
+    wrong("this text has no end: close its quotes in the same line");
   }
 
   const CLI::App& app_;
@@ -163,7 +168,7 @@ std::vector<CLI::ConfigItem> config_reader::from_config(std::istream& input) con
   });
   if (binary)
     throw config_mistake{
-      "this is no text: write a line for each option, as steps = 100"};
+      "the file is not a text: write a line for each option, as steps = 100"};
   return reader{app_, std::move(text)}.items();
 }
 
@@ -175,9 +180,9 @@ std::string unreadable(const std::string& path) {
              : "cannot look for " + path + ": "
                  + std::error_code{errno, std::generic_category()}.message();
   if (!S_ISREG(about.st_mode))
-    return path + " is not a file: name one with options";
+    return path + " is not a file: name a file of options";
   if (access(path.c_str(), R_OK) != 0)
-    return path + " may not be read: change its permissions, or name another file";
+    return path + " cannot be read: change its permissions, or name another file";
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include "experiments/options/cost_options.hpp"
 
 #include "experiments/options/option_list.hpp"
+#include "experiments/options/suggestion.hpp"
 
 #include <algorithm>
 #include <array>
@@ -28,8 +29,11 @@ using given_costs = std::map<std::string, std::vector<double>>;
 tl::expected<given_costs, std::string> values_of(const std::string& text, int stages) {
   given_costs result;
   const auto wrong = [](const std::string& part) {
-    return problem{"--cost '" + part
-                   + "': write F=1,B=2 in milliseconds, one value or one a rank as "
+    const auto key = part.substr(0, part.find('='));
+    const bool is_known = std::ranges::find(known, key) != known.end();
+    const std::vector<std::string> names{known.begin(), known.end()};
+    return problem{"--cost '" + part + "'" + (is_known ? "" : did_you_mean(key, names))
+                   + ": write F=1,B=2 in milliseconds, one value or one a rank as "
                      "F=1/2/1/1; also I, W, U, R, FB, latency, bandwidth, sum, bytes, "
                      "gradient, buckets, tensor, sums, experts and replica"};
   };
@@ -120,25 +124,28 @@ cost_table actions_of(given_costs given) {
 } // namespace
 
 void add_cost(option_list& to, std::string& place) {
-  to.begin_group("Clock and machines");
-  to.add_option(
-    "--cost", place,
-    "Costs in virtual time, as F=1,B=2 in milliseconds, or F=1/2/1/1 with a value for "
-    "each stage; where ranks have several, for what a rank has. Keys of actions: F, B, "
-    "I and W (B/2 each), U. "
-    "Key of recomputed forwards: R (F). Key of pairs: FB (a forward and a backward as "
-    "one: F+B). Keys of messages: "
-    "latency (milliseconds), bandwidth (bytes a second), bytes (of an activation). "
-    "All bytes are those of fp32, also under --precision bf16. "
-    "Key of sums in collectives: sum (bytes that a rank adds a second, beside its "
-    "actions; not given: sums take no time). "
-    "Keys "
-    "of data replicas: gradient (bytes of a stage's), buckets (messages that carry "
-    "it). "
-    "Keys of tensor shards: tensor (bytes of a sum), sums (of a forward or a "
-    "backward). "
-    "Key of experts: experts (bytes of a stage's rows). Key of slow data replicas: "
-    "replica=1/2.5 (factors of their times).");
+  to.begin_group("Clock and costs");
+  to.add_option("--cost", place,
+                "Costs in virtual time, as F=1,B=2: milliseconds of each action. "
+                "F=1/2/1/1 has a value for each rank of a pipeline. Bytes are "
+                "those of fp32, also under --precision bf16.\n"
+                "F\tforward, 1 where it is not given\n"
+                "B\tbackward, 2F or I+W where it is not given\n"
+                "I, W\tinput gradient and weight gradient, B/2 each\n"
+                "U\tupdate, 0\n"
+                "R\trecomputed forward, F\n"
+                "FB\ta forward and a backward in one, F+B\n"
+                "latency\tmilliseconds of a message\n"
+                "bandwidth\tbytes a second of a rank's port\n"
+                "bytes\tbytes of an activation\n"
+                "sum\tbytes that a rank adds a second in collectives; where it is not "
+                "given, sums take no time\n"
+                "gradient\tbytes of a stage's gradients between data replicas\n"
+                "buckets\tmessages that carry a stage's gradients\n"
+                "tensor\tbytes of a sum between tensor shards\n"
+                "sums\tsuch sums of a forward, and of a backward\n"
+                "experts\tbytes of the rows that a stage sends to experts\n"
+                "replica\tfactors of the times of data replicas, as replica=1/2.5");
 }
 
 tl::expected<cost_options, std::string> parse_costs(const std::string& text,

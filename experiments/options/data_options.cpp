@@ -9,13 +9,16 @@ namespace troupe {
 void add_data_set(option_list& to, typed_data& place) {
   to.begin_group("Model and data");
   to.add_option("--data", place.text,
-                "Data set: synthetic, text:PATH, tokens:FILE or mnist:FOLDER. Texts "
-                "are files or folders, read as bytes. Hidden and packed files of a "
-                "folder are left out. Tokens are as nanoGPT and llm.c write them. Both "
-                "take ,order=sequential behind, and tokens ,width=32 for numbers of 32 "
-                "bits without a header. Images take ,split=t10k, which trains on nine "
-                "tenths of the t10k images. Synthetic text is a Markov source, and "
-                "synthetic images are ten kinds of shapes.");
+                "Data set: synthetic, text:PATH, tokens:FILE or mnist:FOLDER.\n"
+                "synthetic\ttext of a Markov source, or images of ten kinds of shapes\n"
+                "text:PATH\tthe bytes of a file, or of a folder's files; hidden and "
+                "packed files of a folder are left out\n"
+                "tokens:FILE\ttokens as nanoGPT and llm.c write them; ,width=32 behind "
+                "for numbers of 32 bits without a header\n"
+                "mnist:FOLDER\timages; ,split=t10k behind to train on nine tenths of "
+                "the t10k images\n"
+                ",order=sequential\tbehind a text or tokens: samples in the order of "
+                "the file");
   to.add_option("--seed", place.seed,
                 "Seed of the first weights, the data and their order.");
 }
@@ -25,9 +28,9 @@ void add_data(option_list& to, typed_data& place) {
   to.add_option("--batch", place.batch,
                 "Samples of a step. Default: 16 of text, 64 images.");
   to.add_option("--init", place.init,
-                "Safetensors file with the first weights. Options of the model, and "
-                "--data, that are left out are read from it, or from a GPT-2's "
-                "config.json beside it.");
+                "Safetensors file with the first weights. It also sets options of the "
+                "model and --data that are not given; so does the config.json of a "
+                "GPT-2 beside it.");
 }
 
 data_options parse(const typed_data& typed) {

@@ -118,12 +118,12 @@ constexpr auto places = &typed_options::nodes;
 constexpr auto output = &typed_options::output;
 
 constexpr std::string_view of_tokens =
-  "is of gpt and moe: name one of them, or leave it out";
+  "is of gpt and moe: say --model gpt or moe, or leave it out";
 constexpr std::string_view of_experts =
-  "is of experts, which only the model moe has: say --model moe too, or leave it out";
+  "is of experts, which only moe has: say --model moe too, or leave it out";
 
 constexpr std::string_view of_nodes =
-  "is of runs on several nodes: say --nodes too, or leave it out";
+  "is of runs on nodes: say --nodes too, or leave it out";
 
 constexpr effect table[] = {
   {"--layers", says_layers, has_width,
@@ -147,42 +147,42 @@ constexpr effect table[] = {
   {"--eps", differs<learns, &typed_optimizer::epsilon>, is_adamw, of_adamw},
   {"--weight-decay", differs<learns, &typed_optimizer::weight_decay>, always, ""},
   {"--decay", differs<learns, &typed_optimizer::decay>, decays,
-   "says what --weight-decay shrinks, and that is 0: give a weight decay too, or leave "
-   "it out"},
+   "has no effect, as --weight-decay is 0: give a weight decay above 0, or leave it "
+   "out"},
   {"--clip", differs<learns, &typed_optimizer::clip>, always, ""},
   {"--steps", differs<length, &typed_schedules::steps>, counts_steps,
-   "and --epochs both say how long a run is: give one of them"},
+   "and --epochs both give the length of a run: leave one of them out"},
   {"--exchange", differs<mesh, &typed_mesh::exchange>, has_replicas,
    "is between data replicas: say --mesh data=2 or more too, or leave it out"},
   {"--sequence-parallel", differs<mesh, &typed_mesh::sequence_parallel>, has_shards,
-   "shares sequences out among tensor shards: say --mesh tensor=2 or more too, or "
-   "leave it out"},
+   "divides sequences between tensor shards: say --mesh tensor=2 or more too, or leave "
+   "it out"},
   {"--stall-timeout", differs<when, &typed_run::stall_timeout>, in_real_time,
-   "is of real time; virtual time knows at once that nothing is left to do: say "
-   "--clock real too, or leave it out"},
+   "has no effect in virtual time, where a stall is found at once: say --clock real "
+   "too, or leave it out"},
   {"--precision", differs<when, &typed_run::precision>, stores,
-   "says what --cost's bytes and what --sequence-parallel gathers of its tensor are "
-   "stored as, and neither is given: give one of them, or leave it out"},
+   "has no effect: in a simulation it scales only --cost bytes= and the gathers of "
+   "--sequence-parallel (--cost tensor=). Give one of these, or leave it out"},
   {"--evaluate-every", differs<judges, &evaluation_options::every>, evaluates,
-   "evaluates on no samples, as --evaluate-samples is 0: give it some, or leave it "
-   "out"},
+   "has no effect, as --evaluate-samples is 0: give some samples, or leave it out"},
   {"--keep", differs<saves, &checkpoint_options::keep>, has_checkpoints,
    "is of checkpoints: say --checkpoint and --checkpoint-every too, or leave it out"},
   {"--change", differs<saves, &checkpoint_options::change>, resumes,
-   "says what may differ from what --resume goes on from: say that too, or leave it "
+   "names options that may differ from a checkpoint's: say --resume too, or leave it "
    "out"},
   {"--place", differs<places, &typed_nodes::place>, has_nodes, of_nodes},
   {"--failure-timeout", differs<places, &typed_nodes::failure_timeout>, has_nodes,
    of_nodes},
   {"--restart", differs<places, &typed_nodes::restart>, has_nodes, of_nodes},
   {"--keep-steps", differs<places, &typed_nodes::keep_steps>, restarts,
-   "keeps what --restart goes on from: say that too, or leave it out"},
+   "keeps the steps from which --restart continues: say --restart too, or leave it "
+   "out"},
   {"--tls", differs<places, &typed_nodes::tls>, has_nodes, of_nodes},
   {"--insecure", differs<places, &typed_nodes::insecure>, has_nodes, of_nodes},
   {"--save-precision", differs<output, &output_options::save_precision>, saves_weights,
-   "is of the file that --save names: say that too, or leave it out"},
+   "is the type of the weights that --save writes: say --save too, or leave it out"},
   {"--print", differs<output, &output_options::print>, prints,
-   "draws what --quiet keeps back: give one of them"},
+   "prints timelines, and --quiet prints nothing: leave one of them out"},
 };
 
 /// What is wrong with an option of all runs, if anything.
@@ -200,7 +200,9 @@ std::string fault_of(const effect& e, const typed_options& typed, const options&
   if (std::ranges::none_of(o.schedules.chosen, matters_in))
     return name + " " + std::string{e.belongs};
   if (std::ranges::all_of(o.schedules.chosen, replaced_in))
-    return name + " is said by every schedule for itself: leave one of them out";
+    return name
+           + " has no effect, as every schedule has its own value: leave it out, or "
+             "the value of a schedule";
   return {};
 }
 

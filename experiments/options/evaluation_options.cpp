@@ -6,15 +6,16 @@
 namespace troupe {
 
 void add_evaluation(option_list& to, evaluation_options& place) {
-  to.begin_group("Output");
-  to.add_option("--evaluate-every", place.every,
-                "Steps from one evaluation to the next. Value 0: one at the end.");
+  to.begin_group("Evaluation");
+  to.add_option(
+    "--evaluate-every", place.every,
+    "Steps from one evaluation to the next. Value 0: one evaluation, at the "
+    "end.");
   to.add_option("--evaluate-samples", place.samples,
                 "Held-out samples of an evaluation.");
   to.add_option("--verify", place.verify,
-                "First steps that are run and proved, as the program verify does it, "
-                "before each schedule runs. The verdict stands in the results. Value "
-                "0: none.");
+                "First steps that are proved before each schedule runs, as the program "
+                "verify proves them. The results contain the verdict. Value 0: none.");
 }
 
 std::string refusal(const evaluation_options& o) {

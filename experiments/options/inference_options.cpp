@@ -7,48 +7,44 @@ namespace troupe {
 
 void add_weights(option_list& to, inference_options& place) {
   to.begin_group("Weights");
-  to.add_option(
-    "--weights", place.weights,
-    "Safetensors file that --save wrote, or folder of --checkpoint, whose newest is "
-    "read, or one checkpoint in it, as c/batch-8. These also say model, data and seed: "
-    "options that are given go "
-    "before that.");
+  to.add_option("--weights", place.weights,
+                "Safetensors file that --save wrote, or folder of --checkpoint, whose "
+                "newest is read, or one checkpoint in it, as c/batch-8. It also sets "
+                "model, data and seed where these options are not given.");
 }
 
 void add_scoring(option_list& to, inference_options& place) {
   to.begin_group("Model and data");
   to.add_option("--samples", place.samples,
                 "Held-out samples to evaluate, from the first on. Default: all.");
-  to.add_option("--microbatch-size", place.microbatch,
-                "Samples that go through the stages together. Default: enough for fast "
-                "products, at most 16 of text and 64 images.");
+  to.add_option(
+    "--microbatch-size", place.microbatch,
+    "Samples of a microbatch. Default: enough for fast products, at most 16 "
+    "of text and 64 images.");
 }
 
 void add_writing(option_list& to, inference_options& place, std::uint64_t& seed) {
   to.begin_group("Text");
   to.add_text("--prompt", place.prompt,
-              "Text that each sequence begins with, of bytes. Default: a line break.");
-  to.add_option(
-      "--prompt-tokens", place.prompt_tokens,
-      "Numbers of tokens that each sequence begins with, in place of --prompt. "
-      "The sequences are told as numbers then.")
+              "Text that each sequence begins with. Default: a line break.");
+  to.add_option("--prompt-tokens", place.prompt_tokens,
+                "Token numbers that each sequence begins with, in place of --prompt. "
+                "Sequences are then printed as numbers.")
     ->delimiter(',');
-  to.add_option("--tokens", place.tokens, "Tokens of each sequence behind the prompt.");
-  to.add_option(
-    "--temperature", place.temperature,
-    "Divisor of logits before a token is drawn. Value 0: the likeliest token "
-    "is taken.");
+  to.add_option("--tokens", place.tokens,
+                "Tokens to generate for each sequence behind the prompt.");
+  to.add_option("--temperature", place.temperature,
+                "Divisor of logits before a token is drawn. Value 0: the most likely "
+                "token.");
   to.add_option("--top-k", place.top_k,
-                "Likeliest tokens that one is drawn from. Value 0: all.");
+                "Most likely tokens that a token is drawn from. Value 0: all tokens.");
   to.add_option("--sequences", place.sequences,
-                "Sequences that are written at once, each with random numbers of its "
-                "own.");
+                "Sequences to generate, each with random numbers of its own.");
   to.add_option("--seed", seed, "Seed of the random numbers.");
-  to.begin_group("Clock and machines");
-  to.add_option(
-    "--device", place.text_device,
-    "What computes: cpu. What attends to kept keys and values has no kernel "
-    "for GPUs.");
+  to.begin_group("Devices and precision");
+  to.add_option("--device", place.text_device,
+                "Device: cpu. Attention to kept keys and values has no kernel for "
+                "GPUs.");
 }
 
 std::string refusal(const inference_options& o) {
@@ -58,9 +54,8 @@ std::string refusal(const inference_options& o) {
   if (o.microbatch && (*o.microbatch < 1 || *o.microbatch > most))
     return "--microbatch-size is from 1 to 1,048,576";
   if (o.prompt && !o.prompt_tokens.empty())
-    return "--prompt and --prompt-tokens both say what a sequence begins with: give "
-           "one "
-           "of them";
+    return "--prompt and --prompt-tokens both give the beginning of a sequence: leave "
+           "one of them out";
   if (o.tokens < 1 || o.tokens > most_tokens)
     return "--tokens is from 1 to 1,000,000,000";
   if (!(o.temperature >= 0 && o.temperature <= 1e6))
@@ -68,13 +63,13 @@ std::string refusal(const inference_options& o) {
   if (o.top_k < 0)
     return "--top-k is at least 0";
   if (o.top_k > 0 && o.temperature == 0)
-    return "--top-k says what a token is drawn from, and at --temperature 0 none is "
-           "drawn: leave one of them out";
+    return "--top-k has no effect at --temperature 0, where no token is drawn: leave "
+           "one of them out";
   if (o.sequences < 1 || o.sequences > most)
     return "--sequences is from 1 to 1,048,576";
   if (o.text_device != "cpu")
-    return "--device: texts are written on the CPU alone, as what attends to kept keys "
-           "and values has no kernel for GPUs: say cpu, or leave it out";
+    return "--device: generate runs on the CPU alone, as attention to kept keys and "
+           "values has no kernel for GPUs: say cpu, or leave it out";
   return {};
 }
 

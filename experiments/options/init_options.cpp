@@ -90,7 +90,7 @@ std::string take(const both_options& options, const std::string& name,
     option->run_callback();
   } catch (const CLI::ParseError&) {
     return file + " says " + name + " " + value
-           + ", which is no value of that option: say " + name + " yourself";
+           + ", which is not a value of that option: give " + name + " yourself";
   }
   return {};
 }
@@ -104,15 +104,21 @@ std::string take_all(const both_options& options, const option_values& values,
   return {};
 }
 
-/// The sentence about a typed number of heads that the metadata contradicts, as no
-/// tensor's shape shows it; empty if there is none.
-std::string refusal_of_heads(const CLI::App& said, const option_values& metadata,
+/// Options of the network that a file of weights decides.
+constexpr std::string_view network_names[] = {"--model", "--layers", "--d-model",
+                                              "--heads", "--experts"};
+
+/// The sentence about a typed option of the network that the metadata contradicts;
+/// empty if there is none.
+std::string refusal_of_typed(const CLI::App& said, const option_values& metadata,
                              const std::string& weights) {
-  const auto typed = value_in(said, "--heads");
-  for (const auto& [option, value, key] : metadata)
-    if (option == "--heads" && typed && *typed != value)
-      return weights + " says --heads " + value + ", and this command says --heads "
-             + *typed + ": leave it out";
+  for (const auto& [option, value, key] : metadata) {
+    const auto typed = value_in(said, option);
+    if (typed && *typed != value
+        && std::ranges::find(network_names, option) != std::end(network_names))
+      return weights + " says " + option + " " + value + ", and this command says "
+             + option + " " + *typed + ": leave it out";
+  }
   return {};
 }
 
@@ -151,7 +157,7 @@ std::string take_options_of_init(const CLI::App& said, CLI::App& to,
   if (!file)
     return {}; // set_up says what is wrong
   const auto values = values_of(file->metadata());
-  if (auto wrong = refusal_of_heads(said, values, init); !wrong.empty())
+  if (auto wrong = refusal_of_typed(said, values, init); !wrong.empty())
     return wrong;
   if (auto wrong = take_all({said, to}, values, init); !wrong.empty())
     return wrong;
@@ -165,6 +171,9 @@ std::string take_options_of_config(const CLI::App& said, CLI::App& to,
   const auto file = safetensors_file::open(weights);
   if (!file)
     return file.error();
+  if (auto wrong = refusal_of_typed(said, values_of(file->metadata()), weights);
+      !wrong.empty())
+    return wrong;
   return take_config({said, to}, file->path().string(), file->metadata());
 }
 

@@ -65,13 +65,14 @@ std::string read_links(const std::string& path, int machines, machine_model& to)
 } // namespace
 
 void add_machines(option_list& to, std::string& place) {
-  to.begin_group("Clock and machines");
+  to.begin_group("Clock and costs");
   to.add_option("--machines", place,
-                "Machines in virtual time, as ranks=8,latency=0.05,bandwidth=1e9. "
-                "Ranks: those of each machine, which share its port to the others. "
-                "Latency and bandwidth: milliseconds and bytes a second between "
-                "machines. File behind it for pairs that differ: links=FILE, a line "
-                "as 0,1,40,2.5e7.");
+                "Machines in virtual time, as ranks=8,latency=0.05,bandwidth=1e9.\n"
+                "ranks\tranks of each machine, which share its port to other machines\n"
+                "latency\tmilliseconds of a message between machines\n"
+                "bandwidth\tbytes a second of a machine's port\n"
+                "links=FILE\tlast: other values for pairs of machines, a line each as "
+                "0,1,40,2.5e7");
 }
 
 tl::expected<machine_options, std::string>

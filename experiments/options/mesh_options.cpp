@@ -2,6 +2,7 @@
 #include "experiments/options/mesh_options.hpp"
 
 #include "experiments/options/option_list.hpp"
+#include "experiments/options/suggestion.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -63,6 +64,10 @@ std::string read_recomputation(const std::string& text, mesh_options& to) {
 } // namespace
 
 std::string read_axes(const std::string& text, mesh_options& to) {
+  const auto axis_near = [](const std::string& axis) {
+    const std::vector<std::string> names{"data", "pipe", "tensor", "expert"};
+    return std::ranges::count(names, axis) > 0 ? "" : did_you_mean(axis, names);
+  };
   const std::map<std::string, int*> axes{{"data", &to.data},
                                          {"pipe", &to.stages},
                                          {"tensor", &to.tensor},
@@ -76,60 +81,59 @@ std::string read_axes(const std::string& text, mesh_options& to) {
                         : whole_number<int>(part.substr(equals + 1));
     if (!axes.contains(axis) || !given.insert(axis).second || !size || *size < 1
         || *size > 65'536)
-      return "--mesh '" + part
-             + "': write data=2,pipe=4,tensor=2,expert=2, each axis once and from 1 to "
+      return "--mesh '" + part + "'" + axis_near(axis)
+             + ": write data=2,pipe=4,tensor=2,expert=2, each axis once and from 1 to "
                "65,536";
     *axes.at(axis) = *size;
   }
   if (to.stages < 1)
-    return "--stages is at least 1";
+    return "--stages " + std::to_string(to.stages) + ": a pipeline has at least 1 rank";
   if (std::int64_t{to.data} * to.tensor * to.stages > most_ranks)
     return "--stages and --mesh: at most 1,048,576 ranks in all";
   return {};
 }
 
 void add_mesh(option_list& to, typed_mesh& place, bool names_exchange) {
-  to.begin_group("Mesh and schedule");
-  to.add_option(
-    "--stages", place.stages,
-    "Ranks of a pipeline: stages of the network, one a rank, or several where "
-    "a schedule says so.");
+  to.begin_group("Schedule and mesh");
+  to.add_option("--stages", place.stages,
+                "Ranks of a pipeline. Each has one stage of the network, or several "
+                "where the schedule says so.");
   to.add_option("--mesh", place.axes,
-                "Ranks along each axis, as data=2,pipe=4,tensor=2. Data: replicas of "
-                "the pipeline, each with a share of every batch. Pipe: as "
-                "--stages. Tensor: shards of every layer. Expert: data replicas that "
-                "share the experts of moe out.");
-  to.add_flag("--sequence-parallel", place.sequence_parallel,
-              "Sequence parallelism: tensor shards share each sequence's positions out "
-              "where all would compute the same. Examples: norms, residuals and "
-              "messages between stages.");
-  to.add_option(
-    "--recompute", place.recompute,
-    "Forwards that run again before backwards, so that activations need not "
-    "be kept. Value none: all are kept. Value stage: a stage keeps its "
-    "inputs alone. Value blocks=K: it also keeps the input of every K "
-    "blocks or layers. Word ahead behind these, as stage,ahead: a rank that "
-    "waits for a gradient runs the forward meanwhile.");
+                "Ranks along each axis, as data=2,pipe=4,tensor=2.\n"
+                "data\treplicas of the pipeline, each with a share of every batch\n"
+                "pipe\tranks of a pipeline, as --stages\n"
+                "tensor\tshards of every layer\n"
+                "expert\tdata replicas that the experts of moe are spread over");
   if (names_exchange)
     to.add_option("--exchange", place.exchange,
-                  "Exchange by which data replicas keep one model: " + exchange_names()
-                    + ".");
+                  "Exchange between data replicas: " + exchange_names() + ".");
+  to.add_option("--recompute", place.recompute,
+                "Activations that backwards recompute, so that stages keep fewer.\n"
+                "none\tnone: all activations are kept\n"
+                "stage\ta stage keeps its inputs alone\n"
+                "blocks=K\ta stage keeps the input of every K blocks or layers\n"
+                ",ahead\tbehind these, as stage,ahead: a rank recomputes while it "
+                "waits for the gradient");
+  to.add_flag("--sequence-parallel", place.sequence_parallel,
+              "Tensor shards divide the positions of sequences where all would compute "
+              "the same: in norms, residuals and messages between stages.");
 }
 
 void add_stages(option_list& to, typed_mesh& place) {
-  to.begin_group("Mesh and schedule");
+  to.begin_group("Schedule and mesh");
   to.add_option("--stages", place.stages,
                 "Stages of the network: actors, each with a device of its own.");
 }
 
 void add_split(option_list& to, typed_mesh& place) {
-  to.begin_group("Mesh and schedule");
-  to.add_option(
-    "--split", place.split,
-    "Blocks or layers of each stage, as 2,2,1,1. Word measured: their costs are "
-    "measured first, and stages cost nearly the same. Costs that are known: "
-    "costs=1.5/1/1/2, one for each block or layer, in any unit. Default: costs are "
-    "counted operations.");
+  to.begin_group("Schedule and mesh");
+  to.add_option("--split", place.split,
+                "Cut of the network into stages. Default: stages with nearly equal "
+                "numbers of operations.\n"
+                "2,2,1,1\tblocks or layers of each stage\n"
+                "measured\tstages with nearly equal measured times\n"
+                "costs=1.5/1/1/2\tstages with nearly equal costs, given for each block "
+                "or layer in any unit");
 }
 
 tl::expected<mesh_options, std::string> parse(const typed_mesh& typed) {
@@ -138,11 +142,14 @@ tl::expected<mesh_options, std::string> parse(const typed_mesh& typed) {
     return problem{wrong};
   const auto exchange = parse_exchange(typed.exchange);
   if (!exchange)
-    return problem{exchange.error()};
+    return problem{exchange.error()
+                   + did_you_mean(typed.exchange.substr(0, typed.exchange.find('=')),
+                                  names_in(exchange_names()))};
   if (auto wrong = read_split(typed.split, result); !wrong.empty())
     return problem{wrong};
   if (auto wrong = read_recomputation(typed.recompute, result); !wrong.empty())
     return problem{wrong};
+  result.names_pipe = typed.axes.find("pipe=") != std::string::npos;
   result.sequence_parallel = typed.sequence_parallel && result.tensor > 1;
   result.exchange = *exchange;
   return result;

@@ -39,6 +39,7 @@ struct mesh_options {
   std::vector<int> split = {};    ///< Blocks or layers of each stage; empty: by cost.
   std::vector<double> unit_costs = {}; ///< Of blocks or layers; empty: operations.
   bool measures_units = false;         ///< They are yet to be measured.
+  bool names_pipe = false;             ///< `stages` is the pipe of --mesh.
 
   int ranks() const { return data * stages * tensor; }
 };

@@ -22,33 +22,31 @@ std::vector<std::string> parts_of(const std::string& text) {
 } // namespace
 
 void add_security(option_list& to, std::string& tls, bool& insecure) {
-  to.add_option(
-    "--tls", tls,
-    "Certificate, its key, and the authority that all nodes trust: three PEM "
-    "files with commas.");
-  to.add_flag("--insecure", insecure, "Consent to other machines without TLS.");
+  to.add_option("--tls", tls,
+                "Three PEM files with commas: this program's certificate, its key, and "
+                "the certificate of the authority that all nodes trust.");
+  to.add_flag("--insecure", insecure,
+              "Allows connections to other machines without TLS.");
 }
 
 void add_nodes(option_list& to, typed_nodes& place, bool restarts) {
   to.begin_group("Nodes");
-  to.add_option(
-    "--nodes", place.nodes,
-    "Addresses of the nodes that play the run, HOST:PORT with commas. Empty: "
-    "this process.");
+  to.add_option("--nodes", place.nodes,
+                "Addresses of the nodes that run the ranks, HOST:PORT with commas. "
+                "Without it this process runs all ranks.");
   to.add_option("--place", place.place,
-                "Node of each rank, from 1, with commas, as 1,1,2,2. Empty: ranks in "
-                "their order, as many on each node.");
+                "Node of each rank, counted from 1, as 1,1,2,2. Default: ranks in "
+                "order, equally many on each node.");
   to.add_option("--failure-timeout", place.failure_timeout,
-                "Seconds of silence after which a node is given up.");
+                "Seconds without a message after which a node counts as lost.");
   if (restarts) {
-    to.add_flag(
-      "--restart", place.restart,
-      "New start from the last checkpoint, on the nodes that remain, if a node "
-      "is lost.");
-    to.add_flag(
-      "--keep-steps", place.keep_steps,
-      "Copies of the last steps in memory of every data replica. --restart goes "
-      "on from them where others are lost: at the step that was lost.");
+    to.add_flag("--restart", place.restart,
+                "After the loss of a node the run continues from the last checkpoint "
+                "on the remaining nodes.");
+    to.add_flag("--keep-steps", place.keep_steps,
+                "Every data replica keeps copies of its last steps in memory. After a "
+                "loss --restart continues from those of other replicas, at the lost "
+                "step.");
   }
   add_security(to, place.tls, place.insecure);
 }
@@ -68,10 +66,11 @@ std::string refusal_of_plain(const node_address& a, bool has_tls, bool insecure)
   const auto local = is_loopback(a);
   if (!local)
     return local.error();
-  return *local ? ""
-                : to_string(a)
-                    + " can be reached from other machines: say --tls CERT,KEY,CA, or "
-                      "--insecure if you trust everybody on that network";
+  return *local
+           ? ""
+           : to_string(a)
+               + " can be reached from other machines: say --tls "
+                 "CERTIFICATE,KEY,AUTHORITY, or --insecure on a network that you trust";
 }
 
 tl::expected<node_options, std::string> parse(const typed_nodes& typed) {
@@ -95,7 +94,9 @@ tl::expected<node_options, std::string> parse(const typed_nodes& typed) {
     if (!a)
       return problem{"--nodes: " + a.error()};
     if (a->port == 0)
-      return problem{"--nodes: '" + text + "' has port 0, at which nobody listens"};
+      return problem{
+        "--nodes: '" + text
+        + "' has port 0, at which no node listens: give the port of a node"};
     if (std::ranges::find(result.nodes, *a) != result.nodes.end())
       return problem{"--nodes names " + text + " twice"};
     if (auto wrong = refusal_of_plain(*a, result.tls.has_value(), typed.insecure);

@@ -2,11 +2,54 @@
 #include "experiments/options/opened_data.hpp"
 
 #include "experiments/options/parsing.hpp"
+#include "experiments/options/suggestion.hpp"
 #include "models/data/open_data.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
 
 namespace troupe {
 
 namespace {
+
+namespace fs = std::filesystem;
+
+/// The kind of data that a file or a folder seems to hold.
+std::string kind_of(const fs::path& path) {
+  std::error_code unknown;
+  if (fs::is_directory(path, unknown)) {
+    for (const char* name : {"train-images-idx3-ubyte", "t10k-images-idx3-ubyte"})
+      if (fs::exists(path / name, unknown)
+          || fs::exists(path / (std::string{name} + ".gz"), unknown))
+        return "mnist";
+    return "text";
+  }
+  std::array<char, 512> first{};
+  std::ifstream file{path, std::ios::binary};
+  file.read(first.data(), first.size());
+  const auto read = first.begin() + file.gcount();
+  return std::find(first.begin(), read, '\0') == read ? "text" : "tokens";
+}
+
+/// The sentence about a --data that names no kind of data; empty if it names one.
+std::string refusal_of_kind(const std::string& text, const std::string& kind) {
+  const std::vector<std::string> kinds{"synthetic", "text", "tokens", "mnist"};
+  const bool is_known = std::ranges::find(kinds, kind) != kinds.end();
+  std::error_code unknown;
+  if (!is_known && fs::exists(text, unknown))
+    return "there is no data set '" + text + "', but a "
+           + (fs::is_directory(text, unknown) ? "folder" : "file")
+           + " of that name: say --data " + kind_of(text) + ":" + text;
+  if (!is_known)
+    return "there is no data set '" + text + "'" + did_you_mean(kind, kinds)
+           + "; --data takes synthetic, text:PATH, tokens:FILE or mnist:FOLDER";
+  if (kind != "synthetic"
+      && text.find_first_not_of(' ', kind.size() + 1) == std::string::npos)
+    return "--data " + text + " names no " + (kind == "mnist" ? "folder" : "file")
+           + ": say " + kind + ":PATH";
+  return {};
+}
 
 /// The end of a sentence about data that cannot be opened: where its name comes from.
 std::string origin_of(const data_options& o) {
@@ -26,6 +69,9 @@ std::string origin_of(const data_options& o) {
 
 tl::expected<std::shared_ptr<const data_set>, std::string>
 opened_data(const options& o, const std::filesystem::path& within) {
+  if (auto wrong = refusal_of_kind(o.data.text, o.data.name);
+      !wrong.empty() && within.empty())
+    return problem{wrong + origin_of(o.data)};
   auto data = open_data(o.data.text, o.model, o.data.seed, within);
   if (!data)
     return problem{data.error() + origin_of(o.data)};
@@ -34,9 +80,9 @@ opened_data(const options& o, const std::filesystem::path& within) {
                                           && identity->bytes > 0
                                           && *origin->identity != *identity)
     return problem{
-      "--data " + o.data.text + " is not what the training read: that was '"
-      + to_string(*origin->identity) + "', and it is '" + to_string(*identity)
-      + "': give it the same again, or say --data yourself"};
+      "--data " + o.data.text + " is not the data of the training: that was '"
+      + to_string(*origin->identity) + "', and this is '" + to_string(*identity)
+      + "': restore that data, or name other data with --data"};
   return data;
 }
 

@@ -2,6 +2,7 @@
 #include "experiments/options/optimizer_options.hpp"
 
 #include "experiments/options/option_list.hpp"
+#include "experiments/options/suggestion.hpp"
 
 namespace troupe {
 
@@ -17,7 +18,8 @@ std::string read_clip(const std::string& text, double& to) {
   const auto value = number(text);
   to = value.value_or(0);
   return value ? ""
-               : "--clip " + text + ": clip is a norm of at least 0; 0 does not clip";
+               : "--clip " + text
+                   + ": clip is a norm of at least 0, where 0 is no clipping";
 }
 
 } // namespace
@@ -27,12 +29,13 @@ void add_optimizer(option_list& to, typed_optimizer& place) {
   to.add_option("--optimizer", place.name, "Optimizer: sgd or adamw.");
   to.add_option("--lr", place.rate,
                 "Learning rate. Default: 0.001 of adamw, 0.1 of sgd.");
-  to.add_option(
-    "--lr-schedule", place.rate_schedule,
-    "Course of the learning rate: constant or cosine. Parameters behind "
-    "commas: warmup=SAMPLES, floor=FRACTION. Warm-ups count an update's own "
-    "samples, so that the first rate is above 0. Hugging Face's begin at "
-    "0.");
+  to.add_option("--lr-schedule", place.rate_schedule,
+                "Learning rate over the run, with parameters behind commas.\n"
+                "constant\tthe same rate throughout\n"
+                "cosine\ta fall along a half cosine\n"
+                "warmup=SAMPLES\ta linear rise before that; the first update counts "
+                "its own samples, so that its rate is above 0\n"
+                "floor=FRACTION\tthe lowest rate, as a fraction of --lr");
   to.add_option("--momentum", place.momentum, "Momentum of sgd.");
   to.add_option("--betas", place.betas,
                 "Decay of adamw's averages: of gradients, then of their squares.");
@@ -42,15 +45,14 @@ void add_optimizer(option_list& to, typed_optimizer& place) {
   to.add_option("--decay", place.decay,
                 "Parameters that weight decay shrinks: all or matrices.");
   to.add_option("--clip", place.clip,
-                "Norm over all stages that no gradient exceeds. Value 0: no clipping. "
-                "Schedules may say clip=stage, a norm for each stage.");
+                "Largest norm of a gradient over all stages. Value 0: no clipping. A "
+                "schedule may have clip=stage behind it: a norm for each stage.");
 }
 
 tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed) {
   optimizer_options result;
   if (typed.name != "sgd" && typed.name != "adamw")
-    return problem{"there is no optimizer '" + typed.name
-                   + "'; there are sgd and adamw"};
+    return problem{unknown_name("optimizer", typed.name, {"sgd", "adamw"})};
   const bool sgd = typed.name == "sgd";
   result.kind = sgd ? optimizer_kind::sgd : optimizer_kind::adamw;
   result.rate = typed.rate.value_or(sgd ? 0.1 : 1e-3);
@@ -66,7 +68,8 @@ tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed)
   result.beta1 = *beta1;
   result.beta2 = *beta2;
   if (typed.decay != "all" && typed.decay != "matrices")
-    return problem{"--decay " + typed.decay + ": decay is of all or of matrices"};
+    return problem{"--decay " + typed.decay
+                   + ": weight decay is of all parameters or of matrices"};
   result.decay_only_matrices = typed.decay == "matrices";
   const auto rates = rate_schedule::parse(typed.rate_schedule);
   if (!rates)

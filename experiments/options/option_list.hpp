@@ -21,10 +21,9 @@ template <class Value>
 struct value_text {
   static std::string fault_of(const std::string& text) {
     if (text.empty())
-      return "an empty value says nothing: leave the option out, or give it one";
+      return "the value is empty: give a value, or leave the option out";
     if (std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 127; }))
-      return "the value has a control character, as a line break; such a value is not "
-             "taken";
+      return "the value has a control character, as a line break: leave that out";
     return {};
   }
 };

@@ -10,82 +10,96 @@ namespace troupe {
 
 namespace {
 
-/// The schedules with their parameters and the exchanges, for the end of --help.
+/// The schedules with their parameters and the exchanges, for the end of --help-all.
 std::string about_schedules() {
   std::string text = "Schedules:\n";
   for (const auto& entry : catalog()) {
-    text += "  " + std::string{entry.name} + ": " + std::string{entry.summary} + "\n";
+    text += "  " + std::string{entry.name} + "\t" + std::string{entry.summary} + "\n";
     for (const auto& p : entry.parameters)
-      text += "    " + std::string{p.name} + " (" + std::to_string(p.initial)
-              + "): " + std::string{p.meaning} + "\n";
+      text += "    " + std::string{p.name} + "=" + std::to_string(p.initial) + "\t"
+              + std::string{p.meaning} + "\n";
   }
-  text += "\nExchanges:\n";
+  text += "\nExchanges:";
   for (const auto& e : exchange_catalog())
-    text += "  " + std::string{e.name} + ": " + std::string{e.idea} + "\n";
+    text += "\n  " + std::string{e.name} + "\t" + std::string{e.idea};
   return text;
 }
 
 /// The same of collectives.
 std::string about_collectives() {
-  std::string text = "Operations, each with an algorithm:\n";
+  std::string text = "Operations, each with an algorithm:";
   for (const auto& order : collective_catalog())
-    text += "  " + std::string{name_of(order.what)} + " " + std::string{order.name}
-            + ": " + std::string{order.idea} + "\n";
+    text += "\n  " + std::string{name_of(order.what)} + " " + std::string{order.name}
+            + "\t" + std::string{order.idea};
   return text;
 }
 
-/// Options of programs that run schedules.
+void add_outputs(option_list& to, typed_options& place, const program_about& about) {
+  add_output(
+    to, place.output,
+    {.weights = about.trains && about.keeps,
+     .results = about.keeps || about.measures || about.exchanges || about.tells,
+     .report = about.keeps,
+     .timeline = about.draws,
+     .catalog = about.has_all});
+}
+
+/// Options of programs that run schedules, the most used groups first.
 void add_runs(option_list& to, typed_options& place, const program_about& about) {
   if (about.trains) {
     add_model(to, place.model);
     add_data(to, place.data);
-    add_experts(to, place.model);
   }
   add_schedules(to, place.schedules, about.trains, about.measures);
   if (!about.measures)
     add_mesh(to, place.mesh, about.names_exchange);
   if (about.trains && !about.measures)
     add_split(to, place.mesh);
-  if (about.trains) {
+  if (about.trains)
     add_optimizer(to, place.optimizer);
-    add_threads(to, place.run);
-  }
+  add_outputs(to, place, about);
+  if (about.trains && about.keeps)
+    add_evaluation(to, place.evaluation);
+  if (about.resumes)
+    add_checkpoints(to, place.checkpoint);
   if (about.trains)
     add_device(to, place.run);
   add_precision(to, place.run, about.trains);
+  if (about.trains)
+    add_threads(to, place.run);
   if (about.trains && !about.measures)
     add_clock(to, place.run);
   if (!about.measures) {
     add_cost(to, place.cost);
     add_machines(to, place.machines);
   }
-  if (about.trains && about.keeps)
-    add_evaluation(to, place.evaluation);
-  if (about.resumes)
-    add_checkpoints(to, place.checkpoint);
   if (about.distributes)
     add_nodes(to, place.nodes, about.keeps);
+  if (about.trains)
+    add_experts(to, place.model);
 }
 
 /// Options of programs that run saved weights forwards.
 void add_inference(option_list& to, typed_options& place, const program_about& about) {
   add_weights(to, place.inference);
-  add_model(to, place.model);
+  if (about.writes)
+    add_writing(to, place.inference, place.data.seed);
   if (about.evaluates) {
     add_data_set(to, place.data);
     add_scoring(to, place.inference);
-    add_experts_forwards(to, place.model);
   }
-  if (about.writes) {
-    add_writing(to, place.inference, place.data.seed);
-    add_experts_forwards(to, place.model, "--expert-top-k");
-  }
+  add_model(to, place.model);
   add_stages(to, place.mesh);
-  add_threads(to, place.run);
+  add_outputs(to, place, about);
   if (about.evaluates) {
     add_device_forwards(to, place.run);
     add_precision_forwards(to, place.run);
   }
+  add_threads(to, place.run);
+  if (about.writes)
+    add_experts_forwards(to, place.model, "--expert-top-k");
+  else
+    add_experts_forwards(to, place.model);
 }
 
 /// The clock's side of what options say together: what is wrong, if anything.
@@ -93,9 +107,9 @@ std::string refusal_of_clock(const typed_options& typed, clock_kind clock) {
   if (clock == clock_kind::virtual_time)
     return {};
   if (!typed.cost.empty())
-    return "--cost is for virtual time: say --clock virtual too";
+    return "--cost is of virtual time: say --clock virtual too, or leave it out";
   if (!typed.machines.empty())
-    return "--machines is for virtual time: say --clock virtual too";
+    return "--machines is of virtual time: say --clock virtual too, or leave it out";
   return {};
 }
 
@@ -106,8 +120,8 @@ machines_of(const std::string& text, const link_cost& inside, int ranks) {
   if (result && result->model.ranks_each >= ranks)
     return problem{"--machines " + text + ": all " + std::to_string(ranks)
                    + (ranks == 1 ? " rank stands" : " ranks stand")
-                   + " on one machine, so that nothing passes between machines: put "
-                     "fewer on each, or leave it out"};
+                   + " on one machine, so that machines exchange nothing: give a "
+                     "smaller ranks=, or leave it out"};
   return result;
 }
 
@@ -115,19 +129,14 @@ machines_of(const std::string& text, const link_cost& inside, int ranks) {
 
 std::string add_options(option_list& to, typed_options& place,
                         const program_about& about) {
-  if (about.exchanges)
+  if (about.exchanges) {
     add_collectives(to, place.collectives);
-  else if (about.infers())
+    add_outputs(to, place, about);
+  } else if (about.infers()) {
     add_inference(to, place, about);
-  else
+  } else {
     add_runs(to, place, about);
-  add_output(
-    to, place.output,
-    {.weights = about.trains && about.keeps,
-     .results = about.keeps || about.measures || about.exchanges || about.tells,
-     .report = about.keeps,
-     .timeline = about.draws,
-     .catalog = about.has_all});
+  }
   if (about.infers())
     return {};
   return about.exchanges ? about_collectives() : about_schedules();
@@ -178,22 +187,21 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
   if (auto wrong = refusal(typed.output); !wrong.empty())
     return problem{wrong};
   if (!typed.checkpoint.resume.empty() && !typed.data.init.empty())
-    return problem{"--resume and --init both say which weights a training begins with: "
-                   "give one of them"};
+    return problem{"--resume and --init both give the first weights of a training: "
+                   "leave one of them out"};
   if (!nodes->nodes.empty() && run->clock == clock_kind::virtual_time)
-    return problem{"virtual time stays within one process: leave --nodes out, or say "
-                   "--clock real"};
+    return problem{"--nodes: a run in virtual time has one process: leave --nodes out, "
+                   "or say --clock real"};
   if (typed.evaluation.verify > 0 && !nodes->nodes.empty())
-    return problem{"--verify proves runs of this process: leave --nodes out, or name "
-                   "the same nodes to the program verify"};
+    return problem{"--verify proves runs of this process alone: leave --nodes out, or "
+                   "give them to the program verify"};
   if (typed.evaluation.verify > 0
       && (!typed.checkpoint.resume.empty() || typed.checkpoint.resumes_if_any))
-    return problem{"--verify proves a run from its first step on, and --resume goes on "
-                   "behind that: leave one of them out"};
+    return problem{"--verify proves a run from its first step on, and --resume starts "
+                   "later: leave one of them out"};
   if (nodes->restart && typed.checkpoint.folder.empty() && !nodes->keep_steps)
-    return problem{
-      "--restart goes on from checkpoints, or from what data replicas "
-      "keep: say --checkpoint and --checkpoint-every too, or --keep-steps"};
+    return problem{"--restart continues from a checkpoint or from kept steps: say "
+                   "--checkpoint and --checkpoint-every too, or --keep-steps"};
   auto collectives = parse(typed.collectives);
   if (!collectives)
     return problem{collectives.error()};

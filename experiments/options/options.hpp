@@ -84,8 +84,8 @@ struct program_about {
   bool infers() const { return evaluates || writes; }
 };
 
-/// Adds the options of a program, whose texts go to `place`; returns what --help ends
-/// with.
+/// Adds the options of a program, whose texts go to `place`. Returns the end of
+/// --help-all.
 std::string add_options(option_list& to, typed_options& place,
                         const program_about& about);
 

@@ -27,8 +27,8 @@ std::string refusal(const output_options& o) {
   const bool watched = !o.watch.empty() && o.watch != "false" && o.watch != "true";
   if (const auto port = o.watch_port(); watched && (!port || *port < 0 || *port > most))
     return "--watch " + o.watch
-           + ": a port is a whole number from 1 to 65535; leave it out, or say 0, for "
-             "any that is free";
+           + ": a port is a whole number from 1 to 65535; without one, or with 0, any "
+             "free port is taken";
   return {};
 }
 
@@ -36,15 +36,12 @@ void add_output(option_list& to, output_options& place, const output_kinds& has)
   to.begin_group("Output");
   if (has.weights) {
     to.add_option("--save", place.save,
-                  "Safetensors file for the weights at the end. A gpt's "
-                  "model.safetensors gets a config.json beside it, for Hugging Face.");
+                  "Safetensors file for the weights at the end. Beside a gpt's "
+                  "model.safetensors a config.json is written, for Hugging Face.");
     to.add_option("--save-precision", place.save_precision,
-                  "Of the weights in that file: fp32, or bf16, to which they are "
-                  "rounded. Option --init reads either.");
+                  "Type of the weights in that file: fp32, or bf16, to which they are "
+                  "rounded. --init reads both.");
   }
-  if (has.results)
-    to.add_option("--json", place.json,
-                  "File for the results. Name -: standard output.");
   if (has.report)
     to.add_option("--report", place.report,
                   std::string{has.timeline
@@ -54,29 +51,32 @@ void add_output(option_list& to, output_options& place, const output_kinds& has)
                          ? ""
                          : " Without a name: a new one in runs; none with --quiet "
                            "--json -."));
+  if (has.results)
+    to.add_option("--json", place.json,
+                  "File for the results. Value -: standard output.");
   if (has.weights)
-    to.add_option("--tensorboard", place.tensorboard,
-                  "Folder for what TensorBoard shows while runs go on: a folder in it "
-                  "for each schedule, beside those of earlier runs.");
+    to.add_option(
+      "--tensorboard", place.tensorboard,
+      "Folder for TensorBoard's files, written during the run: a folder for "
+      "each schedule, beside those of earlier runs.");
   if (has.report)
-    to.add_switch(
-      "--watch", place.watch, "[PORT]",
-      "Page for a browser on this machine that shows runs while they go on. "
-      "Its address is said on standard error. Without a port: any that is "
-      "free.");
+    to.add_switch("--watch", place.watch, "[PORT]",
+                  "Web page on this machine that shows the run while it lasts. Its "
+                  "address is printed on standard error. Without a port: any free "
+                  "one.");
   to.add_flag("--quiet", place.quiet,
-              has.results ? "Silence but for errors and the results of --json -."
-                          : "Silence but for errors.");
+              has.results ? "Prints nothing but errors and the results of --json -."
+                          : "Prints nothing but errors.");
   if (has.timeline)
-    to.add_flag("--print", place.print, "Timelines as text, a row for each rank.");
+    to.add_flag("--print", place.print, "Prints timelines, a row for each rank.");
   if (has.timeline)
     to.add_option("--export", place.exported,
-                  "File for the schedule: a row of actions for each rank, which "
-                  "file:PATH reads. PyTorch's pipelining reads schedules that flush "
-                  "and have each stage on one rank.");
+                  "File for the schedule: a row of actions for each rank. --schedule "
+                  "file:PATH reads it. PyTorch's pipelining reads it if the schedule "
+                  "flushes and has each stage on one rank.");
   if (has.catalog)
     to.add_flag("--all", place.all,
-                "Catalog of tiny models under every schedule, in both clocks.");
+                "Runs tiny models under every schedule, in both clocks.");
 }
 
 } // namespace troupe

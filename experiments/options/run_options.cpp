@@ -11,58 +11,62 @@
 namespace troupe {
 
 void add_threads(option_list& to, typed_run& place) {
-  to.begin_group("Clock and machines");
-  to.add_option("--threads", place.threads, "Threads of the CPU. Value 0: its cores.");
+  to.begin_group("Devices and precision");
+  to.add_option("--threads", place.threads,
+                "Threads of the CPU. Value 0: the number of its cores.");
 }
 
 void add_device(option_list& to, typed_run& place) {
-  to.begin_group("Clock and machines");
+  to.begin_group("Devices and precision");
   to.add_option(
     "--device", place.device,
-    "What computes: cpu, cuda (all GPUs of a machine), or a list as "
-    "cuda:0,cuda:1,cpu. Ranks take them in turns, so several may share one. With "
-    "--nodes they are those of the rank's node. Evaluations compute each stage where "
-    "its "
-    "rank does, and with --nodes on the CPU.");
+    "Devices of the ranks: cpu, cuda, or a list. With --nodes they are those "
+    "of the rank's node. Evaluations use each stage's device, and with "
+    "--nodes the CPU.\n"
+    "cpu\tthe CPU\n"
+    "cuda\tall GPUs of the machine, in rotation\n"
+    "cuda:0,cuda:1,cpu\tthese, in rotation; several ranks may share one");
 }
 
 void add_device_forwards(option_list& to, typed_run& place) {
-  to.begin_group("Clock and machines");
+  to.begin_group("Devices and precision");
   to.add_option("--device", place.device,
-                "What computes: cpu, cuda (all GPUs of this machine), or a list as "
-                "cuda:0,cuda:1,cpu. Stages take them in turns, so several may share "
-                "one.");
+                "Devices of the stages: cpu, cuda, or a list.\n"
+                "cpu\tthe CPU\n"
+                "cuda\tall GPUs of this machine, in rotation\n"
+                "cuda:0,cuda:1,cpu\tthese, in rotation; several stages may share one");
 }
 
 void add_precision(option_list& to, typed_run& place, bool trains) {
-  to.begin_group("Clock and machines");
+  to.begin_group("Devices and precision");
   to.add_option(
     "--precision", place.precision,
     trains
-      ? "Of activations, their gradients and the operands of products: fp32 or bf16. "
-        "On GPUs also tf32: fp32, but operands of products have 11 bits. Sums, "
-        "statistics, the weights that are updated and their gradients are fp32."
-      : "Of activations and their gradients: fp32 or bf16. In bf16 messages of bytes "
-        "in --cost are half as long, and so is what --sequence-parallel gathers of "
-        "tensor. What is summed is fp32, and so are the rows of experts.");
+      ? "Type of activations and products: fp32, bf16 or tf32. It is also that of the "
+        "activations' gradients. Sums, statistics, updated weights and their gradients "
+        "are fp32.\n"
+        "tf32\ton GPUs alone: fp32, but operands of products have 11 bits"
+      : "Type of activations and their gradients: fp32 or bf16. In bf16 messages of "
+        "--cost bytes= are half as long, and so are gathers of --sequence-parallel. "
+        "Sums and the rows of experts are fp32.");
 }
 
 void add_precision_forwards(option_list& to, typed_run& place) {
-  to.begin_group("Clock and machines");
+  to.begin_group("Devices and precision");
   to.add_option("--precision", place.precision,
-                "Of activations and the operands of products: fp32 or bf16. On GPUs "
-                "also tf32: fp32, but operands of products have 11 bits.");
+                "Type of activations and products: fp32, bf16 or tf32.\n"
+                "tf32\ton GPUs alone: fp32, but operands of products have 11 bits");
 }
 
 void add_clock(option_list& to, typed_run& place) {
-  to.begin_group("Clock and machines");
+  to.begin_group("Clock and costs");
   to.add_option("--clock", place.clock, "Clock of the run: real or virtual.");
   to.add_option(
     "--stall-timeout", place.stall_timeout,
-    "Seconds in which no action ends, until the run says who waits for whom and is "
-    "given up. Actions under way put that off, up to 20 times the longest of their "
-    "kind. Actions that are the first of their kind put it off as long as they take at "
-    "0.1 GFLOP/s.");
+    "Seconds without the end of an action after which the run stops and "
+    "reports which rank waits for which. An action that is executing "
+    "extends them, up to 20 times the longest of its kind. The first action "
+    "of a kind extends them by its time at 0.1 GFLOP/s.");
 }
 
 std::string warning_of(const run_options& o) {
@@ -72,10 +76,10 @@ std::string warning_of(const run_options& o) {
   if (!path || *path == bf16_path::amx)
     return {};
   if (*path == bf16_path::dot)
-    return "products of bf16 are made without AMX, and may take longer than those of "
-           "fp32: ./troupe bench --precision bf16 measures both";
-  return "products of bf16 are made without instructions for them, and take many times "
-         "as long as those of fp32";
+    return "this processor has no AMX, so that products of bf16 may take longer than "
+           "those of fp32: ./troupe bench --precision bf16 measures both";
+  return "this processor has no instructions for bf16, so that its products take many "
+         "times as long as those of fp32";
 }
 
 tl::expected<std::vector<processor>, std::string> parse_devices(const std::string& text,
@@ -131,8 +135,8 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
   }
   if (typed.precision == "tf32") {
     if (processors.empty())
-      return problem{"--precision tf32 is of a GPU's products: train, compare, "
-                     "verify, bench and evaluate take it with --device cuda"};
+      return problem{"--precision tf32 is of products on GPUs: say --device cuda too, "
+                     "to train, compare, verify, bench or evaluate"};
     for (auto& one : processors)
       one.tf32 = one.is_gpu();
   } else if (typed.precision != "fp32" && typed.precision != "bf16") {

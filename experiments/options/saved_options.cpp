@@ -144,7 +144,7 @@ std::string take_saved_options(const saved_run& saved, const CLI::App& said,
       option->run_callback();
     } catch (const CLI::ParseError&) {
       return saved.from + " says " + name + " " + value
-             + ", which is no value of that option: say " + name + " yourself";
+             + ", which is not a value of that option: give " + name + " yourself";
     }
   }
   return {};

@@ -3,9 +3,11 @@
 
 #include "experiments/options/option_list.hpp"
 #include "experiments/options/schedule_path.hpp"
+#include "experiments/options/suggestion.hpp"
 #include "schedules/catalog/catalog.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace troupe {
 
@@ -47,12 +49,36 @@ tl::expected<value_map, std::string> values_of(const std::string& text) {
     auto key = part.substr(0, equals);
     std::ranges::replace(key, '-', '_');
     if (!result.emplace(key, part.substr(equals + 1)).second)
-      return problem{"'" + text + "': " + key
-                     + " stands there twice: give it one value"};
+      return problem{"'" + text + "': " + key + " is given twice: give it one value"};
   }
   if (parts.empty())
     return shape;
   return result;
+}
+
+/// The sentence about a schedule that does not exist.
+std::string unknown_schedule(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& entry : catalog())
+    names.emplace_back(entry.name);
+  names.emplace_back("all");
+  std::error_code unknown;
+  const bool is_file = std::filesystem::is_regular_file(name, unknown);
+  if (is_file || name.find_first_of("./") != std::string::npos)
+    return "there is no schedule '" + name + "': say file:" + name
+           + (is_file ? "" : " if it is a file that holds one");
+  return unknown_name("schedule", name, names);
+}
+
+/// What to say behind the refusal of a schedule's parameter that does not exist.
+std::string parameter_near(const catalog_entry& entry, const value_map& values) {
+  std::vector<std::string> names;
+  for (const auto& p : entry.parameters)
+    names.emplace_back(p.name);
+  for (const auto& [key, value] : values)
+    if (std::ranges::find(names, key) == names.end())
+      return did_you_mean(key, names);
+  return {};
 }
 
 /// Numbers from "4,4,2". Returns what is wrong with them, if anything.
@@ -72,32 +98,34 @@ std::string read_numbers(const char* option, const std::string& text,
 
 void add_schedules(option_list& to, typed_schedules& place, bool trains,
                    bool measures) {
-  to.begin_group("Mesh and schedule");
-  to.add_option("--microbatches", place.microbatches, "Microbatches of a batch.");
+  to.begin_group("Schedule and mesh");
+  if (!measures) {
+    to.add_option(
+      "--schedules,--schedule", place.names,
+      "Schedules, with commas between them: " + catalog_names() + ".\n"
+        + "all\tevery schedule that fits the sizes\n"
+          "NAME:KEY=VALUE,..\ta schedule with parameters, as ampnet:"
+        + (trains ? "max_active_keys=8,lr=0.01\n" : "max_active_keys=8\n")
+        + "file:PATH\ta file in the format of PyTorch's pipelining; weights=, "
+          "update_every= and most_held= may follow, as "
+          "file:my.csv,weights=stash");
+    to.add_option("--steps", place.steps, "Batches of the run.");
+    if (trains)
+      to.add_option("--epochs", place.epochs,
+                    "Passes over the data, in place of --steps.");
+  }
+  to.add_option("--microbatches", place.microbatches,
+                "Microbatches that a batch is cut into.");
   if (measures)
     return;
-  to.add_option(
-    "--microbatch-sizes", place.sizes,
-    "Samples of each microbatch of a batch, as 4,4,2,2. Default: they differ "
-    "by one at most. In simulations: what each costs and sends beside the "
-    "others.");
+  to.add_option("--microbatch-sizes", place.sizes,
+                "Samples of each microbatch of a batch, as 4,4,2,2. Default: they "
+                "differ by at most one. In simulations they scale costs and messages.");
   to.add_option(
     "--sequence-lengths", place.lengths,
-    "Tokens of the sequences of each microbatch of a batch, taken by turns, "
-    "as 64,32: of each sample its first ones. Default: --seq. In "
-    "simulations: as --microbatch-sizes.");
-  to.add_option("--schedules,--schedule", place.names,
-                "Schedules: " + catalog_names()
-                  + ". Name all: every schedule that fits the sizes. Parameters stand "
-                    "behind a colon, as ampnet:max_active_keys=8"
-                  + std::string{trains ? ",lr=0.01." : "."}
-                  + " Name file:PATH: one that stands in a file, in the form of "
-                    "PyTorch's pipelining; weights, update_every and most_held may "
-                    "stand behind it, as file:my.csv,weights=stash.");
-  to.add_option("--steps", place.steps, "Batches of the run.");
-  if (trains)
-    to.add_option("--epochs", place.epochs,
-                  "Passes over the data, in place of --steps.");
+    "Tokens of the sequences of each microbatch, in rotation, as 64,32: the "
+    "first tokens of each sample. Default: --seq. In simulations they scale "
+    "costs and messages.");
 }
 
 tl::expected<chosen_schedule, std::string>
@@ -132,9 +160,12 @@ parse_schedule(const std::string& text, bool of_all, const optimizer_options* le
     result.file = std::move(*content);
     return result;
   }
+  const auto entry = std::ranges::find(catalog(), result.name, &catalog_entry::name);
+  if (entry == catalog().end())
+    return problem{unknown_schedule(result.name)};
   auto sch = find_schedule(result.name, *values);
   if (!sch)
-    return problem{sch.error()};
+    return problem{sch.error() + parameter_near(*entry, *values)};
   result.sch = std::move(*sch);
   return result;
 }
@@ -167,7 +198,7 @@ std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh) {
       return first.empty() ? is + ", not for " + std::to_string(typed) + ": leave "
                                + option + " out"
                            : is + ", and " + first + " for " + std::to_string(typed)
-                               + ": runs beside each other have the same sizes";
+                               + ": all runs of a command have the same sizes";
     };
     const bool says_pipe = mesh.axes.find("pipe=") != std::string::npos;
     for (auto wrong : {contradiction(mesh.says_stages || says_pipe, axes.stages, ranks,
@@ -193,9 +224,16 @@ std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh) {
 tl::expected<schedule_options, std::string> parse(const typed_schedules& typed,
                                                   const mesh_options& mesh,
                                                   const optimizer_options* learns) {
+  if (typed.steps < 1)
+    return problem{"--steps " + std::to_string(typed.steps)
+                   + ": a run has at least 1 step"};
+  if (typed.microbatches < 1)
+    return problem{"--microbatches " + std::to_string(typed.microbatches)
+                   + ": a batch has at least 1 microbatch"};
   if (typed.microbatches % mesh.data != 0)
     return problem{std::to_string(typed.microbatches)
-                   + " microbatches cannot be shared by " + std::to_string(mesh.data)
+                   + " microbatches cannot be divided between "
+                   + std::to_string(mesh.data)
                    + " data replicas: --microbatches must be a multiple of them"};
   schedule_options result{{}, typed.microbatches, typed.steps, typed.epochs};
   auto wrong = read_numbers("--microbatch-sizes", typed.sizes, result.uneven.samples);

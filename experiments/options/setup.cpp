@@ -6,6 +6,8 @@
 #include "experiments/options/clock_limit.hpp"
 #include "experiments/options/opened_data.hpp"
 #include "experiments/options/parsing.hpp"
+#include "experiments/options/saved_options.hpp"
+#include "experiments/options/stage_advice.hpp"
 #include "experiments/options/training_options.hpp"
 #include "schedules/catalog/catalog.hpp"
 
@@ -99,12 +101,12 @@ std::string complete(const options& o, const chosen_schedule& one, run_plan& pla
   auto first_layers =
     cut(plan.work->whole, plan.dims.stages, o.mesh.split, o.mesh.unit_costs);
   if (!first_layers)
-    return first_layers.error();
+    return first_layers.error() + stage_advice(o, one, plan);
   plan.work->first_layers = std::move(*first_layers);
   return {};
 }
 
-/// The model, with what its layers store.
+/// The model, with the type of stored activations.
 model_options model_of(const options& o) {
   auto result = o.model;
   result.stored = o.run.products;
@@ -166,8 +168,8 @@ tl::expected<int, std::string> steps_of(double epochs, const training& work) {
     std::ceil(epochs * static_cast<double>(*epoch)
               / static_cast<double>(std::max<std::int64_t>(work.batch, 1)));
   if (!(exact >= 1 && exact <= std::numeric_limits<int>::max()))
-    return problem{"--epochs: an epoch of this data is " + std::to_string(*epoch)
-                   + " samples; ask for 1 to 2,147,483,647 batches of them"};
+    return problem{"--epochs: an epoch of this data has " + std::to_string(*epoch)
+                   + " samples: give a number with 1 to 2,147,483,647 batches"};
   return static_cast<int>(exact);
 }
 
@@ -192,23 +194,32 @@ std::string add_training(const options& o, const std::filesystem::path& within,
       o.run.lists_processors && listed > plan.ranks())
     return "--device lists " + std::to_string(listed) + " processors for "
            + (plan.ranks() == 1 ? "one rank" : std::to_string(plan.ranks()) + " ranks")
-           + ": leave out what has none";
+           + ": list at most one processor for each";
   if (o.evaluation.samples > 0 && work->data->evaluation_size() > 0)
     plan.evaluate_every = o.evaluation.every;
   plan.work = std::move(*work);
   return {};
 }
 
+/// The sentence about checkpoints of which none can be read: the option of this run
+/// that differs from the newest one's network, if one does.
+std::string unfit(const options& o, const std::string& why) {
+  const auto saved = saved_run_of(o.checkpoint.resume);
+  const auto wrong =
+    saved ? other_network(saved->options, options_to_save(o)) : std::string{};
+  return wrong.empty() ? why : saved->from + " " + wrong;
+}
+
 /// Makes a plan go on from the newest checkpoint. Returns what is wrong, if anything.
 std::string resume(const options& o, run_plan& plan, setup& to) {
   auto found = newest_checkpoint(o.checkpoint.resume, plan.work->whole);
   if (!found)
-    return "--resume: " + found.error();
+    return "--resume: " + unfit(o, found.error());
   to.passed_over = found->passed_over;
   const auto folder = found->folder.string();
   const auto [batches, samples] = std::pair{found->facts.batches, found->facts.samples};
   if (samples != batches * plan.work->batch)
-    return "--resume: " + folder + " has been through batches of "
+    return "--resume: " + folder + " was trained with batches of "
            + std::to_string(samples / std::max(batches, 1)) + " samples, not of "
            + std::to_string(plan.work->batch) + ": say --batch "
            + std::to_string(samples / std::max(batches, 1));
@@ -219,9 +230,9 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
     return {};
   }
   if (plan.dims.steps <= batches)
-    return "--resume: " + folder + " has been through " + std::to_string(batches)
-           + " steps, and a run of " + std::to_string(plan.dims.steps)
-           + " has no more: say --steps " + std::to_string(batches + 1) + " or more";
+    return "--resume: " + folder + " was trained for " + std::to_string(batches)
+           + " steps, and --steps " + std::to_string(plan.dims.steps)
+           + " includes these: say --steps " + std::to_string(batches + 1) + " or more";
   plan.dims.steps -= batches;
   go_on_from(std::move(found->saved), plan);
   to.checkpoint = folder;
@@ -246,11 +257,11 @@ request(const options& o, const chosen_schedule& one, run_plan plan,
   }
   if (plan.dims.before > 0
       && std::ssize(plan.work->earlier.moments) != optimizer::state_size(one.optimizer))
-    return problem{"--resume: the training was by an optimizer with "
+    return problem{"--resume: the training had an optimizer with "
                    + std::to_string(plan.work->earlier.moments.size())
-                   + " values of state a parameter, this one has "
+                   + " values of state for each parameter, and this one has "
                    + std::to_string(optimizer::state_size(one.optimizer))
-                   + ": name the optimizer and momentum that it had"};
+                   + ": give the --optimizer and --momentum that it had"};
   if (shared.before)
     if (auto wrong = contradiction(*shared.before,
                                    {plan.work->options, plan.work->data->identity()},
@@ -286,7 +297,7 @@ std::string rates_of(const options& o) {
   if (!counts_operations(o))
     return "--cost " + o.cost.text + " (milliseconds)";
   return std::to_string(static_cast<int>(operations_a_nanosecond))
-         + " operations a nanosecond and rank, messages in no time; --cost says other "
+         + " operations a nanosecond and rank, messages in no time; --cost gives other "
            "costs";
 }
 

@@ -63,7 +63,7 @@ public:
   std::string sentence() const {
     return text_.empty() ? ""
                          : "was trained with " + text_
-                             + ": go on with what it had, or say --change " + names_;
+                             + ": leave the option out, or say --change " + names_;
   }
 
 private:
@@ -108,6 +108,26 @@ std::map<std::string, std::string> options_of_training(const options& o,
   return result;
 }
 
+std::string other_network(const std::map<std::string, std::string>& before,
+                          const std::map<std::string, std::string>& now) {
+  const auto all = changeable_options();
+  for (const auto& [option, had] : before) {
+    const auto found = now.find(option);
+    if (found != now.end() && found->second != had && option != "--data"
+        && std::ranges::find(all, option, &changeable_option::option) == all.end())
+      return "was trained with " + option + " " + had + ", and this run has "
+             + found->second + ": leave " + option
+             + " out, as a training goes on with the network that it had";
+  }
+  for (const char* flag : {"--tied", "--shared-expert"}) // absent: they are not said
+    if (!before.empty() && before.contains(flag) != now.contains(flag))
+      return std::string{"was trained with"} + (before.contains(flag) ? " " : "out ")
+             + flag + ", and this run is " + (now.contains(flag) ? "with " : "without ")
+             + "it: leave " + flag
+             + " out, as a training goes on with the network that it had";
+  return {};
+}
+
 std::string contradiction(const training_facts& before, const training_facts& now,
                           const std::vector<std::string>& changes) {
   const auto may_change = [&](std::string_view name) {
@@ -119,6 +139,8 @@ std::string contradiction(const training_facts& before, const training_facts& no
   };
   const bool has_course = value(before, "--lr-schedule").starts_with("cosine")
                           && value(now, "--lr-schedule").starts_with("cosine");
+  if (auto wrong = other_network(before.options, now.options); !wrong.empty())
+    return wrong;
   difference_list differences;
   for (const auto& [option, had] : before.options) {
     const auto found = now.options.find(option);
@@ -127,11 +149,7 @@ std::string contradiction(const training_facts& before, const training_facts& no
       continue;
     const auto all = changeable_options();
     const auto known = std::ranges::find(all, option, &changeable_option::option);
-    if (known == all.end())
-      return "was trained with " + option + " " + had + ", and this run has "
-             + found->second + ": leave " + option
-             + " out, as a training goes on with the network that it had";
-    if (!may_change(known->name))
+    if (known != all.end() && !may_change(known->name))
       differences.add(std::string{known->name},
                       option + " " + (had.empty() ? "none" : had), found->second);
   }
@@ -143,8 +161,8 @@ std::string contradiction(const training_facts& before, const training_facts& no
 
 std::string without_facts(const std::string& checkpoint) {
   return checkpoint
-         + " is of an older version of troupe, and keeps neither data nor options of "
-           "its training: those of this command count, and nothing is compared";
+         + " is of an older version of troupe, without data and options of its "
+           "training: those of this command are used, and nothing is compared";
 }
 
 } // namespace troupe

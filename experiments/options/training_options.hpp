@@ -19,6 +19,12 @@ namespace troupe {
 std::map<std::string, std::string> options_of_training(const options& o,
                                                        const run_plan& plan);
 
+/// The end of a sentence about a checkpoint whose network has another option than this
+/// run's; empty if none of those that both name differs. Options that --change allows
+/// to differ are not compared.
+std::string other_network(const std::map<std::string, std::string>& before,
+                          const std::map<std::string, std::string>& now);
+
 /// The end of a sentence about a checkpoint whose training differs from the run that
 /// goes on from it, with both values; empty if nothing differs that must not.
 /// \param changes names that --change allows to differ

@@ -166,7 +166,7 @@ TEST_CASE("what is no checkpoint stays as it is", "[programs]") {
                            "--checkpoint-every 1"
                              + tiny_model);
   CHECK(stopped.exit_code == 1);
-  CHECK_THAT(stopped.err, ContainsSubstring("batch-8 is in the way"));
+  CHECK_THAT(stopped.err, ContainsSubstring("batch-8 is not a checkpoint"));
   CHECK(content_of(c / "batch-8/mine.txt") == "data");
 }
 
@@ -235,8 +235,10 @@ TEST_CASE("who cannot go on is told what can", "[programs]") {
           "--resume auto goes on from the checkpoints of --checkpoint");
   refused("--steps 9 --stages 2 --resume auto --verify 1" + tiny_model + saving,
           "leave one of them out");
-  refused("--steps 9 --stages 2 --resume c --init w" + tiny_model, "give one of them");
-  refused("--steps 9 --stages 2 --checkpoint c" + tiny_model, "give both");
+  refused("--steps 9 --stages 2 --resume c --init w" + tiny_model,
+          "leave one of them out");
+  refused("--steps 9 --stages 2 --checkpoint c" + tiny_model,
+          "say --checkpoint-every 100");
   refused("--steps 9 --mesh data=2,pipe=2 --exchange hogwild --checkpoint c "
           "--checkpoint-every 2"
             + tiny_model,

@@ -81,7 +81,7 @@ TEST_CASE("numbers on the command line are plain decimal", "[command_line]") {
 
 TEST_CASE("texts of options are neither empty nor unprintable", "[command_line]") {
   for (const char* name : {"--save", "--mesh", "--data", "--config", "--schedule"})
-    check_refused({name, ""}, "an empty value says nothing");
+    check_refused({name, ""}, "the value is empty");
   check_refused({"--save", "a\nb"}, "a control character");
   check_refused({"--schedule", "1f1b\x1b[31m"}, "a control character");
   CHECK(read({"--save", "a b.safetensors"}).read->output.save == "a b.safetensors");
@@ -129,6 +129,24 @@ TEST_CASE("a file gives options line by line", "[command_line]") {
   CHECK(o->output.config == file);
 }
 
+TEST_CASE("an option that does not exist is answered by the nearest that does",
+          "[command_line]") {
+  check_refused({"--bacth", "3"},
+                "there is no option '--bacth' (did you mean '--batch'?); see train");
+  check_refused({"--micro-batches=3"}, "(did you mean '--microbatches'?)");
+  check_refused({"--learning-rate-of-all"}, "'--learning-rate-of-all'; see train");
+  check_refused({"steps"}, "'steps' is no option (did you mean '--steps'?): names of");
+  check_refused({"--stages"}, "--stages needs a value");
+}
+
+TEST_CASE("a number that is too small is named with its option", "[command_line]") {
+  check_refused({"--steps", "0"}, "train: --steps 0: a run has at least 1 step\n");
+  check_refused({"--microbatches", "0"},
+                "train: --microbatches 0: a batch has at least 1 microbatch\n");
+  check_refused({"--stages", "-1"},
+                "train: --stages -1: a pipeline has at least 1 rank\n");
+}
+
 TEST_CASE("a file of options may begin with a byte order mark", "[command_line]") {
   const temporary_folder folder;
   const auto file = folder.write("o.toml", "\xef\xbb\xbfsteps = 3\n").string();
@@ -147,7 +165,8 @@ TEST_CASE("a mistake in a file is named with its line", "[command_line]") {
   };
   refused("steps = 1\n[train]\nlr = 1\n",
           "line 2: options stand here without sections");
-  refused("\nstepz = 3\n", "line 2: 'stepz' is not an option of a file");
+  refused("\nstepz = 3\n",
+          "line 2: there is no option 'stepz' (did you mean 'steps'?)");
   refused("config = \"x\"\n", "line 1: 'config' is not an option of a file");
   refused("help = true\n", "line 1: 'help' is not an option of a file");
   refused("steps = 1\nlr = 1\nsteps = 2\n", "line 3: 'steps' is given a second time");
@@ -163,7 +182,7 @@ TEST_CASE("a mistake in a file is named with its line", "[command_line]") {
   refused("lr = 1\nmesh = []\n", "line 2: 'mesh' has an empty list");
   refused("steps = []\n", "line 1: 'steps' has an empty list");
   refused("quiet = [true, false]\n", "line 1: 'quiet' is given a list");
-  refused(std::string{"\x00\x01", 2}, "this is no text");
+  refused(std::string{"\x00\x01", 2}, "the file is not a text");
   const auto file = folder.write("o.toml", "steps = 010\n").string();
   check_refused({"--config", file}, "'010' is not a whole number in plain decimal");
 }

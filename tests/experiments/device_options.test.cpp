@@ -43,8 +43,8 @@ TEST_CASE("tf32 is of GPUs", "[device]") {
   typed_run typed;
   typed.precision = "tf32";
   CHECK(parse(typed).error()
-        == "--precision tf32 is of a GPU's products: train, compare, verify, bench and "
-           "evaluate take it with --device cuda");
+        == "--precision tf32 is of products on GPUs: say --device cuda too, to train, "
+           "compare, verify, bench or evaluate");
   typed.device = "cuda";
   if (absence_of_gpus().empty())
     CHECK(parse(typed)->processors.front().tf32);

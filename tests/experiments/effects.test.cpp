@@ -36,11 +36,11 @@ TEST_CASE("an option without effect is refused with what it belongs to", "[effec
     {[](typed_options& o) { o.optimizer.name = "sgd", o.optimizer.epsilon = 1e-7; },
      "--eps is of adamw"},
     {[](typed_options& o) { o.optimizer.name = "sgd", o.optimizer.decay = "matrices"; },
-     "--decay says what --weight-decay shrinks"},
+     "--decay has no effect, as --weight-decay is 0"},
     {[](typed_options& o) {
        o.optimizer.weight_decay = 0, o.optimizer.decay = "matrices";
      },
-     "--decay says what --weight-decay shrinks"},
+     "--decay has no effect, as --weight-decay is 0"},
     {[](typed_options& o) { o.model.name = "mlp", o.model.heads = 2; },
      "--heads is of gpt and moe"},
     {[](typed_options& o) { o.model.name = "mlp", o.model.length = 2; },
@@ -51,7 +51,7 @@ TEST_CASE("an option without effect is refused with what it belongs to", "[effec
      "--layers is of gpt, moe"},
     {[](typed_options& o) { o.model.name = "lenet5", o.model.width = 3; },
      "--d-model is of gpt, moe"},
-    {[](typed_options& o) { o.output.save_precision = "bf16"; }, "that --save names"},
+    {[](typed_options& o) { o.output.save_precision = "bf16"; }, "that --save writes"},
     {[](typed_options& o) { o.output.save_precision = "fp16"; },
      "weights are saved as fp32 or bf16"},
     {[](typed_options& o) { o.model.experts = 4; }, "say --model moe too"},
@@ -72,7 +72,7 @@ TEST_CASE("an option without effect is refused with what it belongs to", "[effec
     {[](typed_options& o) { o.evaluation.every = 1, o.evaluation.samples = 0; },
      "--evaluate-samples is 0"},
     {[](typed_options& o) { o.output.print = true, o.output.quiet = true; },
-     "--quiet keeps back"},
+     "--quiet prints nothing"},
     {[](typed_options& o) {
        o.optimizer.rate = 1, o.schedules.names = {"1f1b:lr=2,gpipe:lr=3"};
      },

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words of --help.
+// The words and the layout of --help.
+
+#include "experiments/options/help.hpp"
 
 #include "experiments/options/option_list.hpp"
 #include "experiments/options/options.hpp"
@@ -8,19 +10,21 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <sstream>
 
 namespace troupe::help_test {
 
 namespace {
 
-/// Sentences end with a full stop and a blank.
-std::vector<std::string> sentences_of(const std::string& text) {
+/// The parts of a text that a separator ends.
+std::vector<std::string> parts_of(const std::string& text,
+                                  const std::string& separator) {
   std::vector<std::string> result;
   for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find(". ", begin), text.size());
+    const auto end = std::min(text.find(separator, begin), text.size());
     result.push_back(text.substr(begin, end - begin));
-    begin = end + 2;
+    begin = end + separator.size();
   }
   return result;
 }
@@ -47,13 +51,57 @@ TEST_CASE("help says every option in whole sentences of at most 25 words", "[hel
       if (option->get_name() == "--help") // CLI11's own, which programs replace
         continue;
       INFO(option->get_name() << ": " << text);
-      CHECK(text.ends_with('.'));
-      for (const auto& sentence : sentences_of(text)) {
-        CHECK(std::isupper(static_cast<unsigned char>(sentence.front())) != 0);
+      auto lines = parts_of(text, "\n");
+      CHECK(lines.front().ends_with('.'));
+      for (const auto& sentence : parts_of(lines.front(), ". ")) {
+        const auto first = static_cast<unsigned char>(sentence.front());
+        CHECK((std::isupper(first) != 0 || sentence.starts_with("--")));
         CHECK(words_of(sentence) <= 25);
+      }
+      lines.erase(lines.begin());
+      for (const auto& line : lines) { // a value and its meaning
+        CHECK(std::ranges::count(line, '\t') == 1);
+        CHECK_FALSE(line.ends_with('.'));
+        CHECK(words_of(line) <= 25);
       }
     }
   }
+}
+
+TEST_CASE("a text is broken between words, and rows have a common column", "[help]") {
+  const std::string word(30, 'w'), line = word + " " + word + " " + word;
+  CHECK(wrapped("a  b") == "a b\n");
+  CHECK(wrapped(line + " " + word) == line + "\n" + word + "\n");
+  CHECK(wrapped("k\tvalue\nlonger\t" + line, 2)
+        == "  k       value\n  longer  " + word + " " + word + " " + word + "\n");
+  CHECK(wrapped("k\t" + line + " x", 7)
+        == "       k  " + word + " " + word + "\n          " + word + " x\n");
+}
+
+TEST_CASE("help has the most used options, and all help has all", "[help]") {
+  int number = 3;
+  bool flag = false;
+  CLI::App app{"Program.", "name"};
+  option_list list{app};
+  add_help(app);
+  app.option_defaults()->always_capture_default();
+  list.begin_group("First");
+  list.add_option("--steps", number, "Batches. More of them. Default: 7.");
+  list.begin_group("Second");
+  list.add_option("--layers,--blocks", number, "Blocks of it.\n1\tone");
+  list.add_flag("--rare", flag, "Rarely used.");
+  CHECK(app.help()
+        == "Program.\n\nUsage: name [OPTIONS]\n\nMost used options:\n"
+           "  --layers N                   Blocks of it. Default: 3.\n"
+           "  --steps N                    Batches. Default: 7.\n\n"
+           "All options, with all their values: name --help-all\n");
+  const auto all = app.help("", CLI::AppFormatMode::All);
+  CHECK(all.starts_with(
+    "Program.\n\nUsage: name [OPTIONS]\n\nFirst:\n"
+    "  --steps N                    Batches. More of them. Default: 7.\n\nSecond:\n"
+    "  --layers, --blocks N         Blocks of it. Default: 3.\n"
+    "        1  one\n"
+    "  --rare                       Rarely used.\n\nGeneral:\n  -h, --help "));
 }
 
 } // namespace troupe::help_test

@@ -44,7 +44,7 @@ TEST_CASE("a local rule in virtual time is what its prediction says", "[programs
 TEST_CASE("collectives measures and checks every algorithm at every number of ranks",
           "[programs]") {
   temporary_folder folder;
-  CHECK_THAT(run_program_in(folder, "collectives --help").out,
+  CHECK_THAT(run_program_in(folder, "collectives --help-all").out,
              ContainsSubstring("--ranks") && ContainsSubstring("all_reduce halving"));
   const auto ran = run_program_in(
     folder, "collectives --ranks 1,4,6 --bytes 48000 --latency 0.1 --bandwidth 1e8 "

@@ -367,7 +367,7 @@ TEST_CASE("a run that nodes refuse again waits for others, until the user ends i
   CHECK(beginnings() == 2);
   train.send(SIGINT);
   CHECK(train.wait(patience) == 130);
-  CHECK_THAT(train.said(), ContainsSubstring("it plays at most 1 ranks"));
+  CHECK_THAT(train.said(), ContainsSubstring("it runs at most 1 ranks"));
 }
 
 TEST_CASE("a run by TLS trains the same bits, and strangers play no part", "[nodes]") {
@@ -388,7 +388,12 @@ TEST_CASE("a run by TLS trains the same bits, and strangers play no part", "[nod
   CHECK_FALSE(fs::exists(folder.path() / "w.safetensors"));
   const auto asked = run_program_in(folder, "node --status " + nodes.list.front());
   CHECK(asked.exit_code == 1);
-  CHECK_THAT(asked.err, ContainsSubstring("it may expect TLS (give --tls)"));
+  CHECK(asked.err
+        == "node: node " + nodes.list.front()
+             + ": it expects TLS: say --tls CERTIFICATE,KEY,AUTHORITY\n");
+  CHECK_THAT(run_program_in(folder, there).err,
+             ContainsSubstring(nodes.list.front()
+                               + " (rank 0): it expects TLS: say --tls CERTIFICATE"));
   const auto result = run_program_in(folder, there + files("ours"));
   INFO(result.err);
   CHECK(result.exit_code == 0);
@@ -427,7 +432,7 @@ TEST_CASE("a node refuses what its owner has not allowed", "[nodes]") {
              ContainsSubstring("it gives runs at most 1"));
   std::ofstream{folder.path() / "text.txt"} << std::string(5000, 'a') << "bcdefghijk";
   CHECK_THAT(ends_with("--folder own", "--seq 8 --data text:../text.txt", "own"),
-             ContainsSubstring("own folder"));
+             ContainsSubstring("--folder alone"));
 }
 
 TEST_CASE("a run that nodes do not begin leaves what an earlier one wrote", "[nodes]") {
@@ -458,7 +463,7 @@ TEST_CASE("options of nodes that make no sense are refused", "[nodes]") {
   CHECK_THAT(refused("--nodes 127.0.0.1:1 --restart"),
              ContainsSubstring("--checkpoint"));
   CHECK_THAT(refused("--nodes 127.0.0.1:1 --keep-steps"),
-             ContainsSubstring("say that too"));
+             ContainsSubstring("say --restart too"));
   CHECK_THAT(refused("--nodes 127.0.0.1:1 --restart --keep-steps"),
              ContainsSubstring("data=2"));
   CHECK_THAT(refused("--mesh data=2 --nodes 127.0.0.1:1 --restart --keep-steps"),

@@ -51,6 +51,60 @@ TEST_CASE("every program helps and knows its version", "[programs]") {
                !ContainsSubstring(variable)); // a processor's name may have @
 }
 
+TEST_CASE("help fits on a screen, and no line of it or of all help is too long",
+          "[programs]") {
+  temporary_folder folder;
+  for (const std::string name :
+       {"bench", "certificates", "checkpoint", "collectives", "compare", "evaluate",
+        "generate", "local", "memory", "node", "simulate", "train", "verify"}) {
+    const auto most_used = run_program_in(folder, name + " --help").out,
+               all = run_program_in(folder, name + " --help-all").out;
+    INFO(most_used << all);
+    CHECK(std::ranges::count(most_used, '\n') <= 40);
+    CHECK(std::ranges::count(all, '\n') >= std::ranges::count(most_used, '\n'));
+    for (std::size_t begin = 0; begin < all.size();) {
+      const auto end = all.find('\n', begin);
+      CHECK(end - begin <= 100);
+      begin = end + 1;
+    }
+    for (std::size_t begin = 0; begin < most_used.size();) {
+      const auto end = most_used.find('\n', begin);
+      CHECK(end - begin <= 100);
+      begin = end + 1;
+    }
+    for (const auto* const option : {"--help-all", "--version"})
+      CHECK_THAT(all, ContainsSubstring(option));
+  }
+  const auto cost = run_program_in(folder, "train --help-all").out;
+  for (const auto* const row :
+       {"\n        I, W       input gradient", "\n        latency    milliseconds",
+        "\n  zb-auto ", "\nSchedules:\n", "\nExchanges:\n  naive "})
+    CHECK_THAT(cost, ContainsSubstring(row));
+}
+
+TEST_CASE("the installed launcher lists programs and shows their help", "[programs]") {
+  temporary_folder folder;
+  namespace fs = std::filesystem;
+  const auto build = fs::path{program_path("train")}.parent_path();
+  fs::create_directories(folder.path() / "bin");
+  fs::create_directories(folder.path() / "libexec");
+  fs::copy_file(build.parent_path() / "troupe.launcher", folder.path() / "bin/troupe");
+  fs::create_symlink(build, folder.path() / "libexec/troupe");
+  const auto run = [&](const std::string& typed) {
+    return run_shell_in(folder, "sh bin/troupe " + typed);
+  };
+  const auto list = run("");
+  CHECK(list.exit_code == 0);
+  for (const auto* const line :
+       {"\n  certificates  makes ", "\n  train         trains one model under one "
+                                    "schedule; evaluates, saves, resumes\n"})
+    CHECK_THAT(list.out, ContainsSubstring(line));
+  CHECK(run("help").out == list.out);
+  CHECK(run("help train").out == run_program_in(folder, "train --help").out);
+  CHECK(run("help nothing").exit_code == 2);
+  CHECK(run("../train").exit_code == 2);
+}
+
 TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]") {
   temporary_folder folder;
   folder.write("broken.toml", "steps = [3\n");
@@ -86,10 +140,11 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
     "compare --report r --save r/trace.json",
     "train --save x --config options.toml --json options.toml",
     "train --data text:options.toml --vocab 256 --save options.toml",
-    "train --json /dev/null", "train --save /dev/null", "train --report /dev/null",
-    "train --save .", "simulate --report options.toml", "train --config pipe",
-    "simulate --quiet --print", "train --steps 010",
-    "train --model mlp --layers 1000000");
+    "train --data options.toml", "node --nonsense", "node stay", "checkpoint",
+    "certificates --nonsense", "certificates here", "train --json /dev/null",
+    "train --save /dev/null", "train --report /dev/null", "train --save .",
+    "simulate --report options.toml", "train --config pipe", "simulate --quiet --print",
+    "train --steps 010", "train --model mlp --layers 1000000");
   const auto wrong = run_program_in(folder, typed);
   INFO(typed << "\n" << wrong.err);
   CHECK(wrong.exit_code == 2);

@@ -15,11 +15,13 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace troupe::resumed_test {
 
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -121,6 +123,31 @@ TEST_CASE("a resumed training takes from its checkpoint what its command leaves 
          == content_of(folder.path() / "whole.safetensors")));
 }
 
+TEST_CASE("a network of another size is named with its option and both sizes",
+          "[programs][resumed]") {
+  const checkpoint_of_text saved{""};
+  const auto weights = (saved.folder.path() / "whole.safetensors").string();
+  for (const auto& [option, had, has] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+         {"--d-model", "8", "16"},
+         {"--layers", "4", "3"},
+         {"--heads", "2", "4"},
+         {"--seq", "4", "8"},
+         {"--vocab", "256", "300"}}) {
+    const auto sizes = option + " " + had + ", and this run has " + has;
+    CHECK_THAT(refusal(saved.resume + option + " " + has),
+               StartsWith("--resume: ")
+                 && ContainsSubstring("c/batch-4 was trained with " + sizes + ": leave "
+                                      + option + " out"));
+  }
+  CHECK_THAT(refusal(saved.resume + "--tied"),
+             ContainsSubstring("was trained without --tied, and this run is with it"));
+  CHECK_THAT(refusal("--init " + weights + " --d-model 16"),
+             ContainsSubstring(weights
+                               + " says --d-model 8, and this command says "
+                                 "--d-model 16: leave it out"));
+}
+
 TEST_CASE("what decides the numbers cannot differ from the checkpoint unsaid",
           "[programs][resumed]") {
   checkpoint_of_text saved{adamw + "--lr-schedule cosine"};
@@ -218,10 +245,13 @@ TEST_CASE("what leaves the numbers' course alone may differ", "[programs][resume
     INFO(typed);
     CHECK(refusal(saved.resume + typed).empty());
   }
-  CHECK_THAT(refusal("--change lr"), ContainsSubstring("--resume goes on from"));
-  CHECK_THAT(refusal(saved.resume + "--change heads"),
-             ContainsSubstring("'heads' is none of what can change: data, seed"));
-  CHECK_THAT(refusal(saved.resume + "--change lr,"), ContainsSubstring("'' is none"));
+  CHECK_THAT(refusal("--change lr"), ContainsSubstring("say --resume too"));
+  CHECK_THAT(
+    refusal(saved.resume + "--change heads"),
+    ContainsSubstring("--change heads: there is no option that can change 'heads'; "
+                      "there are data, seed"));
+  CHECK_THAT(refusal(saved.resume + "--change lr,"),
+             ContainsSubstring("can change ''; there"));
 }
 
 TEST_CASE("options are those of the checkpoint whose values are read",

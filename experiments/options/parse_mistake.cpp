@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "experiments/options/parse_mistake.hpp"
+
+#include "experiments/options/suggestion.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+
+namespace troupe {
+
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+    text, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+  return text;
+}
+
+std::string options_near(const CLI::App& app, const std::string& name,
+                         const std::string& dashes) {
+  std::vector<std::string> names;
+  for (const auto* const option : app.get_options())
+    if (!dashes.empty() || option->get_configurable())
+      for (const auto& known : option->get_lnames())
+        names.push_back(dashes + known);
+  return did_you_mean(name, names);
+}
+
+std::string sentence_of(const CLI::App& app, const CLI::ParseError& wrong) {
+  const auto text = printable(wrong.what());
+  if (dynamic_cast<const CLI::ExtrasError*>(&wrong) != nullptr) {
+    const auto extra = printable(app.remaining().front());
+    if (!extra.starts_with('-'))
+      return "'" + extra + "' is no option" + options_near(app, "--" + extra, "--")
+             + ": names of options begin with --";
+    return "there is no option '" + extra + "'"
+           + options_near(app, extra.substr(0, extra.find('=')), "--");
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&wrong) != nullptr)
+    return text.substr(0, text.find(':')) + " needs a value";
+  if (dynamic_cast<const CLI::RequiredError*>(&wrong) != nullptr)
+    return text.substr(0, text.find(' ')) + " is missing";
+  return text;
+}
+
+} // namespace troupe

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "experiments/options/stage_advice.hpp"
+
+#include "models/network.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+/// Whether a schedule on so many ranks has at most `units` stages, and takes them.
+bool fits(const run_plan& plan, int ranks, int units) {
+  auto dims = plan.dims;
+  dims.stages = stages_on(plan.sch.where, ranks);
+  return dims.stages <= units && refusal(plan.sch, dims).empty();
+}
+
+/// The number of layers with which the model has so many blocks or layers, or 0.
+/// \param has blocks or layers of the model now
+std::int64_t layers_for(const options& o, int stages, int has) {
+  if (!o.checkpoint.resume.empty() || !o.data.init.empty())
+    return 0; // the network is that of a file
+  auto model = o.model;
+  model.layers += stages - has;
+  const auto changed = make_network<float>(model);
+  return changed && changed->units() >= stages ? model.layers : 0;
+}
+
+} // namespace
+
+std::string stage_advice(const options& o, const chosen_schedule& one,
+                         const run_plan& plan) {
+  const int units = plan.work->whole.units();
+  if (units >= plan.dims.stages || !o.mesh.split.empty() || !o.mesh.unit_costs.empty())
+    return {};
+  std::string result;
+  const auto add = [&](const std::string& option) {
+    result += (result.empty() ? ": say " : " or ") + option;
+  };
+  const auto layers = layers_for(o, plan.dims.stages, units);
+  if (layers > 0 && refusal(plan.sch, plan.dims).empty())
+    add("--layers " + std::to_string(layers));
+  for (int ranks = std::min(o.mesh.stages - 1, units); ranks > 0 && !one.sizes; --ranks)
+    if (fits(plan, ranks, units)) {
+      add(o.mesh.names_pipe ? "pipe=" + std::to_string(ranks) + " in --mesh"
+                            : "--stages " + std::to_string(ranks));
+      break;
+    }
+  return result;
+}
+
+} // namespace troupe
