@@ -7,10 +7,11 @@
 
 namespace troupe {
 
-/// Bytes of a file, or of the files in a folder in order of name, as tokens. Of a
-/// folder hidden files (`.DS_Store`), packed ones (`.gz`, by name or content) and all
-/// but files are left out; the description says how many were read, and names some of
-/// the others. A packed file that is named itself, or a pointer of Git LFS, is refused.
+/// Bytes of a file, or of the files of a folder or pattern in order of name
+/// (data_files.hpp), as tokens. Of a folder hidden files (`.DS_Store`), packed ones
+/// (`.gz`, by name or content), other tools' binary files and all but files are left
+/// out; the description says how many were read, and names some of the others. Such a
+/// file that is named itself, or a pointer of Git LFS, is refused.
 /// \param within as open_data takes it
 tl::expected<std::shared_ptr<const data_set>, std::string>
 text_data(const std::filesystem::path& path, text_order order, std::int64_t length,

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "models/data/tokens.hpp"
 
+#include "models/data/data_files.hpp"
+#include "models/data/token_layout.hpp"
 #include "models/file_format.hpp"
 #include "models/file_within.hpp"
-#include "models/utf8.hpp"
 
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <cctype>
+#include <initializer_list>
+#include <string_view>
 #include <utility>
 
 namespace troupe {
@@ -21,94 +24,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t header_bytes = 256 * sizeof(std::int32_t);
-constexpr std::int64_t fewest_of_text = 64; // bytes: no tokens look like it by chance
-
-/// The layout of a file's tokens.
-struct layout {
-  std::int64_t begin = 0; ///< Of the first token, in bytes.
-  std::int64_t width = 2; ///< Bytes a token.
-  std::int64_t count = 0;
-};
-
-/// The layout of a file without a header. On error the end of a sentence about it.
-/// \param width as token_data takes it
-tl::expected<layout, std::string> plain_layout(std::int64_t size, std::int64_t width) {
-  const std::int64_t used = width == 0 ? 2 : width;
-  if (size % used == 0)
-    return layout{0, used, size / used};
-  return tl::unexpected{"has " + std::to_string(size) + " bytes, "
-                        + (used == 2 ? "an odd number; tokens are of 16 bits each"
-                                     : "no multiple of 4; tokens are of 32 bits each")};
-}
-
-/// A number with its bytes in the opposite order.
-constexpr std::int32_t reversed(std::int32_t number) {
-  return static_cast<std::int32_t>(
-    __builtin_bswap32(static_cast<std::uint32_t>(number)));
-}
-
-/// On error the end of a sentence about the file. \param width as token_data takes it
-tl::expected<layout, std::string> layout_of(const input_file& file,
-                                            std::int64_t width) {
-  if (const auto format = format_of(file); format && format->kind != format_kind::text
-                                           && format->kind != format_kind::tokens)
-    return tl::unexpected{"is " + format->name
-                          + "; tokens are read from files as nanoGPT and llm.c write "
-                            "them, of an array of numpy's by tofile()"};
-  const auto size = file.size();
-  std::array<std::int32_t, 3> head{};
-  file.read(0, head.data(), std::min<std::int64_t>(size, sizeof head));
-  const auto [magic, version, count] = head;
-  // Neither begins a nanoGPT file: it would be a token 55432 or 55713, and GPT-2 has
-  // 50257.
-  constexpr std::int32_t narrow_magic = 20240520, wide_magic = 20240801;
-  const bool narrow = magic == narrow_magic, wide = magic == wide_magic;
-  if (magic == reversed(narrow_magic) || magic == reversed(wide_magic))
-    return tl::unexpected{std::string{
-      "has a header of llm.c's with big-endian numbers; little-endian ones are read"}};
-  if (!narrow && !wide && width == 0 && begins_as_text(file, fewest_of_text))
-    return tl::unexpected{
-      std::string{"looks like a text: say text: in place of tokens:, or put "
-                  ",width=16 behind the file if it holds tokens of 16 bits"}};
-  if (!narrow && !wide)
-    return plain_layout(size, width);
-  if (size < header_bytes)
-    return tl::unexpected{"ends within its header: that has 1024 bytes, the file "
-                          + std::to_string(size)};
-  if (version != (narrow ? 1 : 7))
-    return tl::unexpected{
-      "is of version " + std::to_string(version)
-      + " of llm.c's format; 1 is read of 16-bit tokens, 7 of 32-bit ones"};
-  const layout result{header_bytes, narrow ? 2 : 4, count};
-  if (width != 0 && width != result.width)
-    return tl::unexpected{"has a header of llm.c's with tokens of "
-                          + std::to_string(8 * result.width)
-                          + " bits: leave width= out"};
-  if (size - header_bytes != count * result.width)
-    return tl::unexpected{"has " + std::to_string(size - header_bytes)
-                          + " bytes behind its header, which promises "
-                          + std::to_string(count) + " tokens of "
-                          + std::to_string(result.width) + " bytes"};
-  return result;
-}
-
 /// Whether numbers twice as wide were written: each second half is 0, or tiny beside
 /// large other halves, as the upper half of each token is.
 template <class Token>
-bool looks_wider(const token_text<Token>& text) {
+bool looks_wider(const token_file<Token>& file) {
   constexpr std::size_t at_once = 1 << 20;
   constexpr Token few = 16, many = 256;
   Token lower = 0, upper = 0; // the largest of each
-  const auto all = text.tokens;
+  const auto all = file.tokens;
   for (std::size_t first = 0; first + 1 < all.size() && upper < few; first += at_once) {
     const auto piece = all.subspan(first, std::min(at_once, all.size() - first));
     for (std::size_t i = 0; i + 1 < piece.size(); i += 2) {
       lower = std::max(lower, piece[i]);
       upper = std::max(upper, piece[i + 1]);
     }
-    if (text.release)
-      text.release(piece);
+    if (file.release)
+      file.release(piece);
   }
   return all.size() % 2 == 0
          && ((upper == 0 && lower > 0) || (upper < few && lower >= many));
@@ -129,21 +60,126 @@ void give_back(const std::byte* memory, std::int64_t size,
   madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
 
+/// A file that is open, and the layout of its tokens.
+struct opened_tokens {
+  std::shared_ptr<const input_file> file;
+  token_layout where;
+  fs::path path;
+};
+
 template <class Token>
-token_text<Token> text_of(const std::shared_ptr<const input_file>& file,
-                          const layout& where, std::string name) {
-  token_text<Token> result{.name = std::move(name), .unit = "token"};
+token_file<Token> mapped_tokens(const opened_tokens& from) {
+  const auto& [file, where, path] = from;
+  token_file<Token> result{.tokens = {}, .owner = {}, .name = path.filename().string()};
   if (where.count == 0)
     return result;
   result.owner = file->mapped();
   const auto* const memory = static_cast<const std::byte*>(result.owner.get());
-  result.sum.add({memory, static_cast<std::size_t>(where.begin)});
+  result.header = {memory, static_cast<std::size_t>(where.begin)};
   result.tokens = {reinterpret_cast<const Token*>(memory + where.begin),
                    static_cast<std::size_t>(where.count)};
-  result.check = [file] { file->check_size(); }; // no page is read behind its end
+  result.check = [file = file] {
+    file->check_size();
+  }; // no page is read behind its end
   result.release = [memory, size = file->size()](std::span<const Token> tokens) {
     give_back(memory, size, tokens);
   };
+  return result;
+}
+
+/// The sentence about a file whose numbers are wider than its tokens would be; empty
+/// if they are not. A header or `width=` says how wide they are, but 64 bits never are
+/// read.
+std::string refusal_of_width(const opened_tokens& from, std::int64_t width) {
+  if (from.where.begin > 0)
+    return {};
+  if (from.where.width == 4)
+    return looks_wider(mapped_tokens<std::uint32_t>(from))
+             ? from.path.string()
+                 + " looks like numbers of 64 bits, which are not read: write tokens "
+                   "as uint16 or uint32"
+             : "";
+  return width == 0 && looks_wider(mapped_tokens<std::uint16_t>(from))
+           ? from.path.string()
+               + " looks like numbers of 32 bits: say tokens:FILE,width=32, or "
+                 "width=16 if they have 16"
+           : "";
+}
+
+/// Whether one of the words in a name is among some.
+bool has_word(const std::string& name, std::initializer_list<std::string_view> words) {
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+  for (auto begin = name.begin(); begin != name.end();) {
+    begin = std::find_if(begin, name.end(), is_letter);
+    const auto end = std::find_if_not(begin, name.end(), is_letter);
+    if (std::ranges::find(words, std::string_view{begin, end}) != words.end())
+      return true;
+    begin = end;
+  }
+  return false;
+}
+
+/// The sentence about a folder that has tokens to train on beside tokens to evaluate
+/// on; empty if no names say so.
+std::string refusal_of_parts(const data_files& files) {
+  const auto find = [&](std::initializer_list<std::string_view> words) {
+    return std::ranges::find_if(files.read, [&](const fs::path& path) {
+      return has_word(path.filename().string(), words);
+    });
+  };
+  const auto training = find({"train", "training"}),
+             evaluation = find({"val", "valid", "validation", "test", "eval", "dev"});
+  if (files.by == file_choice::file || training == files.read.end()
+      || evaluation == files.read.end())
+    return {};
+  return training->string() + " and " + evaluation->string()
+         + " are tokens to train on and to evaluate on: name the first behind --data "
+           "and the second behind --evaluate-data";
+}
+
+/// Opens the files, and leaves out those of a folder that are no tokens.
+/// \param width,within as token_data takes them
+tl::expected<std::vector<opened_tokens>, std::string>
+open_files(data_files& files, std::int64_t width, const fs::path& within) {
+  std::vector<opened_tokens> result;
+  for (const auto& path : files.read) {
+    auto opened = open_within(path, "the tokens", within);
+    if (!opened)
+      return tl::unexpected{opened.error()};
+    const auto file = std::make_shared<const input_file>(std::move(*opened));
+    if (const auto other = other_content(*file, width); !other.empty()) {
+      const auto format = format_of(*file);
+      const bool is_pointer = format && format->kind == format_kind::pointer;
+      if (files.by != file_choice::folder || is_pointer)
+        return tl::unexpected{path.string() + " " + other};
+      files.left_out.push_back(path.filename().string());
+      continue;
+    }
+    const auto where = layout_of(*file, width);
+    if (!where)
+      return tl::unexpected{path.string() + " " + where.error()};
+    result.push_back({file, *where, path});
+    if (auto wrong = refusal_of_width(result.back(), width); !wrong.empty())
+      return tl::unexpected{std::move(wrong)};
+    if (const auto& first = result.front(); first.where.width != where->width)
+      return tl::unexpected{
+        path.string() + " has tokens of " + std::to_string(8 * where->width)
+        + " bits, and " + first.path.string() + " of "
+        + std::to_string(8 * first.where.width) + ": name files of one width"};
+  }
+  files.read.clear();
+  for (const auto& one : result)
+    files.read.push_back(one.path);
+  std::ranges::sort(files.left_out);
+  return result;
+}
+
+template <class Token>
+token_text<Token> text_of(const std::vector<opened_tokens>& files,
+                          const std::string& name) {
+  token_text<Token> result{.files = {}, .name = name, .unit = "token"};
+  for (const auto& one : files)
+    result.files.push_back(mapped_tokens<Token>(one));
   return result;
 }
 
@@ -153,35 +189,22 @@ tl::expected<std::shared_ptr<const data_set>, std::string>
 token_data(const fs::path& path, text_order order, std::int64_t length,
            std::int64_t words, std::uint64_t seed, std::int64_t width,
            const fs::path& within) {
-  auto opened = open_within(path, "the tokens", within);
+  auto files = data_files_at(path, within);
+  if (!files)
+    return tl::unexpected{files.error()};
+  const auto opened = open_files(*files, width, within);
   if (!opened)
     return tl::unexpected{opened.error()};
-  const auto file = std::make_shared<const input_file>(std::move(*opened));
-  const auto refuse = [&](const std::string& why) {
-    return tl::unexpected{path.string() + " " + why};
-  };
-  const auto where = layout_of(*file, width);
-  if (!where)
-    return refuse(where.error());
-  const auto open = [&](auto text) {
-    return windows_of(std::move(text), order, length, words, seed);
-  };
-  const auto name = path.filename().string();
-  const auto wide = [&] { return text_of<std::uint32_t>(file, *where, name); };
-  if (where->width == 4) {
-    if (where->begin == 0 && looks_wider(wide()))
-      return refuse(
-        "looks like numbers of 64 bits, which are not read: write tokens as "
-        "uint16 or uint32");
-    auto data = open(wide());
-    return data ? data : refuse(data.error());
-  }
-  auto text = text_of<std::uint16_t>(file, *where, name);
-  if (where->begin == 0 && width == 0 && looks_wider(text))
-    return refuse("looks like numbers of 32 bits: say tokens:FILE,width=32, or "
-                  "width=16 if they have 16");
-  auto data = open(std::move(text));
-  return data ? data : refuse(data.error());
+  if (auto wrong = refusal_of_parts(*files); !wrong.empty())
+    return tl::unexpected{std::move(wrong)};
+  const auto name = name_of(path, *files);
+  if (opened->empty())
+    return tl::unexpected{(path.parent_path() / name).string() + " has no tokens"};
+  auto data =
+    opened->front().where.width == 4
+      ? windows_of(text_of<std::uint32_t>(*opened, name), order, length, words, seed)
+      : windows_of(text_of<std::uint16_t>(*opened, name), order, length, words, seed);
+  return data ? data : tl::unexpected{path.string() + " " + data.error()};
 }
 
 } // namespace troupe

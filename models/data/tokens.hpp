@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// Tokens in a file as nanoGPT and llm.c write them. nanoGPT: 16 bits each,
+/// Tokens in files as nanoGPT and llm.c write them. nanoGPT: 16 bits each,
 /// little-endian, nothing else. llm.c: a header of 256 int32, then the tokens.
 ///
 ///   int32   0 magic      1 version   2 number of tokens   3 to 255
@@ -17,8 +17,12 @@ namespace troupe {
 /// A file without that header whose numbers look like wider ones is refused until
 /// `width` says how wide they are; so is a file of a known other format, as numpy's.
 ///
-/// The file is mapped into memory, never read whole; that each token is below `words`
-/// is seen once, when it is opened. It must not become shorter while it is in use.
+/// Files of a folder or pattern (data_files.hpp) are one text, in order of name; of a
+/// folder files without tokens are left out. Files to train on beside files to evaluate
+/// on, by their names, are refused.
+///
+/// Each file is mapped into memory, never read whole; that each token is below `words`
+/// is seen once, when it is opened. No file may become shorter while it is in use.
 /// \param width bytes a token, 2 or 4; 0: as the header says, else 2
 /// \param within as open_data takes it
 tl::expected<std::shared_ptr<const data_set>, std::string>

@@ -129,19 +129,22 @@ TEST_CASE("hidden and packed files of a folder are no text, and that is said",
   folder.write("a.txt", some_text(50));
   CHECK_THAT(description(), ContainsSubstring("(1 file read), 50 bytes"));
   folder.write("b.txt", some_text(30));
-  CHECK_THAT(description(), ContainsSubstring("(2 files read), 80 bytes"));
+  CHECK_THAT(description(),
+             ContainsSubstring("(2 files read, a.txt to b.txt), 80 bytes"));
   folder.write(".gitignore", "*.o");
   folder.write("c.txt.gz", "not packed, but called so");
   std::filesystem::create_directory(folder.path() / "more");
   CHECK_THAT(description(),
              ContainsSubstring(
-               "(2 files read, 3 left out: .gitignore, c.txt.gz, more/), 80 bytes"));
+               "(2 files read, a.txt to b.txt, 3 left out: .gitignore, c.txt.gz, "
+               "more/), 80 bytes"));
   // Packed by its content alone.
   const auto packed = folder.write("d.txt", "\x1f\x8b\x08" + some_text(60));
   CHECK_THAT(
     description(),
     ContainsSubstring(
-      "(2 files read, 4 left out: .gitignore, c.txt.gz, d.txt, ..), 80 bytes"));
+      "(2 files read, a.txt to b.txt, 4 left out: .gitignore, c.txt.gz, d.txt, ..), "
+      "80 bytes"));
   CHECK(text_data(packed, text_order::random, 8, 256, 1).error()
         == packed.string() + " is a gzip file: unpack it");
   const auto pointer =
@@ -156,6 +159,43 @@ TEST_CASE("a folder without any text says what was left out", "[text]") {
   folder.write(".hidden", some_text(500));
   CHECK_THAT(text_data(folder.path(), text_order::random, 8, 256, 1).error(),
              ContainsSubstring("(0 files read, 1 left out: .hidden) has 0 bytes"));
+}
+
+TEST_CASE("a pattern is the files that a shell would name", "[text]") {
+  temporary_folder folder;
+  folder.write("b1.txt", some_text(50));
+  folder.write("b2.txt", std::string(50, 'z'));
+  folder.write("c1.txt", some_text(70));
+  folder.write(".b3.txt", some_text(90));
+  const auto described = [&](const char* pattern) {
+    const auto data =
+      text_data(folder.path() / pattern, text_order::sequential, 8, 256, 1);
+    return data ? (*data)->description() : data.error();
+  };
+  CHECK(described("b*.txt")
+        == "text b*.txt (2 files read, b1.txt to b2.txt), 100 bytes, in order");
+  CHECK_THAT(described("?1.txt"),
+             ContainsSubstring("(2 files read, b1.txt to c1.txt)"));
+  CHECK_THAT(described("[a-c]2.txt"), ContainsSubstring("(1 file read), 50 bytes"));
+  CHECK(described("d*")
+        == "no file that can be read matches " + (folder.path() / "d*").string());
+  CHECK_THAT(described("none/*"), ContainsSubstring("cannot read the folder"));
+  folder.write("b*.txt", some_text(30)); // a file of that name goes first
+  CHECK(described("b*.txt") == "text b*.txt, 30 bytes, in order");
+}
+
+TEST_CASE("a folder outside of what may be read is not listed", "[text]") {
+  temporary_folder folder;
+  std::filesystem::create_directory(folder.path() / "in");
+  std::filesystem::create_directory(folder.path() / "out");
+  folder.write("out/.secret", "s");
+  for (const char* path : {"out", "in/../out", "out/*"}) {
+    const auto wrong = text_data(folder.path() / path, text_order::random, 8, 256, 1,
+                                 folder.path() / "in")
+                         .error();
+    CHECK_THAT(wrong, ContainsSubstring("leads out of the folder that may be read"));
+    CHECK_THAT(wrong, !ContainsSubstring("secret"));
+  }
 }
 
 TEST_CASE("texts that cannot be used are refused", "[text]") {

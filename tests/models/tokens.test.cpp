@@ -267,11 +267,103 @@ TEST_CASE("token files that are damaged are refused with one sentence", "[tokens
   temporary_folder folder;
   REQUIRE(mkfifo((folder.path() / "fifo").c_str(), 0600) == 0);
   for (const auto& [path, why] : {std::pair{folder.path() / "none", "No such file"},
-                                  {folder.path() / "fifo", "it is a FIFO"},
-                                  {folder.path(), "it is a folder"}})
+                                  {folder.path() / "fifo", "it is a FIFO"}})
     CHECK_THAT(
       opened(path, text_order::random, 100).error(),
       ContainsSubstring("cannot read the tokens " + path.string() + ": " + why));
+}
+
+namespace {
+
+std::string read_from(const std::filesystem::path& path, std::int64_t width = 0) {
+  const auto data = token_data(path, text_order::random, 8, 50257, 1, width);
+  return data ? (*data)->description() : data.error();
+}
+
+} // namespace
+
+TEST_CASE("tokens of several files are one text in order of name", "[tokens]") {
+  temporary_folder folder;
+  const auto tokens = some_tokens(101);
+  const auto part = [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    return raw({tokens.begin() + begin, tokens.begin() + end});
+  };
+  folder.write("train_2.bin", part(73, 101));
+  folder.write("train_0.bin", header(20240520, 1, 70) + part(0, 70));
+  folder.write("train_1.bin", header(20240520, 1, 3) + part(70, 73)); // within a window
+  folder.write("train_10.bin", "");                                   // between 1 and 2
+  folder.write("other.bin", raw(some_tokens(50)));
+  const auto path = folder.path() / "train_*.bin";
+  const auto in_order = *opened(path, text_order::sequential, 50257);
+  CHECK(in_order->description()
+        == "train_*.bin (4 files read, train_0.bin to train_2.bin), 101 tokens, in "
+           "order");
+  for (std::int64_t k = 0; k < 30; ++k) {
+    const auto got = of(*in_order, k);
+    for (std::size_t t = 0; t < 8; ++t) {
+      const auto at = static_cast<std::size_t>(k) * 8 + t;
+      CHECK(got.tokens[t] == static_cast<std::int32_t>(tokens[at % 101]));
+      CHECK(got.labels[t] == static_cast<std::int32_t>(tokens[(at + 1) % 101]));
+    }
+  }
+  const auto at_random = *opened(path, text_order::random, 50257);
+  CHECK(at_random->epoch() == 11);
+  CHECK(of(*at_random, 0, true).tokens[0] == static_cast<std::int32_t>(tokens[91]));
+  const auto one_file =
+    *opened(folder.write("all", raw(tokens)), text_order::random, 50257);
+  for (int k = 0; k < 100; ++k)
+    CHECK(of(*at_random, k).labels == of(*one_file, k).labels);
+}
+
+TEST_CASE("a folder's files without tokens are left out, and no others", "[tokens]") {
+  temporary_folder folder;
+  folder.write("a.bin", raw(some_tokens(60)));
+  folder.write("b.bin", raw(some_tokens(40)));
+  folder.write("input.txt", std::string(100, 'x'));
+  folder.write("meta.pkl", std::string("\x80\x04\x95\x1a\0\0\0\0\0\0\0}", 12));
+  CHECK_THAT(read_from(folder.path()),
+             ContainsSubstring("(2 files read, a.bin to b.bin, 2 left out: input.txt, "
+                               "meta.pkl), 100 tokens"));
+  CHECK_THAT(read_from(folder.path() / "*"),
+             ContainsSubstring("input.txt looks like a text"));
+  folder.write("c.bin", raw(some_tokens(40)) + "x");
+  CHECK_THAT(read_from(folder.path()), ContainsSubstring("c.bin has 81 bytes, an odd"));
+  folder.write("c.bin", header(20240801, 7, 40) + raw(some_tokens(40), 4));
+  CHECK_THAT(read_from(folder.path()),
+             ContainsSubstring("c.bin has tokens of 32 bits, and")
+               && ContainsSubstring("a.bin of 16: name files of one width"));
+  auto wrong = some_tokens(40);
+  wrong[7] = 50257;
+  folder.write("c.bin", raw(wrong));
+  CHECK_THAT(read_from(folder.path()),
+             ContainsSubstring("holds token 50257 at position 7 of c.bin"));
+  folder.write("c.bin", "version https://git-lfs.github.com/spec/v1\n");
+  CHECK_THAT(read_from(folder.path()), ContainsSubstring("c.bin is a Git LFS pointer"));
+  temporary_folder empty;
+  empty.write("notes.md", std::string(100, 'x'));
+  CHECK_THAT(read_from(empty.path()),
+             ContainsSubstring("(0 files read, 1 left out: notes.md) has no tokens"));
+}
+
+TEST_CASE("files to train on beside files to evaluate on are refused", "[tokens]") {
+  for (const auto& [training, evaluation] :
+       {std::pair{"train.bin", "val.bin"},
+        {"fineweb_train_000001.bin", "fineweb_val_000000.bin"},
+        {"tiny.train.bin", "tiny.test.bin"}}) {
+    temporary_folder folder;
+    folder.write(training, raw(some_tokens(60)));
+    CHECK_THAT(read_from(folder.path()), ContainsSubstring("(1 file read)"));
+    folder.write(evaluation, raw(some_tokens(60)));
+    for (const auto& path : {folder.path(), folder.path() / "*.bin"})
+      CHECK_THAT(read_from(path),
+                 ContainsSubstring("name the first behind --data and the "
+                                   "second behind --evaluate-data"));
+    CHECK_THAT(read_from(folder.path() / training), ContainsSubstring("60 tokens"));
+  }
+  temporary_folder folder; // no words of their own
+  folder.write("latest.bin", raw(some_tokens(60)));
+  folder.write("constrained.bin", raw(some_tokens(60)));
+  CHECK_THAT(read_from(folder.path()), ContainsSubstring("120 tokens"));
 }
 
 TEST_CASE("a token file is never in memory whole", "[tokens]") {

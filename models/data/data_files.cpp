@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "models/data/data_files.hpp"
+
+#include "models/file_format.hpp"
+#include "models/file_within.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Whether a file of a folder is no data by its name.
+bool is_hidden_or_packed(const fs::path& path) {
+  return path.filename().string().starts_with('.') || is_named_packed(path);
+}
+
+file_choice choice_of(const fs::path& path) {
+  std::error_code failed;
+  if (fs::is_directory(path, failed))
+    return file_choice::folder;
+  const bool has_sign =
+    path.filename().string().find_first_of("*?[") != std::string::npos;
+  return has_sign && !fs::exists(path, failed) ? file_choice::pattern
+                                               : file_choice::file;
+}
+
+bool matches(const fs::path& pattern, const fs::path& name) {
+  return fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) == 0;
+}
+
+} // namespace
+
+tl::expected<data_files, std::string> data_files_at(const fs::path& path,
+                                                    const fs::path& within) {
+  data_files result{.by = choice_of(path), .read = {path}};
+  if (result.by == file_choice::file)
+    return result;
+  result.read.clear();
+  const bool has_pattern = result.by == file_choice::pattern;
+  const auto folder = has_pattern ? path.parent_path() : path;
+  const auto refuse = [&](const std::string& why) {
+    return tl::unexpected{"cannot read the folder "
+                          + (folder.empty() ? "." : folder.string()) + ": " + why};
+  };
+  std::error_code failed;
+  if (!within.empty() && !leads_into(within, fs::absolute(folder, failed)))
+    return refuse("it leads out of the folder that may be read");
+  fs::directory_iterator entry{folder.empty() ? "." : folder, failed};
+  for (const fs::directory_iterator end; !failed && entry != end;
+       entry.increment(failed)) {
+    const auto name = entry->path().filename();
+    if (has_pattern && !matches(path.filename(), name))
+      continue;
+    std::error_code unknown; // of one that is gone, say
+    if (entry->is_regular_file(unknown) && !is_hidden_or_packed(name))
+      result.read.push_back(folder / name);
+    else
+      result.left_out.push_back(name.string()
+                                + (entry->is_directory(unknown) ? "/" : ""));
+  }
+  if (failed)
+    return refuse(failed.message());
+  if (has_pattern && result.read.empty())
+    return tl::unexpected{"no file that can be read matches " + path.string()};
+  std::ranges::sort(result.read);
+  std::ranges::sort(result.left_out);
+  return result;
+}
+
+std::string name_of(const fs::path& path, const data_files& files) {
+  const auto last = path.has_filename() ? path : path.parent_path();
+  auto result = last.filename().string();
+  if (files.by == file_choice::file)
+    return result;
+  const auto count = files.read.size(), others = files.left_out.size();
+  result += " (" + std::to_string(count) + (count == 1 ? " file" : " files") + " read";
+  if (count > 1)
+    result += ", " + files.read.front().filename().string() + " to "
+              + files.read.back().filename().string();
+  constexpr std::size_t most_named = 3;
+  for (std::size_t i = 0; i < std::min(others, most_named); ++i)
+    result += (i == 0 ? ", " + std::to_string(others) + " left out: " : ", ")
+              + files.left_out[i];
+  return result + (others > most_named ? ", ..)" : ")");
+}
+
+} // namespace troupe
