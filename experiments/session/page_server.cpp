@@ -40,46 +40,26 @@ void block_signals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-/// A connection: it receives a request, sends the answer, then discards what comes
-/// until the client has closed. Bytes that were left unread would reset the connection
-/// before the client has read the answer.
-struct client {
-  std::unique_ptr<byte_stream> stream;
-  steady::time_point deadline = steady::now() + time_for_request;
-  std::string received = {}; // of the head
-  http_answer answer = {};   // without a head: the request is not complete
-  std::size_t sent = 0;      // bytes of the answer
-
-  std::size_t answer_bytes() const {
-    return answer.head.size() + (answer.body ? answer.body->size() : 0);
-  }
-  bool is_sending() const { return sent < answer_bytes(); }
-};
-
-/// Sends the rest of an answer, as far as the socket accepts it. Returns the state that
-/// stopped it; `moved`: the answer is complete.
-stream_progress::state send_answer(client& c) {
-  while (c.is_sending()) {
-    auto& [head, body] = c.answer;
-    const auto of_head = std::min(c.sent, head.size());
-    std::array<iovec, 2> parts{iovec{head.data() + of_head, head.size() - of_head}};
-    if (body)
-      parts[1] = {const_cast<char*>(body->data()) + (c.sent - of_head),
-                  body->size() - (c.sent - of_head)};
-    const auto moved = c.stream->write(parts);
-    if (moved.how != stream_progress::state::moved)
-      return moved.how;
-    c.sent += moved.bytes;
-    c.deadline = steady::now() + time_for_bytes;
-  }
-  ::shutdown(c.stream->socket(), SHUT_WR);
-  c.deadline = steady::now() + time_for_close;
-  return stream_progress::state::moved;
-}
-
 } // namespace
 
 struct page_server::state {
+  /// A connection: it receives a request, sends the answer, then discards what comes
+  /// until the client has closed. Bytes that were left unread would reset the
+  /// connection before the client has read the answer.
+  struct client {
+    std::unique_ptr<byte_stream> stream;
+    steady::time_point deadline = steady::now() + time_for_request;
+    std::string received = {}; // of the head
+    http_answer answer = {};   // without a head: the request is not complete
+    std::size_t sent = 0;      // bytes of the answer
+
+    std::size_t answer_bytes() const {
+      return answer.head.size() + (answer.body ? answer.body->size() : 0);
+    }
+    bool is_sending() const { return sent < answer_bytes(); }
+    stream_progress::state send_answer();
+  };
+
   explicit state(listening_sockets at) : listens(std::move(at)), texts(listens.port()) {
     // nop
   }
@@ -95,6 +75,27 @@ struct page_server::state {
   std::list<client> clients; // of the thread, the oldest first
   std::thread thread;
 };
+
+/// Sends the rest of an answer, as far as the socket accepts it. Returns the state that
+/// stopped it; `moved`: the answer is complete.
+stream_progress::state page_server::state::client::send_answer() {
+  while (is_sending()) {
+    auto& [head, body] = answer;
+    const auto of_head = std::min(sent, head.size());
+    std::array<iovec, 2> parts{iovec{head.data() + of_head, head.size() - of_head}};
+    if (body)
+      parts[1] = {const_cast<char*>(body->data()) + (sent - of_head),
+                  body->size() - (sent - of_head)};
+    const auto moved = stream->write(parts);
+    if (moved.how != stream_progress::state::moved)
+      return moved.how;
+    sent += moved.bytes;
+    deadline = steady::now() + time_for_bytes;
+  }
+  ::shutdown(stream->socket(), SHUT_WR);
+  deadline = steady::now() + time_for_close;
+  return stream_progress::state::moved;
+}
 
 /// Receives and sends what the socket allows. Returns whether the connection stays.
 bool page_server::state::advance(client& c) {
@@ -113,7 +114,7 @@ bool page_server::state::advance(client& c) {
       return false;
   }
   if (c.is_sending()) {
-    const auto stopped = send_answer(c);
+    const auto stopped = c.send_answer();
     return stopped == progress::moved || stopped == progress::needs_write;
   }
   const auto moved = c.stream->read(std::as_writable_bytes(std::span{block}));
