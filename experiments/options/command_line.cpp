@@ -75,7 +75,8 @@ public:
 /// \param compares whether the data must be the same
 std::optional<data_origin> origin_of_data(const saved_run& saved, const reading& said,
                                           bool compares) {
-  if (said.says("--data") || !saved.options.contains("--data"))
+  if (said.says("--data") || said.says("--evaluate-data")
+      || !saved.options.contains("--data"))
     return {};
   return data_origin{saved.from, compares ? saved.data : std::nullopt};
 }

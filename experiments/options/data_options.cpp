@@ -8,17 +8,19 @@ namespace troupe {
 
 void add_data_set(option_list& to, typed_data& place) {
   to.begin_group("Model and data");
-  to.add_option("--data", place.text,
-                "Data set: synthetic, text:PATH, tokens:FILE or mnist:FOLDER.\n"
-                "synthetic\ttext of a Markov source, or images of ten kinds of shapes\n"
-                "text:PATH\tthe bytes of a file, or of a folder's files; hidden and "
-                "packed files of a folder are left out\n"
-                "tokens:FILE\ttokens as nanoGPT and llm.c write them; ,width=32 behind "
-                "for numbers of 32 bits without a header\n"
-                "mnist:FOLDER\timages; ,split=t10k behind to train on nine tenths of "
-                "the t10k images\n"
-                ",order=sequential\tbehind a text or tokens: samples in the order of "
-                "the file");
+  to.add_option(
+    "--data", place.text,
+    "Data set: synthetic, text:PATH, tokens:PATH or mnist:FOLDER. PATH is a "
+    "file, a folder, or a pattern as train_*.bin, whose files are read in "
+    "order of name.\n"
+    "synthetic\ttext of a Markov source, or images of ten kinds of shapes\n"
+    "text:PATH\tbytes; hidden and packed files of a folder are left out\n"
+    "tokens:PATH\ttokens as nanoGPT and llm.c write them; ,width=32 behind "
+    "for numbers of 32 bits without a header\n"
+    "mnist:FOLDER\timages; ,split=t10k behind to train on nine tenths of "
+    "the t10k images\n"
+    ",order=sequential\tbehind a text or tokens: samples in the order of "
+    "the files");
   to.add_option("--seed", place.seed,
                 "Seed of the first weights, the data and their order.");
 }
@@ -28,14 +30,23 @@ void add_data(option_list& to, typed_data& place) {
   to.add_option("--batch", place.batch,
                 "Samples of a step. Default: 16 of text, 64 images.");
   to.add_option("--init", place.init,
-                "Safetensors file with the first weights. It also sets options of the "
-                "model and --data that are not given; so does the config.json of a "
-                "GPT-2 beside it.");
+                "First weights: a safetensors file, the index of several, or a folder "
+                "that has either. The file also sets options of the model and --data "
+                "that are not given; so does the config.json of a GPT-2 beside it.");
+}
+
+void add_evaluation_data(option_list& to, typed_data& place) {
+  to.begin_group("Model and data");
+  to.add_option("--evaluate-data", place.evaluation,
+                "Data set for evaluations, as --data names it. All of a text, or of "
+                "tokens, is evaluated, and nothing of --data is held out. Default: the "
+                "samples that --data holds out, which are its last tenth.");
 }
 
 data_options parse(const typed_data& typed) {
   const auto name = parse_data_name(typed.text);
   return {.text = typed.text,
+          .evaluation = typed.evaluation,
           .name = name.kind,
           .path = name.path,
           .batch = typed.batch,

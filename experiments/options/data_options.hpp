@@ -21,6 +21,7 @@ struct data_origin {
 /// Options of data and weights, as a user types them.
 struct typed_data {
   std::string text = "synthetic"; ///< "text:FOLDER,order=sequential"
+  std::string evaluation;         ///< Likewise; empty: samples that `text` holds out.
   std::optional<std::int64_t> batch;
   std::string init;
   std::uint64_t seed = 1;
@@ -29,9 +30,10 @@ struct typed_data {
 
 /// Data, and the weights that a run begins with.
 struct data_options {
-  std::string text;                  ///< As open_data takes it.
-  std::string name;                  ///< "text"
-  std::string path;                  ///< Empty: no file is read.
+  std::string text;       ///< As open_data takes it.
+  std::string evaluation; ///< As open_data_sets takes it; empty: no such data.
+  std::string name;       ///< "text"
+  std::string path;       ///< Empty: no file is read.
   std::optional<std::int64_t> batch; ///< Samples; absent: as suits the model.
   std::string init;                  ///< Safetensors file; empty: made of the seed.
   std::uint64_t seed = 1;
@@ -39,6 +41,9 @@ struct data_options {
 };
 
 void add_data(option_list& to, typed_data& place);
+
+/// The data of evaluations: --evaluate-data.
+void add_evaluation_data(option_list& to, typed_data& place);
 
 /// Only which data: --data and --seed.
 void add_data_set(option_list& to, typed_data& place);

@@ -73,6 +73,12 @@ bool evaluates(const options& o, const optimizer_options&) {
   return o.evaluation.samples != 0;
 }
 
+/// Whether the program reads the data of --data, and not those of --evaluate-data
+/// alone.
+bool reads_data(const options& o, const optimizer_options&) {
+  return o.inference.weights.empty() || o.data.evaluation.empty();
+}
+
 bool has_checkpoints(const options& o, const optimizer_options&) {
   return !o.checkpoint.folder.empty();
 }
@@ -108,6 +114,7 @@ bool always(const options&, const optimizer_options&) {
 }
 
 constexpr auto model = &typed_options::model;
+constexpr auto data = &typed_options::data;
 constexpr auto learns = &typed_options::optimizer;
 constexpr auto length = &typed_options::schedules;
 constexpr auto mesh = &typed_options::mesh;
@@ -133,6 +140,8 @@ constexpr effect table[] = {
   {"--heads", differs<model, &typed_model::heads>, reads_tokens, of_tokens},
   {"--seq", differs<model, &typed_model::length>, reads_tokens, of_tokens},
   {"--vocab", differs<model, &typed_model::words>, reads_tokens, of_tokens},
+  {"--data", differs<data, &typed_data::text>, reads_data,
+   "is not read where --evaluate-data names what is evaluated: leave one of them out"},
   {"--experts", differs<model, &typed_model::experts>, has_experts, of_experts},
   {"--gate", differs<model, &typed_model::gate>, has_experts, of_experts},
   {"--top-k", differs<model, &typed_model::top_k>, has_experts, of_experts},

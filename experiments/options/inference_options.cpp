@@ -7,10 +7,12 @@ namespace troupe {
 
 void add_weights(option_list& to, inference_options& place) {
   to.begin_group("Weights");
-  to.add_option("--weights", place.weights,
-                "Safetensors file that --save wrote, or folder of --checkpoint, whose "
-                "newest is read, or one checkpoint in it, as c/batch-8. It also sets "
-                "model, data and seed where these options are not given.");
+  to.add_option(
+    "--weights", place.weights,
+    "Weights: a safetensors file that --save wrote, or a file, an index or a "
+    "folder as for --init. A folder of --checkpoint stands for its newest "
+    "one; c/batch-8 is one checkpoint. Files of --save and --checkpoint also "
+    "set model, data and seed where these options are not given.");
 }
 
 void add_scoring(option_list& to, inference_options& place) {

@@ -18,8 +18,9 @@ namespace {
 
 /// The options of a model, and its data, that a file of weights may decide.
 constexpr std::string_view decided_names[] = {
-  "--model", "--layers",  "--d-model",       "--heads",        "--seq", "--vocab",
-  "--tied",  "--experts", "--shared-expert", "--expert-top-k", "--data"};
+  "--model",         "--layers",       "--d-model", "--heads",
+  "--seq",           "--vocab",        "--tied",    "--experts",
+  "--shared-expert", "--expert-top-k", "--data",    "--evaluate-data"};
 
 /// The value of an option that a file decides.
 struct decided_value {
@@ -82,6 +83,8 @@ bool may_be_gpt(const both_options& options) {
 std::string take(const both_options& options, const std::string& name,
                  const std::string& value, const std::string& file) {
   auto* const option = options.to.get_option_no_throw(name);
+  if (name == "--evaluate-data" && value_in(options.said, "--data"))
+    return {};
   const bool by_gate = name == "--expert-top-k" && options.value("--gate").has_value();
   if (option == nullptr || by_gate || options.value(name))
     return {};

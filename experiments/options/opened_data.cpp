@@ -3,6 +3,7 @@
 
 #include "experiments/options/parsing.hpp"
 #include "experiments/options/suggestion.hpp"
+#include "models/data/data_name.hpp"
 #include "models/data/open_data.hpp"
 
 #include <algorithm>
@@ -61,18 +62,27 @@ std::string origin_of(const data_options& o) {
     notes = ", with U+FFFD in place of bytes that are not UTF-8";
   else if (!o.path.empty() && std::filesystem::path{o.path}.is_relative())
     notes = ", from the folder in which the training ran";
-  return "; " + o.origin->place + " says --data " + o.text + notes
-         + ": name the data with --data";
+  const bool evaluates = !o.evaluation.empty();
+  return "; " + o.origin->place + " says --data " + o.text
+         + (evaluates ? " --evaluate-data " + o.evaluation : "") + notes
+         + ": name the data with --data" + (evaluates ? " and --evaluate-data" : "");
 }
 
 } // namespace
 
 tl::expected<std::shared_ptr<const data_set>, std::string>
 opened_data(const options& o, const std::filesystem::path& within) {
-  if (auto wrong = refusal_of_kind(o.data.text, o.data.name);
-      !wrong.empty() && within.empty())
-    return problem{wrong + origin_of(o.data)};
-  auto data = open_data(o.data.text, o.model, o.data.seed, within);
+  const auto& [text, evaluation] = std::pair{o.data.text, o.data.evaluation};
+  if (within.empty()) {
+    if (auto wrong = refusal_of_kind(text, o.data.name); !wrong.empty())
+      return problem{wrong + origin_of(o.data)};
+    if (auto wrong = refusal_of_kind(evaluation, parse_data_name(evaluation).name);
+        !evaluation.empty() && !wrong.empty())
+      return problem{"--evaluate-data: " + wrong};
+  }
+  auto data = evaluation.empty()
+                ? open_data(text, o.model, o.data.seed, within)
+                : open_data_sets(text, evaluation, o.model, o.data.seed, within);
   if (!data)
     return problem{data.error() + origin_of(o.data)};
   const auto identity = (*data)->identity();
@@ -80,8 +90,9 @@ opened_data(const options& o, const std::filesystem::path& within) {
                                           && identity->bytes > 0
                                           && *origin->identity != *identity)
     return problem{
-      "--data " + o.data.text + " is not the data of the training: that was '"
-      + to_string(*origin->identity) + "', and this is '" + to_string(*identity)
+      "--data " + text + (evaluation.empty() ? "" : " --evaluate-data " + evaluation)
+      + " is not the data of the training: that was '" + to_string(*origin->identity)
+      + "', and this is '" + to_string(*identity)
       + "': restore that data, or name other data with --data"};
   return data;
 }

@@ -58,8 +58,10 @@ void add_runs(option_list& to, typed_options& place, const program_about& about)
   if (about.trains)
     add_optimizer(to, place.optimizer);
   add_outputs(to, place, about);
-  if (about.trains && about.keeps)
+  if (about.trains && about.keeps) {
+    add_evaluation_data(to, place.data);
     add_evaluation(to, place.evaluation);
+  }
   if (about.resumes)
     add_checkpoints(to, place.checkpoint);
   if (about.trains)
@@ -86,6 +88,7 @@ void add_inference(option_list& to, typed_options& place, const program_about& a
     add_writing(to, place.inference, place.data.seed);
   if (about.evaluates) {
     add_data_set(to, place.data);
+    add_evaluation_data(to, place.data);
     add_scoring(to, place.inference);
   }
   add_model(to, place.model);
@@ -146,9 +149,13 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
   if (auto wrong = take_sizes_of_files(typed.schedules, typed.mesh); !wrong.empty())
     return problem{wrong};
   const auto is_control = [](unsigned char c) { return c < ' ' || c == 127; };
-  if (std::ranges::any_of(typed.data.text, is_control)) // no checkpoint could name it
-    return problem{"--data has a control character in its name, as a tab or a line's "
-                   "end: rename the file or the folder"};
+  for (const auto& [option, text] :
+       {std::pair<std::string, std::string>{"--data", typed.data.text},
+        {"--evaluate-data", typed.data.evaluation}})
+    if (std::ranges::any_of(text, is_control)) // no checkpoint could name it
+      return problem{option
+                     + " has a control character in its name, as a tab or a line's "
+                       "end: rename the file or the folder"};
   auto model = parse(typed.model, typed.data.seed);
   if (!model)
     return problem{model.error()};

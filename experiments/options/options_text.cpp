@@ -62,7 +62,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(expert_options, count, chosen, capacity, bala
                                    noise, shared, seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(model_options, model, layers, width, heads, length,
                                    words, experts, tied)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(data_options, text, name, path, batch, init, seed)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(data_options, text, evaluation, name, path, batch,
+                                   init, seed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(mesh_options, data, stages, tensor, expert,
                                    sequence_parallel, recomputes, recomputed_units,
                                    exchange, split, unit_costs)

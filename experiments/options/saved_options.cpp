@@ -20,7 +20,8 @@ namespace {
 /// go.
 constexpr std::string_view sayable[] = {
   "--model", "--layers", "--d-model", "--heads", "--seq", "--vocab", "--tied",
-  "--experts", "--shared-expert", "--expert-top-k", "--data", "--seed", "--precision",
+  "--experts", "--shared-expert", "--expert-top-k", "--data", "--evaluate-data",
+  "--seed", "--precision",
   // Of checkpoints:
   "--batch", "--steps", "--microbatches", "--microbatch-sizes", "--sequence-lengths",
   "--optimizer", "--lr", "--lr-schedule", "--momentum", "--betas", "--eps",
@@ -72,6 +73,8 @@ file_metadata options_to_save(const options& o) {
   const auto add = [&](const char* option, auto value) {
     result[option] = std::to_string(value);
   };
+  if (!o.data.evaluation.empty())
+    result["--evaluate-data"] = o.data.evaluation;
   const bool reads_tokens = m.model == "gpt" || m.model == "moe";
   if (!is_lenet(m.model)) {
     add("--layers", m.layers);
@@ -130,6 +133,8 @@ std::string take_saved_options(const saved_run& saved, const CLI::App& said,
   const auto is_left_out = [&](const std::string& name) {
     if (name == "--seed")
       return said.get_option_no_throw("--data") == nullptr;
+    if (name == "--evaluate-data") // of programs that only evaluate, with other data
+      return says("--data") && said.get_option_no_throw("--weights") != nullptr;
     if (name == "--microbatch-sizes")
       return says("--microbatches");
     return says("--gate") && (name == "--expert-top-k" || name == "--capacity");

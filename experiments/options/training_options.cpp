@@ -145,7 +145,7 @@ std::string contradiction(const training_facts& before, const training_facts& no
   for (const auto& [option, had] : before.options) {
     const auto found = now.options.find(option);
     if (found == now.options.end() || found->second == had || option == "--data"
-        || (option == "--steps" && !has_course))
+        || option == "--evaluate-data" || (option == "--steps" && !has_course))
       continue;
     const auto all = changeable_options();
     const auto known = std::ranges::find(all, option, &changeable_option::option);

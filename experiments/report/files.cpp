@@ -6,6 +6,7 @@
 #include "experiments/options/schedule_path.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/trace.hpp"
+#include "models/data/data_name.hpp"
 #include "models/hugging_face.hpp"
 #include "models/weights.hpp"
 #include "models/whole_file.hpp"
@@ -45,6 +46,7 @@ std::vector<named_file> read_files(const options& o, std::size_t runs) {
     if (one.sizes)
       add("--schedule", path_of_schedule(one.text));
   add("--data", o.data.path);
+  add("--evaluate-data", parse_data_name(o.data.evaluation).path);
   add("--machines", o.machines.links);
   add("--machines", o.collectives.machines.links);
   if (runs > 1 || o.output.save.empty())

@@ -8,6 +8,7 @@
 #include "experiments/options/options_text.hpp"
 #include "experiments/options/setup.hpp"
 #include "kernels/bf16_block.hpp"
+#include "models/data/data_name.hpp"
 #include "models/file_within.hpp"
 
 #include <algorithm>
@@ -228,6 +229,7 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
   if (auto wrong = fault_of(*o, facts); !wrong.empty())
     return problem{wrong};
   o->data = parse(typed_data{.text = o->data.text, // whose path it is, and no other's
+                             .evaluation = o->data.evaluation,
                              .batch = o->data.batch,
                              .init = {},
                              .seed = o->data.seed});
@@ -242,10 +244,10 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
     return problem{"it runs at most " + std::to_string(limits.most_ranks)
                    + " ranks (--max-ranks), and this run gives it "
                    + std::to_string(ranks.size())};
-  const std::filesystem::path data{o->data.path};
-  if (!data.empty() && !leads_into(limits.folder, data))
-    return problem{"it reads files of its --folder alone, and " + o->data.path
-                   + " is not in there"};
+  for (const auto& data : {o->data.path, parse_data_name(o->data.evaluation).path})
+    if (!data.empty() && !leads_into(limits.folder, data))
+      return problem{"it reads files of its --folder alone, and " + data
+                     + " is not in there"};
   o->run.threads = limits.threads;
   o->checkpoint.every = facts.keep.checkpoint_every; // their copies need room here
   o->nodes.keep_steps = facts.keep.steps;

@@ -2,6 +2,7 @@
 #include "models/data/open_data.hpp"
 
 #include "models/data/data_name.hpp"
+#include "models/data/evaluation_data.hpp"
 #include "models/data/mnist.hpp"
 #include "models/data/synthetic.hpp"
 #include "models/data/text.hpp"
@@ -12,7 +13,7 @@ namespace troupe {
 namespace {
 
 constexpr const char* known =
-  "synthetic, text:PATH, tokens:FILE, either with ,order=sequential behind, and "
+  "synthetic, text:PATH, tokens:PATH, either with ,order=sequential behind, and "
   "mnist:FOLDER";
 
 /// What is wrong with a key and its value behind data of this kind; empty if nothing
@@ -34,11 +35,11 @@ std::string refusal_of_value(const std::string& kind, const std::string& key,
            "mnist";
 }
 
-} // namespace
-
+/// \param whole whether a text in random order is one for training alone, or for
+/// evaluations alone
 tl::expected<std::shared_ptr<const data_set>, std::string>
-open_data(const std::string& text, const model_options& model, std::uint64_t seed,
-          const std::filesystem::path& within) {
+open_part(const std::string& text, const model_options& model, std::uint64_t seed,
+          const std::filesystem::path& within, bool whole) {
   const bool wants_text = model.model == "gpt" || model.model == "moe";
   auto [kind, path, values] = parse_data_name(text);
   if (text == "synthetic" || text == "synthetic:")
@@ -56,14 +57,52 @@ open_data(const std::string& text, const model_options& model, std::uint64_t see
       return tl::unexpected{std::move(wrong)};
   if (kind == "mnist")
     return mnist_data(path, seed, values.contains("split"), within);
-  const auto order =
-    values["order"] == "sequential" ? text_order::sequential : text_order::random;
+  const auto order = values["order"] == "sequential" ? text_order::sequential
+                     : whole                         ? text_order::whole
+                                                     : text_order::random;
   if (kind == "text")
     return text_data(path, order, model.length, model.words, seed, within);
   const std::map<std::string, int> widths{{"16", 2}, {"32", 4}};
   const auto width = widths.find(values["width"]);
   return token_data(path, order, model.length, model.words, seed,
                     width != widths.end() ? width->second : 0, within);
+}
+
+} // namespace
+
+tl::expected<std::shared_ptr<const data_set>, std::string>
+open_data(const std::string& text, const model_options& model, std::uint64_t seed,
+          const std::filesystem::path& within) {
+  return open_part(text, model, seed, within, false);
+}
+
+tl::expected<std::shared_ptr<const data_set>, std::string>
+open_evaluation_data(const std::string& text, const model_options& model,
+                     std::uint64_t seed, const std::filesystem::path& within) {
+  const auto refuse = [](const std::string& why) {
+    return tl::unexpected{"--evaluate-data: " + why};
+  };
+  if (parse_data_name(text).values.contains("order"))
+    return refuse("order= is of data to train on: leave it out of " + text);
+  auto data = open_part(text, model, seed, within, true);
+  if (!data)
+    return refuse(data.error());
+  if ((*data)->evaluation_size() == 0)
+    return refuse(text + " holds no sample to evaluate on: name more data");
+  return data;
+}
+
+tl::expected<std::shared_ptr<const data_set>, std::string>
+open_data_sets(const std::string& training, const std::string& evaluation,
+               const model_options& model, std::uint64_t seed,
+               const std::filesystem::path& within) {
+  auto trained = open_part(training, model, seed, within, true);
+  if (!trained)
+    return trained;
+  auto evaluated = open_evaluation_data(evaluation, model, seed, within);
+  if (!evaluated)
+    return evaluated;
+  return with_evaluation_data(std::move(*trained), std::move(*evaluated));
 }
 
 } // namespace troupe

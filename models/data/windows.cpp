@@ -57,7 +57,9 @@ public:
     copy(held_out_ + index * length_, to);
   }
 
-  bool evaluates_training_data() const override { return order_ != text_order::random; }
+  bool evaluates_training_data() const override {
+    return order_ == text_order::sequential;
+  }
 
   std::optional<std::int64_t> epoch() const override { return trained_ / length_; }
 

@@ -249,6 +249,32 @@ TEST_CASE("options go before what a file of weights says, which may be nonsense"
              ContainsSubstring("w.safetensors: its data_identity is damaged"));
 }
 
+TEST_CASE("saved weights are evaluated on the data that their training evaluated",
+          "[inference]") {
+  temporary_folder folder;
+  folder.write("t.txt", std::string(200, 'a'));
+  folder.write("v.txt", std::string(60, 'b') + std::string(60, 'c'));
+  const std::string sets = " --data text:t.txt --evaluate-data text:v.txt";
+  run(folder, "train --stages 2 --steps 2 --quiet --save w.safetensors" + sets + tiny);
+  const std::string evaluate = "evaluate --weights w.safetensors ";
+  const auto both = results(folder, evaluate);
+  CHECK(both["samples"] == 29); // 119 / 4
+  CHECK(both["data"] == "text t.txt, 200 bytes; evaluated on text v.txt, 120 bytes");
+  const auto alone = results(folder, evaluate + "--evaluate-data text:v.txt");
+  CHECK(alone["loss"] == both["loss"]);
+  CHECK(alone["data"] == "text v.txt, 120 bytes");
+  CHECK(results(folder, evaluate + "--data text:t.txt")["samples"] == 4); // its tenth
+  CHECK_THAT(
+    run_program_in(folder, evaluate + "--data text:v.txt --evaluate-data text:v.txt")
+      .err,
+    ContainsSubstring("--data is not read where --evaluate-data names"));
+  folder.write("v.txt", std::string(120, 'b'));
+  const auto wrong = run_program_in(folder, evaluate);
+  CHECK(wrong.exit_code == 2);
+  CHECK_THAT(wrong.err, ContainsSubstring("--evaluate-data text:v.txt is not what the "
+                                          "training read"));
+}
+
 TEST_CASE("generate writes the same text in any stages, behind its prompt",
           "[inference]") {
   temporary_folder folder;

@@ -78,6 +78,9 @@ TEST_CASE("a node reads no file outside its folder, whatever a lead calls it",
     options["data"]["text"] = "text:" + path;
     options["data"]["path"] = said_path;
     CHECK_THAT(refusal_of(facts_of(options), own), ContainsSubstring("--folder alone"));
+    options["data"]["text"] = "synthetic";
+    options["data"]["evaluation"] = "text:" + path;
+    CHECK_THAT(refusal_of(facts_of(options), own), ContainsSubstring("--folder alone"));
   }
 }
 

@@ -107,6 +107,7 @@ std::multimap<std::string, std::pair<words, words>> sayings(const std::string& l
       in_virtual_time}},
     {"--machines",
      {{"ranks=2,latency=0.5,bandwidth=1e9,links=" + links}, in_virtual_time}},
+    {"--evaluate-data", {{"text:other"}, {}}},
     {"--evaluate-every", {{"3"}, {}}},
     {"--evaluate-samples", {{"17"}, {}}},
     {"--verify", {{"2"}, {}}},

@@ -192,6 +192,33 @@ TEST_CASE(
   CHECK(std::abs(makespan - 0.013) < 1e-9); // judge_schedule.py's 13 units, in seconds
 }
 
+TEST_CASE("tokens in several files, and in a file for evaluations, have that loss too",
+          "[reports]") {
+  const copied_inputs files;
+  const auto all = content_of(files.path() / "tokens-u16.bin");
+  const auto write = [&](const char* name, std::size_t first, std::size_t count) {
+    std::ofstream{files.path() / name, std::ios::binary}
+      << all.substr(2 * first, 2 * count);
+  };
+  write("part_1.bin", 0, 500);
+  write("part_2.bin", 500, 420); // the last 100 are held out
+  write("part_3.bin", 920, 83);
+  CHECK(std::abs(files.loss(plain + "--data tokens:inputs/part_*.bin") - 3.6804241)
+        < rounding);
+  write("held_out.bin", 903, 100);
+  const std::string evaluated = " --evaluate-data tokens:inputs/held_out.bin ";
+  CHECK(
+    std::abs(files.loss(plain + "--data tokens:inputs/tokens-llmc-v1.bin" + evaluated)
+             - 3.6804241)
+    < rounding);
+  const auto scored =
+    files.run("evaluate --json - --layers 2 --d-model 16 --heads 2 --seq 8 --vocab 37 "
+              "--weights inputs/gpt2-plain.safetensors"
+              + evaluated);
+  INFO(scored.err);
+  CHECK(std::abs(json::parse(scored.out)["loss"].get<double>() - 3.6804241) < rounding);
+}
+
 TEST_CASE("a run says how many files of a text's folder it reads", "[reports]") {
   const copied_inputs files;
   const auto ran = files.run("train --steps 1 --d-model 8 --heads 2 --seq 4 --data "

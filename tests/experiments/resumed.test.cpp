@@ -102,13 +102,13 @@ const std::string adamw = "--lr 0.01 --betas 0.8,0.95 --eps 1e-6 --weight-decay 
 
 TEST_CASE("a resumed training takes from its checkpoint what its command leaves out",
           "[programs][resumed]") {
-  const std::string options =
-    GENERATE(adamw + "--lr-schedule cosine,warmup=9,floor=0.2",
-             "--optimizer sgd --momentum 0.8 --lr 0.3 --weight-decay 0.01 --seed 4 "
-             "--precision bf16 --lr-schedule constant,warmup=45",
-             "--model moe --experts 4 --gate gshard --capacity 0.7 --balance 0.3 "
-             "--gate-noise 0.5 --shared-expert --sequence-lengths 4,3 --seed 5",
-             "--schedule pipedream:lr=0.02,clip=stage --clip 0.1");
+  const std::string options = GENERATE(
+    adamw + "--lr-schedule cosine,warmup=9,floor=0.2 --evaluate-data text:t.txt",
+    "--optimizer sgd --momentum 0.8 --lr 0.3 --weight-decay 0.01 --seed 4 "
+    "--precision bf16 --lr-schedule constant,warmup=45",
+    "--model moe --experts 4 --gate gshard --capacity 0.7 --balance 0.3 "
+    "--gate-noise 0.5 --shared-expert --sequence-lengths 4,3 --seed 5",
+    "--schedule pipedream:lr=0.02,clip=stage --clip 0.1");
   checkpoint_of_text saved{options};
   const auto& folder = saved.folder;
   // A schedule is named anew, and so is what it says of itself.
@@ -176,6 +176,8 @@ TEST_CASE("what decides the numbers cannot differ from the checkpoint unsaid",
      "data"},
     {"--data text:" + saved.text + ",order=sequential", "'text, 700 bytes",
      "'text in order, 700 bytes", "data"},
+    {"--evaluate-data text:" + other, "'text, 700 bytes",
+     "'text as a whole, evaluated on text as a whole, 1401 bytes", "data"},
     {"--data synthetic", "'text, 700 bytes",
      "'synthetic text of seed 3, 4 of 256 words'", "data"},
   };

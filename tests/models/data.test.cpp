@@ -525,6 +525,51 @@ TEST_CASE("data is named as users name it", "[data]") {
              ContainsSubstring("split of t10k alone"));
 }
 
+TEST_CASE("data for evaluations is all evaluated, and no data is held out for it",
+          "[data]") {
+  temporary_folder folder;
+  auto text = some_text(100);
+  text.back() = '!';
+  const auto training = "text:" + folder.write("t.txt", text).string(),
+             evaluation =
+               "text:" + folder.write("v.txt", std::string(41, '?')).string();
+  const model_options gpt{.length = 8};
+  const auto data = *open_data_sets(training, evaluation, gpt, 1);
+  CHECK(data->description()
+        == "text t.txt, 100 bytes; evaluated on text v.txt, 41 bytes");
+  CHECK(data->epoch() == 12);
+  CHECK(data->evaluation_size() == 5); // 40 tokens, and a label behind them
+  CHECK_FALSE(data->evaluates_training_data());
+  text_sample s{8};
+  data->evaluation(4, s.view());
+  CHECK(s.tokens == std::vector<std::int32_t>(8, '?'));
+  CHECK(s.labels == std::vector<std::int32_t>(8, '?'));
+  int last = 0;
+  for (int k = 0; k < 1000; ++k) {
+    data->training(k, s.view());
+    CHECK(std::ranges::find(s.labels, '?') == s.labels.end());
+    last += s.labels.back() == '!';
+  }
+  CHECK(last > 0); // the last window of 92, about 11 times
+  CHECK(last < 30);
+  CHECK((*open_data_sets(training, training, gpt, 1))->evaluates_training_data());
+  const auto alone = *open_evaluation_data(evaluation, gpt, 1);
+  CHECK(alone->evaluation_size() == 5);
+  CHECK_FALSE(alone->evaluates_training_data());
+  CHECK((*open_data_sets("synthetic", evaluation, gpt, 1))->evaluation_size() == 5);
+  CHECK((*open_data_sets(training, "synthetic", gpt, 1))->loss_floor().has_value());
+  const auto refusal = [&](const std::string& name) {
+    return open_data_sets(training, name, gpt, 1).error();
+  };
+  CHECK_THAT(refusal("text:none"),
+             ContainsSubstring("--evaluate-data: cannot read the text none"));
+  CHECK_THAT(refusal(evaluation + ",order=sequential"),
+             ContainsSubstring("--evaluate-data: order= is of data to train on"));
+  CHECK_THAT(refusal("text:" + folder.write("s.txt", "12345678").string()),
+             ContainsSubstring("a text must be longer than a sequence of 8"));
+  CHECK_THAT(refusal("mnist:x"), ContainsSubstring("trains on text or tokens"));
+}
+
 TEST_CASE("the text of data is cut into a kind, a path and values", "[data]") {
   using values = std::map<std::string, std::string>;
   const auto check = [](const std::string& text, const std::string& kind,

@@ -139,4 +139,26 @@ TEST_CASE("checked samples are those of the data that is checked", "[data][ident
   CHECK(checked(data, *make_network<float>({"mlp"}))->identity() == data->identity());
 }
 
+TEST_CASE("data with data for evaluations is another than without, and than with other",
+          "[data][identity]") {
+  temporary_folder folder;
+  const auto name = [&](const char* file, std::size_t first) {
+    return "text:" + folder.write(file, letters(100, first)).string();
+  };
+  const auto a = name("a", 0), b = name("b", 1), a_again = name("c", 0);
+  const model_options gpt{.length = 8};
+  const auto identity = [&](const std::string& training,
+                            const std::string& evaluation) {
+    return (*open_data_sets(training, evaluation, gpt, 1))->identity().value();
+  };
+  CHECK(identity(a, a_again).kind == "text as a whole, evaluated on text as a whole");
+  CHECK(identity(a, a_again).bytes == 200);
+  CHECK(identity(a, b) == identity(a_again, b));
+  CHECK(identity(a, b) != identity(b, a));
+  CHECK(identity(a, b) != identity(a, a));
+  CHECK(identity(a, b) != (*open_data(a, gpt, 1))->identity());
+  CHECK(identity(a, "synthetic") != identity(b, "synthetic"));
+  CHECK(identity("synthetic", a) != identity(a, "synthetic"));
+}
+
 } // namespace troupe::data_identity_test
