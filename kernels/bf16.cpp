@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/bf16.hpp"
 
+#include "kernels/bf16_vector.hpp"
+#include "kernels/vector.hpp"
+
 #ifdef __AVX512BF16__
 #include <immintrin.h>
-
-#include <cstring>
 #endif
 
 namespace troupe {
@@ -18,6 +19,9 @@ void round_row(const float* from, std::int64_t n, bf16* to) {
     std::memcpy(to + i, &both, sizeof both);
   }
 #endif
+  using values = bf16_vector<lanes>;
+  for (; i + lanes <= n; i += lanes)
+    values::store(to + i, values::rounded(values::load(from + i)));
   for (; i < n; ++i)
     to[i] = {bf16_of(from[i])};
 }

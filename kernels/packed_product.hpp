@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The loops of a product over its packed blocks, where c is fp32 and sums are made in
+// its place.
+#pragma once
+
+#include "kernels/epilogue.hpp"
+#include "kernels/sliver_tiles.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+/// c = what the epilogue makes of alpha a b + beta c on this thread.
+/// \param pack_left called with (row, rows, first, depth, to), packs rows of a
+/// \param pack_right called with (column, columns, first, depth, to), packs columns of
+/// b
+template <class PackLeft, class PackRight>
+void multiply_packed(std::int64_t whole_depth, const PackLeft& pack_left,
+                     const PackRight& pack_right, float alpha, float beta,
+                     matrix<float> c, const epilogue<float>& end) {
+  const depth_blocks blocks{whole_depth};
+  auto& packed = packing_room();
+  for (std::int64_t column = 0; column < c.columns; column += most_packed_columns) {
+    const auto columns = std::min(most_packed_columns, c.columns - column);
+    for (std::int64_t block = 0; block < blocks.count; ++block) {
+      const auto first = blocks.first(block), depth = blocks.size(block);
+      pack_right(column, columns, first, depth, packed.b);
+      for (std::int64_t row = 0; row < c.rows; row += most_packed_rows) {
+        const auto rows = std::min(most_packed_rows, c.rows - row);
+        pack_left(row, rows, first, depth, packed.a);
+        for (std::int64_t j = 0; j < columns; j += most_part_columns) {
+          const auto part = c.row_range(row, rows).column_range(
+            column + j, std::min(most_part_columns, columns - j));
+          make_tiles(depth, packed.a, packed.b + j * depth, depth * columns_a_tile,
+                     alpha, block == 0 ? beta : 1.0F, part);
+          if (end.what != epilogue_kind::none && block + 1 == blocks.count)
+            end.finish(part, row, column + j);
+        }
+      }
+    }
+  }
+}
+
+} // namespace troupe
