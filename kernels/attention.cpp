@@ -2,11 +2,13 @@
 #include "kernels/attention.hpp"
 
 #include "kernels/array_shelf.hpp"
+#include "kernels/bf16_choice.hpp"
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/fused_attention.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/vector_math.hpp"
+#include "kernels/widened_attention.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -50,11 +52,18 @@ struct head {
   }
 
   head_matrices<Scalar> plain() const { return {q.plain(), k.plain(), v.plain()}; }
+
+  widened_attention::head<Scalar> stored() const { return {q, k, v}; }
 };
 
 template <class Scalar>
 Scalar scale_of(const attention_shape& dims) {
   return 1 / std::sqrt(static_cast<Scalar>(dims.width / dims.heads));
+}
+
+/// Whether one head is widened_attention's.
+bool widens(precision products) {
+  return products == precision::bf16 && chosen_bf16_path() == bf16_path::widen;
 }
 
 /// Room for one packed matrix of a head: (T, C/H), or its transpose.
@@ -68,7 +77,7 @@ std::int64_t packed_room(const attention_shape& dims) {
 /// What a thread has of the scratch.
 template <class Scalar>
 struct thread_space {
-  thread_space(const attention_shape& dims, precision stored, Scalar* begin = nullptr)
+  thread_space(const attention_shape& dims, precision products, Scalar* begin = nullptr)
     : size_(dims.width / dims.heads) {
     array_shelf<Scalar> all{begin};
     for (auto*& one : packed)
@@ -77,10 +86,12 @@ struct thread_space {
       one = all.take(2 * block * dims.length);
     sums = all.take(block);
     for (auto*& one : made)
-      one = all.take(stored == precision::fp32 ? 0 : dims.length * size_);
+      one = all.take(products == precision::fp32 ? 0 : dims.length * size_);
     end = all.end();
-    if (std::is_same_v<Scalar, float> && stored == precision::fp32)
+    if (std::is_same_v<Scalar, float> && products == precision::fp32)
       end = std::max(end, fused_attention::scratch(dims.length, size_));
+    if (std::is_same_v<Scalar, float> && widens(products))
+      end = std::max(end, widened_attention::scratch(dims.length, size_));
   }
 
   /// Where rows of `to` are made: there, if they are not rounded in the end.
@@ -147,17 +158,16 @@ void score_gradient(matrix<Scalar> p, matrix<Scalar> dp, std::int64_t first,
 
 template <class Scalar>
 std::int64_t attention<Scalar>::scratch(const attention_shape& dims, int threads,
-                                        precision stored) {
-  return thread_space<Scalar>{dims, stored}.end * threads;
+                                        precision products) {
+  return thread_space<Scalar>{dims, products}.end * threads;
 }
 
 namespace {
 
 template <class Scalar>
-thread_space<Scalar> space_of(const attention_shape& dims, bool is_bf16, Scalar* all,
-                              int worker) {
-  const auto stored = is_bf16 ? precision::bf16 : precision::fp32;
-  return {dims, stored, all + thread_space<Scalar>{dims, stored}.end * worker};
+thread_space<Scalar> space_of(const attention_shape& dims, precision products,
+                              Scalar* all, int worker) {
+  return {dims, products, all + thread_space<Scalar>{dims, products}.end * worker};
 }
 
 } // namespace
@@ -176,11 +186,15 @@ void attention<Scalar>::forward(const attention_shape& dims,
     const auto sequence = slice / dims.heads, number = slice % dims.heads;
     const head<const Scalar> in{dims, qkv, sequence, number};
     const auto out = columns_of(dims, y, sequence, number);
-    const auto own = space_of(dims, y.is_bf16, space, worker);
-    if constexpr (std::is_same_v<Scalar, float>)
+    const auto own = space_of(dims, by, space, worker);
+    if constexpr (std::is_same_v<Scalar, float>) {
+      if (widens(by))
+        return widened_attention::forward(in.stored(), out,
+                                          log_sum + slice * dims.length, own.packed[0]);
       if (by == precision::fp32 && !(qkv.is_bf16 || y.is_bf16))
         return fused_attention::forward(in.plain(), out.plain(),
                                         log_sum + slice * dims.length, own.packed[0]);
+    }
     const right_side<Scalar> keys_t{by, in.k.t(), own.packed[0]},
       values{by, in.v, own.packed[1]};
     for (std::int64_t first = 0; first < dims.length; first += block) {
@@ -226,13 +240,18 @@ void attention<Scalar>::backward(const attention_shape& dims,
     const auto out = columns_of(dims, y, sequence, number);
     const auto upper = columns_of(dims, dy, sequence, number);
     const auto scale = scale_of<Scalar>(dims);
-    const auto own = space_of(dims, dqkv.is_bf16, space, worker);
-    if constexpr (std::is_same_v<Scalar, float>)
+    const auto own = space_of(dims, by, space, worker);
+    if constexpr (std::is_same_v<Scalar, float>) {
+      if (widens(by))
+        return widened_attention::backward(in.stored(), out,
+                                           log_sum + slice * dims.length, upper,
+                                           gradient.stored(), own.packed[0]);
       if (by == precision::fp32
           && !(qkv.is_bf16 || y.is_bf16 || dy.is_bf16 || dqkv.is_bf16))
         return fused_attention::backward(in.plain(), out.plain(),
                                          log_sum + slice * dims.length, upper.plain(),
                                          gradient.plain(), own.packed[0]);
+    }
     const auto dk = own.place_of(gradient.k, 0), dv = own.place_of(gradient.v, 1);
     const right_side<Scalar> keys_t{by, in.k.t(), own.packed[0]},
       values_t{by, in.v.t(), own.packed[1]}, keys{by, in.k, own.packed[2]};

@@ -24,15 +24,14 @@ struct attention_shape {
 /// Need", 2017. qkv: (B, T, 3, H, C/H), as GPT-2's c_attn makes it; y: (B, T, H, C/H);
 /// either with T before B if the shape says so; both as matrices of B T rows.
 /// Scores are made anew by the backward, from log_sum: (B, H, T). They never take
-/// (B, H, T, T) values: where products are fp32 (fused_attention.hpp), at most 8192 a
-/// thread; else, 32 queries of a head are worked on at once, and two such blocks by the
-/// backward, so 128 T.
+/// (B, H, T, T) values: where the kernel of fp32 makes products (fused_attention.hpp,
+/// widened_attention.hpp), at most 8192 a thread; else, 32 queries of a head are worked
+/// on at once, and two such blocks by the backward, so 128 T.
 template <class Scalar>
 struct attention {
-  /// Values of scratch for a pass on a stream of so many threads. \param stored what
-  /// qkv, y and their gradients are
+  /// Values of scratch for a pass on a stream of so many threads and such products.
   static std::int64_t scratch(const attention_shape& dims, int threads,
-                              precision stored = precision::fp32);
+                              precision products = precision::fp32);
 
   /// Fills y, and log_sum for the backward. \param space scratch() values
   static void forward(const attention_shape& dims, stored_matrix<const Scalar> qkv,

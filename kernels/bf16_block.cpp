@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
 
 #if defined(__x86_64__) && defined(__linux__)
 #define TROUPE_X86
@@ -257,23 +257,9 @@ std::vector<bf16_path> find_paths() {
       && __builtin_cpu_supports("avx512bw") != 0)
     result.push_back(bf16_path::dot);
 #endif
+  result.push_back(bf16_path::widen);
   result.push_back(bf16_path::plain);
   return result;
-}
-
-tl::expected<bf16_path, std::string> choose_path() {
-  const auto all = bf16_paths();
-  const auto* const asked = std::getenv("TROUPE_BF16");
-  if (asked == nullptr)
-    return all.front();
-  std::string names;
-  for (const auto one : all) {
-    if (to_text(one) == asked)
-      return one;
-    names += (names.empty() ? "" : ", ") + to_text(one);
-  }
-  return tl::unexpected{"TROUPE_BF16=" + std::string{asked}
-                        + ": on this processor it may be " + names};
 }
 
 } // namespace
@@ -284,6 +270,8 @@ std::string to_text(bf16_path path) {
     return "amx";
   case bf16_path::dot:
     return "dot";
+  case bf16_path::widen:
+    return "widen";
   case bf16_path::plain:
     return "plain";
   }
@@ -295,12 +283,31 @@ std::vector<bf16_path> bf16_paths() {
   return all;
 }
 
-tl::expected<bf16_path, std::string> chosen_bf16_path() {
-  static const auto chosen = choose_path();
-  return chosen;
+bf16_sums sums_of(bf16_path path) {
+  switch (path) {
+  case bf16_path::amx:
+  case bf16_path::plain:
+    return bf16_sums::tiles;
+  case bf16_path::dot:
+    return bf16_sums::pairs;
+  case bf16_path::widen:
+    return bf16_sums::fp32;
+  }
+  return {};
+}
+
+std::string paths_of(bf16_sums sums) {
+  std::string result;
+  for (const auto path :
+       {bf16_path::amx, bf16_path::dot, bf16_path::widen, bf16_path::plain})
+    if (sums_of(path) == sums)
+      result += (result.empty() ? "" : " or ") + to_text(path);
+  return result;
 }
 
 bf16_block block_of(bf16_path path) {
+  if (path == bf16_path::widen)
+    throw std::logic_error("the kernel of fp32 has no blocks of bf16");
 #ifdef TROUPE_X86
   if (path == bf16_path::amx)
     return amx_block;

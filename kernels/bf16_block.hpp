@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <tl/expected.hpp>
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -35,18 +33,26 @@ enum class bf16_path : std::uint8_t {
   /// AVX-512's VDPBF16PS: odd and even products are added to c in turn, pair by pair.
   dot,
 
+  /// The kernel of fp32, for operands that are widened as they are packed
+  /// (widened_gemm.hpp): no blocks.
+  widen,
+
   /// The bits of amx, by any processor: slowly.
   plain,
 };
 
 std::string to_text(bf16_path path);
 
-/// Those that this processor and system offer, the fastest first.
+/// Those that this processor and system offer.
 std::vector<bf16_path> bf16_paths();
 
-/// The path that is used: the fastest, or what the environment variable TROUPE_BF16
-/// names. On error says what it may name.
-tl::expected<bf16_path, std::string> chosen_bf16_path();
+/// The order of sums of a path: paths of one order have the same bits.
+enum class bf16_sums : std::uint8_t { tiles, pairs, fp32 };
+
+bf16_sums sums_of(bf16_path path);
+
+/// The values of TROUPE_BF16 with these sums: "amx or plain".
+std::string paths_of(bf16_sums sums);
 
 /// c += a b, or c = a b, of one block on this thread: 32 x 32 values, rows `stride`
 /// apart, packed steps one behind another.
@@ -54,7 +60,7 @@ using bf16_block = void (*)(std::int64_t steps, const std::uint16_t* a,
                             const std::uint16_t* b, bool from_zero, float* c,
                             std::int64_t stride);
 
-/// \pre among bf16_paths()
+/// \pre among bf16_paths(), and not widen
 bf16_block block_of(bf16_path path);
 
 /// Sets tiles up for the blocks of a product. \pre not nested

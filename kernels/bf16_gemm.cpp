@@ -3,8 +3,9 @@
 
 #include "kernels/bf16_gemm.hpp"
 
-#include "kernels/bf16_block.hpp"
 #include "kernels/bf16_pack.hpp"
+#include "kernels/bf16_sums.hpp"
+#include "kernels/widened_gemm.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -109,61 +110,14 @@ void make_blocks(bf16_block make, std::int64_t steps, const std::uint16_t* a,
     }
 }
 
-void scale(float by, matrix<float> c) {
-  if (by == 1)
-    return;
-  for (std::int64_t r = 0; r < c.rows; ++r)
-    for (std::int64_t j = 0; j < c.columns; ++j)
-      c.row(r)[j] *= by;
-}
-
-void check_factors(float alpha, float beta, const stored_matrix<float>& c) {
-  if (alpha != 1 && beta != 0)
-    throw std::logic_error("a product of bf16 is scaled, or added to: not both");
-  if (c.is_bf16 && beta != 0)
-    throw std::logic_error("sums of bf16 have nothing to be added to");
-}
-
-std::int64_t read_depth(const stored_matrix<const float>& a) {
-  return a.transposed ? a.rows : a.columns;
-}
-
-/// Where the sums of a part of c are made, and what becomes of them.
-class part_of_sums {
-public:
-  part_of_sums(const stored_matrix<float>& c, std::int64_t row, std::int64_t column,
-               std::int64_t rows, std::int64_t columns)
-    : to_(c.row_range(row, rows).column_range(column, columns)),
-      row_(row),
-      column_(column),
-      sums_(c.is_bf16 ? dense(space().sums, rows, columns) : to_.plain()) {
-    // nop
-  }
-
-  matrix<float> sums() const { return sums_; }
-
-  /// Columns [first, first + count) have their sums.
-  void end(std::int64_t first, std::int64_t count, float alpha,
-           const epilogue<float>& last) const {
-    const auto made = sums_.column_range(first, count);
-    scale(alpha, made);
-    last.finish(made, row_, column_ + first);
-    if (to_.is_bf16)
-      round_into(to_.column_range(first, count), made);
-  }
-
-private:
-  stored_matrix<float> to_;
-  std::int64_t row_, column_;
-  matrix<float> sums_;
-};
-
 } // namespace
 
-void bf16_gemm(stored_matrix<const float> a, stored_matrix<const float> b, float alpha,
-               float beta, stored_matrix<float> c, const epilogue<float>& end) {
+void bf16_gemm(bf16_path path, stored_matrix<const float> a,
+               stored_matrix<const float> b, float alpha, float beta,
+               stored_matrix<float> c, const epilogue<float>& end) {
+  if (path == bf16_path::widen)
+    return widened_gemm(a, b, alpha, beta, c, end);
   check_factors(alpha, beta, c);
-  const auto path = chosen_bf16_path().value();
   const auto make = block_of(path);
   const tile_state tiles{path};
   const auto whole_depth = read_depth(a);
@@ -179,7 +133,7 @@ void bf16_gemm(stored_matrix<const float> a, stored_matrix<const float> b, float
       pack<false>(b.t(), column, columns, 0, whole_depth, packed.b);
     for (std::int64_t row = 0; row < c.rows; row += most_rows) {
       const auto rows = std::min(most_rows, c.rows - row);
-      const part_of_sums to{c, row, column, rows, columns};
+      const part_of_sums to{c, row, column, dense(space().sums, rows, columns)};
       if (beta != 0)
         scale(beta, to.sums());
       for (std::int64_t begin = 0; begin < whole_depth; begin += most_depth) {
@@ -209,19 +163,22 @@ std::int64_t bf16_packed_size(std::int64_t depth, std::int64_t columns) {
   return steps_of(depth) * step_depth * whole_blocks(columns) / 2;
 }
 
-void bf16_pack_right(stored_matrix<const float> b, std::int64_t first,
+void bf16_pack_right(bf16_path path, stored_matrix<const float> b, std::int64_t first,
                      std::int64_t columns, float* to) {
+  if (path == bf16_path::widen)
+    return widened_pack_right(b, first, columns, to);
   const auto depth = b.transposed ? b.columns : b.rows;
   pack<false>(b.t(), first, columns, 0, depth,
               reinterpret_cast<std::uint16_t*>(to)
                 + first / block_side * steps_of(depth) * step_values);
 }
 
-void bf16_gemm_packed(stored_matrix<const float> a, const float* b, std::int64_t depth,
-                      std::int64_t first, float alpha, float beta,
+void bf16_gemm_packed(bf16_path path, stored_matrix<const float> a, const float* b,
+                      std::int64_t depth, std::int64_t first, float alpha, float beta,
                       stored_matrix<float> c, const epilogue<float>& end) {
+  if (path == bf16_path::widen)
+    return widened_gemm_packed(a, b, depth, first, alpha, beta, c, end);
   check_factors(alpha, beta, c);
-  const auto path = chosen_bf16_path().value();
   const auto make = block_of(path);
   const tile_state tiles{path};
   const auto whole_depth = read_depth(a);
@@ -230,8 +187,9 @@ void bf16_gemm_packed(stored_matrix<const float> a, const float* b, std::int64_t
   auto* const left = space().a;
   for (std::int64_t column = 0; column < c.columns; column += panel_columns)
     for (std::int64_t row = 0; row < c.rows; row += most_rows) {
-      const part_of_sums to{c, row, column, std::min(most_rows, c.rows - row),
-                            std::min(panel_columns, c.columns - column)};
+      const part_of_sums to{c, row, column,
+                            dense(space().sums, std::min(most_rows, c.rows - row),
+                                  std::min(panel_columns, c.columns - column))};
       const auto sums = to.sums();
       if (beta != 0)
         scale(beta, sums);

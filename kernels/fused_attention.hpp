@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/matrix.hpp"
+#include "kernels/precision.hpp"
 
 #include <cstdint>
 
@@ -13,24 +14,28 @@ struct head_matrices {
   matrix<Scalar> q, k, v;
 };
 
-/// One head's attention where products are fp32, on this thread. Scores are made a
-/// block of keys and queries at a time, and used while they are in the cache: no
+/// One head's attention by products of the kernel of fp32, on this thread. Scores are
+/// made a block of keys and queries at a time, and used while they are in the cache: no
 /// product packs them. Dao et al., "FlashAttention", 2022.
 /// Keys and values of a few later tokens are multiplied by 0, so an infinity or a NaN
 /// among them reaches up to 7 tokens before.
+/// \param of_scores bf16: weights and gradients of scores are rounded to bf16 before
+/// products read them; sums of weights are of unrounded ones
 struct fused_attention {
   /// Values of space for either pass over heads of (length, size).
   static std::int64_t scratch(std::int64_t length, std::int64_t size);
 
   /// Fills y and log_sum, (T). The outer loop is over queries.
   static void forward(const head_matrices<const float>& in, matrix<float> y,
-                      float* log_sum, float* space);
+                      float* log_sum, float* space,
+                      precision of_scores = precision::fp32);
 
   /// Fills the gradients. The outer loop is over keys: gradients of a block of keys are
   /// summed in the cache, those of queries in `space`.
   static void backward(const head_matrices<const float>& in, matrix<const float> y,
                        const float* log_sum, matrix<const float> dy,
-                       const head_matrices<float>& gradient, float* space);
+                       const head_matrices<float>& gradient, float* space,
+                       precision of_scores = precision::fp32);
 
 private:
   static std::int64_t forward_scratch(std::int64_t length, std::int64_t size);

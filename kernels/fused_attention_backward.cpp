@@ -63,7 +63,8 @@ float dot(const float* x, const float* y, std::int64_t n) {
 }
 
 /// From scores and d weights of a panel of queries: p = e^(scale p - log_sum) and
-/// ds = p (ds - dots) scale.
+/// ds = p (ds - dots) scale. \tparam Rounds both to bf16
+template <bool Rounds>
 void score_gradient(float* p, float* ds, std::int64_t keys, const float* log_sum,
                     const float* dots, float scale) {
   float offset[panel], less[panel];
@@ -75,8 +76,9 @@ void score_gradient(float* p, float* ds, std::int64_t keys, const float* log_sum
     for (std::int64_t q = 0; q < panel; ++q) {
       const auto at = k * block + q;
       const float weight = score_exp(std::fma(scale, p[at], offset[q]));
-      p[at] = weight;
-      ds[at] = weight * std::fma(scale, ds[at], less[q]);
+      const float gradient = weight * std::fma(scale, ds[at], less[q]);
+      p[at] = Rounds ? rounded_score(weight) : weight;
+      ds[at] = Rounds ? rounded_score(gradient) : gradient;
     }
 }
 
@@ -89,14 +91,16 @@ struct block_pair {
 };
 
 void make_weights(const backward_space& own, const block_pair& at, float scale,
-                  coming_rows& next) {
+                  precision of_scores, coming_rows& next) {
+  const auto& gradient_of =
+    of_scores == precision::bf16 ? score_gradient<true> : score_gradient<false>;
   for (std::int64_t q = 0; q < at.queries; q += panel) {
     const auto query = at.first + q, ahead = query - at.key;
     auto *const p = own.p + q, *const ds = own.ds + q;
     make_scores<block>(own.k, own.q.at(query), at.keys, ahead, p, next);
     make_scores<block>(own.v, own.dy.at(query), at.keys, ahead, ds, next);
-    score_gradient(p, ds, std::min(at.keys, ahead + panel), own.log_sum + query,
-                   own.dots + query, scale);
+    gradient_of(p, ds, std::min(at.keys, ahead + panel), own.log_sum + query,
+                own.dots + query, scale);
     for (auto* const one : {p, ds})
       hide_later<block>(one, at.keys, ahead, 0);
   }
@@ -194,7 +198,8 @@ std::int64_t fused_attention::scratch(std::int64_t length, std::int64_t size) {
 void fused_attention::backward(const head_matrices<const float>& in,
                                matrix<const float> y, const float* log_sum,
                                matrix<const float> dy,
-                               const head_matrices<float>& gradient, float* space) {
+                               const head_matrices<float>& gradient, float* space,
+                               precision of_scores) {
   const auto length = y.rows, size = y.columns;
   const float scale = scale_of_scores(size);
   const backward_space own{length, size, space};
@@ -211,7 +216,7 @@ void fused_attention::backward(const head_matrices<const float>& in,
       if (first == key)
         head.pack_keys(at);
       auto next = head.after(at);
-      make_weights(own, at, scale, next);
+      make_weights(own, at, scale, of_scores, next);
       add_to_queries(own, at);
       add_to_keys(own.ds, own.q_values, at, own.dk, next);
       add_to_keys(own.p, own.dy_values, at, own.dv, next);

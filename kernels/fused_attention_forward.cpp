@@ -44,6 +44,8 @@ struct running_softmax {
   }
 
   /// Turns the scores of more keys, an even number, into e^(scale (score - most)).
+  /// \tparam Rounds those whose products are bf16; sums have them unrounded
+  template <bool Rounds>
   void add(float* scores, std::int64_t keys, float scale) {
     float largest[2][panel], now[panel], offset[panel], added[panel];
     for (auto& one : largest)
@@ -65,7 +67,7 @@ struct running_softmax {
       for (std::int64_t q = 0; q < panel; ++q) {
         const float weight =
           score_exp(std::fma(scale, scores[k * panel + q], offset[q]));
-        scores[k * panel + q] = weight;
+        scores[k * panel + q] = Rounds ? rounded_score(weight) : weight;
         added[q] += weight;
       }
     for (std::int64_t q = 0; q < panel; ++q)
@@ -107,7 +109,7 @@ std::int64_t fused_attention::forward_scratch(std::int64_t length, std::int64_t 
 }
 
 void fused_attention::forward(const head_matrices<const float>& in, matrix<float> y,
-                              float* log_sum, float* space) {
+                              float* log_sum, float* space, precision of_scores) {
   const auto length = in.q.rows, size = in.q.columns;
   const float scale = scale_of_scores(size);
   const forward_space own{length, size, space};
@@ -127,7 +129,10 @@ void fused_attention::forward(const head_matrices<const float>& in, matrix<float
       const token_panels keys{own.keys.at(key), size};
       make_scores<panel>(keys, own.queries.data, count, ahead, own.scores, next);
       hide_later<panel>(own.scores, count, ahead, nothing);
-      softmax.add(own.scores, count, scale);
+      if (of_scores == precision::bf16)
+        softmax.add<true>(own.scores, count, scale);
+      else
+        softmax.add<false>(own.scores, count, scale);
       add_values(own, key, std::min(count, seen - key), ahead, queries, softmax.factors,
                  next);
     }

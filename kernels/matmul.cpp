@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/matmul.hpp"
 
-#include "kernels/bf16_block.hpp"
+#include "kernels/bf16_choice.hpp"
 #include "kernels/bf16_gemm.hpp"
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/matmul.hpp"
@@ -43,6 +43,11 @@ void check_product(const stored_matrix<const Scalar>& a,
       + std::to_string(read_columns(a)) + ") and (" + std::to_string(read_rows(b))
       + ", " + std::to_string(read_columns(b)) + ") into (" + std::to_string(c.rows)
       + ", " + std::to_string(c.columns) + ")");
+}
+
+/// \throws tl::bad_expected_access if TROUPE_BF16 names no path
+bf16_path path_of_products() {
+  return chosen_bf16_path().value();
 }
 
 /// What sgemm reads and writes.
@@ -98,7 +103,7 @@ void multiply(precision by, stored_matrix<const Scalar> a,
   check_product<Scalar>(a, b, c);
   if constexpr (std::is_same_v<Scalar, float>) {
     if (by == precision::bf16)
-      return bf16_gemm(a, b, alpha, beta, c, end);
+      return bf16_gemm(path_of_products(), a, b, alpha, beta, c, end);
     sgemm(of_floats(a), of_floats(b), alpha, beta, of_floats(c), end);
   } else {
     multiply_plainly<Scalar>(a.plain(), b.plain(), alpha, beta, c.plain());
@@ -167,7 +172,7 @@ void pack_together(const kept_right_side<float>& b, stream& on) {
     const auto first = blocks * slice / count * block_side,
                end = slice + 1 == count ? columns
                                         : blocks * (slice + 1) / count * block_side;
-    bf16_pack_right(b.b, first, end - first, b.packed);
+    bf16_pack_right(path_of_products(), b.b, first, end - first, b.packed);
   });
   *b.holds = b.version;
 }
@@ -201,8 +206,8 @@ void matmul(stored_matrix<const Scalar> a, const kept_right_side<Scalar>& b,
         pack_together(b, on);
       return share_out(c.rows, c.columns, read_columns(a), block_side, on,
                        [&](const product_slice& s) {
-                         bf16_gemm_packed(s.rows_of(a), b.packed, read_rows(b.b),
-                                          s.column, 1, beta, s.of(c),
+                         bf16_gemm_packed(path_of_products(), s.rows_of(a), b.packed,
+                                          read_rows(b.b), s.column, 1, beta, s.of(c),
                                           end.from(s.row, s.column));
                        });
     }
@@ -237,7 +242,7 @@ right_side<Scalar>::right_side(precision by, stored_matrix<const Scalar> b,
   : by_(by), b_(b), packed_(space) {
   if constexpr (std::is_same_v<Scalar, float>) {
     if (by == precision::bf16)
-      bf16_pack_right(b, 0, read_columns(b), space);
+      bf16_pack_right(path_of_products(), b, 0, read_columns(b), space);
     else
       pack_right(of_floats(b), space);
   }
@@ -248,7 +253,8 @@ void right_side<Scalar>::multiply(stored_matrix<const Scalar> a, Scalar alpha,
                                   Scalar beta, stored_matrix<Scalar> c) const {
   if constexpr (std::is_same_v<Scalar, float>) {
     if (by_ == precision::bf16)
-      bf16_gemm_packed(a, packed_, read_rows(b_), 0, alpha, beta, c, {});
+      bf16_gemm_packed(path_of_products(), a, packed_, read_rows(b_), 0, alpha, beta, c,
+                       {});
     else
       sgemm_packed(of_floats(a), packed_, read_rows(b_), alpha, beta, of_floats(c));
   } else

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "kernels/bf16.hpp"
-#include "kernels/bf16_block.hpp"
+#include "kernels/bf16_choice.hpp"
+#include "kernels/bf16_gemm.hpp"
 
 #include <dnnl.h>
 #include <omp.h>
@@ -92,6 +93,26 @@ double wake_seconds(std::chrono::milliseconds idle, int repeats) {
   return median(std::move(taken));
 }
 
+/// Each path of products of bf16, beside sgemm: on one core, with packing.
+void measure_bf16_paths(const benchmark& b) {
+  constexpr std::int64_t edge = 512;
+  constexpr double operations = 2.0 * edge * edge * edge;
+  std::vector<float> exact(3 * edge * edge, 0.5F);
+  const std::vector<bf16> left(edge * edge, bf16{bf16_of(0.5F)}), right = left;
+  std::vector<bf16> to(edge * edge);
+  for (const auto path : bf16_paths()) {
+    const auto product = [&] {
+      bf16_gemm(path, dense(left.data(), edge, edge), dense(right.data(), edge, edge),
+                1, 0, dense(to.data(), edge, edge), {});
+    };
+    const auto took = take_turns(
+      product, [&] { onednn_product(edge, exact.data()); }, 0.5);
+    b.report({"ceilings", "bf16 512^3 by TROUPE_BF16=" + to_text(path),
+              operations / took.first / 1e9, "GFLOP/s", took.second / took.first,
+              "sgemm"});
+  }
+}
+
 } // namespace
 
 void onednn_product(std::int64_t edge, float* space) {
@@ -141,14 +162,7 @@ void measure_ceilings(const benchmark& b) {
   b.report({"ceilings", on_cores("sgemm 1024^3"),
             cores * operations / product.second / 1e9, "GFLOP/s",
             cores * product.first / product.second, "one core"});
-  if (const auto path = chosen_bf16_path(); path && *path != bf16_path::plain) {
-    bf16_product blocks;
-    const auto took = take_turns(
-      blocks, [&] { one.seconds(square_product); }, 1.0);
-    const double rate = bf16_product::operations / took.first / 1e9;
-    b.report({"ceilings", "products of bf16 by " + to_text(*path) + " on one core",
-              rate, "GFLOP/s", rate / (operations / took.second / 1e9), "sgemm"});
-  }
+  measure_bf16_paths(b);
   const auto copy =
     take_turns([&] { one.seconds(copy_half); }, [&] { all.seconds(copy_half); }, 1.0);
   b.report({"ceilings",

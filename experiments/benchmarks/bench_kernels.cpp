@@ -3,6 +3,7 @@
 
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/bf16_choice.hpp"
 #include "kernels/bias.hpp"
 #include "kernels/convolution.hpp"
 #include "kernels/cross_entropy.hpp"
@@ -43,7 +44,7 @@ public:
   template <class Work>
   void arithmetic(precision by, const std::string& name, double operations,
                   const Work& work) {
-    if (by == precision::bf16)
+    if (by == precision::bf16 && chosen_bf16_path() != bf16_path::widen)
       beside(name, operations, work, blocks_, bf16_product::operations, "bf16 blocks");
     else
       beside(

@@ -27,7 +27,7 @@ struct benchmark {
 void onednn_product(std::int64_t edge, float* space);
 
 /// Blocks of products of bf16, packed and in the cache, on this thread: the yardstick
-/// where products are of those.
+/// where products are of those. \pre the path that is used has blocks
 class bf16_product {
 public:
   bf16_product();

@@ -87,8 +87,8 @@ void from_json(const json& from, processor& to) {
   to = {on_gpu ? gpu.get<int>() : processor::cpu, from.at("tf32").get<bool>()};
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_options, clock, products, sums_by_pairs,
-                                   processors, lists_processors, threads, stall_timeout)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_options, clock, products, sums, processors,
+                                   lists_processors, threads, stall_timeout)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(link_cost, latency, bytes_per_second)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(cost_table, of, pair)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(simulated_sizes, message, gradient, buckets, sum,

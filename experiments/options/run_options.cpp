@@ -2,7 +2,7 @@
 #include "experiments/options/run_options.hpp"
 
 #include "experiments/options/option_list.hpp"
-#include "kernels/bf16_block.hpp"
+#include "kernels/bf16_choice.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -69,17 +69,23 @@ void add_clock(option_list& to, typed_run& place) {
     "of a kind extends them by its time at 0.1 GFLOP/s.");
 }
 
+bool makes_bf16_by_cpu(const run_plan& plan) {
+  if (!plan.work || plan.sizes.stored == precision::fp32)
+    return false;
+  for (int rank = 0; rank < plan.ranks(); ++rank)
+    if (!plan.processor_of(rank).is_gpu())
+      return true;
+  return false;
+}
+
 std::string warning_of(const run_options& o) {
   if (o.products == precision::fp32)
     return {};
-  const auto path = chosen_bf16_path();
-  if (!path || *path == bf16_path::amx)
-    return {};
-  if (*path == bf16_path::dot)
-    return "this processor has no AMX, so that products of bf16 may take longer than "
-           "those of fp32: ./troupe bench --precision bf16 measures both";
-  return "this processor has no instructions for bf16, so that its products take many "
-         "times as long as those of fp32";
+  if (chosen_bf16_path() == bf16_path::plain)
+    return "products of bf16 use TROUPE_BF16=plain, and take many times as long as "
+           "those "
+           "of fp32";
+  return notice_of_bf16_path();
 }
 
 tl::expected<std::vector<processor>, std::string> parse_devices(const std::string& text,
@@ -144,17 +150,17 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
                    + ": values are fp32 or bf16, and a GPU's products also tf32"};
   }
   const bool rounds = typed.precision == "bf16";
-  bool by_pairs = false;
+  auto sums = bf16_sums::tiles;
   if (rounds) {
     const auto path = chosen_bf16_path();
     if (!path)
       return problem{path.error()};
-    by_pairs = *path == bf16_path::dot;
+    sums = sums_of(*path);
   }
   return run_options{
     .clock = typed.clock == "real" ? clock_kind::real : clock_kind::virtual_time,
     .products = rounds ? precision::bf16 : precision::fp32,
-    .sums_by_pairs = by_pairs,
+    .sums = sums,
     .processors = std::move(processors),
     .lists_processors = typed.device != "cuda",
     .threads = typed.threads,

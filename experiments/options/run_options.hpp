@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/plan/run_plan.hpp"
+#include "kernels/bf16_block.hpp"
 
 #include <tl/expected.hpp>
 
@@ -27,7 +28,8 @@ struct typed_run {
 struct run_options {
   clock_kind clock = clock_kind::real;
   precision products = precision::fp32;
-  bool sums_by_pairs = false;        ///< bf16_path::dot makes products here.
+  /// Of products of bf16 by the CPU.
+  bf16_sums sums = bf16_sums::tiles;
   std::vector<processor> processors; ///< Of ranks, in turns; empty: the CPU.
   /// One by one, and each must have a rank; else all GPUs of a rank's machine.
   bool lists_processors = false;
@@ -48,7 +50,11 @@ void add_precision(option_list& to, typed_run& place, bool trains);
 void add_precision_forwards(option_list& to, typed_run& place);
 void add_clock(option_list& to, typed_run& place);
 
-/// What a user should know of how fast products are; empty if nothing.
+/// Whether a CPU makes products of bf16 in a run.
+bool makes_bf16_by_cpu(const run_plan& plan);
+
+/// A sentence about the speed of products, or about the choice of their path; usually
+/// empty.
 std::string warning_of(const run_options& o);
 
 /// What --device says: "cpu", "cuda" (all GPUs of a machine), or a list as

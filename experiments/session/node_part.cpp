@@ -7,7 +7,7 @@
 #include "actors/run/room.hpp"
 #include "experiments/options/options_text.hpp"
 #include "experiments/options/setup.hpp"
-#include "kernels/bf16_block.hpp"
+#include "kernels/bf16_choice.hpp"
 #include "models/data/data_name.hpp"
 #include "models/file_within.hpp"
 
@@ -57,6 +57,8 @@ std::string fault_of(const options& o, const mail::prepare& facts) {
     return "the order has a stall timeout that is out of range";
   if (o.run.products != precision::fp32 && o.run.products != precision::bf16)
     return "the order has a precision that does not exist";
+  if (paths_of(o.run.sums).empty())
+    return "the order has sums of bf16 that do not exist";
   if (std::ssize(o.run.processors) > ranks
       || std::ranges::any_of(o.run.processors, [](const processor& one) {
            return one.gpu < processor::cpu || (one.tf32 && !one.is_gpu());
@@ -74,8 +76,8 @@ std::string fault_of(const options& o, const mail::prepare& facts) {
   return {};
 }
 
-/// Why its CPU cannot make products as the lead's does; empty if it can, or makes none.
-/// \param ranks of the node
+/// A sentence about a CPU whose products of bf16 have other bits than the lead's; empty
+/// if they have the same, or if it makes none. \param ranks of the node
 std::string fault_of_products(const run_options& of_lead,
                               const std::vector<int>& ranks) {
   const auto on_gpu = [&](int rank) {
@@ -87,13 +89,18 @@ std::string fault_of_products(const run_options& of_lead,
   const auto path = chosen_bf16_path();
   if (!path)
     return path.error();
-  const bool by_pairs = *path == bf16_path::dot;
-  if (by_pairs == of_lead.sums_by_pairs)
+  if (sums_of(*path) == of_lead.sums)
     return {};
-  return by_pairs ? "its processor sums products of bf16 in another order than the "
-                    "lead's: set TROUPE_BF16=dot where the lead is, or plain here"
-                  : "the lead's processor sums products of bf16 in another order than "
-                    "this one's: set TROUPE_BF16=dot here, or plain where the lead is";
+  std::string allowed; // the lead's paths that this processor has
+  for (const auto other : bf16_paths())
+    if (sums_of(other) == of_lead.sums)
+      allowed += (allowed.empty() ? "" : " or ") + to_text(other);
+  auto values = allowed + (allowed.empty() ? "" : " here");
+  if (of_lead.sums != bf16_sums::fp32) // every processor has widen
+    values += (values.empty() ? "" : ", or ") + std::string{"widen here and there"};
+  return "its products of bf16 are made by TROUPE_BF16=" + to_text(*path)
+         + ", and the lead's by " + paths_of(of_lead.sums)
+         + ", with other bits: set TROUPE_BF16=" + values;
 }
 
 /// "cuda:0, cuda:2"

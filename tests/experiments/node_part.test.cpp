@@ -5,7 +5,7 @@
 #include "experiments/session/node_part.hpp"
 
 #include "experiments/options/options_text.hpp"
-#include "kernels/bf16_block.hpp"
+#include "kernels/bf16_choice.hpp"
 #include "tests/experiments/tiny_options.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -255,17 +255,31 @@ TEST_CASE("processors that no command line names are refused", "[nodes]") {
 }
 
 TEST_CASE("a node sums products of bf16 as the lead does, or not at all", "[nodes]") {
-  const bool here = chosen_bf16_path() == bf16_path::dot;
-  CHECK(refusal_of([&](json& o) {
-          o["run"]["products"] = 1;
-          o["run"]["sums_by_pairs"] = here;
-        })
-        == "");
-  CHECK_THAT(refusal_of([&](json& o) {
+  const auto here = *chosen_bf16_path();
+  const auto refusal_of_lead_by = [](bf16_path path) {
+    return refusal_of([&](json& o) {
+      o["run"]["products"] = 1;
+      o["run"]["sums"] = static_cast<int>(sums_of(path));
+    });
+  };
+  CHECK(refusal_of_lead_by(here).empty());
+  for (const auto path : {bf16_path::dot, bf16_path::widen, bf16_path::plain}) {
+    if (sums_of(path) == sums_of(here))
+      continue;
+    const auto why = refusal_of_lead_by(path);
+    CHECK_THAT(why, ContainsSubstring("made by TROUPE_BF16=" + to_text(here)));
+    CHECK_THAT(why, ContainsSubstring("the lead's by " + paths_of(sums_of(path))));
+    const auto all = bf16_paths();
+    const bool may_follow = std::ranges::find(all, path) != all.end();
+    CHECK((why.find(to_text(path) + " here") != std::string::npos) == may_follow);
+    CHECK((why.find("widen here and there") != std::string::npos)
+          == (path != bf16_path::widen));
+  }
+  CHECK_THAT(refusal_of([](json& o) {
                o["run"]["products"] = 1;
-               o["run"]["sums_by_pairs"] = !here;
+               o["run"]["sums"] = 3;
              }),
-             ContainsSubstring("TROUPE_BF16=dot"));
+             ContainsSubstring("sums of bf16 that there are not"));
   CHECK_THAT(refusal_of([](json& o) { o["run"]["products"] = 7; }),
              ContainsSubstring("a precision that does not exist"));
 }

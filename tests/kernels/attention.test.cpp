@@ -25,7 +25,8 @@ struct attended {
       y(dy.size()),
       log_sum(static_cast<std::size_t>(d.sequences * d.heads * d.length)),
       dqkv(qkv.size(), 99),
-      space(static_cast<std::size_t>(attention<Scalar>::scratch(d, threads))) {
+      space(
+        static_cast<std::size_t>(attention<Scalar>::scratch(d, threads, products))) {
     // nop
   }
 

@@ -111,6 +111,13 @@ float by_pairs(const block_operands& of, std::int64_t steps, int row, int column
   return sum;
 }
 
+/// Those whose products are made of blocks.
+std::vector<bf16_path> paths_of_blocks() {
+  auto result = bf16_paths();
+  std::erase(result, bf16_path::widen);
+  return result;
+}
+
 } // namespace
 
 TEST_CASE("values are rounded to the nearest bf16, ties to even", "[bf16]") {
@@ -138,7 +145,7 @@ TEST_CASE("values are rounded to the nearest bf16, ties to even", "[bf16]") {
 }
 
 TEST_CASE("a block is summed in the order of its instructions", "[bf16]") {
-  const auto path = GENERATE(from_range(bf16_paths()));
+  const auto path = GENERATE(from_range(paths_of_blocks()));
   const auto [least, most] = GENERATE(std::pair{120, 130}, std::pair{1, 140},
                                       std::pair{55, 75}, std::pair{0, 3});
   const std::int64_t steps = GENERATE(1, 3);
@@ -172,7 +179,7 @@ TEST_CASE("a block is summed in the order of its instructions", "[bf16]") {
 }
 
 TEST_CASE("what is tiny before it is rounded is 0", "[bf16]") {
-  const auto path = GENERATE(from_range(bf16_paths()));
+  const auto path = GENERATE(from_range(paths_of_blocks()));
   std::vector<std::uint16_t> a(step_values), b(step_values);
   // 2^-126 - 2^-150, from the first place down: std::fma makes 2^-126 of it.
   a[0] = b[0] = bf16_of(0x1p-63F);

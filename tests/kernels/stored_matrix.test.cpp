@@ -131,15 +131,15 @@ TEST_CASE("embeddings and pooling of bf16 are those of fp32, rounded", "[stored]
   CHECK((down_again == down));
 }
 
-TEST_CASE("attention of bf16 is that of fp32, rounded", "[stored][attention]") {
+TEST_CASE("attention of bf16 is that of fp32, rounded", "[stored][attention][bf16]") {
   const attention_shape dims{2, GENERATE(5, 70, 200), 2, 32, GENERATE(false, true)};
   const auto rows = dims.sequences * dims.length;
   const twins qkv{rows * 3 * dims.width, 1}, dy{rows * dims.width, 2};
   twins y{rows * dims.width}, dqkv{rows * 3 * dims.width};
   stream on{GENERATE(1, 2), precision::bf16};
-  const auto run = [&](auto member, precision stored, const auto& output) {
-    std::vector<float> space(
-      static_cast<std::size_t>(attention<float>::scratch(dims, on.threads(), stored))),
+  const auto run = [&](auto member, const auto& output) {
+    std::vector<float> space(static_cast<std::size_t>(
+      attention<float>::scratch(dims, on.threads(), on.products()))),
       log_sum(static_cast<std::size_t>(dims.heads * rows));
     const auto matrix_of = [&](auto& of, std::int64_t columns) {
       return dense((of.*member).data(), rows, columns);
@@ -156,8 +156,8 @@ TEST_CASE("attention of bf16 is that of fp32, rounded", "[stored][attention]") {
   const auto outputs = [&] {
     return dense<const bf16>(y.half.data(), rows, dims.width);
   };
-  const auto halves = run(&twins::half, precision::bf16, outputs);
-  CHECK((run(&twins::wide, precision::fp32, outputs) == halves));
+  const auto halves = run(&twins::half, outputs);
+  CHECK((run(&twins::wide, outputs) == halves));
   CHECK(y.agree());
   CHECK(dqkv.agree());
   CHECK(dqkv.wide.back() != 0);

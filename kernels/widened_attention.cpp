@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/widened_attention.hpp"
+
+#include "kernels/array_shelf.hpp"
+#include "kernels/fused_attention.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// Room for a head's matrices in fp32. A forward uses y and no gradients.
+struct widened_space {
+  widened_space(std::int64_t length, std::int64_t size, float* begin = nullptr) {
+    array_shelf<float> all{begin};
+    for (auto* const one : {&q, &k, &v, &y, &dy, &dq, &dk, &dv})
+      *one = all.take(length * size);
+    fused = all.take(fused_attention::scratch(length, size));
+    end = all.end();
+  }
+
+  float *q, *k, *v, *y, *dy, *dq, *dk, *dv, *fused;
+  std::int64_t end;
+};
+
+/// An operand of products.
+matrix<const float> operand(const stored_matrix<const float>& m, float* room) {
+  const auto result = dense(room, m.rows, m.columns);
+  for (std::int64_t r = 0; r < m.rows; ++r)
+    if (m.is_bf16)
+      widen_row(m.rounded().row(r), m.columns, result.row(r));
+    else
+      for (std::int64_t c = 0; c < m.columns; ++c)
+        result.row(r)[c] = fp32_of(bf16_of(m.plain().row(r)[c]));
+  return result;
+}
+
+head_matrices<const float> operands(const widened_attention::head<const float>& in,
+                                    const widened_space& own) {
+  return {operand(in.q, own.q), operand(in.k, own.k), operand(in.v, own.v)};
+}
+
+/// What is not rounded, as fp32.
+matrix<const float> exact(const stored_matrix<const float>& m, float* room) {
+  return m.is_bf16 ? operand(m, room) : m.plain();
+}
+
+/// Where `to` is made.
+matrix<float> place_of(const stored_matrix<float>& to, float* room) {
+  return to.is_bf16 ? dense(room, to.rows, to.columns) : to.plain();
+}
+
+void store(const stored_matrix<float>& to, const matrix<float>& made) {
+  if (to.is_bf16)
+    round_into(to, made);
+}
+
+} // namespace
+
+std::int64_t widened_attention::scratch(std::int64_t length, std::int64_t size) {
+  return widened_space{length, size}.end;
+}
+
+void widened_attention::forward(const head<const float>& in, stored_matrix<float> y,
+                                float* log_sum, float* space) {
+  const widened_space own{in.q.rows, in.q.columns, space};
+  const auto made = place_of(y, own.y);
+  fused_attention::forward(operands(in, own), made, log_sum, own.fused,
+                           precision::bf16);
+  store(y, made);
+}
+
+void widened_attention::backward(const head<const float>& in,
+                                 stored_matrix<const float> y, const float* log_sum,
+                                 stored_matrix<const float> dy,
+                                 const head<float>& gradient, float* space) {
+  const widened_space own{in.q.rows, in.q.columns, space};
+  const auto dq = place_of(gradient.q, own.dq), dk = place_of(gradient.k, own.dk),
+             dv = place_of(gradient.v, own.dv);
+  fused_attention::backward(operands(in, own), exact(y, own.y), log_sum,
+                            operand(dy, own.dy), {dq, dk, dv}, own.fused,
+                            precision::bf16);
+  store(gradient.q, dq);
+  store(gradient.k, dk);
+  store(gradient.v, dv);
+}
+
+} // namespace troupe

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "kernels/stored_matrix.hpp"
+
+#include <cstdint>
+
+namespace troupe {
+
+/// One head's attention where products of bf16 are made by the kernel of fp32
+/// (bf16_path::widen), on this thread: fused_attention of the operands, widened. All
+/// operands of products are rounded to bf16 if they are not stored so: q, k, v, dy, and
+/// weights and gradients of scores. Results that are stored as bf16 are rounded once.
+/// Matrices are (T, C/H).
+struct widened_attention {
+  template <class Scalar>
+  struct head {
+    stored_matrix<Scalar> q, k, v;
+  };
+
+  /// Values of space for either pass over heads of (length, size).
+  static std::int64_t scratch(std::int64_t length, std::int64_t size);
+
+  /// Fills y and log_sum, (T).
+  static void forward(const head<const float>& in, stored_matrix<float> y,
+                      float* log_sum, float* space);
+
+  /// Fills the gradients.
+  static void backward(const head<const float>& in, stored_matrix<const float> y,
+                       const float* log_sum, stored_matrix<const float> dy,
+                       const head<float>& gradient, float* space);
+};
+
+} // namespace troupe
