@@ -9,6 +9,7 @@ constexpr changeable_option all_changeable[] = {
   {"--data", "data"},
   {"--seed", "seed"},
   {"--precision", "precision"},
+  {"TROUPE_BF16", "precision"},
   {"--microbatches", "microbatches"},
   {"--microbatch-sizes", "microbatch-sizes"},
   {"--sequence-lengths", "sequence-lengths"},
@@ -38,7 +39,7 @@ std::string changeable_names() {
   std::string result;
   std::string_view last;
   for (const auto& [option, name] : all_changeable) {
-    if (name != last) // clip stands there twice
+    if (name != last) // precision and clip stand there twice
       result += (result.empty() ? "" : ", ") + std::string{name};
     last = name;
   }

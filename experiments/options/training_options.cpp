@@ -3,6 +3,7 @@
 
 #include "experiments/options/changeable_options.hpp"
 #include "experiments/options/parsing.hpp"
+#include "experiments/options/run_options.hpp"
 #include "experiments/options/saved_options.hpp"
 
 #include <algorithm>
@@ -80,6 +81,8 @@ std::map<std::string, std::string> options_of_training(const options& o,
   result["--batch"] = std::to_string(plan.work->batch);
   result["--steps"] = std::to_string(plan.dims.before + plan.dims.steps);
   result["--precision"] = o.run.products == precision::bf16 ? "bf16" : "fp32";
+  if (makes_bf16_by_cpu(plan))
+    result["TROUPE_BF16"] = paths_of(o.run.sums);
   result["--optimizer"] = sgd ? "sgd" : "adamw";
   result["--lr"] = text_of(learns.rate);
   result["--lr-schedule"] = text_of(learns.schedule);

@@ -2,7 +2,9 @@
 #include "experiments/report/results.hpp"
 
 #include "actors/run/timing.hpp"
+#include "experiments/options/run_options.hpp"
 #include "experiments/report/expert_report.hpp"
+#include "kernels/bf16_choice.hpp"
 #include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
@@ -62,6 +64,12 @@ const char* precision_of(const run_plan& plan) {
     if (plan.processor_of(rank).tf32)
       return "tf32";
   return "fp32";
+}
+
+/// The value of TROUPE_BF16 by whose path the CPU makes products; null without such.
+json bf16_path_of(const run_plan& plan) {
+  const auto path = chosen_bf16_path();
+  return makes_bf16_by_cpu(plan) && path ? json(to_text(*path)) : json(nullptr);
 }
 
 /// As --recompute says it.
@@ -125,6 +133,7 @@ json run_json(const run_account& run) {
     {"clock", run.virtual_time() ? "virtual" : "real"},
     {"device", plan.work ? devices_of(plan) : "none"},
     {"precision", precision_of(plan)},
+    {"bf16_path", bf16_path_of(plan)},
     {"timing", name_of(run.timing())},
     {"stages", plan.dims.stages},
     {"ranks", plan.ranks()},

@@ -61,7 +61,8 @@ TEST_CASE("products of bf16 have the same bits with AMX and by any processor",
   {
     const by_instructions named{"plain"};
     plain = trained(model + " --precision bf16", said);
-    CHECK_THAT(said, ContainsSubstring("many times as long"));
+    CHECK_THAT(said,
+               ContainsSubstring("TROUPE_BF16=plain, and take many times as long"));
     CHECK((trained(model + " --precision bf16 --threads 3", said) == plain));
     CHECK((trained(model, said) == exact)); // fp32 is what it was
   }
@@ -95,6 +96,48 @@ TEST_CASE("every set of instructions trains, and proves what it trained",
     CHECK(proved.exit_code == 0);
     CHECK_THAT(proved.out, ContainsSubstring("0 that fail"));
   }
+}
+
+TEST_CASE("results and checkpoints say the path of bf16, and a resumed run keeps it",
+          "[precision][resumed]") {
+  temporary_folder folder;
+  const auto ran = [&](const std::string& path, const std::string& typed) {
+    const by_instructions named{path};
+    return run_program_in(folder, "train" + tiny
+                                    + "--checkpoint c --checkpoint-every 2 "
+                                      "--json r.json "
+                                    + typed);
+  };
+  const auto path_of_results = [&] {
+    return json::parse(content_of(folder.path() / "r.json"))["runs"][0]["bf16_path"];
+  };
+  REQUIRE(ran("plain", "--steps 2 --precision bf16").exit_code == 0);
+  CHECK(path_of_results() == "plain");
+  const std::string resume = "--steps 4 --resume c ";
+  const auto other = ran("widen", resume);
+  CHECK(other.exit_code == 2);
+  CHECK_THAT(other.err, ContainsSubstring(
+                          "c/batch-2 was trained with TROUPE_BF16 amx or plain, and "
+                          "this run has widen: go on with what it had, or say "
+                          "--change precision"));
+  CHECK(ran("plain", resume).exit_code == 0);
+  CHECK(path_of_results() == "plain");
+  std::filesystem::remove_all(folder.path() / "c/batch-4");
+  CHECK(ran("widen", resume + "--change precision").exit_code == 0);
+  CHECK(path_of_results() == "widen");
+  // In fp32 no path matters.
+  temporary_folder exact;
+  const auto in_fp32 = [&](const std::string& path, const std::string& typed) {
+    const by_instructions named{path};
+    return run_program_in(exact, "train" + tiny
+                                   + "--checkpoint c --checkpoint-every 2 "
+                                     "--json r.json "
+                                   + typed);
+  };
+  REQUIRE(in_fp32("plain", "--steps 2").exit_code == 0);
+  CHECK(
+    json::parse(content_of(exact.path() / "r.json"))["runs"][0]["bf16_path"].is_null());
+  CHECK(in_fp32("widen", resume).exit_code == 0);
 }
 
 TEST_CASE("a simulation sends half the bytes where real runs send bf16",

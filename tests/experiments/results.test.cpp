@@ -66,6 +66,7 @@ TEST_CASE("results.json has DESIGN.md's keys in their order", "[results]") {
                                     "clock",
                                     "device",
                                     "precision",
+                                    "bf16_path",
                                     "timing",
                                     "stages",
                                     "ranks",
