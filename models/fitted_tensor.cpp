@@ -34,31 +34,61 @@ bool is_padded(std::int64_t rows, std::int64_t words) {
   return false;
 }
 
-/// The end of a sentence about a tensor of another shape: the option that helps.
-std::string advice(const parameter& p, const sizes& dims) {
-  const auto say = [](const char* option, std::int64_t value) {
-    return std::string{": say "} + option + " " + std::to_string(value);
-  };
-  if (dims.size() != 2 || p.dims.size() != 2)
-    return {};
-  const bool is_words = is_table_of_words(p), is_positions = p.name == positions_name;
-  if ((is_words || is_positions) && dims[1] != p.dims[1])
-    return say("--d-model", dims[1]);
-  if (is_words)
-    return say("--vocab", dims[0]);
-  if (is_positions)
-    return say("--seq", dims[0]) + " or less";
-  if (dims == sizes{p.dims[1], p.dims[0]})
-    return ": it is transposed, as torch.nn.Linear has it; the files of GPT-2 have a "
-           "row for each input";
-  return {};
+/// Whether the words behind the model's are left out.
+bool leaves_words_out(std::int64_t rows, const model_options& model,
+                      const std::optional<gpt2_config>& config) {
+  return rows > model.words
+         && ((config && config->words == model.words) || is_padded(rows, model.words));
+}
+
+/// Blocks by the largest number in the names of their parameters.
+std::int64_t blocks_in(const named_tensors& tensors) {
+  constexpr std::string_view block = "transformer.h.";
+  std::int64_t result = 0;
+  for (const auto& [name, tensor] : tensors) {
+    int number = 0;
+    if (!name.starts_with(block))
+      continue;
+    const auto [end, failed] =
+      std::from_chars(name.data() + block.size(), name.data() + name.size(), number);
+    if (failed == std::errc{})
+      result = std::max<std::int64_t>(result, std::int64_t{number} + 1);
+  }
+  return result;
 }
 
 } // namespace
 
+std::string advice_on_sizes(const named_tensors& tensors, const model_options& model,
+                            const std::optional<gpt2_config>& config) {
+  std::string options;
+  const auto say = [&](const char* option, std::int64_t value) {
+    options += std::string{" "} + option + " " + std::to_string(value);
+  };
+  const auto size_of = [&](const char* name, std::size_t dim) -> std::int64_t {
+    const auto found = tensors.find(name);
+    return found != tensors.end() && found->second.dims.size() == 2
+             ? found->second.dims[dim]
+             : 0;
+  };
+  const auto blocks = blocks_in(tensors), width = size_of(words_name, 1),
+             words = size_of(words_name, 0), positions = size_of(positions_name, 0);
+  if (blocks > 0 && blocks != model.layers)
+    say("--layers", blocks);
+  if (width > 0 && width != model.width)
+    say("--d-model", width);
+  if (words > 0 && words != model.words && !leaves_words_out(words, model, config))
+    say("--vocab", words);
+  if (positions > 0 && positions < model.length) {
+    say("--seq", positions);
+    options += " or less";
+  }
+  return options.empty() ? "" : ": say" + options;
+}
+
 tl::expected<fitted_tensor, std::string>
 fitted(const parameter& p, const stored_tensor& t, const model_options& model,
-       const std::optional<gpt2_config>& config) {
+       const std::optional<gpt2_config>& config, const std::string& advice) {
   if (!t.is_readable())
     return problem{"tensor '" + t.name + "' is " + t.type + "; weights are read as "
                    + readable_types()};
@@ -66,7 +96,6 @@ fitted(const parameter& p, const stored_tensor& t, const model_options& model,
     return fitted_tensor{t};
   const bool is_longer = p.dims.size() == 2 && t.dims.size() == 2
                          && t.dims[1] == p.dims[1] && t.dims[0] > p.dims[0];
-  const bool counts_words = config && config->words == model.words;
   const auto cut = [&](const std::string& rows) {
     auto result = fitted_tensor{t};
     result.tensor.dims = p.dims;
@@ -77,31 +106,16 @@ fitted(const parameter& p, const stored_tensor& t, const model_options& model,
   };
   if (is_longer && p.name == positions_name)
     return cut("positions");
-  if (is_longer && is_table_of_words(p)
-      && (counts_words || is_padded(t.dims[0], p.dims[0])))
+  if (is_longer && is_table_of_words(p) && leaves_words_out(t.dims[0], model, config))
     return cut("words");
+  const bool is_transposed =
+    p.dims.size() == 2 && t.dims == sizes{p.dims[1], p.dims[0]};
   return problem{"tensor '" + t.name + "' is " + text_of(t.dims) + "; this model needs "
-                 + text_of(p.dims) + advice(p, t.dims)};
-}
-
-std::string advice_on_blocks(const std::vector<std::string>& parameters,
-                             const model_options& model) {
-  constexpr std::string_view block = "transformer.h.";
-  std::int64_t blocks = 0;
-  for (const auto& name : parameters) {
-    int number = 0;
-    if (!name.starts_with(block))
-      continue;
-    const auto [end, failed] =
-      std::from_chars(name.data() + block.size(), name.data() + name.size(), number);
-    if (failed == std::errc{})
-      blocks = std::max<std::int64_t>(blocks, std::int64_t{number} + 1);
-  }
-  if (blocks == 0 || blocks == model.layers)
-    return {};
-  return ": the file has " + std::to_string(blocks)
-         + (blocks == 1 ? " block" : " blocks") + ", so say --layers "
-         + std::to_string(blocks);
+                 + text_of(p.dims)
+                 + (is_transposed
+                      ? ": it is transposed, as torch.nn.Linear has it; the files of "
+                        "GPT-2 have a row for each input"
+                      : advice)};
 }
 
 } // namespace troupe

@@ -9,9 +9,9 @@
 
 #include <tl/expected.hpp>
 
+#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace troupe {
 
@@ -21,17 +21,20 @@ struct fitted_tensor {
   std::string note = {}; ///< Empty: the tensor is used whole.
 };
 
+/// Tensors by the names of their parameters.
+using named_tensors = std::map<std::string, stored_tensor>;
+
+/// The end of a sentence about tensors of other shapes than a gpt's: all options of the
+/// model that have other values in the file; empty if none has.
+std::string advice_on_sizes(const named_tensors& tensors, const model_options& model,
+                            const std::optional<gpt2_config>& config);
+
 /// The tensor, without the last rows of a table that is longer than the model needs:
 /// positions behind --seq, and words that another tool added to make the vocabulary a
-/// multiple of up to 128, or that the config does not count. Otherwise one sentence,
-/// with the option that helps.
+/// multiple of up to 128, or that the config does not count. Otherwise one sentence.
+/// \param advice of advice_on_sizes(), the end of a sentence about a shape
 tl::expected<fitted_tensor, std::string>
 fitted(const parameter& p, const stored_tensor& t, const model_options& model,
-       const std::optional<gpt2_config>& config);
-
-/// The end of a sentence about a block that only the file or only the model has: the
-/// option that helps; empty if both have as many blocks.
-std::string advice_on_blocks(const std::vector<std::string>& parameters,
-                             const model_options& model);
+       const std::optional<gpt2_config>& config, const std::string& advice);
 
 } // namespace troupe

@@ -125,13 +125,17 @@ private:
   }
 
   void fit_tensors() {
+    const auto advice = whole_.reads_tokens
+                          ? advice_on_sizes(found_, whole_.options, config_)
+                          : std::string{};
     std::set<std::string> known;
     for (const auto* p : whole_.parameters()) {
       known.insert(p->name);
       const auto t = found_.find(p->name);
       if (t == found_.end())
-        throw unusable("tensor '" + p->name + "' is missing" + advice_on(*p));
-      auto fits = fitted(*p, t->second, whole_.options, config_);
+        throw unusable("tensor '" + p->name + "' is missing"
+                       + (lacks_untied_head(*p) ? note_on_head() : advice));
+      auto fits = fitted(*p, t->second, whole_.options, config_, advice);
       if (!fits)
         throw unusable(fits.error());
       t->second = std::move(fits->tensor);
@@ -140,21 +144,15 @@ private:
     }
     for (const auto& [name, t] : found_)
       if (!known.contains(name))
-        throw unusable("this model has no tensor '" + t.name + "'"
-                       + advice_on_blocks());
+        throw unusable("this model has no tensor '" + t.name + "'" + advice);
   }
 
-  std::string advice_on(const parameter& missing) const {
-    if (config_ && !config_->tied && missing.name == head_name)
-      return ", and in " + config_->path.string() + " tie_word_embeddings is false";
-    return missing.name.starts_with("transformer.h.") ? advice_on_blocks() : "";
+  bool lacks_untied_head(const parameter& missing) const {
+    return config_ && !config_->tied && missing.name == head_name;
   }
 
-  std::string advice_on_blocks() const {
-    std::vector<std::string> names;
-    for (const auto& [name, t] : found_)
-      names.push_back(name);
-    return troupe::advice_on_blocks(names, whole_.options);
+  std::string note_on_head() const {
+    return ", and in " + config_->path.string() + " tie_word_embeddings is false";
   }
 
   void compare_copies() const {
@@ -185,7 +183,7 @@ private:
   std::shared_ptr<const safetensors_file> file_;
   const network<float>& whole_;
   std::optional<gpt2_config> config_;
-  std::map<std::string, stored_tensor> found_; ///< By the parameter's name.
+  named_tensors found_;
   std::set<std::string> notes_;
 };
 

@@ -268,13 +268,17 @@ TEST_CASE("tensors of other shapes are refused with the option that helps",
   const auto path = folder.path() / "w.safetensors";
   write(path, tensors_of(tiny_gpt(4, 5, 2)));
   CHECK_THAT(refusal_of(path, tiny_gpt(4, 5, 3)),
-             ContainsSubstring("'transformer.h.2.ln_1.weight' is missing: the file has "
-                               "2 blocks, so say --layers 2"));
+             ContainsSubstring("'transformer.h.2.ln_1.weight' is missing: say --layers "
+                               "2"));
   CHECK_THAT(refusal_of(path, tiny_gpt(4, 5, 1)),
              ContainsSubstring("no tensor 'transformer.h.1.")
                && ContainsSubstring("say --layers 2"));
   CHECK_THAT(refusal_of(path, tiny_gpt(4, 5, 2, 16)),
              ContainsSubstring("say --d-model 8"));
+  CHECK(refusal_of(path, tiny_gpt(6, 9, 3, 16))
+        == path.string()
+             + ": tensor 'transformer.wte.weight' is [5, 8]; this model needs [9, 16]: "
+               "say --layers 2 --d-model 8 --vocab 5 --seq 4 or less");
   auto transposed = tensors_of(tiny_gpt());
   for (auto& t : transposed)
     if (t.name == "transformer.h.0.attn.c_attn.weight")
