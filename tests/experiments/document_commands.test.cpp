@@ -107,7 +107,14 @@ std::string shortened(std::string command) {
       command += " --steps 2";
     if (!says("--evaluate-samples"))
       command += " --evaluate-samples 8";
+    if (!says("--d-model") && !says("lenet") && !says("--init")
+        && !says("--resume mine"))
+      command += " --d-model 32";
   }
+  if (command.starts_with("./troupe memory") && !says("--d-model"))
+    command += " --d-model 32";
+  if (command.starts_with("./troupe verify") && !says("--steps"))
+    command += " --steps 2";
   if (command.starts_with("./troupe evaluate") && !says("--samples"))
     command += " --samples 8";
   command = limited(command, "--d-model", 64, 32);
