@@ -33,21 +33,23 @@ std::string kind_of(const fs::path& path) {
   return std::find(first.begin(), read, '\0') == read ? "text" : "tokens";
 }
 
-/// The sentence about a --data that names no kind of data; empty if it names one.
-std::string refusal_of_kind(const std::string& text, const std::string& kind) {
+/// The sentence about data that name no kind of data; empty if they name one.
+/// \param option that names them
+std::string refusal_of_kind(const std::string& option, const std::string& text,
+                            const std::string& kind) {
   const std::vector<std::string> kinds{"synthetic", "text", "tokens", "mnist"};
   const bool is_known = std::ranges::find(kinds, kind) != kinds.end();
   std::error_code unknown;
   if (!is_known && fs::exists(text, unknown))
     return "there is no data set '" + text + "', but a "
            + (fs::is_directory(text, unknown) ? "folder" : "file")
-           + " of that name: say --data " + kind_of(text) + ":" + text;
+           + " of that name: say " + option + " " + kind_of(text) + ":" + text;
   if (!is_known)
-    return "there is no data set '" + text + "'" + did_you_mean(kind, kinds)
-           + "; --data takes synthetic, text:PATH, tokens:FILE or mnist:FOLDER";
+    return "there is no data set '" + text + "'" + did_you_mean(kind, kinds) + "; "
+           + option + " takes synthetic, text:PATH, tokens:FILE or mnist:FOLDER";
   if (kind != "synthetic"
       && text.find_first_not_of(' ', kind.size() + 1) == std::string::npos)
-    return "--data " + text + " names no " + (kind == "mnist" ? "folder" : "file")
+    return option + " " + text + " names no " + (kind == "mnist" ? "folder" : "file")
            + ": say " + kind + ":PATH";
   return {};
 }
@@ -74,11 +76,12 @@ tl::expected<std::shared_ptr<const data_set>, std::string>
 opened_data(const options& o, const std::filesystem::path& within) {
   const auto& [text, evaluation] = std::pair{o.data.text, o.data.evaluation};
   if (within.empty()) {
-    if (auto wrong = refusal_of_kind(text, o.data.name); !wrong.empty())
+    if (auto wrong = refusal_of_kind("--data", text, o.data.name); !wrong.empty())
       return problem{wrong + origin_of(o.data)};
-    if (auto wrong = refusal_of_kind(evaluation, parse_data_name(evaluation).name);
+    if (auto wrong = refusal_of_kind("--evaluate-data", evaluation,
+                                     parse_data_name(evaluation).kind);
         !evaluation.empty() && !wrong.empty())
-      return problem{"--evaluate-data: " + wrong};
+      return problem{wrong};
   }
   auto data = evaluation.empty()
                 ? open_data(text, o.model, o.data.seed, within)
