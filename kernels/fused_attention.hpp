@@ -19,8 +19,8 @@ struct head_matrices {
 /// product packs them. Dao et al., "FlashAttention", 2022.
 /// Keys and values of a few later tokens are multiplied by 0, so an infinity or a NaN
 /// among them reaches up to 7 tokens before.
-/// \param of_scores bf16: weights and gradients of scores are rounded to bf16 before
-/// products read them; sums of weights are of unrounded ones
+/// \param of_scores bf16: weights, of the largest score so far, and gradients of scores
+/// are rounded to bf16 before products read them; sums of weights are of unrounded ones
 struct fused_attention {
   /// Values of space for either pass over heads of (length, size).
   static std::int64_t scratch(std::int64_t length, std::int64_t size);

@@ -85,8 +85,14 @@ void pack_columns(const typename Values::stored* from, std::int64_t stride, int 
             : vector{};
       transpose(block);
 #pragma GCC unroll 16
-      for (int k = 0; k < lanes; ++k)
-        bf16_vector<lanes>::store(to + (i + k) * width + first, block[k]);
+      for (int k = 0; k < lanes; ++k) {
+        auto* const row = to + (i + k) * width + first;
+        if (first == 0 || first + lanes <= width)
+          bf16_vector<lanes>::store(row, block[k]);
+        else // the next row has its first values
+          for (int line = 0; line < count; ++line)
+            write_one(row + line, block[k][line]);
+      }
     }
     for (; i < length; ++i)
       for (int line = 0; line < count; ++line)
