@@ -85,6 +85,8 @@ foreach(program ${sorted_programs})
   string(SUBSTRING "${program}            " 0 14 padded)
   string(APPEND program_list "  ${padded}${first_line}\n")
 endforeach()
+install(PROGRAMS experiments/benchmarks/gpt2_in_pytorch.py experiments/benchmarks/rounds_in_pytorch.py
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/troupe/pytorch")
 configure_file(cmake/troupe.in troupe.launcher @ONLY)
 install(PROGRAMS "${PROJECT_BINARY_DIR}/troupe.launcher" DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME troupe)
 if(BUILD_SHARED_LIBS) # what the programs link to, beside them

@@ -84,19 +84,29 @@ int bench(options o) {
   auto plan = shared->runs.front().plan;
   plan.work->weights = drawn_once(*plan.work);
   const benchmark b{o, plan, shared->model, [&](const measurement& m) {
-                      if (!o.output.quiet && part != m.part)
+                      const bool prints = !o.output.quiet && o.beside.rows.empty();
+                      if (prints && part != m.part)
                         std::fprintf(out, "%s%s\n", part.empty() ? "" : "\n",
                                      m.part.c_str());
                       part = m.part;
-                      if (!o.output.quiet)
+                      if (prints)
                         print(out, m);
                       all.push_back(to_json(m));
                       if (interruption())
                         throw interrupted{};
                     }};
   int exit_code = 0;
+  nlohmann::ordered_json beside = nullptr;
   try {
-    if (b.plan.processor_of(0).is_gpu()) {
+    if (!o.beside.rows.empty()) {
+      auto measured = measure_beside_pytorch(b, o.output.quiet ? nullptr : out);
+      if (!measured) {
+        std::cerr << "bench: " << measured.error() << '\n';
+        return 2;
+      }
+      beside = std::move(*measured);
+      exit_code = interruption() ? ended_by_user : all.empty() ? 1 : 0;
+    } else if (b.plan.processor_of(0).is_gpu()) {
       measure_gpu(b);
       measure_gpu_runs(b);
       measure_training(b);
@@ -111,8 +121,9 @@ int bench(options o) {
     std::cerr << "bench: interrupted: what is told was measured before\n";
     exit_code = ended_by_user;
   }
-  const nlohmann::ordered_json results{{"command", o.output.command},
-                                       {"measurements", all}};
+  nlohmann::ordered_json results{{"command", o.output.command}, {"measurements", all}};
+  if (!beside.is_null())
+    results["beside"] = std::move(beside);
   const auto text = json_text(results, 2) + "\n";
   if (const auto wrong = files.end_results(text); !wrong.empty()) {
     std::cerr << "bench: " << wrong << '\n';

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "experiments/benchmarks/model_operations.hpp"
+#include "experiments/benchmarks/training_steps.hpp"
 #include "models/plain_loop.hpp"
 #include "schedules/catalog/catalog.hpp"
 
-namespace troupe {
+#include <numeric>
 
-namespace {
+namespace troupe {
 
 using seconds_list = std::vector<double>;
 
-/// Seconds between the ends of consecutive batches: all but the first batch, which
-/// fills caches and pipelines.
 seconds_list batch_seconds(const run_plan& plan, const record& ran) {
   std::vector<nanoseconds> ends(static_cast<std::size_t>(plan.dims.steps));
   for (const auto& row : ran)
@@ -26,17 +25,25 @@ seconds_list batch_seconds(const run_plan& plan, const record& ran) {
   return result;
 }
 
-void append(seconds_list& to, const seconds_list& more) {
-  to.insert(to.end(), more.begin(), more.end());
+double mean_seconds_of_a_step(const run_plan& plan) {
+  const auto all = batch_seconds(plan, performed(plan).actions);
+  return std::accumulate(all.begin(), all.end(), 0.0)
+         / static_cast<double>(std::max<std::size_t>(all.size(), 1));
 }
 
-run_plan plan_of(run_plan plan, const schedule& sch, int stages, int steps) {
+run_plan plan_of_steps(run_plan plan, const schedule& sch, int stages, int steps) {
   plan.sch = sch;
   plan.dims.stages = stages;
   plan.dims.steps = steps;
   plan.keep_record = true;
   plan.work->first_layers = *cut(plan.work->whole, stages, {});
   return plan;
+}
+
+namespace {
+
+void append(seconds_list& to, const seconds_list& more) {
+  to.insert(to.end(), more.begin(), more.end());
 }
 
 seconds_list through_actors(run_plan plan, int threads) {
@@ -87,7 +94,7 @@ run_plan plan_of_sharing(const benchmark& b, int steps) {
 } // namespace
 
 run_plan plan_of_1f1b(run_plan plan, int stages, int steps) {
-  return plan_of(std::move(plan), one_f_one_b(), stages, steps);
+  return plan_of_steps(std::move(plan), one_f_one_b(), stages, steps);
 }
 
 run_result performed(const run_plan& plan) {
@@ -149,7 +156,7 @@ void measure_training(const benchmark& b) {
       if (stages > b.plan.work->whole.units()
           || !refusal(sch, {stages, b.plan.dims.microbatches, steps}).empty())
         continue;
-      const auto plan = plan_of(b.plan, sch, stages, steps);
+      const auto plan = plan_of_steps(b.plan, sch, stages, steps);
       if (refusal(plan).empty())
         beside_one_core(sch.name + ", " + std::to_string(stages) + " ranks",
                         through_actors(plan, threads));

@@ -5,7 +5,11 @@
 #include "experiments/benchmarks/measurement.hpp"
 #include "experiments/options/setup.hpp"
 
+#include <nlohmann/json.hpp>
+#include <tl/expected.hpp>
+
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <vector>
 
@@ -73,6 +77,13 @@ void measure_kernels(const benchmark& b);
 /// The bare loop, the same through one stage's actors, and pipelines. Where ranks
 /// compute on GPUs, all of it there.
 void measure_training(const benchmark& b);
+
+/// Trains in rounds beside the programs of PyTorch that `asked.beside` names. Returns
+/// what was measured, for results: null ratios of rows without numbers, with the
+/// reason. On error says why the training is none of theirs. \param to a line for each
+/// row; null: none
+tl::expected<nlohmann::ordered_json, std::string>
+measure_beside_pytorch(const benchmark& b, std::FILE* to);
 
 /// Links between processes: what they carry, beside the socket's own speed.
 void measure_links(const benchmark& b);

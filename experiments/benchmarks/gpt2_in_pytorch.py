@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tokens a second that PyTorch trains troupe's `gpt` with: what `./troupe gpu-check` holds its own beside.
 
-The same network (models/layers/gpt.hpp: pre-norm blocks, learned positions, biases, GELU by tanh, no dropout), AdamW over all
-parameters, cross-entropy, and microbatches whose gradients are summed before an update. In bf16 it is trained as PyTorch
+The same network (models/layers/gpt.hpp: pre-norm blocks, learned positions, biases, GELU by tanh, no dropout), the same
+optimizer over all parameters, cross-entropy, and microbatches whose gradients are summed before an update. In bf16 it is trained as PyTorch
 usually does: autocast over fp32 parameters, its fused attention and fused AdamW; once eagerly, once through torch.compile,
 and on a GPU once through torch.compile with CUDA graphs, which small microbatches gain most by.
 Tokens are drawn at random and are on the device before the clock starts.
@@ -97,47 +97,107 @@ class Gpt(nn.Module):
             elif name.endswith("bias"):
                 nn.init.zeros_(p)
 
-    def forward(self, tokens, labels):  # (B, T) each
+    def embed(self, tokens):  # (B, T)
         parts = self.transformer
-        x = parts["wte"](tokens) + parts["wpe"].weight[:tokens.shape[1]]
-        for block in parts["h"]:
+        return parts["wte"](tokens) + parts["wpe"].weight[:tokens.shape[1]]
+
+    def logits(self, x):  # (B, T, C)
+        return self.lm_head(self.transformer["ln_f"](x))
+
+    def forward(self, tokens, labels):  # (B, T) each
+        x = self.embed(tokens)
+        for block in self.transformer["h"]:
             x = block(x)
-        logits = self.lm_head(parts["ln_f"](x))
-        return F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten())
+        return cross_entropy(self.logits(x), labels)
+
+
+def cross_entropy(logits, labels):
+    """Mean over (B, T), in fp32."""
+    return F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten())
 
 
 def parameters_of(model):
     return sum(p.numel() for p in model.parameters())  # a tied matrix once
 
 
-def seconds_of_steps(model, o, keeps_gradients=False):
-    """Of each step behind two that warm up: for `--seconds`, but at least 5 and at most 50.
+def optimizer_of(parameters, o):
+    if o.optimizer == "sgd":
+        return torch.optim.SGD(parameters, lr=o.lr, momentum=o.momentum, weight_decay=o.weight_decay)
+    betas = tuple(float(beta) for beta in o.betas.split(","))
+    fused = {"fused": True} if o.device.startswith("cuda") else {}
+    return torch.optim.AdamW(parameters, lr=o.lr, betas=betas, eps=o.eps, weight_decay=o.weight_decay, **fused)
+
+
+def batch_of(o):
+    """Tokens and labels of a batch, (M, B, T) each: the same in each process of a run."""
+    generator = torch.Generator().manual_seed(2)
+    shape = (o.microbatches, o.batch // o.microbatches, o.seq)
+    return [torch.randint(o.vocab, shape, generator=generator).to(o.device) for _ in range(2)]
+
+
+def autocast(o):
+    return torch.autocast(o.device.split(":")[0], torch.bfloat16, enabled=o.precision == "bf16")
+
+
+def step_of(model, o, keeps_gradients=False):
+    """A function that trains one step, and returns the mean loss of its microbatches, on the device.
 
     Graphs write each microbatch's gradients to one place, so those must be added to others that stay."""
-    on_gpu = o.device.startswith("cuda")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0, **({"fused": True} if on_gpu else {}))
-    shape = (o.microbatches, o.batch // o.microbatches, o.seq)
-    tokens, labels = (torch.randint(o.vocab, shape, device=o.device) for _ in range(2))
+    optimizer = optimizer_of(model.parameters(), o)
+    tokens, labels = batch_of(o)
     if keeps_gradients:
         for p in model.parameters():
             p.grad = torch.zeros_like(p)
-    taken, until = [], math.inf
-    while len(taken) < 7 or (len(taken) < 52 and time.perf_counter() < until):
-        start = time.perf_counter()
+
+    def step():
+        total = 0
         for x, y in zip(tokens, labels):
             if keeps_gradients:
                 torch.compiler.cudagraph_mark_step_begin()
-            with torch.autocast(o.device.split(":")[0], torch.bfloat16, enabled=o.precision == "bf16"):
+            with autocast(o):
                 loss = model(x, y)
+            total = total + loss.detach() / o.microbatches
             (loss / o.microbatches).backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=not keeps_gradients)
-        if on_gpu:
-            torch.cuda.synchronize()
+        return total
+    return step
+
+
+def wait_for(device):
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+
+
+def seconds_of_steps(step, o):
+    """Of each step behind two that warm up: for `--seconds`, but at least 5 and at most 50."""
+    taken, until = [], math.inf
+    while len(taken) < 7 or (len(taken) < 52 and time.perf_counter() < until):
+        start = time.perf_counter()
+        step()
+        wait_for(o.device)
         taken.append(time.perf_counter() - start)
         if len(taken) == 2:
             until = time.perf_counter() + o.seconds
     return taken[2:]
+
+
+def model_of(o):
+    """The network with the same first values in each process."""
+    torch.manual_seed(1)
+    return Gpt(o.layers, o.d_model, o.heads, o.seq, o.vocab, o.tied).to(o.device)
+
+
+def step_of_loop(what, model, o):
+    """The plain loop, "eager", "compiled", or compiled with CUDA "graphs"."""
+    if what != "eager" and not hasattr(torch, "compile"):
+        raise NotImplementedError("this PyTorch has no torch.compile; 2.0 and newer have")
+    if what == "eager":
+        return step_of(model, o)
+    if what == "compiled":
+        return step_of(torch.compile(model), o)
+    torch.compiler.reset()
+    return step_of(torch.compile(model, mode="reduce-overhead"), o, keeps_gradients=True)
 
 
 def first_line(error):
@@ -149,18 +209,9 @@ def measure(what, o):
     result = {"what": what, "torch": torch.__version__, "precision": o.precision,
               "attention": "scaled_dot_product_attention" if has_fused_attention else "written out"}
     try:
-        if what != "eager" and not hasattr(torch, "compile"):
-            raise NotImplementedError("this PyTorch has no torch.compile; 2.0 and newer have")
-        torch.manual_seed(1)
-        model = Gpt(o.layers, o.d_model, o.heads, o.seq, o.vocab, o.tied).to(o.device)
+        model = model_of(o)
         result["parameters"] = parameters_of(model)
-        if what == "eager":
-            taken = seconds_of_steps(model, o)
-        elif what == "compiled":
-            taken = seconds_of_steps(torch.compile(model), o)
-        else:
-            torch.compiler.reset()
-            taken = seconds_of_steps(torch.compile(model, mode="reduce-overhead"), o, keeps_gradients=True)
+        taken = seconds_of_steps(step_of_loop(what, model, o), o)
         result |= {"tokens_per_second": o.batch * o.seq / statistics.median(taken), "steps": len(taken)}
     except Exception as error:  # whatever the compiler throws: what was measured before stands
         result["failed"] = first_line(error)
@@ -168,17 +219,21 @@ def measure(what, o):
     return "failed" not in result
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser):
+    """What is trained, and how; troupe's defaults of the optimizer."""
     for name, default in (("layers", 12), ("d-model", 768), ("heads", 12), ("seq", 1024), ("vocab", 50304), ("batch", 16),
                           ("microbatches", 16)):
         parser.add_argument("--" + name, type=int, default=default)
     parser.add_argument("--tied", action="store_true", help="the head's matrix is the embedding's, as GPT-2's")
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
     parser.add_argument("--device", default="cuda", help="cuda, cuda:N or cpu")
-    parser.add_argument("--seconds", type=float, default=8, help="to measure each of them for")
-    parser.add_argument("--only", choices=("eager", "compiled", "graphs"), help="one of these")
-    o = parser.parse_args()
+    parser.add_argument("--optimizer", choices=("adamw", "sgd"), default="adamw")
+    parser.add_argument("--betas", default="0.9,0.999")
+    for name, default in (("lr", 1e-3), ("momentum", 0), ("eps", 1e-8), ("weight-decay", 0.01)):
+        parser.add_argument("--" + name, type=float, default=default)
+
+
+def check_options(parser, o):
     for name in ("layers", "d_model", "heads", "seq", "vocab", "batch", "microbatches"):
         if getattr(o, name) < 1:
             parser.error(f"--{name.replace('_', '-')} is at least 1")
@@ -186,14 +241,23 @@ def main():
         parser.error(f"heads share the width: {o.d_model} is no multiple of {o.heads}")
     if o.batch % o.microbatches:
         parser.error(f"microbatches are alike: {o.batch} samples are no multiple of {o.microbatches}")
-    if o.only == "graphs" and not o.device.startswith("cuda"):
-        parser.error("--only graphs: CUDA graphs are launched on a GPU alone: say --device cuda")
     if o.device.startswith("cuda"):
         if not torch.cuda.is_available():
             give_up(f"PyTorch {torch.__version__} finds no GPU here")
         if not has_fused_attention:
             give_up(f"PyTorch {torch.__version__} has no fused attention to compare with; 2.0 and newer have")
         torch.set_float32_matmul_precision("high" if o.precision == "bf16" else "highest")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_options(parser)
+    parser.add_argument("--seconds", type=float, default=8, help="to measure each of them for")
+    parser.add_argument("--only", choices=("eager", "compiled", "graphs"), help="one of these")
+    o = parser.parse_args()
+    check_options(parser, o)
+    if o.only == "graphs" and not o.device.startswith("cuda"):
+        parser.error("--only graphs: CUDA graphs are launched on a GPU alone: say --device cuda")
     all_of_them = ("eager", "compiled", "graphs") if o.device.startswith("cuda") else ("eager", "compiled")
     made = [measure(what, o) for what in all_of_them if o.only in (None, what)]
     sys.exit(0 if any(made) else 1)

@@ -79,6 +79,8 @@ void add_runs(option_list& to, typed_options& place, const program_about& about)
     add_nodes(to, place.nodes, about.keeps);
   if (about.trains)
     add_experts(to, place.model);
+  if (about.measures)
+    add_beside(to, place.beside);
 }
 
 /// Options of programs that run saved weights forwards.
@@ -209,6 +211,10 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
   if (nodes->restart && typed.checkpoint.folder.empty() && !nodes->keep_steps)
     return problem{"--restart continues from a checkpoint or from kept steps: say "
                    "--checkpoint and --checkpoint-every too, or --keep-steps"};
+  const auto& first = run->processors;
+  auto beside = parse_beside(typed.beside, !first.empty() && first.front().is_gpu());
+  if (!beside)
+    return problem{beside.error()};
   auto collectives = parse(typed.collectives);
   if (!collectives)
     return problem{collectives.error()};
@@ -226,6 +232,7 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
                  .nodes = std::move(*nodes),
                  .collectives = std::move(*collectives),
                  .inference = typed.inference,
+                 .beside = std::move(*beside),
                  .output = typed.output};
 }
 

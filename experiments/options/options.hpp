@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "experiments/options/beside_options.hpp"
 #include "experiments/options/checkpoint_options.hpp"
 #include "experiments/options/collective_options.hpp"
 #include "experiments/options/cost_options.hpp"
@@ -38,6 +39,7 @@ struct typed_options {
   typed_nodes nodes;
   typed_collectives collectives;
   inference_options inference;
+  std::string beside;
   output_options output;
 };
 
@@ -58,6 +60,7 @@ struct options {
   node_options nodes;
   collective_options collectives;
   inference_options inference;
+  beside_options beside;
   output_options output;
 };
 

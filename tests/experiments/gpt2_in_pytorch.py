@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """gpt2_in_pytorch.py PROGRAMS: the network that PyTorch trains beside troupe's is the one that the references define, as large as
-`train` says, and what cannot be measured is said. Skipped (77) where there is no PyTorch."""
+`train` says, in a plain loop, by replicas and in pipelines; what cannot be measured is said. Skipped (77) where there is no
+PyTorch."""
 import contextlib
 import io
 import json
@@ -87,6 +88,46 @@ def prints_a_line_each():
         assert compiled["what"] == "compiled" and ("failed" in compiled or compiled["tokens_per_second"] > 0), compiled
 
 
+def rounds_of(row, ranks, blocks, *arguments):
+    program = root / "experiments/benchmarks/rounds_in_pytorch.py"
+    ran = subprocess.run([sys.executable, "-B", program, "--row", row, "--ranks", str(ranks), "--blocks", blocks, "--device", "cpu",
+                          "--precision", "fp32", "--threads", "2", *sizes, "--layers", "4", *arguments],
+                         input="1\n2\n", capture_output=True, text=True)
+    lines = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+    assert lines, ran.stderr
+    return lines
+
+
+def each_row_trains_the_same_network():
+    """The loss and the number of parameters of each program are the plain loop's; later steps are of the same training."""
+    plain, *rounds = rounds_of("plain", 1, "4")
+    assert len(rounds) == 2 and all(r["seconds"] > 0 for r in rounds), rounds
+    is_old = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6)
+    for row, blocks in (("ddp", "4"), ("1f1b", "2,2"), ("interleaved", "1,1,1,1"), ("zb-v", "1,1,1,1")):
+        first, *rounds = rounds_of(row, 2, blocks)
+        if is_old and row != "ddp":
+            assert "2.6 and newer have" in first["failed"], first
+            continue
+        assert "failed" not in first, first
+        assert first["parameters"] == plain["parameters"], (row, first, plain)
+        for key in ("loss", "later_loss"):
+            assert abs(first[key] - plain[key]) < 1e-5, (row, key, first, plain)
+        assert plain["later_loss"] < plain["loss"] - 1e-4, plain
+        assert len(rounds) == 2 and all(r["seconds"] > 0 for r in rounds), rounds
+        tied = rounds_of(row, 2, blocks, "--tied")[0]
+        assert row == "ddp" or "leave --tied out" in tied["failed"], tied
+
+
+def bench_measures_beside_it(programs):
+    with tempfile.TemporaryDirectory() as folder:
+        ran = subprocess.run([f"{programs}/bench", "--beside", "pytorch:plain,ddp", *sizes, "--json", "r.json"], cwd=folder,
+                             capture_output=True, text=True, env={**os.environ, "PYTHON": sys.executable})
+        assert ran.returncode == 0, ran
+        beside = json.loads(Path(folder, "r.json").read_text())["beside"]
+    assert beside["pytorch"]["torch"] == torch.__version__, beside
+    assert all(row["ratio"] > 0 and row["failure"] is None for row in beside["rows"]), beside
+
+
 def what_fails_is_said():
     def refuse(why):
         def function(*_):
@@ -130,4 +171,6 @@ prints_a_line_each()
 if not torch.cuda.is_available():
     without_a_gpu_nothing_is_measured()
 without_pytorch_nothing_is_measured()
+each_row_trains_the_same_network()
+bench_measures_beside_it(Path(sys.argv[1]).resolve())
 what_fails_is_said()

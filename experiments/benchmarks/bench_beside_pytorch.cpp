@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// PyTorch's programs that train the same network, in rounds that take turns with ours:
+// both see the same machine. gpt2_in_pytorch.py has the network, rounds_in_pytorch.py
+// the programs.
+
+#include "experiments/benchmarks/benchmarks.hpp"
+#include "experiments/benchmarks/pytorch_rounds.hpp"
+#include "experiments/benchmarks/training_steps.hpp"
+#include "experiments/options/build_info.hpp"
+#include "experiments/session/interruption.hpp"
+#include "schedules/catalog/catalog.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace troupe {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+using problem = tl::unexpected<std::string>;
+
+constexpr int rounds = 5;
+constexpr int ranks_of_several = 2;
+constexpr double round_seconds = 0.7;      // of our plain loop
+constexpr double most_round_seconds = 2.5; // of PyTorch's program
+
+/// A program of PyTorch's, and the run of ours that does the same.
+struct pytorch_row {
+  std::string name, title;
+  const char* schedule; ///< Of ours.
+  int ranks = 1;        ///< Stages or replicas, each with a process of PyTorch's.
+  bool replicates = false;
+};
+
+pytorch_row row_called(const std::string& name) {
+  const std::vector<pytorch_row> all{
+    {"plain", "plain loop", "1f1b"},
+    {"compiled", "plain loop, compiled", "1f1b"},
+    {"graphs", "plain loop, compiled, CUDA graphs", "1f1b"},
+    {"ddp", "data parallel", "1f1b", ranks_of_several, true},
+    {"1f1b", "1F1B", "1f1b", ranks_of_several},
+    {"interleaved", "interleaved 1F1B", "interleaved", ranks_of_several},
+    {"zb-v", "zero-bubble V", "zb-v", ranks_of_several}};
+  return *std::ranges::find(all, name, &pytorch_row::name);
+}
+
+std::string title_of(const pytorch_row& row) {
+  return row.title
+         + (row.ranks > 1 ? ", " + std::to_string(row.ranks)
+                              + (row.replicates ? " replicas" : " ranks")
+                          : "");
+}
+
+/// Our run of a row. On error says why there is none.
+tl::expected<run_plan, std::string> plan_of_row(const benchmark& b,
+                                                const pytorch_row& row, int steps) {
+  const auto sch = *find_schedule(row.schedule);
+  const int stages = row.replicates ? 1 : stages_on(sch.where, row.ranks);
+  auto plan = b.plan;
+  if (row.replicates) {
+    if (plan.dims.microbatches % row.ranks != 0)
+      return problem{"--microbatches " + std::to_string(plan.dims.microbatches)
+                     + " is no multiple of " + std::to_string(row.ranks)
+                     + " replicas: choose an even number"};
+    plan.data = row.ranks;
+    plan.dims.microbatches /= row.ranks;
+    plan.exchange = exchange_catalog().front();
+  }
+  if (stages > plan.work->whole.units())
+    return problem{std::to_string(stages) + " stages need as many blocks: say --layers "
+                   + std::to_string(stages)};
+  plan = plan_of_steps(std::move(plan), sch, stages, steps);
+  if (auto wrong = refusal(plan); !wrong.empty())
+    return problem{std::move(wrong)};
+  return plan;
+}
+
+/// Blocks of each stage, as "2,2".
+std::string blocks_of(const run_plan& plan) {
+  const auto& units = plan.work->whole.unit_of_layer;
+  const auto& first = plan.work->first_layers;
+  const auto unit_at = [&](int layer) {
+    return layer < static_cast<int>(units.size())
+             ? units[static_cast<std::size_t>(layer)]
+             : units.back() + 1;
+  };
+  std::string result;
+  for (std::size_t s = 0; s + 1 < first.size(); ++s)
+    result +=
+      (s > 0 ? "," : "") + std::to_string(unit_at(first[s + 1]) - unit_at(first[s]));
+  return result;
+}
+
+std::string text_of(double x) {
+  char result[32];
+  std::snprintf(result, sizeof result, "%.17g", x);
+  return result;
+}
+
+/// What PyTorch's program is told.
+std::vector<std::string> options_of_row(const benchmark& b, const pytorch_row& row,
+                                        const run_plan& plan) {
+  const auto& m = b.model;
+  const auto& by = plan.work->optimizer;
+  const auto where = plan.processor_of(0);
+  std::vector<std::string> result{
+    "--row",       row.name,
+    "--ranks",     std::to_string(row.ranks),
+    "--blocks",    blocks_of(plan),
+    "--threads",   std::to_string(plan.threads),
+    "--device",    where.is_gpu() ? "cuda:" + std::to_string(where.gpu) : "cpu",
+    "--precision", b.asked.run.products == precision::bf16 ? "bf16" : "fp32",
+    "--optimizer", by.kind == optimizer_kind::sgd ? "sgd" : "adamw",
+    "--betas",     text_of(by.beta1) + "," + text_of(by.beta2)};
+  const auto add = [&](const char* option, const std::string& value) {
+    result.insert(result.end(), {option, value});
+  };
+  add("--layers", std::to_string(m.layers));
+  add("--d-model", std::to_string(m.width));
+  add("--heads", std::to_string(m.heads));
+  add("--seq", std::to_string(m.length));
+  add("--vocab", std::to_string(m.words));
+  add("--batch", std::to_string(plan.work->batch));
+  add("--microbatches", std::to_string(plan.dims.microbatches * plan.data));
+  add("--lr", text_of(by.rate));
+  add("--momentum", text_of(by.momentum));
+  add("--eps", text_of(by.epsilon));
+  add("--weight-decay", text_of(by.weight_decay));
+  if (m.tied)
+    result.emplace_back("--tied");
+  return result;
+}
+
+/// Tokens a second of both, a pair a round.
+struct measured_row {
+  std::vector<double> ours, theirs;
+};
+
+/// PyTorch's steps of a round: as many as ours, but no more than the time allows.
+int steps_of_round(double seconds_of_a_step, int most) {
+  return seconds_of_a_step > 0 ? std::clamp(
+           static_cast<int>(most_round_seconds / seconds_of_a_step), 1, most)
+                               : most;
+}
+
+/// Rounds of a row that take turns. On error says why there are none.
+tl::expected<measured_row, std::string> measured(const benchmark& b,
+                                                 const pytorch_row& row,
+                                                 const std::string& python, int steps,
+                                                 json& about) {
+  const auto plan = plan_of_row(b, row, steps);
+  if (!plan)
+    return problem{plan.error()};
+  const auto theirs = pytorch_rounds::start(python, options_of_row(b, row, *plan));
+  if (!theirs)
+    return problem{theirs.error()};
+  about = json::parse((*theirs)->about());
+  if (const auto values = about.value("parameters", std::int64_t{0});
+      values != plan->work->whole.values())
+    return problem{"not the same network: PyTorch's has " + std::to_string(values)
+                   + " parameters, ours " + std::to_string(plan->work->whole.values())};
+  const auto tokens = static_cast<double>(plan->work->batch * plan->work->whole.rows);
+  const int their_steps = steps_of_round(about.value("seconds", 0.0), steps - 1);
+  measured_row result;
+  for (int round = 0; round < rounds; ++round) {
+    result.ours.push_back(tokens / mean_seconds_of_a_step(*plan));
+    const auto seconds = (*theirs)->train(their_steps);
+    if (!seconds)
+      return problem{seconds.error()};
+    result.theirs.push_back(tokens / *seconds);
+  }
+  return result;
+}
+
+/// Ratios of the rounds, the smallest first.
+std::vector<double> ratios_of(const measured_row& row) {
+  std::vector<double> result;
+  for (std::size_t i = 0; i < row.ours.size(); ++i)
+    result.push_back(row.ours[i] / row.theirs[i]);
+  std::ranges::sort(result);
+  return result;
+}
+
+json row_json(const pytorch_row& row,
+              const tl::expected<measured_row, std::string>& of) {
+  json result{{"row", row.name}, {"title", title_of(row)}, {"ranks", row.ranks}};
+  const auto ratios = of ? ratios_of(*of) : std::vector<double>{};
+  result["ratio"] = of ? json(median(ratios)) : json(nullptr);
+  result["ratio_range"] = of ? json{ratios.front(), ratios.back()} : json(nullptr);
+  result["tokens_per_second"] = of ? json(of->ours) : json(nullptr);
+  result["tokens_per_second_of_pytorch"] = of ? json(of->theirs) : json(nullptr);
+  result["failure"] = of ? json(nullptr) : json(of.error());
+  return result;
+}
+
+void print(std::FILE* to, const pytorch_row& row,
+           const tl::expected<measured_row, std::string>& of) {
+  if (!of) {
+    std::fprintf(to, "%-34s not measured: %s\n", title_of(row).c_str(),
+                 of.error().c_str());
+  } else {
+    const auto ratios = ratios_of(*of);
+    std::fprintf(to, "%-34s %10.0f %10.0f %7.2f  (%.2f to %.2f)\n",
+                 title_of(row).c_str(), median(of->ours), median(of->theirs),
+                 median(ratios), ratios.front(), ratios.back());
+  }
+  std::fflush(to);
+}
+
+/// The machine and the versions in one line.
+std::string machine_of(const json& result) {
+  const auto& pytorch = result["pytorch"];
+  return result["processor"].get<std::string>() + ", "
+         + std::to_string(result["threads"].get<int>()) + " threads"
+         + (pytorch.is_null() ? ""
+                              : "; PyTorch " + pytorch["torch"].get<std::string>()
+                                  + " with BLAS " + pytorch["blas"].get<std::string>());
+}
+
+/// Why PyTorch's programs do not train the same; empty if they do.
+std::string refusal_of_training(const benchmark& b) {
+  const auto& by = b.plan.work->optimizer;
+  if (b.model.model != "gpt")
+    return "trains gpt: say --model gpt";
+  if (b.plan.uneven)
+    return "has equal microbatches: leave --microbatch-sizes and --sequence-lengths "
+           "out";
+  if (b.plan.work->batch % b.plan.dims.microbatches != 0)
+    return "has equal microbatches: choose a --batch that is a multiple of "
+           "--microbatches";
+  if (by.clip != 0)
+    return "does not clip: leave --clip out";
+  if (by.schedule.cosine || by.schedule.warmup > 0)
+    return "has one rate: leave --lr-schedule out";
+  if (by.decay_only_matrices)
+    return "decays all parameters: leave --decay out";
+  return {};
+}
+
+} // namespace
+
+tl::expected<json, std::string> measure_beside_pytorch(const benchmark& b,
+                                                       std::FILE* to) {
+  if (const auto wrong = refusal_of_training(b); !wrong.empty())
+    return problem{"--beside pytorch " + wrong};
+  const auto python = python_with_pytorch();
+  const int steps =
+    std::clamp(static_cast<int>(round_seconds
+                                / mean_seconds_of_a_step(plan_of_1f1b(b.plan, 1, 3))),
+               2, 50)
+    + 1;
+  json result{{"python", python ? json(*python) : json(nullptr)},
+              {"pytorch", nullptr},
+              {"processor", name_of_processor()},
+              {"troupe", build_info()},
+              {"rounds", rounds},
+              {"steps_a_round", steps - 1},
+              {"threads", b.plan.threads},
+              {"rows", json::array()}};
+  if (to != nullptr)
+    std::fprintf(to, "%-34s %10s %10s %7s\n", "tokens/s, medians of 5 rounds", "troupe",
+                 "PyTorch", "ratio");
+  for (const auto& name : b.asked.beside.rows) {
+    if (interruption())
+      break;
+    const auto row = row_called(name);
+    json about = nullptr;
+    const auto of =
+      python ? measured(b, row, *python, steps, about)
+             : tl::expected<measured_row, std::string>{problem{python.error()}};
+    if (!about.is_null() && result["pytorch"].is_null())
+      for (const auto* const key : {"torch", "python", "blas", "attention"})
+        result["pytorch"][key] = about.value(key, "");
+    if (to != nullptr)
+      print(to, row, of);
+    result["rows"].push_back(row_json(row, of));
+    if (of && !interruption())
+      b.report({"beside PyTorch", title_of(row), median(of->ours), "tokens/s",
+                median(ratios_of(*of)), "PyTorch"});
+  }
+  if (to != nullptr)
+    std::fprintf(to, "%s\n", machine_of(result).c_str());
+  return result;
+}
+
+} // namespace troupe

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "actors/run/run_result.hpp"
+
+#include <vector>
+
+namespace troupe {
+
+/// A plan under another schedule, in other sizes, cut anew; its record is kept.
+run_plan plan_of_steps(run_plan plan, const schedule& sch, int stages, int steps);
+
+/// Seconds between the ends of consecutive batches: all but the first batch, which
+/// fills caches and pipelines.
+std::vector<double> batch_seconds(const run_plan& plan, const record& ran);
+
+/// Performs a plan: the mean of batch_seconds(). \throws std::runtime_error if the run
+/// fails
+double mean_seconds_of_a_step(const run_plan& plan);
+
+} // namespace troupe
