@@ -72,6 +72,8 @@ get_property(programs DIRECTORY experiments PROPERTY BUILDSYSTEM_TARGETS)
 list(REMOVE_ITEM programs troupe_support)
 set(program_dir "${CMAKE_INSTALL_LIBEXECDIR}/troupe")
 install(TARGETS ${programs} DESTINATION "${program_dir}")
+install(PROGRAMS experiments/benchmarks/gpt2_in_pytorch.py experiments/benchmarks/rounds_in_pytorch.py
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/troupe/pytorch")
 # A line each: the name, and the text behind it in the first line of the source.
 set(program_list "")
 set(sorted_programs ${programs})
@@ -85,8 +87,6 @@ foreach(program ${sorted_programs})
   string(SUBSTRING "${program}            " 0 14 padded)
   string(APPEND program_list "  ${padded}${first_line}\n")
 endforeach()
-install(PROGRAMS experiments/benchmarks/gpt2_in_pytorch.py experiments/benchmarks/rounds_in_pytorch.py
-  DESTINATION "${CMAKE_INSTALL_DATADIR}/troupe/pytorch")
 configure_file(cmake/troupe.in troupe.launcher @ONLY)
 install(PROGRAMS "${PROJECT_BINARY_DIR}/troupe.launcher" DESTINATION "${CMAKE_INSTALL_BINDIR}" RENAME troupe)
 if(BUILD_SHARED_LIBS) # what the programs link to, beside them
