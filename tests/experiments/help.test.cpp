@@ -73,7 +73,8 @@ TEST_CASE("a text is broken between words, and rows have a common column", "[hel
   CHECK(wrapped("a  b") == "a b\n");
   CHECK(wrapped(line + " " + word) == line + "\n" + word + "\n");
   CHECK(wrapped("k\tvalue\nlonger\t" + line, 2)
-        == "  k       value\n  longer  " + word + " " + word + " " + word + "\n");
+        == "  k       value\n  longer  " + word + " " + word + "\n          " + word
+             + "\n");
   CHECK(wrapped("k\t" + line + " x", 7)
         == "       k  " + word + " " + word + "\n          " + word + " x\n");
 }
