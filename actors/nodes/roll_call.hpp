@@ -96,15 +96,15 @@ public:
   std::vector<node_identity> identities() const;
 
   /// What a node has said of itself. \pre prepared
-  mail::prepared facts(int node) const {
+  mail::prepared facts(int number) const {
     const std::lock_guard guard{lock_};
-    return at(node).facts;
+    return at(number).facts;
   }
 
   /// Ids of groups that a node has made. \pre connected
-  std::vector<group_id> ids(int node) const {
+  std::vector<group_id> ids(int number) const {
     const std::lock_guard guard{lock_};
-    return at(node).ids;
+    return at(number).ids;
   }
 
   /// Finds what the clocks of nodes show that stand on other machines.

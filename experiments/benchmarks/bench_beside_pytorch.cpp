@@ -8,6 +8,7 @@
 #include "experiments/benchmarks/training_steps.hpp"
 #include "experiments/options/build_info.hpp"
 #include "experiments/session/interruption.hpp"
+#include "kernels/cpu_name.hpp"
 #include "schedules/catalog/catalog.hpp"
 
 #include <algorithm>
@@ -252,7 +253,7 @@ tl::expected<json, std::string> measure_beside_pytorch(const benchmark& b,
     + 1;
   json result{{"python", python ? json(*python) : json(nullptr)},
               {"pytorch", nullptr},
-              {"processor", name_of_processor()},
+              {"processor", name_of_cpu()},
               {"troupe", build_info()},
               {"rounds", rounds},
               {"steps_a_round", steps - 1},

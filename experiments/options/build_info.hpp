@@ -10,7 +10,4 @@ namespace troupe {
 /// GPUs.
 std::string build_info();
 
-/// This machine's processor, as the system names it.
-std::string name_of_processor();
-
 } // namespace troupe
