@@ -22,17 +22,18 @@ std::atomic<std::size_t> taken = 0; // By all of this program, of the heap.
 } // namespace
 
 #ifndef TROUPE_SANITIZED // a sanitizer counts for itself, and wants its own
-void* operator new(std::size_t size) {
+// Inlined ones make g++ warn of memory that new did not allocate.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   taken += size;
   if (void* result = std::malloc(size > 0 ? size : 1))
     return result;
   throw std::bad_alloc{};
 }
 
-void operator delete(void* what) noexcept {
+[[gnu::noinline]] void operator delete(void* what) noexcept {
   std::free(what);
 }
-void operator delete(void* what, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* what, std::size_t) noexcept {
   std::free(what);
 }
 
