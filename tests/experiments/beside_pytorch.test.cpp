@@ -57,11 +57,12 @@ done
 struct python_stand_in {
   explicit python_stand_in(bool has_torch = true) {
     auto text = answers;
-    for (const auto& [word, value] :
-         {std::pair{"HAS_TORCH", has_torch ? "1" : "0"},
-          std::pair{"PARAMETERS", std::to_string(parameters).c_str()}})
+    const auto put = [&text](const std::string& word, const std::string& value) {
       for (auto at = text.find(word); at != text.npos; at = text.find(word))
-        text.replace(at, std::string{word}.size(), value);
+        text.replace(at, word.size(), value);
+    };
+    put("HAS_TORCH", has_torch ? "1" : "0");
+    put("PARAMETERS", std::to_string(parameters));
     folder.write("python", text);
     std::filesystem::permissions(folder.path() / "python",
                                  std::filesystem::perms::owner_all);
