@@ -115,6 +115,8 @@ void check_coverage(std::vector<stored_tensor> tensors, std::int64_t data,
 void read_header(const input_file& file, std::vector<stored_tensor>& tensors,
                  file_metadata& metadata) {
   std::array<char, 8> prefix{};
+  if (file.size() == 0)
+    throw malformed("it is empty");
   if (file.size() < std::int64_t{prefix.size()})
     throw malformed("it is shorter than the 8 bytes that give its header's length");
   file.read(0, prefix.data(), prefix.size());

@@ -57,8 +57,8 @@ std::string other_weights(const std::vector<fs::path>& files) {
     const auto file = input_file::open(path, "the file");
     const auto format = file ? format_of(*file) : std::nullopt;
     if (format && format->kind == format_kind::binary)
-      return ": " + path.filename().string() + " is " + format->name
-             + ", which the tool that wrote it can convert";
+      return "; " + path.filename().string() + " is " + format->name
+             + ": convert it by the tool that wrote it";
   }
   return {};
 }

@@ -166,9 +166,8 @@ TEST_CASE("a folder without an index has one file of weights, or is refused",
                                   + std::string(3, '\0') + "archive/data.pkl....");
   CHECK(refusal_of(folder.path(), whole)
         == folder.path().string()
-             + " has no file that ends with .safetensors: pytorch_model.bin is a "
-               "PyTorch file, which is a pickle, which the tool that wrote it can "
-               "convert");
+             + " has no file that ends with .safetensors; pytorch_model.bin is a "
+               "PyTorch file, which is a pickle: convert it by the tool that wrote it");
   write(folder.path() / "gpt2.safetensors", tensors_of(whole));
   CHECK(refusal_of(folder.path(), whole).empty());
   write(folder.path() / "older.safetensors", tensors_of(whole));

@@ -203,6 +203,7 @@ TEST_CASE("damaged safetensors files are refused whole", "[safetensors]") {
   CHECK(refusal(with_header(folder, R"({"__metadata__":{"x":"y"},)" + a + "}  ", 8))
         == "it is sound");
   CHECK_THAT(refusal(folder.path() / "none"), ContainsSubstring("cannot read"));
+  CHECK_THAT(refusal(folder.write("s", "")), ContainsSubstring("it is empty"));
   CHECK_THAT(refusal(folder.write("s", "abc")),
              ContainsSubstring("shorter than the 8 bytes"));
   CHECK_THAT(refusal(with_header(folder, "{}", 0, std::uint64_t{1} << 62)),
