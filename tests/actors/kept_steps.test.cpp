@@ -117,7 +117,7 @@ TEST_CASE("a node says how far it has come once, step by step", "[nodes]") {
   CHECK(all.facts(1).machine == "m");
   REQUIRE(all.is_gone(1)); // else nobody would end the next wait
   CHECK_THROWS_WITH(all.await(roll_call::step::connected, nullptr, 1),
-                    "node 1: it says again how far it has come");
+                    "node 1: it repeated a message about its progress");
   all.take(2, mail::identity{{2, 2}});
   all.take(2, mail::connected{});
   REQUIRE(all.is_gone(2));
@@ -245,7 +245,7 @@ TEST_CASE("steps are not kept where nobody else has the same", "[nodes]") {
   const auto plan = plan_of({{.data = 2}, one_f_one_b()});
   CHECK(refusal_of_twins(plan, {1, 1, 2, 2}).empty());
   CHECK_THAT(refusal_of_twins(plan, {1, 2, 1, 2}),
-             ContainsSubstring("node 1 plays all data replicas of rank 0"));
+             ContainsSubstring("node 1 has all data replicas of rank 0"));
   const auto experts =
     plan_of({{.data = 4, .expert = 2, .experts = true}, one_f_one_b()});
   CHECK(refusal_of_twins(experts, {1, 1, 1, 1, 2, 2, 2, 2}).empty());

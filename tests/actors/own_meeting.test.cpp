@@ -225,7 +225,7 @@ TEST_CASE("a meeting of one's own has no place where nobody sums", "[embedding]"
   CHECK_THAT(wrong([](auto& j) { std::get<model_options>(j.model).tied = true; }),
              ContainsSubstring("tied matrix") && !ContainsSubstring("expert"));
   CHECK_THAT(wrong([](auto& j) { std::get<model_options>(j.model).model = "moe"; }),
-             ContainsSubstring("no experts") && !ContainsSubstring("tied"));
+             ContainsSubstring("an expert of moe") && !ContainsSubstring("tied"));
 }
 
 TEST_CASE("objects of an own exchange are made before, by the caller, each once",

@@ -207,7 +207,7 @@ TEST_CASE("what cannot be recomputed is refused", "[recompute]") {
   plan.recomputed_units = 1;
   CHECK(refusal(plan).empty());
   plan.recomputed_units = -1;
-  CHECK_THAT(refusal(plan), ContainsSubstring("at least one"));
+  CHECK_THAT(refusal(plan), ContainsSubstring("at least 1 block"));
   plan.recomputed_units = 1;
   plan.data = 2;
   plan.exchange = *parse_exchange("zero3");

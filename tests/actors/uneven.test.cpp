@@ -132,10 +132,10 @@ TEST_CASE("microbatches that cannot be so uneven are refused with what can",
   plan.work->batch = 8;
   CHECK(refused(plan, {2, 2, 2, 2}, {4}).empty());
   CHECK_THAT(refused(plan, {2, 2, 4}, {}), ContainsSubstring("4 microbatches, but 3"));
-  CHECK_THAT(refused(plan, {2, 2, 4, 0}, {}), ContainsSubstring("at least one sample"));
+  CHECK_THAT(refused(plan, {2, 2, 4, 0}, {}), ContainsSubstring("at least 1 sample"));
   CHECK_THAT(refused(plan, {2, 2, 2, 3}, {}), ContainsSubstring("9 samples together"));
   CHECK_THAT(refused(plan, {}, {4, 4, 4, 4, 4}), ContainsSubstring("but 5 lengths"));
-  CHECK_THAT(refused(plan, {}, {0}), ContainsSubstring("at least one token"));
+  CHECK_THAT(refused(plan, {}, {0}), ContainsSubstring("at least 1 token"));
   CHECK_THAT(refused(plan, {}, {4, 5}), ContainsSubstring("--seq 5"));
   auto images =
     tiny::training_of(gpipe(), {2, 4, 2}, clock_kind::virtual_time, {"lenet"});

@@ -321,7 +321,7 @@ TEST_CASE("a visitor without a place is told, and the run's leader has one",
   REQUIRE(refused);
   CHECK_THAT(std::get<mail::refused>(*refused).why,
              ContainsSubstring("it accepts no more connections")
-               && ContainsSubstring("2 wait here"));
+               && ContainsSubstring("2 wait already"));
   CHECK_FALSE(other.next()); // closed
   visitor again{at, {.session = session, .generation = 1}};
   again.send(mail::ask_status{});

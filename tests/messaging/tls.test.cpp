@@ -12,11 +12,15 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <malloc.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 
 #include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace troupe::tls_test {
@@ -60,6 +64,35 @@ handshake_ends meet(const std::shared_ptr<tls_identity>& client,
   stream_ends ends{client->to_server(std::move(sockets.client), host),
                    server->to_client(std::move(sockets.server))};
   return shake_hands(ends);
+}
+
+template <class Value>
+using owned = std::unique_ptr<Value, void (*)(Value*)>;
+
+owned<BIO> memory_of(const std::string& pem) {
+  return {BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free_all};
+}
+
+/// An authority's certificate in PEM, of the same name and key, that has expired.
+std::string expired_copy(const certificate_pair& authority) {
+  const owned<X509> certificate{
+    PEM_read_bio_X509(memory_of(authority.certificate).get(), nullptr, nullptr,
+                      nullptr),
+    X509_free};
+  const owned<EVP_PKEY> key{
+    PEM_read_bio_PrivateKey(memory_of(authority.key).get(), nullptr, nullptr, nullptr),
+    EVP_PKEY_free};
+  REQUIRE((certificate && key));
+  ASN1_TIME_set(X509_getm_notBefore(certificate.get()), 1'000'000'000);
+  ASN1_TIME_set(X509_getm_notAfter(certificate.get()), 1'000'086'400);
+  const bool has_digest = EVP_PKEY_id(key.get()) == EVP_PKEY_ED25519; // of its own
+  REQUIRE(X509_sign(certificate.get(), key.get(), has_digest ? nullptr : EVP_sha256())
+          > 0);
+  const owned<BIO> out{BIO_new(BIO_s_mem()), BIO_free_all};
+  REQUIRE(PEM_write_bio_X509(out.get(), certificate.get()) == 1);
+  char* bytes = nullptr;
+  const auto size = BIO_get_mem_data(out.get(), &bytes);
+  return {bytes, static_cast<std::size_t>(size)};
 }
 
 constexpr validity long_ago{1'000'000'000, 1'000'086'400}; // until 10 September 2001
@@ -167,11 +200,11 @@ TEST_CASE("a certificate for servers only makes no client", "[tls]") {
 
 TEST_CASE("an authority that has expired is named, not the certificate below it",
           "[tls]") {
-  const auto expired = make_authority(long_ago);
   const test_authority ours;
+  const auto expired = expired_copy(ours.pair());
   const auto identity = [&](const std::string& name) {
-    auto files = ours.written(*make_certificate(expired, name, validity::of_days(1)));
-    std::ofstream{files.authority} << expired.certificate;
+    const auto files = ours.files(name);
+    std::ofstream{files.authority} << expired;
     return tls_identity::from(files).value();
   };
   const auto client = identity("a"), server = identity("b");
