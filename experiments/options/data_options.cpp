@@ -30,8 +30,8 @@ void add_data(option_list& to, typed_data& place) {
   to.add_option("--batch", place.batch,
                 "Samples of a step. Default: 16 of text, 64 images.");
   to.add_option("--init", place.init,
-                "First weights: a safetensors file, the index of several, or a folder "
-                "that has either. The file also sets options of the model and --data "
+                "First weights: a safetensors file, an index of several, or a folder. "
+                "The file also sets options of the model and --data "
                 "that are not given; so does the config.json of a GPT-2 beside it.");
 }
 

@@ -35,6 +35,11 @@ void end_once(int number) {
   std::raise(number);
 }
 
+// Announcements may be repeated: the kernel sends SIGXCPU each second. So none kills.
+void end_announced(int) {
+  interrupted = true;
+}
+
 void note_lost_reader(int) {
   no_reader = true;
   interrupted = true;
@@ -55,7 +60,7 @@ bool listen() {
   std::signal(SIGTERM, end_once);
   handle(SIGHUP, end_once);
   for (const int number : announcements)
-    handle(number, end_once);
+    handle(number, end_announced);
   return true;
 }
 

@@ -206,7 +206,7 @@ TEST_CASE("a job that cannot be written is refused in a sentence", "[generation]
   job.prompt = {3, 23};
   CHECK_THAT(refusal(job), ContainsSubstring("token 23 at position 1"));
   job.prompt = {-1};
-  CHECK_THAT(refusal(job), ContainsSubstring("words, 0 to 22"));
+  CHECK_THAT(refusal(job), ContainsSubstring("vocabulary, 0 to 22"));
   job.prompt.assign(13, 0); // more than are read at once
   job.prompt.front() = 23;
   CHECK_THAT(refusal(job), ContainsSubstring("token 23 at position 0"));

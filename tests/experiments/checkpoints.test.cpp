@@ -293,7 +293,7 @@ TEST_CASE("any whole checkpoint of a folder can be named", "[programs]") {
   flip(folder.path() / "best/stage-0.safetensors", 300);
   const auto broken = run_program_in(folder, steps(5) + "--resume best");
   CHECK(broken.exit_code == 2); // no other one is read
-  CHECK_THAT(broken.err, ContainsSubstring("best/stage-0.safetensors is not what"));
+  CHECK_THAT(broken.err, ContainsSubstring("best/stage-0.safetensors has changed"));
 }
 
 TEST_CASE("one command starts a training, resumes it, and finds it complete",
@@ -346,7 +346,7 @@ TEST_CASE("one command starts a training, resumes it, and finds it complete",
     flip(folder.path() / "c" / name / "stage-0.safetensors", 300);
   const auto broken = run_program_in(folder, command);
   CHECK(broken.exit_code == 2);
-  CHECK_THAT(broken.err, ContainsSubstring("is not what was written"));
+  CHECK_THAT(broken.err, ContainsSubstring("has changed since it was written"));
 }
 
 } // namespace troupe::checkpoints_test

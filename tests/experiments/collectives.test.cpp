@@ -103,8 +103,10 @@ TEST_CASE("what a collective cannot be is refused with what it can", "[collectiv
              ContainsSubstring("not both"));
   CHECK_THAT(refusal_of([](typed_collectives& o) { o.bytes = 7; }),
              ContainsSubstring("a multiple of 4"));
-  CHECK_THAT(refusal_of([](typed_collectives& o) { o.operations = {"allreduce"}; }),
-             ContainsSubstring("no operation 'allreduce'; there are send"));
+  CHECK_THAT(
+    refusal_of([](typed_collectives& o) { o.operations = {"allreduce"}; }),
+    ContainsSubstring(
+      "no operation 'allreduce' (did you mean 'all_reduce'?); there are send"));
   CHECK_THAT(refusal_of([](typed_collectives& o) { o.algorithms = {"butterfly"}; }),
              ContainsSubstring("no algorithm 'butterfly'; there are direct"));
   CHECK_THAT(refusal_of([](typed_collectives& o) { o.latency = std::nan(""); }),

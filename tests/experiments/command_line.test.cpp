@@ -88,9 +88,11 @@ TEST_CASE("texts of options are neither empty nor unprintable", "[command_line]"
 }
 
 TEST_CASE("an option is given once", "[command_line]") {
-  check_refused({"--steps", "3", "--steps", "4"}, "--steps is given several values");
-  check_refused({"--quiet", "--quiet"}, "--quiet is given several values");
-  check_refused({"--stages", "2", "--mesh", "pipe=2"}, "give one of them");
+  check_refused({"--steps", "3", "--steps", "4"},
+                "--steps takes one value, and several are given");
+  check_refused({"--quiet", "--quiet"},
+                "--quiet takes one value, and several are given");
+  check_refused({"--stages", "2", "--mesh", "pipe=2"}, "leave one of them out");
   const auto lists = read({"--schedule", "gpipe", "--schedules", "1f1b"});
   REQUIRE(lists.read.has_value());
   CHECK(names_of(*lists.read) == std::vector<std::string>{"gpipe", "1f1b"});
@@ -154,7 +156,8 @@ TEST_CASE("a file of options may begin with a byte order mark", "[command_line]"
   REQUIRE(o.has_value());
   CHECK(o->schedules.steps == 3);
   folder.write("o.toml", "\xef\xbb\xbf\n[train]\n");
-  check_refused({"--config", file}, "--config: line 2: options stand here");
+  check_refused({"--config", file},
+                "--config: line 2: a file of options has no sections");
 }
 
 TEST_CASE("a mistake in a file is named with its line", "[command_line]") {
@@ -163,8 +166,7 @@ TEST_CASE("a mistake in a file is named with its line", "[command_line]") {
     const auto file = folder.write("o.toml", content).string();
     check_refused({"--config", file}, "--config: " + sentence);
   };
-  refused("steps = 1\n[train]\nlr = 1\n",
-          "line 2: options stand here without sections");
+  refused("steps = 1\n[train]\nlr = 1\n", "line 2: a file of options has no sections");
   refused("\nstepz = 3\n",
           "line 2: there is no option 'stepz' (did you mean 'steps'?)");
   refused("config = \"x\"\n", "line 1: 'config' is not an option of a file");
@@ -176,9 +178,9 @@ TEST_CASE("a mistake in a file is named with its line", "[command_line]") {
   refused("steps =\n", "line 1: a value is a number");
   refused("data = text:my file\n",
           "line 1: a value is a number, true, false or a text");
-  refused("data = \"a\" b\n", "line 1: there is more behind the value");
-  refused("data = \"a\nsteps = 3\n", "line 1: a text begins here and does not end");
-  refused("schedules = [\"a\",\n\"b\"\nsteps = 3\n", "line 3: a list begins here");
+  refused("data = \"a\" b\n", "line 1: a value is followed by more text");
+  refused("data = \"a\nsteps = 3\n", "line 1: this text has no end");
+  refused("schedules = [\"a\",\n\"b\"\nsteps = 3\n", "line 3: this list has no end");
   refused("lr = 1\nmesh = []\n", "line 2: 'mesh' has an empty list");
   refused("steps = []\n", "line 1: 'steps' has an empty list");
   refused("quiet = [true, false]\n", "line 1: 'quiet' is given a list");

@@ -83,7 +83,8 @@ TEST_CASE("a processor that no rank would have is refused, and not of all GPUs",
   asked.run.processors = {processor{}, processor{0}};
   asked.run.lists_processors = true;
   CHECK(set_up(asked).error()
-        == "--device lists 2 processors for one rank: leave out what has none");
+        == "--device lists 2 processors for one rank: list at most one processor for "
+           "each");
   asked.run.lists_processors = false;
   CHECK(set_up(asked).has_value());
 }

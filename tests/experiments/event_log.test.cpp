@@ -250,8 +250,7 @@ TEST_CASE("a place that takes no event files is refused before the run", "[event
       "train: --tensorboard: cannot make the folder file: Not a directory; name "
       "another\n"},
      {"train --tensorboard tb",
-      "train: --tensorboard: tb/1f1b is no folder, and that is what a run needs there: "
-      "name another\n"},
+      "train: --tensorboard: tb/1f1b is not a folder: name another\n"},
      {"train --tensorboard d --data text:d",
       "train: --tensorboard: d/1f1b is in the folder that --data reads: name a place "
       "outside it\n"}}));

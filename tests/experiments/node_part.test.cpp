@@ -188,7 +188,7 @@ TEST_CASE("what no run leaves is nothing to go on from", "[nodes]") {
     facts.layers = {0};
     facts.moments = 1;
   }
-  CHECK_THAT(refusal_of(facts), ContainsSubstring("go on from"));
+  CHECK_THAT(refusal_of(facts), ContainsSubstring("continues from"));
 }
 
 TEST_CASE("places that are not those of the ranks are refused", "[nodes]") {
@@ -279,7 +279,7 @@ TEST_CASE("a node sums products of bf16 as the lead does, or not at all", "[node
                o["run"]["products"] = 1;
                o["run"]["sums"] = 3;
              }),
-             ContainsSubstring("sums of bf16 that there are not"));
+             ContainsSubstring("sums of bf16 that do not exist"));
   CHECK_THAT(refusal_of([](json& o) { o["run"]["products"] = 7; }),
              ContainsSubstring("a precision that does not exist"));
 }

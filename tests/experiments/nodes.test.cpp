@@ -429,7 +429,7 @@ TEST_CASE("a node refuses what its owner has not allowed", "[nodes]") {
   CHECK_THAT(ends_with("--max-ranks 1", "--model mlp"),
              ContainsSubstring("at most 1 ranks"));
   CHECK_THAT(ends_with("--max-memory 1", "--model mlp --d-model 512"),
-             ContainsSubstring("it gives runs at most 1"));
+             ContainsSubstring("it allows runs (--max-memory) 1"));
   std::ofstream{folder.path() / "text.txt"} << std::string(5000, 'a') << "bcdefghijk";
   CHECK_THAT(ends_with("--folder own", "--seq 8 --data text:../text.txt", "own"),
              ContainsSubstring("--folder alone"));

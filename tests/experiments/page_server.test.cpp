@@ -258,8 +258,8 @@ TEST_CASE("a port where another listens is no place for a page", "[watch]") {
   REQUIRE_FALSE(second);
   CHECK(second.error()
         == "cannot listen at 127.0.0.1:" + std::to_string(port)
-             + ": Address already in use; name another port, or none for any that is "
-               "free");
+             + ": 127.0.0.1: Address already in use; give --watch another port, or "
+               "none for any free one");
   const temporary_folder folder;
   const auto ran =
     run_program_in(folder, "simulate --report r --watch " + std::to_string(port));

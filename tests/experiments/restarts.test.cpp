@@ -117,9 +117,10 @@ TEST_CASE("a refusal that no new start changes ends the run at once", "[nodes]")
     throw lasting_refusal{"node 2: there is no file t.txt"};
   };
   run.starts = {lost, refuses, refuses};
-  CHECK_THROWS_WITH(run.perform(),
-                    "node 2: there is no file t.txt; no new start changes that: change "
-                    "it, or leave the node out of --nodes, and go on with --resume");
+  CHECK_THROWS_WITH(
+    run.perform(),
+    "node 2: there is no file t.txt; a new start does not help: correct "
+    "this, or leave the node out of --nodes, and continue with --resume");
   CHECK(run.started == 2);
   scripted_run fewer; // nodes, and the others may come back
   fewer.starts = {lost, refuses, refuses};

@@ -251,7 +251,7 @@ TEST_CASE("losses that are missing in the end are told", "[results]") {
   CHECK_THAT(missing_losses(run), ContainsSubstring("24 samples were lost with nodes"));
   run.result.missing_losses = 2;
   run.result.samples = 16; // of the last start
-  CHECK_THAT(missing_losses(run), ContainsSubstring("2 microbatches have not come"));
+  CHECK_THAT(missing_losses(run), ContainsSubstring("2 microbatches have not arrived"));
   CHECK_THAT(missing_losses(run), ContainsSubstring("first 48 samples"));
   run.result.how = ending::failed; // its own sentence says more
   CHECK(missing_losses(run).empty());

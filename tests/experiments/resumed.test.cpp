@@ -277,8 +277,9 @@ TEST_CASE("options are those of the checkpoint whose values are read",
   CHECK(refusal(saved.resume).empty());
   damage("batch-4");
   damage("batch-2");
-  CHECK_THAT(refusal(saved.resume),
-             ContainsSubstring("batch-5/stage-0.safetensors is not what was written"));
+  CHECK_THAT(
+    refusal(saved.resume),
+    ContainsSubstring("batch-5/stage-0.safetensors has changed since it was written"));
 }
 
 TEST_CASE("a preset of the gate that is given counts", "[programs][resumed]") {
@@ -303,7 +304,7 @@ TEST_CASE("a checkpoint from before options were kept loads, with a sentence",
                                 "--checkpoint-every 3"
                                   + model);
   CHECK_THAT(next.err, ContainsSubstring("train: c/batch-2 is of an older version of "
-                                         "troupe, and keeps neither data nor options"));
+                                         "troupe, without data and options"));
   const auto results = json::parse(content_of(folder.path() / "r.json"));
   CHECK(results["runs"][0]["steps_before"] == 2);
   fs::remove_all(folder.path() / "c/batch-3");
@@ -330,7 +331,7 @@ TEST_CASE("a checkpoint is evaluated on the data that it was trained on",
   CHECK(evaluate("c --data synthetic")["loss"] != from_file["loss"]);
   folder.write("t.txt", some_text().replace(650, 1, "!")); // is held out
   const std::string other =
-    "is not what the training read: that was 'text, 700 bytes, XXH3 ";
+    "is not the data of the training: that was 'text, 700 bytes, XXH3 ";
   for (const auto* const weights : {"c", "w.safetensors", "c --seed 5"}) {
     INFO(weights);
     const auto refused =

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <sstream>
@@ -47,7 +48,8 @@ inline ending_of_program run_program_in(const temporary_folder& folder,
                                         const std::string& before = "true") {
   const auto command = before + " && cd '" + folder.path().string() + "' && '"
                        + program_path(typed.substr(0, typed.find(' '))) + "' "
-                       + typed.substr(typed.find(' ')) + " >out 2>err </dev/null";
+                       + typed.substr(std::min(typed.find(' '), typed.size()))
+                       + " >out 2>err </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1,
           content_of(folder.path() / "out"), content_of(folder.path() / "err")};

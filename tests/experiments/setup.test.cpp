@@ -125,7 +125,7 @@ TEST_CASE("every option that makes no sense is refused with what does", "[setup]
       {[](typed_options& o) { o.schedules.epochs = 1; }, "synthetic data has no end"},
       {[](typed_options& o) { o.mesh.split = "2,2"; }, "each of the 4 stages"},
       {[](typed_options& o) { o.mesh.split = "1,1,1,x"; }, "whole numbers"},
-      {[](typed_options& o) { o.optimizer.name = "lion"; }, "there are sgd and adamw"},
+      {[](typed_options& o) { o.optimizer.name = "lion"; }, "there are sgd, adamw"},
       {[](typed_options& o) { o.optimizer.rate = -1; }, "lr is a number"},
       {[](typed_options& o) { o.optimizer.momentum = 1; }, "below 1"},
       {[](typed_options& o) { o.optimizer.epsilon = 0; },

@@ -66,11 +66,11 @@ TEST_CASE("what is no port is refused", "[watch]") {
   const auto ran =
     run_program_in(folder, std::string{"train --watch="} + port + " --steps 1");
   CHECK(ran.exit_code == 2);
-  CHECK(
-    ran.err
-    == std::string{"train: --watch "} + port
-         + ": a port is a whole number from 1 to 65535; leave it out, or say 0, for "
-           "any that is free\n");
+  CHECK(ran.err
+        == std::string{"train: --watch "} + port
+             + ": a port is a whole number from 1 to 65535; without one, or with 0, "
+               "any free "
+               "port is taken\n");
 }
 
 TEST_CASE("a training is watched while it goes on, and ends when it is told to",

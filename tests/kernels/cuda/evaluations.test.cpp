@@ -255,7 +255,8 @@ TEST_CASE("train evaluates on the GPU that it trains on", "[streams]") {
   typed.mesh.stages = 1;
   typed.run.device = "cuda:0,cpu";
   CHECK(open_saved_network(parse(typed, true).value()).error()
-        == "--device lists 2 processors for one stage: leave out what has none");
+        == "--device lists 2 processors for one stage: list at most one processor for "
+           "each");
 }
 
 } // namespace troupe::evaluations_test
