@@ -20,9 +20,11 @@ std::string options_near(const CLI::App& app, const std::string& name,
   std::vector<std::string> names;
   for (const auto* const option : app.get_options())
     if (!dashes.empty() || option->get_configurable())
-      for (const auto& known : option->get_lnames())
-        names.push_back(dashes + known);
-  return did_you_mean(name, names);
+      names.insert(names.end(), option->get_lnames().begin(),
+                   option->get_lnames().end());
+  const auto stem = name.substr(std::min(name.find_first_not_of('-'), name.size()));
+  const auto near = nearest(stem, names); // dashes allow no more edits
+  return near.empty() ? "" : " (did you mean '" + dashes + near + "'?)";
 }
 
 std::string sentence_of(const CLI::App& app, const CLI::ParseError& wrong) {
@@ -30,7 +32,7 @@ std::string sentence_of(const CLI::App& app, const CLI::ParseError& wrong) {
   if (dynamic_cast<const CLI::ExtrasError*>(&wrong) != nullptr) {
     const auto extra = printable(app.remaining().front());
     if (!extra.starts_with('-'))
-      return "'" + extra + "' is no option" + options_near(app, "--" + extra, "--")
+      return "'" + extra + "' is no option" + options_near(app, extra, "--")
              + ": names of options begin with --";
     return "there is no option '" + extra + "'"
            + options_near(app, extra.substr(0, extra.find('=')), "--");

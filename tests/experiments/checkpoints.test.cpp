@@ -223,7 +223,7 @@ TEST_CASE("who cannot go on is told what can", "[programs]") {
   };
   refused("--steps 4 --stages 2 --resume c" + tiny_model, "say --steps 5 or more");
   refused("--steps 9 --stages 2 --optimizer sgd --resume c" + tiny_model,
-          "with 2 values of state a parameter");
+          "an optimizer with 2 values of state for each parameter, and this one has 0");
   refused("--steps 9 --stages 2 --resume none" + tiny_model,
           "there is no checkpoint in none");
   refused("--steps 9 --stages 2 --resume c/batch-3" + tiny_model,

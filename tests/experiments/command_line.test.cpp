@@ -100,8 +100,10 @@ TEST_CASE("an option is given once", "[command_line]") {
 
 TEST_CASE("what is no option is named", "[command_line]") {
   check_refused({"--nonsense"}, "there is no option '--nonsense'");
-  check_refused({"some", "words"}, "there is no option 'some'");
-  check_refused({"\x1b[31mred"}, "there is no option '?[31mred'");
+  check_refused({"steps", "3"}, "'steps' is no option (did you mean '--steps'?)");
+  check_refused({"some", "words"},
+                "'some' is no option: names of options begin with --");
+  check_refused({"\x1b[31mred"}, "'?[31mred' is no option: names");
   check_refused({"--steps"}, "--steps needs a value");
   check_refused({"--quiet=3"}, "--quiet: '3' is neither true nor false");
 }
