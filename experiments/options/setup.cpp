@@ -202,11 +202,12 @@ std::string add_training(const options& o, const std::filesystem::path& within,
 }
 
 /// The sentence about checkpoints of which none can be read: the option of this run
-/// that differs from the newest one's network, if one does.
+/// that differs from the network of the newest whole one, if one does.
 std::string unfit(const options& o, const std::string& why) {
   const auto saved = saved_run_of(o.checkpoint.resume);
+  const bool is_whole = saved && check_checkpoint(saved->from);
   const auto wrong =
-    saved ? other_network(saved->options, options_to_save(o)) : std::string{};
+    is_whole ? other_network(saved->options, options_to_save(o)) : std::string{};
   return wrong.empty() ? why : saved->from + " " + wrong;
 }
 

@@ -116,7 +116,8 @@ std::string other_network(const std::map<std::string, std::string>& before,
   const auto all = changeable_options();
   for (const auto& [option, had] : before) {
     const auto found = now.find(option);
-    if (found != now.end() && found->second != had && option != "--data"
+    const bool is_of_data = option == "--data" || option == "--evaluate-data";
+    if (found != now.end() && found->second != had && !is_of_data
         && std::ranges::find(all, option, &changeable_option::option) == all.end())
       return "was trained with " + option + " " + had + ", and this run has "
              + found->second + ": leave " + option
@@ -148,7 +149,7 @@ std::string contradiction(const training_facts& before, const training_facts& no
   for (const auto& [option, had] : before.options) {
     const auto found = now.options.find(option);
     if (found == now.options.end() || found->second == had || option == "--data"
-        || option == "--evaluate-data" || (option == "--steps" && !has_course))
+        || (option == "--steps" && !has_course))
       continue;
     const auto all = changeable_options();
     const auto known = std::ranges::find(all, option, &changeable_option::option);

@@ -204,6 +204,20 @@ TEST_CASE("what decides the numbers cannot differ from the checkpoint unsaid",
   CHECK(refusal(saved.resume + "--change data").empty());
 }
 
+TEST_CASE("data of evaluations are other data than the checkpoint's if that is said",
+          "[programs][resumed]") {
+  const temporary_folder folder;
+  const auto held = folder.write("held.txt", some_text() + "!").string();
+  const auto other = folder.write("other.txt", some_text() + "!!").string();
+  const checkpoint_of_text saved{"--evaluate-data text:" + held};
+  CHECK(refusal(saved.resume).empty());
+  const auto typed = saved.resume + "--evaluate-data text:" + other;
+  CHECK_THAT(refusal(typed), ContainsSubstring("c/batch-4 was trained with the data")
+                               && ContainsSubstring("say --change data"));
+  CHECK(refusal(typed + " --change data").empty());
+  CHECK_FALSE(refusal(typed + " --change seed").empty());
+}
+
 TEST_CASE("a network goes on as it was", "[programs][resumed]") {
   checkpoint_of_text saved{"--lr 0.01"};
   CHECK_THAT(refusal(saved.resume + "--heads 4"),
@@ -277,9 +291,10 @@ TEST_CASE("options are those of the checkpoint whose values are read",
   CHECK(refusal(saved.resume).empty());
   damage("batch-4");
   damage("batch-2");
-  CHECK_THAT(
-    refusal(saved.resume),
-    ContainsSubstring("batch-5/stage-0.safetensors has changed since it was written"));
+  for (const std::string typed : {"", "--d-model 16"})
+    CHECK_THAT(refusal(saved.resume + typed),
+               ContainsSubstring(
+                 "batch-5/stage-0.safetensors has changed since it was written"));
 }
 
 TEST_CASE("a preset of the gate that is given counts", "[programs][resumed]") {
