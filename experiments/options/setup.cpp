@@ -211,6 +211,25 @@ std::string unfit(const options& o, const std::string& why) {
   return wrong.empty() ? why : saved->from + " " + wrong;
 }
 
+/// The end of a sentence about a checkpoint that has been through all steps of a run.
+std::string no_steps_left(const checkpoint_facts& facts, int steps) {
+  const auto value = [&](const char* option) {
+    const auto& saved = facts.training;
+    return saved && saved->options.contains(option) ? saved->options.at(option) : "";
+  };
+  const auto done = std::to_string(facts.batches), typed = std::to_string(steps);
+  const auto more = ": say --steps " + std::to_string(facts.batches + 1) + " or more";
+  const std::string change =
+    value("--lr-schedule").starts_with("cosine") && value("--steps") == done
+      ? ", and --change steps, as the rate's cosine ends there"
+      : "";
+  return value("--steps") == typed && typed == done
+           ? "has finished its " + done + (steps == 1 ? " step" : " steps") + more
+               + " to train on" + change
+           : "was trained for " + done + " steps, and --steps " + typed
+               + " includes these" + more + change;
+}
+
 /// Makes a plan go on from the newest checkpoint. Returns what is wrong, if anything.
 std::string resume(const options& o, run_plan& plan, setup& to) {
   auto found = newest_checkpoint(o.checkpoint.resume, plan.work->whole);
@@ -231,9 +250,7 @@ std::string resume(const options& o, run_plan& plan, setup& to) {
     return {};
   }
   if (plan.dims.steps <= batches)
-    return "--resume: " + folder + " was trained for " + std::to_string(batches)
-           + " steps, and --steps " + std::to_string(plan.dims.steps)
-           + " includes these: say --steps " + std::to_string(batches + 1) + " or more";
+    return "--resume: " + folder + " " + no_steps_left(found->facts, plan.dims.steps);
   plan.dims.steps -= batches;
   go_on_from(std::move(found->saved), plan);
   to.checkpoint = folder;

@@ -51,25 +51,64 @@ std::vector<std::int64_t> uneven_sizes(const options& o, const batching& batches
   return sizes == usual ? std::vector<std::int64_t>{} : sizes;
 }
 
-/// Differences and their names, listed for one sentence.
+/// Advice on a difference, and what joins it to "say --change".
+struct difference_advice {
+  std::string text, joint;
+};
+
+/// Differences with their names and advice, listed for one sentence.
 class difference_list {
 public:
-  void add(const std::string& name, const std::string& before, const std::string& now) {
+  void add(const std::string& name, const std::string& before, const std::string& now,
+           const difference_advice& advice) {
     text_ += (text_.empty() ? "" : "; ") + before + ", and this run has "
              + (now.empty() ? "none" : now);
     if (names_.find(name) == std::string::npos) // clip has two values
       names_ += (names_.empty() ? "" : ",") + name;
+    if (std::ranges::find(advice_, advice.text, &difference_advice::text)
+        == advice_.end())
+      advice_.push_back(advice);
   }
 
   std::string sentence() const {
-    return text_.empty() ? ""
-                         : "was trained with " + text_
-                             + ": leave the option out, or say --change " + names_;
+    if (text_.empty())
+      return {};
+    std::string advice;
+    for (const auto& one : advice_)
+      advice += (advice.empty() ? "" : "; ") + one.text;
+    return "was trained with " + text_ + ": " + advice
+           + (advice_.size() == 1 ? advice_.front().joint : "; or") + " say --change "
+           + names_;
   }
 
 private:
   std::string text_, names_;
+  std::vector<difference_advice> advice_; // each once
 };
+
+/// Advice on an option whose value was typed, came from the environment, or ends a
+/// course. \param had its value in the checkpoint
+difference_advice advice_on_option(const std::string& option, const std::string& had) {
+  if (option == "TROUPE_BF16")
+    return {"set TROUPE_BF16=" + had, ", or"};
+  if (option == "--steps")
+    return {"the rate's cosine ends there", ":"};
+  return {"leave the option out", ", or"};
+}
+
+/// Advice on other data: their names differ, or the content of a file.
+difference_advice advice_on_data(const training_facts& before,
+                                 const training_facts& now) {
+  const auto is_same = [&](const char* option) {
+    const auto had = before.options.find(option), has = now.options.find(option);
+    return had == before.options.end() || has == now.options.end()
+             ? (had == before.options.end()) == (has == now.options.end())
+             : had->second == has->second;
+  };
+  if (is_same("--data") && is_same("--evaluate-data") && is_same("--seed"))
+    return {"restore that data, or name other data with --data", " and"};
+  return {"leave the option out", ", or"};
+}
 
 } // namespace
 
@@ -155,11 +194,12 @@ std::string contradiction(const training_facts& before, const training_facts& no
     const auto known = std::ranges::find(all, option, &changeable_option::option);
     if (known != all.end() && !may_change(known->name))
       differences.add(std::string{known->name},
-                      option + " " + (had.empty() ? "none" : had), found->second);
+                      option + " " + (had.empty() ? "none" : had), found->second,
+                      advice_on_option(option, had));
   }
   if (before.data && now.data && *before.data != *now.data && !may_change("data"))
     differences.add("data", "the data '" + to_string(*before.data) + "'",
-                    "'" + to_string(*now.data) + "'");
+                    "'" + to_string(*now.data) + "'", advice_on_data(before, now));
   return differences.sentence();
 }
 

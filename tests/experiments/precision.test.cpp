@@ -118,8 +118,8 @@ TEST_CASE("results and checkpoints say the path of bf16, and a resumed run keeps
   CHECK(other.exit_code == 2);
   CHECK_THAT(other.err, ContainsSubstring(
                           "c/batch-2 was trained with TROUPE_BF16 amx or plain, and "
-                          "this run has widen: go on with what it had, or say "
-                          "--change precision"));
+                          "this run has widen: set TROUPE_BF16=amx or plain, or "
+                          "say --change precision"));
   CHECK(ran("plain", resume).exit_code == 0);
   CHECK(path_of_results() == "plain");
   std::filesystem::remove_all(folder.path() / "c/batch-4");

@@ -187,7 +187,10 @@ TEST_CASE("what decides the numbers cannot differ from the checkpoint unsaid",
     CHECK_THAT(why, ContainsSubstring("--resume: ") && ContainsSubstring("c/batch-4"));
     CHECK_THAT(why, ContainsSubstring(had + (name == "data" ? "" : ", and this run")));
     CHECK_THAT(why, ContainsSubstring("this run has " + has));
-    CHECK_THAT(why, ContainsSubstring("say --change " + name));
+    CHECK_THAT(
+      why, ContainsSubstring(name == "steps"
+                               ? ": the rate's cosine ends there: say --change steps"
+                               : ": leave the option out, or say --change " + name));
     CHECK(refusal(saved.resume + typed + " --change " + name).empty());
     CHECK_FALSE(refusal(saved.resume + typed + " --change balance").empty());
   }
@@ -198,9 +201,15 @@ TEST_CASE("what decides the numbers cannot differ from the checkpoint unsaid",
   CHECK(refusal(saved.resume + "--lr 1 --seed 9 --change seed,lr").empty());
   CHECK_THAT(refusal(saved.resume + "--lr 1 --seed 9 --change lr"),
              ContainsSubstring("say --change seed"));
+  CHECK_THAT(
+    refusal(saved.resume + "--lr 1 --steps 9"),
+    ContainsSubstring(": leave the option out; the rate's cosine ends there; or "
+                      "say --change lr,steps"));
   // The same name, and other content.
   folder.write("t.txt", some_text().replace(300, 1, "!"));
-  CHECK_THAT(refusal(saved.resume), ContainsSubstring("say --change data"));
+  CHECK_THAT(refusal(saved.resume),
+             ContainsSubstring(": restore that data, or name other data with --data "
+                               "and say --change data"));
   CHECK(refusal(saved.resume + "--change data").empty());
 }
 
@@ -216,6 +225,23 @@ TEST_CASE("data of evaluations are other data than the checkpoint's if that is s
                                && ContainsSubstring("say --change data"));
   CHECK(refusal(typed + " --change data").empty());
   CHECK_FALSE(refusal(typed + " --change seed").empty());
+}
+
+TEST_CASE("a training that has finished its steps says how it trains on",
+          "[programs][resumed]") {
+  const std::string course = GENERATE("constant", "cosine");
+  const temporary_folder folder;
+  run(folder, "train --steps 2 --lr-schedule " + course + tiny + saving);
+  const auto resume = "--resume " + (folder.path() / "c").string();
+  const auto why = refusal(resume);
+  CHECK_THAT(why, ContainsSubstring("c/batch-2 has finished its 2 steps: say --steps 3 "
+                                    "or more to train on"));
+  CHECK(refusal(resume + " --steps 3 --change steps").empty());
+  CHECK(refusal(resume + " --steps 3").empty() == (course == "constant"));
+  CHECK((why.find("--change steps") == std::string::npos) == (course == "constant"));
+  CHECK_THAT(refusal(resume + " --steps 1"),
+             ContainsSubstring("was trained for 2 steps, and --steps 1 includes these: "
+                               "say --steps 3 or more"));
 }
 
 TEST_CASE("a network goes on as it was", "[programs][resumed]") {
