@@ -9,6 +9,7 @@
 #include "experiments/options/saved_options.hpp"
 #include "experiments/options/stage_advice.hpp"
 #include "experiments/options/training_options.hpp"
+#include "kernels/bf16_choice.hpp"
 #include "schedules/catalog/catalog.hpp"
 
 #include <cmath>
@@ -310,6 +311,18 @@ std::string add_requests(const options& o, const run_plan& plan,
   return to.runs.empty() ? to.left_out.front().why : "";
 }
 
+/// Adds the note on a checkpoint in bf16 without a path, if a CPU makes such products.
+void add_note_on_bf16(setup& to) {
+  const auto uses_path = [](const run_request& run) {
+    return makes_bf16_by_cpu(run.plan);
+  };
+  if (!to.before || std::ranges::none_of(to.runs, uses_path))
+    return;
+  if (const auto used = chosen_bf16_path())
+    if (auto note = without_bf16_path(to.checkpoint, *to.before, *used); !note.empty())
+      to.notes.push_back(std::move(note));
+}
+
 /// What an action takes in virtual time, for people.
 std::string rates_of(const options& o) {
   if (!counts_operations(o))
@@ -376,6 +389,7 @@ set_up_part(const options& o, const std::optional<std::vector<int>>& here,
     result.rates = rates_of(o);
   if (auto wrong = add_requests(o, plan, here, result); !wrong.empty())
     return problem{wrong};
+  add_note_on_bf16(result);
   return result;
 }
 

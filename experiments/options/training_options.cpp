@@ -209,4 +209,16 @@ std::string without_facts(const std::string& checkpoint) {
            "training: those of this command are used, and nothing is compared";
 }
 
+std::string without_bf16_path(const std::string& checkpoint,
+                              const training_facts& before, bf16_path used) {
+  const auto precision = before.options.find("--precision");
+  if (precision == before.options.end() || precision->second != "bf16"
+      || before.options.contains("TROUPE_BF16"))
+    return {};
+  return checkpoint
+         + " keeps no path of its products of bf16; this run uses TROUPE_BF16="
+         + to_text(used)
+         + ": set TROUPE_BF16 to the path that the training had, else sums differ";
+}
+
 } // namespace troupe

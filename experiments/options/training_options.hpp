@@ -7,6 +7,7 @@
 #include "actors/checkpoints/checkpoint_manifest.hpp"
 #include "actors/plan/run_plan.hpp"
 #include "experiments/options/options.hpp"
+#include "kernels/bf16_block.hpp"
 
 #include <map>
 #include <string>
@@ -33,5 +34,10 @@ std::string contradiction(const training_facts& before, const training_facts& no
 
 /// The warning about a checkpoint that keeps neither data nor options.
 std::string without_facts(const std::string& checkpoint);
+
+/// A note on a checkpoint in bf16 that keeps no path of its products; empty for others.
+/// \param used the path of this run's CPUs
+std::string without_bf16_path(const std::string& checkpoint,
+                              const training_facts& before, bf16_path used);
 
 } // namespace troupe

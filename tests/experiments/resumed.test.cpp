@@ -5,6 +5,7 @@
 #include "experiments/options/command_line.hpp"
 #include "experiments/options/saved_options.hpp"
 #include "experiments/options/setup.hpp"
+#include "experiments/options/training_options.hpp"
 #include "tests/experiments/run_program.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <map>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -242,6 +244,20 @@ TEST_CASE("a training that has finished its steps says how it trains on",
   CHECK_THAT(refusal(resume + " --steps 1"),
              ContainsSubstring("was trained for 2 steps, and --steps 1 includes these: "
                                "say --steps 3 or more"));
+}
+
+TEST_CASE("a checkpoint in bf16 without a path of its products gets a note",
+          "[resumed]") {
+  const auto note = [](const std::map<std::string, std::string>& options) {
+    return without_bf16_path("c/batch-2", {options, {}}, bf16_path::widen);
+  };
+  CHECK_THAT(
+    note({{"--precision", "bf16"}}),
+    StartsWith("c/batch-2 keeps no path of its products of bf16; this run uses "
+               "TROUPE_BF16=widen: set TROUPE_BF16"));
+  CHECK(note({{"--precision", "bf16"}, {"TROUPE_BF16", "widen"}}).empty());
+  CHECK(note({{"--precision", "fp32"}}).empty());
+  CHECK(note({}).empty());
 }
 
 TEST_CASE("a network goes on as it was", "[programs][resumed]") {
