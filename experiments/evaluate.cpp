@@ -10,7 +10,6 @@
 #include "experiments/session/program.hpp"
 #include "experiments/session/saved_network.hpp"
 #include "models/data/checked_data.hpp"
-#include "models/data/open_data.hpp"
 #include "models/utf8.hpp"
 
 #include <nlohmann/json.hpp>
@@ -34,9 +33,7 @@ int complain(const std::string& what, int exit_code) {
 /// The samples that options ask for, and how many go through the stages together.
 /// Returns what is wrong, if anything.
 std::string add_samples(const options& o, evaluation_job& to) {
-  auto data = o.data.evaluation.empty() || o.data.origin
-                ? opened_data(o)
-                : open_evaluation_data(o.data.evaluation, o.model, o.data.seed);
+  auto data = opened_data(o);
   if (!data)
     return data.error();
   const auto held_out = (*data)->evaluation_size();

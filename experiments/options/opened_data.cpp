@@ -5,10 +5,9 @@
 #include "experiments/options/suggestion.hpp"
 #include "models/data/data_name.hpp"
 #include "models/data/open_data.hpp"
+#include "models/file_format.hpp"
 
 #include <algorithm>
-#include <array>
-#include <fstream>
 
 namespace troupe {
 
@@ -16,37 +15,51 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The kind of data that a file or a folder seems to hold.
-std::string kind_of(const fs::path& path) {
+/// Whether a folder holds images of MNIST by the names that mnist_data() reads.
+bool has_mnist(const fs::path& folder) {
   std::error_code unknown;
-  if (fs::is_directory(path, unknown)) {
-    for (const char* name : {"train-images-idx3-ubyte", "t10k-images-idx3-ubyte"})
-      if (fs::exists(path / name, unknown)
-          || fs::exists(path / (std::string{name} + ".gz"), unknown))
-        return "mnist";
-    return "text";
-  }
-  std::array<char, 512> first{};
-  std::ifstream file{path, std::ios::binary};
-  file.read(first.data(), first.size());
-  const auto read = first.begin() + file.gcount();
-  return std::find(first.begin(), read, '\0') == read ? "text" : "tokens";
+  for (const char* name : {"train-images", "t10k-images"})
+    for (const char* rest : {"-idx3-ubyte", ".idx3-ubyte"})
+      for (const char* packed : {"", ".gz"})
+        if (fs::exists(folder / (std::string{name} + rest + packed), unknown))
+          return true;
+  return false;
+}
+
+/// The end of a sentence about a file or a folder that is named without its kind of
+/// data: the kind to say, or the format that is none.
+std::string advice_on_place(const std::string& option, const std::string& path) {
+  const auto say = [&](const char* kind) {
+    return ": say " + option + " " + kind + ":" + path;
+  };
+  std::error_code unknown;
+  if (fs::is_directory(path, unknown))
+    return "a folder of that name" + say(has_mnist(path) ? "mnist" : "text");
+  const auto file = input_file::open(path, "the file");
+  if (!file)
+    return "a path of that name: " + file.error();
+  const auto format = format_of(*file);
+  if (!format || format->kind == format_kind::tokens)
+    return "a file of that name" + say("tokens");
+  if (format->kind == format_kind::text)
+    return "a file of that name" + say("text");
+  const auto advice = advice_on(*format);
+  return "a file of that name is " + format->name
+         + (advice.empty() ? ", not data" : ": " + advice);
 }
 
 /// The sentence about data that name no kind of data; empty if they name one.
 /// \param option that names them
 std::string refusal_of_kind(const std::string& option, const std::string& text,
                             const std::string& kind) {
-  const std::vector<std::string> kinds{"synthetic", "text", "tokens", "mnist"};
+  const auto& kinds = data_kinds();
   const bool is_known = std::ranges::find(kinds, kind) != kinds.end();
   std::error_code unknown;
   if (!is_known && fs::exists(text, unknown))
-    return "there is no data set '" + text + "', but a "
-           + (fs::is_directory(text, unknown) ? "folder" : "file")
-           + " of that name: say " + option + " " + kind_of(text) + ":" + text;
+    return "there is no data set '" + text + "', but " + advice_on_place(option, text);
   if (!is_known)
     return "there is no data set '" + text + "'" + did_you_mean(kind, kinds) + "; "
-           + option + " takes synthetic, text:PATH, tokens:FILE or mnist:FOLDER";
+           + option + " takes " + known_data;
   if (kind != "synthetic"
       && text.find_first_not_of(' ', kind.size() + 1) == std::string::npos)
     return option + " " + text + " names no " + (kind == "mnist" ? "folder" : "file")
@@ -83,7 +96,11 @@ opened_data(const options& o, const std::filesystem::path& within) {
         !evaluation.empty() && !wrong.empty())
       return problem{wrong};
   }
-  auto data = evaluation.empty()
+  const bool only_evaluates =
+    !o.inference.weights.empty() && !evaluation.empty() && !o.data.origin;
+  auto data = only_evaluates
+                ? open_evaluation_data(evaluation, o.model, o.data.seed, within)
+              : evaluation.empty()
                 ? open_data(text, o.model, o.data.seed, within)
                 : open_data_sets(text, evaluation, o.model, o.data.seed, within);
   if (!data)

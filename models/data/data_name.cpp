@@ -13,6 +13,11 @@ constexpr std::string_view keys[] = {"order", "width", "split"};
 
 } // namespace
 
+const std::vector<std::string>& data_kinds() {
+  static const std::vector<std::string> kinds{"synthetic", "text", "tokens", "mnist"};
+  return kinds;
+}
+
 data_name parse_data_name(const std::string& text) {
   const auto colon = text.find(':');
   data_name result{.kind = text.substr(0, colon), .path = {}, .values = {}};

@@ -3,8 +3,16 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace troupe {
+
+/// Kinds of data.
+const std::vector<std::string>& data_kinds();
+
+/// The kinds with what stands behind each, for people.
+inline constexpr const char* known_data =
+  "synthetic, text:PATH, tokens:PATH or mnist:FOLDER";
 
 /// The text of --data in its parts: `KIND:PATH,key=value,..`.
 struct data_name {

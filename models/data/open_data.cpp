@@ -12,10 +12,6 @@ namespace troupe {
 
 namespace {
 
-constexpr const char* known =
-  "synthetic, text:PATH, tokens:PATH, either with ,order=sequential behind, and "
-  "mnist:FOLDER";
-
 /// What is wrong with a key and its value behind data of this kind; empty if nothing
 /// is.
 std::string refusal_of_value(const std::string& kind, const std::string& key,
@@ -47,7 +43,7 @@ open_part(const std::string& text, const model_options& model, std::uint64_t see
                       : synthetic_images(seed);
   const bool is_text = kind == "text" || kind == "tokens";
   if ((!is_text && kind != "mnist") || path.empty())
-    return tl::unexpected{"there is no data '" + text + "'; there are " + known};
+    return tl::unexpected{"there is no data '" + text + "'; say " + known_data};
   if (wants_text != is_text)
     return tl::unexpected{"model " + model.model + " trains on "
                           + (wants_text ? "text or tokens" : "images") + ", not on "

@@ -5,6 +5,7 @@
 #include "tests/temporary_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <sys/stat.h>
 
 #include <functional>
 #include <string>
@@ -94,6 +95,11 @@ TEST_CASE("a file without its kind of data is named with it", "[suggestion]") {
              + "', but a file of that name: "
                "say --data text:"
              + text);
+  const auto packed = folder.write("x.gz", "\x1f\x8b\x08 packed").string();
+  CHECK(refusal(packed).ends_with("a file of that name is a gzip file: unpack it"));
+  const auto fifo = (folder.path() / "fifo").string();
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  CHECK(refusal(fifo).ends_with("it is a FIFO, not a regular file"));
   const auto tokens = folder.write("t.bin", std::string("\1\0\2\0", 4)).string();
   CHECK(refusal(tokens).ends_with("say --data tokens:" + tokens));
   CHECK(
