@@ -7,6 +7,9 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <string_view>
 
 namespace troupe {
 
@@ -31,6 +34,19 @@ file_choice choice_of(const fs::path& path) {
 
 bool matches(const fs::path& pattern, const fs::path& name) {
   return fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) == 0;
+}
+
+/// Whether one of the words in a name is among some.
+bool has_word(const std::string& name, std::initializer_list<std::string_view> words) {
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+  for (auto begin = name.begin(); begin != name.end();) {
+    begin = std::find_if(begin, name.end(), is_letter);
+    const auto end = std::find_if_not(begin, name.end(), is_letter);
+    if (std::ranges::find(words, std::string_view{begin, end}) != words.end())
+      return true;
+    begin = end;
+  }
+  return false;
 }
 
 } // namespace
@@ -87,6 +103,22 @@ std::string name_of(const fs::path& path, const data_files& files) {
     result += (i == 0 ? ", " + std::to_string(others) + " left out: " : ", ")
               + files.left_out[i];
   return result + (others > most_named ? ", ..)" : ")");
+}
+
+std::string refusal_of_parts(const data_files& files) {
+  const auto find = [&](std::initializer_list<std::string_view> words) {
+    return std::ranges::find_if(files.read, [&](const fs::path& path) {
+      return has_word(path.filename().string(), words);
+    });
+  };
+  const auto training = find({"train", "training"}),
+             evaluation = find({"val", "valid", "validation", "test", "eval", "dev"});
+  if (files.by == file_choice::file || training == files.read.end()
+      || evaluation == files.read.end())
+    return {};
+  return training->string() + " and " + evaluation->string()
+         + " are data to train on and to evaluate on: name the first behind --data "
+           "and the second behind --evaluate-data";
 }
 
 } // namespace troupe

@@ -36,4 +36,8 @@ data_files_at(const std::filesystem::path& path, const std::filesystem::path& wi
 /// "a.txt", or "corpus (2 files read, a.txt to b.txt, 1 left out: .DS_Store)".
 std::string name_of(const std::filesystem::path& path, const data_files& files);
 
+/// The sentence about a folder or pattern that has files to train on beside files to
+/// evaluate on; empty if no names say so.
+std::string refusal_of_parts(const data_files& files);
+
 } // namespace troupe

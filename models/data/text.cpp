@@ -6,6 +6,7 @@
 #include "models/file_within.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -61,6 +62,8 @@ text_data(const fs::path& path, text_order order, std::int64_t length,
   auto read = read_all(*files, within);
   if (!read)
     return tl::unexpected{read.error()};
+  if (auto wrong = refusal_of_parts(*files); !wrong.empty())
+    return tl::unexpected{std::move(wrong)};
   const auto owner = std::make_shared<const bytes>(std::move(*read));
   token_text<std::uint8_t> text{
     .files = {}, .name = "text " + name_of(path, *files), .unit = "byte"};

@@ -10,9 +10,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
-#include <initializer_list>
-#include <string_view>
 #include <utility>
 
 namespace troupe {
@@ -104,37 +101,6 @@ std::string refusal_of_width(const opened_tokens& from, std::int64_t width) {
                + " looks like numbers of 32 bits: say tokens:FILE,width=32, or "
                  "width=16 if they have 16"
            : "";
-}
-
-/// Whether one of the words in a name is among some.
-bool has_word(const std::string& name, std::initializer_list<std::string_view> words) {
-  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
-  for (auto begin = name.begin(); begin != name.end();) {
-    begin = std::find_if(begin, name.end(), is_letter);
-    const auto end = std::find_if_not(begin, name.end(), is_letter);
-    if (std::ranges::find(words, std::string_view{begin, end}) != words.end())
-      return true;
-    begin = end;
-  }
-  return false;
-}
-
-/// The sentence about a folder that has tokens to train on beside tokens to evaluate
-/// on; empty if no names say so.
-std::string refusal_of_parts(const data_files& files) {
-  const auto find = [&](std::initializer_list<std::string_view> words) {
-    return std::ranges::find_if(files.read, [&](const fs::path& path) {
-      return has_word(path.filename().string(), words);
-    });
-  };
-  const auto training = find({"train", "training"}),
-             evaluation = find({"val", "valid", "validation", "test", "eval", "dev"});
-  if (files.by == file_choice::file || training == files.read.end()
-      || evaluation == files.read.end())
-    return {};
-  return training->string() + " and " + evaluation->string()
-         + " are tokens to train on and to evaluate on: name the first behind --data "
-           "and the second behind --evaluate-data";
 }
 
 /// Opens the files, and leaves out those of a folder that are no tokens.

@@ -154,6 +154,16 @@ TEST_CASE("hidden and packed files of a folder are no text, and that is said",
                ContainsSubstring("e.txt is a Git LFS pointer: fetch"));
 }
 
+TEST_CASE("texts to train on beside texts to evaluate on are refused", "[text]") {
+  temporary_folder folder;
+  folder.write("train.txt", some_text(500));
+  CHECK(text_data(folder.path(), text_order::random, 8, 256, 1).has_value());
+  folder.write("val.txt", some_text(500));
+  CHECK_THAT(text_data(folder.path(), text_order::random, 8, 256, 1).error(),
+             ContainsSubstring("name the first behind --data and the second behind "
+                               "--evaluate-data"));
+}
+
 TEST_CASE("a folder without any text says what was left out", "[text]") {
   temporary_folder folder;
   folder.write(".hidden", some_text(500));
