@@ -33,9 +33,9 @@ const std::string tiny =
   "--model gpt --d-model 16 --heads 2 --seq 8 --vocab 11 --layers 4 --batch 12 "
   "--microbatches 4 --evaluate-samples 0 --quiet ";
 
-#ifndef TROUPE_SANITIZED
-
 constexpr auto patience = 30s;
+
+#ifndef TROUPE_SANITIZED
 
 int faults() {
   const auto* const said = std::getenv("TROUPE_FAULTS");
@@ -147,8 +147,7 @@ TEST_CASE("nodes that hear with their leader that the job ends let it save",
                          + "--stages 2 --steps 1000000 --save w.safetensors --json "
                            "r.json --checkpoint c --checkpoint-every 5 --nodes "
                          + nodes.addresses())};
-  for (int looks = 0; looks < 15'000 && !fs::exists(folder.path() / "c/batch-10");
-       ++looks)
+  for (int looks = 0; looks < 15'000 && !fs::exists(folder.path() / "c/batch-5"); ++looks)
     std::this_thread::sleep_for(2ms);
   for (const auto& node : nodes.all) // before the leader: a run under way goes on
     node.send(SIGUSR1);
