@@ -90,7 +90,7 @@ struct thread_space {
     end = all.end();
     if (std::is_same_v<Scalar, float> && products == precision::fp32)
       end = std::max(end, fused_attention::scratch(dims.length, size_));
-    if (std::is_same_v<Scalar, float> && widens(products))
+    if (std::is_same_v<Scalar, float> && products == precision::bf16) // of any path
       end = std::max(end, widened_attention::scratch(dims.length, size_));
   }
 

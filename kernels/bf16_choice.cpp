@@ -114,18 +114,25 @@ std::optional<fs::path> cache_of_user() {
   return {};
 }
 
-tl::expected<bf16_choice, std::string> choose() {
+/// The path that TROUPE_BF16 names, if it is set.
+tl::expected<std::optional<bf16_path>, std::string> named_path() {
   const auto* const asked = std::getenv("TROUPE_BF16");
   if (asked == nullptr)
-    return choose_bf16_path(this_bf16_machine());
+    return std::nullopt;
   std::string names;
   for (const auto path : bf16_paths()) {
     if (to_text(path) == asked)
-      return bf16_choice{path, ""};
+      return path;
     names += (names.empty() ? "" : ", ") + to_text(path);
   }
   return tl::unexpected{"TROUPE_BF16=" + std::string{asked}
                         + ": on this processor it may be " + names};
+}
+
+tl::expected<bf16_choice, std::string> choose() {
+  return named_path().map([](std::optional<bf16_path> named) {
+    return named ? bf16_choice{*named, ""} : choose_bf16_path(this_bf16_machine());
+  });
 }
 
 const tl::expected<bf16_choice, std::string>& chosen() {
@@ -139,18 +146,27 @@ tl::expected<bf16_path, std::string> chosen_bf16_path() {
   return chosen().map([](const bf16_choice& made) { return made.path; });
 }
 
+tl::expected<std::optional<bf16_path>, std::string> known_bf16_path() {
+  return named_path().map([](std::optional<bf16_path> named) {
+    return named ? named : known_bf16_path(this_bf16_machine());
+  });
+}
+
 std::string notice_of_bf16_path() {
   return chosen() ? chosen()->notice : "";
 }
 
-bf16_choice choose_bf16_path(const bf16_machine& machine) {
+std::optional<bf16_path> known_bf16_path(const bf16_machine& machine) {
   if (offers(machine, bf16_path::amx))
-    return {bf16_path::amx, ""};
+    return bf16_path::amx;
   if (!offers(machine, bf16_path::dot))
-    return {bf16_path::widen, ""};
-  if (machine.cache)
-    if (const auto path = kept_path(machine, file_of_choice(machine)))
-      return {*path, ""};
+    return bf16_path::widen;
+  return machine.cache ? kept_path(machine, file_of_choice(machine)) : std::nullopt;
+}
+
+bf16_choice choose_bf16_path(const bf16_machine& machine) {
+  if (const auto known = known_bf16_path(machine))
+    return {*known, ""};
   const auto path = measured_path(machine);
   if (machine.cache)
     if (const auto kept = keep(machine, path))

@@ -24,9 +24,13 @@
 namespace troupe {
 
 /// The path that is used: what the environment variable TROUPE_BF16 names, or else the
-/// choice for this machine, made at the first call. On error says what the variable may
-/// name.
+/// choice for this machine, made at the first call, which may measure. On error says
+/// what the variable may name.
 tl::expected<bf16_path, std::string> chosen_bf16_path();
+
+/// The same where no measurement is needed; absent if the machine is to be measured
+/// first. Measures and writes nothing. On error as chosen_bf16_path.
+tl::expected<std::optional<bf16_path>, std::string> known_bf16_path();
 
 /// A sentence for the user about that choice; usually empty.
 std::string notice_of_bf16_path();
@@ -43,6 +47,9 @@ struct bf16_machine {
   std::optional<std::filesystem::path> cache; ///< The folder of kept choices.
   std::function<double(bf16_path)> seconds;   ///< Measures a product.
 };
+
+/// The path that instructions or a kept choice decide; absent without either.
+std::optional<bf16_path> known_bf16_path(const bf16_machine& machine);
 
 /// Never throws: a choice that cannot be kept is made again, and the notice says so.
 bf16_choice choose_bf16_path(const bf16_machine& machine);

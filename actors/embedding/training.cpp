@@ -8,6 +8,7 @@
 #include "actors/run/company.hpp"
 #include "actors/run/ensemble.hpp"
 #include "actors/run/timing.hpp"
+#include "kernels/bf16_choice.hpp"
 #include "models/data/checked_data.hpp"
 #include "models/evaluation.hpp"
 #include "models/own_network.hpp"
@@ -27,7 +28,11 @@ using problem = tl::unexpected<std::string>;
 tl::expected<network<float>, std::string> network_for(const training_job& job) {
   if (const auto* own = std::get_if<own_network>(&job.model))
     return network_of(*own);
-  return make_network<float>(std::get<model_options>(job.model));
+  const auto& options = std::get<model_options>(job.model);
+  if (options.stored == precision::bf16)
+    if (const auto path = chosen_bf16_path(); !path)
+      return problem{path.error()};
+  return make_network<float>(options);
 }
 
 /// What is wrong with the numbers of a job; empty if nothing is.

@@ -2,6 +2,7 @@
 #include "experiments/options/options.hpp"
 
 #include "experiments/options/option_list.hpp"
+#include "kernels/bf16_choice.hpp"
 #include "schedules/catalog/catalog.hpp"
 
 #include <algorithm>
@@ -179,6 +180,8 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
     return problem{run.error()};
   if (!trains)
     run->clock = clock_kind::virtual_time;
+  else if (makes_bf16_by_cpu(run->products, run->processors))
+    run->sums = sums_of(chosen_bf16_path().value()); // parse has tested the name
   if (auto wrong = refusal_of_clock(typed, run->clock); !wrong.empty())
     return problem{wrong};
   auto cost = parse_costs(typed.cost, *mesh);

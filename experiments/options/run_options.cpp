@@ -69,17 +69,20 @@ void add_clock(option_list& to, typed_run& place) {
     "of a kind extends them by its time at 0.1 GFLOP/s.");
 }
 
+bool makes_bf16_by_cpu(precision products, const std::vector<processor>& of_ranks) {
+  return products == precision::bf16
+         && (of_ranks.empty() || !std::ranges::all_of(of_ranks, &processor::is_gpu));
+}
+
 bool makes_bf16_by_cpu(const run_plan& plan) {
-  if (!plan.work || plan.sizes.stored == precision::fp32)
-    return false;
+  std::vector<processor> of_ranks;
   for (int rank = 0; rank < plan.ranks(); ++rank)
-    if (!plan.processor_of(rank).is_gpu())
-      return true;
-  return false;
+    of_ranks.push_back(plan.processor_of(rank));
+  return plan.work && makes_bf16_by_cpu(plan.sizes.stored, of_ranks);
 }
 
 std::string warning_of(const run_options& o) {
-  if (o.products == precision::fp32)
+  if (!makes_bf16_by_cpu(o.products, o.processors))
     return {};
   if (chosen_bf16_path() == bf16_path::plain)
     return "products of bf16 use TROUPE_BF16=plain, and take many times as long as "
@@ -150,17 +153,12 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
                    + ": values are fp32 or bf16, and a GPU's products also tf32"};
   }
   const bool rounds = typed.precision == "bf16";
-  auto sums = bf16_sums::tiles;
-  if (rounds) {
-    const auto path = chosen_bf16_path();
-    if (!path)
+  if (rounds)
+    if (const auto path = known_bf16_path(); !path) // nothing is measured yet
       return problem{path.error()};
-    sums = sums_of(*path);
-  }
   return run_options{
     .clock = typed.clock == "real" ? clock_kind::real : clock_kind::virtual_time,
     .products = rounds ? precision::bf16 : precision::fp32,
-    .sums = sums,
     .processors = std::move(processors),
     .lists_processors = typed.device != "cuda",
     .threads = typed.threads,

@@ -50,6 +50,10 @@ void add_precision(option_list& to, typed_run& place, bool trains);
 void add_precision_forwards(option_list& to, typed_run& place);
 void add_clock(option_list& to, typed_run& place);
 
+/// Whether a CPU makes products of bf16 in ranks on these processors; empty: on the
+/// CPU.
+bool makes_bf16_by_cpu(precision products, const std::vector<processor>& of_ranks);
+
 /// Whether a CPU makes products of bf16 in a run.
 bool makes_bf16_by_cpu(const run_plan& plan);
 

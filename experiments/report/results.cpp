@@ -68,8 +68,10 @@ const char* precision_of(const run_plan& plan) {
 
 /// The value of TROUPE_BF16 by whose path the CPU makes products; null without such.
 json bf16_path_of(const run_plan& plan) {
+  if (!makes_bf16_by_cpu(plan))
+    return nullptr;
   const auto path = chosen_bf16_path();
-  return makes_bf16_by_cpu(plan) && path ? json(to_text(*path)) : json(nullptr);
+  return path ? json(to_text(*path)) : json(nullptr);
 }
 
 /// As --recompute says it.

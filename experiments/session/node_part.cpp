@@ -80,11 +80,11 @@ std::string fault_of(const options& o, const mail::prepare& facts) {
 /// if they have the same, or if it makes none. \param ranks of the node
 std::string fault_of_products(const run_options& of_lead,
                               const std::vector<int>& ranks) {
-  const auto on_gpu = [&](int rank) {
-    return !of_lead.processors.empty()
-           && of_lead.processors[static_cast<std::size_t>(rank)].is_gpu();
-  };
-  if (of_lead.products == precision::fp32 || std::ranges::all_of(ranks, on_gpu))
+  std::vector<processor> of_ranks;
+  if (!of_lead.processors.empty())
+    for (const int rank : ranks)
+      of_ranks.push_back(of_lead.processors[static_cast<std::size_t>(rank)]);
+  if (!makes_bf16_by_cpu(of_lead.products, of_ranks))
     return {};
   const auto path = chosen_bf16_path();
   if (!path)

@@ -83,6 +83,19 @@ TEST_CASE("dot is chosen if it is clearly faster than widen", "[bf16]") {
   }
 }
 
+TEST_CASE("a path is known without a measurement where one is not needed", "[bf16]") {
+  temporary_folder folder;
+  const auto cache = folder.path() / "new";
+  timed_machine machine{without_amx, 0.5, 1, cache};
+  CHECK_FALSE(known_bf16_path(machine));
+  CHECK(machine.measured == 0);
+  CHECK_FALSE(fs::exists(cache));
+  machine.choice();
+  CHECK(known_bf16_path(machine) == bf16_path::dot);
+  timed_machine other{{bf16_path::widen, bf16_path::plain}, 1, 1};
+  CHECK(known_bf16_path(other) == bf16_path::widen);
+}
+
 TEST_CASE("a measured choice holds for later runs", "[bf16]") {
   temporary_folder folder;
   const auto cache = folder.path() / "new" / "troupe";
