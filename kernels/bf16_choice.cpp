@@ -7,6 +7,8 @@
 #include "kernels/cpu_name.hpp"
 #include "kernels/vector.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -66,25 +68,57 @@ std::optional<bf16_path> kept_path(const bf16_machine& machine, const fs::path& 
   return {};
 }
 
-/// Keeps a path, and returns the path that is kept: of processes that measure at once,
-/// the first decides. None if nothing can be kept.
+/// Writes a text to a new file, whose name begins so. The name is empty on failure.
+fs::path written_beside(const fs::path& file, const std::string& text) {
+  auto name = file.string() + ".XXXXXX";
+  const int descriptor = mkstemp(name.data());
+  if (descriptor < 0)
+    return {};
+  ::close(descriptor);
+  std::ofstream to{name, std::ios::binary | std::ios::trunc};
+  to << text;
+  to.close();
+  if (to)
+    return name;
+  std::error_code gone;
+  fs::remove(name, gone);
+  return {};
+}
+
+/// Locks a folder against processes that lock it too, where the file system can.
+class folder_lock {
+public:
+  explicit folder_lock(const fs::path& folder)
+    : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ >= 0)
+      (void)::flock(descriptor_, LOCK_EX);
+  }
+  ~folder_lock() {
+    if (descriptor_ >= 0)
+      ::close(descriptor_);
+  }
+  folder_lock(const folder_lock&) = delete;
+  folder_lock& operator=(const folder_lock&) = delete;
+
+private:
+  int descriptor_;
+};
+
+/// Keeps a path, and returns what the file says then: of processes that measure at
+/// once, the first decides. None if nothing can be kept.
 std::optional<bf16_path> keep(const bf16_machine& machine, bf16_path path) {
   const auto file = file_of_choice(machine);
-  const fs::path written = file.string() + "." + std::to_string(getpid());
   std::error_code failed;
   fs::create_directories(*machine.cache, failed);
-  std::ofstream to{written, std::ios::binary | std::ios::trunc};
-  to << text_of(machine, path);
-  to.close();
-  std::optional<bf16_path> result;
-  if (to) {
-    fs::create_hard_link(written, file, failed);
-    if (failed) // by another process, by a damaged file, or by the file system
-      result = kept_path(machine, file);
-    if (failed && !result)
-      fs::rename(written, file, failed);
-    if (!failed)
-      result = path;
+  const auto written = written_beside(file, text_of(machine, path));
+  if (written.empty())
+    return {};
+  const folder_lock lock{*machine.cache};
+  fs::create_hard_link(written, file, failed);
+  auto result = kept_path(machine, file);
+  if (!result) { // the file is damaged, or the file system has no hard links
+    fs::rename(written, file, failed);
+    result = kept_path(machine, file);
   }
   std::error_code gone;
   fs::remove(written, gone);

@@ -7,6 +7,7 @@
 #include "tests/temporary_folder.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <iterator>
@@ -169,6 +170,8 @@ TEST_CASE("of processes that measure at once the first decides", "[bf16]") {
   temporary_folder folder;
   timed_machine slower{without_amx, 1, 0.5, folder.path()},
     faster{without_amx, 0.5, 1, folder.path()};
+  if (GENERATE(false, true)) // a damaged file is replaced by one of them alone
+    folder.write(file_of_choice(slower).filename().string(), "damaged");
   const auto measure = slower.seconds;
   bool other_has_begun = false;
   slower.seconds = [&](bf16_path path) {
@@ -177,6 +180,7 @@ TEST_CASE("of processes that measure at once the first decides", "[bf16]") {
     return measure(path);
   };
   CHECK(slower.choice().path == bf16_path::dot);
+  CHECK(files_in(folder.path()) == 1);
 }
 
 TEST_CASE("paths with the same bits are named together", "[bf16]") {
