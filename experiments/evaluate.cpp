@@ -9,6 +9,7 @@
 #include "experiments/session/interruption.hpp"
 #include "experiments/session/program.hpp"
 #include "experiments/session/saved_network.hpp"
+#include "kernels/bf16_choice.hpp"
 #include "models/data/checked_data.hpp"
 #include "models/utf8.hpp"
 
@@ -93,6 +94,9 @@ json to_json(const options& o, const saved_network& network, const evaluation_jo
           {"options", asked},
           {"data", job.data->description()},
           {"evaluates_training_data", job.data->evaluates_training_data()},
+          {"bf16_path", makes_bf16_by_cpu(o.run.products, o.run.processors)
+                          ? json(to_text(chosen_bf16_path().value()))
+                          : json()},
           {"stages", job.plan.stages()},
           {"microbatch_size", job.microbatch},
           {"samples", job.samples},

@@ -68,6 +68,8 @@ tl::expected<saved_network, std::string> open_saved_network(const options& o) {
   result.plan.stall_timeout = o.run.stall_timeout;
   if (auto wrong = read_weights(o.inference.weights, result); !wrong.empty())
     return problem{wrong};
+  if (auto slow = warning_of(o.run); !slow.empty())
+    result.notes.push_back(std::move(slow));
   return result;
 }
 

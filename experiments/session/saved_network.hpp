@@ -16,7 +16,7 @@ struct saved_network {
   inference_plan plan;
   std::string from;                     ///< The file or the checkpoint.
   std::vector<std::string> passed_over; ///< Why newer checkpoints are not that.
-  std::vector<std::string> notes;       ///< On tensors that are not used whole.
+  std::vector<std::string> notes;       ///< On tensors and products.
   bool keeps_facts = true; ///< The checkpoint keeps data and options of its training.
 };
 

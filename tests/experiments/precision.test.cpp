@@ -140,6 +140,35 @@ TEST_CASE("results and checkpoints say the path of bf16, and a resumed run keeps
   CHECK(in_fp32("widen", resume).exit_code == 0);
 }
 
+TEST_CASE("evaluate says the path of bf16", "[precision][inference]") {
+  temporary_folder folder;
+  const by_instructions named{"plain"};
+  const std::string sizes =
+    " --d-model 16 --heads 2 --seq 8 --vocab 11 --layers 2 --quiet ";
+  REQUIRE(run_program_in(folder, "train" + sizes
+                                   + "--batch 8 --microbatches 4 --steps 1 "
+                                     "--evaluate-samples 0 --save w.safetensors")
+            .exit_code
+          == 0);
+  const auto evaluated = [&](const std::string& precision) {
+    return run_program_in(folder, "evaluate" + sizes
+                                    + "--weights w.safetensors --samples 4 --json "
+                                      "r.json --precision "
+                                    + precision);
+  };
+  const auto path = [&] {
+    return json::parse(content_of(folder.path() / "r.json"))["bf16_path"];
+  };
+  const auto in_bf16 = evaluated("bf16");
+  CHECK(in_bf16.exit_code == 0);
+  CHECK_THAT(in_bf16.err, ContainsSubstring("TROUPE_BF16=plain"));
+  CHECK(path() == "plain");
+  const auto in_fp32 = evaluated("fp32");
+  CHECK(in_fp32.exit_code == 0);
+  CHECK_THAT(in_fp32.err, !ContainsSubstring("TROUPE_BF16"));
+  CHECK(path().is_null());
+}
+
 TEST_CASE("a simulation sends half the bytes where real runs send bf16",
           "[precision]") {
   temporary_folder folder;
