@@ -11,9 +11,8 @@
 namespace troupe {
 
 /// c = what the epilogue makes of alpha a b + beta c on this thread.
-/// \param pack_left called with (row, rows, first, depth, to), packs rows of a
-/// \param pack_right called with (column, columns, first, depth, to), packs columns of
-/// b
+/// \param pack_left packs rows of a: (row, rows, first, depth, to)
+/// \param pack_right packs columns of b: (column, columns, first, depth, to)
 template <class PackLeft, class PackRight>
 void multiply_packed(std::int64_t whole_depth, const PackLeft& pack_left,
                      const PackRight& pack_right, float alpha, float beta,

@@ -15,7 +15,7 @@ enum class format_kind : std::uint8_t {
   pointer,     ///< Stands for another file, which is not here.
   safetensors, ///< Weights that are read.
   tokens,      ///< Tokens that are read.
-  text,        ///< ASCII: JSON, HTML, any other.
+  text,        ///< UTF-8: JSON, HTML, any other.
   binary,      ///< Any other program's.
 };
 
@@ -32,7 +32,7 @@ std::optional<file_format> format_of(const input_file& file);
 /// Advice of a few words on a file of a format; empty without any.
 std::string advice_on(const file_format& format);
 
-/// Whether the first bytes of a file are printable ASCII; tokens of texts that short
+/// Whether the first bytes of a file are printable UTF-8; tokens of texts that short
 /// alphabets make have zeros between them. \param fewest bytes of such a file
 bool begins_as_text(const input_file& file, std::int64_t fewest);
 
