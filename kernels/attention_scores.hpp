@@ -30,17 +30,6 @@ inline float score_exp(float x) {
          * std::bit_cast<float>(std::bit_cast<std::uint32_t>(sum) << 23);
 }
 
-/// The bits of fp32_of(bf16_of(x)), without branches.
-inline float rounded_score(float x) {
-  constexpr std::uint32_t sign = 0x80000000U, infinity = 0x7f800000U,
-                          least_normal = 0x00800000U, quiet = 0x00400000U;
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  const auto size = bits & ~sign;
-  const auto nearest = bits + 0x7fffU + ((bits >> 16U) & 1U);
-  const auto number = size < least_normal ? bits & sign : nearest;
-  return std::bit_cast<float>((size > infinity ? bits | quiet : number) & 0xffff0000U);
-}
-
 /// scores (keys, panel), rows ToRow apart, of the first `count` keys and the panel at
 /// `queries`. Nothing where a tile's keys come later than all queries of a vector.
 template <int ToRow>

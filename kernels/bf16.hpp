@@ -14,15 +14,22 @@ struct bf16 {
 };
 
 /// Rounds to nearest, ties to even; what is too small for a normal fp32 becomes 0 of
-/// its sign, as the instructions for bf16 have it; a NaN stays one.
-constexpr std::uint16_t bf16_of(float value) {
+/// its sign, as the instructions for bf16 have it; a NaN stays one. Has no branches, so
+/// that loops of it become vectors.
+constexpr float rounded_to_bf16(float value) {
+  constexpr std::uint32_t sign = 0x80000000U, infinity = 0x7f800000U,
+                          least_normal = 0x00800000U, quiet = 0x00400000U;
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  const auto exponent = bits & 0x7f800000U;
-  if (exponent == 0x7f800000U && (bits & 0x007fffffU) != 0)
-    return static_cast<std::uint16_t>((bits >> 16) | 0x40U);
-  if (exponent == 0)
-    return static_cast<std::uint16_t>((bits >> 16) & 0x8000U);
-  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+  const auto size = bits & ~sign;
+  const auto nearest = bits + 0x7fffU + ((bits >> 16U) & 1U);
+  const auto number = size < least_normal ? bits & sign : nearest;
+  return std::bit_cast<float>((size > infinity ? bits | quiet : number) & 0xffff0000U);
+}
+
+/// The same as a bf16.
+constexpr std::uint16_t bf16_of(float value) {
+  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(rounded_to_bf16(value))
+                                    >> 16U);
 }
 
 constexpr float fp32_of(std::uint16_t value) {

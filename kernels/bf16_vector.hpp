@@ -56,7 +56,7 @@ struct bf16_vector {
     return (floats)(__builtin_convertvector(values, words) << 16U);
   }
 
-  /// Each value as bf16_of() rounds it, in fp32.
+  /// Each value as rounded_to_bf16() rounds it.
   static floats rounded(floats values) {
     constexpr std::uint32_t magnitude = 0x7fffffffU, quiet = 0x00400000U,
                             upper_half = 0xffff0000U;

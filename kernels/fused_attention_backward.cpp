@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/array_shelf.hpp"
 #include "kernels/attention_scores.hpp"
+#include "kernels/bf16.hpp"
 #include "kernels/fused_attention.hpp"
 
 namespace troupe {
@@ -77,8 +78,8 @@ void score_gradient(float* p, float* ds, std::int64_t keys, const float* log_sum
       const auto at = k * block + q;
       const float weight = score_exp(std::fma(scale, p[at], offset[q]));
       const float gradient = weight * std::fma(scale, ds[at], less[q]);
-      p[at] = Rounds ? rounded_score(weight) : weight;
-      ds[at] = Rounds ? rounded_score(gradient) : gradient;
+      p[at] = Rounds ? rounded_to_bf16(weight) : weight;
+      ds[at] = Rounds ? rounded_to_bf16(gradient) : gradient;
     }
 }
 

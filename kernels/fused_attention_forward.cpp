@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/array_shelf.hpp"
 #include "kernels/attention_scores.hpp"
+#include "kernels/bf16.hpp"
 #include "kernels/fused_attention.hpp"
 
 #include <limits>
@@ -67,7 +68,7 @@ struct running_softmax {
       for (std::int64_t q = 0; q < panel; ++q) {
         const float weight =
           score_exp(std::fma(scale, scores[k * panel + q], offset[q]));
-        scores[k * panel + q] = Rounds ? rounded_score(weight) : weight;
+        scores[k * panel + q] = Rounds ? rounded_to_bf16(weight) : weight;
         added[q] += weight;
       }
     for (std::int64_t q = 0; q < panel; ++q)

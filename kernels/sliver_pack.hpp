@@ -32,7 +32,7 @@ struct rounded_values {
     using values = bf16_vector<Count>;
     return values::rounded(values::load(from));
   }
-  static float read_one(float from) { return fp32_of(bf16_of(from)); }
+  static float read_one(float from) { return rounded_to_bf16(from); }
 };
 
 struct widened_values {

@@ -30,7 +30,7 @@ matrix<const float> operand(const stored_matrix<const float>& m, float* room) {
       widen_row(m.rounded().row(r), m.columns, result.row(r));
     else
       for (std::int64_t c = 0; c < m.columns; ++c)
-        result.row(r)[c] = fp32_of(bf16_of(m.plain().row(r)[c]));
+        result.row(r)[c] = rounded_to_bf16(m.plain().row(r)[c]);
   return result;
 }
 
