@@ -102,7 +102,7 @@ TEST_CASE("a measured choice holds for later runs", "[bf16]") {
   const auto cache = folder.path() / "new" / "troupe";
   timed_machine first{without_amx, 0.5, 1, cache}, later{without_amx, 1, 0.5, cache};
   CHECK(first.choice().path == bf16_path::dot);
-  CHECK(first.measured > 0);
+  CHECK(first.measured == 2 * 25); // products: few enough for less than a second
   CHECK(later.choice().path == bf16_path::dot);
   CHECK(later.measured == 0);
   CHECK(later.choice().notice.empty());
@@ -190,7 +190,7 @@ TEST_CASE("paths with the same bits are named together", "[bf16]") {
   CHECK(paths_of(sums_of(bf16_path::widen)) == "widen");
 }
 
-TEST_CASE("this machine is measured in less than a second", "[bf16]") {
+TEST_CASE("this machine has a name and makes products to measure", "[bf16]") {
   const auto machine = this_bf16_machine();
   CHECK_THAT(machine.name, ContainsSubstring("troupe 0."));
   CHECK(machine.seconds(bf16_path::widen) > 0);
