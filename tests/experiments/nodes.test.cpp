@@ -142,12 +142,14 @@ TEST_CASE("nodes that hear with their leader that the job ends let it save",
           "[nodes]") {
   temporary_folder folder;
   started_nodes nodes{folder, 2};
-  started train{folder, "train",
-                words_of("train " + tiny
-                         + "--stages 2 --steps 1000000 --save w.safetensors --json "
-                           "r.json --checkpoint c --checkpoint-every 5 --nodes "
-                         + nodes.addresses())};
-  for (int looks = 0; looks < 15'000 && !fs::exists(folder.path() / "c/batch-5"); ++looks)
+  started train{
+    folder, "train",
+    words_of("train " + tiny
+             + "--stages 2 --steps 1000000 --save w.safetensors --json "
+               "r.json --checkpoint c --checkpoint-every 5 --keep 1000000 --nodes "
+             + nodes.addresses())};
+  for (int looks = 0; looks < 15'000 && !fs::exists(folder.path() / "c/batch-5");
+       ++looks)
     std::this_thread::sleep_for(2ms);
   for (const auto& node : nodes.all) // before the leader: a run under way goes on
     node.send(SIGUSR1);
