@@ -41,6 +41,10 @@ int check(const std::string& folder) {
       std::cerr << "checkpoint: " << facts.error() << '\n';
       exit_code = 1;
     }
+  if (!std::cout.flush()) {
+    std::cerr << "checkpoint: cannot write standard output\n";
+    return 1;
+  }
   return exit_code;
 }
 

@@ -31,14 +31,16 @@ std::string text_of(const rate_schedule& course) {
   return result;
 }
 
-/// Whether the microbatches decide what is computed of their samples: lengths are given
-/// by turns, and experts fill up and are balanced by the microbatch.
-bool depends_on_microbatches(const options& o) {
+/// Whether the microbatches decide the function, not only the order of sums: lengths
+/// are given by turns, experts fill up and are balanced by the microbatch, and without
+/// a flush a microbatch reads weights by its number.
+bool depends_on_microbatches(const options& o, const run_plan& plan) {
   const auto& e = o.model.experts;
   constexpr std::int64_t rows = 1 << 20;
   const bool counts_rows =
     o.model.model == "moe" && (e.balance != 0 || e.capacity_of(rows) < rows);
-  return counts_rows || o.schedules.uneven.lengths.size() > 1;
+  return counts_rows || o.schedules.uneven.lengths.size() > 1
+         || !plan.sch.weights.flushes;
 }
 
 /// Samples of each microbatch of a batch; none: they differ by one at most.
@@ -142,7 +144,7 @@ std::map<std::string, std::string> options_of_training(const options& o,
     result["--gate-noise"] = text_of(o.model.experts.noise);
   }
   result["--sequence-lengths"] = joined(o.schedules.uneven.lengths); // empty: --seq
-  if (depends_on_microbatches(o)) {
+  if (depends_on_microbatches(o, plan)) {
     const auto batches = plan.batches();
     result["--microbatches"] = std::to_string(batches.microbatches);
     result["--microbatch-sizes"] = joined(uneven_sizes(o, batches));
