@@ -418,19 +418,25 @@ private:
 };
 
 /// Ends a command whose training is complete already. Returns its exit code: a chain of
-/// jobs that repeats the command has succeeded, unless the weights are missing.
+/// jobs that repeats the command has succeeded, unless results that it names are
+/// missing.
 int end_complete(const options& o, const std::string& completed) {
-  const auto& save = o.output.save;
   std::error_code unknown;
-  const bool misses_weights = !save.empty() && !std::filesystem::exists(save, unknown);
-  if (misses_weights)
-    std::cerr << o.output.command.front() << ": " << completed << ", but --save "
-              << save
+  const auto misses = [&](const std::string& path) {
+    return !path.empty() && (path == "-" || !std::filesystem::exists(path, unknown));
+  };
+  const auto& out = o.output;
+  const auto missing = misses(out.save)     ? "--save " + out.save
+                       : misses(out.json)   ? "--json " + out.json
+                       : misses(out.report) ? "--report " + out.report
+                                            : "";
+  if (!missing.empty())
+    std::cerr << o.output.command.front() << ": " << completed << ", but " << missing
               << " is not there: remove the newest checkpoint, and the same command "
-                 "trains its steps again and saves\n";
+                 "trains its steps again and writes all results\n";
   else if (!o.output.quiet)
     std::cerr << o.output.command.front() << ": " << completed << '\n';
-  return misses_weights ? 1 : 0;
+  return missing.empty() ? 0 : 1;
 }
 
 } // namespace

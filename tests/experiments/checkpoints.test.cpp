@@ -336,6 +336,12 @@ TEST_CASE("one command starts a training, resumes it, and finds it complete",
   CHECK(last.exit_code == 0);
   CHECK_THAT(last.err, ContainsSubstring("c/batch-6 has been through 6 steps")
                          && ContainsSubstring("the training is complete"));
+  auto printing = command;
+  const std::string file = "--json r.json";
+  printing.replace(printing.find(file), file.size(), "--json -");
+  const auto unprinted = run_program_in(folder, printing);
+  CHECK(unprinted.exit_code == 1);
+  CHECK_THAT(unprinted.err, ContainsSubstring("--json - is not there"));
   fs::remove(folder.path() / "w.safetensors");
   const auto unsaved = run_program_in(folder, command);
   CHECK(unsaved.exit_code == 1);
