@@ -118,8 +118,7 @@ std::string results_legend(const setup& shared, const std::vector<run_account>& 
   if (!shared.beginning.empty())
     result += "\n" + shared.beginning;
   if (shared.evaluates_training_data)
-    result += "\nevaluated: on data that the training reads too, as order=sequential "
-              "reads all of it";
+    result += "\nevaluated: on data that the training reads too";
   if (samples > 0)
     result += "\nloss: mean over the last " + std::to_string(samples) + " samples";
   if (shared.loss_floor)

@@ -11,8 +11,10 @@ namespace {
 class two_data_sets : public data_set {
 public:
   two_data_sets(std::shared_ptr<const data_set> training,
-                std::shared_ptr<const data_set> evaluation)
-    : training_(std::move(training)), evaluation_(std::move(evaluation)) {
+                std::shared_ptr<const data_set> evaluation, bool shares_samples)
+    : training_(std::move(training)),
+      evaluation_(std::move(evaluation)),
+      shares_samples_(shares_samples) {
     // nop
   }
 
@@ -32,10 +34,12 @@ public:
     evaluation_->evaluation(index, to);
   }
 
-  /// The same text on both sides, of which both see all.
+  /// Also if one side is a copy of the other's text, of which both see all.
   bool evaluates_training_data() const override {
     const auto trained = training_->identity(), evaluated = evaluation_->identity();
     const auto shape = training_->one_sample();
+    if (shares_samples_)
+      return true;
     return shape && shape->reads_tokens && trained && evaluated && trained->bytes > 0
            && trained->bytes == evaluated->bytes
            && trained->checksum == evaluated->checksum;
@@ -68,14 +72,16 @@ public:
 
 private:
   std::shared_ptr<const data_set> training_, evaluation_;
+  bool shares_samples_;
 };
 
 } // namespace
 
 std::shared_ptr<const data_set>
 with_evaluation_data(std::shared_ptr<const data_set> training,
-                     std::shared_ptr<const data_set> evaluation) {
-  return std::make_shared<two_data_sets>(std::move(training), std::move(evaluation));
+                     std::shared_ptr<const data_set> evaluation, bool shares_samples) {
+  return std::make_shared<two_data_sets>(std::move(training), std::move(evaluation),
+                                         shares_samples);
 }
 
 } // namespace troupe

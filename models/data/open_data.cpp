@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "models/data/open_data.hpp"
 
+#include "models/data/data_files.hpp"
 #include "models/data/data_name.hpp"
 #include "models/data/evaluation_data.hpp"
 #include "models/data/mnist.hpp"
@@ -8,9 +9,14 @@
 #include "models/data/text.hpp"
 #include "models/data/tokens.hpp"
 
+#include <algorithm>
+#include <set>
+
 namespace troupe {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 /// What is wrong with a key and its value behind data of this kind; empty if nothing
 /// is.
@@ -64,6 +70,36 @@ open_part(const std::string& text, const model_options& model, std::uint64_t see
                     width != widths.end() ? width->second : 0, within);
 }
 
+/// The files of a text or of tokens, without links.
+std::set<fs::path> files_of(const data_name& data, const fs::path& within) {
+  std::set<fs::path> result;
+  if (const auto files = data_files_at(data.path, within))
+    for (const auto& file : files->read) {
+      std::error_code unknown;
+      result.insert(fs::weakly_canonical(file, unknown));
+    }
+  return result;
+}
+
+/// Whether data to evaluate on have samples of the data to train on: a file of both, or
+/// all t10k images where training has nine tenths of these.
+bool shares_samples(const std::string& training, const std::string& evaluation,
+                    const fs::path& within) {
+  const auto trained = parse_data_name(training),
+             evaluated = parse_data_name(evaluation);
+  if (trained.kind != evaluated.kind || trained.path.empty() || evaluated.path.empty())
+    return false;
+  if (trained.kind == "mnist") {
+    std::error_code unknown;
+    return trained.values.contains("split") && !evaluated.values.contains("split")
+           && fs::equivalent(trained.path, evaluated.path, unknown);
+  }
+  const auto files = files_of(trained, within);
+  return std::ranges::any_of(files_of(evaluated, within), [&](const fs::path& file) {
+    return files.contains(file);
+  });
+}
+
 } // namespace
 
 tl::expected<std::shared_ptr<const data_set>, std::string>
@@ -98,7 +134,8 @@ open_data_sets(const std::string& training, const std::string& evaluation,
   auto evaluated = open_evaluation_data(evaluation, model, seed, within);
   if (!evaluated)
     return evaluated;
-  return with_evaluation_data(std::move(*trained), std::move(*evaluated));
+  return with_evaluation_data(std::move(*trained), std::move(*evaluated),
+                              shares_samples(training, evaluation, within));
 }
 
 } // namespace troupe

@@ -563,6 +563,20 @@ TEST_CASE("data for evaluations is all evaluated, and no data is held out for it
   CHECK(last > 0); // the last window of 92, about 11 times
   CHECK(last < 30);
   CHECK((*open_data_sets(training, training, gpt, 1))->evaluates_training_data());
+  const temporary_folder corpus;
+  const auto one = corpus.write("a.txt", std::string(300, 'a')).string();
+  corpus.write("b.txt", std::string(300, 'b'));
+  const auto all = "text:" + corpus.path().string();
+  for (const auto& [trained, evaluated] :
+       {std::pair{all, "text:" + one}, std::pair{"text:" + one, all}})
+    CHECK((*open_data_sets(trained, evaluated, gpt, 1))->evaluates_training_data());
+  const std::string images = "mnist:" TROUPE_DATA "/mnist";
+  const model_options lenet{.model = "lenet"};
+  CHECK((*open_data_sets(images + ",split=t10k", images, lenet, 1))
+          ->evaluates_training_data());
+  CHECK_FALSE(
+    (*open_data_sets(images + ",split=t10k", images + ",split=t10k", lenet, 1))
+      ->evaluates_training_data());
   const auto alone = *open_evaluation_data(evaluation, gpt, 1);
   CHECK(alone->evaluation_size() == 5);
   CHECK_FALSE(alone->evaluates_training_data());
