@@ -52,7 +52,7 @@ EXAMPLES = [
     ("[a](proofs.md) [b](proofs.md#mutants) [c](#mutants) [d](../LICENSE) [e](https://x.y/z#w)", 0),
     ("[a](nothing.md)", 1),
     ("[a](proofs.md#nothing) [b](#nothing)", 2),
-    ("`tests/style/links.py`, `tests/style`, `actors/proof/proof`, `tests/mutants/NAME.patch`", 0),
+    ("`tests/style/links.py`, `tests/style`, `actors/proof/proof`, `tests/mutants/NAME.txt`", 0),
     ("`actors/nothing.hpp`, `tests/nothing/`", 2),
     ("```\n[a](nothing.md) `actors/nothing`\n```\n", 0),
 ]
