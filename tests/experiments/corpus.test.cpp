@@ -24,7 +24,7 @@ TEST_CASE("fuzzing of options begins with those of a whole run") {
   typed.run.device = "cuda:3,cpu";
   typed.mesh.axes = "data=2,pipe=2,tensor=2";
   const auto text = troupe::to_text(troupe::parse(typed, true).value());
-  std::ifstream file{std::string{TROUPE_CORPUS} + "/options/whole"};
+  std::ifstream file{TROUPE_GOLDEN "/whole_options"};
   const std::string kept{std::istreambuf_iterator<char>{file}, {}};
   INFO("options have changed: the file is to have these\n" << text);
   const auto read = troupe::options_from(kept);
