@@ -53,8 +53,10 @@ void add_options(option_list& to, node_command& place) {
     "--max-memory", place.most_memory,
     "MiB of tensors that a run may allocate here, on GPUs too. Value 0: the "
     "free memory.");
-  to.add_option("--folder", place.folder,
-                "Folder from which runs may read data sets. Runs write no files.");
+  to.add_option(
+    "--folder", place.folder,
+    "Folder from which runs may read data sets; runs write no files into it. "
+    "Default: the current folder.");
   to.add_option("--queue", place.queue,
                 "Runs that may wait while another runs. Value 0: none.");
   add_security(to, place.tls, place.insecure);

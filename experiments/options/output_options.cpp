@@ -44,9 +44,7 @@ void add_output(option_list& to, output_options& place, const output_kinds& has)
   }
   if (has.report)
     to.add_option("--report", place.report,
-                  std::string{has.timeline
-                                ? "Folder for report.html, results.json and traces."
-                                : "Folder for results.json and traces."}
+                  std::string{"Folder for report.html, results.json and traces."}
                     + (place.new_report.empty()
                          ? ""
                          : " Without a name: a new one in runs; none with --quiet "
