@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -111,13 +112,21 @@ std::string take_all(const both_options& options, const option_values& values,
 constexpr std::string_view network_names[] = {"--model", "--layers", "--d-model",
                                               "--heads", "--experts"};
 
+/// Whether metadata hold a value of the option at all, which may be nonsense.
+bool is_value_of(std::string_view option, const std::string& value) {
+  return option == "--model"
+         || (!value.empty() && std::ranges::all_of(value, [](unsigned char c) {
+              return std::isdigit(c) != 0;
+            }));
+}
+
 /// The sentence about a typed option of the network that the metadata contradicts;
 /// empty if there is none.
 std::string refusal_of_typed(const CLI::App& said, const option_values& metadata,
                              const std::string& weights) {
   for (const auto& [option, value, key] : metadata) {
     const auto typed = value_in(said, option);
-    if (typed && *typed != value
+    if (typed && *typed != value && is_value_of(option, value)
         && std::ranges::find(network_names, option) != std::end(network_names))
       return weights + " says " + option + " " + value + ", and this command says "
              + option + " " + *typed + ": leave it out";

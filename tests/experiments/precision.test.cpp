@@ -146,7 +146,7 @@ TEST_CASE("evaluate says the path of bf16", "[precision][inference]") {
   const std::string sizes =
     " --d-model 16 --heads 2 --seq 8 --vocab 11 --layers 2 --quiet ";
   REQUIRE(run_program_in(folder, "train" + sizes
-                                   + "--batch 8 --microbatches 4 --steps 1 "
+                                   + "--stages 2 --batch 8 --microbatches 4 --steps 1 "
                                      "--evaluate-samples 0 --save w.safetensors")
             .exit_code
           == 0);
