@@ -357,8 +357,9 @@ TEST_CASE("experts that cannot be placed are refused with the reason", "[experts
   };
   CHECK_THAT(refusal_of(2, 4, 4, "ring"), ContainsSubstring("does not divide data=2"));
   CHECK_THAT(refusal_of(4, 4, 6, "ring"), ContainsSubstring("cannot be spread over 4"));
-  CHECK_THAT(refusal_of(2, 1, 4, "zero2"), ContainsSubstring("a share of its gradients,")
-                                             && ContainsSubstring("zero1 or server"));
+  CHECK_THAT(refusal_of(2, 1, 4, "zero2"),
+             ContainsSubstring("a share of its gradients,")
+               && ContainsSubstring("zero1 or server"));
   CHECK_THAT(refusal_of(2, 2, 4, "zero3"),
              ContainsSubstring("a share of its gradients and parameters"));
   CHECK_THAT(refusal_of(2, 2, 4, "server:async"), ContainsSubstring("one by one"));
