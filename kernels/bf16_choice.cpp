@@ -5,10 +5,9 @@
 #include "kernels/bf16_gemm.hpp"
 #include "kernels/checksum.hpp"
 #include "kernels/cpu_name.hpp"
+#include "kernels/folder_lock.hpp"
 #include "kernels/vector.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,25 +84,6 @@ fs::path written_beside(const fs::path& file, const std::string& text) {
   return {};
 }
 
-/// Locks a folder against processes that lock it too, where the file system can.
-class folder_lock {
-public:
-  explicit folder_lock(const fs::path& folder)
-    : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (descriptor_ >= 0)
-      (void)::flock(descriptor_, LOCK_EX);
-  }
-  ~folder_lock() {
-    if (descriptor_ >= 0)
-      ::close(descriptor_);
-  }
-  folder_lock(const folder_lock&) = delete;
-  folder_lock& operator=(const folder_lock&) = delete;
-
-private:
-  int descriptor_;
-};
-
 /// Keeps a path, and returns what the file says then: of processes that measure at
 /// once, the first decides. None if nothing can be kept.
 std::optional<bf16_path> keep(const bf16_machine& machine, bf16_path path) {
@@ -113,7 +93,8 @@ std::optional<bf16_path> keep(const bf16_machine& machine, bf16_path path) {
   const auto written = written_beside(file, text_of(machine, path));
   if (written.empty())
     return {};
-  const folder_lock lock{*machine.cache};
+  folder_lock lock;
+  lock.wait(*machine.cache);
   fs::create_hard_link(written, file, failed);
   auto result = kept_path(machine, file);
   if (!result) { // the file is damaged, or the file system has no hard links

@@ -4,6 +4,7 @@
 #include "experiments/options/parsing.hpp"
 #include "experiments/options/suggestion.hpp"
 #include "models/data/data_name.hpp"
+#include "models/data/mnist.hpp"
 #include "models/data/open_data.hpp"
 #include "models/file_format.hpp"
 
@@ -14,17 +15,6 @@ namespace troupe {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Whether a folder holds images of MNIST by the names that mnist_data() reads.
-bool has_mnist(const fs::path& folder) {
-  std::error_code unknown;
-  for (const char* name : {"train-images", "t10k-images"})
-    for (const char* rest : {"-idx3-ubyte", ".idx3-ubyte"})
-      for (const char* packed : {"", ".gz"})
-        if (fs::exists(folder / (std::string{name} + rest + packed), unknown))
-          return true;
-  return false;
-}
 
 /// The end of a sentence about a file or a folder that is named without its kind of
 /// data: the kind to say, or the format that is none.

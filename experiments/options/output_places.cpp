@@ -3,11 +3,6 @@
 
 #include "models/whole_file.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <map>
 
 namespace troupe {
@@ -69,16 +64,6 @@ path make_new_folder(const path& name, std::error_code& failed) {
   for (int i = 2; !failed && !std::filesystem::create_directory(result, failed); ++i)
     result = name.string() + "-" + std::to_string(i);
   return result;
-}
-
-folder_lock::~folder_lock() {
-  if (folder_ >= 0)
-    close(folder_);
-}
-
-bool folder_lock::take(const path& folder) {
-  folder_ = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  return folder_ < 0 || flock(folder_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
 } // namespace troupe

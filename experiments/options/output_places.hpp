@@ -28,21 +28,4 @@ std::string unwritable(const named_file& file);
 std::filesystem::path make_new_folder(const std::filesystem::path& name,
                                       std::error_code& failed);
 
-/// A folder that no other program writes into meanwhile.
-class folder_lock {
-public:
-  folder_lock() = default;
-  ~folder_lock();
-
-  folder_lock(const folder_lock&) = delete;
-  folder_lock& operator=(const folder_lock&) = delete;
-
-  /// False if another program holds it. Where a file system knows no locks, everyone
-  /// does.
-  bool take(const std::filesystem::path& folder);
-
-private:
-  int folder_ = -1;
-};
-
 } // namespace troupe

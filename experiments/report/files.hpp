@@ -3,6 +3,7 @@
 
 #include "experiments/options/output_places.hpp"
 #include "experiments/report/results.hpp"
+#include "kernels/folder_lock.hpp"
 
 #include <filesystem>
 #include <string>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/checkpoint_saver.hpp"
 
+#include "experiments/options/output_places.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>

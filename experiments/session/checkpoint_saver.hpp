@@ -3,7 +3,7 @@
 
 #include "actors/checkpoints/checkpoint_folder.hpp"
 #include "experiments/options/checkpoint_options.hpp"
-#include "experiments/options/output_places.hpp"
+#include "kernels/folder_lock.hpp"
 
 #include <functional>
 #include <future>

@@ -18,6 +18,7 @@
 #include "experiments/session/run_audience.hpp"
 #include "experiments/session/verification.hpp"
 #include "experiments/session/verified_catalog.hpp"
+#include "kernels/folder_lock.hpp"
 #include "messaging/bounded_list.hpp"
 #include "schedules/files/schedule_file.hpp"
 

@@ -36,10 +36,10 @@ public:
 
   /// Also if one side is a copy of the other's text, of which both see all.
   bool evaluates_training_data() const override {
-    const auto trained = training_->identity(), evaluated = evaluation_->identity();
-    const auto shape = training_->one_sample();
     if (shares_samples_)
       return true;
+    const auto trained = training_->identity(), evaluated = evaluation_->identity();
+    const auto shape = training_->one_sample();
     return shape && shape->reads_tokens && trained && evaluated && trained->bytes > 0
            && trained->bytes == evaluated->bytes
            && trained->checksum == evaluated->checksum;

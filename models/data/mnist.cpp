@@ -218,4 +218,13 @@ mnist_data(const fs::path& folder, std::uint64_t seed, bool split,
                                  sum.identity("MNIST images"), seed);
 }
 
+bool has_mnist(const fs::path& folder) {
+  return std::ranges::any_of(
+    std::array{"train-images-idx3-ubyte", "t10k-images-idx3-ubyte"},
+    [&](const char* name) {
+      const auto path = find(folder, name);
+      return path && !path->empty();
+    });
+}
+
 } // namespace troupe

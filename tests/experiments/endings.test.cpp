@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How programs end when something else does: the user's patience, a reader, a disk.
 
-#include "experiments/options/output_places.hpp"
 #include "experiments/session/session.hpp"
+#include "kernels/folder_lock.hpp"
 #include "tests/experiments/run_program.hpp"
 #include "tests/experiments/tiny_options.hpp"
 

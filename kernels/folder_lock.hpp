@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <filesystem>
+
+namespace troupe {
+
+/// A lock of a folder, held by one process at a time until its destructor. Where a file
+/// system has no locks, every process gets one.
+class folder_lock {
+public:
+  folder_lock() = default;
+  ~folder_lock();
+
+  folder_lock(const folder_lock&) = delete;
+  folder_lock& operator=(const folder_lock&) = delete;
+
+  /// Locks the folder, at most once. Returns false if another process holds the lock.
+  bool take(const std::filesystem::path& folder);
+
+  /// The same, but blocks while another process holds the lock.
+  void wait(const std::filesystem::path& folder);
+
+private:
+  int folder_ = -1;
+};
+
+} // namespace troupe
