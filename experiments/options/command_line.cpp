@@ -55,6 +55,8 @@ public:
     } catch (const config_mistake& wrong) {
       return "--config: " + printable(wrong.what());
     }
+    if (auto missing = missing_value(app); !missing.empty())
+      return missing;
     if (const auto name = list.given_twice(); !name.empty())
       return name + " takes one value, and several are given: leave all but one out";
     return {};

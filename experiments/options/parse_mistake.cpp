@@ -27,7 +27,17 @@ std::string options_near(const CLI::App& app, const std::string& name,
   return near.empty() ? "" : " (did you mean '" + dashes + near + "'?)";
 }
 
+std::string missing_value(const CLI::App& app) {
+  for (const auto* const option : app.get_options())
+    for (const auto& value : option->results())
+      if (value.starts_with("--") && app.get_option_no_throw(value) != nullptr)
+        return option->get_name() + " needs a value: " + value + " is an option";
+  return {};
+}
+
 std::string sentence_of(const CLI::App& app, const CLI::ParseError& wrong) {
+  if (auto missing = missing_value(app); !missing.empty())
+    return missing;
   const auto text = printable(wrong.what());
   if (dynamic_cast<const CLI::ExtrasError*>(&wrong) != nullptr) {
     const auto extra = printable(app.remaining().front());

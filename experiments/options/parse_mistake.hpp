@@ -18,6 +18,11 @@ std::string printable(std::string text);
 /// "there is no option '--bacth' (did you mean '--batch'?)". \param app that parsed
 std::string sentence_of(const CLI::App& app, const CLI::ParseError& wrong);
 
+/// The sentence about an option whose value is the name of another option, as --quiet
+/// in
+/// `--save --quiet`; empty if there is none.
+std::string missing_value(const CLI::App& app);
+
 /// The names of options that nearly have this one, as did_you_mean (suggestion.hpp).
 /// \param dashes before the name: "--", or "" in a file
 std::string options_near(const CLI::App& app, const std::string& name,

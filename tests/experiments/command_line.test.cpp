@@ -105,6 +105,10 @@ TEST_CASE("what is no option is named", "[command_line]") {
                 "'some' is no option: names of options begin with --");
   check_refused({"\x1b[31mred"}, "'?[31mred' is no option: names");
   check_refused({"--steps"}, "--steps needs a value");
+  check_refused({"--save", "--quiet"}, "--save needs a value: --quiet is an option");
+  check_refused({"--save", "--steps", "2"},
+                "--save needs a value: --steps is an option");
+  CHECK(read({"--save", "--w"}).read->output.save == "--w");
   check_refused({"--quiet=3"}, "--quiet: '3' is neither true nor false");
 }
 
