@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How programs end when something else does: the user's patience, a reader, a disk.
 
+#include "experiments/session/interruption.hpp"
 #include "experiments/session/session.hpp"
 #include "kernels/folder_lock.hpp"
 #include "tests/experiments/run_program.hpp"
@@ -11,7 +12,9 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <functional>
+#include <thread>
 
 namespace troupe::endings_test {
 
@@ -20,6 +23,8 @@ using Catch::Matchers::StartsWith;
 using nlohmann::json;
 
 namespace {
+
+using namespace std::chrono_literals;
 
 const std::string tiny_model = " --d-model 8 --heads 2 --seq 4 --vocab 7 ";
 
@@ -88,6 +93,47 @@ TEST_CASE("what standard output does not take is an error", "[endings]") {
   CHECK_THAT(full.err, ContainsSubstring(typed.substr(0, typed.find(' '))
                                          + ": cannot write standard output\n"));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "runs/compare"));
+}
+
+TEST_CASE("a list of checkpoints that standard output does not take is an error",
+          "[endings]") {
+  temporary_folder folder;
+  REQUIRE(run_program_in(folder, "train --steps 1 --checkpoint c --checkpoint-every 1"
+                                   + tiny_model)
+            .exit_code
+          == 0);
+  CHECK(run_shell_in(folder, "checkpoint c >out").exit_code == 0);
+  const auto full = run_shell_in(folder, "checkpoint c >/dev/full");
+  CHECK(full.exit_code == 1);
+  CHECK(full.err == "checkpoint: cannot write standard output\n");
+}
+
+// Batch systems repeat them: the kernel sends SIGXCPU each second.
+TEST_CASE("announcements of an end may come again, and do not kill", "[endings]") {
+  const std::vector<std::pair<int, bool>> signals{
+    {SIGUSR1, false}, {SIGUSR2, false}, {SIGXCPU, false}, {SIGTERM, true}};
+  std::vector<pid_t> children;
+  std::fflush(nullptr);
+  for (const auto& [number, kills] : signals) {
+    const pid_t child = fork();
+    if (child == 0) {
+      (void)interruption();
+      std::raise(number);
+      std::this_thread::sleep_for(1100ms); // within a second two signals are one wish
+      std::raise(number);
+      _exit(interruption() ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    int status = 0;
+    waitpid(children[i], &status, 0);
+    INFO(signals[i].first);
+    if (signals[i].second)
+      CHECK((WIFSIGNALED(status) && WTERMSIG(status) == signals[i].first));
+    else
+      CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  }
 }
 
 TEST_CASE("a file does not take the place of a closed stream", "[endings]") {
