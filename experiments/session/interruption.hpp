@@ -8,12 +8,12 @@ namespace troupe {
 /// The exit code of a program that its user ended.
 inline constexpr int ended_by_user = 130;
 
-/// Set once the user presses Ctrl-C, a signal asks the program to end, or a reader of
-/// what the program prints has gone. Signals: SIGTERM, SIGHUP, and those by which batch
-/// systems announce the end of a job (SIGUSR1, SIGUSR2, SIGXCPU). The first call begins
-/// to listen; another signal kills if it comes a second later, but for SIGHUP. Signals
-/// that were ignored at the start stay so, as SIGHUP under nohup, but for SIGINT and
-/// SIGTERM.
+/// Set once the user presses Ctrl-C (SIGINT), a signal asks the program to end, or a
+/// reader of its output has gone. Signals: SIGTERM, SIGHUP, and announcements of batch
+/// systems that a job ends (SIGUSR1, SIGUSR2, SIGXCPU). The first call installs the
+/// handlers. A SIGINT, SIGTERM or SIGHUP that follows another one after a second kills;
+/// announcements never kill. SIGHUP and announcements that were ignored at the start,
+/// as under nohup, stay ignored.
 const std::atomic<bool>& interruption();
 
 /// Set once a batch system announces the end of the job. After the first call these
