@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/options/output_places.hpp"
 
+#include "kernels/folder_lock.hpp"
 #include "tests/experiments/run_program.hpp"
 
 #include <catch2/catch_test_macros.hpp>
