@@ -57,7 +57,7 @@ std::string last_date(const X509* certificate) {
   return text_of(X509_get0_notAfter(certificate));
 }
 
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   constexpr std::size_t longest = 64;
   std::string result{name.substr(0, longest)};
   std::ranges::replace_if(
@@ -78,7 +78,7 @@ std::string names_of(const X509* certificate) {
   for (int i = 0; i < std::min(count, most_names); ++i)
     if (const auto host = host_of(*sk_GENERAL_NAME_value(names.get(), i));
         !host.empty())
-      result += (result.empty() ? "" : ", ") + quoted(host);
+      result += (result.empty() ? "" : ", ") + in_quotes(host);
   return result.empty() ? "no host" : result + (count > most_names ? ", .." : "");
 }
 

@@ -20,7 +20,7 @@ std::string last_date(const X509* certificate);
 
 /// A name from outside in quotes, at most 64 characters of it, none a control
 /// character.
-std::string quoted(std::string_view name);
+std::string in_quotes(std::string_view name);
 
 /// The hosts that it names: "'a', '127.0.0.1'", the first three. Null or none: "no
 /// host".

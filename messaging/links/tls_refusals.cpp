@@ -34,7 +34,7 @@ std::string refused_as_bad(const SSL* tls, const X509* ours) {
     return refuses_ours;
   const auto* const called = SSL_get_servername(tls, TLSEXT_NAMETYPE_host_name);
   return std::string{refuses_ours} + ", which is for " + names_of(ours)
-         + (called != nullptr ? ", and it calls this node " + quoted(called)
+         + (called != nullptr ? ", and it calls this node " + in_quotes(called)
                               : ", and it calls this node by another name");
 }
 
