@@ -61,9 +61,15 @@ std::int64_t blocks_in(const named_tensors& tensors) {
 
 std::string advice_on_sizes(const named_tensors& tensors, const model_options& model,
                             const std::optional<gpt2_config>& config) {
-  std::string options;
-  const auto say = [&](const char* option, std::int64_t value) {
-    options += std::string{" "} + option + " " + std::to_string(value);
+  std::string options, keys;
+  // A size that the config holds cannot be given by an option.
+  const auto say = [&](const char* option, const char* key,
+                       std::optional<std::int64_t> held, std::int64_t value) {
+    const auto number = " " + std::to_string(value);
+    if (held)
+      keys += (keys.empty() ? "" : ", ") + std::string{key} + number;
+    else
+      options += std::string{" "} + option + number;
   };
   const auto size_of = [&](const char* name, std::size_t dim) -> std::int64_t {
     const auto found = tensors.find(name);
@@ -73,17 +79,21 @@ std::string advice_on_sizes(const named_tensors& tensors, const model_options& m
   };
   const auto blocks = blocks_in(tensors), width = size_of(words_name, 1),
              words = size_of(words_name, 0), positions = size_of(positions_name, 0);
+  const auto held = config.value_or(gpt2_config{});
   if (blocks > 0 && blocks != model.layers)
-    say("--layers", blocks);
+    say("--layers", "n_layer", held.layers, blocks);
   if (width > 0 && width != model.width)
-    say("--d-model", width);
+    say("--d-model", "n_embd", held.width, width);
   if (words > 0 && words != model.words && !leaves_words_out(words, model, config))
-    say("--vocab", words);
+    say("--vocab", "vocab_size", held.words, words);
   if (positions > 0 && positions < model.length) {
-    say("--seq", positions);
+    say("--seq", "n_positions", std::nullopt, positions);
     options += " or less";
   }
-  return options.empty() ? "" : ": say" + options;
+  if (keys.empty())
+    return options.empty() ? "" : ": say" + options;
+  return ": correct " + held.path.string() + " to " + keys
+         + (options.empty() ? "" : ", and say" + options);
 }
 
 tl::expected<fitted_tensor, std::string>

@@ -159,16 +159,22 @@ private:
     for (const auto* p : whole_.parameters())
       if (const auto& copy = found_.at(p->name), &tied = found_.at(p->stored_name());
           copy.name != tied.name)
-        compare(copy, tied,
-                "with --tied they are one matrix: leave it out to train them apart");
+        compare(copy, tied, reason_of_tie());
   }
 
   void compare_with_config() const {
     if (config_ && config_->tied)
-      compare(found_.at(head_name), found_.at(words_name),
-              config_->path.string()
-                + " says that they are one matrix, unless tie_word_embeddings is "
-                  "false there");
+      compare(found_.at(head_name), found_.at(words_name), reason_of_tie());
+  }
+
+  /// Why the head and the embedding are one matrix, as the end of a sentence.
+  std::string reason_of_tie() const {
+    if (config_ && config_->tied)
+      return config_->path.string()
+             + " says that they are one matrix, unless tie_word_embeddings is false "
+               "there";
+    return "with --tied, of this command or of the file's metadata, they are one "
+           "matrix";
   }
 
   void compare(const stored_tensor& head, const stored_tensor& words,

@@ -16,6 +16,7 @@
 namespace troupe::foreign_weights_test {
 
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
 
 namespace {
 
@@ -286,6 +287,29 @@ TEST_CASE("tensors of other shapes are refused with the option that helps",
   CHECK_THAT(
     refusal_of(path, tiny_gpt()),
     ContainsSubstring("is [24, 8]; this model needs [8, 24]: it is transposed"));
+}
+
+TEST_CASE("a config that contradicts the tensors is named, and no option",
+          "[weights]") {
+  const temporary_folder folder;
+  const auto path = folder.path() / "model.safetensors";
+  write(path, tensors_of(tiny_gpt(4, 5, 2)));
+  const auto refusal_beside = [&](const std::string& sizes, const network<float>& of) {
+    std::ofstream{folder.path() / "config.json"}
+      << R"({"model_type": "gpt2", "n_head": 2, )" << sizes << "}";
+    return refusal_of(path, of);
+  };
+  const auto config = (folder.path() / "config.json").string();
+  CHECK_THAT(
+    refusal_beside(R"("n_layer": 3, "n_embd": 8)", tiny_gpt(4, 5, 3)),
+    EndsWith("h.2.ln_1.weight' is missing: correct " + config + " to n_layer 2"));
+  CHECK_THAT(refusal_beside(R"("n_layer": 3, "n_embd": 16, "vocab_size": 9)",
+                            tiny_gpt(6, 9, 3, 16)),
+             EndsWith(": correct " + config
+                      + " to n_layer 2, n_embd 8, vocab_size 5, and say --seq 4 or "
+                        "less"));
+  CHECK_THAT(refusal_beside(R"("n_embd": 8)", tiny_gpt(4, 5, 3)),
+             EndsWith("is missing: say --layers 2"));
 }
 
 } // namespace troupe::foreign_weights_test
