@@ -86,6 +86,10 @@ std::vector<fs::path> checkpoints_at(const fs::path& place) {
 }
 
 std::string no_checkpoint_in(const fs::path& folder) {
+  std::error_code failed;
+  if (fs::is_regular_file(folder, failed))
+    return folder.string()
+           + " is a file, and checkpoints are folders: --init starts from weights";
   return "there is no checkpoint in " + folder.string();
 }
 

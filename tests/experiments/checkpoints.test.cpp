@@ -226,6 +226,9 @@ TEST_CASE("who cannot go on is told what can", "[programs]") {
           "an optimizer with 2 values of state for each parameter, and this one has 0");
   refused("--steps 9 --stages 2 --resume none" + tiny_model,
           "there is no checkpoint in none");
+  refused("--steps 9 --stages 2 --resume c/batch-4/manifest.json" + tiny_model,
+          "manifest.json is a file, and checkpoints are folders: --init starts from "
+          "weights");
   refused("--steps 9 --stages 2 --resume c/batch-3" + tiny_model,
           "there is no checkpoint in c/batch-3");
   refused("--steps 9 --stages 2 --checkpoint c/batch-4 --checkpoint-every 1"
