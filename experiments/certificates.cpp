@@ -101,9 +101,18 @@ certificate_pair authority_in(const wishes& all) {
   return result;
 }
 
+void make_folder(const fs::path& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed || !fs::is_directory(folder))
+    throw mistake(
+      "DIR is a folder, and " + folder.string() + " cannot be one: "
+      + (failed ? failed : std::make_error_code(std::errc::not_a_directory)).message());
+}
+
 int make(const wishes& all) {
   check(all);
-  fs::create_directories(all.folder);
+  make_folder(all.folder);
   const auto authority = authority_in(all);
   for (const auto& name : all.names) {
     const auto pair = make_certificate(authority, name, validity::of_days(all.days));

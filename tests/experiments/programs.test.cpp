@@ -141,10 +141,11 @@ TEST_CASE("a mistake gets one sentence, exit code 2, and no file", "[programs]")
     "train --save x --config options.toml --json options.toml",
     "train --data text:options.toml --vocab 256 --save options.toml",
     "train --data options.toml", "node --nonsense", "node stay", "checkpoint",
-    "certificates --nonsense", "certificates here", "train --json /dev/null",
-    "train --save /dev/null", "train --report /dev/null", "train --save .",
-    "simulate --report options.toml", "train --config pipe", "simulate --quiet --print",
-    "train --steps 010", "train --model mlp --layers 1000000");
+    "certificates --nonsense", "certificates here", "certificates options.toml a",
+    "train --json /dev/null", "train --save /dev/null", "train --report /dev/null",
+    "train --save .", "simulate --report options.toml", "train --config pipe",
+    "simulate --quiet --print", "train --steps 010",
+    "train --model mlp --layers 1000000");
   const auto wrong = run_program_in(folder, typed);
   INFO(typed << "\n" << wrong.err);
   CHECK(wrong.exit_code == 2);
