@@ -136,6 +136,9 @@ bool progress_line::is_due(bool last) {
 
 void progress_line::write(const std::string& line, bool stays) {
   const bool will_change = terminal_ && !stays;
+  if (!terminal_ && line == written_) // a short run's first line is its last
+    return;
+  written_ = line;
   const auto text = wiped() + line + (will_change ? "" : "\n");
   std::fputs(text.c_str(), stderr);
   std::fflush(stderr);

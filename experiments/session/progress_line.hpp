@@ -58,6 +58,7 @@ private:
   bool quiet_;
   bool terminal_;
   std::size_t changes_ = 0; ///< Columns of a line that is to change; 0: none is there.
+  std::string written_;     ///< The last line, which is not written twice in a row.
   bool waits_ = false;
   pace pace_;
   double shown_at_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/session/progress_line.hpp"
 
+#include "tests/experiments/run_program.hpp"
 #include "tests/experiments/tiny_options.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -111,6 +112,18 @@ TEST_CASE("a time to wait is told as people do", "[progress]") {
                                          {47.5 * 3600, "47 h 30 min left"},
                                          {72.0 * 3600, "3 days left"}}));
   CHECK(time_left(seconds) == text);
+}
+
+TEST_CASE("a line of progress is not written twice in a row", "[progress]") {
+  const temporary_folder folder;
+  const auto ran = run_program_in(
+    folder,
+    "train --steps 1 --stages 2 --layers 2 --d-model 8 --heads 2 --seq 4 --batch 8");
+  REQUIRE(ran.exit_code == 0);
+  const std::string line = "8 of 8 samples";
+  const auto first = ran.err.find(line);
+  CHECK(first != std::string::npos);
+  CHECK(ran.err.find(line, first + 1) == std::string::npos);
 }
 
 TEST_CASE("a rate has three digits", "[progress]") {
