@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "experiments/report/results_legend.hpp"
 
+#include "actors/run/timing.hpp"
 #include "experiments/report/expert_report.hpp"
 #include "experiments/report/table_text.hpp"
 
@@ -23,8 +24,10 @@ std::string timing_legend(const setup& shared, const std::vector<run_account>& r
   std::string result;
   if (told.contains(timing_kind::modelled))
     result += "\nmodelled: makespan, idle and bubble are computed from the measured "
-              "time of each action, with one\ndevice for each rank, as there are fewer "
-              + scarce + " than ranks; samples/s is measured";
+              "time of each action, with one\ndevice for each rank, as "
+              + (has_thread_a_rank(plan) ? "nodes have clocks of their own"
+                                         : "there are fewer " + scarce + " than ranks")
+              + "; samples/s is measured";
   if (told.contains(timing_kind::shared))
     result += "\nshared: times are measured while ranks shared fewer " + scarce
               + " than there are ranks; with a\ndevice for each rank they would differ";
