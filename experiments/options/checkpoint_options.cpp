@@ -14,7 +14,7 @@ void add_checkpoints(option_list& to, checkpoint_options& place) {
                 "Folder for checkpoints, from which --resume continues the training. "
                 "The last one is written at the end, or after Ctrl-C.");
   to.add_option("--checkpoint-every", place.every,
-                "Steps from one checkpoint to the next.");
+                "Steps from one checkpoint to the next; 0 saves none.");
   to.add_option("--keep", place.keep, "Checkpoints that stay; older ones are removed.");
   to.add_option(
     "--resume", place.resume,
