@@ -49,9 +49,9 @@ std::string refusal_of_numbers(const training_job& job) {
       return std::string{name} + " of a job is " + std::to_string(count)
              + ": it is at least 1";
   if (job.microbatches % job.replicas != 0)
-    return std::to_string(job.replicas) + " data replicas cannot share "
-           + std::to_string(job.microbatches)
-           + " microbatches: each has as many as the others";
+    return "microbatches of a job is " + std::to_string(job.microbatches) + ": with "
+           + std::to_string(job.replicas)
+           + " data replicas it is a multiple of replicas";
   if (job.threads < 0 || job.threads > 1024 || job.held_out < 0
       || job.stall_timeout.count() < 1)
     return "threads are 0 to 1024, held_out is at least 0, and stall_timeout at least "
@@ -270,9 +270,10 @@ tl::expected<training_result, std::string> train(const training_job& job,
   told.parameters = by_name(plan.work->whole, result.parameters);
   if (!result.odd_stage.empty()) {
     told.how = ending::failed;
-    told.failure = result.odd_stage + " ended with other parameters than replica 0";
+    told.failure =
+      result.odd_stage + " ended with parameters that differ from replica 0's";
     if (job.own_exchange)
-      told.failure += ": a meeting of your own leaves the same values in all data "
+      told.failure += ": a user's meeting must leave the same values in all data "
                       "replicas";
     return told;
   }

@@ -52,7 +52,7 @@ letters own_meeting::take(mail::letter what) {
   auto& one = std::get<mail::own_letter>(what.what);
   if (one.update < update_ || (begun_ && one.update == update_ && over(exchanged)))
     throw std::logic_error("data replica " + std::to_string(one.from)
-                           + " writes to a meeting of your own that is over here");
+                           + " sent a message to a user's meeting that has ended here");
   if (one.update != update_) {
     later_.push_back(std::move(one));
     return {};

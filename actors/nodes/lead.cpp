@@ -159,7 +159,7 @@ void lead::collect_ids(const std::vector<int>& groups) {
     const auto next = taken[node]++;
     if (next >= made.size())
       throw node_failure{"node " + name_of(node)
-                         + " has not made all groups of GPUs that it was asked for"};
+                         + " made fewer groups of GPUs than the leader requested"};
     groups_.ids[group] = made[next];
   }
 }

@@ -76,7 +76,7 @@ std::string first_wrong_length(const stage_costs& costs, int stage,
   for (const auto& a : row)
     if (const auto takes = costs.of(a.what, a.microbatch); a.end - a.start != takes)
       return to_string({a.what, 0, stage, a.microbatch}, true) + " took "
-             + std::to_string(a.end - a.start) + " ns and costs "
+             + std::to_string(a.end - a.start) + " ns; its cost is "
              + std::to_string(takes);
   return {};
 }

@@ -52,7 +52,7 @@ std::optional<proof> of_copies(const run_plan& plan, const run_result& result) {
     return {};
   const auto& odd = result.odd_stage;
   return judged(plan.replicas_agree() ? "replicas" : "directions",
-                odd.empty() ? "" : odd + " has other parameters than replica 0",
+                odd.empty() ? "" : odd + " has parameters that differ from replica 0's",
                 "equal to the bit");
 }
 

@@ -177,7 +177,7 @@ private:
       std::max(free_, std::min(backwards_.earliest(),
                                may_forward() ? forwards_.earliest() : never));
     if (now == never)
-      return name(a.what, a.microbatch) + " began, but nothing had arrived";
+      return name(a.what, a.microbatch) + " began, but no input had arrived";
     const int f = forwards_.lowest(now), b = backwards_.lowest(now);
     const bool forward = a.what == op::forward;
     const auto& from = forward ? forwards_ : backwards_;
@@ -198,9 +198,9 @@ private:
     const auto what = name(a.what, a.microbatch);
     const int next = a.what == op::forward ? forwarded_ : backwarded_;
     if (a.microbatch != next)
-      return what + " came before " + name(a.what, next);
+      return what + " ran before " + name(a.what, next);
     if (last_ && a.what == op::forward && in_flight_ > 0)
-      return what + " came before " + name(op::backward, backwarded_)
+      return what + " ran before " + name(op::backward, backwarded_)
              + ", which had arrived";
     const auto* const made = maker_of(a.what, a.microbatch);
     if (made == nullptr && !(stage_ == 0 && a.what == op::forward))

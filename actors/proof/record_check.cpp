@@ -65,7 +65,7 @@ private:
 
   std::string judge(const measured_action& s) {
     if (!books_.contains({s.what.direction, s.what.stage}))
-      return "is none of this rank's";
+      return "belongs to another rank";
     if (s.what.what == op::forward)
       books_of(s.what).forwards = s.part;
     if (s.part)
@@ -99,29 +99,29 @@ private:
       if (auto wrong = judge_recomputation(s, books); !wrong.empty())
         return wrong;
     if (a.what == op::recompute)
-      return recomputes_ ? "" : "is not asked for";
+      return recomputes_ ? "" : "is a recomputation, and the run has none";
     const auto split = published::splits(rule_);
     if (a.what == op::backward
           ? split == published::split::all
           : a.what != op::forward && split == published::split::none)
-      return "splits its backward, or does not, as others do";
+      return "and other backwards differ: some are split in I and W, some are not";
     const int next = microbatch_of(a.direction, a.what == op::forward ? books.forwarded
                                                 : goes_back(a.what)   ? books.returned
                                                                     : books.backwarded);
     if (a.microbatch != next)
       overtaken_ = true;
     if (overtaken_ && rule_.name != "ampnet") // which goes by arrival
-      return "came where that of microbatch " + std::to_string(next) + " was to come";
+      return "ran in the place of microbatch " + std::to_string(next);
     const auto flown = books.in_flight.find(a.microbatch);
     const bool in_flight = flown != books.in_flight.end();
     if (goes_back(a.what) && (!in_flight || flown->second.returned))
-      return "came before its forward, or twice";
+      return "ran before its forward, or twice";
     if (a.what == op::weight_gradient && (!in_flight || !flown->second.returned))
-      return "came before its input gradient";
+      return "ran before its input gradient";
     if (const auto slot =
           published::slot(rule_, dims_, a.what, a.stage, a.microbatch)) {
       if (*slot <= last_slot_)
-        return "came after what has a later slot by the formula";
+        return "ran after an action with a later slot by the formula";
       last_slot_ = *slot;
     }
     const int version = published::version_read(rule_, dims_, a.stage, a.microbatch)
@@ -164,7 +164,7 @@ private:
                : "was not recomputed right before";
     const auto forward = books.in_flight.find(a.microbatch);
     if (forward == books.in_flight.end())
-      return "came before its forward";
+      return "ran before its forward";
     books.recomputed = a.microbatch;
     return s.version == forward->second.version
              ? ""
@@ -190,8 +190,8 @@ private:
              + std::to_string(s.what.microbatch) + ", by the formula "
              + std::to_string(covered) + " up to " + std::to_string(last);
     if (static_cast<int>(summed.size()) != covered)
-      return "came when " + std::to_string(summed.size())
-             + " gradients were summed, of " + std::to_string(covered);
+      return "ran with " + std::to_string(summed.size()) + " gradients summed, of "
+             + std::to_string(covered);
     int stalest = 0, sum = 0;
     for (const int n : summed) {
       const int stale =
@@ -200,7 +200,7 @@ private:
       sum += stale;
     }
     if (s.stalest != stalest || s.staleness != sum)
-      return "says staleness " + std::to_string(s.stalest) + " at most and "
+      return "has staleness " + std::to_string(s.stalest) + " at most and "
              + std::to_string(s.staleness) + " in sum, by the formula "
              + std::to_string(stalest) + " and " + std::to_string(sum);
     if (const int most = published::max_staleness(rule_, dims_, s.what.stage);

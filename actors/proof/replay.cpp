@@ -61,7 +61,7 @@ public:
     if (!kept_.empty())
       refuse("stage " + std::to_string(kept_.begin()->first.first)
              + " is left with microbatch " + std::to_string(kept_.begin()->first.second)
-             + ", which it has no backward of");
+             + ", whose backward is missing");
     trained result;
     result.loss = log_.losses();
     for (int s = 0; s < plan_.dims.stages; ++s) {
@@ -110,9 +110,9 @@ private:
     if (a.what == op::forward && k.input.empty())
       return false;
     if (a.what == op::forward && k.forwarded)
-      refuse(to_string(a, true) + " comes twice");
+      refuse(to_string(a, true) + " ran twice");
     if (a.what != op::forward && !k.forwarded)
-      refuse(to_string(a, true) + " comes before its forward");
+      refuse(to_string(a, true) + " ran before its forward");
     if (a.what != op::forward && !stage.layers().is_last() && k.from_above.empty())
       return false;
     compute(stage, n);

@@ -31,7 +31,7 @@ const bucket_values& replayed_stage::parameters() const {
   if (found == versions.end())
     throw std::logic_error(to_string(now().what, true) + " read version "
                            + std::to_string(now().version)
-                           + ", which is not there; the newest is "
+                           + ", which does not exist; the newest is "
                            + std::to_string(versions.rbegin()->first));
   return found->second;
 }
@@ -61,15 +61,15 @@ std::string replayed_stage::trouble() const {
     return summed == 0 ? ""
                        : name + " has gradients of " + std::to_string(summed)
                            + " microbatches that no update of the record covers";
-  const auto stands = name + " stands at " + to_string(now().what);
+  const auto stands = name + " stops at " + to_string(now().what);
   switch (now().what.what) {
   case op::forward:
-    return stands + ", whose activation the record's forwards never send";
+    return stands + ": no forward of the record sends its activation";
   case op::update:
     return stands + ", the update that makes version " + std::to_string(now().version)
-           + ", to which not all come who have a part in it";
+           + ": a participant of that update never reaches it";
   default:
-    return stands + ", whose gradient the record's backwards never send";
+    return stands + ": no backward of the record sends its gradient";
   }
 }
 

@@ -170,11 +170,11 @@ proof step_judge::judged(const std::string& name, const trained& loop) {
       note("loss of minibatch " + std::to_string(i) + " is " + exact(result_.loss[i])
            + " instead of " + exact(loop.loss[i]));
   if (loop.parameters != result_.parameters)
-    note("the run ends with other parameters than those of its last version");
+    note("the run's final parameters differ from its last version");
   return troupe::judged(name, trouble_,
                         "step by step, gradients within "
                           + short_number(furthest_ * allowed_)
-                          + " of their norms; updates of the run's own");
+                          + " of their norms; updates taken from the run");
 }
 
 } // namespace troupe

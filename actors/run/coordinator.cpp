@@ -169,11 +169,12 @@ std::string failure_by_end_of(const directory& all, const caf::down_msg& down) {
   if (relay.empty() || down.reason == caf::exit_reason::user_shutdown)
     return why;
   if (why.empty())
-    return relay + " quit before the run was over";
+    return relay + " quit before the run ended";
   return relay
          + (down.reason == caf::sec::runtime_error && down.reason.context().empty()
-              ? " threw what CAF has printed on the standard error stream: a "
-                "troupe::relay's is told here"
+              ? " threw an exception, which CAF printed on the standard error stream: "
+                "a "
+                "troupe::relay's exception would be named here"
               : ": " + why);
 }
 

@@ -151,7 +151,7 @@ TEST_CASE("a job that cannot be is refused in one sentence", "[embedding]") {
   CHECK_THAT(wrong([](auto& j) { j.steps = 0; }), ContainsSubstring("at least 1"));
   CHECK_THAT(wrong([](auto& j) { j.batch = 2; }), ContainsSubstring("microbatches"));
   CHECK_THAT(wrong([](auto& j) { j.replicas = 3; }),
-             ContainsSubstring("3 data replicas cannot share 4 microbatches"));
+             ContainsSubstring("with 3 data replicas it is a multiple of replicas"));
   CHECK_THAT(wrong([](auto& j) {
                j.replicas = 2;
                j.exchange = "no-such";

@@ -319,8 +319,8 @@ TEST_CASE("a training whose own meeting lets data replicas drift apart says so",
   REQUIRE(result);
   CHECK(result->how == ending::failed);
   CHECK(result->failure
-        == "stage 0 (replica 1) ended with other parameters than replica 0: a meeting "
-           "of your own leaves the same values in all data replicas");
+        == "stage 0 (replica 1) ended with parameters that differ from replica 0's: a "
+           "user's meeting must leave the same values in all data replicas");
   CHECK_FALSE(result->parameters.empty());
   CHECK_FALSE(result->held_out_loss);
 }
@@ -337,7 +337,7 @@ TEST_CASE("who writes to an own meeting that is over ends the run", "[embedding]
   const auto result = train(job);
   REQUIRE(result);
   CHECK(result->how == ending::failed);
-  CHECK_THAT(result->failure, ContainsSubstring("that is over here"));
+  CHECK_THAT(result->failure, ContainsSubstring("that has ended here"));
 }
 
 } // namespace troupe::own_meeting_test

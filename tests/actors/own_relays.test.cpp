@@ -134,7 +134,7 @@ TEST_CASE("an actor between stages that fails ends the run", "[embedding]") {
   job.relays = relays_that(std::make_shared<counts>(), 3);
   CHECK(is_of_either(": a relay fails"));
   job.relays = relays_that(std::make_shared<counts>(), 3, true);
-  CHECK(is_of_either(" quit before the run was over"));
+  CHECK(is_of_either(" quit before the run ended"));
 }
 
 TEST_CASE("who throws between stages and is no relay is named, with where the text is",
@@ -153,8 +153,9 @@ TEST_CASE("who throws between stages and is no relay is named, with where the te
   REQUIRE(result);
   CHECK(result->how == ending::failed);
   CHECK(result->failure
-        == "the relay between stage 0 and stage 1 threw what CAF has printed on the "
-           "standard error stream: a troupe::relay's is told here");
+        == "the relay between stage 0 and stage 1 threw an exception, which CAF "
+           "printed on the "
+           "standard error stream: a troupe::relay's exception would be named here");
 }
 
 TEST_CASE("a maker of relays that throws, or makes none, ends the run in words",

@@ -130,8 +130,8 @@ TEST_CASE("the formula says what is wrong with an entry", "[refusal]") {
   }
   SECTION("backwards that have changed places") {
     std::swap(at(op::backward, 1), at(op::backward, 2));
-    CHECK_THAT(run.refusals(), ContainsSubstring("formula: rank 0: B2 of stage 0 came "
-                                                 "where that of microbatch 1"));
+    CHECK_THAT(run.refusals(), ContainsSubstring("formula: rank 0: B2 of stage 0 ran "
+                                                 "in the place of microbatch 1"));
   }
   SECTION("an update twice") {
     row.insert(std::ranges::find(row, at(op::update, 3).start, &measured_action::start),
@@ -167,8 +167,8 @@ TEST_CASE("a replay refuses a record that cannot have happened", "[refusal]") {
     erase_first(0, op::forward);
     CHECK_THAT(
       run.refusals(),
-      ContainsSubstring("replay: stage 0 stands at B0, whose gradient")
-        || ContainsSubstring("replay: B0 of stage 0 comes before its forward"));
+      ContainsSubstring("replay: stage 0 stops at B0: no backward of the record sends")
+        || ContainsSubstring("replay: B0 of stage 0 ran before its forward"));
   }
   SECTION("without a backward") {
     erase_first(1, op::backward);

@@ -76,12 +76,12 @@ TEST_CASE("ampnet's rule refuses every other choice", "[published]") {
     CHECK_THAT(breach(stages),
                ContainsSubstring("stage 1: F1 began at 2 ns; by the rule it was B0"));
     CHECK_THAT(breach(stages, false),
-               ContainsSubstring("F1 came before B0, which had arrived"));
+               ContainsSubstring("F1 ran before B0, which had arrived"));
   }
   SECTION("a later microbatch before an earlier one") {
     std::swap(first[0].microbatch, first[1].microbatch);
     CHECK_THAT(breach(stages), ContainsSubstring("stage 0: F1 began at 0 ns"));
-    CHECK_THAT(breach(stages, false), ContainsSubstring("F1 came before F0"));
+    CHECK_THAT(breach(stages, false), ContainsSubstring("F1 ran before F0"));
   }
   SECTION("an action that begins later than it could") {
     ++first[7].start;

@@ -121,8 +121,9 @@ TEST_CASE("a replica that has one other bit after any update is refused", "[refu
   CHECK(other.odd_stage == "stage 1 (replica 1)");
   auto run = run_of(small(one_f_one_b(), 2));
   run.result.odd_stage = other.odd_stage;
-  CHECK_THAT(run.refusals(),
-             ContainsSubstring("replicas: stage 1 (replica 1) has other"));
+  CHECK_THAT(
+    run.refusals(),
+    ContainsSubstring("replicas: stage 1 (replica 1) has parameters that differ"));
 }
 
 TEST_CASE("update by update, what rounding cannot explain is refused", "[refusal]") {
@@ -186,7 +187,8 @@ TEST_CASE("update by update, what rounding cannot explain is refused", "[refusal
   }
   SECTION("another end than its last version") {
     flip_lowest_bit(run.result.parameters.front().front());
-    CHECK_THAT(run.refusals(), ContainsSubstring("ends with other parameters"));
+    CHECK_THAT(run.refusals(),
+               ContainsSubstring("final parameters differ from its last version"));
   }
 }
 
