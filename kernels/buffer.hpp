@@ -10,8 +10,8 @@ class launched_end;
 class memory_space;
 class pool;
 
-/// A buffer of a pool, shared by reference counting; it returns to its pool with the
-/// last handle, on whatever thread that happens. Must not outlive the pool.
+/// A buffer of a pool, shared by reference counting. The last handle returns the buffer
+/// to the pool, on any thread. Handles must not outlive the pool.
 class buffer {
 public:
   buffer() = default;
@@ -22,21 +22,22 @@ public:
 
   explicit operator bool() const { return block_ != nullptr; }
 
-  /// The values; null for an empty handle, and where they are not fp32.
+  /// The values; null for an empty handle, and for values that are not fp32.
   float* data() const;
 
-  /// The values; null for an empty handle, and where they are not int32.
+  /// The values; null for an empty handle, and for values that are not int32.
   std::int32_t* integers() const;
 
-  /// Where they are; null for an empty handle.
+  /// The memory space of the values; null for an empty handle.
   const memory_space* where() const;
 
-  /// A work that a GPU may still be at reads it, while its handles go: whoever writes
-  /// there next does so behind it. Replaces an earlier one. \pre it has a block, of a
-  /// pool whose buffers GPUs alone write
+  /// Records a work that may still read the buffer on a GPU after all handles are gone.
+  /// The next writer of the buffer must wait for that work. Replaces an earlier record.
+  /// \pre the handle has a block, of a pool whose buffers only GPUs write
   void read_until(std::shared_ptr<launched_end> reader) const;
 
-  /// That work, once, for who is about to write; null: there is none.
+  /// Returns the recorded work to the next writer, and removes the record; null without
+  /// a record.
   std::shared_ptr<launched_end> take_reader() const;
 
 private:

@@ -9,13 +9,14 @@ struct XXH3_state_s;
 
 namespace troupe {
 
-/// A 64-bit XXH3 sum of bytes that come piece by piece. It finds damage, not malice.
+/// A 64-bit XXH3 checksum of bytes that arrive in several calls. The checksum detects
+/// damage, not malice.
 class running_checksum {
 public:
   /// \throws std::bad_alloc
   running_checksum();
 
-  /// Of nothing again.
+  /// Starts again, with no bytes.
   void restart();
   void add(std::span<const std::byte> bytes);
   std::uint64_t value() const;

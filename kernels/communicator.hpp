@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The interface of collectives and transfers between GPUs: groups, members, transfers,
+// communicators.
 #pragma once
 
 #include <array>
@@ -7,8 +9,8 @@
 
 namespace troupe {
 
-/// By what the members of a group find each other. One of them makes it, and it travels
-/// to the others.
+/// The identity by which the members of a group find each other. One member creates the
+/// id and sends the id to all others.
 using group_id = std::array<char, 128>;
 
 /// One member of a group.
@@ -16,10 +18,11 @@ struct membership {
   group_id of;
   int member; ///< 0 to members - 1.
   int members;
-  int blocks = 16; ///< Of its GPU, that an exchange takes at most, also while it waits.
+  int blocks =
+    16; ///< Most blocks of the GPU that an exchange occupies, waits included.
 };
 
-/// Values that one member of a group sends another.
+/// Values that one member of a group sends to another.
 struct transfer {
   enum class way : std::uint8_t { send, receive };
 
@@ -29,25 +32,25 @@ struct transfer {
   std::int64_t count; ///< At least one.
 };
 
-/// One member's end of a group of GPUs that exchange arrays without this machine's
-/// help: NCCL's communicator, and the stream that it works on. Members may be in
-/// several processes.
+/// One member's end of a group of GPUs that exchange arrays without help from this
+/// machine's CPU: a communicator of NCCL and a stream. Members may be in several
+/// processes.
 class communicator {
 public:
   virtual ~communicator() = default;
 
-  /// Launches transfers, none of which waits for another one. They are over, and what
-  /// follows on the stream goes on, when others have launched what each of them needs.
-  /// What one member sends another arrives in the order in which it was sent. For one
-  /// thread at a time.
+  /// Launches transfers, none of which waits for another one. Transfers end, and later
+  /// work of the stream starts, when the other members have launched the matching
+  /// transfers. Values from one member to another arrive in the order of sending. For
+  /// one thread at a time.
   /// \throws std::runtime_error if the group has failed
   virtual void exchange(std::span<const transfer> all) = 0;
 
-  /// Ends what is under way, and what follows too. From any thread.
+  /// Ends all transfers under way, and all later ones. From any thread.
   virtual void abort() noexcept = 0;
 
-  /// Whether all that was exchanged until now, and is over, was exchanged.
-  /// \throws std::runtime_error if the group has failed, or was ended
+  /// Returns if all exchanges that have ended so far have succeeded.
+  /// \throws std::runtime_error if the group has failed, or was aborted
   virtual void check() = 0;
 };
 

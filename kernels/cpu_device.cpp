@@ -33,13 +33,15 @@ void compute_threads::end() {
     thread.join();
 }
 
-/// Whether the first that is ready may compute now. \pre the lock is held
+/// Whether the first ready device may compute now.
+/// \pre the lock is held
 bool compute_threads::fits() const {
   return !ready_.empty() && ready_.front()->team_ <= free_;
 }
 
-/// A device has work, and is at none. A thread that tells of an end looks here before
-/// it sleeps, so it need not be woken. \pre the lock is held
+/// Adds a device that has work and is idle. A thread that reports an end checks the
+/// queue before sleeping, so that thread needs no notification.
+/// \pre the lock is held
 void compute_threads::add(cpu_device& ready) {
   ready_.push_back(&ready);
   wanted_ = fits();
@@ -47,7 +49,8 @@ void compute_threads::add(cpu_device& ready) {
     news_.notify_one();
 }
 
-/// A device is at no work any more. \pre the lock is held
+/// Marks a device as idle, or adds the device again if more work is in the queue.
+/// \pre the lock is held
 void compute_threads::rest(cpu_device& over) {
   over.busy_ = false;
   if (over.jobs_.empty())
@@ -79,7 +82,7 @@ void compute_threads::serve() {
       on.launched_->launch(std::move(next));
       guard.lock();
       free_ += on.team_;
-      ++telling_; // it looks for what is ready itself
+      ++telling_; // this thread takes the next ready device itself
       rest(on);
       --telling_;
       --at_work_;
@@ -98,13 +101,14 @@ void compute_threads::serve() {
   }
 }
 
-/// Says that a work has ended, lets its device go, and goes on with what follows.
-/// Returns whether that took long, and others were told not to count on this thread.
+/// Reports the end of a work, releases the device, and runs the actors that follow.
+/// Returns whether the thread was away for long, so that the other threads no longer
+/// count on this thread.
 bool compute_threads::tell(cpu_device& on, device_job done, const work_end& how) {
   bool at_rest = false, is_away = false;
   const auto say = [&] {
     done.ended(how);
-    done = {}; // what the work held goes before the device is idle
+    done = {}; // releases the values of the work before the device is idle
     at_rest = true;
     const std::lock_guard guard{lock_};
     rest(on);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The CPU device of a rank, and the compute threads that all devices of a run share.
 #pragma once
 
 #include "kernels/job_line.hpp"
@@ -17,13 +18,15 @@ namespace troupe {
 
 class cpu_device;
 
-/// The threads that compute for the devices of a run. Each takes the next work of the
-/// device that has waited longest, so that more devices than threads take turns by
-/// works and no thread waits for another to hand it on.
+/// The compute threads that all devices of a run share. Each thread takes the next work
+/// of the device that has waited longest. With more devices than threads, the devices
+/// take turns work by work, and no thread waits for another thread.
 class compute_threads {
 public:
-  /// \param count to start \param at_once threads that may compute at once, those of
-  /// teams among them \throws no_thread
+  /// \param count number of threads to start
+  /// \param at_once number of threads that may compute at once, threads of teams
+  /// included
+  /// \throws no_thread
   compute_threads(int count, int at_once);
 
   /// \pre no device is left
@@ -32,23 +35,26 @@ public:
   compute_threads(const compute_threads&) = delete;
   compute_threads& operator=(const compute_threads&) = delete;
 
-  /// What a thread can be asked, and told, between two works.
+  /// The requests to a compute thread, and its reports, between two works.
   struct between {
-    std::function<bool()> wanted; ///< Whether it should come back to work.
-    std::function<void()> away;   ///< It will not come back for long: a file is read.
+    std::function<bool()> wanted; ///< Whether the thread should come back to work.
+    std::function<void()> away;   ///< Reports that the thread will stay away for long,
+                                  ///< for example to read a file.
   };
 
-  /// Called on such a thread in place of `tell`, which says that a work has ended:
-  /// calls it, and may then go on with what follows from it until the thread is
-  /// wanted. Empty: only `tell` is called. Set before the first work.
+  /// Replaces the direct call of `report`, which reports the end of a work. A compute
+  /// thread calls the function. The function must call `report`, and may then run the
+  /// actors that follow until the thread is wanted. Empty: the thread only calls
+  /// `report`. Set before the first work.
   std::function<void(const std::function<void()>& tell, const between& works)> visit =
     {};
 
-  /// Called if memory ran out for the message that a work has ended: its actor will
-  /// never hear of it. Set before the first work.
+  /// Called if memory runs out for the message that a work has ended: the actor of the
+  /// work will never receive the message. Set before the first work.
   std::function<void()> broken = {};
 
-  /// Whether no thread computes, or goes on from the end of a work.
+  /// Whether no thread computes, reports the end of a work, or runs the actors that
+  /// follow.
   bool quiet();
 
 private:
@@ -65,27 +71,29 @@ private:
   std::condition_variable news_; // for the threads
   std::condition_variable rest_; // for devices that wait to be idle
   std::deque<cpu_device*> ready_;
-  std::atomic<bool> wanted_ = false; // somebody is ready, and may compute
+  std::atomic<bool> wanted_ = false; // a device is ready, and may compute
   int free_;
   std::size_t telling_ =
-    0;              // threads that tell of an end, or go on from there for short
-  int at_work_ = 0; // threads that compute or tell
+    0; // threads that report an end, or run for a short time the actors that follow
+  int at_work_ = 0; // threads that compute or report
   bool ending_ = false;
   std::vector<std::thread> threads_;
 };
 
-/// Computes on threads that it shares with the other devices of a run, with the help of
-/// its team; one work at a time, in the order in which they were enqueued. Whoever
-/// enqueues work goes on at once. Work without arithmetic needs no thread: it ends
-/// while it is enqueued, if nothing is before it. Where kernels run on a GPU, these
-/// threads launch them.
+/// A device that computes on the compute threads of a run, with the help of a team.
+/// Works run one at a time, in the order of enqueueing, or of turns. With compute
+/// threads, enqueue() never waits for arithmetic. A work without arithmetic needs no
+/// thread: such a work ends inside enqueue() unless it has a turn or earlier work is
+/// left. Where kernels run on a GPU, the compute threads launch the kernels.
 class cpu_device : public device {
 public:
-  /// \param seen what it is at \param shared null: it computes nothing
-  /// \param team how many threads it computes with, itself among them
-  /// \param on what its works launch kernels on; null: they end as they return
-  /// \param name of such a work; may be empty
-  /// \param times where launches on a GPU are noted; null: nowhere
+  /// \param seen records the current task; must outlive the device
+  /// \param shared null: works run on the caller of enqueue()
+  /// \param team number of threads that compute a work, the compute thread included
+  /// \param stream the stream on which works launch kernels; null: works end as they
+  /// return
+  /// \param name names a work in reports; may be empty
+  /// \param times records launches on a GPU; null: not recorded
   cpu_device(occupation& seen, std::shared_ptr<compute_threads> shared, int team,
              const stream* on = nullptr, work_name name = {},
              launch_times* times = nullptr);
@@ -108,9 +116,9 @@ private:
   std::shared_ptr<compute_threads> shared_;
   int team_;
   std::unique_ptr<launched_works> launched_; ///< Null: works end as they return.
-  // under the lock of all
+  // guarded by the lock of the compute threads
   job_line jobs_;
-  bool busy_ = false; ///< With one that was the first.
+  bool busy_ = false; ///< A compute thread runs or launches a work of this device.
   bool stopped_ = false;
 };
 

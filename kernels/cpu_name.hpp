@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// The model of this machine's CPU, as the system calls it.
+/// The model name of this machine's CPU, as reported by the operating system.
 std::string name_of_cpu();
 
 } // namespace troupe

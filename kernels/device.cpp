@@ -14,7 +14,7 @@ bool work::computes() const {
 
 namespace {
 
-/// \param tell is given what is to be called behind each part
+/// \param notify receives the callback of each part, after the part ran
 template <class Tell>
 void run_in_order(const work& what, const Tell& tell) {
   if (what.run)
@@ -56,9 +56,9 @@ void run_to_end(const std::function<void()>& arithmetic, const stream* on) {
   } catch (...) {
     try {
       if (on != nullptr)
-        on->wait(); // what was launched before still uses its arrays
+        on->wait(); // kernels that were launched before still use the arrays
     } catch (...) {
-      // the first failure is told
+      // the first failure is rethrown
     }
     throw;
   }

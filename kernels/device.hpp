@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The interface of a device: works, their costs and ends, and the queue that runs them.
 #pragma once
 
 #include "kernels/launched_end.hpp"
@@ -15,59 +16,66 @@ namespace troupe {
 
 class stream;
 
-/// A piece of a work that others wait for.
+/// A part of a work whose end others wait for.
 struct work_part {
-  double share;               ///< Of the work's cost.
-  std::function<void()> run;  ///< Empty: no arithmetic.
-  std::function<void()> over; ///< Told when it has ended, if there is one; may only
-                              ///< send a message.
+  double share;              ///< Share of the work's cost.
+  std::function<void()> run; ///< Empty: no arithmetic.
+  std::function<void()>
+    over; ///< Called when the part has ended, if not empty; may only send a message.
 };
 
-/// Of works that start in the order in which they are enqueued.
+/// The turn of works that start in the order of enqueueing.
 inline constexpr std::int64_t no_turn = -1;
 
-/// Told of a work that a GPU may still be at, when all of it has been launched; may
-/// only send a message, or let go of a buffer.
+/// Called with the completion of a work that may still run on a GPU, after the whole
+/// work has been launched. May only send a message, or release a buffer.
 using on_launched = std::function<void(std::shared_ptr<launched_end>)>;
 
-/// By what a device knows the cost of a work.
+/// The key by which a device knows the cost of a work.
 struct work_key {
   int kind;
   int stage;
   double size = 1; ///< As work::size.
 };
 
-/// An action's arithmetic, or some of it, and what the whole action costs where time is
-/// only counted.
+/// The arithmetic of an action, or a part of it, and the cost of the whole action for
+/// devices that only count time.
 struct work {
-  int kind = 0;          ///< Of the costs a device knows; the caller's op.
+  int kind = 0;          ///< Kind of cost that the device knows; the caller's op.
   int stage = 0;         ///< Costs may differ by stage.
-  int microbatch = -1;   ///< For whoever watches; -1: of none.
-  int direction = 0;     ///< Of the schedule; for whoever watches.
+  int microbatch = -1;   ///< For the watchdog and reports; -1: none.
+  int direction = 0;     ///< Direction of the schedule; for the watchdog and reports.
   double operations = 0; ///< Floating-point operations.
-  double size = 1;       ///< What it costs of an action of its kind: 1 is all.
-  std::vector<work_key> also = {};   ///< Others, whose costs are added to this one's.
+  double size =
+    1; ///< Cost relative to the whole action of this kind: 1 is the whole action.
+  std::vector<work_key> also =
+    {}; ///< Further works, whose costs are added to the cost of this work.
   std::function<void()> run;         ///< Empty: no arithmetic.
-  std::vector<work_part> parts = {}; ///< In place of `run`: one after another.
-  double begun = 0; ///< The share of the action that works before this one were.
-  /// Works with turns start in the order of these: 0, 1 and so on of each device.
+  std::vector<work_part> parts = {}; ///< In place of `run`: run one after another.
+  double begun = 0; ///< The share of the action that earlier works have computed.
+  /// The works of a device that have turns start in the order 0, 1 and so on.
   std::int64_t turn = no_turn;
-  /// What its kernels read: works that GPUs may still be at. Only for a GPU.
+  /// The works whose results the kernels read, which GPUs may still run. Only for a
+  /// GPU.
   std::vector<std::shared_ptr<launched_end>> inputs = {};
-  on_launched launched = {}; ///< If a GPU computes it, before its end; may be empty.
+  on_launched launched = {}; ///< If a GPU computes the work: called before the end of
+                             ///< the work; may be empty.
 
   /// Whether there is arithmetic.
   bool computes() const;
 
-  /// Does it all, here and now. \pre it has no inputs that a GPU may be at
+  /// Computes the whole work on this thread.
+  /// \pre no work in `inputs`
+  /// \throws std::logic_error otherwise
   void compute() const;
 
-  /// Launches it all on the GPU of a stream, which tells `over` of parts. \param
-  /// failure of one of those, set before the work is over \throws what could not be
-  /// launched, while what was may still run
+  /// Launches the whole work on the GPU of a stream. A thread of the stream calls
+  /// `on_done` of the parts.
+  /// \param failure the exception of such a call, set before the work has ended
+  /// \throws the error of a launch; kernels that were launched before may still run
   void launch(const stream& on, std::exception_ptr& failure) const;
 
-  /// The share of the action that has been done with this work.
+  /// The share of the action that is computed when this work has ended.
   double done() const {
     double result = parts.empty() ? 1 : begun;
     for (const auto& part : parts)
@@ -76,21 +84,23 @@ struct work {
   }
 };
 
-/// How reports call a work.
+/// Returns the name of a work in reports.
 using work_name = std::function<std::string(const work&)>;
 
-/// Runs arithmetic, and waits for what it has launched.
+/// Runs arithmetic, and waits for the kernels that the arithmetic has launched.
+/// Rethrows an exception after that wait.
 void run_to_end(const std::function<void()>& arithmetic, const stream* on);
 
-/// How a work has ended.
+/// The end of a work.
 struct work_end {
   nanoseconds start = 0;
   nanoseconds end = 0;
-  std::exception_ptr failure = nullptr; ///< What its arithmetic threw, if it did.
+  std::exception_ptr failure =
+    nullptr; ///< The exception of the arithmetic; null without one.
 };
 
-/// What a work has failed of, or what is asked behind it. Null: of nothing.
-/// \param check throws what is wrong; may be empty
+/// The exception of a work, or else of the check after the work; null if both succeed.
+/// \param check throws if the result is wrong; may be empty
 inline std::exception_ptr failure_of(const work_end& end,
                                      const std::function<void()>& check) {
   if (!end.failure && check)
@@ -102,29 +112,30 @@ inline std::exception_ptr failure_of(const work_end& end,
   return end.failure;
 }
 
-/// Where a rank computes. One work after another, in the order in which they were
-/// enqueued, or of their turns (job_line.hpp).
+/// The place where a rank computes: runs one work after another, in the order of
+/// enqueueing, or of the works' turns (job_line.hpp).
 class device {
 public:
-  /// Told once of each work when it began and ended. A CPU's and CUDA's devices call it
-  /// on a thread of their own, virtual time between actors: it may only send a message.
+  /// Called once for each work, with the start and end times. The devices of a CPU and
+  /// of CUDA call on a thread of the device; in virtual time the call comes between
+  /// actors. May only send a message.
   using on_end = std::function<void(const work_end&)>;
 
   virtual ~device() = default;
 
   virtual void enqueue(work what, on_end ended) = 0;
 
-  /// Forgets work that has not begun, and takes no more.
+  /// Drops works that have not started, and accepts no more.
   virtual void stop() = 0;
 
-  /// Whether no arithmetic is under way, or waits to be.
+  /// Whether no arithmetic runs or is enqueued.
   virtual bool idle() const = 0;
 
-  /// Whether arithmetic is under way just now.
+  /// Whether arithmetic runs now.
   virtual bool computes() const { return !idle(); }
 
-  /// How many actions a scheduler may have granted and not yet seen done. A device that
-  /// takes more than one heeds the turns of works.
+  /// Number of actions that a scheduler may have granted to the device before the first
+  /// one is done. A device with a depth above 1 respects the turns of works.
   virtual int depth() const { return 1; }
 };
 

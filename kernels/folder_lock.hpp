@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// A lock of a folder, held by one process at a time until its destructor. Where a file
-/// system has no locks, every process gets one.
+/// A lock of a folder, held by one process at a time until the lock's destructor. Where
+/// a file system has no locks, every process gets the lock.
 class folder_lock {
 public:
   folder_lock() = default;
@@ -15,7 +15,8 @@ public:
   folder_lock(const folder_lock&) = delete;
   folder_lock& operator=(const folder_lock&) = delete;
 
-  /// Locks the folder, at most once. Returns false if another process holds the lock.
+  /// Locks the folder; at most one call per object. Returns false if another process
+  /// holds the lock.
   bool take(const std::filesystem::path& folder);
 
   /// The same, but blocks while another process holds the lock.

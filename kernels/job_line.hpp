@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The queue of a device, which starts works in the order of turns.
 #pragma once
 
 #include "kernels/device.hpp"
@@ -9,35 +10,37 @@
 
 namespace troupe {
 
-/// Work of a device, and who is told of its end.
+/// Work of a device, and the callback for the end of the work.
 struct device_job {
   work what;
   device::on_end ended;
 };
 
-/// What a device is to do, in order. Works with turns are enqueued by several actors,
-/// one of which may be late: a work waits here until all of lower turns have been
-/// enqueued. Works without go behind those that are in line. For one thread at a time.
+/// The queue of works of a device, in order. Several actors enqueue works with turns,
+/// and one actor may be late: a work waits here until all works of lower turns have
+/// been enqueued. Works without a turn go to the end of the line. For one thread at a
+/// time.
 class job_line {
 public:
   void add(device_job next);
 
-  /// Whether nothing can be done now.
+  /// Whether no work can run now.
   bool empty() const { return line_.empty(); }
 
-  /// Whether nothing is enqueued, in line or before its turn.
+  /// Whether no work is enqueued, in line or with a later turn.
   bool idle() const { return line_.empty() && early_.empty(); }
 
-  /// Takes the first in line. \pre !empty()
+  /// Removes and returns the first work in line.
+  /// \pre !empty()
   device_job next();
 
-  /// Forgets all.
+  /// Drops all works.
   void clear();
 
 private:
   std::deque<device_job> line_;
   std::map<std::int64_t, device_job> early_; // by turn
-  std::int64_t turn_ = 0;                    // that comes into line next
+  std::int64_t turn_ = 0;                    // the next turn to enter the line
 };
 
 } // namespace troupe

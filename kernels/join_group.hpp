@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Creates and joins groups of GPUs; for builds with and without CUDA.
 #pragma once
 
 #include "kernels/communicator.hpp"
@@ -10,15 +11,19 @@
 
 namespace troupe {
 
-/// Why GPUs of this machine cannot be in such groups, in words; empty: they can.
+/// Returns why GPUs of this machine cannot join such groups, as a sentence; empty if
+/// they can.
 std::string absence_of_communicators();
 
+/// Creates the identity of a new group.
 /// \throws std::runtime_error
 group_id new_group();
 
-/// Joins a group, and waits for all other members. \param on a stream of a GPU, for
-/// nothing else; outlives it \param ended may be set by another thread: nobody waits
-/// any longer \throws std::runtime_error
+/// Joins a group, and waits for all other members.
+/// \param stream a stream of a GPU, used for nothing else; must outlive the
+/// communicator
+/// \param ended may be set by another thread: the wait then ends with an error
+/// \throws std::runtime_error
 std::unique_ptr<communicator> join_group(stream& on, const membership& as,
                                          const std::atomic<bool>& ended);
 

@@ -6,12 +6,12 @@
 
 namespace troupe {
 
-/// What each work of a device has launched on a GPU, between two moments of its stream,
-/// in the order of their launches. Whoever reads it waits until the run is over.
+/// Records the launches of each work of a device on a GPU, between two timestamps of
+/// the stream, in launch order. A reader must wait until the run has ended.
 struct launch_times {
   struct launch {
-    std::shared_ptr<void> begin, end; ///< As stream::moment() gives them.
-    double host_seconds;              ///< That a thread took to launch it.
+    std::shared_ptr<void> begin, end; ///< Of stream::gpu_timestamp().
+    double host_seconds; ///< Seconds that a thread took to launch the work.
   };
 
   std::vector<launch> all;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The completion of a work on a GPU: an event for other streams, and the recorded start
+// and end.
 #pragma once
 
 #include "kernels/occupation.hpp"
@@ -10,25 +12,28 @@
 
 namespace troupe {
 
-/// A work that a GPU may still be at, as others know it. Works of other streams can be
-/// launched behind its mark. When it began and ended is what somebody here knew first:
-/// threads of several streams tell of ends in any order, and who knows that a work is
-/// over knows the same of all that it came behind. So no work begins before those have
-/// ended, or ends before it began. Thread-safe.
+/// The completion of a work that a GPU may still run, shared with the works that depend
+/// on that completion. Works of other streams can be launched to start after event().
+/// The recorded start and end of a work are the times at which any thread first knew of
+/// either. Threads of several streams report ends in any order; the end of a work
+/// implies the end of all predecessors. So no work starts in the record before all
+/// predecessors have ended, or ends before the recorded start. Thread-safe.
 class launched_end {
 public:
-  /// \param before what it comes behind: the work before it on its stream, and those
-  /// that write what it reads
+  /// \param predecessors the works that this work waits for: the previous one of the
+  /// stream, and the writers of the inputs
   explicit launched_end(std::vector<std::shared_ptr<launched_end>> before = {})
     : before_(std::move(before)) {
     // nop
   }
 
-  /// A mark of its stream behind its kernels, once all of these have been launched.
+  /// An event of the stream after the work's kernels; set once all kernels have been
+  /// launched.
   const std::shared_ptr<void>& mark() const { return mark_; }
   void set_mark(std::shared_ptr<void> mark) { mark_ = std::move(mark); }
 
-  /// It takes what another one gives: it may begin before, and is over behind it.
+  /// Marks this work as receiver of `sender`'s transfer: this work may start first; the
+  /// recorded end is never before the sender's.
   void takes_from(std::shared_ptr<launched_end> giver) {
     const std::lock_guard guard{all};
     if (ended_ != never)
@@ -37,8 +42,8 @@ public:
       giver_ = std::move(giver);
   }
 
-  /// Somebody knows now that it has begun, as what it comes behind is over. Returns
-  /// when that is for the record.
+  /// Records that the work has started, and so that all predecessors have ended.
+  /// Returns the recorded start time.
   nanoseconds begun(const wall_clock& clock) {
     const std::lock_guard guard{all};
     const auto now = clock.now();
@@ -46,7 +51,8 @@ public:
     return ended_ == never ? now : ended_;
   }
 
-  /// Somebody knows now that it is over. Returns when that was first known.
+  /// Records that the work has ended. Returns the time at which the end was first
+  /// known.
   nanoseconds ended(const wall_clock& clock) {
     const std::lock_guard guard{all};
     return end(clock.now());
@@ -70,10 +76,11 @@ private:
       one->end(now);
   }
 
-  static inline std::mutex all; // taken a few times an action
+  static inline std::mutex all; // locked a few times an action
   std::shared_ptr<void> mark_;
-  std::vector<std::shared_ptr<launched_end>> before_; // not known to be over
-  std::shared_ptr<launched_end> giver_;               // likewise; null: there is none
+  std::vector<std::shared_ptr<launched_end>> before_; // not known to have ended
+  std::shared_ptr<launched_end>
+    giver_; // not known to have ended; null without a sender
   nanoseconds ended_ = never;
 };
 

@@ -16,7 +16,8 @@ bool launched_works::idle() const {
   return is_idle();
 }
 
-/// The first is what the GPU is at. \pre the lock is held
+/// Records that the GPU runs the first work.
+/// \pre the lock is held
 void launched_works::begin_first() {
   auto& first = works_.front();
   const auto& what = first.job.what;
@@ -24,7 +25,8 @@ void launched_works::begin_first() {
   seen_.begin({what.kind, what.stage, what.microbatch, what.operations});
 }
 
-/// A work with inputs begins when the stream has come to its first kernel.
+/// Makes the stream wait for a work's inputs. A work with inputs starts when the stream
+/// reaches its first kernel.
 void launched_works::wait_for_inputs(const work& what) {
   if (what.inputs.empty())
     return;
@@ -38,7 +40,7 @@ void launched_works::wait_for_inputs(const work& what) {
 
 namespace {
 
-/// What a work launches is launched together.
+/// Launches all kernels of a work together.
 void launch_together(const work& what, const stream& on, std::exception_ptr& failure) {
   on.defer_launches();
   try {
@@ -53,7 +55,7 @@ void launch_together(const work& what, const stream& on, std::exception_ptr& fai
 
 } // namespace
 
-/// Between two moments of the stream, if somebody asks for them.
+/// Launches a work; between two timestamps of the stream if launches are recorded.
 void launched_works::launch_all(under_way& added) {
   const auto& what = added.job.what;
   if (times_ == nullptr)
@@ -108,9 +110,9 @@ void launched_works::launch(device_job next) {
   } catch (...) {
     const auto refusal = std::current_exception();
     try {
-      on_.wait(); // for what was launched, and whoever waits for it
+      on_.wait(); // for kernels that were launched, and for waiting threads
     } catch (...) {
-      // the first failure is told
+      // the first failure is reported
     }
     end_first(failure ? failure : refusal);
   }
@@ -123,13 +125,13 @@ void launched_works::tell(device_job& done, const work_end& how) {
     if (broken_)
       broken_();
   }
-  done = {}; // what the work held goes before the device is idle
+  done = {}; // releases the values of the work before the device is idle
 }
 
 void launched_works::end_first(const std::exception_ptr& failure) {
   std::unique_lock guard{lock_};
   auto& first = works_.front();
-  if (first.start == not_begun) // an input could not be waited for
+  if (first.start == not_begun) // the stream could not wait for an input
     begin_first();
   seen_.end();
   const work_end how{first.start, first.end->ended(seen_.clock()),

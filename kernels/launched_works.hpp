@@ -13,16 +13,19 @@
 
 namespace troupe {
 
-/// Works of a device whose kernels run on a GPU. Each is launched behind those before
-/// it, while they still run, so that the GPU finds the next one when it is through with
-/// one; it begins when the GPU is through with that, and with its inputs; it ends, and
-/// whoever waits for it is told, when what it launched has ended.
+/// Launches the works of a device whose kernels run on a GPU, and reports the ends.
+/// References that the constructor receives must outlive this object. Each work is
+/// launched while earlier works of the stream still run, so that the GPU always finds
+/// the next kernel. A work starts when the GPU has finished the previous work and all
+/// inputs. A work ends, and the callback is called, when all kernels of the work have
+/// ended.
 class launched_works {
 public:
-  /// \param seen what the GPU is at for this device \param on where works launch
-  /// \param name of a work, for whoever reports on what it launches; may be empty
-  /// \param broken called if memory runs out for the message that one has ended
-  /// \param times where launches are noted; null: nowhere
+  /// \param seen records the work that the GPU runs for this device
+  /// \param stream the stream on which works launch kernels
+  /// \param name names a work in reports on launches; may be empty
+  /// \param broken called if memory runs out for the message that a work has ended
+  /// \param times records launches; null: not recorded
   launched_works(occupation& seen, const stream& on, work_name name,
                  std::function<void()> broken, launch_times* times = nullptr)
     : seen_(seen),
@@ -33,22 +36,24 @@ public:
     // nop
   }
 
-  /// Waits for all.
+  /// Waits for all works.
   ~launched_works();
 
   launched_works(const launched_works&) = delete;
   launched_works& operator=(const launched_works&) = delete;
 
+  /// Launches a work behind all earlier ones; returns before the end of the work.
+  /// Errors of the launch are reported as the failure of the work.
   /// \pre no other thread launches
   void launch(device_job next);
 
-  /// Whether all have ended, and were told of.
+  /// Whether all works have ended, and all callbacks have returned.
   bool idle() const;
 
 private:
   struct under_way {
     device_job job = {};
-    std::shared_ptr<launched_end> end = nullptr; // as others know it
+    std::shared_ptr<launched_end> end = nullptr; // as other works see the work
     nanoseconds start = not_begun;
     std::exception_ptr failure = nullptr;
   };
@@ -69,9 +74,10 @@ private:
   launch_times* times_;
   mutable std::mutex lock_;
   std::condition_variable idle_;
-  // under the lock
-  std::deque<under_way> works_; // a reference to one lasts until it has ended
-  int telling_ = 0;             // have ended, and are told of
+  // guarded by the lock
+  std::deque<under_way>
+    works_;         // a reference to an element stays valid until the work has ended
+  int telling_ = 0; // works that have ended, and whose callbacks run now
 };
 
 } // namespace troupe

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Counts tensor memory, and owns allocations.
 #pragma once
 
 #include "kernels/memory_space.hpp"
@@ -8,21 +9,22 @@
 
 namespace troupe {
 
-/// Counts the tensor memory of one rank, or what of it serves one use, and knows where
-/// that is. Safe to use from several threads.
+/// Counts the tensor memory of one rank, or of one use of it, and stores the memory
+/// space. Thread-safe.
 class memory_account {
 public:
   explicit memory_account(memory_space& where = host_memory()) : where_(&where) {
     // nop
   }
 
-  /// Of a part of another account's memory: what is counted here is counted there too.
+  /// A part of another account's memory: each count is added to both accounts. `whole`
+  /// must outlive this account.
   explicit memory_account(memory_account* whole)
     : memory_account(whole, *whole->where_) {
     // nop
   }
 
-  /// The same of memory that is elsewhere.
+  /// The same for memory in another space.
   memory_account(memory_account* whole, memory_space& where)
     : whole_(whole), where_(&where) {
     // nop
@@ -34,7 +36,7 @@ public:
   void use(std::int64_t bytes);
   void release(std::int64_t bytes);
 
-  /// How often memory was taken from its space, and how much.
+  /// Number of allocations from the space, and the total size in bytes.
   std::int64_t allocations() const { return allocations_; }
   std::int64_t reserved() const { return reserved_; }
 
@@ -56,27 +58,28 @@ class tensor_memory {
 public:
   tensor_memory() = default;
 
-  /// From the account's space. \throws std::bad_alloc
+  /// Allocates from the account's space.
+  /// \throws std::bad_alloc
   tensor_memory(std::int64_t values, memory_account& account,
                 element what = element::fp32);
   tensor_memory(tensor_memory&& other) noexcept;
   tensor_memory& operator=(tensor_memory other) noexcept;
   ~tensor_memory();
 
-  /// The values; null if there are none, or they are not fp32.
+  /// The values; null without values, and for values that are not fp32.
   float* data() const { return as<float>(element::fp32); }
 
-  /// The values; null if there are none, or they are not int32.
+  /// The values; null without values, and for values that are not int32.
   std::int32_t* integers() const { return as<std::int32_t>(element::int32); }
 
-  /// The same, of whatever kind.
+  /// The address of values of any kind; null if there are none.
   const void* address() const { return memory_; }
 
   element what() const { return what_; }
   std::int64_t values() const { return values_; }
   std::int64_t bytes() const { return values_ * bytes_of(what_); }
 
-  /// Where it is; null if there is none.
+  /// The memory space of the values; null if there are none.
   const memory_space* where() const { return where_; }
 
 private:
@@ -91,7 +94,8 @@ private:
   std::int64_t values_ = 0;
 };
 
-/// `values` rounded up to whole cache lines, so that what follows is aligned too.
+/// `values` rounded up to a multiple of 16, so that the next array starts on a cache
+/// line too.
 constexpr std::int64_t padded(std::int64_t values) {
   return (values + 15) / 16 * 16;
 }

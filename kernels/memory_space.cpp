@@ -24,7 +24,7 @@ public:
       throw std::bad_alloc{};
     if (alignment == huge_page)
       madvise(memory, bytes / huge_page * huge_page,
-              MADV_HUGEPAGE); // fewer TLB misses; only a wish, and only for whole pages
+              MADV_HUGEPAGE); // fewer TLB misses; only a hint, and only for whole pages
     std::memset(memory, 0, bytes);
     return memory;
   }
@@ -35,7 +35,7 @@ public:
 } // namespace
 
 memory_space& host_memory() {
-  static host_space only; // has no state
+  static host_space only; // stateless
   return only;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The interface for sources of tensor memory, and the space of the machine's memory.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,7 @@
 
 namespace troupe {
 
-/// What the values of a tensor are.
+/// The type of a tensor's values.
 enum class element : std::uint8_t {
   fp32,
   int32, ///< Tokens and labels.
@@ -22,23 +23,26 @@ constexpr std::int64_t bytes_of(element what) {
   return 0;
 }
 
-/// A place that memory of tensors is taken from: the machine's, or a device's. Safe to
-/// use from several threads. Outlives what is taken from it.
+/// A source of tensor memory: the machine's memory, or a device's. Thread-safe. Must
+/// outlive all memory allocated from this space.
 class memory_space {
 public:
   virtual ~memory_space() = default;
 
-  /// Zeroed, and aligned to a cache line. \throws std::bad_alloc
+  /// Allocates zeroed memory, aligned to a cache line. The caller frees the memory with
+  /// deallocate().
+  /// \throws std::bad_alloc
   virtual void* take(std::int64_t bytes) = 0;
 
-  /// Says what memory that was taken here is for, to whoever reports on it.
+  /// Names the purpose of memory from this space, for reports.
   virtual void name(const void* /*memory*/, const std::string& /*what*/) {}
 
-  /// \pre taken here, of this size
+  /// Frees memory.
+  /// \pre allocated here, with this size
   virtual void give_back(void* memory, std::int64_t bytes) noexcept = 0;
 };
 
-/// This machine's memory, in huge pages where they fit.
+/// This machine's memory, in huge pages from 4 MiB on.
 memory_space& host_memory();
 
 } // namespace troupe

@@ -65,7 +65,8 @@ std::int64_t occupation::ended() const {
   return sum;
 }
 
-// It may change while it is looked at; then it is not what anybody waits for.
+// A task may end during this function. The result is then absent: a task that ends is
+// no stall.
 std::optional<occupation::view> occupation::now() const {
   const auto since = since_.load(std::memory_order_acquire);
   const view result{{kind_, stage_, microbatch_, operations_}, since};

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The clock of a run, and the current task of each device and reader for the stall
+// watchdog.
 #pragma once
 
 #include <array>
@@ -12,34 +14,35 @@ namespace troupe {
 /// Time on a run's clock.
 using nanoseconds = std::int64_t;
 
-/// Wall time since the run began, without the time during which it was paused.
+/// Wall time since the start of the run, without pauses.
 class wall_clock {
 public:
   wall_clock();
 
   nanoseconds now() const;
   void restart();                           ///< From 0.
-  void restart_at(nanoseconds steady_time); ///< Which is 0.
+  void restart_at(nanoseconds steady_time); ///< Time 0 is `steady_time`.
   void pause();
   void resume();
 
-  /// The clock that all of this machine's processes share.
+  /// The clock that all processes of this machine share.
   static nanoseconds steady();
 
 private:
   std::atomic<nanoseconds> state_; // steady time at 0; while paused -now() - 1
 };
 
-/// What somebody of a run is at: an action on a device, or the reading of samples.
+/// The operation that a device or a data reader executes now, for the stall watchdog.
 struct task {
-  int kind = 0; ///< Of those that the caller tells apart: 0 to 7.
+  int kind = 0; ///< Kind that the caller distinguishes: 0 to 7.
   int stage = 0;
-  int microbatch = -1;   ///< -1: of none.
-  double operations = 0; ///< Floating-point operations, as far as they are known.
+  int microbatch = -1;   ///< -1: none.
+  double operations = 0; ///< Floating-point operations, as far as known.
 };
 
-/// What one device or one reader is doing, for whoever watches over a run. Its owner
-/// begins and ends tasks, one after another; any thread may look.
+/// The current task of one device or one reader, for the stall watchdog. The owner
+/// starts and ends tasks, one after another, on one thread at a time; any thread may
+/// read.
 class occupation {
 public:
   explicit occupation(const wall_clock& clock) : clock_(clock) {
@@ -48,7 +51,7 @@ public:
 
   const wall_clock& clock() const { return clock_; }
 
-  /// These return the time.
+  /// Both return the current time of the clock.
   nanoseconds begin(const task& what);
   nanoseconds end();
 
@@ -60,11 +63,11 @@ public:
   /// The task under way; absent if there is none.
   std::optional<view> now() const;
 
-  /// How many tasks have ended, and the longest that one took; of a kind.
+  /// Number of tasks of a kind that have ended, and the longest time of one.
   std::int64_t ended(int kind) const { return of(kind).ended; }
   nanoseconds longest(int kind) const { return of(kind).longest; }
 
-  /// Of all kinds.
+  /// Number of ended tasks of all kinds.
   std::int64_t ended() const;
 
 private:
@@ -84,7 +87,8 @@ private:
   std::array<kind_of_task, 8> kinds_;
 };
 
-/// Ends a task with its scope, also if that throws.
+/// A task for the lifetime of a scope: ends the task at the latest in the destructor,
+/// also after an exception.
 class occupied {
 public:
   occupied(occupation& whose, const task& what)

@@ -11,7 +11,7 @@
 namespace troupe {
 
 struct buffer::block {
-  std::int64_t first; // of its values in the pool's memory
+  std::int64_t first; // index of the first value in the pool's memory
   pool* owner;
   std::atomic<int> handles;
   std::shared_ptr<launched_end> reader = {};
@@ -67,12 +67,14 @@ pool::pool(std::string what, int count, std::int64_t values, memory_account& acc
     blocks_.back()->first = padded(values) * i;
     blocks_.back()->owner = this;
   }
-  // The lowest address first, and again as soon as it is free: it may still be cached.
+  // The free buffer with the lowest address goes first, and a returned one goes next,
+  // while the values may still be cached.
   for (auto b = blocks_.rbegin(); b != blocks_.rend(); ++b)
     free_.push_back(b->get());
 }
 
-// Whoever has just passed a buffer on may not have let go of it yet.
+// Waits up to about a second for all buffers: a thread that has just passed a buffer on
+// may still hold a handle.
 pool::~pool() {
   const auto all_back = [this] {
     const std::lock_guard guard{lock_};
@@ -105,7 +107,7 @@ buffer pool::acquire_if_free() {
 void pool::give_back(buffer::block* b) {
   const std::lock_guard guard{lock_};
   account_.release(bytes_each_);
-  // One that is still read waits behind all others.
+  // A buffer that a GPU may still read goes behind all other free buffers.
   free_.insert(b->reader ? free_.begin() : free_.end(), b);
 }
 

@@ -13,20 +13,20 @@
 
 namespace troupe {
 
-/// A fixed number of buffers of one size and kind of value, all taken at once from the
+/// A fixed number of buffers of one size and kind of value, allocated at once from the
 /// space of an account. Thread-safe.
 class pool {
 public:
-  /// \param what names the pool in errors: "activations of stage 2"
+  /// \param name the pool's name in errors: "activations of stage 2"
   pool(std::string what, int count, std::int64_t values, memory_account& account,
        element kind = element::fp32);
   ~pool();
 
-  /// A buffer nobody holds.
-  /// \throws std::logic_error if all are held: the schedule's bound is broken
+  /// A free buffer.
+  /// \throws std::logic_error if all buffers are in use: the schedule's bound is broken
   buffer acquire();
 
-  /// The same; empty if all are held.
+  /// The same; empty if all buffers are in use.
   buffer acquire_if_free();
 
   int size() const { return static_cast<int>(blocks_.size()); }

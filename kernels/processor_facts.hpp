@@ -5,10 +5,10 @@
 
 namespace troupe {
 
-/// What tells a GPU from others; empty for the CPU.
+/// The identity of a GPU; empty for the CPU.
 struct processor_facts {
-  std::string kind; ///< GPUs of one kind make the same bits.
-  std::string name; ///< No other GPU of any machine has it.
+  std::string kind; ///< GPUs of one kind compute the same bits.
+  std::string name; ///< Unique among the GPUs of all machines.
 };
 
 } // namespace troupe

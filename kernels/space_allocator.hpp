@@ -9,8 +9,9 @@
 
 namespace troupe {
 
-/// Takes the values of a container from a memory space, so that kernels of a processor
-/// reach them. What is copied, moved or swapped takes its space along.
+/// Allocates the values of a container from a memory space, so that kernels of a
+/// processor reach the values. Copies, moves and swaps of a container keep the space.
+/// The space must outlive the container.
 template <class Value>
 class space_allocator {
 public:

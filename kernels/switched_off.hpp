@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Whether the environment says "off" of something that is on else.
+/// Whether the environment variable is "off", for a feature that is otherwise on.
 inline bool switched_off(const char* variable) {
   const char* const told = std::getenv(variable);
   return told != nullptr && std::string_view{told} == "off";

@@ -14,8 +14,8 @@ namespace troupe {
 
 namespace {
 
-/// How often a waiting thread looks before it sleeps: tens of microseconds, the gap
-/// between two kernels of one action.
+/// Number of checks that a waiting thread makes before sleeping: tens of microseconds,
+/// the gap between two kernels of one action.
 constexpr int looks_before_sleep = 2000;
 
 } // namespace
@@ -40,13 +40,13 @@ struct team::helpers {
   std::atomic<std::uint64_t> round{0}; // changes under the lock
   bool stop = false;
 
-  // the work of this round; it is closed when its caller has no more slices to take
+  // The work of this round. The round closes when the caller finds no more slices.
   bool open = false;
   int slices = 0;
   const void* context = nullptr;
   call work = nullptr;
   std::atomic<int> next_slice{0};
-  std::atomic<int> busy{0}; // helpers that have joined this round, and not ended it
+  std::atomic<int> busy{0}; // helpers that have joined this round and have not finished
   std::exception_ptr failure;
 
   std::vector<std::thread> threads;
@@ -73,7 +73,7 @@ struct team::helpers {
           return;
         seen = round.load();
         if (!open)
-          continue; // it woke too late: nobody waits for it
+          continue; // the round has closed: the caller no longer waits
         ++busy;
       }
       take_slices(worker);
@@ -112,7 +112,7 @@ void team::run_on_helpers(int slices, const void* context, call work) {
     const std::lock_guard guard{h.lock};
     h.open = false;
   }
-  while (h.busy.load() > 0) // those who joined are in their last slice
+  while (h.busy.load() > 0) // each helper is in its last slice
     std::this_thread::yield();
   if (h.failure)
     std::rethrow_exception(h.failure);

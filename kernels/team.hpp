@@ -7,10 +7,9 @@
 
 namespace troupe {
 
-/// The threads that share the kernels of one rank: the caller's and `size() - 1`
-/// helpers. Kernels cut their work into slices that depend on shapes alone, so that
-/// results do not depend on the size of the team. One kernel at a time; not to be
-/// shared by ranks.
+/// The threads that share the kernels of one rank: the caller's thread and `size() - 1`
+/// helpers. Kernels cut work into slices that depend on shapes alone, so results do not
+/// depend on the size of the team. One kernel at a time; ranks must not share a team.
 class team {
 public:
   explicit team(int threads = 1);
@@ -20,8 +19,8 @@ public:
 
   int size() const { return size_; }
 
-  /// Calls work(slice, worker) for each slice in [0, slices), workers in [0, size()),
-  /// and returns when all calls have. Rethrows the first exception.
+  /// Calls work(slice, worker) for each slice in [0, slices), with workers in [0,
+  /// size()), and returns after the last call. Rethrows the first exception.
   template <class Work>
   void run(int slices, const Work& work) {
     if (size_ == 1 || slices == 1) {
@@ -34,8 +33,8 @@ public:
     });
   }
 
-  /// Cuts [0, count) into at most 16 ranges of at least `grain` and calls
-  /// work(first, last, worker) for each.
+  /// Cuts [0, count) into at most 16 ranges of at least `grain` and calls work(first,
+  /// last, worker) for each.
   template <class Work>
   void run_ranges(std::int64_t count, std::int64_t grain, const Work& work) {
     const auto slices =
@@ -52,7 +51,7 @@ private:
   void run_on_helpers(int slices, const void* context, call work);
 
   int size_;
-  std::unique_ptr<helpers> helpers_; // null for a team of one
+  std::unique_ptr<helpers> helpers_; // null for a team of one thread
 };
 
 } // namespace troupe

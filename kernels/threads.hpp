@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Starts threads with a clear error, and counts the threads that can still be started.
 #pragma once
 
 #include <functional>
@@ -12,11 +13,14 @@ struct no_thread : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Starts a thread. \param of how many its owner needs \throws no_thread
+/// Starts a thread.
+/// \param total number of threads that the caller starts, for the error message
+/// \throws no_thread
 std::thread start_thread(int of, std::function<void()> work);
 
-/// Threads that the system lets this process start now, beyond those it has.
-/// \param most starts no more than so many, and ends them
+/// Number of threads that the system lets this process start now, in addition to the
+/// existing ones. Counts by starting and ending such threads.
+/// \param most starts at most this number
 int count_of_free_threads(int most);
 
 } // namespace troupe

@@ -31,7 +31,7 @@ bool virtual_clock::step() {
     now_ = first.key();
     due_ = std::move(first.mapped());
   }
-  const auto what = std::move(due_[next_due_++]); // it may set others
+  const auto what = std::move(due_[next_due_++]); // the event may add others
   what();
   return true;
 }
@@ -80,7 +80,7 @@ void virtual_device::enqueue(work what, on_end ended) {
 }
 
 void virtual_device::end_first() {
-  if (under_way_.empty()) // it was stopped
+  if (under_way_.empty()) // the device was stopped
     return;
   const auto first = std::move(under_way_.front());
   under_way_.erase(under_way_.begin());

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Virtual time: a clock that jumps from event to event, and a device whose works take
+// modelled time.
 #pragma once
 
 #include "kernels/device.hpp"
@@ -11,10 +13,10 @@
 
 namespace troupe {
 
-/// What the end of an instant is for, in this order.
+/// The purpose of an event at the end of an instant; arrivals come first.
 enum class end_of_instant : std::uint8_t {
-  arrivals,  ///< Ports serve what has arrived.
-  decisions, ///< Whoever chooses by what has arrived chooses.
+  arrivals,  ///< Ports serve the messages that have arrived.
+  decisions, ///< Local rules choose among the messages that have arrived.
 };
 
 /// Time that passes only from one event to the next. For one thread.
@@ -24,40 +26,44 @@ public:
 
   nanoseconds now() const { return now_; }
 
-  /// Calls `what` when the clock shows `when`; events of one instant in the order in
-  /// which they were set. \pre when >= now()
+  /// Calls `callback` when the clock reaches `time`. Events of one instant run in the
+  /// order of the calls.
+  /// \pre time >= now()
   void at(nanoseconds when, event what);
 
-  /// Calls `what` when nothing else is left to do at this instant; decisions when no
-  /// arrivals are left either.
+  /// Calls `callback` when no other event of this instant is left; decisions run when
+  /// no arrivals are left either.
   void at_end_of_instant(event what, end_of_instant purpose);
 
-  /// Calls the next event of this instant; when there is none, all that waits for its
-  /// end; when nothing does, the first event of the next instant. False if there are
-  /// none at all. Event by event, so that what an event touches is still in the cache
-  /// for what follows from it.
+  /// Calls the next event of this instant. Without one, calls all events of the next
+  /// purpose at the end of the instant; otherwise the first event of the next instant.
+  /// Returns false if no event is left at all. Each call runs few events, so that the
+  /// data of an event is still in the cache for the events that follow.
   bool step();
 
-  /// Drops all that is to come.
+  /// Drops all future events.
   void clear();
 
 private:
   nanoseconds now_ = 0;
-  std::map<nanoseconds, std::vector<event>> events_; // of instants to come
+  std::map<nanoseconds, std::vector<event>> events_; // of future instants
   std::vector<event> due_;                           // of this instant
   std::size_t next_due_ = 0;
   std::array<std::vector<event>, 2> at_end_; // by purpose
 };
 
-/// What an action costs where nothing is measured.
+/// The cost of a work where time is not measured.
 using cost_model = std::function<nanoseconds(const work& what)>;
 
-/// Runs the arithmetic of an action when it starts, and ends it when its cost has
+/// Runs the arithmetic of a work inside enqueue(), and ends the work when its cost has
 /// passed.
 class virtual_device : public device {
 public:
-  /// \param clock outlives it; has no events of it any more when it goes
-  /// \param on what its works launch kernels on; null: nothing that must be waited for
+  /// \param clock must outlive the device, and must have no event of the device left in
+  /// the end
+  /// \param cost returns the cost of a work
+  /// \param stream the stream on which works launch kernels; null: no kernel that needs
+  /// a wait
   virtual_device(virtual_clock& clock, cost_model cost, const stream* on = nullptr)
     : clock_(clock), cost_(std::move(cost)), on_(on) {
     // nop
@@ -67,7 +73,7 @@ public:
 
   void enqueue(work what, on_end ended) override;
 
-  /// Forgets what is under way too, and whatever its callbacks hold.
+  /// Drops works under way too, and all values that the callbacks hold.
   void stop() override {
     stopped_ = true;
     free_at_ = clock_.now();
@@ -88,7 +94,7 @@ private:
   const stream* on_;
   nanoseconds free_at_ = 0;
   bool stopped_ = false;
-  std::vector<told_work> under_way_; // in their order; seldom more than one
+  std::vector<told_work> under_way_; // in order; seldom more than one
 };
 
 } // namespace troupe

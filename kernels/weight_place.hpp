@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The location of a bucket of parameters in one version, and the memory of packed
+// matrices.
 #pragma once
 
 #include "kernels/stored_matrix.hpp"
@@ -8,8 +10,8 @@
 
 namespace troupe {
 
-/// Room in which matrices stay packed for products of bf16, each as one version of it;
-/// or none.
+/// Memory in which matrices stay packed for products of bf16, each copy as one version;
+/// or no memory. The caller owns both arrays.
 template <class Scalar>
 struct packed_weights {
   static constexpr int nothing = std::numeric_limits<int>::min();
@@ -17,20 +19,20 @@ struct packed_weights {
   Scalar* room = nullptr;
   int* holds = nullptr; ///< The version of each copy; `nothing` at first.
 
-  /// What is behind so many values and copies.
+  /// The memory after `values` values and `copies` copies.
   packed_weights behind(std::int64_t values, std::size_t copies) const {
     return room == nullptr ? *this : packed_weights{room + values, holds + copies};
   }
 };
 
-/// A bucket of parameters, as passes read it: all of it of Scalar, or with the matrices
-/// that only products read as bf16, in less room.
+/// A bucket of parameters for forwards and backwards. All values are Scalars, or the
+/// matrices that only products read are bf16, in less memory.
 template <class Scalar>
 struct weight_bucket {
   const Scalar* data = nullptr;
   precision matrices = precision::fp32;
   int version = 0;
-  packed_weights<Scalar> packed; ///< Without room products pack for themselves.
+  packed_weights<Scalar> packed; ///< Without memory, products pack for themselves.
 
   weight_bucket() = default;
   weight_bucket(const Scalar* whole) : data(whole) {
@@ -43,8 +45,9 @@ struct weight_bucket {
   }
 };
 
-/// Where a version of a bucket is. Copies know one place: when the version moves, also
-/// passes that were planned before find it, as they look when they run.
+/// The location of a version of a bucket. Copies share one location. After move_to(),
+/// works that were planned before also find the new location, because each work reads
+/// the location at its start.
 template <class Scalar>
 class weight_place {
 public:
@@ -61,7 +64,7 @@ public:
 
   weight_bucket<Scalar> now() const { return *now_; }
 
-  /// \pre no pass that reads it runs
+  /// \pre no forward or backward that reads the version is running
   void move_to(weight_bucket<Scalar> there) const { *now_ = there; }
 
 private:
