@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Places the arrays of a kernel or a layer one after another in one allocation.
 #pragma once
 
 #include "kernels/memory.hpp"
@@ -6,7 +7,8 @@
 
 namespace troupe {
 
-/// Values (Scalar) of memory that so many stored ones take.
+/// Number of Scalars that the storage of `values` values takes. Two values of bf16 fit
+/// one float.
 template <class Scalar>
 constexpr std::int64_t room_of(std::int64_t values, precision stored) {
   if (stored == precision::fp32)
@@ -15,7 +17,7 @@ constexpr std::int64_t room_of(std::int64_t values, precision stored) {
   return (values + in_one - 1) / in_one;
 }
 
-/// An array of stored values as a matrix without gaps.
+/// A matrix view of an array of stored values, rows without gaps. Owns nothing.
 template <class Scalar, class Memory>
 stored_matrix<Scalar> stored_at(Memory* where, std::int64_t rows, std::int64_t columns,
                                 precision stored) {
@@ -28,8 +30,9 @@ stored_matrix<Scalar> stored_at(Memory* where, std::int64_t rows, std::int64_t c
   return result;
 }
 
-/// Puts arrays one behind another, each on cache lines of its own. Without memory it
-/// only counts.
+/// Lays arrays out one after another in one allocation that the caller owns; each array
+/// starts on a cache line. Without memory the calls only count, so that the caller
+/// learns the size to allocate.
 template <class Scalar>
 class array_shelf {
 public:
@@ -37,7 +40,7 @@ public:
     // nop
   }
 
-  /// Null where there is no memory.
+  /// Returns the next array of `values` Scalars; null without memory.
   Scalar* take(std::int64_t values) {
     auto* const result = begin_ == nullptr ? nullptr : begin_ + end_;
     end_ += padded(values);
@@ -50,7 +53,7 @@ public:
                              columns, stored);
   }
 
-  /// Values of all that was taken.
+  /// Number of Scalars in all arrays so far, with padding.
   std::int64_t end() const { return end_; }
 
 private:

@@ -9,11 +9,11 @@
 namespace troupe {
 
 /// Copies and sums of arrays of n values, and of matrices (R, C) that are not
-/// transposed. Arrays do not overlap. Elements do not depend on each other, so the bits
-/// are the same on every stream.
+/// transposed. Arrays do not overlap. Elements are independent of each other, so every
+/// stream gives the same bits.
 template <class Scalar>
 struct arrays {
-  /// to = from; rounded, if only `to` is bf16.
+  /// to = from; values are rounded if only `to` is bf16.
   static void copy(const Scalar* from, std::int64_t n, Scalar* to, stream& on);
   static void copy(stored_matrix<const Scalar> from, stored_matrix<Scalar> to,
                    stream& on);
@@ -24,8 +24,8 @@ struct arrays {
   /// to = 0.
   static void clear(std::int64_t n, Scalar* to, stream& on);
 
-  // The same on the caller's thread, between arrays of the machine's memory: for
-  // actors, which handle mail while the stream of their rank computes.
+  // The same operations on the caller's thread, between arrays in the machine's memory.
+  // For actors that handle messages while the stream of the rank computes.
 
   static void copy(const Scalar* from, std::int64_t n, Scalar* to);
   static void add(const Scalar* from, std::int64_t n, Scalar* to);

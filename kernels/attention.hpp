@@ -14,31 +14,36 @@ struct attention_shape {
   std::int64_t length;    ///< T
   std::int64_t heads;     ///< H
   std::int64_t width;     ///< C
-  /// Whether rows are (T, B, ...), so that neighbouring tokens of all sequences stand
-  /// together, not (B, T, ...).
+  /// Whether rows are (T, B, ...), with the tokens of one position of all sequences
+  /// side by side. Otherwise rows are (B, T, ...).
   bool by_position = false;
 };
 
 /// Causal self-attention of H heads: y = softmax(q k^T / sqrt(C/H)) v, token t
-/// attending to tokens 0..t of its sequence. Vaswani et al., "Attention Is All You
-/// Need", 2017. qkv: (B, T, 3, H, C/H), as GPT-2's c_attn makes it; y: (B, T, H, C/H);
-/// either with T before B if the shape says so; both as matrices of B T rows.
-/// Scores are made anew by the backward, from log_sum: (B, H, T). They never take
-/// (B, H, T, T) values: where the kernel of fp32 makes products (fused_attention.hpp,
-/// widened_attention.hpp), at most 8192 a thread; else, 32 queries of a head are worked
-/// on at once, and two such blocks by the backward, so 128 T.
+/// attending to tokens 0..t of the same sequence. Vaswani et al., "Attention Is All You
+/// Need", 2017. qkv: (B, T, 3, H, C/H), the layout of GPT-2's c_attn; y: (B, T, H,
+/// C/H). Both have T before B if the shape says so, and both are matrices of B T rows.
+///
+/// The backward recomputes scores from log_sum: (B, H, T). Scores never take (B, H, T,
+/// T) values. The fp32 kernel of products (fused_attention.hpp, widened_attention.hpp)
+/// holds at most 8192 scores and gradients of scores a thread. Other products work on
+/// 32 queries of a head at once, the backward on two such blocks: 128 T values a
+/// thread.
 template <class Scalar>
 struct attention {
-  /// Values of scratch for a pass on a stream of so many threads and such products.
+  /// Values of scratch for a forward or a backward on a stream of `threads` threads,
+  /// with operands of precision `products`.
   static std::int64_t scratch(const attention_shape& dims, int threads,
                               precision products = precision::fp32);
 
-  /// Fills y, and log_sum for the backward. \param space scratch() values
+  /// Fills y, and log_sum for the backward.
+  /// \param space scratch() values
   static void forward(const attention_shape& dims, stored_matrix<const Scalar> qkv,
                       stored_matrix<Scalar> y, Scalar* log_sum, Scalar* space,
                       stream& on);
 
-  /// Fills dqkv. \param y what the forward made
+  /// Fills dqkv.
+  /// \param y the output of the forward
   static void backward(const attention_shape& dims, stored_matrix<const Scalar> qkv,
                        stored_matrix<const Scalar> y, const Scalar* log_sum,
                        stored_matrix<const Scalar> dy, stored_matrix<Scalar> dqkv,

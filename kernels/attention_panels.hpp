@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-// Rows of one head's matrices, one a token, as the tiles of its products read them:
-// panels of so many values that stand side by side, as sgemm packs them.
+// Layouts of one head's matrices, one row a token, that the tiles of products read.
+// Both consist of panels of `panel` values side by side, the layout of sgemm.
 
 namespace troupe {
 
@@ -17,7 +17,8 @@ constexpr std::int64_t up_to(std::int64_t unit, std::int64_t size) {
   return (size + unit - 1) / unit * unit;
 }
 
-/// (T / panel, size, panel): neighbouring tokens stand side by side.
+/// Layout (T / panel, size, panel): neighbouring tokens are side by side. The caller
+/// owns `data`.
 struct token_panels {
   float* data;
   std::int64_t size;
@@ -30,11 +31,13 @@ struct token_panels {
     return data + token / panel * panel * size + token % panel;
   }
 
-  /// Packs rows of tokens first.., zeros behind the last. \pre a panel begins there
+  /// Packs rows of tokens first.. and fills the last panel with zeros.
+  /// \pre a panel begins at `first`
   void pack(matrix<const float> rows, std::int64_t first = 0) const;
 };
 
-/// (size / panel, T, panel): neighbouring values of a token stand side by side.
+/// Layout (size / panel, T, panel): neighbouring values of a token are side by side.
+/// The caller owns `data`.
 struct value_panels {
   float* data;
   std::int64_t tokens; ///< T
@@ -48,21 +51,22 @@ struct value_panels {
     return data + value * tokens + token * panel;
   }
 
-  /// Packs rows of tokens first.., zeros behind the last value.
+  /// Packs rows of tokens first.. and fills up with zeros after the last value.
   void pack(matrix<const float> rows, std::int64_t first = 0) const;
 
-  /// The reverse, times a factor.
+  /// Unpacks rows; the second function multiplies row r by factors[r].
   void unpack(std::int64_t first, matrix<float> rows) const;
   void unpack(std::int64_t first, const float* factors, matrix<float> rows) const;
 };
 
-/// Rows that are read or written soon. They are as far apart as a page, so no processor
-/// guesses them: tiles ask for a few each, while they compute.
+/// Prefetches rows that are read or written soon. Rows are a page apart, so no
+/// processor prefetches the rows by itself. Each tile prefetches a few rows during the
+/// computation. At most 8 matrices.
 class coming_rows {
 public:
   void add(matrix<const float> rows);
 
-  /// Asks for the next row of each matrix.
+  /// Prefetches the next row of each matrix.
   void ask();
 
 private:

@@ -9,9 +9,9 @@
 #include <bit>
 #include <cmath>
 
-// Scores of a block of keys and a panel of queries: queries stand side by side, so
-// that the softmax works on whole vectors. `ahead`: the first query, counted from the
-// first key.
+// Scores of a block of keys and a panel of queries. Queries are side by side, so that
+// the softmax works on whole vectors. `ahead`: the index of the first query minus the
+// index of the first key.
 
 namespace troupe {
 
@@ -19,10 +19,11 @@ inline float scale_of_scores(std::int64_t size) {
   return 1 / std::sqrt(static_cast<float>(size));
 }
 
-/// e^x for x up to 88: 0 below -87.7. As fast_exp, in fewer instructions. What includes
-/// this is not to be compiled with sums in any order.
+/// e^x for x up to 88; 0 below -87.7. Like fast_exp, in fewer instructions. A source
+/// that includes this function must not be compiled with reordered sums.
 inline float score_exp(float x) {
-  constexpr float rounder = 12582912.0F + 127; // 1.5 2^23: its sums are whole numbers
+  constexpr float rounder =
+    12582912.0F + 127; // 1.5 2^23: sums with this number are whole numbers
   const float from = x < -88.0F ? -88.0F : x;
   const float sum = std::fma(from, 1.44269504F, rounder);
   const float n = sum - rounder;
@@ -31,7 +32,8 @@ inline float score_exp(float x) {
 }
 
 /// scores (keys, panel), rows ToRow apart, of the first `count` keys and the panel at
-/// `queries`. Nothing where a tile's keys come later than all queries of a vector.
+/// `queries`. Scores stay unset where all keys of a tile are later than all queries of
+/// a vector.
 template <int ToRow>
 void make_scores(const token_panels& keys, const float* queries, std::int64_t count,
                  std::int64_t ahead, float* scores, coming_rows& next) {
@@ -48,7 +50,7 @@ void make_scores(const token_panels& keys, const float* queries, std::int64_t co
   }
 }
 
-/// Sets the scores that make_scores made of keys that come later than a query.
+/// Causal mask: sets the scores of keys that are later than a query.
 template <int ToRow>
 void hide_later(float* scores, std::int64_t count, std::int64_t ahead, float with) {
   const auto seen = std::min(count, ahead + panel);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The register tile of the fused attention: a small product of packed operands.
 #pragma once
 
 #include "kernels/vector.hpp"
@@ -7,17 +8,17 @@
 
 namespace troupe {
 
-/// Rows of a tile: with two vectors a row and two of b, they fit the registers.
+/// Rows of a tile: with two vectors a row and two of b, all sums fit the registers.
 inline constexpr std::int64_t tile_rows = lanes == 16 ? 8 : 4;
 
-/// What a tile adds a product to: nothing, itself, or itself times a factor of each
-/// row.
+/// The start value of a tile's sums: zero, the tile's values, or the tile's values
+/// times a factor of each row.
 enum class tile_begin { zero, sum, scaled };
 
-/// c (tile_rows, Vectors * lanes) = a b, and what the tile begins with. b: `depth`
-/// rows, 2 * lanes values apart, as sgemm packs them; c: rows ToRow apart. An element
-/// of a is at a[row * FromRow + place * step], so a or its transpose may stand in
-/// memory. \param factors of the rows, if scaled
+/// c (tile_rows, Vectors * lanes) = a b + the start value. b: `depth` rows, 2 * lanes
+/// values apart, the layout of sgemm; c: rows ToRow apart. Element (row, k) of a is at
+/// a[row * FromRow + k * step], so memory may hold a or its transpose.
+/// \param factors one for each row; read only if the start value is scaled
 template <int Vectors, int FromRow, int ToRow, tile_begin With>
 void make_tile(std::int64_t depth, const float* a, std::int64_t step, const float* b,
                float* c, const float* factors = nullptr) {

@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-// A product of bf16 is made of blocks of 32 x 32 sums. What goes into one is packed in
-// steps of 32 of the depth:
+// A product of bf16 is computed in blocks of 32 x 32 sums. The operands of one block
+// are packed in steps of 32 along the depth:
 //
 //   a   a step has two tiles of 16 rows, a row of a tile 32 values of one row of a
 //   b   a step has two tiles of 16 columns; row p of a tile has values 2p and 2p + 1 of
@@ -22,10 +22,10 @@ inline constexpr int step_values = block_side * step_depth;
 inline constexpr int tile_side = block_side / 2;
 inline constexpr int tile_values = tile_side * step_depth;
 
-/// The instructions that products of bf16 are made of.
+/// The instructions that compute products of bf16.
 enum class bf16_path : std::uint8_t {
-  /// Intel's AMX. For each step of the depth the products of even and of odd places are
-  /// summed up by themselves, in order, and their sum is added to c. Numbers that are
+  /// Intel's AMX. For each step of the depth, the products at even and at odd indices
+  /// are summed separately, in order. The sum of both is added to c. Numbers that are
   /// not normal count as 0 everywhere ("Intel Architecture Instruction Set Extensions
   /// Programming Reference", TDPBF16PS).
   amx,
@@ -33,37 +33,39 @@ enum class bf16_path : std::uint8_t {
   /// AVX-512's VDPBF16PS: odd and even products are added to c in turn, pair by pair.
   dot,
 
-  /// The kernel of fp32, for operands that are widened as they are packed
-  /// (widened_gemm.hpp): no blocks.
+  /// The fp32 kernel, for operands that packing widens (widened_gemm.hpp): no blocks.
   widen,
 
-  /// The bits of amx, by any processor: slowly.
+  /// The bits of amx, on any processor: slow.
   plain,
 };
 
 std::string to_text(bf16_path path);
 
-/// Those that this processor and system offer.
+/// The paths that this processor and system offer, in the order of the enumeration.
+/// `widen` and `plain` exist everywhere.
 std::vector<bf16_path> bf16_paths();
 
-/// The order of sums of a path: paths of one order have the same bits.
+/// The order in which a path adds products: paths of one order give the same bits.
 enum class bf16_sums : std::uint8_t { tiles, pairs, fp32 };
 
 bf16_sums sums_of(bf16_path path);
 
-/// The values of TROUPE_BF16 with these sums: "amx or plain".
+/// The values of TROUPE_BF16 with this order of sums, as text: "amx or plain".
 std::string paths_of(bf16_sums sums);
 
 /// c += a b, or c = a b, of one block on this thread: 32 x 32 values, rows `stride`
-/// apart, packed steps one behind another.
+/// apart, packed steps one after another.
 using bf16_block = void (*)(std::int64_t steps, const std::uint16_t* a,
                             const std::uint16_t* b, bool from_zero, float* c,
                             std::int64_t stride);
 
-/// \pre among bf16_paths(), and not widen
+/// \pre `path` is one of bf16_paths(), and not widen
 bf16_block block_of(bf16_path path);
 
-/// Sets tiles up for the blocks of a product. \pre not nested
+/// Configures the AMX tiles of this thread for the blocks of a product, and releases
+/// the tiles at the end.
+/// \pre not nested
 class tile_state {
 public:
   explicit tile_state(bf16_path path);

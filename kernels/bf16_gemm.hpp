@@ -9,31 +9,32 @@
 
 namespace troupe {
 
-// Each function takes one of bf16_paths(). \pre what is packed and what multiplies it
-// are of one path
+// Products of bf16 on the caller's thread. `path` is one of bf16_paths().
+// \pre a packed operand was packed by the path that multiplies it
 
-/// c = what the epilogue makes of alpha a b + beta c on this thread. The values of a
-/// and b are rounded to bf16 as they are packed, if they are not yet; sums are fp32,
-/// and rounded at the end if c is bf16. A sum goes along the depth, so its bits depend
-/// on its row of a, its column of b and c alone: not on how c was cut into calls.
+/// c = the epilogue of alpha a b + beta c, on this thread. Packing rounds fp32 values
+/// of a and b to bf16. Sums are fp32, rounded once at the end if c is bf16. A sum runs
+/// along the depth. The bits of a sum depend only on the row of a, the column of b and
+/// c. The number of calls that compute c changes no bit.
 /// \pre the sizes fit, c is not transposed, alpha is 1 or beta 0, and beta is 0 if c is
 /// bf16
 void bf16_gemm(bf16_path path, stored_matrix<const float> a,
                stored_matrix<const float> b, float alpha, float beta,
                stored_matrix<float> c, const epilogue<float>& end);
 
-/// Values (fp32) of room that a (depth, columns) matrix needs when it is packed.
+/// Size, in floats, of the array that a packed (depth, columns) matrix needs.
 std::int64_t bf16_packed_size(std::int64_t depth, std::int64_t columns);
 
-/// Packs columns [first, first + columns) of b to their places in such room, for many
-/// products. \pre first is a multiple of 32
+/// Packs columns [first, first + columns) of b into the array `to`, at the offset of
+/// column `first`, for many products.
+/// \pre `first` is a multiple of 32
 void bf16_pack_right(bf16_path path, stored_matrix<const float> b, std::int64_t first,
                      std::int64_t columns, float* to);
 
-/// The same product with a b of `depth` rows that was packed: its first rows, as many
-/// as a has columns, and its columns from `first` on, as many as c. Rows of b up to the
-/// next multiple of 32 are read too, and multiplied by 0. \pre first is a multiple of
-/// 32
+/// The same product with a packed b of `depth` rows. The product reads as many of the
+/// first rows as a has columns, and as many columns from `first` on as c has. Rows of b
+/// up to the next multiple of 32 are read too, and multiplied by 0.
+/// \pre `first` is a multiple of 32
 void bf16_gemm_packed(bf16_path path, stored_matrix<const float> a, const float* b,
                       std::int64_t depth, std::int64_t first, float alpha, float beta,
                       stored_matrix<float> c, const epilogue<float>& end);

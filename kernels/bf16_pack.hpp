@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Packs tiles of 16 lines for products of bf16, in the layout of bf16_block.hpp.
 #pragma once
 
 #include "kernels/bf16.hpp"
@@ -7,17 +8,19 @@
 
 namespace troupe {
 
-/// The values of a tile before they are packed, fp32 or bf16: `lines` rows of a
-/// (columns of b), and `depth` places of each. All others of the tile are 0.
+/// The values of a tile before packing, fp32 or bf16: `lines` rows of a (or columns of
+/// b), and `depth` values of each line. All other values of the tile are 0.
 template <class Value>
 struct tile_source {
   const Value* from;
-  std::int64_t stride; ///< From a line to the next; not by depth, from place to place.
+  std::int64_t stride; ///< From one line to the next; if not by depth, from one index
+                       ///< of the depth to the next.
   int lines;
   int depth;
-  bool by_depth; ///< Places of a line stand side by side in memory; else lines do.
+  bool by_depth; ///< The values of one line are adjacent in memory; otherwise the lines
+                 ///< are.
 
-  /// The bits of a bf16.
+  /// The bits of the value, rounded to bf16.
   std::uint16_t at(int line, int place) const {
     if (line >= lines || place >= depth)
       return 0;
@@ -30,11 +33,11 @@ struct tile_source {
   }
 };
 
-/// Puts a tile into the order of bf16_block.hpp, rounded: of a, or else of b.
+/// Packs a tile of a, or else of b, in the order of bf16_block.hpp, rounded to bf16.
 template <bool OfA, class Value>
 void pack_tile(const tile_source<Value>& s, std::uint16_t* to);
 
-/// The same by any processor.
+/// The same result on any processor.
 template <bool OfA, class Value>
 void pack_tile_plainly(const tile_source<Value>& s, std::uint16_t* to);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sums of a product of bf16: where they are made, and what becomes of them.
+// The fp32 sums of a product of bf16: the memory of the sums, and the last step from
+// sums to values of c.
 #pragma once
 
 #include "kernels/epilogue.hpp"
@@ -10,24 +11,26 @@ namespace troupe {
 /// \throws std::logic_error unless alpha is 1 or beta 0, and beta is 0 if c is bf16
 void check_factors(float alpha, float beta, const stored_matrix<float>& c);
 
-/// c = by c
+/// c = factor c
 void scale(float by, matrix<float> c);
 
-/// Columns of a matrix as read.
+/// Number of columns of a matrix as read.
 inline std::int64_t read_depth(const stored_matrix<const float>& a) {
   return a.transposed ? a.rows : a.columns;
 }
 
-/// The sums of a part of c: in its place, or in `room` if c is bf16.
+/// The sums of a part of c, on one thread: in the memory of c, or in the caller's
+/// `buffer` if c is bf16. The buffer must outlive this object.
 class part_of_sums {
 public:
-  /// \param room as large as the part
+  /// \param buffer as large as the part
   part_of_sums(const stored_matrix<float>& c, std::int64_t row, std::int64_t column,
                matrix<float> room);
 
   matrix<float> sums() const { return sums_; }
 
-  /// Columns [first, first + count) have their sums.
+  /// Finishes columns [first, first + count), whose sums are complete: scales by alpha,
+  /// applies the epilogue, and rounds if c is bf16.
   void end(std::int64_t first, std::int64_t count, float alpha,
            const epilogue<float>& last) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Values of bf16 and fp32 in one vector instruction, with the bits of bf16.hpp.
+// Values of bf16 and fp32 in vector instructions, with the bits of bf16.hpp.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,10 @@
 
 namespace troupe {
 
-struct bf16; // bf16.hpp's
+struct bf16; // defined in bf16.hpp
 
-/// The types of `Count` values side by side. gcc 12 takes no size from a template.
+/// The vector types of `Count` adjacent values. gcc 12 accepts no vector size that
+/// depends on a template parameter.
 template <int Count>
 struct vectors_of;
 
@@ -56,7 +57,7 @@ struct bf16_vector {
     return (floats)(__builtin_convertvector(values, words) << 16U);
   }
 
-  /// Each value as rounded_to_bf16() rounds it.
+  /// Rounds each value as rounded_to_bf16() does.
   static floats rounded(floats values) {
     constexpr std::uint32_t magnitude = 0x7fffffffU, quiet = 0x00400000U,
                             upper_half = 0xffff0000U;
@@ -68,7 +69,7 @@ struct bf16_vector {
     return (floats)((size > infinity ? bits | quiet : number) & upper_half);
   }
 
-  /// \pre each value is one of bf16
+  /// \pre each value is exact in bf16
   static void store(bf16* to, floats values) {
     const halves upper = __builtin_convertvector((words)values >> 16U, halves);
     std::memcpy(to, &upper, sizeof upper);

@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-/// What a linear layer's bias takes outside of a product; inside it is an epilogue. All
-/// matrices are (R, C) and not transposed, the bias is (C).
+/// The operations on a linear layer's bias outside of a product; inside a product the
+/// bias is an epilogue. All matrices are (R, C) and not transposed, the bias is (C).
 template <class Scalar>
 struct bias {
   /// y = (product + bias) + x: the end of a residual branch whose product was summed
@@ -16,7 +16,7 @@ struct bias {
                                 stored_matrix<const Scalar> x, stored_matrix<Scalar> y,
                                 stream& on);
 
-  /// dbias = beta dbias + the sum of dy's rows, in their order; beta is 0 or 1.
+  /// dbias = beta dbias + the sum of dy's rows, in order; beta is 0 or 1.
   static void gradient(stored_matrix<const Scalar> dy, Scalar beta, Scalar* dbias,
                        stream& on);
 };

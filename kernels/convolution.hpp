@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// N images of C channels, H by W, in a frame of P zeros on each side, under K by K
-/// filters to O channels; stride 1, so outputs are H+2P-K+1 by W+2P-K+1.
+/// N images of C channels, H by W, with a border of P zeros on each side, under K by K
+/// filters to O channels. The stride is 1, so outputs are H+2P-K+1 by W+2P-K+1.
 struct convolution_shape {
   std::int64_t images;      ///< N
   std::int64_t channels;    ///< C
@@ -26,13 +26,14 @@ struct convolution_shape {
   std::int64_t places() const { return out_height() * out_width(); }
 };
 
-/// Two-dimensional convolution (cross-correlation) as products with the matrix of all
+/// Two-dimensional convolution (cross-correlation), as products with the matrix of all
 /// patches of an image. x: (N, C, H, W); w: (O, C, K, K); bias: (O); y: (N, O,
-/// H+2P-K+1, W+2P-K+1). Products are fp32 on any stream: of so few filters bf16 is no
-/// faster, and what it rounds makes a pooling behind it choose others.
+/// H+2P-K+1, W+2P-K+1). Products are fp32 on any stream. With so few filters bf16 is no
+/// faster, and rounding would change the choices of a pooling layer after the
+/// convolution.
 template <class Scalar>
 struct convolution {
-  /// Values of scratch for a pass on a stream of so many threads.
+  /// Values of scratch for a forward or a backward on a stream of `threads` threads.
   static std::int64_t scratch(const convolution_shape& dims, int threads);
 
   static void forward(const convolution_shape& dims, const Scalar* x, const Scalar* w,

@@ -5,11 +5,11 @@
 
 namespace troupe {
 
-/// Rows on their way to experts, and back. x, y, dx, dy: (R, C); rows: (M, C), of which
-/// a table's places speak.
+/// Copies rows to experts, and combines the outputs. x, y, dx, dy: (R, C); rows: (M,
+/// C), indexed by the table's `positions`.
 template <class Scalar>
 struct dispatch {
-  /// Copies rows of x to their places.
+  /// Copies each row of x to the row's positions in `rows`.
   static void send(const gate_table<Scalar>& by, matrix<const Scalar> x, Scalar* rows,
                    stream& on);
 
@@ -17,12 +17,12 @@ struct dispatch {
   static void combine(const gate_table<Scalar>& by, const Scalar* rows,
                       matrix<Scalar> y, stream& on);
 
-  /// Gradients of the outputs, and of the weights (R, k).
+  /// Fills the gradients of the outputs, and of the weights (R, k).
   static void combine_gradient(const gate_table<Scalar>& by, const Scalar* rows,
                                matrix<const Scalar> dy, Scalar* drows, Scalar* dweights,
                                stream& on);
 
-  /// dx += the gradients that come back from the experts, in that order.
+  /// dx += the gradients that the experts send back, in the same order.
   static void send_gradient(const gate_table<Scalar>& by, const Scalar* drows,
                             matrix<Scalar> dx, stream& on);
 };

@@ -8,6 +8,8 @@
 
 namespace troupe {
 
+/// Sizes of one embedding, or of a tensor shard of an embedding: B sequences of T
+/// tokens (`length`), width C, V words.
 struct embedding_shape {
   std::int64_t sequences, length, width, words;
   std::int64_t first_word = 0;
@@ -18,12 +20,13 @@ struct embedding_shape {
   }
 };
 
-/// Token and learned position embeddings: y[b, t] = words[tokens[b, t]] + places[t].
-/// B sequences of T tokens, width C, V words. tokens: (B, T), each in [0, V);
-/// words: (V, C); places: (T, C); y: (B, T, C).
+/// Token and learned position embeddings: y[b, t] = words[tokens[b, t]] + positions[t].
+/// B sequences of T tokens, width C, V words. tokens: (B, T), each in [0, V); words:
+/// (V, C); positions: (T, C); y: (B, T, C).
 ///
-/// A tensor shard has some words, from first_word on; the others are zeros to it. Where
-/// places is null they are zeros too, so that the sum over shards is the whole.
+/// A tensor shard stores some of the words, from first_word on; all other words count
+/// as zeros. Position embeddings count as zeros where `positions` is null. The sum over
+/// all shards is then the whole y.
 template <class Scalar>
 struct embedding {
   using shape = embedding_shape;
@@ -33,8 +36,8 @@ struct embedding {
                       stored_matrix<const Scalar> places, stored_matrix<Scalar> y,
                       stream& on);
 
-  /// dwords = beta dwords + sums of dy in the order of rows, dplaces likewise; beta is
-  /// 0 or 1.
+  /// dwords = beta dwords + sums of dy in the order of rows, dpositions likewise; beta
+  /// is 0 or 1.
   static void gradient(const shape& dims, const std::int32_t* tokens,
                        stored_matrix<const Scalar> dy, Scalar beta, Scalar* dwords,
                        Scalar* dplaces, stream& on);

@@ -7,18 +7,18 @@
 
 namespace troupe {
 
-/// What can be done with a product's elements before they leave the cache. s is the
-/// product (M, N), c what is left of it, v = s + bias; gelu is that of
+/// The operations on a product's elements before they leave the cache. `s` is the
+/// product (M, N), c the array of results, v = s + bias; gelu is that of
 /// vector_math.hpp.
 ///
-///   kind            c =         also writes        a layer's
+///   kind            c =         also writes        use in a layer
 ///   none            s
 ///   bias            v                              linear forward
 ///   bias_gelu       gelu'(v)    y = gelu(v)        linear forward and GELU
 ///   bias_relu       max(v, 0)   mask = (c > 0)     linear forward and ReLU
 ///   bias_residual   v + x                          end of a residual branch
-///   times           s * x                          input gradient of a GELU: x is what
-///                                                  bias_gelu left in c
+///   times           s * x                          input gradient of a GELU: x is
+///                                                  the c of bias_gelu
 enum class epilogue_kind : std::uint8_t {
   none,
   bias,
@@ -28,9 +28,9 @@ enum class epilogue_kind : std::uint8_t {
   times,
 };
 
-/// What is done, and with which arrays. Its matrices are (M, N) and not transposed;
-/// none may overlap c. Elements do not depend on each other: how a product is cut
-/// changes no bit.
+/// An epilogue: a kind, and arrays that the caller owns. Matrices are (M, N) and not
+/// transposed; none may overlap c. Elements are independent of each other, so a split
+/// of the product changes no bit.
 template <class Scalar>
 struct epilogue {
   epilogue_kind what = epilogue_kind::none;
@@ -39,10 +39,10 @@ struct epilogue {
   stored_matrix<Scalar> y = {};       ///< GELU's output.
   matrix<std::uint8_t> mask = {};     ///< 1 where a ReLU passes, else 0.
 
-  /// The same for a part of c whose first element is c's at (row, column).
+  /// The same epilogue for a part of c whose first element is c's at (row, column).
   epilogue from(std::int64_t row, std::int64_t column) const;
 
-  /// On this thread: turns s into c in a part of c that begins at (row, column).
+  /// Turns s into c, on this thread, in a part of c that begins at (row, column).
   void finish(matrix<Scalar> part, std::int64_t row, std::int64_t column) const;
 };
 

@@ -14,15 +14,16 @@ struct head_matrices {
   matrix<Scalar> q, k, v;
 };
 
-/// One head's attention by products of the kernel of fp32, on this thread. Scores are
-/// made a block of keys and queries at a time, and used while they are in the cache: no
-/// product packs them. Dao et al., "FlashAttention", 2022.
-/// Keys and values of a few later tokens are multiplied by 0, so an infinity or a NaN
-/// among them reaches up to 7 tokens before.
-/// \param of_scores bf16: weights, of the largest score so far, and gradients of scores
-/// are rounded to bf16 before products read them; sums of weights are of unrounded ones
+/// One head's attention by products of the fp32 kernel, on this thread. Scores are
+/// computed a block of keys and queries at a time, and used while in the cache: no
+/// product packs scores. Dao et al., "FlashAttention", 2022. Keys and values of up to 7
+/// later tokens are multiplied by 0. An infinity or a NaN in such a token therefore
+/// reaches up to 7 tokens before.
+/// \param score_precision bf16: weights, relative to the largest score so far, and
+/// gradients of scores are rounded to bf16 for products. Sums add the unrounded
+/// weights.
 struct fused_attention {
-  /// Values of space for either pass over heads of (length, size).
+  /// Values of scratch for a forward or a backward over heads of (length, size).
   static std::int64_t scratch(std::int64_t length, std::int64_t size);
 
   /// Fills y and log_sum, (T). The outer loop is over queries.
@@ -31,7 +32,7 @@ struct fused_attention {
                       precision of_scores = precision::fp32);
 
   /// Fills the gradients. The outer loop is over keys: gradients of a block of keys are
-  /// summed in the cache, those of queries in `space`.
+  /// summed in the cache, gradients of queries in `space`.
   static void backward(const head_matrices<const float>& in, matrix<const float> y,
                        const float* log_sum, matrix<const float> dy,
                        const head_matrices<float>& gradient, float* space,

@@ -6,10 +6,9 @@
 
 namespace troupe {
 
-/// Layer normalisation of rows: y = (x - mean) * rstd * gain + bias, where
-/// rstd = 1 / sqrt(variance + 1e-5). Ba et al., "Layer Normalization", 2016.
-/// x, y and their gradients: (R, C), not transposed; gain and bias: (C); mean and rstd:
-/// (R).
+/// Layer normalisation of rows: y = (x - mean) * rstd * gain + bias, where rstd = 1 /
+/// sqrt(variance + 1e-5). Ba et al., "Layer Normalization", 2016. x, y, dx and dy: (R,
+/// C), not transposed; gain and bias: (C); mean and rstd: (R).
 template <class Scalar>
 struct layer_norm {
   /// Fills y, and mean and rstd for the backward.
@@ -25,8 +24,8 @@ struct layer_norm {
                              stored_matrix<const Scalar> dresidual,
                              stored_matrix<Scalar> dx, stream& on);
 
-  /// dgain = beta dgain + the sum over rows, in their order, of dy * (x - mean) * rstd;
-  /// dbias likewise, of dy. beta is 0 or 1.
+  /// dgain = beta dgain + the sum over rows, in order, of dy * (x - mean) * rstd; dbias
+  /// likewise, of dy. beta is 0 or 1.
   static void weight_gradient(stored_matrix<const Scalar> x, const Scalar* mean,
                               const Scalar* rstd, stored_matrix<const Scalar> dy,
                               Scalar beta, Scalar* dgain, Scalar* dbias, stream& on);

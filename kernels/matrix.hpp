@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-/// A matrix that lives elsewhere: row-major, rows `stride` values apart. `transposed`
-/// makes a kernel read it as its transpose; nothing is moved.
+/// A view of a matrix in the memory of another owner: row-major, rows `stride` values
+/// apart. `transposed` makes a kernel read the transpose; no value moves.
 template <class Scalar>
 struct matrix {
   Scalar* data;
@@ -41,7 +41,7 @@ struct matrix {
   }
 };
 
-/// A matrix without gaps between its rows.
+/// A matrix without gaps between rows.
 template <class Scalar>
 matrix<Scalar> dense(Scalar* data, std::int64_t rows, std::int64_t columns) {
   return {data, rows, columns, columns};

@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// One update of n parameters: `to` becomes what `from` and the gradient make of it;
-/// `to` may be `from`. `scale` turns the summed gradient into the one to apply: 1 /
+/// One update of n parameters: computes `to` from the old values `from` and the
+/// gradient. `to` may be `from`. `scale` is a factor of the summed gradient: 1 /
 /// samples, times the factor of clipping.
 
 /// PyTorch's AdamW. Loshchilov & Hutter, "Decoupled Weight Decay Regularization", 2019.
@@ -20,10 +20,11 @@ struct adamw_step {
   double beta2;
   double epsilon;
   double weight_decay;
-  std::int64_t number; ///< Of this update, from 1: corrects the moments' bias.
+  std::int64_t number; ///< Number of this update, from 1: corrects the moments' bias.
 };
 
 /// \param mean,square the moments: (n) each, updated in place; zero before the first
+/// update
 void adamw(const adamw_step& how, float scale, const float* gradient, const float* from,
            float* to, float* mean, float* square, std::int64_t n, stream& on);
 
@@ -34,12 +35,13 @@ struct sgd_step {
   double weight_decay;
 };
 
-/// \param velocity (n), updated in place, zero before the first; not used, and may be
-///        null, without momentum
+/// \param velocity (n), updated in place, zero before the first update; unused without
+/// momentum, and may then be null
 void sgd(const sgd_step& how, float scale, const float* gradient, const float* from,
          float* to, float* velocity, std::int64_t n, stream& on);
 
-/// The sum of each array's squares, in double, one after another. Waits for them.
+/// Returns the sum of each array's squares, in double, on the CPU in index order. Waits
+/// for the stream.
 std::vector<double> sums_of_squares(const std::vector<std::span<const float>>& arrays,
                                     stream& on);
 

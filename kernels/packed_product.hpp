@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The loops of a product over its packed blocks, where c is fp32 and sums are made in
-// its place.
+// The loops of a product over packed blocks, for a c that is fp32 and holds the sums.
 #pragma once
 
 #include "kernels/epilogue.hpp"
@@ -10,7 +9,7 @@
 
 namespace troupe {
 
-/// c = what the epilogue makes of alpha a b + beta c on this thread.
+/// c = the epilogue of alpha a b + beta c, on this thread.
 /// \param pack_left packs rows of a: (row, rows, first, depth, to)
 /// \param pack_right packs columns of b: (column, columns, first, depth, to)
 template <class PackLeft, class PackRight>

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// What is stored between the arithmetic: activations and their gradients, and the
-/// operands of products. Sums, and the weights that are updated, are fp32.
+/// The type of stored values: activations, gradients of activations, and the operands
+/// of products. Sums, and the weights that updates write, are always fp32.
 enum class precision : std::uint8_t { fp32, bf16 };
 
 } // namespace troupe

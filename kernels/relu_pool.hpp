@@ -8,6 +8,7 @@
 
 namespace troupe {
 
+/// Sizes of one ReLU and pooling: P planes of H by W values.
 struct relu_pool_shape {
   std::int64_t planes, height, width;
 };
@@ -18,8 +19,8 @@ template <class Scalar>
 struct relu_pool {
   using shape = relu_pool_shape;
 
-  /// Fills y, and in `choice` which pixel of a square it is: 0..3, or 4 for none above
-  /// 0.
+  /// Fills y. Sets `choice` to the index of the largest pixel of each square: 0..3, or
+  /// 4 if no pixel is above 0.
   static void forward(const shape& dims, const Scalar* x, stored_matrix<Scalar> y,
                       std::uint8_t* choice, stream& on);
 

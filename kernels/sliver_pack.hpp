@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packs operands of a product into slivers (sliver_tiles.hpp), and says what becomes of
-// their values on the way.
+// Packs operands of a product into slivers (sliver_tiles.hpp), and rounds or widens the
+// values on the way.
 #pragma once
 
 #include "kernels/bf16.hpp"
@@ -14,7 +14,7 @@
 
 namespace troupe {
 
-// How a packed value is read: `read` returns `Count` values of fp32.
+// The ways to read a value that is packed: `read` returns `Count` values of fp32.
 
 struct exact_values {
   using stored = float;
@@ -48,12 +48,12 @@ inline void write_one(float* to, float value) {
   *to = value;
 }
 
-/// \pre the value is one of bf16
+/// \pre the value is exact in bf16
 inline void write_one(bf16* to, float value) {
   to->bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16U);
 }
 
-/// A row of `Width` values, in pieces of which the last two may overlap.
+/// Packs a row of `Width` values, in pieces of which the last two may overlap.
 template <int Width, class Values, class Out>
 void pack_row(const typename Values::stored* from, Out* to) {
   constexpr int piece = std::bit_floor(static_cast<unsigned>(std::min(Width, lanes)));
@@ -102,8 +102,9 @@ void pack_columns(const typename Values::stored* from, std::int64_t stride, int 
 }
 
 /// Packs lines of m, a (depth, lines) matrix as read: a transposed, or b. Each sliver
-/// becomes `depth` rows of Width values, zeros in b where there are no more lines.
-/// \param line,lines those that are packed \param first,depth their places
+/// becomes `depth` rows of Width values, with zeros in b after the last line.
+/// \param line,lines the first line to pack, and the number of lines
+/// \param first,depth the first index of the depth, and the number of indices
 template <int Width, class Values, class Out>
 void pack_slivers(matrix<const typename Values::stored> m, std::int64_t line,
                   std::int64_t lines, std::int64_t first, std::int64_t depth, Out* to) {
@@ -119,7 +120,7 @@ void pack_slivers(matrix<const typename Values::stored> m, std::int64_t line,
                            width_at(i), depth, to + i * depth, Width);
     return;
   }
-  // A few rows of all slivers at a time, for memory is read faster along its rows.
+  // A few rows of all slivers at a time, because memory is read faster along rows.
   constexpr std::int64_t rows_at_once = 16;
   for (std::int64_t begin = 0; begin < depth; begin += rows_at_once)
     for (std::int64_t i = 0; i < lines; i += Width) {

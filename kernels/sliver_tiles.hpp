@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A product in the manner of Goto & van de Geijn, "Anatomy of High-Performance Matrix
-// Multiplication", 2008: blocks of a and b are packed into slivers, in the order in
-// which they are read; a tile of c is summed up in registers while a sliver of a stays
-// in the first cache and slivers of b stream past it.
+// Multiplication", 2008. Blocks of a and b are packed into slivers, in the order of the
+// kernel's reads. A tile of c is summed up in registers. Meanwhile a sliver of a stays
+// in the first cache, and slivers of b stream past.
 //
 //              columns_a_tile
 //              ┌──┬──┬──┐                     c is made in tiles of rows_a_tile by
@@ -27,16 +27,16 @@ inline constexpr std::int64_t most_packed_rows = 8 * rows_a_tile; // of a, at on
 inline constexpr std::int64_t most_packed_columns = 1024;         // of b, at once
 inline constexpr std::int64_t most_part_columns = 256;
 
-/// Room for the packed blocks of a product.
+/// Memory for the packed blocks of a product.
 struct packed_blocks {
   alignas(64) float a[most_packed_depth * most_packed_rows + lanes];
   alignas(64) float b[most_packed_depth * most_packed_columns];
 };
 
-/// This thread's room.
+/// The packed blocks of the calling thread, allocated at the first call.
 packed_blocks& packing_room();
 
-/// The blocks that a depth is cut into: none deeper than most_packed_depth.
+/// Cuts a depth into blocks, none deeper than most_packed_depth.
 struct depth_blocks {
   explicit depth_blocks(std::int64_t whole)
     : depth(whole), count((whole + most_packed_depth - 1) / most_packed_depth) {
@@ -52,8 +52,8 @@ struct depth_blocks {
 };
 
 /// c = alpha a b + beta c of all tiles of a part of c, from packed slivers of a and b.
-/// Each sum begins at 0 and goes along the depth. \param from_sliver values from one
-/// sliver of b to the next
+/// Each sum begins at 0 and runs along the depth.
+/// \param from_sliver values from one sliver of b to the next
 void make_tiles(std::int64_t depth, const float* a, const float* b,
                 std::int64_t from_sliver, float alpha, float beta, matrix<float> c);
 

@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-/// A matrix of Scalar; or of bf16, where Scalar is float. What kernels take that read
-/// and write either.
+/// A view of a matrix of Scalar, or of bf16 where Scalar is float: the argument type of
+/// kernels that read and write either. Another owner holds the values.
 template <class Scalar>
 struct stored_matrix {
   using value = std::remove_const_t<Scalar>;
@@ -30,7 +30,7 @@ struct stored_matrix {
 
   stored_matrix() = default;
 
-  // Matrices turn into this where a kernel is called.
+  // Implicit: a call of a kernel converts a matrix.
   template <class Value>
   requires std::same_as<std::remove_const_t<Value>, value> ||(
     may_be_bf16&& std::same_as<std::remove_const_t<Value>, bf16>)
@@ -56,7 +56,8 @@ struct stored_matrix {
     // nop
   }
 
-  /// As a matrix of Scalar, or of bf16. \pre it is one
+  /// As a matrix of Scalar, or of bf16.
+  /// \pre the matrix stores that type
   matrix<Scalar> plain() const {
     return {static_cast<Scalar*>(data), rows, columns, stride, transposed};
   }
@@ -94,7 +95,9 @@ private:
   }
 };
 
-/// Rows of a stored matrix, one at a time, as arithmetic has them. \pre not transposed
+/// Reads rows of a stored matrix, one at a time, as values of arithmetic. Allocates one
+/// row if the matrix is bf16.
+/// \pre not transposed
 template <class Scalar>
 class row_reader {
 public:
@@ -104,7 +107,7 @@ public:
         static_cast<std::size_t>(from.columns));
   }
 
-  /// Until the next one is asked for.
+  /// Row r, valid until the next call.
   const Scalar* row(std::int64_t r) {
     if constexpr (std::same_as<Scalar, float>)
       if (from_.is_bf16) {
@@ -119,8 +122,8 @@ private:
   std::unique_ptr<Scalar[]> row_;
 };
 
-/// Rounds what was made of a matrix elsewhere, because it is bf16. \pre as large, and
-/// not transposed
+/// Rounds `values`, a result in other memory, into `to`, which is bf16.
+/// \pre `values` is as large as `to`, and not transposed
 template <class Scalar>
 void round_into(const stored_matrix<Scalar>& to, const matrix<Scalar>& made) {
   if constexpr (std::same_as<Scalar, float>)
@@ -128,7 +131,9 @@ void round_into(const stored_matrix<Scalar>& to, const matrix<Scalar>& made) {
       round_row(made.row(r), to.columns, to.rounded().row(r));
 }
 
-/// Takes rows of a stored matrix, one at a time. \pre not transposed
+/// Writes rows of a stored matrix, one at a time. Allocates one row if the matrix is
+/// bf16.
+/// \pre not transposed
 template <class Scalar>
 class row_writer {
 public:
@@ -138,7 +143,7 @@ public:
         std::make_unique_for_overwrite<Scalar[]>(static_cast<std::size_t>(to.columns));
   }
 
-  /// Where to write row r, before end(r).
+  /// Memory for row r; end(r) stores the row.
   Scalar* row(std::int64_t r) { return to_.is_bf16 ? row_.get() : to_.plain().row(r); }
 
   void end(std::int64_t r) {

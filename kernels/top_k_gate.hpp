@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The gate of a mixture of experts: chooses the experts of each row, and the rows that
+// each expert accepts.
 #pragma once
 
 #include "kernels/matrix.hpp"
@@ -8,14 +10,16 @@
 
 namespace troupe {
 
-/// How rows are routed to experts.
+/// The rule that routes rows to experts.
 struct gate_rule {
-  int experts;           ///< n
-  int chosen;            ///< k, experts a row
-  std::int64_t capacity; ///< Rows that an expert takes; more are dropped.
+  int experts; ///< n
+  int chosen;  ///< k, experts a row
+  std::int64_t
+    capacity; ///< Most rows that an expert accepts; further rows are dropped.
 };
 
-/// What a gate says of R rows, in an array of `values(R, n, k)` of the caller's.
+/// The result of a gate for R rows, in an array of `values(R, n, k)` values. The caller
+/// owns the array, which must outlive the table.
 template <class Scalar>
 struct gate_table {
   static std::int64_t values(std::int64_t rows, int experts, int chosen);
@@ -25,33 +29,35 @@ struct gate_table {
   std::int64_t rows;
   gate_rule rule;
   Scalar* probabilities; ///< (R, n)
-  Scalar* weights;       ///< (R, k): what an expert's output is multiplied with.
+  Scalar* weights;       ///< (R, k): factors of the experts' outputs.
   std::int32_t* chosen;  ///< (R, k): the experts, the most probable first.
-  /// (R, k): where the row stands among those on their way, which are sorted by expert;
-  /// -1 if it was dropped.
+  /// (R, k): index of the row among all sent rows, which are sorted by expert; -1 if
+  /// the row was dropped.
   std::int32_t* places;
-  std::int32_t* counts; ///< (n): rows on their way to each expert.
-  std::int32_t* first;  ///< (n): rows whose first choice it is, dropped or not.
+  std::int32_t* counts; ///< (n): rows sent to each expert.
+  std::int32_t* first; ///< (n): rows whose first choice is this expert, dropped or not.
 };
 
-/// Routes each row to the k experts that a softmax over its logits finds most probable.
-/// k = 1: the weight is the probability (Fedus et al., "Switch Transformers", 2021).
-/// k > 1: the probabilities of the chosen, divided by their sum (Lepikhin et al.,
-/// "GShard", 2020, algorithm 1, without its random second choice). An expert takes
-/// first choices before second ones, and among them rows in their order; ties go to the
-/// expert that stands first.
+/// Routes each row to the k experts that have the highest probabilities in the softmax
+/// of the row's logits. For k = 1 the weight is the probability (Fedus et al., "Switch
+/// Transformers", 2021). For k > 1 the weights are the probabilities of the chosen
+/// experts, divided by the sum (Lepikhin et al., "GShard", 2020, algorithm 1, without
+/// its random second choice). An expert accepts first choices before second ones, and
+/// equal choices in the order of rows. Ties go to the expert with the lower index.
 template <class Scalar>
 struct top_k_gate {
-  /// Fills the table. \pre its probabilities hold the logits
+  /// Fills the table.
+  /// \pre `probabilities` holds the logits
   static void forward(const gate_table<Scalar>& to, stream& on);
 
-  /// The load-balancing loss n * sum over experts of f_e P_e, where f_e is the share of
-  /// rows whose first choice e is, and P_e its mean probability (Switch, equation 4): 1
-  /// where all is even, n at worst.
+  /// The load-balancing loss n * sum over experts of f_e P_e. Here f_e is the share of
+  /// rows whose first choice is e, and P_e the mean probability of e (Switch, equation
+  /// 4). The loss is 1 for an even load, n at worst.
   static double imbalance(const gate_table<Scalar>& of);
 
-  /// dlogits (R, n) of weights whose gradients are dweights (R, k), plus `balance`
-  /// times the gradient of imbalance(). What was dropped has no gradient.
+  /// Fills dlogits (R, n) from dweights (R, k), the gradients of the weights, plus
+  /// `balance` times the gradient of imbalance(). In dweights, dropped choices are 0,
+  /// as dispatch::combine_gradient() fills the array.
   static void backward(const gate_table<Scalar>& of, const Scalar* dweights,
                        Scalar balance, Scalar* dlogits, stream& on);
 };

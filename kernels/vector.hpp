@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Vectors of floats as wide as one instruction: loads, stores, and the transposition of
+// a block.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +9,7 @@
 
 namespace troupe {
 
-/// As many floats as one instruction of the machine that we compile for takes.
+/// Number of floats that one vector instruction of the compiler's target machine takes.
 #if defined(__AVX512F__)
 inline constexpr int lanes = 16;
 #elif defined(__AVX__)
@@ -18,7 +20,7 @@ inline constexpr int lanes = 4;
 
 typedef float vector __attribute__((vector_size(lanes * sizeof(float))));
 
-/// From any address.
+/// Loads a vector; any address will do.
 inline vector load(const float* from) {
   vector result;
   std::memcpy(&result, from, sizeof result);
@@ -44,7 +46,7 @@ void swap_pieces(vector& upper, vector& lower, std::integer_sequence<int, Lane..
 
 } // namespace detail
 
-/// Turns the rows of a square block into its columns.
+/// Turns the rows of a square block into the columns.
 template <int Piece = 1>
 [[gnu::always_inline]] inline void transpose(vector (&rows)[lanes]) {
   if constexpr (Piece < lanes) {

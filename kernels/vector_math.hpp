@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Exponentials, GELU and maxima in loops that compilers vectorize.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +22,14 @@ inline float exp_of_rest(float x, float n) {
   return std::fma(p * r, r, r) + 1.0F;
 }
 
-/// e^x without branches or calls, so that loops over it become vector instructions.
-/// Within 2 units in the last place; 0 below -87.3, finite above 88.
+/// e^x without branches or calls, so that loops over this function become vector
+/// instructions. The error is at most 2 units in the last place; 0 below -87.3, finite
+/// above 88.
 inline float fast_exp(float x) {
   const float clamped = x < -87.3F ? -87.3F : (x > 88.0F ? 88.0F : x);
   const float n = std::nearbyint(clamped * 1.44269504F);
   const float p = exp_of_rest(clamped, n);
-  // n, or what a NaN has there, in the lowest bits: NaNs have no integer.
+  // n, or the bits of a NaN, in the lowest bits: a NaN has no integer.
   const auto exponent = std::bit_cast<std::uint32_t>(n + 0x1.8p23F) + 127;
   const auto scale = std::bit_cast<float>(exponent << 23);
   return x < -87.3F ? 0.0F : p * scale;
@@ -45,8 +47,8 @@ struct gelu_result {
   Scalar slope; ///< The derivative.
 };
 
-/// GPT-2's GELU, x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), and its derivative, of
-/// one exponential. Hendrycks & Gimpel, "Gaussian Error Linear Units", 2016.
+/// GPT-2's GELU, x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), and its derivative,
+/// from one exponential. Hendrycks & Gimpel, "Gaussian Error Linear Units", 2016.
 template <class Scalar>
 gelu_result<Scalar> gelu_and_slope(Scalar x) {
   constexpr auto twice_root = static_cast<Scalar>(1.5957691216057308); // 2 sqrt(2/pi)
@@ -58,7 +60,7 @@ gelu_result<Scalar> gelu_and_slope(Scalar x) {
   return {x * gate, gate * (1 + inner * (1 - gate))};
 }
 
-/// The largest of n values; in 16 lanes, so that it becomes vector instructions.
+/// The largest of n values; in 16 lanes, so that the loop becomes vector instructions.
 template <class Scalar>
 Scalar largest(const Scalar* x, std::int64_t n) {
   Scalar each[16];

@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-/// One head's attention where products of bf16 are made by the kernel of fp32
-/// (bf16_path::widen), on this thread: fused_attention of the operands, widened. All
-/// operands of products are rounded to bf16 if they are not stored so: q, k, v, dy, and
+/// One head's attention where the fp32 kernel computes products of bf16
+/// (bf16_path::widen), on this thread: fused_attention of the widened operands. All
+/// operands of products that are stored as fp32 are rounded to bf16: q, k, v, dy, and
 /// weights and gradients of scores. Results that are stored as bf16 are rounded once.
 /// Matrices are (T, C/H).
 struct widened_attention {
@@ -18,7 +18,7 @@ struct widened_attention {
     stored_matrix<Scalar> q, k, v;
   };
 
-  /// Values of space for either pass over heads of (length, size).
+  /// Values of scratch for a forward or a backward over heads of (length, size).
   static std::int64_t scratch(std::int64_t length, std::int64_t size);
 
   /// Fills y and log_sum, (T).
