@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t values_a_slice = 1 << 16;
 
-/// Calls work(first, count) for ranges of n values.
+/// Calls work(first, count) for ranges of n values, on the threads of the stream.
 template <class Work>
 void by_ranges(std::int64_t n, stream& on, const Work& work) {
   on.cpu().run_ranges(

@@ -17,12 +17,11 @@ namespace troupe {
 
 namespace {
 
-// Queries whose scores are made together: the fewer, the less is made for later keys,
-// to be thrown away. Of the backward, twice as many are summed into the keys'
-// gradients.
+// Queries whose scores are computed together. Fewer queries waste less work on the
+// scores of later keys. The backward sums twice as many into the gradients of the keys.
 constexpr std::int64_t block = 32;
 
-/// One head's columns of a sequence's rows.
+/// The columns of one head in the rows of one sequence.
 template <class Scalar>
 stored_matrix<Scalar> columns_of(const attention_shape& dims,
                                  const stored_matrix<Scalar>& all,
@@ -61,12 +60,12 @@ Scalar scale_of(const attention_shape& dims) {
   return 1 / std::sqrt(static_cast<Scalar>(dims.width / dims.heads));
 }
 
-/// Whether one head is widened_attention's.
+/// Whether widened_attention computes the heads.
 bool widens(precision products) {
   return products == precision::bf16 && chosen_bf16_path() == bf16_path::widen;
 }
 
-/// Room for one packed matrix of a head: (T, C/H), or its transpose.
+/// Size, in values, of one packed matrix of a head: (T, C/H), or its transpose.
 template <class Scalar>
 std::int64_t packed_room(const attention_shape& dims) {
   const auto size = dims.width / dims.heads;
@@ -74,7 +73,8 @@ std::int64_t packed_room(const attention_shape& dims) {
                   right_side<Scalar>::room(dims.length, size));
 }
 
-/// What a thread has of the scratch.
+/// The part of the scratch that one thread uses. Without memory the constructor only
+/// computes the size, `end`, in values.
 template <class Scalar>
 struct thread_space {
   thread_space(const attention_shape& dims, precision products, Scalar* begin = nullptr)
@@ -94,7 +94,8 @@ struct thread_space {
       end = std::max(end, widened_attention::scratch(dims.length, size_));
   }
 
-  /// Where rows of `to` are made: there, if they are not rounded in the end.
+  /// Memory for the rows of `to`: `to` itself, unless the values are rounded at the
+  /// end.
   matrix<Scalar> place_of(const stored_matrix<Scalar>& to, int which) const {
     return to.is_bf16 ? dense(made[which], to.rows, size_) : to.plain();
   }
@@ -102,15 +103,16 @@ struct thread_space {
   Scalar* packed[3];
   Scalar* scores[2]; // (64, T) each
   Scalar* sums;
-  Scalar* made[2]; // (T, C/H) each, of what is bf16
+  Scalar* made[2]; // (T, C/H) each, for results that are bf16
   std::int64_t end;
 
 private:
   std::int64_t size_;
 };
 
-/// Turns the scores of queries first.. into e^(score - row maximum), 0 for later keys;
-/// `sums` are the sums of the rows and `log_sum` the logarithms of the whole sums.
+/// Turns the scores of queries first.. into e^(score - row maximum), 0 for later keys.
+/// Fills `sums`, the sums of the rows, and `log_sum`, the logarithms of the sums of
+/// e^score.
 template <class Scalar>
 void exponentiate(matrix<Scalar> scores, std::int64_t first, Scalar* sums,
                   Scalar* log_sum) {
@@ -129,9 +131,10 @@ void exponentiate(matrix<Scalar> scores, std::int64_t first, Scalar* sums,
   }
 }
 
-/// From scores p' and d score weights dp: p = e^(p' - log_sum) into `p`, and
-/// ds = p * (dp - sum_c dp p) * scale into `dp`, both 0 for later keys. The sum is dy .
-/// y.
+/// Computes the score weights and the gradients of scores in place, from the scores p'
+/// and from dp, the gradients of the weights. `p` becomes p = e^(p' - log_sum), and
+/// `dp` becomes ds = p * (dp - sum_c dp p) * scale. Both are 0 for later keys. The sum
+/// is dy . y.
 template <class Scalar>
 void score_gradient(matrix<Scalar> p, matrix<Scalar> dp, std::int64_t first,
                     const Scalar* log_sum, const stored_matrix<const Scalar>& y,
@@ -255,7 +258,8 @@ void attention<Scalar>::backward(const attention_shape& dims,
     const auto dk = own.place_of(gradient.k, 0), dv = own.place_of(gradient.v, 1);
     const right_side<Scalar> keys_t{by, in.k.t(), own.packed[0]},
       values_t{by, in.v.t(), own.packed[1]}, keys{by, in.k, own.packed[2]};
-    // The last blocks first: they reach all keys, so they set what the others add to.
+    // The last blocks come first. The queries of the last blocks attend to all keys, so
+    // these blocks initialise the sums for all other blocks.
     constexpr auto both = 2 * block;
     const auto pairs = (dims.length + both - 1) / both;
     for (auto pair = pairs; pair-- > 0;) {

@@ -24,14 +24,15 @@ namespace {
 
 #if defined(TROUPE_X86) && defined(__AVX2__) && defined(__FMA__)
 
-/// While it lives, this thread's operations take numbers that are not normal for 0, and
-/// give 0 for what is tiny after it is rounded: as instructions for bf16 do.
+/// Sets flags of this thread for the lifetime of the object, so that operations behave
+/// as instructions for bf16. Operations then read subnormal numbers as 0, and return 0
+/// for a result that is subnormal after rounding.
 class flushed_denormals {
 public:
   flushed_denormals() {
     constexpr unsigned flush_to_zero = 1U << 15U, denormals_are_zeros = 1U << 6U;
     _mm_setcsr(before_ | flush_to_zero | denormals_are_zeros);
-    asm volatile("" ::: "memory"); // no operation moves to before this
+    asm volatile("" ::: "memory"); // no operation moves to before this line
   }
   ~flushed_denormals() {
     asm volatile("" ::: "memory");
@@ -44,7 +45,8 @@ private:
   unsigned before_ = _mm_getcsr();
 };
 
-/// A row of c's tile of 16 columns, and a row of a's tile: one step's products.
+/// Adds the products of one step to a row of one of c's tiles of 16 columns, from a row
+/// of a's tile.
 /// \pre denormals are flushed
 void add_plain_row(const std::uint16_t* a, const std::uint16_t* b, float* c) {
   constexpr int columns = 8; // of one vector
@@ -76,14 +78,14 @@ void add_plain_row(const std::uint16_t* a, const std::uint16_t* b, float* c) {
 
 struct flushed_denormals {}; // the functions below flush
 
-/// As the instructions have it: what is not normal is 0.
+/// A subnormal number becomes 0, as in the instructions.
 float normal(float x) {
   return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0F, x) : x;
 }
 
-/// sum + a b, rounded once. What is tiny before it is rounded, of 24 bits and any
-/// exponent, is 0: std::fma rounds that up to the smallest normal number where it is
-/// near.
+/// sum + a b, rounded once. A result that is subnormal when rounded to 24 bits, with
+/// any exponent, becomes 0. `std::fma` alone would round such a result up to the
+/// smallest normal number where that is near.
 float add_product(float a, float b, float sum) {
   constexpr float least = std::numeric_limits<float>::min();
   const float rounded = std::fma(a, b, sum);
@@ -95,7 +97,8 @@ float add_product(float a, float b, float sum) {
                                                          : rounded;
 }
 
-/// A row of c's tile of 16 columns, and a row of a's tile: one step's products.
+/// Adds the products of one step to a row of one of c's tiles of 16 columns, from a row
+/// of a's tile.
 void add_plain_row(const std::uint16_t* a, const std::uint16_t* b, float* c) {
   std::array<float, tile_side> even{}, odd{};
   for (int pair = 0; pair < step_depth / 2; ++pair) {
@@ -124,7 +127,7 @@ void plain_block(std::int64_t steps, const std::uint16_t* a, const std::uint16_t
     if (from_zero)
       std::fill_n(to, block_side, 0.0F);
     const auto* from =
-      a + row * step_depth; // two tiles have 32 rows, one behind another
+      a + row * step_depth; // two tiles have 32 rows, one after another
     for (std::int64_t step = 0; step < steps; ++step)
       for (int tile = 0; tile < 2; ++tile)
         add_plain_row(from + step * step_values,
@@ -143,7 +146,8 @@ struct alignas(64) tile_shapes {
   std::array<std::uint8_t, 16> rows{};
 };
 
-/// Whether the processor has AMX, and the system lets this process use it.
+/// Whether the processor has AMX, and the system permits its use. The call asks for the
+/// permission.
 bool has_amx() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned tile = 1U << 24U, bf16 = 1U << 22U;
@@ -163,7 +167,7 @@ bool has_amx() {
     }
     return all;
   }();
-  asm volatile("" ::: "memory"); // gcc takes 8 bytes of it for read
+  asm volatile("" ::: "memory"); // gcc assumes that 8 bytes are read
   _tile_loadconfig(&shapes);
 }
 
@@ -171,11 +175,11 @@ bool has_amx() {
   _tile_release();
 }
 
-// Two tiles of a and two of b make four of c.
+// Two tiles of a and two of b give four of c.
 [[gnu::target("amx-tile,amx-bf16")]] void
 amx_block(std::int64_t steps, const std::uint16_t* a, const std::uint16_t* b,
           bool from_zero, float* c, std::int64_t stride) {
-  asm volatile("" ::: "memory"); // gcc does not know that tiles are loaded from it
+  asm volatile("" ::: "memory"); // gcc does not know that tiles are loaded from memory
   const auto bytes = static_cast<std::size_t>(stride) * sizeof(float);
   auto* const lower = c + tile_side * stride;
   if (from_zero) {

@@ -24,15 +24,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// How many times as fast as `widen` another path is, if it is chosen: more than
-/// measurements of one product differ by.
+/// The least factor of speed by which another path must beat `widen` to be chosen. The
+/// margin is larger than the differences between measurements of one product.
 constexpr double clear_margin = 1.2;
 
 bool offers(const bf16_machine& machine, bf16_path path) {
   return std::ranges::find(machine.offered, path) != machine.offered.end();
 }
 
-/// The faster of dot and widen by the shortest products of either, made in turns.
+/// The faster of dot and widen: compares the shortest time of either, from products
+/// that alternate between the two paths.
 bf16_path measured_path(const bf16_machine& machine) {
   constexpr int rounds = 25;
   auto dot = std::numeric_limits<double>::infinity(), widen = dot;
@@ -47,8 +48,8 @@ std::string text_of(const bf16_machine& machine, bf16_path path) {
   return "products of bf16 on " + machine.name + "\n" + to_text(path) + "\n";
 }
 
-/// The path that a file keeps for this machine; none if the file is another's, damaged,
-/// or absent.
+/// The path that a file stores for this machine; none if the file is another machine's,
+/// damaged, or absent.
 std::optional<bf16_path> kept_path(const bf16_machine& machine, const fs::path& file) {
   std::error_code unknown;
   if (!fs::is_regular_file(file, unknown))
@@ -67,7 +68,8 @@ std::optional<bf16_path> kept_path(const bf16_machine& machine, const fs::path& 
   return {};
 }
 
-/// Writes a text to a new file, whose name begins so. The name is empty on failure.
+/// Writes a text to a new file whose name is the given path and a random suffix.
+/// Returns the name, or an empty path on failure.
 fs::path written_beside(const fs::path& file, const std::string& text) {
   auto name = file.string() + ".XXXXXX";
   const int descriptor = mkstemp(name.data());
@@ -84,8 +86,8 @@ fs::path written_beside(const fs::path& file, const std::string& text) {
   return {};
 }
 
-/// Keeps a path, and returns what the file says then: of processes that measure at
-/// once, the first decides. None if nothing can be kept.
+/// Stores a path, and returns the path in the file afterwards. If several processes
+/// measure at once, the first one decides for all. None if nothing can be stored.
 std::optional<bf16_path> keep(const bf16_machine& machine, bf16_path path) {
   const auto file = file_of_choice(machine);
   std::error_code failed;
@@ -129,7 +131,7 @@ std::optional<fs::path> cache_of_user() {
   return {};
 }
 
-/// The path that TROUPE_BF16 names, if it is set.
+/// The path that TROUPE_BF16 names, if the variable is set.
 tl::expected<std::optional<bf16_path>, std::string> named_path() {
   const auto* const asked = std::getenv("TROUPE_BF16");
   if (asked == nullptr)

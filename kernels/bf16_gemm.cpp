@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The blocking of sgemm.cpp, with blocks of 32 x 32 (bf16_block.hpp) in place of tiles.
+// Products of bf16: the blocking of sgemm.cpp, with blocks of 32 x 32 (bf16_block.hpp)
+// in place of tiles.
 
 #include "kernels/bf16_gemm.hpp"
 
@@ -19,7 +20,7 @@ constexpr std::int64_t most_depth =
   512;                                  // 32 rows of a, packed, stay in the first cache
 constexpr std::int64_t most_rows = 256; // of a, packed at once
 constexpr std::int64_t columns_a_part = 256;
-// A panel is what of b is packed at once, and stays in the second cache.
+// A panel is the part of b that is packed at once, and stays in the second cache.
 constexpr std::int64_t panel_values = 512 * 1024;
 constexpr std::int64_t panel_columns = 1024;
 constexpr std::int64_t panel_depth = panel_values / 128;
@@ -27,7 +28,7 @@ constexpr std::int64_t panel_depth = panel_values / 128;
 struct packing_space {
   alignas(64) std::uint16_t a[most_depth * most_rows];
   alignas(64) std::uint16_t b[panel_values];
-  alignas(64) float sums[most_rows * panel_columns]; // of a c that is bf16
+  alignas(64) float sums[most_rows * panel_columns]; // for a c that is bf16
 };
 
 packing_space& space() {
@@ -43,8 +44,8 @@ std::int64_t whole_blocks(std::int64_t lines) {
   return (lines + block_side - 1) / block_side * block_side;
 }
 
-/// Packs lines of m, a (lines, depth) matrix as read, that begin at `line` and at place
-/// `begin`, whole blocks of them.
+/// Packs lines of m, a (lines, depth) matrix as read, from `line` and from index
+/// `begin` of the depth on, in whole blocks.
 template <bool OfA, class Value>
 void pack_values(matrix<const Value> m, std::int64_t line, std::int64_t lines,
                  std::int64_t begin, std::int64_t depth, std::uint16_t* to) {
@@ -80,7 +81,7 @@ void pack(const stored_matrix<const float>& m, std::int64_t line, std::int64_t l
     pack_values<OfA>(m.plain(), line, lines, begin, depth, to);
 }
 
-/// A block of c of which only a part is there.
+/// Computes a partial block of c: only c.rows by c.columns values exist.
 void make_part(bf16_block make, std::int64_t steps, const std::uint16_t* a,
                const std::uint16_t* b, bool from_zero, matrix<float> c) {
   alignas(64) float part[block_side * block_side] = {};
@@ -91,8 +92,8 @@ void make_part(bf16_block make, std::int64_t steps, const std::uint16_t* a,
     std::copy_n(part + r * block_side, c.columns, c.row(r));
 }
 
-/// All blocks of a part of c. \param a_sliver,b_sliver values from one block's lines to
-/// the next
+/// Computes all blocks of a part of c.
+/// \param a_sliver,b_sliver values from the lines of one block to the lines of the next
 void make_blocks(bf16_block make, std::int64_t steps, const std::uint16_t* a,
                  std::int64_t a_sliver, const std::uint16_t* b, std::int64_t b_sliver,
                  bool from_zero, matrix<float> c) {
@@ -126,7 +127,7 @@ void bf16_gemm(bf16_path path, stored_matrix<const float> a,
   const auto columns_at_once = std::min(
     panel_columns, panel_values / std::max<std::int64_t>(1, steps_of(depth_at_once))
                      / step_values * block_side);
-  const bool once = depth_at_once == whole_depth; // b's columns fit in at their length
+  const bool once = depth_at_once == whole_depth; // whole columns of b fit
   for (std::int64_t column = 0; column < c.columns; column += columns_at_once) {
     const auto columns = std::min(columns_at_once, c.columns - column);
     if (once)

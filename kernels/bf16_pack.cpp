@@ -35,7 +35,7 @@ __mmask16 first(int count) {
                                 - 1U);
 }
 
-/// `count` values of bf16, rounded if they are not, and zeros behind.
+/// `count` values of bf16, rounded from fp32 if necessary, followed by zeros.
 __m256i halves(const float* from, int count) {
   return (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(first(count), from));
 }
@@ -48,7 +48,8 @@ __m512i side_by_side(__m256i left, __m256i right) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(left), right, 1);
 }
 
-/// 32 values.
+/// A line of 32 values of bf16: `count` values, rounded from fp32 if necessary, then
+/// zeros.
 __m512i line_of(const float* from, int count) {
   return (__m512i)_mm512_cvtne2ps_pbh(
     _mm512_maskz_loadu_ps(first(count - lanes), from + lanes),
@@ -59,8 +60,8 @@ __m512i line_of(const bf16* from, int count) {
   return side_by_side(halves(from, count), halves(from + lanes, count - lanes));
 }
 
-/// Pairs of values: 16 vectors, either a line's pairs along the depth each, or a pair
-/// of places of all lines each.
+/// Pairs of values in 16 vectors. Each vector holds either the pairs of one line along
+/// the depth, or one pair of depth indices of all lines.
 struct pairs {
   vector rows[lanes];
 

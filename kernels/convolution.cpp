@@ -11,12 +11,13 @@ namespace troupe {
 
 namespace {
 
-/// Groups of images whose weight gradients are summed apart, then in order.
+/// Groups of images. The weight gradients of each group are summed separately, then the
+/// groups in order.
 constexpr int groups = 4;
 
-/// Calls `copied(pixel, place, count)` for each weight of a filter and each row of
-/// outputs: so many pixels of an image, from index `pixel`, are values of its patches,
-/// from index `place`. All other values of patches are padding.
+/// Calls `copied(pixel, position, count)` for each weight of a filter and each row of
+/// outputs. Pixels [pixel, pixel + count) of an image are the values of the image's
+/// patches from index `position` on. All other values of patches are padding.
 template <class Copied>
 void for_each_row(const convolution_shape& dims, const Copied& copied) {
   std::int64_t places = 0; // of the weights before
@@ -34,7 +35,7 @@ void for_each_row(const convolution_shape& dims, const Copied& copied) {
       }
 }
 
-/// patches: (C K K, places), a row for each weight of a filter.
+/// patches: (C K K, positions), a row for each weight of a filter.
 template <class Scalar>
 void gather(const convolution_shape& dims, const Scalar* image, Scalar* patches) {
   if (dims.padding > 0)
@@ -44,7 +45,8 @@ void gather(const convolution_shape& dims, const Scalar* image, Scalar* patches)
   });
 }
 
-/// The adjoint of gather: image = the sum of what each patch says of a pixel.
+/// The adjoint of gather: each pixel of the image = the sum of the pixel's values in
+/// all patches.
 template <class Scalar>
 void scatter(const convolution_shape& dims, const Scalar* patches, Scalar* image) {
   std::fill(image, image + dims.in_values(), Scalar{0});

@@ -25,7 +25,8 @@ loss_sum sum_of_rows(const Scalar* row_losses, std::int64_t rows,
   return result;
 }
 
-/// Whether a label's logit is the first of the largest. \param most the largest
+/// Whether a label's logit is the first of the largest logits.
+/// \param most the largest logit of the row
 template <class Scalar>
 bool is_first_largest(const Scalar* row, std::int64_t label, Scalar most) {
   return row[label] == most && std::find(row, row + label, most) == row + label;
@@ -35,7 +36,8 @@ bool is_first_largest(const Scalar* row, std::int64_t label, Scalar most) {
   return static_cast<std::int32_t*>(gpu.space(cuda::workspace::rows, 4 * rows));
 }
 
-/// Sums what a GPU finds of each row; the sum is there when it has.
+/// Sums the losses and hits of all rows on a GPU. `sum` is filled on a thread of the
+/// stream when the GPU has finished, and must outlive that call.
 [[maybe_unused]] void sum_on(cuda::stream& gpu, const float* row_losses,
                              std::int64_t rows, const std::int32_t* hits,
                              loss_sum& sum) {

@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// Calls use(row, choice, place) for what was not dropped, row by row.
+/// Calls use(row, choice, position) for each choice that was not dropped, row by row.
 template <class Scalar, class Use>
 void for_each_sent(const gate_table<Scalar>& table, const Use& use) {
   const std::int64_t k = table.rule.chosen;

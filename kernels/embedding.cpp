@@ -10,15 +10,15 @@ namespace troupe {
 
 namespace {
 
-/// Where a token stands in a table of words; -1 if the table has others.
+/// The row of a token in a table of words; -1 if another shard stores the token.
 template <class Shape>
 std::int64_t row_of(std::int32_t token, const Shape& dims) {
   const auto row = token - dims.first_word;
   return row >= 0 && row < dims.words ? row : -1;
 }
 
-/// Tokens in the GPU's own memory: a kernel that looks through all of them for each
-/// would go to this machine's that often.
+/// Copies tokens to the GPU's memory. The gradient's kernel searches all tokens for
+/// each word, and would otherwise read the machine's memory that often.
 [[maybe_unused]] const std::int32_t*
 tokens_on(cuda::stream& gpu, const std::int32_t* tokens, std::int64_t count) {
   auto* const copy =

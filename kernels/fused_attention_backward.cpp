@@ -8,7 +8,7 @@ namespace troupe {
 
 namespace {
 
-// Keys, and queries, whose scores are made together.
+// Number of keys, and of queries, whose scores are computed together.
 constexpr std::int64_t block = 2 * panel;
 
 struct backward_space {
@@ -37,14 +37,14 @@ struct backward_space {
     end = all.end();
   }
 
-  // Of all queries; log_sum and dots (dy . y) are 0 behind the last.
+  // For all queries; log_sum and dots (dy . y) are 0 after the last one.
   token_panels q, dy;
   value_panels q_values, dy_values, dq;
   float *log_sum, *dots;
-  // Of a block of keys.
+  // For a block of keys.
   token_panels k, v;
   value_panels k_values, dk, dv;
-  // Of a block of keys and one of queries: (keys, queries).
+  // For a block of keys and a block of queries: (keys, queries).
   float *p, *ds;
   std::int64_t end;
 };
@@ -63,8 +63,9 @@ float dot(const float* x, const float* y, std::int64_t n) {
   return sums[0];
 }
 
-/// From scores and d weights of a panel of queries: p = e^(scale p - log_sum) and
-/// ds = p (ds - dots) scale. \tparam Rounds both to bf16
+/// From scores and gradients of weights, for a panel of queries: p = e^(scale p -
+/// log_sum) and ds = p (ds - dots) scale.
+/// \tparam Rounds both to bf16
 template <bool Rounds>
 void score_gradient(float* p, float* ds, std::int64_t keys, const float* log_sum,
                     const float* dots, float scale) {
@@ -83,10 +84,10 @@ void score_gradient(float* p, float* ds, std::int64_t keys, const float* log_sum
     }
 }
 
-/// A block of keys and one of queries.
+/// A block of keys and a block of queries.
 struct block_pair {
-  std::int64_t key, keys;      ///< The first, and how many.
-  std::int64_t first, queries; ///< The first, and how many.
+  std::int64_t key, keys;      ///< The first, and the number of keys.
+  std::int64_t first, queries; ///< The first, and the number of queries.
 
   std::int64_t ahead() const { return first - key; }
 };
@@ -107,7 +108,8 @@ void make_weights(const backward_space& own, const block_pair& at, float scale,
   }
 }
 
-/// sums (keys, C/H) += scores values of the queries; the first ones begin the sums.
+/// sums (keys, C/H) += scores times the values of the queries. The first queries
+/// initialise the sums.
 void add_to_keys(const float* scores, const value_panels& values, const block_pair& at,
                  const value_panels& sums, coming_rows& next) {
   for (std::int64_t c = 0; c < sums.size; c += panel)
@@ -124,7 +126,7 @@ void add_to_keys(const float* scores, const value_panels& values, const block_pa
     }
 }
 
-/// dq += ds^T keys; the first keys begin the sums.
+/// dq += ds^T keys; the first keys initialise the sums.
 void add_to_queries(const backward_space& own, const block_pair& at) {
   for (std::int64_t c = 0; c < own.dq.size; c += panel)
     for (std::int64_t q = 0; q < at.queries; q += tile_rows) {
@@ -138,7 +140,7 @@ void add_to_queries(const backward_space& own, const block_pair& at) {
     }
 }
 
-/// What a head's backward reads and writes.
+/// The operands and results of one head's backward.
 struct head_backward {
   const head_matrices<const float>& in;
   matrix<const float> y, dy;
@@ -167,7 +169,7 @@ struct head_backward {
     own.v.pack(in.v.row_range(at.key, at.keys));
   }
 
-  /// What is read or written soon after the scores of this pair.
+  /// The rows that are read or written soon after the scores of this pair.
   coming_rows after(const block_pair& at) const {
     coming_rows next;
     const auto query = at.first + at.queries, key = at.key + at.keys;
@@ -221,7 +223,7 @@ void fused_attention::backward(const head_matrices<const float>& in,
       add_to_queries(own, at);
       add_to_keys(own.ds, own.q_values, at, own.dk, next);
       add_to_keys(own.p, own.dy_values, at, own.dv, next);
-      if (first == key) // its queries have seen all keys
+      if (first == key) // all keys are in the sums of these queries
         own.dq.unpack(first, gradient.q.row_range(first, at.queries));
     }
     own.dk.unpack(0, gradient.k.row_range(key, keys));

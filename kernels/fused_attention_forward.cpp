@@ -26,18 +26,18 @@ struct forward_space {
 
   token_panels keys;
   value_panels values;
-  token_panels queries; // a panel
+  token_panels queries; // of one panel
   float* scores;        // (key_block, panel)
-  value_panels made;    // y of a panel
+  value_panels made;    // y of one panel
   std::int64_t end;
 };
 
-/// The softmax of a panel of queries over the keys seen so far. Milakov & Gimelshein,
+/// The softmax of a panel of queries over the keys so far. Milakov & Gimelshein,
 /// "Online normalizer calculation for softmax", 2018.
 struct running_softmax {
   float most[panel];    ///< The largest score.
-  float sums[panel];    ///< Of e^(scale (score - most)).
-  float factors[panel]; ///< What sums before the last keys were multiplied by.
+  float sums[panel];    ///< Sums of e^(scale (score - most)).
+  float factors[panel]; ///< Factors of the sums before the last keys.
 
   running_softmax() {
     std::fill_n(most, panel, nothing);
@@ -45,7 +45,7 @@ struct running_softmax {
   }
 
   /// Turns the scores of more keys, an even number, into e^(scale (score - most)).
-  /// \tparam Rounds those whose products are bf16; sums have them unrounded
+  /// \tparam Rounds for products of bf16: scores are rounded; sums add unrounded values
   template <bool Rounds>
   void add(float* scores, std::int64_t keys, float scale) {
     float largest[2][panel], now[panel], offset[panel], added[panel];
@@ -76,7 +76,8 @@ struct running_softmax {
   }
 };
 
-/// made (queries, C/H) = factors made + weights values of `count` keys from `key`.
+/// output (queries, C/H) = factors output + weights times the values of `count` keys
+/// from `key` on.
 void add_values(const forward_space& own, std::int64_t key, std::int64_t count,
                 std::int64_t ahead, std::int64_t queries, const float* factors,
                 coming_rows& next) {

@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-/// The arrays of a cache, of one head.
+/// The arrays of one head in a cache. Views; the caller owns the cache.
 template <class Scalar>
 struct cached_head {
   cached_head(const next_tokens& dims, Scalar* cache, std::int64_t head)
@@ -29,7 +29,7 @@ struct cached_head {
   Scalar* scores;        // (T)
 };
 
-/// One token's weighted mean of the values of `seen` tokens.
+/// Computes one token's weighted mean of the values of the first `seen` tokens.
 template <class Scalar>
 void attend_to(const cached_head<Scalar>& head, std::int64_t seen, const Scalar* query,
                Scalar* to) {

@@ -45,12 +45,15 @@ void check_product(const stored_matrix<const Scalar>& a,
       + ", " + std::to_string(c.columns) + ")");
 }
 
-/// \throws tl::bad_expected_access if TROUPE_BF16 names no path
+/// The path of bf16 products.
+/// \throws tl::bad_expected_access if TROUPE_BF16 is set and names no path of this
+/// processor
 bf16_path path_of_products() {
   return chosen_bf16_path().value();
 }
 
-/// What sgemm reads and writes.
+/// The fp32 view of an operand or result of sgemm.
+/// \throws std::logic_error if the matrix stores bf16
 template <class Scalar>
 matrix<Scalar> of_floats(const stored_matrix<Scalar>& m) {
   if (m.is_bf16)
@@ -73,8 +76,8 @@ void multiply_plainly(matrix<const Scalar> a, matrix<const Scalar> b, Scalar alp
     }
 }
 
-/// How many slices a product is cut into, and whether by columns: slices that are worth
-/// handing out, some for each thread.
+/// The number of slices of a product, and whether slices are columns or rows. Each
+/// slice has enough work for a thread, and each thread gets some.
 struct product_slices {
   int count;
   bool by_columns;
@@ -86,7 +89,8 @@ product_slices slices_of(std::int64_t rows, std::int64_t columns, std::int64_t d
                          least_operations = 1 << 20;
   if (threads == 1)
     return {1, false};
-  // Slices of columns share no part of b that has to be packed; rows share all of it.
+  // Slices of columns share no part of b that has to be packed; slices of rows share
+  // all of b.
   const auto slices = std::int64_t{2} * threads;
   const bool by_columns = columns >= threads * least_columns;
   const auto most = std::min(by_columns ? columns / least_columns : rows / least_rows,
@@ -134,7 +138,8 @@ struct product_slice {
   }
 };
 
-/// Calls make(slice) for slices that are c, and begin at multiples of a unit.
+/// Calls make(slice) for slices that together are c, and that begin at multiples of
+/// `unit`.
 template <class Make>
 void share_out(std::int64_t rows, std::int64_t columns, std::int64_t depth,
                std::int64_t unit, stream& on, const Make& make) {
@@ -156,7 +161,7 @@ template <class Scalar>
 void product(precision by, const stored_matrix<const Scalar>& a,
              const stored_matrix<const Scalar>& b, Scalar beta,
              const stored_matrix<Scalar>& c, stream& on, const epilogue<Scalar>& end) {
-  // Blocks of bf16 are not cut in two.
+  // Blocks of bf16 stay whole.
   share_out(c.rows, c.columns, read_columns(a), by == precision::bf16 ? block_side : 1,
             on, [&](const product_slice& s) {
               multiply<Scalar>(by, s.rows_of(a), s.columns_of(b), Scalar{1}, beta,
@@ -164,7 +169,7 @@ void product(precision by, const stored_matrix<const Scalar>& a,
             });
 }
 
-/// By all threads of a team, some columns each.
+/// Packs b on all threads of a team, some columns each, and records the packed version.
 void pack_together(const kept_right_side<float>& b, stream& on) {
   const auto columns = read_columns(b.b), blocks = columns / block_side;
   const int count = static_cast<int>(std::clamp<std::int64_t>(blocks, 1, on.threads()));

@@ -13,8 +13,8 @@ namespace troupe {
 
 namespace {
 
-/// Calls update(first, last) for ranges of n values. They are cut where a vector ends,
-/// so that each value is computed as if there were one range.
+/// Calls update(first, last) for ranges of n values. Ranges end where a vector ends, so
+/// that each value is computed as in a single range.
 template <class Update>
 void by_ranges(std::int64_t n, stream& on, const Update& update) {
   constexpr std::int64_t together = 64, blocks_a_range = 256;
@@ -84,8 +84,8 @@ double sum_of_squares(std::span<const float> x) {
   return sum;
 }
 
-/// Launched behind one another, and waited for when their places are full: taking more
-/// of those may wait for the GPU.
+/// Launches the sums one after another. Waits for the GPU whenever all result buffers
+/// are in use, because taking more buffers may wait for the GPU.
 [[maybe_unused]] std::vector<double>
 sums_on(cuda::stream& gpu, const std::vector<std::span<const float>>& arrays) {
   constexpr std::size_t places = 8,

@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// A tile of c of `Rows` rows: c = alpha a b + beta c.
+/// Computes a tile of c of `Rows` rows: c = alpha a b + beta c.
 template <int Rows>
 void make_tile(std::int64_t depth, const float* a, const float* b, float alpha,
                float beta, float* c, std::int64_t stride, int columns) {
@@ -33,7 +33,8 @@ void make_tile(std::int64_t depth, const float* a, const float* b, float alpha,
     a += rows_a_tile;
     b += columns_a_tile;
   }
-  // Unrolled throughout, for what is indexed at run time is kept in memory.
+  // Unrolled throughout, because the compiler keeps arrays with run-time indices in
+  // memory.
   if (columns == columns_a_tile && beta == 0) {
 #pragma GCC unroll 14
     for (int r = 0; r < Rows; ++r) {
@@ -70,7 +71,7 @@ constexpr auto tiles_of(std::integer_sequence<int, Rows...>) {
   return std::array<tile_call, sizeof...(Rows)>{make_tile<Rows + 1>...};
 }
 
-/// make_tile by its number of rows - 1.
+/// The instances of make_tile, by number of rows - 1.
 constexpr auto tiles = tiles_of(std::make_integer_sequence<int, rows_a_tile>{});
 
 int at_most(int size, std::int64_t left) {

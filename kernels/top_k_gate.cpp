@@ -14,7 +14,7 @@ namespace troupe {
 
 namespace {
 
-/// Values that hold so many integers.
+/// Number of Scalars whose memory holds `integers` integers.
 template <class Scalar>
 std::int64_t room_of(std::int64_t integers) {
   static_assert(sizeof(Scalar) >= sizeof(std::int32_t));
@@ -33,8 +33,8 @@ void softmax(Scalar* x, int n) {
     x[i] /= sum;
 }
 
-/// The k most probable experts of one row, and what their outputs are weighted with.
-/// \param order n numbers for its own use
+/// Chooses the k most probable experts of one row, and the weights of the outputs.
+/// \param order n integers of scratch
 template <class Scalar>
 void choose(const Scalar* probabilities, int n, int k, std::int32_t* order,
             std::int32_t* chosen, Scalar* weights) {
@@ -83,7 +83,7 @@ void top_k_gate<Scalar>::forward(const gate_table<Scalar>& to, stream& on) {
   if constexpr (cuda::may_run<Scalar>)
     if (auto* const gpu = on.gpu()) {
       cuda::top_k_gate::forward(to, gpu->on());
-      return gpu->wait(); // its counts say here where rows go
+      return gpu->wait(); // the caller reads the counts to send rows
     }
   const int n = to.rule.experts, k = to.rule.chosen;
   std::vector<std::int32_t> order(static_cast<std::size_t>(n));
@@ -95,7 +95,7 @@ void top_k_gate<Scalar>::forward(const gate_table<Scalar>& to, stream& on) {
            to.weights + r * k);
     ++to.first[to.chosen[r * k]];
   }
-  for (int c = 0; c < k; ++c) // places within an expert for now
+  for (int c = 0; c < k; ++c) // positions within an expert for now
     for (std::int64_t r = 0; r < to.rows; ++r) {
       auto& count = to.counts[to.chosen[r * k + c]];
       to.places[r * k + c] = count < to.rule.capacity ? count++ : -1;

@@ -8,7 +8,8 @@ namespace troupe {
 
 namespace {
 
-/// Room for a head's matrices in fp32. A forward uses y and no gradients.
+/// Memory for a head's matrices in fp32, a part of the scratch. A forward uses y and no
+/// gradients.
 struct widened_space {
   widened_space(std::int64_t length, std::int64_t size, float* begin = nullptr) {
     array_shelf<float> all{begin};
@@ -22,7 +23,7 @@ struct widened_space {
   std::int64_t end;
 };
 
-/// An operand of products.
+/// Copies an operand of products into `buffer`, rounded to bf16 and widened to fp32.
 matrix<const float> operand(const stored_matrix<const float>& m, float* room) {
   const auto result = dense(room, m.rows, m.columns);
   for (std::int64_t r = 0; r < m.rows; ++r)
@@ -39,12 +40,12 @@ head_matrices<const float> operands(const widened_attention::head<const float>& 
   return {operand(in.q, own.q), operand(in.k, own.k), operand(in.v, own.v)};
 }
 
-/// What is not rounded, as fp32.
+/// The values in fp32, without rounding: a copy in `buffer` if the matrix is bf16.
 matrix<const float> exact(const stored_matrix<const float>& m, float* room) {
   return m.is_bf16 ? operand(m, room) : m.plain();
 }
 
-/// Where `to` is made.
+/// Memory for the result `to`: `buffer` if `to` is bf16, otherwise `to` itself.
 matrix<float> place_of(const stored_matrix<float>& to, float* room) {
   return to.is_bf16 ? dense(room, to.rows, to.columns) : to.plain();
 }

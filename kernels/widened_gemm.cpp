@@ -12,10 +12,11 @@ namespace troupe {
 
 namespace {
 
-/// Rows of a power of two bytes would share few lines of the first cache.
+/// Rows whose size in bytes is a power of two would share few lines of the first cache.
 constexpr std::int64_t sums_stride = most_packed_columns + lanes;
 
-/// This thread's room for the sums of a c that is bf16.
+/// The calling thread's buffer for the sums of a c that is bf16, allocated at the first
+/// call.
 float* sums_room() {
   struct room {
     alignas(64) float sums[most_packed_rows * sums_stride];
@@ -37,8 +38,8 @@ std::int64_t whole_tiles(std::int64_t columns) {
   return (columns + columns_a_tile - 1) / columns_a_tile * columns_a_tile;
 }
 
-/// A product whose sums are made a few rows at a time over the whole depth, since c
-/// cannot hold them before they are scaled and rounded.
+/// A product whose sums are computed a few rows at a time over the whole depth, because
+/// c cannot hold sums before scaling and rounding.
 template <class PackLeft, class PackRight>
 void multiply_by_rows(std::int64_t whole_depth, const PackLeft& pack_left,
                       const PackRight& pack_right, float alpha, float beta,
@@ -106,7 +107,7 @@ void widened_gemm(stored_matrix<const float> a, stored_matrix<const float> b,
     a, [&](auto... where) { pack<columns_a_tile>(b, where...); }, alpha, beta, c, end);
 }
 
-// Slivers of bf16, each of the whole depth.
+// Packs slivers of bf16, each of the whole depth.
 void widened_pack_right(stored_matrix<const float> b, std::int64_t first,
                         std::int64_t columns, float* to) {
   const auto depth = b.transposed ? b.columns : b.rows;
