@@ -35,7 +35,7 @@ public:
 } // namespace
 
 memory_space& host_memory() {
-  static host_space only; // stateless
+  static host_space only; // one for all, stateless
   return only;
 }
 

@@ -9,7 +9,8 @@
 
 namespace troupe {
 
-/// c = the epilogue of alpha a b + beta c, on this thread.
+/// c = the epilogue of alpha a b + beta c, on this thread. Uses the packing_buffers()
+/// of the thread.
 /// \param pack_left packs rows of a: (row, rows, first, depth, to)
 /// \param pack_right packs columns of b: (column, columns, first, depth, to)
 template <class PackLeft, class PackRight>

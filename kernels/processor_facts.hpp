@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// The identity of a GPU; empty for the CPU.
+/// The identity of a GPU, as texts; empty for the CPU.
 struct processor_facts {
   std::string kind; ///< GPUs of one kind compute the same bits.
   std::string name; ///< Unique among the GPUs of all machines.
