@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// How a parameter begins.
+/// The distribution of a parameter's initial values.
 enum class beginning : std::uint8_t { zeros, ones, normal, uniform };
 
 } // namespace troupe

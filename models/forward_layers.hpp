@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// Forwards without backwards, for evaluation and generation.
+
 #include "kernels/memory.hpp"
 #include "models/network.hpp"
 
@@ -10,29 +12,32 @@
 
 namespace troupe {
 
-/// Room for forwards without backwards: layers run one after another in it, and what
-/// one has saved is overwritten by the next. For one thread at a time.
+/// Buffers for forwards without backwards. Layers run one after another, and each layer
+/// overwrites the saved values of the previous layer. One thread at a time may use the
+/// buffers.
 class forward_room {
 public:
-  /// \param layers those that take most, as at the greatest length
-  /// \param samples of a forward, at most \param threads of the streams
+  /// \param layers with the largest buffers, as at the greatest length
+  /// \param samples of a forward, at most
+  /// \param threads of the streams
   forward_room(const layer_list<float>& layers, std::int64_t samples, int threads,
                memory_account& account);
 
-  /// Bytes that such a room takes.
+  /// Bytes that such buffers take.
   static std::int64_t bytes(const layer_list<float>& layers, std::int64_t samples,
                             int threads);
 
-  /// Runs layers, the first on what `in` says goes into it, the last into in.y. \param
-  /// in the frame of all: samples, tokens or x, y, on \param parameters a bucket a
-  /// layer \param caches of each layer, where one sequence goes on; else empty
+  /// Runs the layers: the first reads the input of `in`, the last writes in.y.
+  /// \param in the frame of all layers: samples, tokens or x, y, and the stream
+  /// \param parameters a bucket a layer
+  /// \param caches of each layer, where one sequence continues; else empty
   void forward(const layer_list<float>& layers, const frame<float>& in,
                std::span<const float* const> parameters,
                std::span<float* const> caches = {}) const;
 
 private:
   tensor_memory saved_, scratch_;
-  tensor_memory between_[2]; // what two layers hand each other
+  tensor_memory between_[2]; // activations between two layers
 };
 
 } // namespace troupe

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// Layers: the parts of a network that stages never cut, with the passes and buffers of
+// one microbatch.
+
 #include "kernels/array_shelf.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/stream.hpp"
@@ -16,80 +19,85 @@
 
 namespace troupe {
 
-/// Values (Scalar) that a layer needs for a microbatch. Inputs and outputs are not in
-/// it.
+/// Values (Scalar) that a layer needs for a microbatch, without inputs and outputs.
 struct layer_sizes {
   std::int64_t saved = 0;   ///< Kept from the forward to the end of the backward.
   std::int64_t kept = 0;    ///< Kept from the input gradient to the weight gradient.
   std::int64_t scratch = 0; ///< During any one pass.
 };
 
-/// One microbatch on its way through one layer. A pass uses the fields it needs. What
-/// goes from layer to layer is of Scalar or bf16, as the layers say.
+/// One microbatch on the way through one layer. Each pass uses some of the fields; the
+/// caller owns all arrays. Activations between layers are of Scalar or bf16, as the
+/// layers say.
 template <class Scalar>
 struct frame {
   std::int64_t samples = 0;
-  std::int64_t first = -1; ///< Of the samples, counted over the run; -1: not of it.
+  std::int64_t first = -1; ///< Index of the first sample in the run; -1: of no run.
   const std::int32_t* tokens =
     nullptr;               ///< Input of the first layer of a language model.
   const void* x = nullptr; ///< Input of any other layer.
   void* y = nullptr;       ///< Output of the forward.
   Scalar* saved = nullptr;
   const void* dy = nullptr;
-  void* dx = nullptr; ///< Null in the first layer: nobody needs it.
+  void* dx = nullptr; ///< Null in the first layer, which needs no input gradient.
   Scalar* kept = nullptr;
-  weight_bucket<Scalar> parameters; ///< The layer's.
+  weight_bucket<Scalar> parameters; ///< Parameters of the layer.
   Scalar* gradients = nullptr;      ///< Laid out like the bucket.
-  Scalar beta = 0;                  ///< 0 sets the gradients, 1 adds to what they hold.
+  Scalar beta = 0; ///< 0 sets the gradients, 1 adds to the values there.
   Scalar* scratch = nullptr;
   stream* on = nullptr;
-  /// Of a forward that goes on with one sequence: its tokens before these, and what the
-  /// layer keeps of them, cached_values(). It puts these tokens behind them. Null:
-  /// sequences are whole.
+  /// For a forward that continues one sequence: the number of earlier tokens, and the
+  /// layer's cache of cached_values() values for earlier tokens. The forward appends
+  /// this frame's tokens to the cache. A null cache: sequences are whole.
   std::int64_t past = 0;
   Scalar* cache = nullptr;
 };
 
-/// What a layer needs from others before it can go on: what all its tensor shards do
-/// together, or what experts make of its rows.
+/// The communication that a layer needs before the next piece: a collective of all
+/// tensor shards, or the experts' computation on the layer's rows.
 template <class Scalar>
 struct shard_collective {
   enum class kind : std::uint8_t {
     none,
-    sum,     ///< The array becomes the sum of all shards' arrays.
-    gather,  ///< Shard t's chunk of the array, of as many equal ones, goes to all.
-    scatter, ///< Shard t's chunk becomes that of the sum, and the others anything.
-    /// The array's rows go to experts, and what these make of them takes their place.
-    /// No array: the experts have what they need of these rows, and give nothing back.
+    sum, ///< The array becomes the sum of all shards' arrays.
+    /// Shard t's chunk of the array, one of as many equal chunks as shards, goes to all
+    /// shards.
+    gather,
+    /// Shard t's chunk becomes the sum of all shards' t-th chunks; the other chunks are
+    /// undefined.
+    scatter,
+    /// The array's rows go to experts, and the experts' outputs take the rows' place.
+    /// No array: the experts already have the data of the rows, and return nothing.
     experts,
   };
 
   kind what = kind::none;
   Scalar* array = nullptr;
-  /// With experts the most that there may be. Of bf16 two count as one, as nobody looks
-  /// into those on their way: what is summed is of Scalar.
+  /// Values of the array; with experts the largest possible number. Two values of bf16
+  /// count as one: such values are only copied, and sums are always of Scalar.
   std::int64_t values = 0;
-  // With experts, known when they are needed:
-  const std::int32_t* counts = nullptr; ///< Rows for each.
-  std::int64_t choices = 0; ///< Rows that the gate chose, those dropped among them.
+  // Only with experts, and known once the rows are ready to be sent:
+  const std::int32_t* counts = nullptr; ///< Rows for each expert.
+  std::int64_t choices = 0; ///< Rows that the gate chose, dropped rows included.
 };
 
 enum class layer_pass : std::uint8_t { forward, input_gradient, weight_gradient };
 
-/// A piece of a network that stages never cut: its parameters, and its three passes.
-/// Has no state, so stages and replicas share it. A backward is input_gradient, then
-/// weight_gradient on the same frame.
+/// A part of a network that stages never cut: parameters and three passes. A layer has
+/// no state, so stages and replicas share one object. A backward is input_gradient,
+/// then weight_gradient on the same frame.
 ///
-/// A tensor shard of a layer is a layer too. Its forward and its input gradient have
-/// pieces(), and `after` each the shards may have something to do together; a layer
-/// that is whole has one piece. After the weight gradient that completes an update's
-/// they may have to sum what each has of its rows alone.
+/// A tensor shard of a layer is a layer too. The forward and the input gradient of a
+/// shard have pieces(). After each piece all shards may have a collective; a layer that
+/// is whole, with its experts inside, has one piece. After the weight gradient that
+/// completes an update's gradients, shards may have to sum gradients of each shard's
+/// own rows.
 template <class Scalar>
 class layer {
 public:
-  /// What goes into a layer or comes out of it.
+  /// The format of a layer's input or output.
   struct edge {
-    std::int64_t values; ///< A sample.
+    std::int64_t values; ///< Values a sample.
     precision stored = precision::fp32;
   };
 
@@ -107,12 +115,13 @@ public:
 
   const std::vector<parameter>& parameters() const { return parameters_; }
 
-  /// \pre there is one
+  /// \pre the layer has a parameter of this name
   const parameter& parameter_called(const std::string& name) const {
     return *std::ranges::find(parameters_, name, &parameter::name);
   }
 
   /// Values of the bucket that holds the parameters.
+  /// \param matrices how the bucket stores matrices of products
   std::int64_t bucket(precision matrices = precision::fp32) const {
     return matrices == precision::bf16 ? bucket_.bf16 : bucket_.fp32;
   }
@@ -120,7 +129,7 @@ public:
   std::int64_t input() const { return input_.values; }
   std::int64_t output() const { return output_.values; }
 
-  /// Values (Scalar) of the memory that they take.
+  /// Values (Scalar) of memory that the inputs and outputs of `samples` samples take.
   std::int64_t input_room(std::int64_t samples) const {
     return room_of<Scalar>(samples * input_.values, input_.stored);
   }
@@ -128,8 +137,9 @@ public:
     return room_of<Scalar>(samples * output_.values, output_.stored);
   }
 
-  /// Values of the room in which its matrices of products stay packed, and how many
-  /// such copies there are: two of each, for it is also read transposed.
+  /// Values of the memory in which matrices of products stay packed, and the number of
+  /// packed copies. Each matrix has two copies, as products also read the transposed
+  /// matrix.
   std::int64_t packed_values() const {
     return packed_before(parameters_.size()).values;
   }
@@ -140,22 +150,22 @@ public:
   /// Values that a sequence's cache takes in this layer. \pre fp32 is stored
   virtual std::int64_t cached_values() const { return 0; }
 
-  /// Floating-point operations of a forward a sample. Each of the two gradients takes
+  /// Floating-point operations of a forward, a sample. Each of the two gradients takes
   /// about as many.
   virtual double operations() const = 0;
 
   virtual int pieces() const { return 1; }
 
-  /// The piece that takes the time: those before it and behind it do little.
+  /// The piece that takes the time: the pieces before and after do little.
   int middle() const { return (pieces() - 1) / 2; }
 
   virtual shard_collective<Scalar> after(layer_pass, int, const frame<Scalar>&) const {
     return {};
   }
 
-  /// Whether actors of their own are its experts. With the rows of a backward they make
-  /// both gradients, with those of an input gradient that alone; then a weight gradient
-  /// asks them for theirs.
+  /// Whether the layer's experts are actors of their own. From the rows of a backward
+  /// the experts compute both gradients. From the rows of an input gradient the experts
+  /// compute that gradient alone; a later weight gradient requests the other.
   virtual bool has_experts_elsewhere() const { return false; }
   virtual shard_collective<Scalar>
   weight_gradient_of_experts(const frame<Scalar>&) const {
@@ -171,7 +181,7 @@ protected:
     return f.parameters.data + parameters_[i].offset_in(f.parameters.matrices);
   }
 
-  /// A matrix as right side of products, as it is and transposed.
+  /// A matrix as right side of products, as stored and transposed.
   struct factor {
     kept_right_side<Scalar> as_is, transposed;
 
@@ -194,7 +204,7 @@ protected:
     return result;
   }
 
-  /// The parameters from the i-th on, as the bucket of a layer within this one.
+  /// The parameters from the i-th on, as the bucket of a layer inside this one.
   weight_bucket<Scalar> bucket_from(const frame<Scalar>& f, std::size_t i) const {
     return {weight(f, i), f.parameters.matrices, f.parameters.version,
             packed_of(f.parameters.packed, i)};
@@ -204,7 +214,7 @@ protected:
     return f.gradients + parameters_[i].offset;
   }
 
-  // The ends of a frame, in so many rows.
+  // Inputs, outputs and gradients of a frame, as matrices of `rows` rows.
   stored_matrix<const Scalar> x(const frame<Scalar>& f, std::int64_t rows) const {
     return stored_at<const Scalar>(f.x, rows, row(input_, f, rows), input_.stored);
   }
@@ -235,7 +245,7 @@ private:
     std::size_t copies = 0;
   };
 
-  /// Of the parameters before the i-th.
+  /// Packed values and copies of the parameters before the i-th.
   packed_sizes packed_before(std::size_t i) const {
     packed_sizes result;
     for (const auto& p : std::span{parameters_}.first(i))
@@ -253,10 +263,10 @@ private:
   edge output_;
 };
 
-/// Where a layer stands among others: what goes into the first and comes out of the
-/// last is fp32.
+/// The position of a layer in a network. The first layer's input and the last layer's
+/// output are fp32.
 struct place_in_line {
-  precision stored = precision::fp32; ///< What layers hand each other and keep.
+  precision stored = precision::fp32; ///< Precision of activations and kept values.
   bool first = false;
   bool last = false;
 
@@ -267,8 +277,8 @@ struct place_in_line {
 template <class Scalar>
 using layer_list = std::vector<std::shared_ptr<const layer<Scalar>>>;
 
-/// Copies what a tensor shard or an expert has of a layer's bucket out of the whole
-/// bucket, or back.
+/// Copies a tensor shard's or an expert's part of a layer's bucket out of the whole
+/// bucket, or back into the whole bucket.
 inline void take_shard(const layer<float>& whole, const layer<float>& shard,
                        const float* from, float* to) {
   for (const auto& part : shard.parameters())

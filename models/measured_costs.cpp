@@ -13,13 +13,13 @@ namespace troupe {
 
 namespace {
 
-constexpr int rounds = 5; // behind one that warms up
+constexpr int rounds = 5; // after one round that warms up
 
 std::vector<int> a_unit_a_stage(const network<float>& whole) {
   return std::vector<int>(static_cast<std::size_t>(whole.units()), 1);
 }
 
-/// The network cut into its units, and a pass through them.
+/// The network cut into units, with buffers and a pass for each unit.
 class measured_units {
 public:
   measured_units(const network<float>& whole, const data_set& data,
@@ -58,7 +58,8 @@ public:
       passes_[i].output_gradient = passes_[i + 1].input_gradient;
   }
 
-  /// Forwards and backwards of all, once.
+  /// Runs the forwards and backwards of all units once, and records the seconds of
+  /// each.
   void run() {
     loss_sum loss;
     for (std::size_t i = 0; i < slices_.size(); ++i)
@@ -74,7 +75,7 @@ public:
 
   void forget() { measured_.assign(slices_.size(), {}); }
 
-  /// Of each, of what has run.
+  /// The median seconds of each unit, over the rounds since the last reset.
   std::vector<measured_unit> medians() const {
     std::vector<measured_unit> result;
     for (const auto& m : measured_)
@@ -84,7 +85,7 @@ public:
   }
 
 private:
-  /// Rounds of a unit.
+  /// Seconds of a unit, one value a round.
   struct rounds_of_unit {
     std::vector<double> forward, input_gradient, weight_gradient;
   };
@@ -124,7 +125,7 @@ std::vector<measured_unit> measured_costs(const network<float>& whole,
                                           std::int64_t samples) {
   measured_units units{whole, data, weights, samples};
   units.run();
-  units.forget(); // it warmed up
+  units.forget(); // the first round warmed up
   for (int round = 0; round < rounds; ++round)
     units.run();
   return units.medians();

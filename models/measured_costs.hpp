@@ -10,16 +10,17 @@
 
 namespace troupe {
 
-/// What one block or layer takes of a microbatch, in seconds.
+/// Seconds that one block or layer takes for a microbatch, by pass.
 struct measured_unit {
   double forward, input_gradient, weight_gradient;
 
   double all() const { return forward + input_gradient + weight_gradient; }
 };
 
-/// What a microbatch takes in each of the network's units (as `cut` counts them), by
-/// one thread of this machine's CPU: medians of some rounds on the data's first
-/// samples. Not the same twice. \param samples of a microbatch, at least 1
+/// The measured seconds of a microbatch in each of the network's units (as `cut` counts
+/// units), on one thread of this machine's CPU. Each value is the median of several
+/// rounds on the data's first samples. Two calls do not return the same values.
+/// \param samples of a microbatch, at least 1
 std::vector<measured_unit> measured_costs(const network<float>& whole,
                                           const data_set& data,
                                           const weight_source& weights,

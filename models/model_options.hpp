@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// The options that choose a network and the network's sizes.
+
 #include "kernels/precision.hpp"
 
 #include <cstdint>
@@ -8,22 +10,24 @@
 
 namespace troupe {
 
-/// How many experts a layer has, and how its gate chooses.
+/// Options of layers with experts: the number of experts, and the gate's choice.
 struct expert_options {
   int count = 8;          ///< n
   int chosen = 1;         ///< k, experts a token; 1 is Switch's, 2 GShard's.
-  double capacity = 1.25; ///< Of an expert, over its even share of a microbatch.
+  double capacity = 1.25; ///< Rows of an expert, relative to an even share.
   double balance = 0.01;  ///< Weight of the load-balancing loss.
-  double noise = 0;       ///< Standard deviation, added to the gate's logits.
-  bool shared = false;    ///< One more expert, which all tokens have.
-  std::uint64_t seed = 1; ///< Of the noise.
+  double noise = 0; ///< Standard deviation of noise that is added to the gate's logits.
+  bool shared = false;    ///< One more expert, which receives all tokens.
+  std::uint64_t seed = 1; ///< Seed of the noise.
 
-  /// Rows that an expert takes of `rows` of a microbatch, rounded up. In an evaluation
-  /// it takes all, so that what is evaluated does not depend on the batch.
+  /// Rows that an expert takes of a microbatch with `rows` rows, rounded up. In an
+  /// evaluation an expert takes all rows, so that an evaluation does not depend on the
+  /// batch.
   std::int64_t capacity_of(std::int64_t rows) const;
 };
 
-/// Which network, and its sizes. A model ignores the sizes it does not have.
+/// The network and the network's sizes. A model ignores the sizes that the model does
+/// not have.
 struct model_options {
   std::string model = "gpt";
   std::int64_t layers = 4;  ///< gpt: blocks; mlp: linear layers.
@@ -31,9 +35,9 @@ struct model_options {
   std::int64_t heads = 4;
   std::int64_t length = 64;    ///< Tokens a sample.
   std::int64_t words = 256;    ///< Vocabulary.
-  expert_options experts = {}; ///< Of moe.
+  expert_options experts = {}; ///< Options of moe.
   bool tied = false; ///< gpt, moe: the head's matrix is the embedding's, as GPT-2's.
-  precision stored = precision::fp32; ///< What layers hand each other and keep.
+  precision stored = precision::fp32; ///< Precision of activations and kept values.
 };
 
 /// The names of the models: "gpt, lenet, lenet5, mlp, moe".

@@ -69,9 +69,9 @@ network<Scalar> make_mlp(const model_options& o) {
   return with_a_unit_a_layer<Scalar>(std::move(layers));
 }
 
-// LeCun et al., "Gradient-Based Learning Applied to Document Recognition", 1998, with
-// ReLU and max-pooling. lenet5 sees images of 32 by 32 pixels, as the paper's network;
-// lenet those of MNIST as they are.
+// LeCun et al., "Gradient-Based Learning Applied to Document Recognition", 1998, here
+// with ReLU and max-pooling. The model lenet5 sees images of 32 by 32 pixels, as the
+// paper's network; lenet sees MNIST's images unchanged.
 template <class Scalar>
 network<Scalar> make_lenet(const model_options& o) {
   const auto stored = o.stored;
@@ -113,7 +113,7 @@ std::string refusal(const expert_options& o, std::int64_t blocks) {
 
 std::string refusal(const model_options& o) {
   constexpr std::int64_t most = 1 << 20;
-  constexpr std::int64_t most_layers = 10'000; // of which stages are cut in seconds
+  constexpr std::int64_t most_layers = 10'000; // cut into stages in seconds
   if (o.model != "gpt" && o.model != "mlp" && !is_lenet(o.model) && o.model != "moe")
     return "there is no model '" + o.model + "'; there are " + model_names();
   if (o.layers < 1 || o.layers > most_layers)
@@ -144,7 +144,7 @@ std::string refusal(const model_options& o) {
   return refusal(o);
 }
 
-/// Costs of the units, in operations of a forward.
+/// Costs of the units, in operations of a unit's forward.
 template <class Scalar>
 std::vector<double> costs_of(const network<Scalar>& whole) {
   std::vector<double> result(static_cast<std::size_t>(whole.units()));
@@ -154,10 +154,11 @@ std::vector<double> costs_of(const network<Scalar>& whole) {
   return result;
 }
 
-/// Where the last of some stages begins, if it begins at one of [first, end) and costs
-/// `last(begin)` beside `others(begin)` of the largest stage before it: the first place
-/// where the larger of the two is least. The later the last stage begins, the less it
-/// costs and the more the others do, so that is where the two meet.
+/// The unit at which the last of some stages begins. If the last stage begins at one of
+/// [first, end), the stage costs `last(begin)`, and the largest earlier stage costs
+/// `earlier(begin)`. The result is the first unit where the larger of the two costs is
+/// least. With a later begin the last stage costs less and the other stages cost more,
+/// so the result is where both costs meet.
 template <class Cost, class OtherCost>
 std::size_t best_begin(std::size_t first, std::size_t end, const Cost& last,
                        const OtherCost& others) {
@@ -176,13 +177,13 @@ std::size_t best_begin(std::size_t first, std::size_t end, const Cost& last,
                      [&](std::size_t begin) { return last(begin) <= last(meet - 1); });
 }
 
-/// Units a stage, such that the largest stage costs as little as possible.
+/// Units of each stage, such that the largest stage costs as little as possible.
 std::vector<int> even_split(const std::vector<double>& costs, int stages) {
   const auto units = costs.size(), pieces = static_cast<std::size_t>(stages);
-  std::vector<double> before(units + 1); // cost of the first units
+  std::vector<double> before(units + 1); // cost of the first n units
   std::partial_sum(costs.begin(), costs.end(), before.begin() + 1);
-  // When the first n units make k stages: best[n], the largest cost; from[k][n], where
-  // the last of them begins.
+  // When the first n units make k stages: best[n], the largest cost; from[k][n], the
+  // unit where the last stage begins.
   auto best = before;
   std::vector from(pieces + 1, std::vector<std::uint32_t>(units + 1));
   for (std::size_t k = 2; k <= pieces; ++k) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// Networks: layers in a line, made from options, and cut into stages and tensor shards.
+
 #include "kernels/memory.hpp"
 #include "models/layer.hpp"
 #include "models/layers/moe.hpp"
@@ -14,88 +16,94 @@
 
 namespace troupe {
 
-/// A matrix that two layers of a network hold as one parameter: where its copies stand.
-/// Their gradients are added before an update, so that both stay the same.
+/// A matrix that two layers of a network hold as one parameter, and the positions of
+/// both copies. The gradients of both copies are added before an update, so that both
+/// copies stay equal.
 struct tied_matrix {
   struct place {
     std::size_t layer;
-    std::int64_t offset; ///< Of the first value in the layer's bucket.
+    std::int64_t offset; ///< Offset of the first value in the layer's bucket.
   };
 
   place embedding;
   place head;
-  std::int64_t values; ///< Of each copy; in a tensor shard those of its words.
+  std::int64_t values; ///< Of each copy; in a tensor shard, of the shard's words.
 };
 
 /// An expert of a network.
 template <class Scalar>
 struct network_expert {
   std::size_t of_layer;
-  int index; ///< Among those of its layer.
+  int index; ///< Index among the experts of the layer.
   std::shared_ptr<const layer<Scalar>> what;
 };
 
-/// Layers in a line, and a softmax cross-entropy behind the last.
+/// Layers in a line, and a softmax cross-entropy behind the last layer.
 template <class Scalar>
 struct network {
-  model_options options; ///< What it was made of.
+  model_options options; ///< Options that the network was made of.
   layer_list<Scalar> layers;
   /// For each layer the unit that `--split` counts: a transformer block, or a layer.
   /// The embedding belongs to the first unit, the final norm and head to the last.
-  /// Units are never cut.
+  /// Stages never cut a unit.
   std::vector<int> unit_of_layer;
   bool reads_tokens = false;
   std::int64_t rows = 1;    ///< Predictions a sample.
   std::int64_t classes = 0; ///< Logits a prediction.
-  tensor_shard shard = {};  ///< Which part of the layers this is, if not all.
-  /// Experts, layer by layer. The layers compute them if they are at home.
+  tensor_shard shard = {};  ///< The tensor shard that the layers are, if not all.
+  /// Experts, layer by layer. Local experts are computed by the layers.
   std::vector<network_expert<Scalar>> experts = {};
   experts_at experts_are = experts_at::home;
 
   int units() const { return unit_of_layer.back() + 1; }
 
-  /// What samples are.
+  /// The type of the values of input samples.
   element element_of_input() const {
     return reads_tokens ? element::int32 : element::fp32;
   }
 
-  /// Values of all parameters; those of a tied matrix count once.
+  /// Values of all parameters; a tied matrix counts once.
   std::int64_t values() const;
 
-  /// All parameters, in the model's order; a tied matrix twice.
+  /// All parameters, in the model's order; a tied matrix appears twice. The layers own
+  /// the parameters.
   std::vector<const parameter*> parameters() const;
 
-  /// The tied matrix, of this shard if the network is one; absent: nothing is tied.
+  /// The tied matrix, of this shard if the network is a shard; absent: the network ties
+  /// nothing.
   std::optional<tied_matrix> tied() const;
 };
 
 /// Whether a model is lenet or lenet5, whose layers and widths no option changes.
 bool is_lenet(const std::string& model);
 
-/// The network, or what is wrong with its name or sizes, and what is allowed.
+/// The network; on error one sentence: the wrong name or size, and the allowed values.
 template <class Scalar>
 tl::expected<network<Scalar>, std::string> make_network(const model_options& options);
 
-/// What stages hold of a network where experts are actors of their own. \pre
-/// make_network makes one of the same options, with experts
+/// The network of stages whose experts are actors of their own: without the experts'
+/// parameters.
+/// \pre make_network makes a network of the same options, with experts
 template <class Scalar>
 network<Scalar> make_without_experts(const model_options& options);
 
-/// The tensor shards of a network, or why it cannot be cut into so many.
-/// \param by_sequence whether they share out the positions of sequences too
+/// The tensor shards of a network; on error the reason why the network cannot be cut
+/// into so many shards.
+/// \param by_sequence whether shards also divide the positions of sequences
 template <class Scalar>
 tl::expected<std::vector<network<Scalar>>, std::string>
 make_shards(const model_options& options, int shards, bool by_sequence = false);
 
-/// The network for shorter sequences. Its parameters are the same, as places in their
-/// buckets too. \pre it reads tokens, and 1 <= length <= whole.rows
+/// The network for shorter sequences. The parameters are the same, and so are the
+/// offsets in the buckets.
+/// \pre `whole` reads tokens, and 1 <= length <= whole.rows
 template <class Scalar>
 network<Scalar> of_length(const network<Scalar>& whole, std::int64_t length);
 
-/// Cuts a network into contiguous stages: the first layer of each, and the number of
-/// layers at the end.
+/// Cuts a network into contiguous stages. Returns the first layer of each stage, and
+/// the number of layers at the end. On error one sentence.
 /// \param split units a stage; empty: the largest stage costs as little as possible
-/// \param costs of the units, in any measure; empty: operations of their forwards
+/// \param costs of the units, in any measure; empty: operations of the units' forwards
 template <class Scalar>
 tl::expected<std::vector<int>, std::string>
 cut(const network<Scalar>& whole, int stages, const std::vector<int>& split,

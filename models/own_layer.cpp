@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-constexpr std::int64_t most_values = std::int64_t{1} << 40; // of anything
+constexpr std::int64_t most_values = std::int64_t{1} << 40; // of any array
 
 std::vector<parameter> parameters_of(const std::vector<layer_tensor>& tensors) {
   std::vector<parameter> result;
@@ -21,7 +21,7 @@ std::vector<parameter> parameters_of(const std::vector<layer_tensor>& tensors) {
   return result;
 }
 
-/// \throws std::invalid_argument
+/// Checks the numbers of inputs and outputs. \throws std::invalid_argument
 void check_ends(std::int64_t inputs, std::int64_t outputs) {
   if (inputs < 1 || outputs < 1)
     throw std::invalid_argument("a layer has at least one input and one output");
@@ -29,7 +29,7 @@ void check_ends(std::int64_t inputs, std::int64_t outputs) {
     throw std::invalid_argument("a layer is larger than any memory");
 }
 
-/// A layer of the user's, as stages see layers.
+/// A user's layer in the form that stages use.
 class layer_of_own : public layer<float> {
 public:
   layer_of_own(std::shared_ptr<const network_layer> owner, const own_layer& what)
@@ -85,11 +85,11 @@ private:
     return result;
   }
 
-  std::shared_ptr<const network_layer> owner_; // has what_
+  std::shared_ptr<const network_layer> owner_; // keeps the user's layer alive
   const own_layer& what_;
 };
 
-/// One of ours in the user's network.
+/// A builtin layer in a user's network.
 class builtin_layer : public network_layer {
 public:
   explicit builtin_layer(std::shared_ptr<const layer<float>> what)

@@ -14,7 +14,7 @@ std::string number(std::size_t layer) {
   return "layer " + std::to_string(layer);
 }
 
-/// What does not fit together; empty if all does.
+/// One sentence about layers that do not fit together; empty if all fit.
 std::string fault_of(const layer_list<float>& layers, std::int64_t predictions) {
   std::map<std::string, std::size_t> names;
   for (std::size_t i = 0; i < layers.size(); ++i) {

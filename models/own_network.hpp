@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-/// The network of layers that were put together by hand, or what does not fit together.
-/// Each layer is a unit for itself where stages are cut.
+/// The network of layers that a user put together; on error one sentence about layers
+/// that do not fit together. Each layer is a unit by itself where stages are cut.
 tl::expected<network<float>, std::string> network_of(const own_network& own);
 
 } // namespace troupe

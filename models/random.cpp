@@ -17,7 +17,7 @@ std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-/// FNV-1a.
+/// The FNV-1a hash of a text.
 std::uint64_t hash(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325;
   for (const char c : text)
@@ -49,7 +49,7 @@ std::int64_t random_stream::below(std::uint64_t n, std::int64_t below) const {
   return static_cast<std::int64_t>(uniform(n) * static_cast<double>(below));
 }
 
-// Box & Muller: each number from two of the stream's.
+// Box & Muller: each number is computed from two numbers of the stream.
 double random_stream::normal(std::uint64_t n) const {
   const double radius = std::sqrt(-2 * std::log(1 - uniform(2 * n)));
   return radius * std::cos(2 * std::numbers::pi * uniform(2 * n + 1));
@@ -57,7 +57,7 @@ double random_stream::normal(std::uint64_t n) const {
 
 double random_stream::normal_above_zero(std::uint64_t n) const {
   const double turn = uniform(2 * n + 1);
-  if (turn > 0.251 && turn < 0.749) // its cosine is below 0, far from any rounding
+  if (turn > 0.251 && turn < 0.749) // the cosine is below 0, far from any rounding
     return 0;
   return std::max(0.0, normal(n));
 }

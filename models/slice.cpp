@@ -87,7 +87,7 @@ slice<Scalar>::largest_collectives(std::int64_t samples) const {
     return {}; // rows to experts are no collective
   shard_collective<Scalar> sum{kind::sum}, gather{kind::gather}, scatter{kind::scatter};
   std::int64_t stored = 0;
-  for (std::size_t i = 0; i < layers_.size(); ++i) { // what is summed lies between them
+  for (std::size_t i = 0; i < layers_.size(); ++i) { // the sums lie between layers
     if (i > 0 || !first_) {
       sum.values = std::max(sum.values, samples * layers_[i]->input());
       stored = std::max(stored, layers_[i]->input_room(samples));
@@ -128,10 +128,11 @@ std::size_t slice<Scalar>::segment_begin(std::size_t layer) const {
     *std::prev(std::ranges::upper_bound(segments_.begins, static_cast<int>(layer))));
 }
 
-// Stash: what each layer saves, then its output unless that goes out; behind the last
-// logits, which become their own gradient, the losses of all predictions, and what
-// tensor shards tell each other of them. Segments lie over one another unless all are
-// kept.
+// Layout of the stash: the saved values of each layer, then the layer's output unless
+// the output leaves the slice. The last logits become their own gradient. Behind the
+// logits follow the losses of all predictions, and the values that tensor shards
+// exchange about the predictions. Segments share the same memory unless all segments
+// are kept.
 template <class Scalar>
 std::vector<typename slice<Scalar>::places>
 slice<Scalar>::place(std::int64_t samples, slice_sizes& ends) const {
@@ -163,7 +164,7 @@ slice<Scalar>::place(std::int64_t samples, slice_sizes& ends) const {
 
 namespace {
 
-/// A place in memory that a pass may not have.
+/// An address in memory; null if a pass does not have the memory.
 template <class Scalar>
 Scalar* place_in(Scalar* memory, std::int64_t offset) {
   return memory == nullptr ? nullptr : memory + offset;
@@ -214,7 +215,7 @@ void slice<Scalar>::recompute(const pass<Scalar>& p, loss_sum& loss) const {
     end_in_loss(p, place(p.samples, ends), loss);
 }
 
-/// Layers [first, last).
+/// The forwards of layers [first, last).
 template <class Scalar>
 void slice<Scalar>::forward_layers(const pass<Scalar>& p, std::size_t first,
                                    std::size_t last) const {
@@ -224,15 +225,15 @@ void slice<Scalar>::forward_layers(const pass<Scalar>& p, std::size_t first,
     layers_[i]->forward(frame_of(p, i, at));
 }
 
-/// A backward comes to a layer: where that ends a segment which nobody has recomputed,
-/// the segment's forward runs again.
+/// A backward reaches a layer: if the layer ends a segment that has not been
+/// recomputed, the segment's forward runs again.
 template <class Scalar>
 void slice<Scalar>::forward_again(const pass<Scalar>& p, std::size_t layer) const {
   if (feeds_segment(layer))
     forward_layers(p, segment_begin(layer), layer + 1);
 }
 
-/// Turns logits into their gradient.
+/// Computes the loss, and turns the logits into the gradient of the logits.
 template <class Scalar>
 void slice<Scalar>::end_in_loss(const pass<Scalar>& p, const std::vector<places>& at,
                                 loss_sum& loss) const {

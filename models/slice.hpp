@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// Slices: the computation of one stage, as whole passes or in pieces.
+
 #include "kernels/cross_entropy.hpp"
 #include "models/network.hpp"
 
@@ -11,31 +13,32 @@
 
 namespace troupe {
 
-/// Values (Scalar) of the buffers that a slice needs for a microbatch: of bf16 two
-/// activations make one.
+/// Values (Scalar) of the buffers that a slice needs for a microbatch; two activations
+/// of bf16 count as one value.
 struct slice_sizes {
-  std::int64_t input =
-    0; ///< Activations or pixels that come in; tokens: as many integers.
-  std::int64_t output = 0;  ///< Activations that go out; none from the last slice.
-  std::int64_t labels = 0;  ///< Integers that the last slice is given.
+  std::int64_t input = 0; ///< Incoming activations or pixels; tokens: as many integers.
+  std::int64_t output = 0;  ///< Outgoing activations; none from the last slice.
+  std::int64_t labels = 0;  ///< Integers for the last slice.
   std::int64_t stash = 0;   ///< Kept from the forward to the end of the backward.
-  std::int64_t inputs = 0;  ///< Of segments but the first: kept as long.
+  std::int64_t inputs = 0;  ///< Of all segments but the first; kept like the stash.
   std::int64_t kept = 0;    ///< Kept from I to W, where a schedule splits backwards.
   std::int64_t scratch = 0; ///< During any one pass.
 };
 
-/// The loss of samples of `length` predictions, as large as if each had `rows` of the
-/// same mean: a sample counts alike, however long it is. \param length 0: rows
+/// The loss of samples of `length` predictions, scaled as if each sample had `rows`
+/// predictions of the same mean. Each sample counts the same, however long the sample
+/// is. \param length 0: rows
 loss_sum of_whole_samples(loss_sum sum, std::int64_t rows, std::int64_t length);
 
-/// The larger of each.
+/// The larger size of each buffer.
 slice_sizes largest(const slice_sizes& a, const slice_sizes& b);
 
-/// One microbatch on its way through a slice. A pass uses the fields it needs.
+/// One microbatch on the way through a slice. Each pass uses some of the fields; the
+/// caller owns all buffers.
 template <class Scalar>
 struct pass {
   std::int64_t samples = 0;
-  std::int64_t first = -1; ///< Of the samples, counted over the run; -1: not of it.
+  std::int64_t first = -1; ///< Index of the first sample in the run; -1: of no run.
   const std::int32_t* tokens =
     nullptr;                   ///< Input of the first slice of a language model.
   const void* input = nullptr; ///< Input of any other slice.
@@ -48,52 +51,54 @@ struct pass {
   Scalar* kept = nullptr;                ///< For input_gradient and weight_gradient.
   std::vector<weight_place<Scalar>> parameters; ///< A bucket a layer.
   std::vector<Scalar*> gradients;               ///< A bucket a layer.
-  Scalar beta = 0;        ///< 0 sets the gradients, 1 adds to them.
-  bool completes = false; ///< Whether it makes the last gradients that are added.
+  Scalar beta = 0;        ///< 0 sets the gradients, 1 adds to the values there.
+  bool completes = false; ///< Whether this pass adds the last gradients of a sum.
   Scalar* scratch = nullptr;
   stream* on = nullptr;
 };
 
-/// A part of a pass after which others have to hear something: the other tensor shards,
-/// or whoever waits for the gradients of a layer.
+/// A part of a pass. After a piece others need data: the other tensor shards, or the
+/// receivers of a layer's gradients.
 template <class Scalar>
 struct pass_piece {
-  int layer = -1;   ///< Of the slice, if it is of one alone.
-  double share = 1; ///< Of the pass's operations.
+  int layer = -1; ///< Layer of the slice, if the piece is of one layer alone; else -1.
+  double share = 1; ///< Fraction of the pass's operations.
   std::function<void()> run = {};
   shard_collective<Scalar> then = {};
-  bool recomputes = false; ///< Of a segment's forward that runs again in a backward.
+  bool recomputes = false; ///< For a segment's forward that runs again in a backward.
   std::vector<int> completes =
-    {}; ///< Layers of the slice whose gradients are complete.
+    {}; ///< Layers of the slice whose gradients are complete after the piece.
 };
 
 template <class Scalar>
 using pass_pieces = std::vector<pass_piece<Scalar>>;
 
 /// Segments of a slice whose forwards run again one at a time (Chen et al., "Training
-/// Deep Nets with Sublinear Memory Cost", 2016). The forward keeps each segment's input
-/// alone. A recomputation runs the last segment's forward again; the backward behind it
-/// does so for each of the others, when it comes to it.
+/// Deep Nets with Sublinear Memory Cost", 2016). The forward keeps only the input of
+/// each segment. A recomputation runs the last segment's forward again. The following
+/// backward runs the forward of each other segment again, just before the segment's
+/// backward.
 struct recomputed_segments {
-  std::vector<int> begins = {0}; ///< Layers of the slice, from 0 on, increasing.
-  /// The stash has room for all segments at once, as weight gradients come later than
-  /// input gradients; else for the largest one.
+  std::vector<int> begins = {0}; ///< First layers of segments, from 0 on, increasing.
+  /// The stash has memory for all segments at once, as weight gradients run later than
+  /// input gradients; else for the largest segment alone.
   bool keeps_all = false;
 };
 
-/// Contiguous layers of a network, with their part of a pass: what a stage computes.
-/// The last slice ends in the loss, summed over samples; a sample's loss is the mean
-/// over its predictions. Gradients are those of that sum.
+/// Contiguous layers of a network and the layers' part of a pass: the computation of a
+/// stage. The last slice ends in the loss, summed over samples; a sample's loss is the
+/// mean over the sample's predictions. Gradients are gradients of that sum.
 template <class Scalar>
 class slice {
 public:
   /// Layers [first, last) of `whole`.
-  /// \param threads of the streams that it will be given
-  /// \param segments several only where forwards run again
+  /// \param threads of the streams that passes will be given
+  /// \param segments more than one only where forwards run again
   slice(const network<Scalar>& whole, int first, int last, int threads,
         recomputed_segments segments = {});
 
-  /// Layers of `whole` as `cut` has cut it, stage by stage.
+  /// The slices of `whole`, stage by stage.
+  /// \param first_layers as `cut` returns first layers
   static std::vector<slice> cut_at(const network<Scalar>& whole,
                                    const std::vector<int>& first_layers, int threads);
 
@@ -106,31 +111,32 @@ public:
   /// Floating-point operations of a forward of one sample.
   double operations() const;
 
-  /// The part of these that is the last segment's: of a recomputation.
+  /// The last segment's fraction of operations(): the part that a recomputation runs.
   double recomputed_share() const;
 
-  /// The largest arrays of what tensor shards do together, by kind.
+  /// The largest arrays of the collectives of tensor shards, by kind.
   std::vector<shard_collective<Scalar>> largest_collectives(std::int64_t samples) const;
 
-  /// \param loss summed over predictions, from the last slice alone; there when what is
-  /// launched on the pass's stream has ended
+  /// \param loss summed over predictions, from the last slice alone; complete when the
+  /// work launched on the pass's stream has ended
   void forward(const pass<Scalar>& p, loss_sum& loss) const;
 
-  /// The forward of the last segment again, of a pass whose inputs were kept.
+  /// The forward of the last segment again, for a pass whose segment inputs were kept.
   void recompute(const pass<Scalar>& p, loss_sum& loss) const;
 
   /// input_gradient and weight_gradient layer by layer: the same bits, less memory.
   void backward(const pass<Scalar>& p) const;
 
-  /// One layer's part of that, to be called from the last layer to the first: after it
-  /// the layer's gradients are complete.
+  /// One layer's part of backward(), to be called from the last layer to the first:
+  /// after the call the layer's gradients are complete.
   void backward(const pass<Scalar>& p, std::size_t layer) const;
 
   void input_gradient(const pass<Scalar>& p) const;
   void weight_gradient(const pass<Scalar>& p) const;
 
-  // The same passes in pieces, to be run one after another: as few as tensor shards
-  // allow, or if it is asked for one a layer. What they are made of outlives them.
+  // The same passes in pieces, to be run one after another: as few pieces as tensor
+  // shards allow, or one a layer if `by_layer`. The pieces share ownership of `p`. The
+  // slice and the loss outlive the pieces.
   pass_pieces<Scalar> forward_pieces(std::shared_ptr<const pass<Scalar>> p,
                                      loss_sum& loss, bool by_layer) const;
   pass_pieces<Scalar> recompute_pieces(std::shared_ptr<const pass<Scalar>> p,
@@ -144,10 +150,10 @@ public:
 
 private:
   using shared_pass = std::shared_ptr<const pass<Scalar>>;
-  /// Where a layer's part of a buffer begins.
+  /// Offsets of a layer's parts in the buffers.
   struct places {
     std::int64_t saved;       // in the stash
-    std::int64_t output;      // in the stash, or of a segment's last in the inputs
+    std::int64_t output;      // in the stash; the output before a segment in the inputs
     std::int64_t kept, upper; // in `kept`: the layer's own, and the gradient from above
   };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The passes of a slice in pieces: one behind another they are the passes of slice.cpp,
-// and between them others hear something.
+// The passes of a slice in pieces. Run one after another, the pieces are the passes of
+// slice.cpp; between pieces other shards and receivers get data.
 
 #include "models/slice.hpp"
 
@@ -16,7 +16,8 @@ pass_pieces<Scalar> slice<Scalar>::one_piece(std::function<void()> run) {
   return result;
 }
 
-/// Behind what shards do together there is always a piece.
+/// Adds an empty piece behind a last collective, as a collective is always followed by
+/// a piece.
 template <class Scalar>
 void slice<Scalar>::close(pass_pieces<Scalar>& pieces) {
   if (pieces.back().then.what == shard_collective<Scalar>::kind::none)
@@ -33,7 +34,7 @@ double slice<Scalar>::share_of(std::size_t layer) const {
   return layers_[layer]->operations() / operations();
 }
 
-/// A frame that was planned before, when its piece runs.
+/// A frame that was planned earlier, completed with the parameters when the piece runs.
 template <class Scalar>
 frame<Scalar> slice<Scalar>::now(frame<Scalar> f, const shared_pass& p,
                                  std::size_t layer) {
@@ -59,7 +60,7 @@ void slice<Scalar>::add_pieces(pass_pieces<Scalar>& to, layer_pass what,
   }
 }
 
-/// Behind a layer's weight gradient.
+/// Ends a layer's pieces behind the layer's weight gradient.
 template <class Scalar>
 void slice<Scalar>::complete(pass_pieces<Scalar>& to, std::size_t layer,
                              const pass<Scalar>& p, const frame<Scalar>& f) const {
@@ -107,8 +108,8 @@ void slice<Scalar>::add_loss(pass_pieces<Scalar>& to, const shared_pass& p,
   };
 }
 
-/// The pieces of a segment's forward, if a backward that comes to the layer has to run
-/// it again.
+/// Adds the pieces of a segment's forward, if a backward that reaches the layer has to
+/// run the forward again.
 template <class Scalar>
 void slice<Scalar>::add_again(pass_pieces<Scalar>& to, std::size_t layer,
                               const shared_pass& p) const {
@@ -126,8 +127,8 @@ void slice<Scalar>::add_again(pass_pieces<Scalar>& to, std::size_t layer,
   }
 }
 
-/// The shares of an action of which pieces of segments that run again are a part. All
-/// others together take so many forwards.
+/// Sets the pieces' shares of an action, some of whose pieces recompute segments. All
+/// other pieces together take as long as `forwards` forwards.
 template <class Scalar>
 void slice<Scalar>::share_out(pass_pieces<Scalar>& pieces, double forwards) const {
   const double all = forwards + 1 - recomputed_share();

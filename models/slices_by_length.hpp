@@ -8,12 +8,12 @@
 
 namespace troupe {
 
-/// Some layers of a network for each length of sequences that microbatches have. The
+/// A slice of a network for each length of sequences that microbatches have. The
 /// parameters are the same at every length.
 template <class Scalar>
 class slices_by_length {
 public:
-  /// \param make the layers of a network
+  /// \param make makes a slice of the layers of a network
   template <class Make>
   slices_by_length(const network<Scalar>& whole, const batching& batches,
                    const Make& make)
@@ -23,16 +23,16 @@ public:
         shorter_.emplace(length, make(of_length(whole, length)));
   }
 
-  /// At the length that the network takes.
+  /// The slice at the network's full length.
   const slice<Scalar>& whole() const { return whole_; }
 
-  /// \param length of the batches' microbatches; 0: whole
+  /// \param length of the batches' microbatches; 0: the full length
   const slice<Scalar>& at(std::int64_t length) const {
     const auto found = shorter_.find(length);
     return found == shorter_.end() ? whole_ : found->second;
   }
 
-  /// The largest buffers that a microbatch takes.
+  /// The largest buffers that any microbatch takes.
   slice_sizes sizes(const batching& batches) const {
     slice_sizes most;
     for (const auto& [samples, length] : batches.shapes())

@@ -11,8 +11,8 @@ namespace troupe {
 
 namespace {
 
-// `wide` has queries, keys and values, (R, 3Cs): of H heads a shard has some, which are
-// Cs = C / shards wide. `narrow` is what they attend to (R, Cs).
+// `wide` has queries, keys and values, (R, 3Cs). Of H heads a shard has some, which
+// together are Cs = C / shards wide. `narrow` is the output of attention (R, Cs).
 template <class Scalar>
 class attention_half : public half_block<Scalar> {
   using half = half_block<Scalar>;
@@ -80,7 +80,7 @@ private:
     return padded(this->dims().rows(samples) * heads_);
   }
 
-  /// The gradient of `narrow`, and what attention needs.
+  /// The gradient of `narrow`, and the scratch memory of attention.
   std::int64_t space(std::int64_t samples, int threads) const override {
     array_shelf<Scalar> all;
     all.take(this->dims().rows(samples), inner_, this->dims().stored);

@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-// saved: which pixel each maximum was; kept: the gradient before ReLU and pooling.
+// saved: the index of each maximum's pixel; kept: the gradient before ReLU and pooling.
 template <class Scalar>
 class conv_pool : public layer<Scalar> {
 public:

@@ -30,7 +30,8 @@ public:
     return static_cast<double>(dims_.length * dims_.width);
   }
 
-  /// What shards sum is rounded behind that.
+  /// Two pieces by sequence, or where the sum over shards is rounded after the
+  /// collective.
   int pieces() const override {
     return by_sequence() || (dims_.shard.count > 1 && dims_.stored != precision::fp32)
              ? 2
@@ -66,7 +67,8 @@ public:
       a.sum, *f.on);
   }
 
-  /// Tokens have none; by sequence the weights' takes everyone's dy.
+  /// Tokens have no gradient. By sequence, the weight gradient takes dy of all shards,
+  /// gathered here.
   void input_gradient(const frame<Scalar>& f, int piece) const override {
     if (by_sequence() && piece == 0)
       arrays<Scalar>::copy(this->dy(f, dims_.own_rows(f.samples)),
@@ -87,8 +89,8 @@ public:
 
 private:
   struct frame_arrays {
-    stored_matrix<Scalar> y;        // of own rows
-    stored_matrix<Scalar> sum;      // over shards, of all rows; y if there is none
+    stored_matrix<Scalar> y;   // of local rows
+    stored_matrix<Scalar> sum; // over shards, of all rows; y if there is no collective
     stored_matrix<Scalar> gathered; // dy of all rows
     layer_sizes sizes;
   };

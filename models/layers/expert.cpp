@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-// R rows, width C, F = 4C between the two products.
+// R rows, width C, F = 4C columns between the two products.
 template <class Scalar>
 class expert_network : public layer<Scalar> {
 public:
@@ -81,7 +81,7 @@ private:
        beginning::normal,
        dims.residual_deviation()},
       {name + "c_proj.bias", {width}, beginning::zeros}};
-    for (auto& p : result) // all of them, but not everybody's
+    for (auto& p : result) // whole parameters, but not held by every shard
       p = columns_of(p, {{0, p.dims.back()}});
     return result;
   }

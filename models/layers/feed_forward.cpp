@@ -8,8 +8,8 @@ namespace troupe {
 
 namespace {
 
-// Of 4C hidden units a shard has F: `wide` is the slope of the GELU and `narrow` its
-// output, both (R, F).
+// Of 4C hidden units a shard has F. `wide` is the slope of the GELU and `narrow` the
+// GELU's output, both (R, F).
 template <class Scalar>
 class feed_forward_half : public half_block<Scalar> {
   using half = half_block<Scalar>;

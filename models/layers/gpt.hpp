@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// The shape and the layers of a GPT.
+
 #include "kernels/stored_matrix.hpp"
 #include "models/layer.hpp"
 
@@ -15,37 +17,37 @@ struct gpt_shape {
   std::int64_t heads;      ///< H, divides C
   std::int64_t length;     ///< T, tokens a sample
   std::int64_t words;      ///< V
-  tensor_shard shard = {}; ///< Of each layer; its count divides H, and T by sequence.
+  tensor_shard shard = {}; ///< Of each layer; the count divides H, and T by sequence.
   bool tied = false;       ///< The head's matrix is the embedding's.
-  /// What layers hand each other and keep. Logits, statistics of norms and of softmax,
-  /// and what shards sum are fp32 in any case, and the gate of experts is computed in
-  /// it.
+  /// Precision of activations between layers and of kept values. Logits, statistics of
+  /// norms and of softmax, and sums over shards are fp32 in any case. The gate of
+  /// experts is computed in fp32.
   precision stored = precision::fp32;
-  /// Positions that `transformer.wpe` knows; 0: as many as a sample has tokens. More
+  /// Positions that `transformer.wpe` has; 0: as many as a sample has tokens. More
   /// where the sequences of some microbatches are shorter.
   std::int64_t known = 0;
 
   std::int64_t known_positions() const { return known > 0 ? known : length; }
 
-  /// Positions of a sequence between the halves of blocks.
+  /// Positions of a sequence that a shard has between the halves of blocks.
   std::int64_t positions() const {
     return shard.by_sequence ? shard.part(length) : length;
   }
 
-  /// Standard deviation that matrices begin with.
+  /// Standard deviation of the initial values of matrices.
   static constexpr double deviation = 0.02;
 
-  /// That of c_proj matrices: 2 L of them, one behind another, add to what the last
-  /// norm sees.
+  /// Standard deviation of the initial values of c_proj matrices. 2 L such matrices,
+  /// one after another, add to the input of the last norm.
   double residual_deviation() const {
     return deviation / std::sqrt(2 * static_cast<double>(blocks));
   }
 
-  // Rows that products have, and that a shard has between the halves of blocks.
+  // Rows of the products, and rows that a shard has between the halves of blocks.
   std::int64_t rows(std::int64_t samples) const { return samples * length; }
   std::int64_t own_rows(std::int64_t samples) const { return samples * positions(); }
 
-  /// Those rows of an array of all.
+  /// The shard's local rows of an array of all rows.
   template <class Matrix>
   Matrix own(const Matrix& all) const {
     if (!shard.by_sequence)
@@ -57,21 +59,22 @@ struct gpt_shape {
 // The layers of GPT-2 (Radford et al., "Language Models are Unsupervised Multitask
 // Learners", 2019): pre-norm blocks, learned positions, biases, no dropout. Parameters
 // have Hugging Face's names and orientation. Matrices begin normal with deviation 0.02,
-// c_proj with 0.02 / sqrt(2 L) ("scale the weights of residual layers at initialization
-// by a factor of 1/sqrt(N)", section 2.3); biases at 0, gains at 1.
+// c_proj with 0.02 / sqrt(2 L); biases begin at 0, gains at 1. The paper, section 2.3:
+// "scale the weights of residual layers at initialization by a factor of 1/sqrt(N)".
 //
-// Tensor shards (Shoeybi et al., "Megatron-LM", 2019): each has some heads, some
-// columns of c_fc with the rows of c_proj that they meet, and some of the words; what
-// is not named here all have. One sum in the forward and one in the input gradient of
-// each half of a block.
+// Tensor shards (Shoeybi et al., "Megatron-LM", 2019). Each shard has some heads, some
+// columns of c_fc with the matching rows of c_proj, and some of the words. All shards
+// hold every other parameter whole. Each half of a block has one sum in the forward and
+// one in the input gradient.
 //
 // By sequence (Korthikanti et al., "Reducing Activation Recomputation in Large
-// Transformer Models", 2022, section 4.2.2) a shard has only its positions of what lies
-// between the products: norms, residuals, and what stages send each other. A gather
-// before the products and a scatter behind them take the place of each sum.
+// Transformer Models", 2022, section 4.2.2). Between the products a shard has only the
+// shard's own positions: of norms, of residuals, and of messages between stages. A
+// gather before the products and a scatter behind the products take the place of each
+// sum.
 
 /// Tokens (B, T) to activations (B, T, C): `transformer.wte` [V, C] plus
-/// `transformer.wpe` [known positions, C], of which it reads the first T.
+/// `transformer.wpe` [known positions, C]. Only the first T positions are read.
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>> embedding_layer(const gpt_shape& dims);
 
@@ -84,12 +87,14 @@ template <class Scalar>
 std::shared_ptr<const layer<Scalar>> feed_forward_layer(const gpt_shape& dims,
                                                         int number);
 
-/// The end: logits (B, T, V) = ln_f(x) times `lm_head.weight` [V, C] transposed. Tied,
-/// that is a second copy of `transformer.wte.weight`; shards cut both by words.
+/// The end: logits (B, T, V) = ln_f(x) times `lm_head.weight` [V, C] transposed. If
+/// tied, the matrix is a second copy of `transformer.wte.weight`; shards cut both
+/// copies by words.
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>> head_layer(const gpt_shape& dims);
 
-/// The gradients of a norm's gain and bias, of which each shard has those of its rows.
+/// The sum over shards of the gradients of a norm's gain and bias; each shard has the
+/// gradients of the shard's own rows.
 template <class Scalar>
 shard_collective<Scalar> sum_of_norm(const layer<Scalar>& of, std::size_t gain,
                                      std::size_t bias, const frame<Scalar>& f) {

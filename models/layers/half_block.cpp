@@ -21,7 +21,7 @@ half_block<Scalar>::half_block(const gpt_shape& dims, std::vector<parameter> par
   // nop
 }
 
-/// Where everything lies in a frame: own rows Ro of what goes in and out, R else.
+/// The arrays of a frame: Ro local rows of inputs and outputs, R rows elsewhere.
 template <class Scalar>
 struct half_block<Scalar>::frame_arrays {
   stored_matrix<const Scalar> x, dy; // (Ro, C)
@@ -33,14 +33,14 @@ struct half_block<Scalar>::frame_arrays {
   // kept
   stored_matrix<Scalar> dwide; // (R, U)
   matrix<Scalar> dnormed;      // (R, C)
-  /// By sequence dy and the norm's output of all, side by side so that one gather
+  /// By sequence, dy and the norm's output of all rows, side by side so that one gather
   /// brings both (R, 2C).
   stored_matrix<Scalar> gathered;
-  // What goes into the collectives of a forward and comes out of them (R, C): the
-  // norm's output, then in its place what is summed. Without collectives they are what
-  // is saved, and y.
+  // The inputs and outputs of a forward's collectives (R, C): the norm's output, then
+  // in the same memory the summed output. Without collectives the two are the saved
+  // array, and y.
   stored_matrix<Scalar> shared_normed, branch;
-  // what the weight gradients take
+  // inputs of the weight gradients
   stored_matrix<const Scalar> all_dy, all_normed; // (R, C)
   layer_sizes sizes;
 };

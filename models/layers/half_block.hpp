@@ -7,17 +7,17 @@
 
 namespace troupe {
 
-/// Half a block: y = x + down(inner(up(norm(x)))), where up and down are linear layers
-/// and `inner` is what the half is for. B samples, T tokens each, R = B T rows, width
-/// C; U columns out of up, and N into down, of which a shard has some.
+/// Half a block: y = x + down(inner(up(norm(x)))). `up` and `down` are linear layers; a
+/// derived class defines `inner`. B samples, T tokens each, R = B T rows, width C. U
+/// columns come out of `up`, and N go into `down`; a shard has some of the columns.
 ///
 ///   whole            norm          up  inner  down           + bias + x
 ///   tensor shard     norm          up  inner  down  sum      + bias + x
 ///   by sequence      norm  gather  up  inner  down  scatter  + bias + x
-///                    own rows      all rows                  own rows
+///                    local rows    all rows                  local rows
 ///
-/// The backward is the mirror. By sequence only a shard's own rows of the norm's output
-/// are kept, and its backward gathers them again together with dy.
+/// The backward is the mirror image. By sequence only a shard's local rows of the
+/// norm's output are kept; the backward gathers all rows again, together with dy.
 template <class Scalar>
 class half_block : public layer<Scalar> {
 public:
@@ -33,9 +33,9 @@ protected:
   /// The order of the parameters.
   enum : std::size_t { ln_gain, ln_bias, up, up_bias, down, down_bias };
 
-  /// What lies between the two linear layers, and is saved.
+  /// The saved arrays between the two linear layers.
   struct inner_arrays {
-    stored_matrix<Scalar> wide;   ///< what is kept of up's output (R, U)
+    stored_matrix<Scalar> wide;   ///< saved form of up's output (R, U)
     stored_matrix<Scalar> narrow; ///< down's input (R, N)
     Scalar* extra;                ///< extra() values more
     Scalar* space;                ///< space() values, during a pass
@@ -57,11 +57,11 @@ private:
   virtual std::int64_t extra(std::int64_t) const { return 0; }
   virtual std::int64_t space(std::int64_t, int) const { return 0; }
 
-  /// Makes `wide` of all rows of the norm's output, and `narrow` of that.
+  /// Computes `wide` from all rows of the norm's output, and `narrow` from `wide`.
   virtual void inner_forward(const frame<Scalar>& f, stored_matrix<const Scalar> normed,
                              const inner_arrays& to) const = 0;
 
-  /// Makes the gradient of `wide` of dy.
+  /// Computes the gradient of `wide` from dy.
   virtual void inner_backward(const frame<Scalar>& f, stored_matrix<const Scalar> dy,
                               const inner_arrays& of,
                               stored_matrix<Scalar> dwide) const = 0;

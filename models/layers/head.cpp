@@ -9,7 +9,8 @@ namespace troupe {
 namespace {
 
 // B samples, T tokens each, R = B T rows, width C, V words, of which a shard has some.
-// By sequence it has its own rows of the norm and gathers its output, as half_block.
+// By sequence a shard has the local rows of the norm and gathers the norm's output, as
+// half_block does.
 template <class Scalar>
 class language_head : public layer<Scalar> {
 public:
@@ -93,12 +94,12 @@ private:
   enum : std::size_t { gain, shift, word };
 
   struct frame_arrays {
-    stored_matrix<const Scalar> x; // own rows (Ro, C)
-    // saved, of own rows: ln_f's output (Ro, C), mean and rstd (Ro)
+    stored_matrix<const Scalar> x; // local rows (Ro, C)
+    // saved, of local rows: ln_f's output (Ro, C), mean and rstd (Ro)
     stored_matrix<Scalar> normed;
     Scalar *mean, *rstd;
-    matrix<Scalar> dnormed; // kept: the gradient of all that output (R, C)
-    // That output of all rows: gathered in a forward, and again in a backward.
+    matrix<Scalar> dnormed; // kept: the gradient of ln_f's output, of all rows (R, C)
+    // ln_f's output of all rows: gathered in a forward, and again in a backward.
     stored_matrix<Scalar> gathered, gathered_again;
     layer_sizes sizes;
   };

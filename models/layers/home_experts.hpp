@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-/// The experts that a layer computes itself. Their frame is one for all: M rows at most
-/// of width C in x, y, dy and dx, sorted by expert, and `parameters` and `gradients`
-/// from the first expert's on.
+/// The experts that a layer computes itself. One frame serves all experts: at most M
+/// rows of width C in x, y, dy and dx, sorted by expert. `parameters` and `gradients`
+/// begin at the first expert's values.
 template <class Scalar>
 class home_experts {
 public:
@@ -19,17 +19,17 @@ public:
 
   home_experts(const gpt_shape& dims, int block, int count);
 
-  /// Values of one of their arrays, however at most so many rows fall to experts: each
-  /// expert has arrays of its own, on cache lines of their own.
+  /// Values of one of the experts' arrays, for any distribution of at most `rows` rows
+  /// over the experts. Each expert has separate arrays, on separate cache lines.
   std::int64_t values(std::int64_t layer_sizes::*which, std::int64_t rows) const;
 
-  // The passes of all experts. \param counts rows of each
+  // The passes of all experts. \param counts rows of each expert
   void forward(const frame<Scalar>& all, const std::int32_t* counts) const;
   void input_gradient(const frame<Scalar>& all, const std::int32_t* counts) const;
   void weight_gradient(const frame<Scalar>& all, const std::int32_t* counts) const;
 
 private:
-  /// Calls run(expert, its frame) for each.
+  /// Calls run(expert, the expert's frame) for each expert.
   template <class Run>
   void for_each(const frame<Scalar>& all, const std::int32_t* counts,
                 const Run& run) const;

@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-// R rows: samples. saved: the ReLU's mask; kept: the gradient before the ReLU.
+// R rows, one a sample. saved: the ReLU's mask; kept: the gradient before the ReLU.
 template <class Scalar>
 class linear : public layer<Scalar> {
 public:

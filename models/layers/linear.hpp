@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// PyTorch's nn.Linear, with a ReLU behind it if `rectified`: y = x w^T + b; w is
-/// [out, in]. Parameters `name`.weight and `name`.bias begin uniform within 1/sqrt(in).
+/// PyTorch's nn.Linear, followed by a ReLU if `rectified`: y = x w^T + b; w is [out,
+/// in]. Parameters `name`.weight and `name`.bias begin uniform within 1/sqrt(in).
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>>
 linear_layer(const std::string& name, std::int64_t in, std::int64_t out, bool rectified,

@@ -17,8 +17,8 @@ namespace troupe {
 
 namespace {
 
-// B samples, T tokens each, R = B T rows, width C, n experts, k a row, M rows on their
-// way to experts at most.
+// B samples, T tokens each, R = B T rows, width C, n experts, k experts a row. At most
+// M rows travel to experts.
 template <class Scalar>
 class moe_half : public layer<Scalar> {
 public:
@@ -149,30 +149,31 @@ private:
             f.first < 0 ? rows(f) : options_.capacity_of(rows(f))};
   }
 
-  /// M, whatever the capacity.
+  /// M, at any capacity.
   std::int64_t most(std::int64_t rows) const { return rows * options_.chosen; }
 
-  /// Where everything lies in a frame; all but its ends is fp32, whatever is stored.
+  /// The arrays of a frame. All arrays except inputs, outputs and their gradients are
+  /// fp32, at any stored precision.
   struct frame_arrays {
     stored_matrix<const Scalar> x, dy; // (R, C)
     stored_matrix<Scalar> y, dx;       // (R, C)
     // saved
     matrix<Scalar> normed;    // ln_2's output (R, C)
     Scalar *mean, *rstd;      // (R)
-    Scalar* table;            // the gate's
-    Scalar* rows;             // to experts, then their outputs (M, C)
-    Scalar* inputs;           // of experts at home (M, C)
-    Scalar *experts, *shared; // what they save
+    Scalar* table;            // the gate's table
+    Scalar* rows;             // rows to experts, then the experts' outputs (M, C)
+    Scalar* inputs;           // of local experts (M, C)
+    Scalar *experts, *shared; // saved by the experts
     // kept
     matrix<Scalar> dnormed; // (R, C)
-    Scalar* drows;          // of experts' outputs; elsewhere then of inputs (M, C)
-    Scalar* dinputs;        // of experts at home (M, C)
+    Scalar* drows;          // of experts' outputs; if remote, then of inputs (M, C)
+    Scalar* dinputs;        // of local experts (M, C)
     Scalar* dweights;       // (R, k)
     matrix<Scalar> dlogits; // (R, n)
     Scalar *experts_kept, *shared_kept;
     // scratch
-    matrix<Scalar> of_shared; // what a shared expert makes (R, C)
-    matrix<Scalar> widened;   // y before it is rounded, or dy (R, C)
+    matrix<Scalar> of_shared; // output of a shared expert (R, C)
+    matrix<Scalar> widened;   // y before rounding, or dy as Scalar (R, C)
     layer_sizes sizes;
   };
 
@@ -220,7 +221,7 @@ private:
     return a.widened;
   }
 
-  /// All experts at home, at their rows.
+  /// The frame of all local experts, at their rows.
   frame<Scalar> home_frame(const frame<Scalar>& f, const frame_arrays& a) const {
     auto result = part_frame(f, others + (shared_ ? 4 : 0));
     result.x = a.inputs;
@@ -232,7 +233,7 @@ private:
     return result;
   }
 
-  /// The shared expert, at all rows; what it makes is scratch.
+  /// The frame of the shared expert, at all rows; the expert's output is scratch.
   frame<Scalar> shared_frame(const frame<Scalar>& f, const frame_arrays& a) const {
     auto result = part_frame(f, others);
     result.samples = rows(f);
@@ -249,7 +250,8 @@ private:
     return result;
   }
 
-  /// A layer within this one, whose parameters begin with this one's i-th.
+  /// The frame of a layer inside this one, whose parameters begin with this layer's
+  /// i-th.
   frame<Scalar> part_frame(const frame<Scalar>& f, std::size_t i) const {
     frame<Scalar> result;
     result.parameters = this->bucket_from(f, i);
@@ -267,15 +269,16 @@ private:
                          dense(by.probabilities, rows(f), std::int64_t{options_.count}),
                          *f.on);
     if (options_.noise > 0 && f.first >= 0) {
-      f.on->wait(); // noise is added here
+      f.on->wait(); // the host adds the noise
       add_noise(f, by.probabilities);
     }
     top_k_gate<Scalar>::forward(by, *f.on);
     dispatch<Scalar>::send(by, a.normed, at_home_ ? a.inputs : a.rows, *f.on);
   }
 
-  /// A sample's position has the noise that it has at full length, whatever the length
-  /// of its microbatch and the samples beside it. \param logits (R, n)
+  /// Adds the noise of the gate. A position of a sample has the same noise as at full
+  /// length, at any length of the microbatch and among any other samples. \param logits
+  /// (R, n)
   void add_noise(const frame<Scalar>& f, Scalar* logits) const {
     const std::int64_t of_sample = length_ * options_.count;
     for (std::int64_t s = 0; s < f.samples; ++s) {
@@ -327,8 +330,8 @@ private:
   expert_options options_;
   bool at_home_;
   random_stream noise_;
-  std::shared_ptr<const layer<Scalar>> shared_; // null without one
-  home_experts<Scalar> experts_;                // none where they are elsewhere
+  std::shared_ptr<const layer<Scalar>> shared_; // null without a shared expert
+  home_experts<Scalar> experts_;                // none if experts are remote
 };
 
 } // namespace
@@ -338,7 +341,8 @@ std::int64_t expert_options::capacity_of(std::int64_t rows) const {
     capacity * static_cast<double>(rows) * chosen / static_cast<double>(count);
   if (room >= static_cast<double>(rows))
     return rows;
-  return static_cast<std::int64_t>(std::ceil(room * (1 - 1e-12))); // not for rounding
+  // an excess by rounding adds no row
+  return static_cast<std::int64_t>(std::ceil(room * (1 - 1e-12)));
 }
 
 template <class Scalar>

@@ -6,19 +6,21 @@
 
 namespace troupe {
 
-// Mixture of experts: several feed-forward networks in the place of one, of which a
-// gate chooses some for each token (Shazeer et al., "Outrageously Large Neural
-// Networks", 2017). Parameters are called as in gpt.hpp: `mlp.router.weight` [C, n],
-// and c_fc and c_proj of `mlp.experts.E.` and of `mlp.shared.`. Each c_proj begins as
-// that of the feed-forward network whose place its expert takes.
+// Mixture of experts (Shazeer et al., "Outrageously Large Neural Networks", 2017).
+// Several feed-forward networks take the place of one, and a gate chooses some for each
+// token. Parameters have names as in gpt.hpp: `mlp.router.weight` [C, n], and c_fc and
+// c_proj of `mlp.experts.E.` and of `mlp.shared.`. Each c_proj begins with the
+// deviation of the feed-forward network that the expert replaces.
 
-/// Whether a layer computes its experts itself, or others do.
+/// The location of a layer's experts: in the layer, or in actors of their own.
 enum class experts_at : std::uint8_t { home, elsewhere };
 
 /// The second half of block `number`: y = x + the weighted outputs of the chosen
-/// experts for ln_2(x); what finds its experts full gets nothing but x. Where experts
-/// are elsewhere, the layer has none of their parameters, and its forward and its input
-/// gradient have two pieces: between them rows travel to the experts and come back.
+/// experts for ln_2(x). A token whose chosen experts are full gets x alone. With remote
+/// experts, the layer has none of the experts' parameters. The forward and the input
+/// gradient then have two pieces: between the pieces rows travel to the experts and
+/// back.
+/// \param where location of the experts
 template <class Scalar>
 std::shared_ptr<const layer<Scalar>> moe_layer(const gpt_shape& dims, int number,
                                                const expert_options& experts,
