@@ -66,7 +66,8 @@ std::shared_ptr<const data_set> checked(std::shared_ptr<const data_set> data,
   return std::make_shared<checked_data>(std::move(data), whole);
 }
 
-/// Why samples are not what a network takes; empty if they are, or do not say.
+/// The reason why samples do not fit a network, as one sentence; empty if the samples
+/// fit, or the data set does not describe samples.
 std::string refusal_of_samples(const data_set& data, const network<float>& whole) {
   const auto told = data.one_sample();
   const auto inputs = whole.layers.front()->input();

@@ -9,11 +9,13 @@
 
 namespace troupe {
 
-/// Why samples are not what a network takes; empty if they are, or do not say.
+/// The reason why samples do not fit a network, as one sentence; empty if the samples
+/// fit, or the data set does not describe samples.
 std::string refusal_of_samples(const data_set& data, const network<float>& whole);
 
-/// The same samples. Labels that the network has no class for, or tokens that are none
-/// of its words, are thrown as std::out_of_range with the sample's number.
+/// The same samples, checked on every read. A label without a class of the network, or
+/// a token outside the network's words, throws std::out_of_range with the sample's
+/// index.
 std::shared_ptr<const data_set> checked(std::shared_ptr<const data_set> data,
                                         const network<float>& whole);
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a file of a folder is no data by its name.
+/// Whether a file of a folder is no data, judged by the file's name.
 bool is_hidden_or_packed(const fs::path& path) {
   return path.filename().string().starts_with('.') || is_named_packed(path);
 }
@@ -36,7 +36,7 @@ bool matches(const fs::path& pattern, const fs::path& name) {
   return fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) == 0;
 }
 
-/// Whether one of the words in a name is among some.
+/// Whether a name contains one of some words, as a whole run of letters.
 bool has_word(const std::string& name, std::initializer_list<std::string_view> words) {
   const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
   for (auto begin = name.begin(); begin != name.end();) {
@@ -72,7 +72,7 @@ tl::expected<data_files, std::string> data_files_at(const fs::path& path,
     const auto name = entry->path().filename();
     if (has_pattern && !matches(path.filename(), name))
       continue;
-    std::error_code unknown; // of one that is gone, say
+    std::error_code unknown; // an entry may be gone meanwhile
     if (entry->is_regular_file(unknown) && !is_hidden_or_packed(name))
       result.read.push_back(folder / name);
     else

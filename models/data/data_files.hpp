@@ -15,28 +15,29 @@ namespace troupe {
 /// Ways in which a path names files.
 enum class file_choice : std::uint8_t {
   file,    ///< The path is the file.
-  folder,  ///< The path is a folder, of which all files are read.
-  pattern, ///< The last part of the path has `*`, `?` or `[..]`, as a shell has them.
+  folder,  ///< The path is a folder, and all files in the folder are read.
+  pattern, ///< The last part of the path has `*`, `?` or `[..]`, as in a shell.
 };
 
-/// Files to read, in order of name, and the rest of their folder.
+/// Files to read, in order of name, and the other names in the folder.
 struct data_files {
   file_choice by = file_choice::file;
   std::vector<std::filesystem::path> read;
-  std::vector<std::string> left_out = {}; ///< Names; those of folders end with a slash.
+  std::vector<std::string> left_out = {}; ///< Names; names of folders end with a slash.
 };
 
 /// The files of a path. Hidden and packed files (`.gz`, by name) of a folder or pattern
-/// are left out. On error one sentence: a folder cannot be read, or no file has such a
-/// name.
-/// \param within as open_data takes it
+/// are left out. On error one sentence: a folder cannot be read, or no file matches the
+/// pattern.
+/// \param within as open_data takes the folder
 tl::expected<data_files, std::string>
 data_files_at(const std::filesystem::path& path, const std::filesystem::path& within);
 
-/// "a.txt", or "corpus (2 files read, a.txt to b.txt, 1 left out: .DS_Store)".
+/// The path's last part, and for several files a summary: "a.txt", or "corpus (2 files
+/// read, a.txt to b.txt, 1 left out: .DS_Store)".
 std::string name_of(const std::filesystem::path& path, const data_files& files);
 
-/// The sentence about a folder or pattern that has files to train on beside files to
+/// One sentence about a folder or pattern that has files to train on beside files to
 /// evaluate on; empty if no names say so.
 std::string refusal_of_parts(const data_files& files);
 

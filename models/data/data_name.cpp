@@ -8,7 +8,7 @@ namespace troupe {
 
 namespace {
 
-/// A path may hold `,other=` itself.
+/// The known keys; only these are cut off, as a path may itself contain `,other=`.
 constexpr std::string_view keys[] = {"order", "width", "split"};
 
 } // namespace

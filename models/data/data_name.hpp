@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// The text of --data, as parts.
+
 #include <map>
 #include <string>
 #include <vector>
@@ -10,16 +12,16 @@ namespace troupe {
 /// Kinds of data.
 const std::vector<std::string>& data_kinds();
 
-/// The kinds with what stands behind each, for people.
+/// The kinds with the text that follows each, for error messages.
 inline constexpr const char* known_data =
   "synthetic, text:PATH, tokens:PATH or mnist:FOLDER";
 
-/// The text of --data in its parts: `KIND:PATH,key=value,..`.
+/// The parts of the text of --data: `KIND:PATH,key=value,..`.
 struct data_name {
   std::string kind; ///< "text", up to the first colon.
   std::string path; ///< Empty: the data need no file.
-  /// Known keys behind the path: `order`, `width`, `split`. A key that comes twice has
-  /// its last value.
+  /// Known keys behind the path: `order`, `width`, `split`. Of a key that comes twice
+  /// the last value counts.
   std::map<std::string, std::string> values;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// The interface of data sets.
+
 #include "models/data_identity.hpp"
 
 #include <tl/expected.hpp>
@@ -12,21 +14,22 @@
 
 namespace troupe {
 
-/// What one sample is made of.
+/// The contents of one sample.
 struct sample_shape {
   std::int64_t inputs;       ///< Tokens, or pixels.
   std::int64_t labels = 1;   ///< One for each prediction.
   bool reads_tokens = false; ///< Inputs are tokens.
 };
 
-/// Where the values of one sample go. A data set fills tokens or pixels, as its kind
-/// is.
+/// The arrays of one sample's values, owned by the caller. A data set fills tokens or
+/// pixels, by the data set's kind.
 struct sample_view {
   std::int32_t* tokens = nullptr; ///< (inputs), from 0 to below the vocabulary
   float* pixels = nullptr;        ///< (inputs); of images from 0 to 1
   std::int32_t* labels = nullptr; ///< (labels), from 0 to below the classes
 
-  /// Another sample in the same arrays. \param i how many behind this one
+  /// Another sample in the same arrays.
+  /// \param i samples between this sample's arrays and the other's
   /// \param input,answers values a sample
   sample_view behind(std::int64_t i, std::int64_t input, std::int64_t answers) const {
     return {tokens == nullptr ? nullptr : tokens + i * input,
@@ -35,41 +38,41 @@ struct sample_view {
   }
 };
 
-/// Samples to train and to evaluate on. A sample depends on the seed and its index
-/// alone, so that every schedule sees the same data. Thread-safe: nothing changes after
-/// making. What it throws fails the run with its text; before the run it is train()'s
-/// error.
+/// Samples to train and to evaluate on. A sample depends on the seed and the sample's
+/// index alone, so that every schedule sees the same data. Thread-safe: an object does
+/// not change after the constructor. An exception fails the run with the exception's
+/// text; before the run the exception is train()'s error.
 class data_set {
 public:
   virtual ~data_set() = default;
 
-  /// What its samples are. A job refuses a model that takes other ones. Absent: it does
-  /// not say, and nobody looks.
+  /// The shape of the samples. A job refuses a model that takes samples of another
+  /// shape. Absent: the shape is unknown and not checked.
   virtual std::optional<sample_shape> one_sample() const { return {}; }
 
-  /// Writes sample `index` of the run, however long it is.
+  /// Writes sample `index` of the run, for any length of the run.
   virtual void training(std::int64_t index, const sample_view& to) const = 0;
 
-  /// How many samples are held out, and one of them.
+  /// The number of held-out samples, and one of the samples.
   virtual std::int64_t evaluation_size() const = 0;
   virtual void evaluation(std::int64_t index, const sample_view& to) const = 0;
 
-  /// Whether these are samples that training sees too, so that how well it does there
-  /// says nothing about others.
+  /// Whether the held-out samples are also samples that training sees. The score on
+  /// such samples then predicts nothing about others.
   virtual bool evaluates_training_data() const { return false; }
 
-  /// Samples in one pass over the training data; absent if there is no end to them.
+  /// Samples in one pass over the training data; absent if the data have no end.
   virtual std::optional<std::int64_t> epoch() const { return {}; }
 
-  /// The loss, in nats a prediction, that no model can beat on average, where it is
-  /// known.
+  /// The loss, in nats a prediction, that no model can beat on average; absent if
+  /// unknown.
   virtual std::optional<double> loss_floor() const { return {}; }
 
-  /// The identity of its samples, by which a run refuses to go on with other data.
+  /// The identity of the samples, by which a run refuses to resume with other data.
   /// Absent: unknown, and nothing is compared.
   virtual std::optional<data_identity> identity() const { return {}; }
 
-  /// One line for people: what it is, how large.
+  /// One line for people: the kind and the size of the data.
   virtual std::string description() const = 0;
 };
 

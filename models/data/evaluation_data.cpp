@@ -34,7 +34,8 @@ public:
     evaluation_->evaluation(index, to);
   }
 
-  /// Also if one side is a copy of the other's text, of which both see all.
+  /// True also if both data sets have copies of one text, as each data set then uses
+  /// the whole text.
   bool evaluates_training_data() const override {
     if (shares_samples_)
       return true;

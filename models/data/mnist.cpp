@@ -22,14 +22,14 @@ using problem = tl::unexpected<std::string>;
 
 constexpr std::int64_t pixels = 28 * 28;
 
-/// The whole of a file, unpacked if it is gzipped.
+/// The whole content of a file, unpacked if the file is gzipped.
 tl::expected<bytes, std::string> read(const fs::path& path, const fs::path& within) {
   const auto opened = open_within(path, "the images or labels", within);
   if (!opened)
     return problem{opened.error()};
   if (const auto format = format_of(*opened); format && format->name != "a gzip file")
     return problem{path.string() + " is " + format->name + ", not images or labels"};
-  const auto file = gzdopen(dup(opened->number()), "rb"); // closes what it has
+  const auto file = gzdopen(dup(opened->number()), "rb"); // gzclose closes the copy
   if (file == nullptr)
     return problem{"cannot read " + path.string()};
   bytes result;
@@ -80,8 +80,10 @@ struct images {
   std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
 };
 
-/// The file of a name in a folder, gzipped or not; empty if it is not there.
-/// \param name "train-images-idx3-ubyte", of which a dot may stand before "idx"
+/// The path of a file in a folder, gzipped or not; empty if the folder has no such
+/// file.
+/// \param name "train-images-idx3-ubyte", where the file's name may have a dot before
+/// "idx"
 tl::expected<fs::path, std::string> find(const fs::path& folder,
                                          const std::string& name) {
   auto dotted = name; // as the files in some archives are called
@@ -98,7 +100,7 @@ tl::expected<fs::path, std::string> find(const fs::path& folder,
 }
 
 /// \param prefix "train" or "t10k"
-/// \param sum of both files, unpacked, is added to
+/// \param sum receives the bytes of both files, unpacked
 tl::expected<images, std::string> read_pair(const fs::path& folder,
                                             const std::string& prefix,
                                             const fs::path& within, content_sum& sum) {
@@ -184,7 +186,7 @@ private:
   epoch_shuffle order_;
 };
 
-/// Splits the last tenth off.
+/// Splits the last tenth off `from`, and returns that tenth.
 images split_off(images& from) {
   const auto kept = from.count() - from.count() / 10;
   const auto first_pixel = from.pixels.begin() + kept * pixels;

@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What is wrong with a key and its value behind data of this kind; empty if nothing
-/// is.
+/// The error about a key and a value behind data of this kind; empty if both are
+/// allowed.
 std::string refusal_of_value(const std::string& kind, const std::string& key,
                              const std::string& value) {
   const bool is_text = kind == "text" || kind == "tokens";
@@ -37,7 +37,7 @@ std::string refusal_of_value(const std::string& kind, const std::string& key,
            "mnist";
 }
 
-/// \param whole whether a text in random order is one for training alone, or for
+/// \param whole whether a text in random order is for training alone, or for
 /// evaluations alone
 tl::expected<std::shared_ptr<const data_set>, std::string>
 open_part(const std::string& text, const model_options& model, std::uint64_t seed,
@@ -70,7 +70,7 @@ open_part(const std::string& text, const model_options& model, std::uint64_t see
                     width != widths.end() ? width->second : 0, within);
 }
 
-/// The files of a text or of tokens, without links.
+/// The files of a text or of tokens, with all links resolved.
 std::set<fs::path> files_of(const data_name& data, const fs::path& within) {
   std::set<fs::path> result;
   if (const auto files = data_files_at(data.path, within))
@@ -81,8 +81,9 @@ std::set<fs::path> files_of(const data_name& data, const fs::path& within) {
   return result;
 }
 
-/// Whether data to evaluate on have samples of the data to train on: a file of both, or
-/// all t10k images where training has nine tenths of these.
+/// Whether evaluation and training have samples in common. Common samples are a file
+/// that both name, or all t10k images where training has nine tenths of the same
+/// images.
 bool shares_samples(const std::string& training, const std::string& evaluation,
                     const fs::path& within) {
   const auto trained = parse_data_name(training),

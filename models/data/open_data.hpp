@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// Data sets by their names on the command line.
+
 #include "models/data/data_set.hpp"
 #include "models/model_options.hpp"
 
@@ -14,26 +16,31 @@ namespace troupe {
 
 /// The data that `text` names, for a model of this kind and size: `synthetic`,
 /// `text:PATH`, `tokens:PATH` or `mnist:FOLDER`. A path of text or tokens is a file, a
-/// folder or a pattern (data_files.hpp). Behind it may stand `,order=sequential`,
-/// behind tokens `,width=32` or `,width=16` (bits each), behind a folder of MNIST
-/// `,split=t10k`. `synthetic` needs no file: for models of text it is a Markov source,
-/// for those of images (lenet, lenet5, mlp) it draws ten kinds of shapes of 28 by 28
-/// pixels, as MNIST's are. On error says what is wrong, or what can be named.
-/// \param text name of the data \param model what reads it
+/// folder or a pattern (data_files.hpp). Options may follow: `,order=sequential` behind
+/// text or tokens, `,width=32` or `,width=16` (bits each) behind tokens, `,split=t10k`
+/// behind a folder of MNIST.
+///
+/// `synthetic` needs no file. For models of text the data is a Markov source. For
+/// models of images (lenet, lenet5, mlp) the data is ten kinds of shapes of 28 by 28
+/// pixels, as MNIST's images are. Returns on error one sentence: the wrong part, or the
+/// names that are allowed.
+/// \param text name of the data
+/// \param model that reads the data
 /// \param seed of the order of samples, and of synthetic data
-/// \param within folder that must hold every file, behind all links; empty: any does
+/// \param within folder that must hold every file, after all links; empty: any folder
 tl::expected<std::shared_ptr<const data_set>, std::string>
 open_data(const std::string& text, const model_options& model, std::uint64_t seed,
           const std::filesystem::path& within = {});
 
-/// The data that `text` names, to evaluate on and not to train on: of text and tokens
-/// all samples, of other data those held out. The rest as open_data().
+/// The data that `text` names, to evaluate on and not to train on. Of text and tokens
+/// all samples are used, of other data the held-out samples. Everything else as
+/// open_data().
 tl::expected<std::shared_ptr<const data_set>, std::string>
 open_evaluation_data(const std::string& text, const model_options& model,
                      std::uint64_t seed, const std::filesystem::path& within = {});
 
 /// Data to train on, of which nothing is held out, with the data of
-/// open_evaluation_data(evaluation, ..) to evaluate on. The rest as open_data().
+/// open_evaluation_data(evaluation, ..) to evaluate on. Everything else as open_data().
 tl::expected<std::shared_ptr<const data_set>, std::string>
 open_data_sets(const std::string& training, const std::string& evaluation,
                const model_options& model, std::uint64_t seed,

@@ -5,15 +5,16 @@
 
 namespace troupe {
 
-/// For each epoch over `size` items an order of its own, without storing any: a Feistel
-/// network on the next even number of bits, walked until it lands inside. (Black &
-/// Rogaway, "Ciphers with Arbitrary Finite Domains", 2002.)
+/// Another order of `size` items in each epoch. No order is stored: the item is
+/// computed by a Feistel network on the next even number of bits, walked until the
+/// value lands inside. (Black & Rogaway, "Ciphers with Arbitrary Finite Domains",
+/// 2002.)
 class epoch_shuffle {
 public:
   epoch_shuffle(std::int64_t size, std::uint64_t seed);
 
-  /// The item at place `index` of the run. Each epoch of `size` places has each item
-  /// once.
+  /// The item at position `index` of the run. Each epoch of `size` positions has each
+  /// item once.
   std::int64_t at(std::int64_t index) const;
 
 private:

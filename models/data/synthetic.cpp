@@ -71,8 +71,8 @@ private:
     for (std::int64_t t = 0; t < length_; ++t) {
       to.tokens[t] = word;
       const auto& next = successors_[static_cast<std::size_t>(word)];
-      // The number of leading ones is c with probability 2^-(c+1); the last takes the
-      // rest.
+      // The number of leading ones is c with probability 2^-(c+1); the last successor
+      // takes the rest.
       const auto ones = std::countl_one(draws.bits(static_cast<std::uint64_t>(t) + 1));
       word = next[std::min(static_cast<std::size_t>(ones), next.size() - 1)];
       to.labels[t] = word;
@@ -85,7 +85,8 @@ private:
   std::vector<std::vector<std::int32_t>> successors_;
 };
 
-/// Whether a kind of shape covers a point; coordinates from its centre, in its size.
+/// Whether a kind of shape covers a point; coordinates from the shape's centre, in
+/// units of the shape's size.
 using shape_test = bool (*)(double x, double y);
 
 constexpr std::array<shape_test, 10> shapes{
@@ -102,7 +103,7 @@ constexpr std::array<shape_test, 10> shapes{
     return y > -0.8 && y < 0.8 && std::abs(x) < (y + 0.8) / 1.6;
   },
   [](double x, double y) { return std::abs(y) < 0.25 && std::abs(x) < 1; }, // bar
-  [](double x, double y) { return std::abs(x) < 0.25 && std::abs(y) < 1; }, // post
+  [](double x, double y) { return std::abs(x) < 0.25 && std::abs(y) < 1; }, // upright
   [](double x, double y) {                                                  // plus
     return std::min(std::abs(x), std::abs(y)) < 0.22
            && std::max(std::abs(x), std::abs(y)) < 1;
@@ -154,7 +155,7 @@ private:
       const double x = (i % side - x0) / size, y = (i / side - y0) / size;
       const auto number = 100 + static_cast<std::uint64_t>(i);
       const bool inside = shapes[static_cast<std::size_t>(kind)](x, y);
-      // Beside the shape noise below 0 is black, as most pixels are.
+      // Outside the shape, noise below 0 is black, as most pixels are.
       const double value = inside ? ink + 0.15 * draws.normal(number)
                                   : 0.15 * draws.normal_above_zero(number);
       to.pixels[i] = static_cast<float>(std::clamp(value, 0.0, 1.0));

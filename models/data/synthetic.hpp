@@ -5,13 +5,13 @@
 
 namespace troupe {
 
-/// Text from a Markov source: after each word come four others (fewer if there are
-/// fewer words), drawn by the seed, with probabilities 1/2, 1/4, 1/8, 1/8, so that its
-/// entropy rate, the loss of a perfect model, is known: 7/4 bits.
+/// Text from a Markov source. After each word one of four other words follows (fewer if
+/// there are fewer words), drawn by the seed, with probabilities 1/2, 1/4, 1/8, 1/8.
+/// The entropy rate, the loss of a perfect model, is therefore known: 7/4 bits.
 std::shared_ptr<const data_set> synthetic_text(std::int64_t length, std::int64_t words,
                                                std::uint64_t seed);
 
-/// Images of 28 by 28 pixels of ten kinds of shapes, drawn with random places, sizes
+/// Images of 28 by 28 pixels of ten kinds of shapes, drawn with random positions, sizes
 /// and noise; the kind is the label.
 std::shared_ptr<const data_set> synthetic_images(std::uint64_t seed);
 

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using bytes = std::vector<std::uint8_t>;
 
-/// What is wrong with a file as a text; empty if nothing is.
+/// One sentence if a file is no text; empty if the file can be read as a text.
 std::string refusal_of(const input_file& file, const fs::path& path) {
   const auto format = format_of(file);
   if (!format || format->kind == format_kind::text)
@@ -26,7 +26,7 @@ std::string refusal_of(const input_file& file, const fs::path& path) {
          + (advice.empty() ? ", not a text" : ": " + advice);
 }
 
-/// All bytes of the files; moves packed ones to those that are left out.
+/// All bytes of the files. Moves packed files to the files that are left out.
 tl::expected<bytes, std::string> read_all(data_files& files, const fs::path& within) {
   bytes result;
   std::vector<fs::path> read;

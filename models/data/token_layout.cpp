@@ -11,10 +11,11 @@ namespace troupe {
 namespace {
 
 constexpr std::int64_t header_bytes = 256 * sizeof(std::int32_t);
-constexpr std::int64_t fewest_of_text = 64; // bytes: no tokens look like it by chance
+constexpr std::int64_t fewest_of_text = 64; // bytes: no tokens look like text by chance
 
-/// The layout of a file without a header. On error the end of a sentence about it.
-/// \param width as token_data takes it
+/// The layout of a file without a header. On error the end of a sentence about the
+/// file.
+/// \param width as token_data takes the width
 tl::expected<token_layout, std::string> plain_layout(std::int64_t size,
                                                      std::int64_t width) {
   const std::int64_t used = width == 0 ? 2 : width;
@@ -55,8 +56,8 @@ tl::expected<token_layout, std::string> layout_of(const input_file& file,
   std::array<std::int32_t, 3> head{};
   file.read(0, head.data(), std::min<std::int64_t>(size, sizeof head));
   const auto [magic, version, count] = head;
-  // Neither begins a nanoGPT file: it would be a token 55432 or 55713, and GPT-2 has
-  // 50257.
+  // No nanoGPT file begins with either number: the first token would be 55432 or 55713,
+  // and GPT-2 has 50257 tokens.
   const bool narrow = magic == narrow_magic, wide = magic == wide_magic;
   if (magic == reversed(narrow_magic) || magic == reversed(wide_magic))
     return tl::unexpected{std::string{

@@ -12,17 +12,19 @@ namespace troupe {
 
 /// The layout of a file's tokens.
 struct token_layout {
-  std::int64_t begin = 0; ///< Of the first token, in bytes.
+  std::int64_t begin = 0; ///< Offset of the first token, in bytes.
   std::int64_t width = 2; ///< Bytes a token.
   std::int64_t count = 0;
 };
 
-/// The end of a sentence about a file that holds no tokens; empty if it may hold some.
-/// \param width as token_data takes it
+/// The end of a sentence about a file that holds no tokens; empty if the file may hold
+/// tokens.
+/// \param width as token_data takes the width
 std::string other_content(const input_file& file, std::int64_t width);
 
-/// The layout by the file's header, or by its size. On error the end of a sentence
-/// about the file. \param width as token_data takes it
+/// The layout by the file's header, or by the file's size. On error the end of a
+/// sentence about the file.
+/// \param width as token_data takes the width
 tl::expected<token_layout, std::string> layout_of(const input_file& file,
                                                   std::int64_t width);
 

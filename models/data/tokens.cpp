@@ -21,13 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether numbers twice as wide were written: each second half is 0, or tiny beside
-/// large other halves, as the upper half of each token is.
+/// Whether the file holds numbers twice as wide: each second half is 0, or tiny beside
+/// large first halves, like the upper half of each token.
 template <class Token>
 bool looks_wider(const token_file<Token>& file) {
   constexpr std::size_t at_once = 1 << 20;
   constexpr Token few = 16, many = 256;
-  Token lower = 0, upper = 0; // the largest of each
+  Token lower = 0, upper = 0; // the largest of each half
   const auto all = file.tokens;
   for (std::size_t first = 0; first + 1 < all.size() && upper < few; first += at_once) {
     const auto piece = all.subspan(first, std::min(at_once, all.size() - first));
@@ -42,8 +42,8 @@ bool looks_wider(const token_file<Token>& file) {
          && ((upper == 0 && lower > 0) || (upper < few && lower >= many));
 }
 
-/// Gives pages back to the system, which reads them again where they are needed. Around
-/// a page that is read it may have mapped a whole block, so blocks go.
+/// Returns pages to the system, which loads the pages again when read. Around a page
+/// that is read the system may have mapped a whole block, so whole blocks are returned.
 template <class Token>
 void give_back(const std::byte* memory, std::int64_t size,
                std::span<const Token> tokens) {
@@ -57,7 +57,7 @@ void give_back(const std::byte* memory, std::int64_t size,
   madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
 
-/// A file that is open, and the layout of its tokens.
+/// An open file, and the layout of the file's tokens.
 struct opened_tokens {
   std::shared_ptr<const input_file> file;
   token_layout where;
@@ -77,16 +77,16 @@ token_file<Token> mapped_tokens(const opened_tokens& from) {
                    static_cast<std::size_t>(where.count)};
   result.check = [file = file] {
     file->check_size();
-  }; // no page is read behind its end
+  }; // no page behind the file's end is read
   result.release = [memory, size = file->size()](std::span<const Token> tokens) {
     give_back(memory, size, tokens);
   };
   return result;
 }
 
-/// The sentence about a file whose numbers are wider than its tokens would be; empty
-/// if they are not. A header or `width=` says how wide they are, but 64 bits never are
-/// read.
+/// The sentence about a file whose numbers are wider than tokens would be; empty if no
+/// number is wider. A header or `width=` says how wide tokens are, but 64 bits are
+/// never read.
 std::string refusal_of_width(const opened_tokens& from, std::int64_t width) {
   if (from.where.begin > 0)
     return {};
@@ -103,8 +103,8 @@ std::string refusal_of_width(const opened_tokens& from, std::int64_t width) {
            : "";
 }
 
-/// Opens the files, and leaves out those of a folder that are no tokens.
-/// \param width,within as token_data takes them
+/// Opens the files, and leaves out files of a folder that hold no tokens.
+/// \param width,within as token_data takes both
 tl::expected<std::vector<opened_tokens>, std::string>
 open_files(data_files& files, std::int64_t width, const fs::path& within) {
   std::vector<opened_tokens> result;

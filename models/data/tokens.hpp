@@ -7,24 +7,27 @@
 
 namespace troupe {
 
-/// Tokens in files as nanoGPT and llm.c write them. nanoGPT: 16 bits each,
-/// little-endian, nothing else. llm.c: a header of 256 int32, then the tokens.
+/// Tokens in files in the forms of nanoGPT and llm.c. A file of nanoGPT: 16 bits each,
+/// little-endian, nothing else. A file of llm.c: a header of 256 int32, then the
+/// tokens.
 ///
 ///   int32   0 magic      1 version   2 number of tokens   3 to 255
 ///           20240520     1           n                    0          16 bits a token
 ///           20240801     7           n                    0          32 bits a token
 ///
 /// A file without that header whose numbers look like wider ones is refused until
-/// `width` says how wide they are; so is a file of a known other format, as numpy's.
+/// `width` gives the width of a number. A file of a known other format, as numpy's, is
+/// refused too.
 ///
-/// Files of a folder or pattern (data_files.hpp) are one text, in order of name; of a
-/// folder files without tokens are left out. Files to train on beside files to evaluate
-/// on, by their names, are refused.
+/// Files of a folder or pattern (data_files.hpp) are one text, in order of name; files
+/// of a folder without tokens are left out. Files to train on beside files to evaluate
+/// on, by name, are refused.
 ///
-/// Each file is mapped into memory, never read whole; that each token is below `words`
-/// is seen once, when it is opened. No file may become shorter while it is in use.
+/// Each file is mapped into memory, never read whole. The check that each token is
+/// below `words` happens once, when the file is opened. No file may become shorter
+/// while the data set is in use.
 /// \param width bytes a token, 2 or 4; 0: as the header says, else 2
-/// \param within as open_data takes it
+/// \param within as open_data takes the folder
 tl::expected<std::shared_ptr<const data_set>, std::string>
 token_data(const std::filesystem::path& path, text_order order, std::int64_t length,
            std::int64_t words, std::uint64_t seed, std::int64_t width = 0,

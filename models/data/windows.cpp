@@ -81,7 +81,9 @@ public:
   }
 
 private:
-  /// The first bytes of files were checked; files may have been written again.
+  /// A token of a file. Tokens were checked when the file was opened, but a file may
+  /// have been written again.
+  /// \throws std::runtime_error if the token is not a word
   std::int32_t token(const token_file<Token>& file, std::int64_t at) const {
     const auto result = file.tokens[static_cast<std::size_t>(at)];
     if (result >= words_)
@@ -91,9 +93,9 @@ private:
     return static_cast<std::int32_t>(result);
   }
 
-  /// Copies tokens from number `begin` on, of one file after another.
+  /// Copies tokens from index `begin` on, from one file after another.
   void copy(std::int64_t begin, const sample_view& to) const {
-    const auto all = length_ + 1; // the last is a label alone
+    const auto all = length_ + 1; // the last token is a label alone
     for (std::int64_t done = 0; done < all;) {
       const auto at = (begin + done) % size_;
       const auto number =
@@ -128,8 +130,8 @@ private:
   std::vector<std::int64_t> ends_; // of the files, in tokens of the text
 };
 
-/// The number of the first token of a file that is not one of so many words; absent if
-/// all are, and then each of them is in the sum.
+/// The index of the first token of a file that is not one of `words` words. Absent if
+/// all tokens are words; the file's bytes are then in the sum.
 template <class Token>
 std::optional<std::int64_t> first_beyond(const token_file<Token>& file,
                                          std::int64_t words, content_sum& sum) {
@@ -138,7 +140,7 @@ std::optional<std::int64_t> first_beyond(const token_file<Token>& file,
   sum.add(file.header);
   for (std::size_t first = 0; first < all.size(); first += at_once) {
     const auto piece = all.subspan(first, std::min(at_once, all.size() - first));
-    Token largest = 0; // first, as that is many times as fast as a search
+    Token largest = 0; // the maximum first: many times as fast as a search
     for (const auto token : piece)
       largest = std::max(largest, token);
     if (largest >= words)

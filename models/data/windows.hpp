@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// Data sets of windows of a text.
+
 #include "models/data/data_set.hpp"
 
 #include <functional>
@@ -9,39 +11,40 @@
 
 namespace troupe {
 
-/// Which windows of a text training sees.
+/// The windows of a text that training sees.
 enum class text_order : std::uint8_t {
   random,     ///< Windows drawn by the seed from the first 90% of the tokens.
   sequential, ///< Sample k is tokens kT to kT+T of the whole text, wrapping.
-  /// Windows drawn by the seed from all tokens. Evaluations see all of them as well:
-  /// the text is for one of both.
+  /// Windows drawn by the seed from all tokens. Evaluations see all tokens as well: the
+  /// text is for training or for evaluation, not for both.
   whole,
 };
 
-/// Tokens of one file that lie in memory: bytes, or words of 16 or 32 bits.
+/// Tokens of one file in memory: bytes, or words of 16 or 32 bits.
 template <class Token>
 struct token_file {
   std::span<const Token> tokens;
-  std::shared_ptr<const void> owner; ///< Of the memory of tokens and header.
+  std::shared_ptr<const void> owner; ///< Owner of the memory of tokens and header.
   std::string name;
   std::span<const std::byte> header = {}; ///< Before the tokens.
-  /// Called before tokens are read, if they may be gone by then. \throws what is wrong
+  /// Called before tokens are read, if the memory may be gone by then. \throws an error
+  /// that says why
   std::function<void()> check = {};
-  /// Called with tokens that have been read, if they need not stay in memory.
+  /// Called with tokens that have been read, if the tokens need not stay in memory.
   std::function<void(std::span<const Token>)> release = {};
 };
 
-/// A text that is there as tokens.
+/// A text as tokens.
 template <class Token>
 struct token_text {
-  std::vector<token_file<Token>> files; ///< One behind another.
+  std::vector<token_file<Token>> files; ///< One after another.
   std::string name;
-  std::string unit; ///< Of a token: "byte".
+  std::string unit; ///< Name of a token: "byte".
 };
 
 /// Windows of T tokens of a text; the labels are the tokens that follow each. The last
-/// 10% (of a whole text all), cut into windows, is for evaluation. On error the end of
-/// a sentence: that the text is too short, or which token is not one of `words`.
+/// 10% (all of a whole text), cut into windows, is for evaluation. On error the end of
+/// a sentence: the text is too short, or a token is not one of `words`.
 template <class Token>
 tl::expected<std::shared_ptr<const data_set>, std::string>
 windows_of(token_text<Token> text, text_order order, std::int64_t length,
