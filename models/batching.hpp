@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// The division of a run's samples into batches and microbatches.
+
 #include "models/uneven_microbatches.hpp"
 
 #include <algorithm>
@@ -11,28 +13,30 @@
 
 namespace troupe {
 
-/// Samples [first, first + count), counted from the first that was ever trained on.
+/// Samples [first, first + count) of the training data. Sample 0 is the first that was
+/// ever trained on, also in a resumed run.
 struct sample_range {
   std::int64_t first;
   std::int64_t count;
 };
 
-/// What one microbatch is made of.
+/// The shape of one microbatch.
 struct microbatch_shape {
   std::int64_t samples;
-  std::int64_t length = 0; ///< Tokens of each; 0: as many as the network takes.
+  std::int64_t length = 0; ///< Tokens of each sample; 0: as many as the network takes.
 
   bool operator==(const microbatch_shape&) const = default;
 };
 
-/// How a run's samples make batches and microbatches: batch t is samples t*batch up to
-/// (t+1)*batch, behind those of batches before the run. Its microbatches differ by one
-/// sample at most, larger first, unless they are said to be uneven.
+/// The division of a run's samples. Batch t covers samples t*batch up to (t+1)*batch,
+/// counted after the samples of batches before the run. A batch's microbatches differ
+/// by at most one sample, larger first, unless `uneven` gives sizes.
 struct batching {
   std::int64_t batch;
   int microbatches;
   std::int64_t before = 0; ///< Samples of batches before the run.
-  std::shared_ptr<const uneven_microbatches> uneven = nullptr; ///< Null: they are even.
+  /// Null: even microbatches.
+  std::shared_ptr<const uneven_microbatches> uneven = nullptr;
 
   std::int64_t samples_of(std::int64_t microbatch) const {
     const auto k = microbatch % microbatches;
@@ -53,7 +57,7 @@ struct batching {
     return {samples_of(microbatch), length_of(microbatch)};
   }
 
-  /// The shapes that there are, each once.
+  /// The distinct shapes of a batch's microbatches, in order of first occurrence.
   std::vector<microbatch_shape> shapes() const {
     std::vector<microbatch_shape> result;
     for (int k = 0; k < microbatches; ++k)
@@ -66,7 +70,8 @@ struct batching {
     return has_sizes() ? std::ranges::max(uneven->samples) : samples_of(0);
   }
 
-  /// The first sample of a microbatch, counted with those before the run.
+  /// The index of a microbatch's first sample, counted over this run and the batches
+  /// before.
   std::int64_t first_of(std::int64_t microbatch) const {
     const auto k = microbatch % microbatches, rest = batch % microbatches;
     auto in_batch = k * (batch / microbatches) + std::min(k, rest);
@@ -82,7 +87,8 @@ struct batching {
     return {first_of(microbatch), samples_of(microbatch)};
   }
 
-  /// Tokens of a batch, where its longest samples have so many.
+  /// Tokens of a batch. \param longest tokens of each sample whose microbatch has the
+  /// network's full length
   std::int64_t tokens(std::int64_t longest) const {
     std::int64_t result = 0;
     for (int k = 0; k < microbatches; ++k) {

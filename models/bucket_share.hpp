@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// Shares of buckets, by which optimizer shards divide the update of parameters.
+
 #include "kernels/stream.hpp"
 #include "models/layer.hpp"
 
@@ -9,52 +11,57 @@
 
 namespace troupe {
 
-/// One of `count` equal shares of a bucket, each contiguous: what an optimizer shard
-/// updates (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
-/// Parameter Models", 2020). Where the bucket is not shared out, all of it.
+/// One of `count` equal shares of a bucket, each contiguous: the values that one
+/// optimizer shard updates (Rajbhandari et al., "ZeRO: Memory Optimizations Toward
+/// Training Trillion Parameter Models", 2020). A bucket that is not shared out has one
+/// share, the whole bucket.
 struct bucket_share {
   int index = 0;
   int count = 1;
 
-  // In a bucket of so many values.
+  // First value, end and size of the share, in a bucket of `values` values.
   std::int64_t begin(std::int64_t values) const { return values * index / count; }
   std::int64_t end(std::int64_t values) const { return values * (index + 1) / count; }
   std::int64_t held(std::int64_t values) const { return end(values) - begin(values); }
 };
 
-/// A share of each bucket; empty: all of every bucket.
+/// One share of each bucket, in the order of the layers; empty: the whole of every
+/// bucket.
 using bucket_shares = std::vector<bucket_share>;
 
-/// What arrays a bucket's values are given in.
+/// The extent of the arrays that hold a bucket's values.
 enum class bucket_extent : std::uint8_t {
   whole,
-  share, ///< The share alone, from its beginning on.
+  share, ///< The share alone, from the share's first value on.
 };
 
-/// Values of one parameter that stand side by side in a bucket.
+/// Adjacent values of one parameter in a bucket.
 struct parameter_part {
   std::size_t bucket;
   std::int64_t begin;
   std::int64_t end;
-  bool of_matrix; ///< Not of a bias or of the gain of a norm.
-  bool of_shard;  ///< Other tensor shards have other parts of the parameter.
-  bool of_copy;   ///< The parameter is tied to one of another bucket.
+  bool of_matrix; ///< False for a bias and for the gain of a norm.
+  bool of_shard;  ///< Other tensor shards hold other parts of the parameter.
+  bool of_copy;   ///< The parameter is tied to a parameter of another bucket.
 
-  std::int64_t share_begin; ///< Where the share begins in the bucket.
+  std::int64_t share_begin; ///< Offset of the share's first value in the bucket.
 
   std::int64_t values() const { return end - begin; }
 
-  /// Where it begins in such an array.
+  /// The offset of the part's first value in an array of this extent.
   std::int64_t place(bucket_extent extent) const {
     return extent == bucket_extent::whole ? begin : begin - share_begin;
   }
 };
 
-/// The parameters in shares of some layers' buckets, in the model's order.
+/// The parts of parameters that lie in shares of the layers' buckets, in the model's
+/// order.
 std::vector<parameter_part> parts_of(const layer_list<float>& layers,
                                      const bucket_shares& shares = {});
 
-/// Sums of squares, a part each but those of copies: a tied matrix counts once.
+/// Sums of squares, one for each part. Parts of copies are left out, so that a tied
+/// matrix counts once.
+/// \param buckets arrays of `extent`, one a layer
 /// \param shards_only leaves out parameters that all tensor shards hold whole
 std::vector<double> squares_of(const std::vector<parameter_part>& parts,
                                const std::vector<const float*>& buckets, stream& on,

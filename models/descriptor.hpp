@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-/// An open file of the operating system, closed at the end. Negative: none.
+/// An open file of the operating system, owned by the object and closed by the
+/// destructor. A negative number: no file.
 class descriptor {
 public:
   explicit descriptor(int number = -1) : number_(number) {

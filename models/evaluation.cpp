@@ -23,7 +23,7 @@ bool ends_at(const network<float>& whole, int last) {
   return last == count_of(whole);
 }
 
-/// The CPU computes all, unless they say otherwise.
+/// The parts that were given; without any, the CPU computes all layers.
 std::vector<evaluated_part> all_of(const network<float>& whole,
                                    std::vector<evaluated_part> parts) {
   if (parts.empty())
@@ -31,7 +31,7 @@ std::vector<evaluated_part> all_of(const network<float>& whole,
   return parts;
 }
 
-/// Memory that a part reads, and those beside it.
+/// Memory that the processor of a part and the processors of the parts beside can read.
 memory_space& space_of(const evaluated_part& one,
                        const std::vector<evaluated_part>& parts) {
   const auto on_gpu = [](const auto& part) { return part.where.is_gpu(); };
@@ -87,8 +87,9 @@ score score_of(const network<float>& whole, const loss_sum& sum, std::int64_t sa
   return result;
 }
 
-/// Layers that one processor computes, and what they take there. A GPU reaches no
-/// memory of this machine but its own: it reads copies of parameters.
+/// Layers that one processor computes, and the buffers of the layers there. A GPU reads
+/// no memory of this machine but the GPU's own, and therefore reads copies of
+/// parameters.
 class evaluator::part {
 public:
   /// \param where memory that all parts reach
@@ -118,7 +119,8 @@ public:
            + values * std::int64_t{sizeof(float)};
   }
 
-  /// Takes the parameters of its layers. \param all a bucket a layer of the network
+  /// Takes the parameters of the part's layers, and copies parameters to a GPU. \param
+  /// all a bucket a layer of the network
   void read(const std::vector<const float*>& all) {
     const std::span own{all.data() + first_, layers_.layers().size()};
     parameters_.assign(own.begin(), own.end());
@@ -128,7 +130,7 @@ public:
     }
   }
 
-  /// Runs its layers, and waits for them. Returns what goes into the next part.
+  /// Runs the part's layers, and waits for the end. Returns the input of the next part.
   const float* forward(const frame<float>& in, const std::int32_t* labels,
                        loss_sum& loss) {
     auto f = in;
@@ -147,10 +149,10 @@ private:
 
   int first_; // layer
   scored_layers layers_;
-  tensor_memory above_;               // what goes into the next part, if there is one
+  tensor_memory above_;               // input of the next part, if there is one
   std::vector<tensor_memory> copies_; // of parameters; none on the CPU
   std::vector<const float*> parameters_;
-  stream on_; // goes first, and waits
+  stream on_; // destroyed first; the destructor waits
 };
 
 evaluator::evaluator(const network<float>& whole, const data_set& data,
@@ -188,7 +190,7 @@ std::vector<std::int64_t> evaluator::bytes(const network<float>& whole,
   return result;
 }
 
-/// Of the samples that are in their places.
+/// The loss of the samples that the input arrays hold.
 loss_sum evaluator::loss_of(std::int64_t samples) {
   frame<float> in{.samples = samples, .tokens = input_.integers(), .x = input_.data()};
   loss_sum result;

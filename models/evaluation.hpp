@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// Evaluation of a network on held-out samples: forwards without backwards, loss and
+// accuracy.
+
 #include "kernels/cross_entropy.hpp"
 #include "kernels/processor.hpp"
 #include "models/data/data_set.hpp"
@@ -15,40 +18,45 @@
 
 namespace troupe {
 
-/// How good a network is on samples it has not seen.
+/// The quality of a network on samples that training has not seen.
 struct score {
   double loss = 0;                ///< Mean over predictions, in nats.
-  std::optional<double> accuracy; ///< Of classifiers: the part that is right.
+  std::optional<double> accuracy; ///< For classifiers: the fraction that is right.
 };
 
-/// Samples that evaluations beside a training take at once. \param batch of the
-/// training
+/// Samples that an evaluation during a training takes at once: from 1 to 64.
+/// \param batch samples of a batch of the training
 inline std::int64_t evaluation_batch(std::int64_t batch) {
   return std::clamp<std::int64_t>(batch, 1, 64);
 }
 
 /// Samples of one forward of an evaluation: enough rows of activations for fast
-/// products, and no more than a batch has.
+/// products, and at most one batch.
 std::int64_t samples_a_forward(const network<float>& whole, std::int64_t batch);
 
-/// Contiguous layers of a network that evaluate samples. The last ones end in the loss.
+/// Contiguous layers of a network that evaluate samples. The network's last layers end
+/// in the loss.
 class scored_layers {
 public:
-  /// Layers [first, last) of `whole`. \param samples of a forward, at most
-  /// \param threads of the streams \param account outlives it
+  /// Layers [first, last) of `whole`.
+  /// \param samples of a forward, at most
+  /// \param threads of the streams
+  /// \param account outlives this object
   scored_layers(const network<float>& whole, int first, int last, std::int64_t samples,
                 int threads, memory_account& account);
 
-  /// Bytes that these take, their parameters not among them.
+  /// Bytes that the layers' buffers take, without parameters.
   static std::int64_t bytes(const network<float>& whole, int first, int last,
                             std::int64_t samples, int threads);
 
   bool is_last() const { return last_; }
   const layer_list<float>& layers() const { return layers_; }
 
-  /// \param in samples, tokens or x, on; and y, but of the last layers
-  /// \param labels for the last layers \param parameters a bucket a layer
-  /// \param loss what the last layers say, summed over predictions
+  /// \param in samples, tokens or x, and the stream; also y, except for the last layers
+  /// \param labels for the last layers
+  /// \param parameters a bucket a layer
+  /// \param loss of the last layers, summed over predictions; complete when the work on
+  /// the stream has ended
   void forward(const frame<float>& in, const std::int32_t* labels,
                std::span<const float* const> parameters, loss_sum& loss) const;
 
@@ -60,42 +68,48 @@ private:
   tensor_memory logits_, row_losses_;
 };
 
-/// The mean of what all samples say. \param sum over predictions of so many samples
+/// The mean over all predictions.
+/// \param sum over predictions of `samples` samples
 score score_of(const network<float>& whole, const loss_sum& sum, std::int64_t samples);
 
-/// Layers of an evaluation that one processor computes: those behind the part before.
+/// Layers of an evaluation that one processor computes, from the end of the previous
+/// part on.
 struct evaluated_part {
-  int end;         ///< Behind its last layer, in the network.
-  processor where; ///< On which its forwards run.
+  int end;         ///< One past the last layer, counted over the network.
+  processor where; ///< The processor that runs the forwards.
 
   bool operator==(const evaluated_part&) const = default;
 };
 
-/// Runs forwards of a whole network on held-out samples, one part of its layers after
-/// another.
+/// Runs forwards of a whole network on held-out samples, one part of the layers after
+/// another. One thread at a time may use an evaluator.
 class evaluator {
 public:
-  /// \param data outlives it
-  /// \param most samples at most; the first of those held out
+  /// \param data outlives this object
+  /// \param most samples at most, from the first held-out sample on
   /// \param batch samples a forward at most
   /// \param threads of the CPU
-  /// \param parts of the layers, in order; empty: the CPU computes all
-  /// \throws std::bad_alloc, no_thread; std::runtime_error if there is no such GPU
+  /// \param parts of the layers, in order; empty: the CPU computes all layers
+  /// \throws std::bad_alloc, no_thread; std::runtime_error if a part's GPU does not
+  /// exist
   evaluator(const network<float>& whole, const data_set& data, std::int64_t most,
             std::int64_t batch, int threads, std::vector<evaluated_part> parts = {});
   ~evaluator();
 
-  /// Bytes that each part of one for this network takes, on its processor.
+  /// Bytes that an evaluator of this network takes: for each part, on the part's
+  /// processor.
   static std::vector<std::int64_t> bytes(const network<float>& whole,
                                          std::int64_t batch, int threads,
                                          std::vector<evaluated_part> parts = {});
 
-  /// Samples it will use; 0 if none are held out.
+  /// Samples that each evaluation uses; 0 if none are held out.
   std::int64_t samples() const { return samples_; }
 
+  /// The score of parameters; absent if the evaluation was stopped. Waits for all
+  /// forwards.
   /// \param parameters a bucket a layer, in any memory of this machine
-  /// \param stopped once it is set, the evaluation ends before its next batch, and
-  /// there is no score. May be null.
+  /// \param stopped may be null; once set, the evaluation ends before the next batch,
+  /// without a score
   /// \throws std::runtime_error if a GPU fails
   std::optional<score> evaluate(const std::vector<const float*>& parameters,
                                 const std::atomic<bool>* stopped = nullptr);
@@ -109,7 +123,7 @@ private:
   const data_set& data_;
   std::int64_t samples_;
   std::int64_t batch_;
-  std::list<part> parts_; // none where there are no samples
+  std::list<part> parts_; // no part where no samples are held out
   tensor_memory input_, labels_;
 };
 

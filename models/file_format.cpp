@@ -34,7 +34,7 @@ constexpr signature signatures[] = {
   {"1AY&SY"sv, "a bzip2 file", packed, 4},
   {"\x04\x22\x4d\x18"sv, "an lz4 file", packed},
   {"LZIP\x01"sv, "an lzip file", packed},
-  {"PK\x03\x04"sv, "a zip file", packed}, // unless zip_content knows more
+  {"PK\x03\x04"sv, "a zip file", packed}, // unless zip_content finds more
   {"7z\xbc\xaf\x27\x1c"sv, "a 7z file", packed},
   {"Rar!\x1a\x07"sv, "a RAR file", packed},
   {"ustar"sv, "a tar file", packed, 257},
@@ -79,7 +79,7 @@ bool is_ascii_text(char c) {
   return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
 }
 
-/// Whether bytes are printable UTF-8; the last character may be cut.
+/// Whether bytes are printable UTF-8; the last character may be cut off.
 bool is_text(std::string_view bytes) {
   constexpr int longest = 4; // bytes of a character
   std::string text{bytes};
@@ -113,13 +113,14 @@ std::optional<file_format> zip_content(std::string_view first) {
   return {};
 }
 
-/// A pickle of protocol 4 or 5, whose first frame says its length in 8 bytes.
+/// A pickle of protocol 4 or 5, whose first frame begins with a length of 8 bytes.
 bool is_framed_pickle(std::string_view first) {
   return (first.starts_with("\x80\x04\x95") || first.starts_with("\x80\x05\x95"))
          && first.size() > 11 && first.substr(7, 4) == "\0\0\0\0"sv;
 }
 
-/// A version of one byte, then the name of the program that wrote it.
+/// An ONNX model: a version of one byte, then the name of the program that wrote the
+/// file.
 bool is_onnx(std::string_view first) {
   constexpr std::size_t fewest = 3, name_begin = 4;
   if (first.size() < 8 || first[0] != '\x08' || first[1] < 1 || first[1] > 32
@@ -131,13 +132,14 @@ bool is_onnx(std::string_view first) {
          && std::ranges::all_of(name, is_ascii_text);
 }
 
-/// A header's length below 4 GiB, then JSON.
+/// A safetensors file: a header's length below 4 GiB, then JSON.
 bool is_safetensors(std::string_view first) {
   return first.size() > 10 && first.substr(4, 4) == "\0\0\0\0"sv
          && (first.substr(8, 2) == "{\"" || first.substr(8, 2) == "{}");
 }
 
-/// Checkpoints of TensorFlow are tables of LevelDB's form, which end with this number.
+/// Whether a file is a checkpoint of TensorFlow. Such checkpoints are tables of
+/// LevelDB's form, which end with this number.
 bool ends_as_table(const input_file& file) {
   constexpr auto magic = "\x57\xfb\x80\x8b\x24\x75\x47\xdb"sv;
   std::array<char, 8> last{};
@@ -147,7 +149,7 @@ bool ends_as_table(const input_file& file) {
   return std::string_view{last.data(), last.size()} == magic;
 }
 
-/// \param first bytes of a text
+/// The name of a text's format. \param first bytes of the text
 std::string name_of_text(std::string_view first) {
   const auto begin = std::ranges::find_if_not(
     first, [](unsigned char c) { return std::isspace(c) != 0; });

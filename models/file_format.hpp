@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// Recognition of file formats, for error messages about unexpected files.
+
 #include "models/input_file.hpp"
 
 #include <cstdint>
@@ -9,34 +11,36 @@
 
 namespace troupe {
 
-/// Kinds of formats, by the use that data and weights make of such a file.
+/// Kinds of file formats, by the use that data and weights make of such a file.
 enum class format_kind : std::uint8_t {
   packed,      ///< A compressed file or an archive.
-  pointer,     ///< Stands for another file, which is not here.
-  safetensors, ///< Weights that are read.
-  tokens,      ///< Tokens that are read.
-  text,        ///< UTF-8: JSON, HTML, any other.
-  binary,      ///< Any other program's.
+  pointer,     ///< A stand-in for another file, which is not here.
+  safetensors, ///< Weights that troupe reads.
+  tokens,      ///< Tokens that troupe reads.
+  text,        ///< UTF-8: JSON, HTML, any other text.
+  binary,      ///< Any other program's data.
 };
 
-/// A file format that people take for a text, tokens, images or weights by mistake.
+/// A file format that users take for a text, tokens, images or weights by mistake.
 struct file_format {
   std::string name; ///< "a gzip file".
   format_kind kind = format_kind::binary;
 };
 
-/// The format that the first bytes of a file show; absent if none of the known formats
-/// begins so. \throws as input_file::read
+/// The format of a file by the first bytes, or of a TensorFlow checkpoint by the last
+/// bytes. Absent if the file is of no known format.
+/// \throws as input_file::read
 std::optional<file_format> format_of(const input_file& file);
 
-/// Advice of a few words on a file of a format; empty without any.
+/// Advice of a few words on a file of this format; empty if there is no advice.
 std::string advice_on(const file_format& format);
 
-/// Whether the first bytes of a file are printable UTF-8; tokens of texts that short
-/// alphabets make have zeros between them. \param fewest bytes of such a file
+/// Whether the first bytes of a file are printable UTF-8. Tokens of texts with short
+/// alphabets are not printable: such tokens have zeros in between.
+/// \param fewest bytes of such a file, at least
 bool begins_as_text(const input_file& file, std::int64_t fewest);
 
-/// Whether a file's name ends as those of packed files do: `.gz`.
+/// Whether a file's name ends like the name of a packed file: `.gz`, `.zip` and others.
 bool is_named_packed(const std::filesystem::path& path);
 
 } // namespace troupe

@@ -15,7 +15,7 @@ bool begins_with(const fs::path& place, const fs::path& folder) {
   return end == folder.end();
 }
 
-/// The path of an open file, without links; empty where /proc is missing.
+/// The path of an open file, with all links resolved; empty where /proc is missing.
 fs::path place_of(const input_file& file) {
   std::error_code unknown;
   return fs::read_symlink("/proc/self/fd/" + std::to_string(file.number()), unknown);

@@ -25,7 +25,7 @@ bool is_table_of_words(const parameter& p) {
   return p.name == words_name || p.name == head_name;
 }
 
-/// Whether tools make a vocabulary of `words` as long as `rows`, for fast products.
+/// Whether tools pad a vocabulary of `words` words to `rows` rows, for fast products.
 bool is_padded(std::int64_t rows, std::int64_t words) {
   constexpr std::int64_t largest_unit = 128;
   for (std::int64_t unit = 2; unit <= largest_unit; unit *= 2)
@@ -34,14 +34,14 @@ bool is_padded(std::int64_t rows, std::int64_t words) {
   return false;
 }
 
-/// Whether the words behind the model's are left out.
+/// Whether the words behind the model's last word are left out.
 bool leaves_words_out(std::int64_t rows, const model_options& model,
                       const std::optional<gpt2_config>& config) {
   return rows > model.words
          && ((config && config->words == model.words) || is_padded(rows, model.words));
 }
 
-/// Blocks by the largest number in the names of their parameters.
+/// The number of blocks, by the largest number in the names of parameters.
 std::int64_t blocks_in(const named_tensors& tensors) {
   constexpr std::string_view block = "transformer.h.";
   std::int64_t result = 0;

@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-/// One sign, 5 bits of exponent, 10 of mantissa.
+/// The value of an F16: one sign bit, 5 bits of exponent, 10 of mantissa.
 float of_half(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000U) << 16, exponent = bits >> 10 & 31U,
                       mantissa = bits & 0x3ffU;
@@ -25,13 +25,14 @@ float of_half(std::uint16_t bits) {
   return sign != 0 ? -tiny : tiny;
 }
 
-/// The upper byte of a half.
+/// The value of an F8_E5M2, which is the upper byte of an F16.
 float of_e5m2(std::uint8_t bits) {
   return of_half(static_cast<std::uint16_t>(bits << 8));
 }
 
-/// One sign, 4 bits of exponent, 3 of mantissa: no infinity, and one NaN of each sign.
-/// (Micikevicius et al., "FP8 Formats for Deep Learning", 2022, table 1)
+/// The value of an F8_E4M3: one sign bit, 4 bits of exponent, 3 of mantissa; no
+/// infinity, and one NaN of each sign. (Micikevicius et al., "FP8 Formats for Deep
+/// Learning", 2022, table 1)
 float of_e4m3(std::uint8_t bits) {
   const std::uint32_t sign = (bits & 0x80U) << 24, exponent = bits >> 3 & 15U,
                       mantissa = bits & 7U;

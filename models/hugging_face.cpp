@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* file_name = "config.json";
 
-/// A key of GPT2Config that decides the function, and the values with which it is the
-/// one that troupe computes. A config without the key has the first of them.
+/// A key of GPT2Config that decides the function, and the values for which the function
+/// is the one that troupe computes. A config without the key has the first value.
 struct deciding_key {
   const char* name;
   std::vector<json> values;
@@ -28,7 +28,7 @@ struct deciding_key {
 
 const std::vector<deciding_key>& deciding_keys() {
   static const std::vector<deciding_key> keys{
-    // Each of these is the tanh form.
+    // Each of the following names is the tanh form.
     {"activation_function",
      {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate"}},
     {"layer_norm_epsilon", {1e-5}},
@@ -40,8 +40,8 @@ const std::vector<deciding_key>& deciding_keys() {
   return keys;
 }
 
-/// A size under its name in GPT2Config, and under the name that every config of
-/// transformers has for it, which goes first there.
+/// A size under the name in GPT2Config, and under the name that every config of
+/// transformers has for the size. The second name comes first in such configs.
 struct size_key {
   const char* name;
   const char* alias;
@@ -55,10 +55,10 @@ constexpr size_key n_layer{"n_layer", "num_hidden_layers"},
 bool is_gpt2(const json& config) {
   if (config.contains("model_type"))
     return config["model_type"] == "gpt2";
-  return config.contains(n_head.name); // as files of 2019 are
+  return config.contains(n_head.name); // as in files of 2019
 }
 
-/// The JSON object in a file; the error is the end of a sentence about it.
+/// The JSON object in a file; the error is the end of a sentence about the file.
 tl::expected<json, std::string> object_in(const fs::path& path) {
   constexpr std::int64_t largest = 1 << 20;
   const auto file = input_file::open(path, "the config");
@@ -72,7 +72,7 @@ tl::expected<json, std::string> object_in(const fs::path& path) {
   return config;
 }
 
-/// The GPT-2's config in a file; the error is the end of a sentence about it.
+/// The GPT-2's config in a file; the error is the end of a sentence about the file.
 tl::expected<json, std::string> gpt2_in(const fs::path& path) {
   auto config = object_in(path);
   if (config && !is_gpt2(*config))
@@ -82,8 +82,8 @@ tl::expected<json, std::string> gpt2_in(const fs::path& path) {
   return config;
 }
 
-/// A size in a config; absent if that does not say. The error is a text of the key and
-/// its value.
+/// A size in a config; absent if the config does not give the size. The error is a text
+/// of the key and the key's value.
 tl::expected<std::optional<std::int64_t>, std::string> size_of(const json& config,
                                                                const size_key& key) {
   const auto* const name = config.contains(key.alias) ? key.alias : key.name;
@@ -97,7 +97,8 @@ tl::expected<std::optional<std::int64_t>, std::string> size_of(const json& confi
   return value.get<std::int64_t>();
 }
 
-/// The key whose value asks for another function, as a sentence; empty if none does.
+/// One sentence about a key whose value asks for another function; empty if no key
+/// does.
 std::string other_function(const json& config) {
   for (const auto& [name, values] : deciding_keys())
     if (config.contains(name)
@@ -136,8 +137,8 @@ tl::expected<gpt2_config, std::string> sizes_of(const json& config) {
   return result;
 }
 
-/// The config that is there: empty if there is none; the error is the end of a sentence
-/// about it.
+/// The existing config; empty if there is none. The error is the end of a sentence
+/// about the file.
 tl::expected<json, std::string> older_config(const fs::path& path) {
   std::error_code unknown;
   if (fs::exists(path, unknown))
@@ -145,7 +146,8 @@ tl::expected<json, std::string> older_config(const fs::path& path) {
   return json::object();
 }
 
-/// \param why the config is not a GPT-2's
+/// The error about a config that cannot be written. \param why the config is not a
+/// GPT-2's
 std::string unwritable(const fs::path& path, const std::string& why) {
   return "cannot write " + path.string() + ": " + why
          + "; name weights in another folder, or not model.safetensors";
@@ -160,7 +162,7 @@ read_config(const fs::path& weights, const file_metadata& metadata) {
                      || weights.filename() == "model.safetensors.index.json",
              ours = metadata.contains("--model");
   std::error_code unknown;
-  const auto kind = fs::symlink_status(path, unknown).type(); // a broken link is there
+  const auto kind = fs::symlink_status(path, unknown).type(); // broken links count
   if ((ours && !named) || kind == fs::file_type::not_found)
     return std::nullopt;
   const auto refuse = [&](const std::string& why) {
@@ -244,7 +246,7 @@ std::string write_config(const fs::path& weights, const model_options& model) {
       (*config)[name] = values.front();
   for (const auto& key : {n_layer, n_embd, n_head, n_positions})
     config->erase(key.alias);
-  // The file of weights says its type; troupe upcasts nothing.
+  // The file of weights gives the type of its values; troupe upcasts nothing.
   for (const char* name : {"torch_dtype", "dtype", "quantization_config", "auto_map",
                            "reorder_and_upcast_attn"})
     config->erase(name);
@@ -253,7 +255,7 @@ std::string write_config(const fs::path& weights, const model_options& model) {
     if (!config->contains(name) && model.words <= end_of_text)
       (*config)[name] = nullptr;
   for (const char* name : {"resid_pdrop", "embd_pdrop", "attn_pdrop"})
-    (*config)[name] = 0.0; // troupe drops nothing
+    (*config)[name] = 0.0; // troupe has no dropout
   return write_whole_file(path, config->dump(2) + "\n");
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// The `config.json` beside a GPT-2's weights, as Hugging Face's transformers read and
+// write it.
+
 #include "models/network.hpp"
 #include "models/safetensors.hpp"
 
@@ -13,7 +16,7 @@
 
 namespace troupe {
 
-/// Sizes in the `config.json` of a GPT-2. Those that the file leaves out are absent.
+/// Sizes in the `config.json` of a GPT-2. Sizes that the file leaves out are absent.
 struct gpt2_config {
   std::filesystem::path path;
   std::optional<std::int64_t> layers, width, length, words;
@@ -22,37 +25,40 @@ struct gpt2_config {
   bool upcasts = false;    ///< `reorder_and_upcast_attn`.
 };
 
-/// The config in the folder of a GPT-2's weights; absent if none counts. It counts for
-/// a `model.safetensors` or its index, and for any other file without options of
-/// troupe. The error is one sentence: a key asks for a function that troupe does not
-/// compute, or the config of a `model.safetensors` is of another model.
+/// The config in the folder of a GPT-2's weights; absent if no config counts. A config
+/// counts for a `model.safetensors` or its index, and for any other file without
+/// options of troupe. The error is one sentence: a key asks for a function that troupe
+/// does not compute, or a size is no whole number. The config of another model beside a
+/// `model.safetensors` is an error too.
 /// \param metadata of the file of weights
 tl::expected<std::optional<gpt2_config>, std::string>
 read_config(const std::filesystem::path& weights, const file_metadata& metadata);
 
-/// The first difference between a config and a gpt's options, as one sentence; empty
-/// if the gpt computes what the config describes. Longer sequences than the gpt's are
-/// no difference.
+/// The first difference between a config and a gpt's options, as one sentence; empty if
+/// the gpt computes the function that the config describes. A config with longer
+/// sequences than the gpt's is no difference.
 std::string mismatch(const gpt2_config& config, const model_options& model);
 
-/// The config that write_config writes beside these weights; empty if it writes none.
+/// The path of the config that write_config writes beside the weights; empty if
+/// write_config writes none.
 std::filesystem::path config_beside(const std::filesystem::path& weights,
                                     const model_options& model);
 
 /// One sentence if the file at config_beside() is of another model; empty if
-/// write_config can update or create it.
+/// write_config can update or create the file.
 std::string foreign_config(const std::filesystem::path& weights,
                            const model_options& model);
 
 /// Writes the `config.json` with which Hugging Face's transformers read a gpt's weights
-/// as they are, beside a file that is called `model.safetensors`: under that name alone
-/// they look for it. They tie the head to the embedding unless the config says
-/// otherwise, and lose what the file has of a head without a word (transformers before
-/// version 5); so of a model that is not tied it says otherwise.
+/// unchanged. Transformers look for a file of weights that is called
+/// `model.safetensors`, and for no other name. Transformers tie the head to the
+/// embedding unless the config says otherwise. Versions of transformers before 5 then
+/// lose the file's head without a warning. So the config of a model that is not tied
+/// says that the head is not tied.
 ///
-/// A GPT-2's config that is there keeps its other keys, except those that decide the
-/// function: these become the function that was trained. Another model's config stays,
-/// and is the error. Empty if all went well, else one sentence.
+/// An existing config of a GPT-2 keeps all other keys, except the keys that decide the
+/// function: their values become the function that was trained. Another model's config
+/// stays unchanged, and is the error. Returns empty on success, else one sentence.
 std::string write_config(const std::filesystem::path& weights,
                          const model_options& model);
 

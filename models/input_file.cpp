@@ -17,7 +17,7 @@ std::string text_of(int error) {
   return std::generic_category().message(error);
 }
 
-/// What a file is that is no regular one.
+/// The kind of a file that is not a regular one.
 std::string kind_of(mode_t mode) {
   if (S_ISDIR(mode))
     return "a folder";
@@ -41,9 +41,10 @@ input_file::open(const std::filesystem::path& path, const std::string& what) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0)
     return refuse(text_of(errno));
-  if (!S_ISREG(status.st_mode)) // opening it might change something
+  if (!S_ISREG(status.st_mode)) // to open such a file might change something
     return kind(status);
-  // A FIFO that has taken the file's place is opened without waiting for its writer.
+  // A FIFO that has replaced the file meanwhile is opened without waiting for the
+  // FIFO's writer.
   result.file_ =
     descriptor{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
   if (!result.file_.is_open() || fstat(result.number(), &status) != 0)

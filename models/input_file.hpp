@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// Regular files that are read.
+
 #include "models/descriptor.hpp"
 
 #include <tl/expected.hpp>
@@ -12,33 +14,36 @@
 
 namespace troupe {
 
-/// A regular file, open for reading. Folders, FIFOs and devices are refused at once:
-/// reading them may wait or go on for ever. Once open it stays the same file, whatever
-/// is written under its name.
+/// A regular file, open for reading; the object owns the descriptor. Folders, FIFOs and
+/// devices are refused at once: reading one may wait or continue for ever. An open file
+/// stays the same file, whatever is written under the same name.
 class input_file {
 public:
-  /// \param what it is to users: "the weight file". On error one sentence.
+  /// \param description of the file for users: "the weight file". On error one
+  /// sentence.
   static tl::expected<input_file, std::string> open(const std::filesystem::path& path,
                                                     const std::string& what);
 
   std::int64_t size() const { return size_; }
   int number() const { return file_.number(); }
 
-  /// \throws std::runtime_error if the file has not as many bytes there any more
+  /// Reads `bytes` bytes from offset `begin` on. \throws std::runtime_error if the file
+  /// does not have as many bytes there any more
   void read(std::int64_t begin, void* to, std::int64_t bytes) const;
 
   /// All bytes, in memory of the caller. \throws std::runtime_error as read()
   std::string content() const;
 
-  /// \throws std::runtime_error if it has become shorter
+  /// \throws std::runtime_error if the file has become shorter
   void check_size() const;
 
-  /// All its bytes in memory, page by page as they are read. Outlives the object.
-  /// \pre it is not empty. \throws std::runtime_error if the system refuses
+  /// All bytes in memory, loaded page by page when read. The mapping outlives the
+  /// object. \pre the file is not empty. \throws std::runtime_error if the system
+  /// refuses
   std::shared_ptr<const void> mapped() const;
 
 private:
-  std::string name_; ///< What it is, and its path.
+  std::string name_; ///< Description and path, for errors.
   descriptor file_;
   std::int64_t size_ = 0;
 };

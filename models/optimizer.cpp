@@ -28,7 +28,7 @@ double rate_schedule::factor(std::int64_t first, std::int64_t last,
 
 namespace {
 
-/// Whether a whole text is a number, in plain decimal.
+/// Whether a whole text is a number in plain decimal. Stores the number in `value`.
 template <class Number>
 bool read(std::string_view text, Number& value) {
   const auto* const end = text.data() + text.size();
@@ -155,7 +155,7 @@ optimizer::step optimizer::next_step(std::int64_t samples, double factor) {
   return {rate, static_cast<float>(factor / static_cast<double>(samples))};
 }
 
-/// Some values of a part, whose state begins there.
+/// Updates `n` values of a part; `state` is the index of the first value's moments.
 void optimizer::apply(const step& how, const parameter_part& part, std::int64_t state,
                       const float* gradient, const float* from, float* to,
                       std::int64_t n, stream& on) {
@@ -187,8 +187,8 @@ void optimizer::update(std::int64_t samples, double factor,
 void optimizer::update_shared(std::int64_t first, std::int64_t samples, double factor,
                               const std::vector<const float*>& gradients,
                               const std::vector<float*>& parameters, stream& on) {
-  constexpr std::int64_t at_once = 64; // few, as others' updates of them are lost
-  stream cpu;                          // a GPU does not reach what this function holds
+  constexpr std::int64_t at_once = 64; // few, as other threads' updates are lost
+  stream cpu; // a GPU cannot reach this function's local arrays
   stream& here_on = on.gpu() == nullptr ? on : cpu;
   samples_ = first;
   const auto how = next_step(samples, factor);

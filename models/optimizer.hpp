@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// The update of parameters by SGD or AdamW, with the moments of shares of buckets.
+
 #include "kernels/memory.hpp"
 #include "kernels/stream.hpp"
 #include "models/bucket_share.hpp"
@@ -11,11 +13,12 @@
 
 namespace troupe {
 
-/// What multiplies a gradient of this norm so that it is at most `clip` long: PyTorch's
-/// clip_grad_norm_.
+/// The factor that scales a gradient of this norm to a norm of at most `clip`:
+/// PyTorch's clip_grad_norm_. A `clip` of 0: no clipping, factor 1.
 double clip_factor(double clip, double norm);
 
-/// The state of an optimizer for shares of some layers' parameters, and its update.
+/// The state of an optimizer for shares of some layers' parameters, and the update of
+/// the parameters. One thread at a time may use an optimizer.
 class optimizer {
 public:
   /// \param total_samples of the run, for the rate schedule
@@ -25,44 +28,48 @@ public:
             bucket_extent gradients = bucket_extent::whole,
             bucket_extent parameters = bucket_extent::whole);
 
-  /// Goes on where another has ended, whose moments are still to be set.
-  /// \param samples,updates that it has covered and made
+  /// Continues the updates of an earlier optimizer; the moments are still to be set.
+  /// \param samples,updates covered and made so far
   void go_on(std::int64_t samples, std::int64_t updates) {
     samples_ = samples;
     updates_ = updates;
   }
 
-  /// A moment of the shares of a bucket, from an array of all of that bucket.
+  /// Sets a moment of the shares of a bucket.
+  /// \param from an array of the whole bucket
   void set_moment(int moment, std::size_t bucket, const float* from);
 
   /// Copies a moment of values `begin` to `end` of a bucket.
-  /// \throws std::logic_error if it does not have them, or not of one parameter
+  /// \throws std::logic_error if this optimizer does not hold the values, or the values
+  /// are not of one parameter
   void copy_moment(int moment, std::size_t bucket, std::int64_t begin, std::int64_t end,
                    float* to) const;
 
-  /// Moments that it has: as state_size().
+  /// Number of moments: as state_size().
   int moments() const { return state_size(options_); }
 
-  /// One update: in the shares, `to` becomes what `from` and the gradient, summed over
-  /// `samples` samples, make of it. `to` may be `from`. All have the extents
-  /// that the optimizer was made for.
+  /// One update. In the shares, `to` becomes the updated `from`, by the gradient that
+  /// is summed over `samples` samples. `to` may be `from`. All arrays have the extents
+  /// that were given to the constructor.
   /// \param factor of clipping
   void update(std::int64_t samples, double factor,
               const std::vector<const float*>& gradients,
               const std::vector<const float*>& from, const std::vector<float*>& to,
               stream& on);
 
-  /// The same of parameters that others update meanwhile, without locks: they are read
-  /// and written by relaxed atomics, a few values at a time.
-  /// \param first samples that all their updates have covered before this one
+  /// The same for parameters that other threads update meanwhile, without locks.
+  /// Parameters are read and written by relaxed atomics, a few values at a time.
+  /// \param first samples that all updates of the parameters have covered before this
+  /// update
   void update_shared(std::int64_t first, std::int64_t samples, double factor,
                      const std::vector<const float*>& gradients,
                      const std::vector<float*>& parameters, stream& on);
 
-  /// Samples that all updates have covered up to its own last one.
+  /// Samples that all updates have covered up to this optimizer's last update.
   std::int64_t samples() const { return samples_; }
 
-  /// Its own updates, with those it went on from.
+  /// Updates of this optimizer, including the updates of the optimizer that was
+  /// continued.
   std::int64_t updates() const { return updates_; }
 
   /// Values of state for each parameter value: 0 to 2.
@@ -74,7 +81,7 @@ public:
                                    const bucket_shares& shares = {});
 
 private:
-  /// The same for all parts of an update.
+  /// Values that all parts of an update share.
   struct step {
     double rate;
     float scale;
@@ -90,7 +97,7 @@ private:
   std::int64_t total_samples_;
   std::int64_t samples_ = 0;
   std::int64_t updates_ = 0;
-  tensor_memory moments_[2]; // part behind part
+  tensor_memory moments_[2]; // one part after another
 };
 
 } // namespace troupe

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// The options of optimizers: rates, decay and clipping.
+
 #include <tl/expected.hpp>
 
 #include <cstdint>
@@ -10,42 +12,45 @@ namespace troupe {
 
 enum class optimizer_kind : std::uint8_t { sgd, adamw };
 
-/// How the learning rate changes over the samples of a run: up to `rate` while the
-/// first `warmup` samples come, then constant, or down a half cosine to floor * rate at
-/// the end.
+/// The learning rate over the samples of a run. The rate rises to `rate` during the
+/// first `warmup` samples. Then the rate is constant, or falls along half a cosine to
+/// floor * rate at the end.
 struct rate_schedule {
   bool cosine = false;
   std::int64_t warmup = 0; ///< samples
   double floor = 0;
-  std::int64_t course = 0; ///< Samples until the end of it; 0: those of the run.
+  std::int64_t course = 0; ///< Samples until the cosine ends; 0: the run's.
 
-  /// The factor for an update that covers samples [first, last) of a run of `total`.
+  /// The factor on the rate for an update that covers samples [first, last) of a run of
+  /// `total` samples.
   double factor(std::int64_t first, std::int64_t last, std::int64_t total) const;
 
-  /// "constant", "warmup=1000", "cosine", or "cosine,warmup=1000,floor=0.1".
+  /// Parses "constant", "warmup=1000", "cosine", or "cosine,warmup=1000,floor=0.1". On
+  /// error one sentence.
   static tl::expected<rate_schedule, std::string> parse(const std::string& text);
 };
 
-/// Whose gradients the norm of clipping covers.
+/// The gradients that the norm of clipping covers: the network's or a stage's.
 enum class clip_scope : std::uint8_t { network, stage };
 
 /// PyTorch's SGD or AdamW (Loshchilov and Hutter, "Decoupled Weight Decay
 /// Regularization", 2019), by PyTorch's names.
 struct optimizer_options {
   optimizer_kind kind = optimizer_kind::adamw;
-  double rate = 1e-3;      ///< Of learning; at least 0.
-  rate_schedule schedule;  ///< What becomes of it.
-  double momentum = 0;     ///< Of sgd: from 0 to below 1.
-  double beta1 = 0.9;      ///< Of adamw: decay of the mean of gradients, below 1,
-  double beta2 = 0.999;    ///< and of their squares.
-  double epsilon = 1e-8;   ///< Of adamw: in the divisor, above 0.
+  double rate = 1e-3;      ///< Learning rate; at least 0.
+  rate_schedule schedule;  ///< Changes of the rate over the run.
+  double momentum = 0;     ///< For sgd: from 0 to below 1.
+  double beta1 = 0.9;      ///< For adamw: decay of the mean of gradients, below 1.
+  double beta2 = 0.999;    ///< For adamw: decay of the mean of squares, below 1.
+  double epsilon = 1e-8;   ///< For adamw: added to the divisor, above 0.
   double weight_decay = 0; ///< At least 0.
-  bool decay_only_matrices = false;       ///< Else every parameter, as PyTorch does.
-  double clip = 0;                        ///< The largest norm of a gradient; 0: any.
-  clip_scope scope = clip_scope::network; ///< Whose norm that is.
+  bool decay_only_matrices = false; ///< False: every parameter decays, as in PyTorch.
+  double clip = 0;                  ///< The largest norm of a gradient; 0: no limit.
+  clip_scope scope = clip_scope::network; ///< The gradients that the norm covers.
 };
 
-/// What is out of range, and what the range is, in words; empty if nothing is.
+/// The first option that is out of range and the allowed range, as one sentence; empty
+/// if all options are in range.
 std::string refusal(const optimizer_options& options);
 
 } // namespace troupe

@@ -51,13 +51,13 @@ public:
   }
 
 private:
-  /// Microbatches in the order in which stages sum them.
+  /// Microbatches in the order in which some stages sum them, and the stages.
   struct summing {
     std::vector<int> order;
     std::vector<std::size_t> stages;
   };
 
-  /// Losses of microbatches, a replica each.
+  /// Losses of microbatches, one map a replica.
   using losses_of_minibatch = std::vector<std::map<int, double>>;
 
   std::vector<summing> orders_of(int first, int next) const {
@@ -114,7 +114,8 @@ private:
                        : stages_[stage].newest();
   }
 
-  /// The replicas' microbatches, those of one place side by side.
+  /// Trains on the replicas' microbatches together: the k-th of every replica, then a
+  /// sum.
   void train_together(const std::vector<int>& order, losses_of_minibatch& losses) {
     for (const int k : order) {
       for (int replica = 0; replica < plan_.replicas; ++replica)
@@ -125,7 +126,7 @@ private:
     }
   }
 
-  /// The k-th microbatch of a replica.
+  /// Trains on the k-th microbatch of a replica.
   void train_on(int replica, int k, losses_of_minibatch& losses) {
     const int n =
       k / share_ * plan_.batches.microbatches + replica * share_ + k % share_;
@@ -138,7 +139,7 @@ private:
     samples_ += plan_.batches.samples_of(n);
   }
 
-  /// Forwards and backwards of microbatch n, the replica's k-th.
+  /// Launches the forwards and backwards of microbatch n, the replica's k-th.
   void launch(int replica, int k, int n, loss_sum& loss) {
     std::vector<pass<float>> passes;
     const auto length = plan_.batches.length_of(n);
@@ -179,9 +180,9 @@ private:
     return stages_[s].sum()[at.layer - static_cast<std::size_t>(begins[s])] + at.offset;
   }
 
-  /// The gradient of a tied matrix is the head's plus the embedding's; both copies get
-  /// it, so that equal values stay equal. (By the same kernels as a run's; the replay
-  /// adds them by itself.)
+  /// Adds the gradients of a tied matrix, the head's plus the embedding's. Both copies
+  /// get the sum, so that equal values stay equal. (The kernels are the same as in a
+  /// run; the replay adds with code of its own.)
   void add_tied() {
     if (!tied_)
       return;
@@ -195,7 +196,8 @@ private:
       &on_);
   }
 
-  /// \param next of each replica's microbatches
+  /// Makes the update after microbatch next - 1 of each replica. \param next index of a
+  /// replica's microbatches
   void update(int next) {
     for (auto& stage : stages_)
       stage.add_replicas();

@@ -11,13 +11,15 @@
 
 namespace troupe {
 
-/// A stage of the plain loop: a slice, its versions and its sums.
+/// A stage of the plain loop: a slice, the slice's weight versions, and sums of
+/// gradients.
 class plain_stage {
 public:
-  /// \param stage of the plan \param plan,account outlive it
+  /// \param stage of the plan
+  /// \param plan,account outlive this object
   plain_stage(const plain_plan& plan, std::size_t stage, memory_account& account);
 
-  /// For sequences of a length; 0: as long as the network takes.
+  /// The slice for sequences of a length; 0: as long as the network takes.
   const slice<float>& layers(std::int64_t length = 0) const {
     return layers_.at(length);
   }
@@ -26,26 +28,30 @@ public:
   int newest() const { return versions_.rbegin()->first; }
   std::vector<float*> parameters() { return writable(versions_.rbegin()->second); }
 
-  /// The gradients of an update, when replicas are added.
+  /// The gradients of an update, once the sums of all replicas are added.
   std::vector<float*> sum() { return writable(sums_[0]); }
 
-  /// A pass of this stage on a version of its weights.
+  /// A pass of this stage on a version of the stage's weights.
+  /// \param first_of_sum whether gradients overwrite the replica's sums, instead of
+  /// adding
   pass<float> pass_on(int version, int replica, bool first_of_sum) const;
 
-  /// Adds what the replicas have of a microbatch each to the totals.
+  /// Adds the replicas' gradients of a microbatch each to the totals.
   void add_microbatch(bool first_of_sum);
 
-  /// Puts the sums of a minibatch aside, and takes them back.
+  /// Saves the sums of a minibatch, and restores saved sums.
   void keep_sums();
   void take_sums_back();
 
-  /// Adds the replicas' sums into the first.
+  /// Adds the replicas' sums into the first replica's sum.
   void add_replicas();
 
-  /// Sums of squares of the update's gradients, in the order in which a norm adds them.
+  /// Sums of squares of the update's gradients, in the order in which a norm adds the
+  /// sums.
   std::vector<double> squares(stream& on) const;
 
-  /// Makes the next version; of those before, keeps from `oldest_needed` on.
+  /// Makes the next version. Of earlier versions, keeps `oldest_needed` and all later
+  /// ones.
   void update(std::int64_t samples, double factor, int oldest_needed, stream& on);
 
   /// Appends copies of the newest version and of the update's gradients.

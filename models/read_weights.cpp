@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Weights that are read from files: weights_from of weights.hpp.
+// Weights that are read from files: the function weights_from of weights.hpp.
 
 #include "models/fitted_tensor.hpp"
 #include "models/hugging_face.hpp"
@@ -21,8 +21,8 @@ namespace {
 
 using problem = tl::unexpected<std::string>;
 
-/// Calls look(first, count) for a tensor's values, some at a time, until it has found
-/// something; returns that.
+/// Calls look(first, count) for a tensor's values, up to 65,536 at a time, until a call
+/// finds something. Returns the result of that call.
 template <class Look>
 auto look_through(const stored_tensor& t, const Look& look) {
   constexpr std::int64_t at_once = 1 << 16;
@@ -41,7 +41,7 @@ std::vector<float> read_some(const safetensors_file& file, const stored_tensor& 
   return result;
 }
 
-/// The first value of a tensor that is not finite, as not_finite() says it.
+/// The first value of a tensor that is not finite, in the form of not_finite().
 std::string first_not_finite(const safetensors_file& file, const stored_tensor& t) {
   auto which = look_through(t, [&](std::int64_t first, std::int64_t count) {
     return not_finite(t.name, first, read_some(file, t, first, count));
@@ -49,7 +49,8 @@ std::string first_not_finite(const safetensors_file& file, const stored_tensor& 
   return which.empty() || t.type != "F64" ? which : which + ", rounded to fp32";
 }
 
-/// The first value by which two tensors of one shape differ; absent if none does.
+/// The index of the first value by which two tensors of one shape differ; absent if all
+/// values are equal.
 std::optional<std::int64_t> first_difference(const safetensors_file& file,
                                              const stored_tensor& a,
                                              const stored_tensor& b) {
@@ -62,12 +63,12 @@ std::optional<std::int64_t> first_difference(const safetensors_file& file,
   });
 }
 
-/// A sentence that ends up behind the path.
+/// A sentence that follows the path.
 struct unusable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The tensors of a file, each as the parameter that it is.
+/// The tensors of a file, mapped to parameters.
 class weight_file {
 public:
   weight_file(safetensors_file file, const network<float>& whole,
@@ -78,7 +79,7 @@ public:
     // nop
   }
 
-  /// Checks everything before the first value is used. \throws unusable
+  /// Checks the whole file before the first value is used. \throws unusable
   void check() {
     name_tensors();
     fit_tensors();
@@ -98,7 +99,7 @@ public:
     };
   }
 
-  /// A sentence for each tensor that is not used whole, or not as it is.
+  /// A sentence for each tensor that is not used whole, or not unchanged.
   std::vector<std::string> notes() const {
     std::vector<std::string> result{notes_.begin(), notes_.end()};
     if (std::ranges::any_of(
@@ -121,7 +122,7 @@ private:
     const auto words = found_.find(words_name);
     const bool ties = whole_.reads_tokens && (!config_ || config_->tied);
     if (ties && words != found_.end())
-      found_.emplace(head_name, words->second); // unless the file has its own
+      found_.emplace(head_name, words->second); // unless the file has a head of its own
   }
 
   void fit_tensors() {

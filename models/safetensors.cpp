@@ -28,15 +28,15 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t largest_header = 100'000'000; // the reference implementation's
+constexpr std::uint64_t largest_header = 100'000'000; // the reference program's limit
 
-/// A sentence that ends up behind the path.
+/// A sentence that follows the path.
 struct malformed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Parses a header, and refuses names that come twice, which JSON would swallow,
-/// or that are not one line of text.
+/// Parses a header. Refuses names that come twice, which JSON would swallow, and names
+/// that are not one line of text. \throws malformed
 json parse(const std::string& text) {
   std::set<std::string> names;
   std::string twice;
@@ -57,7 +57,8 @@ json parse(const std::string& text) {
   return header;
 }
 
-/// \param data where the tensors' bytes begin in the file
+/// The tensor of a header's entry. \param data offset of the tensors' bytes in the file
+/// \throws malformed
 stored_tensor tensor_of(const std::string& name, const json& entry, std::int64_t data,
                         std::int64_t data_size) {
   const auto wrong = [&](const std::string& what) {
@@ -98,7 +99,7 @@ stored_tensor tensor_of(const std::string& name, const json& entry, std::int64_t
 void check_coverage(std::vector<stored_tensor> tensors, std::int64_t data,
                     std::int64_t end) {
   std::ranges::stable_sort(tensors, {}, [](const stored_tensor& t) {
-    return std::pair{t.begin, t.end}; // an empty one before its neighbour
+    return std::pair{t.begin, t.end}; // an empty tensor before the neighbour
   });
   for (const auto& t : tensors) {
     if (t.begin < data)
@@ -111,7 +112,7 @@ void check_coverage(std::vector<stored_tensor> tensors, std::int64_t data,
     throw malformed("there are bytes behind the last tensor");
 }
 
-/// Fills what the file's header says. \throws malformed
+/// Reads the tensors and the metadata of a file's header. \throws malformed
 void read_header(const input_file& file, std::vector<stored_tensor>& tensors,
                  file_metadata& metadata) {
   std::array<char, 8> prefix{};
@@ -150,8 +151,8 @@ std::int64_t bytes_of(const tensor_to_store& t) {
   return values_of(t) * bits_of_type(type_of(t)) / 8;
 }
 
-/// One sentence about a file that is no safetensors file.
-/// \param why the header says no more than that
+/// One sentence about a file that is not a safetensors file.
+/// \param why the error in the header, used if the format is not known
 std::string refusal_of(const input_file& file, const std::filesystem::path& path,
                        const std::string& why) {
   const auto result = path.string() + " is not a safetensors file: ";
@@ -217,7 +218,7 @@ std::string safetensors_file::add_indexed(const input_file& index) {
   const auto file_of = read_index(index);
   if (!file_of)
     return path_.string() + " " + file_of.error();
-  std::map<std::string, std::size_t> number_of; // of the files, by name
+  std::map<std::string, std::size_t> number_of; // index of each file, by name
   for (const auto& [tensor, name] : *file_of)
     number_of.emplace(name, 0);
   for (auto& [name, number] : number_of) {
@@ -274,7 +275,7 @@ std::string write_safetensors(const std::filesystem::path& path,
                               std::span<const tensor_to_store> tensors,
                               const file_metadata& metadata,
                               const std::function<void()>& before) {
-  std::vector<std::vector<bf16>> halves; // a tensor each
+  std::vector<std::vector<bf16>> halves; // one array a tensor
   std::vector<std::string_view> data;
   for (const auto& t : tensors) {
     const void* from = t.values;

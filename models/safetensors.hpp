@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// Reading and writing of files in the safetensors format.
+
 #include "kernels/precision.hpp"
 #include "models/input_file.hpp"
 
@@ -15,48 +17,49 @@
 
 namespace troupe {
 
-/// A tensor as a file describes it.
+/// The description of a tensor in a file's header.
 struct stored_tensor {
   std::string name;
   std::string type; ///< "F32", "BF16", ...
   std::vector<std::int64_t> dims;
-  std::int64_t begin; ///< Bytes from the start of the file.
+  std::int64_t begin; ///< First byte, counted from the start of the file.
   std::int64_t end;
-  std::size_t file = 0; ///< Of the files of a model, by number.
+  std::size_t file = 0; ///< Index of the file, among the files of a model.
 
-  /// Whether its type is one that weights are read as (float_types.hpp).
+  /// Whether weights are read from the tensor's type (float_types.hpp).
   bool is_readable() const;
 
   std::int64_t values() const;
 };
 
-/// What a file says of itself besides its tensors.
+/// The metadata that a file holds besides tensors.
 using file_metadata = std::map<std::string, std::string>;
 
-/// A safetensors file, or a model's several files with their index, whose headers have
-/// been read and found sound: each is a JSON object of tensors that fill the rest of
-/// its file without overlaps or gaps. (huggingface.co/docs/safetensors, "Format")
+/// A safetensors file, or a model's several files with an index. The headers have been
+/// read and found sound: each is a JSON object of tensors. The tensors fill the rest of
+/// the file without overlaps or gaps. (huggingface.co/docs/safetensors, "Format")
 class safetensors_file {
 public:
   /// \param path of a file of tensors, of an index (safetensors_index.hpp), or of a
-  /// folder that has one of both
-  /// On error one sentence: a file is missing, is of another format, or is damaged.
+  /// folder that has a file of either kind
+  /// \return on error one sentence: a file is missing, is of another format, or is
+  /// damaged
   static tl::expected<safetensors_file, std::string>
   open(const std::filesystem::path& path);
 
-  /// The file that was opened, also where open() was called with its folder.
+  /// The path of the opened file, also where open() was called with the file's folder.
   const std::filesystem::path& path() const { return path_; }
 
-  /// Those of all files, in order of the files' names.
+  /// The tensors of all files, in order of the files' names.
   const std::vector<stored_tensor>& tensors() const { return tensors_; }
 
-  /// What is no text is left out.
+  /// The metadata of all files; values that are not text are left out.
   const file_metadata& metadata() const { return metadata_; }
 
-  /// Null if there is none of that name.
+  /// The tensor of this name, owned by the file; null if there is none.
   const stored_tensor* find(const std::string& name) const;
 
-  /// Reads values of a tensor as fp32, from number `first` on. \pre is_readable()
+  /// Reads values of a tensor as fp32, from index `first` on. \pre is_readable()
   /// \throws std::runtime_error if the file cannot be read any more
   void read(const stored_tensor& tensor, std::int64_t first,
             std::span<float> values) const;
@@ -66,7 +69,7 @@ private:
     // nop
   }
 
-  /// Adds the tensors of a file. Returns one sentence if it is damaged.
+  /// Adds the tensors of a file. Returns one sentence if the file is damaged.
   std::string add(input_file file, const std::filesystem::path& path);
 
   /// Adds the files that the index names. Returns one sentence on error.
@@ -78,20 +81,21 @@ private:
   file_metadata metadata_;
 };
 
-/// A tensor to write.
+/// A tensor to write; the caller owns the values.
 struct tensor_to_store {
   std::string name;
   std::vector<std::int64_t> dims;
   const float* values;
-  precision stored = precision::fp32; ///< bf16: rounded as bf16_of does it.
+  precision stored = precision::fp32; ///< bf16: values are rounded as by bf16_of.
 };
 
-/// The header of a file of these tensors, without its length.
+/// The header of a file of these tensors, without the 8 bytes of the header's length.
 std::string safetensors_header(std::span<const tensor_to_store> tensors,
                                const file_metadata& metadata);
 
-/// Writes all of the file or nothing (whole_file.hpp). Empty on success, else what went
-/// wrong. \param before called when all is written and about to take its place
+/// Writes the whole file or nothing (whole_file.hpp). Returns empty on success, else
+/// one sentence. \param on_complete called when all data is written, just before the
+/// file replaces the older file
 std::string write_safetensors(const std::filesystem::path& path,
                               std::span<const tensor_to_store> tensors,
                               const file_metadata& metadata = {},

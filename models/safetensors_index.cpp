@@ -20,13 +20,13 @@ using problem = tl::unexpected<std::string>;
 constexpr const char *of_tensors = ".safetensors",
                      *of_index = ".safetensors.index.json";
 
-/// Whether a name leads to a file of the same folder.
+/// Whether a name is that of a file of tensors in the same folder.
 bool is_plain_name(const std::string& name) {
   return name.find('/') == std::string::npos && name.ends_with(of_tensors)
          && !name.starts_with('.');
 }
 
-/// The paths of files in a folder, in order of name.
+/// The paths of the files in a folder, in order of name.
 tl::expected<std::vector<fs::path>, std::string> files_in(const fs::path& folder) {
   std::vector<fs::path> result;
   std::error_code failed, unknown;
@@ -50,8 +50,8 @@ std::string joined_names(const std::vector<fs::path>& files) {
   return result + (files.size() > most_named ? ", .." : "");
 }
 
-/// The end of a sentence: the first file of weights in another format; empty without
-/// any.
+/// The end of a sentence about the first file of weights in another format; empty
+/// without such a file.
 std::string other_weights(const std::vector<fs::path>& files) {
   for (const auto& path : files) {
     const auto file = input_file::open(path, "the file");

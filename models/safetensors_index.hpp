@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// A model in several safetensors files, as Hugging Face's tools write large ones: an
-// index beside them names each tensor's file.
+// A model in several safetensors files, as Hugging Face's tools write large models. An
+// index beside the files names each tensor's file.
 //
 //   {"metadata": {..}, "weight_map": {"wte.weight":
 //   "model-00001-of-00002.safetensors"}}
@@ -17,18 +17,19 @@
 
 namespace troupe {
 
-/// Name of the file that has each tensor.
+/// The name of the file of each tensor, by the tensor's name.
 using weight_map = std::map<std::string, std::string>;
 
 /// Whether a file is an index by its name or its content, and not a file of tensors.
 bool is_index(const std::filesystem::path& path, const input_file& file);
 
-/// The files that an index names: all of them are in its folder. The error is the end
+/// The files that an index names: all are in the index's folder. The error is the end
 /// of a sentence about the index.
 tl::expected<weight_map, std::string> read_index(const input_file& index);
 
-/// The file of weights at a path: the path itself, or of a folder `model.safetensors`,
-/// its index, or the only other index or file of tensors. On error one sentence.
+/// The file of weights at a path: the path itself, or for a folder one of the folder's
+/// files. A folder's file is `model.safetensors`, its index, or the only other index or
+/// file of tensors. On error one sentence.
 tl::expected<std::filesystem::path, std::string>
 weights_at(const std::filesystem::path& path);
 

@@ -22,7 +22,7 @@ void check(std::span<const float> logits) {
                              + ": these weights say nothing");
 }
 
-/// The tokens that may be chosen, in order.
+/// The tokens that may be chosen, in increasing order.
 std::vector<std::int32_t> candidates(std::span<const float> logits,
                                      std::int64_t top_k) {
   std::vector<std::int32_t> result(logits.size());

@@ -6,14 +6,15 @@
 
 namespace troupe {
 
-/// How the next token of a text is chosen.
+/// The options of the choice of a text's next token.
 struct sampling_options {
   double temperature = 1; ///< Divides logits; 0: the largest logit is chosen.
-  std::int64_t top_k = 0; ///< Only so many of the largest are chosen from; 0: all.
+  std::int64_t top_k = 0; ///< Number of largest logits to choose from; 0: all.
 };
 
-/// A token by softmax(logits / temperature). Of equal logits the lower token counts as
-/// the larger one. \param random from [0, 1), which the choice is a function of
+/// A token drawn by softmax(logits / temperature). Of equal logits the lower token
+/// counts as the larger one.
+/// \param random number from [0, 1) that decides the choice
 /// \throws std::runtime_error if a logit is not finite
 std::int32_t sample(std::span<const float> logits, const sampling_options& how,
                     double random);

@@ -27,7 +27,8 @@ std::string common_prefix(const std::vector<stored_tensor>& tensors) {
 
 } // namespace
 
-// Of the prefixes up to a dot it takes the shortest with which most names are known.
+// Of the prefixes that end with a dot, the constructor takes the shortest for which
+// most names are known.
 tensor_names::tensor_names(const std::vector<stored_tensor>& tensors,
                            const network<float>& whole)
   : reads_tokens_(whole.reads_tokens) {

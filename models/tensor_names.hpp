@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The names of tensors in files of other tools, as names of a network's parameters.
+// The names of tensors in files of other tools, mapped to names of a network's
+// parameters.
 
 #include "models/network.hpp"
 #include "models/safetensors.hpp"
@@ -21,16 +22,18 @@ class tensor_names {
 public:
   tensor_names(const std::vector<stored_tensor>& tensors, const network<float>& whole);
 
-  /// Whether it is one of the causal masks that older files carry beside weights.
+  /// Whether the tensor is one of the causal masks that older files carry beside
+  /// weights.
   bool is_mask(const std::string& tensor) const;
 
-  /// The name of the parameter: without the prefix that all names of the file share,
-  /// as `_orig_mod.`, and of a GPT-2 with `transformer.`, which some tools leave out.
+  /// The name of the parameter. A prefix that all names of the file share, as
+  /// `_orig_mod.`, is removed. For a GPT-2 `transformer.` is added where a tool left
+  /// the prefix out.
   std::string parameter_of(const std::string& tensor) const;
 
 private:
   bool reads_tokens_;
-  std::string prefix_; ///< Of all names; ends with a dot, or is empty.
+  std::string prefix_; ///< Prefix of all names; ends with a dot, or is empty.
 };
 
 } // namespace troupe

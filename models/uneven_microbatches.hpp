@@ -6,12 +6,12 @@
 
 namespace troupe {
 
-/// Microbatches of a batch that are not alike. A batch's are those of all data
-/// replicas, in order.
+/// Microbatches of a batch with different sizes or lengths. A batch's microbatches are
+/// the microbatches of all data replicas, in order.
 struct uneven_microbatches {
-  std::vector<std::int64_t> samples; ///< Of each; empty: they differ by one at most.
-  /// Tokens of the samples of each microbatch, by turns: of a sample its first ones.
-  /// Empty: all.
+  std::vector<std::int64_t> samples; ///< Of each; empty: sizes differ by at most one.
+  /// Tokens of the samples of each microbatch, by turns; of a longer sample the first
+  /// tokens are used. Empty: all tokens.
   std::vector<std::int64_t> lengths;
 };
 

@@ -2,7 +2,7 @@
 #pragma once
 
 // Text from outside (names of files and hosts, command lines, messages of systems) as
-// UTF-8. A name of a file is any bytes, and JSON is none.
+// UTF-8. A file name may be any bytes, which JSON cannot hold.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -13,8 +13,8 @@ namespace troupe {
 /// The text with U+FFFD in place of bytes that are not UTF-8.
 std::string utf8(const std::string& text);
 
-/// JSON as text, with U+FFFD likewise. Never throws for what the strings hold.
-/// \param indent spaces of a level; -1: all stands in one line
+/// JSON as text, with U+FFFD likewise. Never throws for any content of the strings.
+/// \param indent spaces of a level; -1: everything on one line
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 

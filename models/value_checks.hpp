@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Checks of the values of weights, before they are read or written.
+// Checks of the values of weights, before values are read or written.
 
 #include <cstdint>
 #include <optional>
@@ -10,16 +10,17 @@
 
 namespace troupe {
 
-/// The first value that is not finite, as "NAME[7] is nan"; empty if there is none.
-/// \param first the number of the first of the values in their tensor
+/// The first value that is not finite, as "NAME[7] is nan"; empty if all values are
+/// finite.
+/// \param first the index of the first value in the tensor
 std::string not_finite(const std::string& name, std::int64_t first,
                        std::span<const float> values);
 
-/// The first of some finite values that bf16 does not hold, as "[7] is 3.4e38"; empty
-/// if there is none.
+/// The first of some finite values that is too large for bf16, as "[7] is VALUE"; empty
+/// if bf16 holds all values.
 std::string too_large(std::span<const float> values);
 
-/// The first of some values whose bits differ; absent if all are equal.
+/// The index of the first values whose bits differ; absent if all are equal.
 std::optional<std::int64_t> first_apart(std::span<const float> a,
                                         std::span<const float> b);
 

@@ -56,8 +56,9 @@ std::string save_weights(const std::filesystem::path& path, const network<float>
              + ": the head and the embedding are one matrix, and differ from value "
              + std::to_string(*which) + " on";
   }
-  // The config goes just before the weights take their place: no moment in which an
-  // older one makes others lose the head, and none of its own beside older weights.
+  // The config is written just before the weights take their place. At no moment does
+  // an older config make other tools lose the head, and no new config lies beside older
+  // weights.
   std::string wrong;
   auto worse = write_safetensors(path, tensors, metadata,
                                  [&] { wrong = write_config(path, whole.options); });

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+// The initial weights of a run: from a seed or from a file, and the writing of files of
+// weights.
+
 #include "models/network.hpp"
 #include "models/safetensors.hpp"
 
@@ -14,40 +17,44 @@
 
 namespace troupe {
 
-/// Fills the bucket of a layer, counted over the network, with a run's first values.
+/// Fills the bucket of a layer with a run's initial values. \param layer index in the
+/// network
 using weight_source = std::function<void(std::size_t layer, float* bucket)>;
 
-/// The values that each parameter begins with, for a seed.
+/// The initial values of each parameter, for a seed.
 weight_source initial_weights(const network<float>& whole, std::uint64_t seed);
 
-/// The values in a file of weights (safetensors.hpp), or in several with their index.
-/// They must be the network's parameters, by name and shape, of a type that is read
-/// (float_types.hpp), all finite, and nothing else.
+/// The values in a file of weights (safetensors.hpp), or in several with an index. The
+/// tensors must be exactly the network's parameters, by name and shape. All values must
+/// be finite and of a type that is read (float_types.hpp).
 ///
-/// One prefix that all names share is left out, and so are the last rows of tables that
-/// are longer than the model needs (fitted_tensor.hpp). For gpt also the Hub's own
-/// files load: names without `transformer.`, attention masks (ignored), and no
-/// `lm_head.weight` where it is `wte`; tied, one that there is equals `wte` to the bit.
-/// A gpt's config (hugging_face.hpp) is held against the network. The error is one
-/// sentence: a tensor is missing, unknown, of another shape or type, not finite or not
-/// tied, or a key of the config differs; the file is then refused whole.
+/// One prefix that all names share is left out. So are the last rows of tables that are
+/// longer than the model needs (fitted_tensor.hpp). For gpt also the Hub's own files
+/// load. Such files have names without `transformer.`, attention masks (ignored), and
+/// no `lm_head.weight` where the head is `wte`. If tied, an `lm_head.weight` in the
+/// file must equal `wte` to the bit. A gpt's config (hugging_face.hpp) is compared with
+/// the network. The error is one sentence, and the file is then refused whole. Errors
+/// are a tensor that is missing, unknown, of another shape or type, not finite or not
+/// tied. A key of the config that differs is an error too.
 /// \param notes may be null; else gets a sentence for each tensor that is not used as
-/// the file has it
+/// the file has the tensor
 tl::expected<weight_source, std::string>
 weights_from(const std::filesystem::path& path, const network<float>& whole,
              std::vector<std::string>* notes = nullptr);
 
-/// The first value that is not finite, as "NAME[7] is nan"; empty if there is none.
+/// The first value that is not finite, as "NAME[7] is nan"; empty if all values are
+/// finite.
 /// \param buckets a layer each
 std::string not_finite(const network<float>& whole,
                        const std::vector<const float*>& buckets);
 
-/// Writes all parameters, if they are finite, and a tied matrix once, if its copies are
-/// equal; else the file stays what it was. A gpt's `model.safetensors` gets the config
-/// that Hugging Face wants (hugging_face.hpp).
+/// Writes all parameters, if all values are finite, and a tied matrix once, if both
+/// copies are equal; else the file stays unchanged. A gpt's `model.safetensors` also
+/// gets the config that Hugging Face needs (hugging_face.hpp). Returns empty on
+/// success, else one sentence.
 /// \param buckets a layer each
-/// \param stored what values are rounded to, for the file alone; those too large for it
-/// are not finite. Empty on success, else what went wrong.
+/// \param stored type that values are rounded to, in the file alone; values too large
+/// for the type are an error
 std::string save_weights(const std::filesystem::path& path, const network<float>& whole,
                          const std::vector<const float*>& buckets,
                          const file_metadata& metadata = {},

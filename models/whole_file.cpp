@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The end of a sentence: why a file cannot be written.
+/// The end of a sentence: the reason why a file cannot be written.
 struct refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -26,14 +26,15 @@ struct refused : std::runtime_error {
   throw refused(std::generic_category().message(errno));
 }
 
-/// The file that will be replaced.
+/// The path of the file that will be replaced.
 fs::path target_of(const fs::path& path) {
   if (auto target = without_links(path))
     return *target;
   throw refused("its links lead to themselves");
 }
 
-/// What will take the place of a file, in the same folder.
+/// A new file in the same folder, which will replace the file at a path. The destructor
+/// removes a file that has not taken the place.
 class unfinished_file {
 public:
   explicit unfinished_file(const fs::path& path)
@@ -43,7 +44,7 @@ public:
       throw refused("there is no folder " + folder_.string());
     look_at_older();
     const mode_t mode = older_ ? older_->st_mode & 0777 : 0666;
-    if (access("/proc/self/fd", F_OK) == 0) // its name comes from there
+    if (access("/proc/self/fd", F_OK) == 0) // the name for linkat comes from there
       file_ =
         descriptor{::open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode)};
     if (!file_.is_open())
@@ -78,7 +79,8 @@ public:
       refuse_by_errno();
   }
 
-  /// The end: nothing can fail behind it.
+  /// The last step, which replaces the older file. Errors throw only until the new name
+  /// is in place.
   void take_place() {
     if (name_.empty())
       under_new_name([&](const fs::path& name) {
@@ -92,7 +94,7 @@ public:
     name_.clear();
     const descriptor folder{::open(folder_.c_str(), O_RDONLY | O_CLOEXEC)};
     if (folder.is_open())
-      ::fsync(folder.number()); // so that the name is on the disk, too
+      ::fsync(folder.number()); // the name is then on the disk, too
   }
 
 private:
@@ -107,14 +109,14 @@ private:
       throw refused("it is a folder: name a file in it");
     if (!S_ISREG(status.st_mode))
       throw refused("it is not a file that can be replaced");
-    if ((status.st_mode & 0222) == 0) // root could
+    if ((status.st_mode & 0222) == 0) // root could write
       throw refused("it is protected from writing");
     if (::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0)
       refuse_by_errno();
     older_ = status;
   }
 
-  /// Tries names until one is new. \param make false, with errno, if it could not
+  /// Tries names until one is new. \param make returns false, with errno, on failure
   template <class Make>
   void under_new_name(const Make& make) {
     for (int number = 0;; ++number) {
@@ -134,7 +136,7 @@ private:
     if (!older_)
       return;
     const int file = file_.number();
-    // Where the system allows neither, the older file was everyone's to write.
+    // If the system allows neither, everyone could write the older file.
     [[maybe_unused]] const bool kept =
       ::fchown(file, older_->st_uid, older_->st_gid) == 0
       || ::fchown(file, static_cast<uid_t>(-1), older_->st_gid) == 0;
@@ -146,10 +148,10 @@ private:
   fs::path folder_;
   std::optional<struct stat> older_;
   descriptor file_;
-  fs::path name_; // empty while there is none
+  fs::path name_; // empty while the file has no name
 };
 
-/// What a use of an unfinished file ran into; empty if into nothing.
+/// Runs `use` on an unfinished file. Returns one sentence on error; empty on success.
 template <class Use>
 std::string trouble(const fs::path& path, const Use& use) {
   std::string why;
@@ -168,7 +170,7 @@ std::string trouble(const fs::path& path, const Use& use) {
 } // namespace
 
 std::optional<fs::path> without_links(fs::path path) {
-  constexpr int most = 40; // Linux's own
+  constexpr int most = 40; // Linux's own limit
   std::error_code unknown;
   for (int links = 0; fs::is_symlink(path, unknown); ++links) {
     if (links == most)
