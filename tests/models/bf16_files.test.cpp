@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// BF16 in files of weights: bytes and values written down by hand.
+// BF16 in files of weights: bytes and values that are written down by hand.
 
 #include "models/safetensors.hpp"
 #include "models/weights.hpp"
@@ -35,7 +35,8 @@ std::string bytes_of(const std::vector<std::uint16_t>& all) {
   return result;
 }
 
-/// A perceptron of 784 inputs: ten biases of a type, then its weights, F32 and all 2.
+/// A perceptron of 784 inputs: ten biases of a type, then the weights, in F32 and all
+/// equal to 2.
 std::filesystem::path with_biases(const temporary_folder& folder,
                                   const std::string& biases,
                                   const std::string& type = "BF16") {
@@ -68,7 +69,7 @@ std::string content_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-/// What stands behind a file's header.
+/// The bytes behind a file's header.
 std::string data_of(const std::filesystem::path& path) {
   const auto content = content_of(path);
   std::uint64_t length = 0;
@@ -145,11 +146,11 @@ TEST_CASE("saving as BF16 rounds to the nearest, ties to even, and keeps NaN",
     {1.00390625F, 0x3f80},                       // between 1 and 1 + 2^-7: to even
     {1.01171875F, 0x3f82},                       // between 1 + 2^-7 and 1 + 2^-6
     {std::nextafter(1.00390625F, 2.0F), 0x3f81}, // above the middle
-    {std::nextafter(1.01171875F, 1.0F), 0x3f81}, // below it
+    {std::nextafter(1.01171875F, 1.0F), 0x3f81}, // below the middle
     {-1.01171875F, 0xbf82},
     {-0.0F, 0x8000},
     {1.998F, 0x4000},     // the mantissa carries into the exponent
-    {-0x1p-127F, 0x8000}, // no normal fp32: 0 of its sign
+    {-0x1p-127F, 0x8000}, // no normal fp32: 0 of the same sign
     {largest, 0x7f80},
     {std::numeric_limits<float>::infinity(), 0x7f80},
     {std::bit_cast<float>(0x7f800001U), 0x7fc0}, // NaN by its last bit alone

@@ -19,7 +19,7 @@ TEST_CASE("shares hold every parameter value once, whatever lies between paramet
   std::vector<std::vector<int>> times;
   for (const auto& l : layers)
     times.emplace_back(static_cast<std::size_t>(l->bucket()));
-  // Each share of a beside each of b.
+  // Compares each share of a with each share of b.
   for (int i = 0; i < of_a * of_b; ++i)
     for (const auto& part : parts_of(layers, {{i % of_a, of_a}, {i / of_a, of_b}}))
       for (auto value = part.begin; value < part.end; ++value)

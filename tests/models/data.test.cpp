@@ -138,7 +138,7 @@ TEST_CASE("hidden and packed files of a folder are no text, and that is said",
              ContainsSubstring(
                "(2 files read, a.txt to b.txt, 3 left out: .gitignore, c.txt.gz, "
                "more/), 80 bytes"));
-  // Packed by its content alone.
+  // Recognised as packed by the content alone.
   const auto packed = folder.write("d.txt", "\x1f\x8b\x08" + some_text(60));
   CHECK_THAT(
     description(),
@@ -190,7 +190,7 @@ TEST_CASE("a pattern is the files that a shell would name", "[text]") {
   CHECK(described("d*")
         == "no file that can be read matches " + (folder.path() / "d*").string());
   CHECK_THAT(described("none/*"), ContainsSubstring("cannot read the folder"));
-  folder.write("b*.txt", some_text(30)); // a file of that name goes first
+  folder.write("b*.txt", some_text(30)); // the file of this very name takes precedence
   CHECK(described("b*.txt") == "text b*.txt, 30 bytes, in order");
 }
 
@@ -313,7 +313,7 @@ TEST_CASE("a normal number above zero is the normal number, or zero", "[syntheti
     above += expected > 0;
     REQUIRE(draws.normal_above_zero(n) == expected);
   }
-  CHECK(std::abs(above - 50'000) < 5 * 159); // 5 deviations of a fair coin's
+  CHECK(std::abs(above - 50'000) < 5 * 159); // 5 deviations of a fair coin
 }
 
 TEST_CASE("each epoch has each item once, in an order of its own", "[shuffle]") {
@@ -349,7 +349,7 @@ struct image_sums {
 
 } // namespace
 
-// Counts and sums are those of the npm package's digits, computed by Python.
+// Counts and sums are computed by Python from the npm package's digits.
 TEST_CASE("the images here are 9,000 of MNIST's to train with and 1,000 held out",
           "[mnist]") {
   const auto data = mnist_data(shipped / "mnist", 1);
@@ -367,7 +367,7 @@ TEST_CASE("the images here are 9,000 of MNIST's to train with and 1,000 held out
     (*data)->evaluation(k, s.view());
     held_out.add(s);
   }
-  CHECK(s.label == 0); // of the last image
+  CHECK(s.label == 0); // label of the last image
   CHECK(training.labels
         == std::array{896, 1002, 896, 925, 896, 770, 919, 969, 853, 874});
   CHECK(held_out.labels == std::array{105, 125, 95, 107, 84, 93, 95, 101, 91, 104});
@@ -385,10 +385,10 @@ TEST_CASE("MNIST's t10k pair alone is split nine to one", "[mnist]") {
   CHECK((*data)->evaluation_size() == 100);
   image_sample s;
   (*data)->evaluation(99, s.view());
-  CHECK(s.label == 0); // of the last image
+  CHECK(s.label == 0); // label of the last image
 }
 
-// The sum and the lines are those of the package's text, counted by Python.
+// The sum and the lines are counted by Python from the package's text.
 TEST_CASE("the text here is the whole of Emma", "[text]") {
   const auto data = text_data(shipped / "emma.txt", text_order::sequential, 4, 256, 1);
   INFO((data ? "" : data.error()));
@@ -414,7 +414,7 @@ TEST_CASE("the text here is the whole of Emma", "[text]") {
 
 namespace {
 
-/// An IDX file of `count` images, or of labels without `side`.
+/// An IDX file of `count` images, or of labels if there is no `side`.
 std::string idx(int count, int side) {
   const auto word = [](int v) {
     return std::string{static_cast<char>(v >> 24), static_cast<char>(v >> 16),
@@ -463,7 +463,7 @@ TEST_CASE("MNIST's files may have a dot in their names", "[mnist]") {
   REQUIRE(data);
   CHECK((*data)->epoch() == 60);
   CHECK((*data)->evaluation_size() == 20);
-  temporary_folder folder; // each name by itself
+  temporary_folder folder; // each file with a dot or a hyphen
   folder.write("t10k-images.idx3-ubyte", idx(20, 28));
   folder.write("t10k-labels.idx1-ubyte", idx(20, 0));
   folder.write("train-images-idx3-ubyte", idx(30, 28));

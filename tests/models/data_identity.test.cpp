@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sizes and sums stand here as `wc -c` and `xxhsum -H3` print them for the same bytes.
+// Sizes and sums are those that `wc -c` and `xxhsum -H3` print for the same bytes.
 
 #include "models/data/checked_data.hpp"
 #include "models/data/mnist.hpp"
@@ -17,7 +17,7 @@ namespace troupe::data_identity_test {
 
 namespace {
 
-/// The letters a to w over and over.
+/// The letters a to w, repeated.
 std::string letters(std::size_t size, std::size_t first = 0) {
   std::string result;
   for (std::size_t i = first; i < first + size; ++i)
@@ -34,7 +34,7 @@ data_identity tokens(const std::filesystem::path& path) {
   return (*token_data(path, text_order::random, 8, 50257, 1, 2))->identity().value();
 }
 
-/// llm.c's header, then tokens of 16 bits.
+/// A file of tokens: llm.c's header, then tokens of 16 bits.
 std::string llm_c(const std::vector<unsigned char>& values) {
   std::string result(1024, '\0');
   const auto put = [&](std::size_t at, std::uint32_t value) {
@@ -49,7 +49,7 @@ std::string llm_c(const std::vector<unsigned char>& values) {
   return result;
 }
 
-/// An IDX file of MNIST's; side 0: labels.
+/// An IDX file of MNIST's; side 0: a file of labels.
 std::string idx(int count, int side) {
   const auto word = [](int v) {
     return std::string{static_cast<char>(v >> 24), static_cast<char>(v >> 16),
@@ -69,7 +69,7 @@ TEST_CASE("a text's identity is the size and XXH3 of its bytes", "[data][identit
   const auto path = folder.write("a.txt", letters(100));
   CHECK(text(path) == data_identity{"text", 100, 0x8d67c40581e4b359});
   CHECK(to_string(text(path)) == "text, 100 bytes, XXH3 8d67c40581e4b359");
-  CHECK(text(folder.write("b.txt", letters(100))) == text(path)); // by another name
+  CHECK(text(folder.write("b.txt", letters(100))) == text(path)); // another name
   CHECK(text(folder.write("c.txt", letters(100, 1))) != text(path));
   CHECK(text(path, text_order::sequential)
         == data_identity{"text in order", 100, 0x8d67c40581e4b359});
@@ -99,7 +99,7 @@ TEST_CASE("tokens are summed with what stands before them", "[data][identity]") 
 
 TEST_CASE("many tokens are summed to the last", "[data][identity]") {
   temporary_folder folder;
-  const auto content = letters(3'000'000); // over a million tokens, more than one piece
+  const auto content = letters(3'000'000); // over a million tokens: several pieces
   const auto path = folder.write("many.bin", content);
   CHECK(tokens(path).checksum == 0x6682031093df8c4b);
   auto other = content;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layers with experts beside layers without.
+// Layers with experts compared with layers without experts.
 
 #include "models/layers/moe.hpp"
 #include "models/network.hpp"
@@ -27,7 +27,7 @@ TEST_CASE("one expert that takes all is a feed-forward half", "[experts]") {
     REQUIRE(a.values() == b.values());
     std::copy_n(values.begin() + a.offset, a.values(), bucket.begin() + b.offset);
   };
-  for (std::size_t i = 0; i < 6; ++i) // the router stands behind the norm
+  for (std::size_t i = 0; i < 6; ++i) // the router comes after the norm
     copy(i, i < 2 ? i : i + 1);
   const auto run = [&](const layer<double>& l, const std::vector<double>& parameters) {
     const auto x = random_values<double>(samples * l.input(), 2);
@@ -51,7 +51,7 @@ TEST_CASE("every second block of moe has experts", "[experts]") {
   const auto whole =
     *make_network<float>({"moe", 4, 8, 2, 4, 5, {.count = 3, .shared = true}});
   REQUIRE(whole.experts.size() == 6);
-  CHECK(whole.experts.front().of_layer == 4); // embedding, block 0, attention of 1
+  CHECK(whole.experts.front().of_layer == 4); // embedding, block 0, attention 1
   CHECK(whole.experts.back().index == 2);
   const auto without =
     make_without_experts<float>({"moe", 4, 8, 2, 4, 5, {.count = 3, .shared = true}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// First bytes as the formats' documents and other tools' files have them.
+// First bytes of files, from the formats' documents and from files of other tools.
 
 #include "models/file_format.hpp"
 
@@ -34,7 +34,8 @@ struct known_file {
 };
 
 const std::vector<known_file> binaries{
-  // torch.save since 1.6, before that, and pickle.dump of protocol 4.
+  // Files of torch.save since 1.6, of torch.save before, and of pickle.dump with
+  // protocol 4.
   {zip_of("archive/data.pkl"), "a PyTorch file, which is a pickle"},
   {zip_of("gpt2/data.pkl"), "a PyTorch file, which is a pickle"},
   {std::string{"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8P\x19.\x80\x02M\xe9"sv},
@@ -90,7 +91,7 @@ TEST_CASE("another tool's binary file is no text, and a text in any format is on
     return data ? "" : data.error();
   };
   for (const auto& [content, name] : binaries)
-    if (std::string_view{name} != "a TensorFlow checkpoint") // known by its end
+    if (std::string_view{name} != "a TensorFlow checkpoint") // known by the last bytes
       CHECK_THAT(refusal(content),
                  ContainsSubstring("a is " + std::string{name} + ", not a text"));
   for (const char* text :

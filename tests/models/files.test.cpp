@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files that are read and written, and accidents on the way.
+// Files that are read and written, and failures on the way.
 
 #include "models/file_within.hpp"
 #include "models/input_file.hpp"
@@ -121,7 +121,7 @@ TEST_CASE("a program that is killed while it writes leaves the older file alone"
   if (child == 0) {
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
-    std::signal(SIGXFSZ, SIG_DFL); // kills
+    std::signal(SIGXFSZ, SIG_DFL); // the default action kills the process
     const file_size_limit limit{1000};
     write_whole_file(path, std::string(3000, 'x'));
     _exit(0);
@@ -132,7 +132,7 @@ TEST_CASE("a program that is killed while it writes leaves the older file alone"
   CHECK(content_of(path) == "precious");
   auto names = names_in(folder.path());
   const int nameless = open(folder.path().c_str(), O_TMPFILE | O_WRONLY, 0600);
-  if (nameless < 0) // then what is left is known by its name
+  if (nameless < 0) // then an unfinished file is known by its name
     std::erase_if(names, [](const auto& name) { return name.starts_with(".troupe-"); });
   else
     close(nameless);
@@ -145,7 +145,7 @@ TEST_CASE("links stay, and what they lead to is written", "[whole_file]") {
   const auto target = folder.path() / "far" / "w";
   fs::create_symlink("far/link", folder.path() / "link");
   fs::create_symlink("w", folder.path() / "far" / "link");
-  for (const char* content : {"new", "newer"}) { // a file that is not there yet, and is
+  for (const char* content : {"new", "newer"}) { // a new file, then an existing one
     CHECK(write_whole_file(folder.path() / "link", content).empty());
     CHECK(content_of(target) == content);
     CHECK_FALSE(fs::is_symlink(target));
@@ -165,7 +165,7 @@ TEST_CASE("a file keeps its permissions and its owner", "[whole_file]") {
     CHECK(write_whole_file(path, "new").empty());
     CHECK((status_of(path).st_mode & 07777) == mode);
   }
-  if (chown(path.c_str(), 12345, 23456) == 0) { // root alone can give files away
+  if (chown(path.c_str(), 12345, 23456) == 0) { // only root can give files away
     CHECK(write_whole_file(path, "newer").empty());
     CHECK(status_of(path).st_uid == 12345);
     CHECK(status_of(path).st_gid == 23456);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Values of floating types as their definitions have them: sign, exponent, mantissa.
+// Values of floating types computed from the definitions: sign, exponent, mantissa.
 
 #include "models/float_types.hpp"
 
@@ -72,7 +72,7 @@ TEST_CASE("each number of 8 bits is the one that its bits define", "[float_types
     else
       CHECK(std::isnan(e4m3));
   }
-  CHECK(widened("F8_E4M3", std::uint8_t{0x7e}) == 448); // the largest
+  CHECK(widened("F8_E4M3", std::uint8_t{0x7e}) == 448); // the largest value
   CHECK(widened("F8_E5M2", std::uint8_t{0x7b}) == 57344);
 }
 

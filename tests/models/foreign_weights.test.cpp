@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Weights as other tools write them: in several files, of other types, under a prefix,
-// with tables longer than the model needs. The values are counted up by hand here.
+// with tables longer than the model needs. The expected values are counted up here.
 
 #include "models/safetensors.hpp"
 #include "models/weights.hpp"
@@ -41,7 +41,7 @@ std::vector<float> counted(std::size_t number, std::int64_t count) {
   return result;
 }
 
-/// The tensors of a gpt without its head, which is its embedding.
+/// The tensors of a gpt without the head, which is the embedding.
 std::vector<named_tensor> tensors_of(const network<float>& whole,
                                      const std::string& prefix = "") {
   std::vector<named_tensor> result;
@@ -71,7 +71,7 @@ std::vector<float> values_of(const network<float>& whole, const weight_source& w
   return {};
 }
 
-/// Whether all parameters of a gpt have their counted values.
+/// Checks that all parameters of a gpt have their counted values.
 void check_counted(const network<float>& whole, const weight_source& weights) {
   std::size_t number = 0;
   for (const auto* p : whole.parameters()) {
@@ -82,7 +82,7 @@ void check_counted(const network<float>& whole, const weight_source& weights) {
   }
 }
 
-/// Sizes of both files, and where the index has each tensor.
+/// Sizes of both files, and the file that the index gives for each tensor.
 void write_in_two(const fs::path& folder, std::vector<named_tensor> tensors) {
   const auto middle = tensors.begin() + std::ssize(tensors) / 2;
   const std::vector<named_tensor> first{tensors.begin(), middle},
@@ -136,7 +136,7 @@ TEST_CASE("a damaged model of several files is refused, and the file is named",
   CHECK_THAT(refusal_of(index, whole),
              ContainsSubstring("model-2.safetensors is not a safetensors file: it is a "
                                "Git LFS pointer"));
-  // Tensors of both files in one, and none of the other.
+  // Tensors of both files are in one file, and none is in the other.
   fs::copy_file(folder.path() / "model-1.safetensors", second,
                 fs::copy_options::overwrite_existing);
   CHECK_THAT(refusal_of(index, whole),
@@ -197,7 +197,7 @@ TEST_CASE("a prefix that all names share is none of the parameters' names",
   mixed.front().name = tensors_of(whole).front().name;
   write(path, mixed);
   CHECK_THAT(refusal_of(path, whole), ContainsSubstring("is missing"));
-  // Hugging Face's names without "transformer.", under a prefix.
+  // Names of Hugging Face without "transformer.", under a prefix.
   auto bare = tensors_of(whole);
   for (auto& t : bare)
     t.name.replace(0, std::string{"transformer."}.size(), "module.");
@@ -244,7 +244,7 @@ TEST_CASE("words that only make a vocabulary a round number are left out",
     std::vector<std::string> notes;
     const auto read = weights_from(path, whole, &notes);
     REQUIRE(read);
-    check_counted(whole, *read); // both tables
+    check_counted(whole, *read); // both tables are cut
     CHECK(notes
           == std::vector{path.string() + ": the first 5 of " + std::to_string(rows)
                          + " words of tensor 'transformer.wte.weight' are used"});
@@ -255,7 +255,7 @@ TEST_CASE("words that only make a vocabulary a round number are left out",
                ContainsSubstring("this model needs [5, 8]: say --vocab "
                                  + std::to_string(rows)));
   }
-  // Unless a config says that there are no more.
+  // A config may say that there are no more words.
   fs::rename(path, folder.path() / "model.safetensors");
   std::ofstream{folder.path() / "config.json"}
     << R"({"model_type": "gpt2", "n_head": 2, "vocab_size": 5})";

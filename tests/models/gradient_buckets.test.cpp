@@ -15,7 +15,7 @@ const model_options options{"moe", 2, 8, 2, 4, 11, {.count = 3}};
 const network<float> whole = *make_network<float>(options);
 const network<float> bare = make_without_experts<float>(options);
 
-/// Whether a value stands in a parameter, not in the room between two.
+/// Whether an index is inside a parameter, not in the padding between two parameters.
 bool is_value(const layer<float>& of, std::int64_t i) {
   for (const auto& p : of.parameters())
     if (i >= p.offset && i < p.offset + p.values())
@@ -23,7 +23,7 @@ bool is_value(const layer<float>& of, std::int64_t i) {
   return false;
 }
 
-/// The layer with experts, and what it is made up of.
+/// The index of the layer with experts; parts() returns the buckets of that layer.
 std::size_t layer_with_experts() {
   return whole.experts.front().of_layer;
 }
@@ -35,7 +35,7 @@ std::vector<gradient_bucket> parts() {
   return result;
 }
 
-/// Buckets of which each of so many measures a share.
+/// The buckets, each measured in equal shares by `shares` replicas.
 std::vector<gradient_bucket> shared_out(std::vector<gradient_bucket> all, int shares) {
   for (auto& one : all) {
     one.measured.clear();
@@ -53,7 +53,7 @@ TEST_CASE("a layer with experts is summed bucket by bucket, each from its own st
   const gradient_buckets buckets{{layer}, {parts()}};
   std::vector<float> a(static_cast<std::size_t>(layer->bucket()), 1), b(a.size(), 2);
   std::vector<std::int64_t> sizes;
-  // Doubles the first value of each bucket, to see where one begins.
+  // Doubles the first value of each bucket, to show where a bucket begins.
   buckets.sum(0, {a.data(), b.data()},
               [&](const std::vector<float*>& arrays, std::int64_t n) {
                 sizes.push_back(n);
@@ -96,8 +96,8 @@ TEST_CASE("norms go share by share of every bucket", "[gradient_buckets]") {
   CHECK(total(whole_parts.squares({values.data()}, on)) == sum);
   CHECK(total(apart.squares({values.data()}, on)) == sum);
   CHECK(total(together.squares({values.data()}, on)) == sum);
-  // The first value of the first expert is in the first share of its own bucket, and in
-  // a later one of the layer's.
+  // The first value of the first expert is in the first share of the expert's bucket.
+  // In the layer's bucket the value is in a later share.
   std::ranges::fill(values, 0.0F);
   const auto first =
     layer->parameter_called(whole.experts.front().what->parameters().front().name)
@@ -112,8 +112,9 @@ TEST_CASE("norms go share by share of every bucket", "[gradient_buckets]") {
 
 TEST_CASE("a norm goes measurer by measurer, each through its own buckets",
           "[gradient_buckets]") {
-  // Two layers, of experts e0 e1 e2: the first measurer has the layers' own halves and
-  // the e0s, the second the other halves, and the e1s and e2s.
+  // Two layers, each with experts e0 e1 e2. The first measurer has the first halves of
+  // the layers' own buckets, and both e0. The second has the other halves, and both e1
+  // and e2.
   const auto layer = whole.layers[layer_with_experts()];
   auto made_of = parts();
   made_of[0].measured = {bucket_share{0, 2}, bucket_share{1, 2}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// GPT-2 as Hugging Face stores it: files that this test lays out byte by byte.
+// GPT-2 as Hugging Face stores the model: files that this test lays out byte by byte.
 
 #include "models/hugging_face.hpp"
 
@@ -27,7 +27,7 @@ namespace {
 // L 2, C 8, H 2, T 4, V 5
 const model_options sizes{"gpt", 2, 8, 2, 4, 5};
 
-/// A tensor with its bytes.
+/// A tensor with the tensor's bytes.
 struct tensor {
   std::string type;
   std::vector<std::int64_t> dims;
@@ -54,7 +54,7 @@ tensor numbered(int which, const std::vector<std::int64_t>& dims) {
   return of_floats(dims, values);
 }
 
-/// The causal mask, ones up to the diagonal, in a type's bytes.
+/// The causal mask, ones up to the diagonal, as bytes of a type.
 tensor mask(const std::string& type) {
   tensor result{type, {1, 1, 4, 4}, ""};
   for (int row = 0; row < 4; ++row)
@@ -68,8 +68,8 @@ tensor mask(const std::string& type) {
   return result;
 }
 
-/// The tensors of openai-community/gpt2's model.safetensors, at other sizes: names,
-/// dims and types are its own.
+/// The tensors of openai-community/gpt2's model.safetensors, at other sizes. Names,
+/// dims and types are those of that file.
 tensors hub_file() {
   tensors result{{"wte.weight", numbered(1, {5, 8})},
                  {"wpe.weight", numbered(2, {4, 8})},
@@ -95,8 +95,9 @@ tensors hub_file() {
   return result;
 }
 
-/// What GPT2LMHeadModel.save_pretrained of transformers 4.2x wrote: a prefix, and masks
-/// as they were registered then. Later ones have no masks, and some have a head.
+/// The file that GPT2LMHeadModel.save_pretrained of transformers 4.2x wrote: a prefix,
+/// and masks as registered at that time. Later files have no masks, and some have a
+/// head.
 tensors with_prefix(const tensors& file, const std::string& mask_type) {
   tensors result;
   for (const auto& [name, t] : file)
@@ -125,7 +126,7 @@ std::string as_safetensors(const tensors& file) {
   return std::string(reinterpret_cast<const char*>(&length), 8) + text + data;
 }
 
-/// Bytes of every parameter of the network, by its name.
+/// The bytes of every parameter of the network, by the parameter's name.
 std::map<std::string, std::string> loaded(const network<float>& whole,
                                           const weight_source& source) {
   std::map<std::string, std::string> result;
@@ -208,13 +209,14 @@ TEST_CASE("a tied GPT-2 has the head that Hugging Face's has", "[hugging_face]")
 
 namespace {
 
-/// Sizes of `sizes` as GPT2Config writes them.
+/// The sizes of `sizes` in the form of GPT2Config.
 json config_of_sizes() {
   return {{"model_type", "gpt2"}, {"n_layer", 2},     {"n_embd", 8},
           {"n_head", 2},          {"n_positions", 4}, {"vocab_size", 5}};
 }
 
-/// What weights_from says of the Hub's file beside a config; empty if it loads.
+/// The error of weights_from for the Hub's file beside a config; empty if the file
+/// loads.
 std::string refusal_beside(const json& config, const model_options& model = sizes,
                            const tensors& file = hub_file(),
                            const std::string& name = "model.safetensors") {
@@ -245,7 +247,7 @@ TEST_CASE("a config of the function that troupe computes is taken", "[hugging_fa
         {"add_cross_attention", false},
         {"n_inner", nullptr},
         {"n_inner", 32},
-        {"attn_pdrop", 0.1}, // of training alone
+        {"attn_pdrop", 0.1}, // only used in training
         {"resid_pdrop", 0.1},
         {"embd_pdrop", 0.1},
         {"n_positions", 8},
@@ -281,14 +283,14 @@ TEST_CASE("a config's key that asks for another function is refused by its name"
 TEST_CASE("a config's sizes are held against the options", "[hugging_face]") {
   for (const auto& [key, value, said] :
        {std::tuple<const char*, int, const char*>{"n_head", 4, "n_head is 4"},
-        {"num_attention_heads", 4, "n_head is 4"}, // which goes before n_head
+        {"num_attention_heads", 4, "n_head is 4"}, // which takes precedence over n_head
         {"n_layer", 3, "--layers 3"},
         {"n_embd", 16, "--d-model 16"},
         {"vocab_size", 50257, "--vocab 50257"},
         {"n_positions", 2, "--seq 2"}})
     CHECK_THAT(refusal_with(key, value), ContainsSubstring(said));
   auto config = config_of_sizes();
-  config.erase("n_head"); // GPT2Config has 12 then
+  config.erase("n_head"); // GPT2Config then has 12
   CHECK_THAT(refusal_beside(config), ContainsSubstring("n_head is 12"));
   for (const json& value : {json("2"), json(0), json(-2), json(2.5), json(1e300)})
     CHECK_THAT(refusal_with("n_head", value),
@@ -406,7 +408,8 @@ TEST_CASE("weights in Hugging Face's place come with a config that keeps the hea
   CHECK(config["tie_word_embeddings"] == false);
   CHECK(config["model_type"] == "gpt2");
   CHECK(config["architectures"] == json::array({"GPT2LMHeadModel"}));
-  // GPT2Config's names of what the file's shapes say, and of what they do not.
+  // GPT2Config's names for sizes that the file's shapes give, and for values that
+  // shapes do not give.
   const auto file = *safetensors_file::open(folder.path() / "model.safetensors");
   const auto dims = [&](const char* name) { return file.find(name)->dims; };
   CHECK(config["vocab_size"] == dims("lm_head.weight")[0]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// First values of every parameter, against the definitions of GPT-2 and PyTorch.
+// Initial values of every parameter, compared with the definitions of GPT-2 and
+// PyTorch.
 
 #include "models/network.hpp"
 #include "models/weights.hpp"
@@ -16,7 +17,7 @@ namespace troupe::initial_values_test {
 
 namespace {
 
-/// First values of a network, by the parameter's name.
+/// Initial values of a network, by the parameter's name.
 std::map<std::string, std::vector<float>> first_values(const network<float>& whole) {
   std::map<std::string, std::vector<float>> result;
   const auto source = initial_weights(whole, 3);
@@ -32,7 +33,7 @@ std::map<std::string, std::vector<float>> first_values(const network<float>& who
 
 struct moments {
   double mean, deviation;
-  double within_one; ///< The part of the values that is within one deviation.
+  double within_one; ///< The fraction of values that are within one deviation.
 };
 
 moments moments_of(const std::vector<float>& values, double deviation) {
@@ -69,7 +70,7 @@ bool is_gain(const std::string& name) {
 } // namespace
 
 // Hugging Face's GPT2PreTrainedModel._init_weights: normal with 0.02, biases 0, gains
-// 1; every c_proj.weight normal with 0.02 / sqrt(2 n_layer).
+// 1; every c_proj.weight is normal with 0.02 / sqrt(2 n_layer).
 TEST_CASE("a GPT begins with the deviations of GPT-2", "[initial_values]") {
   const std::string model = GENERATE("gpt", "moe");
   const std::int64_t layers = GENERATE(2, 6);

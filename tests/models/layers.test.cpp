@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every layer in double against finite differences, alone and as slices of a network.
+// Every layer in double compared with finite differences, alone and as slices of a
+// network.
 
 #include "models/layers/conv_pool.hpp"
 #include "models/layers/gpt.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 constexpr gpt_shape tiny{2, 8, 2, 5, 11};
 
-/// A layer on random inputs, as finite differences want it.
+/// A layer on random inputs, in the form that the check by finite differences needs.
 struct layer_run {
   explicit layer_run(std::shared_ptr<const layer<double>> l)
     : what(std::move(l)),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// LeNet-5 beside its definition: loops over pixels in double, by the names of its file.
+// LeNet-5 compared with a definition: loops over pixels in double, with the parameter
+// names of the model's file.
 
 #include "tests/models/network_run.hpp"
 
@@ -18,7 +19,7 @@ namespace {
 
 using values = std::vector<double>;
 
-/// C planes of side by side values.
+/// C planes of adjacent values.
 struct planes {
   std::size_t count, side;
   values at;
@@ -38,7 +39,7 @@ planes framed_by_zeros(planes x, std::size_t rows) {
   return result;
 }
 
-/// 5 by 5 filters, ReLU, and the largest of every 2 by 2.
+/// 5 by 5 filters, ReLU, and the largest of every 2 by 2 values.
 planes convolved_and_pooled(planes x, const values& w, const values& bias) {
   planes y{bias.size(), (x.side - 4) / 2, {}};
   y.at.resize(y.count * y.side * y.side);
@@ -51,7 +52,7 @@ planes convolved_and_pooled(planes x, const values& w, const values& bias) {
             for (std::size_t j = 0; j < 5; ++j)
               sum += w[((o * x.count + c) * 5 + i) * 5 + j] * x(c, h + i, v + j);
         auto& pooled = y(o, h / 2, v / 2);
-        pooled = std::max(pooled, sum); // begins at 0
+        pooled = std::max(pooled, sum); // begins at 0, as after a ReLU
       }
   return y;
 }
@@ -66,7 +67,7 @@ values linear(const values& x, const values& w, const values& bias, bool relu) {
   return y;
 }
 
-/// Sum over the run's samples of the cross-entropies.
+/// The sum of the cross-entropies over the run's samples.
 double plain_loss(const network<double>& whole, const network_run& run,
                   std::size_t padding) {
   std::map<std::string, values> named;
@@ -105,7 +106,7 @@ TEST_CASE("lenet and lenet5 are the definition of LeNet-5, and so are their grad
   network_run run{whole, *cut(whole, 1, {}), false};
   for (auto& bucket : run.parameters)
     for (auto& value : bucket)
-      value *= 0.3; // logits that a softmax tells apart
+      value *= 0.3; // logits small enough for a softmax that is not saturated
   const double loss = run.run(), expected = plain_loss(whole, run, padding);
   CHECK(std::abs(loss - expected) < 1e-10 * expected);
   const auto gradients = run.gradients;

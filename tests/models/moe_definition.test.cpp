@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A layer with experts, beside what its papers define.
+// A layer with experts, compared with the definitions of the layer's papers.
 
 #include "tests/dice.hpp"
 #include "tests/kernels/numbers.hpp"
@@ -22,7 +22,7 @@ constexpr int layers = 6;
 constexpr int layers = 20;
 #endif
 
-/// A layer with experts at home, at random sizes, options, parameters and inputs.
+/// A layer with local experts, at random sizes, options, parameters and inputs.
 struct some_layer {
   explicit some_layer(unsigned seed) {
     dice d{seed};
@@ -48,8 +48,9 @@ struct some_layer {
 
   plain::moe definition() const { return {dims, block, options, *what}; }
 
-  /// What the backward is the gradient of: what is above, which is `dy . y`, and the
-  /// balance of a microbatch, which counts as often as it has samples.
+  /// The objective whose gradient the backward computes. The first term is `dy . y`,
+  /// for the layers above. The second is the balance of the microbatch, times the
+  /// number of samples.
   double objective(const std::vector<double>& at_bucket,
                    const std::vector<double>& at_x) const {
     const auto result = definition().forward(at_bucket, at_x, first);
@@ -65,7 +66,7 @@ struct some_layer {
   std::vector<double> bucket, x, dy;
 };
 
-/// The passes of the layer itself.
+/// The passes of the layer under test.
 struct layer_run {
   layer_run(const some_layer& of, std::int64_t first) {
     const auto sizes = of.what->sizes(of.samples, 1);
@@ -103,7 +104,7 @@ TEST_CASE("experts, their gate and its gradient are the papers'", "[experts]") {
   CAPTURE(some.options.count, some.options.chosen, some.options.capacity,
           some.options.balance, some.options.noise, some.options.shared);
   const auto exact = some.definition().forward(some.bucket, some.x, some.first);
-  REQUIRE(exact.margin > 1e-5); // or finite differences might change a choice
+  REQUIRE(exact.margin > 1e-5); // or finite differences might change a gate's choice
   const layer_run run{some, some.first};
   CHECK(relative_difference(run.y, exact.y) < 1e-12);
   CHECK(

@@ -29,7 +29,7 @@ std::string refusal_of(const model_options& options) {
 } // namespace
 
 TEST_CASE("networks have the parameters of their papers", "[network]") {
-  // GPT-2 small has 124,439,808, and its untied head 50257 * 768 more.
+  // GPT-2 small has 124,439,808 values, and the untied head 50257 * 768 more.
   CHECK(values_of(*make_network<float>({"gpt", 12, 768, 12, 1024, 50257}))
         == 124'439'808 + 50257 * 768);
   CHECK(make_network<float>({"gpt", 12, 768, 12, 1024, 50257, {}, true})->values()

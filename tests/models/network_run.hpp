@@ -16,7 +16,8 @@ inline std::vector<double> random_bucket(const layer<double>& l, unsigned seed) 
   return result;
 }
 
-/// A whole network in double, cut into slices, forward and backward on one microbatch.
+/// A whole network in double, cut into slices; runs forward and backward on one
+/// microbatch.
 struct network_run {
   network_run(const network<double>& whole, const std::vector<int>& first_layers,
               bool split_backward)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The optimizer as stages and servers call it, beside its papers' definition in double.
+// The optimizer, called as by stages and servers, compared with the papers' definition
+// in double.
 
 #include "models/layers/gpt.hpp"
 #include "models/layers/linear.hpp"
@@ -16,7 +17,7 @@ namespace troupe::optimizer_definition_test {
 
 namespace {
 
-/// Several tensors a bucket, with gaps behind those that do not fill cache lines.
+/// Several tensors a bucket, with gaps behind tensors that do not fill cache lines.
 layer_list<float> several_tensors() {
   return {linear_layer<float>("fc1", 3, 7, true),
           feed_forward_layer<float>({1, 4, 1, 2, 3}, 0),
@@ -39,7 +40,7 @@ optimizer_options some_options(dice& d) {
 
 using buckets = std::vector<std::vector<float>>;
 
-/// Random values in all places of some buckets, between tensors too.
+/// Random values at all positions of some buckets, between tensors too.
 buckets random_buckets(const layer_list<float>& layers, dice& d) {
   buckets result;
   for (const auto& l : layers)
@@ -48,7 +49,8 @@ buckets random_buckets(const layer_list<float>& layers, dice& d) {
   return result;
 }
 
-/// What someone who has shares of some buckets is given of them.
+/// The arrays that the owner of some shares receives: whole buckets, or the shares
+/// alone.
 buckets shares_of(const buckets& all, const bucket_shares& shares,
                   bucket_extent extent) {
   if (extent == bucket_extent::whole)
@@ -62,7 +64,7 @@ buckets shares_of(const buckets& all, const bucket_shares& shares,
   return result;
 }
 
-/// Puts back what the owner of shares has made of its parts.
+/// Copies the values of an owner's shares back into whole buckets.
 void put_back(const buckets& some, const bucket_shares& shares, bucket_extent extent,
               buckets& all) {
   for (std::size_t b = 0; b < all.size(); ++b) {
@@ -96,7 +98,7 @@ struct definition {
                            t.matrix || !o.decay_only_matrices);
   }
 
-  /// How far the largest difference is, over 1 or the value.
+  /// The largest difference, relative to the larger of 1 and the value.
   double apart(const buckets& parameters) const {
     double most = 0;
     for (const auto& t : tensors)
@@ -130,7 +132,7 @@ TEST_CASE("updates are the papers', of any share in any arrays", "[optimizer]") 
   const auto options = some_options(d);
   const auto layers = several_tensors();
   const int owned_by = d.number(1, 4);
-  // Of each bucket another one than of the bucket before.
+  // An owner's share has another index in each bucket.
   const auto shares_of_owner = [&](int owner) {
     bucket_shares result;
     for (std::size_t b = 0; b < layers.size(); ++b)
@@ -179,7 +181,8 @@ TEST_CASE("updates of shared parameters are the papers', at the rate of all samp
   const auto layers = several_tensors();
   constexpr int total = 100, others = 2;
   memory_account account;
-  // Who updates by itself remembers only its own gradients; others move the parameters.
+  // An optimizer that updates shared parameters has only moments of the gradients given
+  // to that optimizer; the other optimizer moves the parameters too.
   std::vector<optimizer> all;
   auto parameters = random_buckets(layers, d);
   for (int i = 0; i < others; ++i)

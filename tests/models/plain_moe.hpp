@@ -13,19 +13,19 @@
 #include <utility>
 #include <vector>
 
-/// The second half of a block with experts, written from the papers, in double and a
-/// token at a time. Of the project it takes the places of the parameters, and the
-/// numbers that make noise.
+/// The second half of a block with experts, written from the papers, in double and one
+/// token at a time. The definition uses only two things of the project: the parameters'
+/// positions, and the random numbers of the noise.
 namespace plain {
 
 using vector = std::vector<double>;
 
-/// Switch's gate (Fedus et al., "Switch Transformers", 2021) for k = 1, GShard's
-/// (Lepikhin et al., "GShard", 2020, algorithm 1, without its random second choice) for
-/// k = 2, and the same for more.
+/// The gate of Switch (Fedus et al., "Switch Transformers", 2021) for k = 1. For k = 2
+/// the gate of GShard (Lepikhin et al., "GShard", 2020, algorithm 1), without the
+/// random second choice. For larger k the same as GShard's.
 class moe {
 public:
-  /// \param l tells where the parameters are in their bucket
+  /// \param l gives the parameters' positions in the bucket
   moe(const troupe::gpt_shape& dims, int block, const troupe::expert_options& options,
       const troupe::layer<double>& l)
     : width_(static_cast<std::size_t>(dims.width)),
@@ -42,13 +42,13 @@ public:
   struct outcome {
     vector y;           ///< (R, C)
     double balance = 0; ///< n * sum over experts of f P: Switch's equations 4 to 6
-    double margin = 1;  ///< The least by which one expert was preferred to another.
+    double margin = 1;  ///< Least lead of one expert over another.
     int dropped = 0;
   };
 
   /// \param x (R, C): samples of `length` positions
-  /// \param first sample, counted over the run; -1: of an evaluation, which knows
-  ///        neither noise nor full experts
+  /// \param first index of the first sample in the run; -1: an evaluation, which has
+  /// neither noise nor full experts
   outcome forward(const vector& bucket, const vector& x, std::int64_t first) const {
     const auto rows = x.size() / width_;
     outcome out{x};
@@ -62,7 +62,7 @@ public:
       out.margin = std::min(out.margin, all.back().margin);
     }
     out.balance = balance(all);
-    // All first choices, in the order of rows, before any second one.
+    // All first choices, in the order of rows, come before any second choice.
     std::vector<double> taken(experts_);
     for (std::size_t c = 0; c < chosen_; ++c)
       for (std::size_t r = 0; r < rows; ++r) {
@@ -81,20 +81,20 @@ public:
   }
 
 private:
-  /// Each position of each sample has a row of the noise, there or not.
+  /// Each position of each sample has a row of the noise, also at a shorter length.
   std::int64_t noise_row(std::int64_t first, std::int64_t row) const {
     return (first + row / length_) * full_length_ + row % length_;
   }
 
-  /// Of one token.
+  /// The gate's result for one token.
   struct choice {
     vector normed;
     vector p;                      ///< a probability an expert
     std::vector<std::size_t> best; ///< experts, the most probable first
     double margin;
 
-    /// Switch multiplies with the probability; others first make those of all that
-    /// were chosen, dropped or not, sum to 1.
+    /// Switch multiplies with the probability. Other gates first scale the
+    /// probabilities of all chosen experts, dropped or not, to a sum of 1.
     double weight(std::size_t c, std::size_t chosen) const {
       double sum = 0;
       for (std::size_t other = 0; other < chosen; ++other)
@@ -123,7 +123,7 @@ private:
     const auto rows = static_cast<double>(all.size());
     double result = 0;
     for (std::size_t e = 0; e < experts_; ++e) {
-      double f = 0, p = 0; // the part of rows that want e most; its mean probability
+      double f = 0, p = 0; // fraction of rows with e first; its mean probability
       for (const auto& one : all) {
         f += (one.best[0] == e ? 1 : 0) / rows;
         p += one.p[e] / rows;
@@ -141,7 +141,7 @@ private:
     return bucket.data() + layer_.parameter_called(name_ + name).offset;
   }
 
-  /// Ba et al., "Layer Normalization", 2016, with PyTorch's 1e-5.
+  /// The norm of Ba et al., "Layer Normalization", 2016, with PyTorch's 1e-5.
   vector norm(const vector& bucket, vector x) const {
     const auto n = static_cast<double>(x.size());
     double mean = 0, variance = 0;
@@ -164,7 +164,7 @@ private:
     return x;
   }
 
-  /// A row times a matrix of so many columns.
+  /// A row times a matrix of `columns` columns.
   static vector times(const vector& row, const double* matrix, std::size_t columns) {
     vector result(columns);
     for (std::size_t i = 0; i < row.size(); ++i)
@@ -194,7 +194,7 @@ private:
   }
 
   std::size_t width_;                 // C
-  std::int64_t length_, full_length_; // of these samples, and of any
+  std::int64_t length_, full_length_; // tokens of the given samples, and at full length
   std::size_t experts_;               // n
   std::size_t chosen_;                // k
   std::string name_;

@@ -8,16 +8,17 @@
 #include <numbers>
 #include <vector>
 
-/// Optimizers written from their papers, in double and a value at a time. Of the
-/// project they take nothing but the numbers in `optimizer_options`.
+/// Optimizers written from the papers, in double and one value at a time. The
+/// definitions use only the numbers in `optimizer_options` of the project.
 namespace plain {
 
 using troupe::optimizer_kind;
 using troupe::optimizer_options;
 
-/// The learning rate of an update that covers samples [first, last) of `total`. It
-/// rises with the samples that came by the update's end, and falls along half a cosine
-/// (Loshchilov & Hutter, "SGDR", 2017, equation 5) with those before its beginning.
+/// The learning rate of an update that covers samples [first, last) of `total`. The
+/// rate rises with the samples covered by the update's end. Then the rate falls along
+/// half a cosine (Loshchilov & Hutter, "SGDR", 2017, equation 5) with the samples
+/// before the update.
 inline double rate_of(const optimizer_options& o, double first, double last,
                       double total) {
   const auto warmup = static_cast<double>(o.schedule.warmup);
@@ -30,13 +31,13 @@ inline double rate_of(const optimizer_options& o, double first, double last,
   return lowest + 0.5 * (o.rate - lowest) * (1 + std::cos(passed * std::numbers::pi));
 }
 
-/// What a gradient of this norm is multiplied with (Pascanu et al., "On the Difficulty
-/// of Training Recurrent Neural Networks", 2013, algorithm 1), with PyTorch's 1e-6.
+/// The factor for a gradient of this norm (Pascanu et al., "On the Difficulty of
+/// Training Recurrent Neural Networks", 2013, algorithm 1), with PyTorch's 1e-6.
 inline double clipping_of(double limit, double norm) {
   return limit > 0 && norm + 1e-6 > limit ? limit / (norm + 1e-6) : 1;
 }
 
-/// One value of a parameter, and what its optimizer remembers of it.
+/// One value of a parameter, and the optimizer's state for that value.
 struct weight {
   double value = 0;
   double mean = 0;    ///< AdamW's first moment; SGD's velocity.
@@ -45,7 +46,7 @@ struct weight {
   double beta2_t = 1; ///< beta2 likewise
 
   /// \param g the gradient, a mean over samples and clipped
-  /// \param decays whether weight decay concerns this parameter
+  /// \param decays whether weight decay applies to this parameter
   void update(const optimizer_options& o, double rate, double g, bool decays) {
     const double decay = decays ? o.weight_decay : 0;
     if (o.kind == optimizer_kind::adamw)
@@ -55,8 +56,8 @@ struct weight {
   }
 
 private:
-  // Loshchilov & Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2,
-  // whose decay PyTorch multiplies with the rate.
+  // Loshchilov & Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2.
+  // PyTorch multiplies the decay with the rate.
   void adamw(const optimizer_options& o, double rate, double g, double decay) {
     beta1_t *= o.beta1;
     beta2_t *= o.beta2;
@@ -66,7 +67,7 @@ private:
     value -= rate * (m / (std::sqrt(v) + o.epsilon) + decay * value);
   }
 
-  // torch.optim.SGD: decay is a part of the gradient, the rate is outside the velocity.
+  // torch.optim.SGD: decay is a part of the gradient; the rate is outside the velocity.
   void sgd(const optimizer_options& o, double rate, double g, double decay) {
     mean = o.momentum * mean + g + decay * value;
     value -= rate * mean;

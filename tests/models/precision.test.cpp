@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is stored as bf16: how much less that is, and gradients beside those of fp32.
+// Activations stored as bf16: the memory that is saved, and gradients compared with
+// those of fp32.
 
 #include "models/data/open_data.hpp"
 #include "models/plain_loop.hpp"
@@ -20,7 +21,7 @@ namespace troupe::precision_test {
 
 namespace {
 
-/// What one batch leaves behind.
+/// The result of training on one batch.
 trained one_batch(model_options model, const data_set& data, precision stored,
                   const std::function<bool(const parameter&)>& round = {}) {
   model.stored = stored;
@@ -43,12 +44,12 @@ trained one_batch(model_options model, const data_set& data, precision stored,
 
 constexpr std::int64_t few_samples = 3;
 
-/// The ends of a layer's passes over some samples.
+/// The results of a layer's passes over some samples.
 struct layer_ends {
   std::vector<float> y, dx;
 };
 
-/// Values of bf16, as they are stored.
+/// Values of bf16 in stored form.
 using bf16_values = std::vector<std::uint16_t>;
 
 bf16_values as_bf16(const std::vector<float>& values) {
@@ -69,7 +70,7 @@ std::vector<float> rounded(const std::vector<float>& values) {
   return as_fp32(as_bf16(values));
 }
 
-/// The part of the values that differ.
+/// The fraction of values that differ.
 double differing(const std::vector<float>& a, const std::vector<float>& b) {
   double result = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -77,8 +78,9 @@ double differing(const std::vector<float>& a, const std::vector<float>& b) {
   return result;
 }
 
-/// Runs a layer whose ends are stored so. \param x of bf16's values; empty: the layer
-/// reads tokens, and has no dx
+/// Runs a layer whose inputs and outputs are stored as `Stored`.
+/// \param x values that bf16 holds exactly; empty: the layer reads tokens, and has no
+/// dx
 template <class Stored>
 layer_ends run(const layer<float>& l, std::vector<float>& bucket, std::vector<Stored> x,
                std::vector<Stored> dy) {
@@ -114,8 +116,8 @@ layer_ends run(const layer<float>& l, std::vector<float>& bucket, std::vector<St
     return {y, dx};
 }
 
-/// Parameters with which no operand of a product and nothing within a layer is rounded:
-/// what stands before a GELU is 8, and what attention reads are biases of bf16.
+/// Parameters for which no operand of a product and no value inside a layer is rounded.
+/// The input of each GELU is 8, and the inputs of attention are biases that bf16 holds.
 std::vector<float> exact_parameters(const layer<float>& l, unsigned seed) {
   auto result = random_values<float>(l.bucket(), seed);
   for (const auto& p : l.parameters()) {
@@ -137,7 +139,7 @@ std::vector<float> exact_parameters(const layer<float>& l, unsigned seed) {
 
 } // namespace
 
-// Where products round none of their operands, bf16 is fp32 but for the last rounding.
+// If products round no operands, bf16 differs from fp32 only by the last rounding.
 TEST_CASE("what a layer makes in bf16 is rounded once, at its end", "[precision]") {
   model_options model{"gpt", 2, 16, 2, 4, 11};
   model.model = GENERATE("gpt", "moe");
@@ -156,7 +158,7 @@ TEST_CASE("what a layer makes in bf16 is rounded once, at its end", "[precision]
     const auto in_fp32 = run<float>(*exact.layers[l], bucket, x, dy),
                in_bf16 =
                  run<std::uint16_t>(*stored.layers[l], bucket, as_bf16(x), as_bf16(dy));
-    // Sums in another order move few values over the middle between two of bf16.
+    // Sums in another order move few values across the middle between two bf16 values.
     CHECK(differing(in_bf16.y, rounded(in_fp32.y)) < 0.02);
     CHECK(differing(in_bf16.dx, rounded(in_fp32.dx)) < 0.02);
     CHECK(differing(in_fp32.y, rounded(in_fp32.y)) > 0.5);
@@ -167,7 +169,7 @@ TEST_CASE("gradients of bf16 are those of fp32, but for what is rounded",
           "[precision]") {
   model_options model{"gpt", 4, 64, 4, 32, 61};
   model.model = GENERATE("gpt", "lenet", "lenet5", "mlp");
-  // A ReLU passes nothing or all: what is rounded decides some of them otherwise.
+  // A ReLU passes a value or nothing: rounding changes that decision for some values.
   const double most = model.model == "gpt" ? 3e-2 : is_lenet(model.model) ? 5e-2 : 6e-2;
   const auto whole = *make_network<float>(model);
   const auto data = *open_data("synthetic", model, 3);
@@ -179,7 +181,7 @@ TEST_CASE("gradients of bf16 are those of fp32, but for what is rounded",
       const auto values_of = [&](const trained& all) {
         const auto first = all.gradients[l].begin() + p.offset;
         std::vector<float> result(first, first + p.values());
-        if (p.name.ends_with("attn.c_attn.bias")) // keys' have no gradient but noise
+        if (p.name.ends_with("attn.c_attn.bias")) // keys have no gradient but noise
           std::fill_n(result.begin() + p.values() / 3, p.values() / 3, 0.0F);
         return result;
       };
@@ -208,10 +210,10 @@ TEST_CASE("products round weights, and nothing else does", "[precision]") {
   const auto whole = *make_network<float>(model);
   for (const auto& l : whole.layers)
     for (const auto& p : l->parameters())
-      CHECK(p.multiplied == is_operand(p)); // older versions round those
+      CHECK(p.multiplied == is_operand(p)); // older versions round such parameters
   CHECK(rounded.loss == all.loss);
   CHECK((rounded.gradients == all.gradients));
-  CHECK((rounded.parameters != all.parameters)); // what is updated is not rounded
+  CHECK((rounded.parameters != all.parameters)); // updated values are not rounded
   CHECK((others.gradients != all.gradients));    // biases, gains, embeddings: see docs
 }
 
@@ -232,14 +234,14 @@ TEST_CASE("bf16 halves what stages keep and send", "[precision]") {
   CHECK(halves * rounded[0].output == exact[0].output);
   CHECK(halves * rounded[1].input == exact[1].input);
   CHECK(rounded[1].labels == exact[1].labels);
-  if (model.model != "gpt") // logits, and what experts are given, stay fp32
+  if (model.model != "gpt") // logits, and inputs of experts, stay fp32
     return;
   const auto ratio = [](std::int64_t part, std::int64_t of) {
     return static_cast<double>(part) / static_cast<double>(of);
   };
   CHECK(ratio(rounded[0].stash, exact[0].stash) < 0.52); // statistics are fp32
   CHECK(ratio(rounded[1].stash, exact[1].stash) < 0.54); // and logits
-  CHECK(ratio(rounded[0].kept, exact[0].kept) < 0.62);   // and what shards would sum
+  CHECK(ratio(rounded[0].kept, exact[0].kept) < 0.62);   // and sums of shards
 }
 
 TEST_CASE("values of bf16 are kept in pairs", "[precision]") {

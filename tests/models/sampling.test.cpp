@@ -15,7 +15,7 @@ namespace troupe::sampling_test {
 
 namespace {
 
-/// How often each token comes, of so many draws.
+/// The frequency of each token in a number of draws.
 std::vector<double> frequencies(const std::vector<float>& logits,
                                 const sampling_options& how) {
   constexpr int draws = 40'000;
@@ -53,7 +53,7 @@ TEST_CASE("top-k draws from as many of the largest logits", "[sampling]") {
   const std::vector<float> logits{0.5F, -2, 1.5F, 0.5F, 1};
   const auto got = frequencies(logits, {1, 3});
   const double sum = std::exp(0.5) + std::exp(1.5) + std::exp(1.0);
-  CHECK(std::abs(got[0] - std::exp(0.5) / sum) < 0.01); // the first of two equal ones
+  CHECK(std::abs(got[0] - std::exp(0.5) / sum) < 0.01); // the first of two equal tokens
   CHECK(got[1] == 0);
   CHECK(std::abs(got[2] - std::exp(1.5) / sum) < 0.01);
   CHECK(got[3] == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Networks for shorter sequences, and microbatches that are not alike.
+// Networks for shorter sequences, and microbatches of different lengths.
 
 #include "models/data/open_data.hpp"
 #include "models/data/read_samples.hpp"
@@ -60,7 +60,7 @@ trained_once train(const network<float>& whole, buckets parameters,
   return result;
 }
 
-/// The values of a parameter; of positions the first ones alone.
+/// The values of a parameter; of a table of positions the first ones alone.
 std::vector<float> values_of(const network<float>& of, const buckets& all,
                              std::size_t layer, const parameter& p,
                              std::int64_t count) {
@@ -69,8 +69,8 @@ std::vector<float> values_of(const network<float>& of, const buckets& all,
   return {begin, begin + count};
 }
 
-/// A network but for its end, in double: what its last block makes of samples, and the
-/// gradients of that.
+/// A network without the head, in double: the output of the last block for some
+/// samples, and the gradients.
 class headless_run {
 public:
   static constexpr std::int64_t length = 6, count = 4; // of each sample; of samples
@@ -84,8 +84,8 @@ public:
     }
   }
 
-  /// Runs `positions` of every sample, so many samples at a time. Only the first
-  /// `learned` positions have gradients. \post outputs are (sample, learned, C)
+  /// Runs `positions` positions of every sample, `size` samples at a time. Only the
+  /// first `learned` positions have gradients. \post outputs are (sample, learned, C)
   void run(std::int64_t size, std::int64_t positions, std::int64_t learned) {
     outputs.clear();
     const auto layers = static_cast<int>(parameters_.size());
@@ -149,7 +149,7 @@ private:
 
 } // namespace
 
-// What a layer makes of frame::first is of a sample and its position.
+// A layer uses `frame::first` only for a value of a sample and the sample's position.
 TEST_CASE("a position computes the same in every microbatch and at every length",
           "[lengths]") {
   model_options model{GENERATE("gpt", "moe"), 3, 8, 2, headless_run::length, 11};
@@ -196,7 +196,7 @@ TEST_CASE("a network for shorter sequences is one that never had longer ones",
       CHECK(values_of(whole, by_whole.gradients, l, p, p.values())
             == values_of(never_longer, by_own.gradients, l, p, p.values()));
     }
-  // Positions that no sequence has learn nothing.
+  // The table's rows at positions that no sequence has get no gradient.
   const auto& places = whole.layers[0]->parameter_called("transformer.wpe.weight");
   const auto of_places =
     values_of(whole, by_whole.gradients, 0, places, places.values());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensor shards of a network: together they compute what the whole one does.
+// Tensor shards of a network: together the shards compute the same as the whole
+// network.
 
 #include "models/slice.hpp"
 #include "models/weights.hpp"
@@ -22,7 +23,7 @@ const model_options sizes{
   .layers = 2, .width = 24, .heads = 12, .length = 12, .words = 13};
 constexpr std::int64_t samples = 3;
 
-/// One stage of one shard, with memory of its own.
+/// One stage of one shard, with separate memory.
 struct member {
   member(const network<float>& whole, int first, int last, stream& on)
     : layers(whole, first, last, 1) {
@@ -51,8 +52,8 @@ struct member {
   loss_sum loss;
 };
 
-/// What shard t has of an array of which everyone is told the same, but of a scatter
-/// its chunk alone.
+/// Writes a collective's result to shard t: the whole array, but of a scatter only the
+/// shard's chunk, and NaN elsewhere.
 void give(const std::vector<float>& together, std::int64_t t, std::int64_t count,
           const shard_collective<float>& to) {
   std::ranges::copy(together, to.array);
@@ -62,7 +63,7 @@ void give(const std::vector<float>& together, std::int64_t t, std::int64_t count
         to.array[i] = std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Runs the same pass of all shards, piece by piece.
+/// Runs the same pass of all shards, piece by piece, with the collectives in between.
 void run(const std::vector<pass_pieces<float>>& all) {
   for (std::size_t piece = 0; piece < all.front().size(); ++piece) {
     for (const auto& one : all)
@@ -84,7 +85,7 @@ void run(const std::vector<pass_pieces<float>>& all) {
   }
 }
 
-/// Tokens or labels (B, T), or (T, B).
+/// Tokens or labels as (B, T), or as (T, B).
 std::vector<std::int32_t> numbers(int factor, int first, bool by_position) {
   std::vector<std::int32_t> result(static_cast<std::size_t>(samples * sizes.length));
   for (std::int64_t b = 0; b < samples; ++b)
@@ -100,11 +101,11 @@ std::vector<std::int32_t> numbers(int factor, int first, bool by_position) {
 struct outcome {
   double loss;
   std::int64_t correct;
-  std::vector<std::vector<float>> gradients; // a layer each, of the whole
+  std::vector<std::vector<float>> gradients; // one array a layer of the whole network
 };
 
-/// Forwards and backwards of the network by so many shards, in two stages, of the same
-/// microbatch twice: it is to count twice.
+/// Forwards and backwards of the network by a number of shards, in two stages. The same
+/// microbatch runs twice, and must count twice.
 outcome train(int shards, bool split_backward, bool by_sequence = false,
               precision stored = precision::fp32) {
   stream on{1, stored};
@@ -198,7 +199,7 @@ TEST_CASE("tensor shards lose and learn what the whole network does", "[tensor]"
   const auto stored = GENERATE(precision::fp32, precision::bf16);
   const auto whole = train(1, split_backward, false, stored),
              sharded = train(shards, split_backward, by_sequence, stored);
-  // Where a sum differs by its order it may be rounded to the other neighbour.
+  // A sum in another order may be rounded to the neighbouring value.
   const double most = stored == precision::fp32 ? 1e-5 : 1e-3;
   CHECK(std::abs(sharded.loss - whole.loss) < most * whole.loss);
   CHECK(sharded.correct == whole.correct);

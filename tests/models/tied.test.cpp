@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tied networks: the head's matrix and the embedding's are one parameter, held twice.
+// Tied networks: the head's matrix and the embedding's matrix are one parameter, held
+// twice.
 
 #include "models/data/open_data.hpp"
 #include "models/plain_loop.hpp"
@@ -96,7 +97,7 @@ TEST_CASE("each tensor shard has the same words of both copies", "[tied]") {
   for (const auto& place : {at.embedding, at.head})
     std::iota(buckets[place.layer].begin() + place.offset,
               buckets[place.layer].begin() + place.offset + at.values, 0.0F);
-  float next = 0; // every value of the matrix once, in order
+  float next = 0; // every value of the matrix occurs once, in order
   const auto shards = *make_shards<float>(options, count, by_sequence);
   for (const auto& shard : shards) {
     const auto tied = shard.tied();
@@ -115,7 +116,7 @@ TEST_CASE("each tensor shard has the same words of both copies", "[tied]") {
 }
 
 TEST_CASE("a norm counts a tied matrix once, in any shares", "[tied]") {
-  // C 8, T 5, V 11, 3 blocks of 12 C^2 + 13 C; behind them a norm of 2 C.
+  // C 8, T 5, V 11: 3 blocks of 12 C^2 + 13 C values, then a norm of 2 C.
   const double once = 11 * 8 + 5 * 8 + 3 * (12 * 64 + 13 * 8) + 2 * 8, head = 11 * 8;
   for (const bool tied : {false, true}) {
     const auto whole = *make_network<float>(tied ? tiny : untied(tiny));

@@ -21,12 +21,12 @@ namespace {
 
 const std::filesystem::path cases = TROUPE_GOLDEN "/runs";
 
-// As tests/experiments/goldens.test.cpp allows.
-constexpr double loss_apart = 5e-6;      // over the larger of the loss and 1
-constexpr double parameter_apart = 2e-5; // over the tensor's largest value
-constexpr double movement_apart = 2e-4;  // norm, over that of how far the tensor moved
+// Tolerances as in tests/experiments/goldens.test.cpp.
+constexpr double loss_apart = 5e-6;      // relative to the larger of the loss and 1
+constexpr double parameter_apart = 2e-5; // relative to the tensor's largest value
+constexpr double movement_apart = 2e-4;  // norm, relative to the tensor's movement
 
-/// The words of a command line: an option's value, or nothing behind a flag.
+/// The words of a command line: an option's value, or an empty text for a flag.
 std::map<std::string, std::string> options_in(const json& arguments) {
   std::map<std::string, std::string> result;
   std::string name;
@@ -71,12 +71,13 @@ std::vector<std::vector<float>> read(const std::filesystem::path& path,
   return result;
 }
 
-/// Parameters p in the buckets of its layer, beside PyTorch's and the first ones.
+/// Compares parameter p in the layer's bucket with PyTorch's values, relative to the
+/// distance from the initial values.
 void compare(const parameter& p, const std::vector<float>& got,
              const std::vector<float>& want, const std::vector<float>& first) {
   double most = 0, largest = 0, apart = 0, norm = 0, moved = 0;
   for (std::int64_t i = 0; i < p.values(); ++i) {
-    // The gradient of the keys' bias is 0, so that fp32 makes noise of it.
+    // The gradient of the keys' bias is 0, so fp32 computes only noise.
     if (p.name.ends_with("attn.c_attn.bias") && i >= p.values() / 3
         && i < 2 * p.values() / 3)
       continue;
@@ -90,7 +91,7 @@ void compare(const parameter& p, const std::vector<float>& got,
   }
   INFO(p.name);
   CHECK(most <= parameter_apart * largest);
-  // Where little moves, rounding is most of it.
+  // If a tensor moves little, most of the difference is rounding.
   CHECK(std::sqrt(apart)
         <= movement_apart * std::max(std::sqrt(moved), 2e-3 * std::sqrt(norm)));
 }

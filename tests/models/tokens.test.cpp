@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Token files, byte for byte as nanoGPT and llm.c write them.
+// Token files, byte for byte as nanoGPT and llm.c write such files.
 
 #include "models/data/tokens.hpp"
 
@@ -22,7 +22,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// A number, its lowest byte first.
+/// A number in little-endian bytes.
 std::string bytes_of(std::uint64_t value, int width) {
   std::string result;
   for (int i = 0; i < width; ++i)
@@ -30,7 +30,7 @@ std::string bytes_of(std::uint64_t value, int width) {
   return result;
 }
 
-/// What numpy's uint16 or uint32 array writes.
+/// The bytes that numpy writes of a uint16 or uint32 array.
 std::string raw(const std::vector<std::uint32_t>& tokens, int width = 2) {
   std::string result;
   for (const auto token : tokens)
@@ -38,7 +38,7 @@ std::string raw(const std::vector<std::uint32_t>& tokens, int width = 2) {
   return result;
 }
 
-/// llm.c's header: 256 int32.
+/// The header of llm.c: 256 int32.
 std::string header(std::uint32_t magic, std::uint32_t version, std::uint32_t count) {
   return bytes_of(magic, 4) + bytes_of(version, 4) + bytes_of(count, 4)
          + std::string(253 * 4, '\0');
@@ -76,7 +76,7 @@ std::string refusal(const std::string& content, std::int64_t words = 50257) {
   return data ? "" : data.error();
 }
 
-/// Bytes of the process that are in memory.
+/// Bytes of the process that are in physical memory.
 std::int64_t resident() {
   std::ifstream file{"/proc/self/statm"};
   std::int64_t all = 0, pages = 0;
@@ -91,7 +91,7 @@ TEST_CASE("tokens are read as nanoGPT and llm.c write them", "[tokens]") {
   auto tokens = some_tokens(101);
   const bool wide = GENERATE(false, true);
   if (wide)
-    tokens[3] = 128'255; // Llama 3's last
+    tokens[3] = 128'255; // the last token of Llama 3
   const auto count = static_cast<std::uint32_t>(tokens.size());
   const auto path = folder.write(
     "t.bin", wide
@@ -114,7 +114,7 @@ TEST_CASE("tokens are read as nanoGPT and llm.c write them", "[tokens]") {
   CHECK_FALSE(at_random->evaluates_training_data());
   CHECK(at_random->epoch() == 11);          // of tokens 0 to 90
   CHECK(at_random->evaluation_size() == 1); // of tokens 91 to 100
-  // Of two sequences of 5 tokens the second has no label behind its last token.
+  // Of two sequences of 5 tokens, the second has no label for the last token.
   CHECK((*token_data(path, text_order::random, 5, words, 1))->evaluation_size() == 1);
   CHECK(of(*at_random, 0, true).tokens[0] == static_cast<std::int32_t>(tokens[91]));
   const std::set<std::int32_t> held_out(tokens.begin() + 91, tokens.end());
@@ -127,7 +127,7 @@ TEST_CASE("numbers of 32 bits without a header are tokens where that is said",
           "[tokens]") {
   temporary_folder folder;
   auto tokens = some_tokens(101);
-  tokens[3] = GENERATE(128'255, 50'256); // two bytes hold the other
+  tokens[3] = GENERATE(128'255, 50'256); // two bytes hold the second number
   const auto path = folder.write("t.bin", raw(tokens, 4));
   const auto opened_as = [&](std::int64_t width) {
     return token_data(path, text_order::sequential, 8, 128'256, 1, width);
@@ -196,7 +196,7 @@ TEST_CASE("a text is no tokens unless its user says so", "[tokens]") {
   const std::string text(400, 'e');
   CHECK_THAT(refusal("Emma Woodhouse,\n" + text),
              ContainsSubstring("looks like a text: say text: in place of tokens:"));
-  std::string cyrillic; // 512 bytes end within a character, or between two
+  std::string cyrillic; // byte 512 is within a character, or between two
   for (int i = 0; i < 300; ++i)
     cyrillic += "\xd0\x96";
   for (const auto* const before : {"", "-", "--", "---"})
@@ -210,7 +210,7 @@ TEST_CASE("a text is no tokens unless its user says so", "[tokens]") {
 
 TEST_CASE("a token beyond the vocabulary is refused with its position", "[tokens]") {
   auto tokens =
-    some_tokens(3'000'000); // more than the pieces in which they are checked
+    some_tokens(3'000'000); // more than the pieces in which tokens are checked
   const std::size_t at = GENERATE(0, 1, 1'048'575, 1'048'576, 2'999'999);
   const bool with_header = at % 2 == 0;
   tokens[at] = 50257;
@@ -290,7 +290,7 @@ TEST_CASE("tokens of several files are one text in order of name", "[tokens]") {
   };
   folder.write("train_2.bin", part(73, 101));
   folder.write("train_0.bin", header(20240520, 1, 70) + part(0, 70));
-  folder.write("train_1.bin", header(20240520, 1, 3) + part(70, 73)); // within a window
+  folder.write("train_1.bin", header(20240520, 1, 3) + part(70, 73)); // inside a window
   folder.write("train_10.bin", "");                                   // between 1 and 2
   folder.write("other.bin", raw(some_tokens(50)));
   const auto path = folder.path() / "train_*.bin";
@@ -360,7 +360,7 @@ TEST_CASE("files to train on beside files to evaluate on are refused", "[tokens]
                                    "second behind --evaluate-data"));
     CHECK_THAT(read_from(folder.path() / training), ContainsSubstring("60 tokens"));
   }
-  temporary_folder folder; // no words of their own
+  temporary_folder folder; // names that contain the words only as parts
   folder.write("latest.bin", raw(some_tokens(60)));
   folder.write("constrained.bin", raw(some_tokens(60)));
   CHECK_THAT(read_from(folder.path()), ContainsSubstring("120 tokens"));
@@ -370,7 +370,7 @@ TEST_CASE("a token file is never in memory whole", "[tokens]") {
   temporary_folder folder;
   const auto path = folder.write("t.bin", "");
   constexpr std::int64_t size = 128 << 20;
-  std::filesystem::resize_file(path, size); // zeros, which take no place on the disk
+  std::filesystem::resize_file(path, size); // zeros, which take no space on the disk
   const auto before = resident();
   const auto data = *opened(path, text_order::sequential, 1);
   for (std::int64_t k = 0; k < 100; ++k)

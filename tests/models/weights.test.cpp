@@ -35,7 +35,7 @@ std::string content_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-/// A file with this header and so many bytes of data.
+/// A file with this header and `data` bytes of zeros.
 std::filesystem::path with_header(const temporary_folder& folder,
                                   const std::string& header, std::size_t data,
                                   std::uint64_t claimed = 0) {
@@ -70,7 +70,7 @@ TEST_CASE("a file says of itself what it was given, and of others what is text",
   const file_metadata says{{"--layers", "4"}, {"b", "\"quoted\" and\nbroken"}};
   REQUIRE(write_safetensors(path, tensors, says).empty());
   auto want = says;
-  want["format"] = "pt"; // which Hugging Face wants of every file
+  want["format"] = "pt"; // which Hugging Face requires in every file
   CHECK(safetensors_file::open(path)->metadata() == want);
   const std::string tensor = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   const auto open = [&](const std::string& metadata) {
@@ -144,7 +144,7 @@ TEST_CASE("a head that is not the embedding is neither read nor written as tied"
   const auto path = folder.path() / "w.safetensors";
   const auto whole = tiny_gpt(true), untied = tiny_gpt();
   auto values = filled(whole, initial_weights(whole, 7));
-  CHECK(save_weights(path, untied, readable(values)).empty()); // with an equal head
+  CHECK(save_weights(path, untied, readable(values)).empty()); // head is equal
   CHECK(filled(whole, *weights_from(path, whole)) == values);
   const auto before = content_of(path);
   const auto at = *whole.tied();
