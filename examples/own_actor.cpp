@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An actor of one's own between each two stages: it squeezes gradients into 8 bits a
-// value on their way back, keeps what rounding lost for the next one of its kind (error
-// feedback), and counts what a network would be spared.
-// Seide et al., "1-Bit Stochastic Gradient Descent", 2014, section 3.
+// A user's actor between each two stages. On the way back, the actor rounds gradients
+// to 8 bits a value. The actor keeps the rounding error for the next gradient of the
+// same kind (error feedback), and counts the bytes that a network would save. Seide et
+// al., "1-Bit Stochastic Gradient Descent", 2014, section 3.
 
 #include <caf/all.hpp>
 #include <troupe/actors/mail/relay.hpp>
@@ -19,11 +19,12 @@ namespace {
 std::atomic<std::int64_t> bytes_before = 0, bytes_after = 0;
 
 struct squeezer_state {
-  std::vector<float> lost; ///< By rounding, of the gradient before.
+  std::vector<float> lost; ///< Rounding errors of the previous gradient.
 };
 
-/// Rounds to 255 steps between the largest value and its negative, in place: what the
-/// other side would make of 8 bits a value and one float.
+/// Rounds in place to 255 steps between the largest value and the negated largest
+/// value. The result is the array that a receiver would compute from 8 bits a value and
+/// one float.
 void squeeze(float* values, std::int64_t count, std::vector<float>& lost) {
   lost.resize(static_cast<std::size_t>(count), 0);
   float largest = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Data of one's own: points on two spirals, which a network tells apart. A sample is
-// made from the seed and its index, so every schedule sees the same ones, in any order.
+// A user's data set: points on two spirals, which a network classifies. A sample is
+// computed from the seed and the sample's index. Every schedule therefore sees the same
+// samples, in any order.
 
 #include <troupe/troupe.hpp>
 
@@ -24,13 +25,13 @@ public:
 
   std::int64_t evaluation_size() const override { return 1000; }
   void evaluation(std::int64_t index, const troupe::sample_view& to) const override {
-    write(2 * index + 1, to); // never one of the others
+    write(2 * index + 1, to); // never one of the training samples
   }
 
   std::string description() const override { return "points on two spirals"; }
 
 private:
-  // Safe on several threads: all that is random is made here.
+  // Safe on several threads: every random generator is local to the call.
   void write(std::int64_t number, const troupe::sample_view& to) const {
     std::seed_seq seeds{seed_, static_cast<std::uint64_t>(number)};
     std::mt19937_64 random{seeds};

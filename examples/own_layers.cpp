@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A network of layers of one's own: a Swish activation between two of troupe's linear
-// layers, and a layer with a parameter of its own. Trained in three stages; the loss of
-// a pipeline is that of one device to the bit, as it is for troupe's own layers.
+// A network with a user's layers: a Swish activation with a parameter, between troupe's
+// linear layers. The network is trained in one stage and in three. The loss of the
+// pipeline equals the loss of one device to the bit, as for troupe's layers.
 
 #include <troupe/troupe.hpp>
 
@@ -19,7 +19,7 @@ public:
       {{.name = name + ".gain", .dims = {width}, .begins = troupe::beginning::ones}},
       width, width) {}
 
-  // The input, as the backward needs it. dy is kept by the framework.
+  // Memory for the input, which the backward needs. The framework keeps dy.
   room room_for(std::int64_t samples) const override {
     return {.saved = samples * inputs()};
   }

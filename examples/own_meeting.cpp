@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A meeting of one's own: data replicas vote on the sign of each gradient, so they send
-// each other a bit a value and not 32. Replica 0 counts the votes and tells the
-// outcome. Bernstein et al., "signSGD with Majority Vote is Communication Efficient and
+// A user's meeting: data replicas vote on the sign of each gradient, and so send one
+// bit a value instead of 32. Replica 0 counts the votes and sends the outcome to the
+// others. Bernstein et al., "signSGD with Majority Vote is Communication Efficient and
 // Fault Tolerant", 2018, algorithm 1.
 
 #include <troupe/troupe.hpp>
@@ -81,7 +81,8 @@ private:
       votes_[i] += bit(ballot, i) ? 1 : -1;
   }
 
-  // Where no replica has a gradient the parameter has none: zeros between parameters.
+  // Values for which no replica has a gradient belong to no parameter: they are the
+  // padding between parameters.
   void obey(std::span<const std::byte> outcome) {
     std::size_t i = 0;
     for (const auto bucket : gradients_)
@@ -113,7 +114,7 @@ int main() {
     return std::make_unique<majority_vote>(where);
   };
   job.optimizer.rate =
-    0.001 * static_cast<double>(job.batch); // of the mean: a sign each
+    0.001 * static_cast<double>(job.batch); // an update divides by the batch
   const auto voted = troupe::train(job);
   for (const auto& one : {summed, voted})
     if (!one || one->how != troupe::ending::finished) {

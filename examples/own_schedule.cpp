@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A schedule of one's own: GPipe that lets only two microbatches in at a time, so that
-// a rank holds two activations and not all. troupe checks it before it runs, draws what
-// is wrong with one that cannot work, and trains by it with the bits of every other
-// flush schedule.
+// A user's schedule: GPipe that admits only two microbatches at a time. A rank then
+// holds two activations and not all. troupe checks a schedule before the run, and draws
+// the fault of a schedule that cannot work. Training has the same bits as with every
+// other flush schedule.
 //
 //   slot    0  1  2  3  4  5  6  7  8  9 10 11           2 stages, 4 microbatches
 //   rank 0  F0 F1 .  .  B0 B1 F2 F3 .  .  B2 B3
@@ -18,14 +18,14 @@ constexpr int at_once = 2;
 
 std::int64_t slot(troupe::op what, int stage, int k, const troupe::shape& dims) {
   const int wave = k / at_once, place = k % at_once;
-  const int length = 2 * (at_once + dims.stages - 1); // of a wave
+  const int length = 2 * (at_once + dims.stages - 1); // slots of a wave
   const int begin = wave * length;
   return what == troupe::op::forward
            ? begin + place + stage
            : begin + length / 2 + place + dims.stages - 1 - stage;
 }
 
-// Wrong on purpose: each backward before the forward that it needs.
+// Wrong on purpose: each backward is before the forward that the backward needs.
 std::int64_t backwards_first(troupe::op what, int stage, int k, const troupe::shape&) {
   return what == troupe::op::forward ? 100 + k + stage : k + stage;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A run in a user's actor system: an actor of the user prints the loss of each report.
 #include <caf/all.hpp>
 #include <troupe/troupe.hpp>
 
