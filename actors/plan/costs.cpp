@@ -64,7 +64,7 @@ cost_table shared_by_stages(cost_table of_ranks, const placement& where,
 }
 
 cost_model costs_from(cost_table table, int tensor, int update_shares) {
-  // Each device has a copy of this: of one table.
+  // All devices have copies of the returned function, and all copies share one table.
   auto shared = std::make_shared<const cost_table>(std::move(table));
   return [table = std::move(shared), tensor, update_shares](const work& what) {
     if (what.kind >= op_count)
@@ -82,7 +82,7 @@ cost_model costs_of_sums(double bytes_per_second) {
 }
 
 double update_operations(std::int64_t values) {
-  constexpr double operations_a_value = 12; // AdamW's
+  constexpr double operations_a_value = 12; // as many as AdamW
   return operations_a_value * static_cast<double>(values);
 }
 

@@ -9,41 +9,49 @@
 #include <cstdint>
 #include <vector>
 
+// Costs of actions in virtual time: tables by op and stage, and cost models made from
+// tables, rates or operation counts.
+
 namespace troupe {
 
-/// What each op takes in virtual time: a value a stage, or one for all stages. A
-/// recomputation takes what a forward does unless it has a value of its own.
+/// Duration of each op in virtual time, in nanoseconds: one value per stage, or one
+/// value for all stages. A recomputation without a value takes as long as a forward.
 struct cost_table {
   std::array<std::vector<nanoseconds>, op_count> of;
-  std::vector<nanoseconds> pair = {}; ///< A forward and a backward as one; empty: F+B.
+  std::vector<nanoseconds> pair = {}; ///< Of a forward and a backward that run as one;
+                                      ///< empty: F + B.
 
   nanoseconds at(op what, int stage) const;
 
-  /// With what runs with it as one: a forward with a backward may have a time of
-  /// theirs.
+  /// Duration of `device_work` together with the work in `also`, which runs as one with
+  /// `device_work`. A forward with a backward takes the `pair` duration, if there is
+  /// one.
   nanoseconds of_all(const work& what) const;
 };
 
-/// A table of what the share of the network costs that a rank has, by rank where values
-/// differ, as one by stage: where a rank has several, each costs an equal part.
+/// Converts a table by rank into a table by stage. The table gives the cost of a rank's
+/// share of the network. The cost of a rank that hosts several stages is divided
+/// equally among these stages.
 cost_table shared_by_stages(cost_table of_ranks, const placement& where,
                             const shape& dims);
 
-/// The costs of a table: a tensor shard's part of each, and of updates a data replica's
-/// where they share them out. Work that is no op costs nothing.
+/// Cost model of a table: each op is divided by the `tensor` shards. An update is also
+/// divided by `update_shares`, the data replicas that share updates. Work that is no op
+/// costs nothing.
 cost_model costs_from(cost_table table, int tensor = 1, int update_shares = 1);
 
-/// What additions of values take, an operation each, where so many bytes of them are
-/// added a second.
+/// Cost model of additions of fp32 values: one operation per value, at
+/// `bytes_per_second` bytes of added values.
 cost_model costs_of_sums(double bytes_per_second);
 
-/// Floating-point operations of an update of so many values.
+/// Floating-point operations of an optimizer update of `values` parameters.
 double update_operations(std::int64_t values);
 
-/// A rank of 100 GFLOP/s.
+/// Operations per nanosecond of a modelled rank: 100 GFLOP/s.
 inline constexpr double operations_a_nanosecond = 100;
 
-/// Operations at that rate: what virtual time takes when no costs are given.
+/// Cost model that divides the operations of work by `operations_a_nanosecond`. Virtual
+/// time uses this model when a run gives no costs.
 cost_model costs_by_operations();
 
 } // namespace troupe

@@ -8,10 +8,11 @@
 
 namespace troupe {
 
-/// What computes evaluations beside a run: for each stage's layers the processor of the
-/// rank that hosts it, in the first replica and shard. Neighbouring stages on one
-/// processor are one part.
-/// \param here whether ranks are in this process. If not, this CPU computes all.
+/// Returns the parts of the network that an evaluation beside a run computes, each with
+/// its processor. The layers of a stage run on the processor of the stage's rank, in
+/// replica 0 and tensor shard 0. Neighbouring stages on one processor form one part.
+/// \param has_local_ranks true if the ranks are in this process; if false, this CPU
+/// computes all layers
 /// \pre work
 std::vector<evaluated_part> evaluated_parts(const run_plan& plan, bool here = true);
 

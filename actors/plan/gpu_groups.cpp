@@ -37,7 +37,7 @@ struct finder {
     }
   }
 
-  /// Buckets of experts that replicas spread have groups of their own.
+  /// Buckets of experts that replicas spread have separate groups, one for each stride.
   void add_buckets(meeting_kind about, position of) {
     std::set<int> strides;
     for (const auto& group : plan.groups_of(of))
@@ -46,7 +46,8 @@ struct finder {
       add_replicas(about, of, stride);
   }
 
-  /// Both ways, but where somebody of the user's own stands between.
+  /// Adds channels in both directions, unless relays of the user are between the
+  /// stages.
   void add_edges(position lower) {
     auto upper = lower;
     ++upper.stage;
@@ -65,7 +66,7 @@ struct finder {
         add_shards({d, stage.direction, stage.stage, 0});
     if (plan.shares_out(shared_out::gradients))
       add_replicas(meeting_kind::layers, stage, 1);
-    if (stage.direction > 0) // one optimizer shard for all
+    if (stage.direction > 0) // one optimizer shard for all directions
       return;
     if (plan.sums_at_update())
       add_buckets(meeting_kind::sums, stage);
@@ -74,7 +75,7 @@ struct finder {
   }
 };
 
-/// Whether each member is on a GPU, and no two are on one.
+/// True if each member is on a GPU, and no two members share one.
 bool are_apart(const exchanging_group& group, const run_plan& plan,
                const std::vector<std::string>& gpus) {
   std::set<std::string> seen;

@@ -8,14 +8,18 @@
 #include <string>
 #include <vector>
 
+// Groups of ranks whose GPUs exchange arrays directly (NCCL), as a pure function of the
+// plan.
+
 namespace troupe {
 
-/// Members of one meeting after another that move whole arrays: tensor shards of a
-/// stage, or data replicas. Or an edge between two stages: the first of two members
-/// gives the second tensors.
+/// A group of ranks that exchange whole arrays in one meeting after another: the tensor
+/// shards of a stage, or data replicas. A peer channel between two neighbouring stages
+/// is a group as well: the first of two members sends tensors to the second.
 struct exchanging_group {
-  std::optional<meeting_kind> about; ///< Absent: an edge.
-  int stride; ///< Data replicas from member to member; 1 for tensor shards, and edges.
+  std::optional<meeting_kind> about; ///< Absent: a peer channel.
+  int stride; ///< Data replicas from member to member; 1 for tensor shards and
+              ///< channels.
   std::vector<position> members;
 
   bool operator==(const exchanging_group&) const = default;
@@ -23,20 +27,22 @@ struct exchanging_group {
   bool is_edge() const { return !about; }
 };
 
-/// All that a plan has, in one order.
+/// All groups of a plan, in one fixed order; groups are numbered by this order.
 std::vector<exchanging_group> exchanging_groups(const run_plan& plan);
 
-/// Those of which each member is on a GPU of its own, by their places among all. None
-/// in virtual time, where messages say what takes time. \param gpus by rank: names that
-/// no two have; empty for the CPU
+/// Indexes (into `exchanging_groups`) of groups whose members all have GPUs, each a
+/// different one. Empty in virtual time, where messages are timed by the machine model.
+/// \param gpus GPU name of each rank, distinct between GPUs; an empty name stands for
+/// the CPU
 std::vector<int> groups_on_gpus(const run_plan& plan,
                                 const std::vector<std::string>& gpus);
 
-/// Whether a stage and the next one can have edges if both are in this process: then
-/// each of them has a pool for what is between them.
+/// True if stage `lower` and the next stage can have peer channels, provided that both
+/// are in this process. Each of the two stages then has a pool for the tensors between
+/// them.
 bool may_have_edge(const run_plan& plan, position lower);
 
-/// The GPUs of ranks that are all in this process.
+/// GPU names of all ranks, by rank. All ranks must be in this process.
 std::vector<std::string> gpus_here(const run_plan& plan);
 
 } // namespace troupe

@@ -9,24 +9,25 @@
 
 namespace troupe {
 
-/// Takes what a stage holds of a layer out of what a source gives of all of it: a
-/// tensor shard's part, or one expert's.
+/// Reads the values of a bucket from a source of whole layers: a tensor shard's part of
+/// a layer, or one expert's parameters.
 class layer_reader {
 public:
-  /// \param plan,source outlive it
+  /// \param plan,source outlive the reader
   layer_reader(const run_plan& plan, const weight_source& source)
     : plan_(plan), source_(source) {
     // nop
   }
 
-  /// The values of a bucket, until the next call. Cheap for neighbours of one layer.
+  /// Returns the values of a bucket; the reference is valid until the next call. A
+  /// layer is read from the source only once for neighbouring buckets of that layer.
   const std::vector<float>& values(const layer_bucket& of);
 
 private:
   const run_plan& plan_;
   const weight_source& source_;
   std::optional<std::size_t> layer_;
-  std::vector<float> all_, some_; // of that layer
+  std::vector<float> all_, some_; // of layer `layer_`: whole, and this shard's part
 };
 
 } // namespace troupe

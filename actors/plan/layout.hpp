@@ -6,18 +6,22 @@
 #include <cstddef>
 #include <memory>
 
+// Buckets: how the parameters of a layer are laid out in arrays, and which data
+// replicas sum an array.
+
 namespace troupe {
 
-/// A bucket: parameters of a layer in one array, its own or those of one expert.
+/// A bucket: parameters in one contiguous array. A layer has one bucket, and one more
+/// bucket for each expert.
 struct layer_bucket {
-  std::size_t of_layer; ///< Counted over the whole network.
-  int expert;           ///< In the network's list; -1: the layer's own parameters.
+  std::size_t of_layer; ///< Index in the whole network.
+  int expert; ///< Index in the network's list; -1: the layer's own parameters.
   std::shared_ptr<const layer<float>> what;
 };
 
-/// The data replicas that sum one bucket together: `count` of them, `stride` apart.
+/// The data replicas that sum one bucket together: `count` replicas, `stride` apart.
 struct bucket_group {
-  int index; ///< Of the data replica that asks, within the group.
+  int index; ///< Of the asking data replica within the group.
   int count;
   int stride;
 };

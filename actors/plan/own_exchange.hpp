@@ -9,76 +9,87 @@
 #include <string>
 #include <vector>
 
+// The interface for a gradient exchange that the user provides, in place of the
+// built-in exchanges between data replicas.
+
 namespace troupe {
 
-/// What a data replica writes another one of the same stage.
+/// A message from one data replica to another replica of the same stage.
 struct exchange_letter {
-  int to; ///< The data replica, from 0.
+  int to; ///< Index of the receiving data replica, from 0.
   std::vector<std::byte> what;
 };
 
-/// A meeting of one's own: how the data replicas of a stage make one gradient of theirs
-/// before they update. Each replica of each stage has an object; it lasts as long as
-/// the run. Updates follow one another: begin() is called once for each, and the next
-/// time only after over(). Letters of an update reach take() after its begin(), those
-/// of one replica in the order in which it wrote them.
+/// A meeting that the user provides: the data replicas of a stage combine their
+/// gradients before an update. Each replica of each stage has an object, which lasts as
+/// long as the run. Updates follow one another: `begin()` is called once per update,
+/// and the next call comes only after `is_done()` returned true. Messages of an update
+/// reach `receive()` after `begin()` of that update. Messages of one replica arrive in
+/// the order in which that replica sent them.
 ///
-/// One thread at a time calls an object, not always the same; several objects may be
-/// called at once. What is done here is done on the threads of actors, not of devices:
-/// short beside a backward, and shorter than `stall_timeout`, which else ends the run.
-/// What a function throws fails the run with its text and the name of the actor.
+/// One thread at a time calls an object, not always the same thread; several objects
+/// may be called at the same time. Calls run on actor threads, not on device threads. A
+/// call must be short compared with a backward, and shorter than `stall_timeout`: a
+/// longer call ends the run. An exception from any function fails the run; the failure
+/// has the exception's text and the actor's name.
 ///
-/// Gradients are fp32, also where a model stores bf16 (model_options::stored); letters
-/// are bytes, of whatever precision the meeting gives them.
+/// Gradients are fp32, also where a model stores bf16 (model_options::stored). Messages
+/// are bytes; the exchange chooses the precision.
 class own_exchange {
 public:
   virtual ~own_exchange() = default;
 
-  /// This replica's gradients of an update are complete, in all directions. When the
-  /// meeting is over they should be the sum over the samples of all replicas, or stand
-  /// for it: the update divides by the batch's samples, then clips. All replicas leave
-  /// the same values: those that do not drift apart, and the training fails at its end,
-  /// when their parameters are compared. Returns what is written to others.
-  /// \param gradients an array of each layer of the stage, fp32, of one size at all
-  /// updates: exchange_place::parameters says what stands where, and between them are
-  /// zeros, which may be written and are not read. They belong to the meeting until it
-  /// is over.
+  /// Starts the exchange of an update: this replica's gradients are complete, in all
+  /// directions. At the end `gradients` must hold the sum over the samples of all
+  /// replicas, or an estimate of that sum. The update divides by the batch's samples,
+  /// then clips. All replicas must end with the same values: otherwise the replicas
+  /// drift apart, and a comparison of parameters at the end fails the training. Returns
+  /// the messages to other replicas.
+  /// \param gradients one fp32 array per layer of the stage, of the same sizes at every
+  /// update. `exchange_member::parameters` gives the parameters' offsets. Values
+  /// between parameters are zeros, which may be overwritten and are never read. The
+  /// arrays belong to the exchange until the exchange is done.
   virtual std::vector<exchange_letter>
   begin(std::span<const std::span<float>> gradients) = 0;
 
-  /// A letter. Returns the answers.
+  /// Handles a message of data replica `from`. Returns the answers.
   virtual std::vector<exchange_letter> take(int from,
                                             std::span<const std::byte> what) = 0;
 
-  /// Whether this replica's gradients are final, and nobody will write to it any more
-  /// for this update: who does ends the run. Asked after begin() and each take() only.
+  /// True once this replica's gradients are final and no message to this replica is
+  /// outstanding for this update. A message after that ends the run. Called only after
+  /// `begin()` and after each `receive()`.
   virtual bool over() const = 0;
 
-  /// What it waits for, in words, for whoever asks why nothing moves.
+  /// The reason of waiting, in words, for stall reports.
   virtual std::string waits_for() const { return "letters of other data replicas"; }
 };
 
-/// Where the gradient of a parameter stands in what begin() gets: a matrix, or a bias.
+/// Offset and shape of a parameter's gradient in the arrays of `begin()`. A parameter
+/// is a matrix or a bias.
 struct exchanged_parameter {
-  std::string name;               ///< That of the weight file.
-  std::vector<std::int64_t> dims; ///< As there; of a matrix rows and columns.
-  int array;                      ///< Which of the gradients has it, from 0.
-  std::int64_t offset;            ///< Of its first value in that array.
-  std::int64_t values;            ///< The product of its dims.
+  std::string name;               ///< As in the weight file.
+  std::vector<std::int64_t> dims; ///< As in the weight file; rows and columns of a
+                                  ///< matrix.
+  int array;                      ///< Index of the array, from 0.
+  std::int64_t offset;            ///< Of the first value in that array.
+  std::int64_t values;            ///< The product of the dims.
 };
 
-/// Whose meeting an object is, and what is exchanged there.
+/// The stage and data replica that an exchange object belongs to, and the parameters of
+/// that stage.
 struct exchange_place {
   int stage;
-  int replica;  ///< The data replica, from 0.
-  int replicas; ///< How many there are.
-  /// Of the stage, in its order.
+  int replica;  ///< Index of the data replica, from 0.
+  int replicas; ///< Number of data replicas.
+  /// Of the stage, in the stage's order.
   std::vector<exchanged_parameter> parameters = {};
 };
 
-/// Makes the object of a replica of a stage. train() calls it on its own thread, stage
-/// by stage, before the run begins. If it throws, or makes nothing, that is train()'s
-/// error, with its text and the place.
+/// Makes the exchange object of one replica of one stage. `train()` calls the maker on
+/// the calling thread, stage by stage, before the run starts. An exception or a null
+/// result is an error of `train()`, with the exception's text, the stage and the
+/// replica.
 using exchange_maker =
   std::function<std::unique_ptr<own_exchange>(const exchange_place&)>;
 

@@ -7,11 +7,11 @@
 
 namespace troupe {
 
-/// Where stages and optimizer shards stand in lists of all of a run: pipeline by
-/// pipeline, and there by stage.
+/// Indexes of stages and optimizer shards in a run's lists of all stages and all
+/// optimizer shards. These lists are ordered by pipeline, then by stage.
 class places {
 public:
-  /// \param plan outlives it
+  /// \param plan outlives this object
   explicit places(const run_plan& plan) : plan_(&plan) {
     // nop
   }
@@ -19,17 +19,18 @@ public:
   int stages() const { return plan_->dims.stages; }
   int directions() const { return plan_->directions(); }
 
-  /// Each tensor shard of a replica makes one.
+  /// Number of pipelines: each tensor shard of a replica counts as one pipeline.
   int pipelines() const { return plan_->replicas() * plan_->tensor; }
 
-  /// A stage of one pipeline among all.
+  /// Position of stage `stage` of pipeline `pipeline`.
   position at(int pipeline, int stage) const {
     const int replica = pipeline / plan_->tensor;
     return {replica / directions(), replica % directions(), stage,
             pipeline % plan_->tensor};
   }
 
-  /// Which pipeline a stage belongs to, and where it stands in lists of all stages.
+  /// Index of the pipeline that a stage belongs to, and of the stage in lists of all
+  /// stages.
   std::size_t pipeline(position where) const {
     return static_cast<std::size_t>(plan_->replica_at(where) * plan_->tensor
                                     + where.tensor);
@@ -39,8 +40,8 @@ public:
            + static_cast<std::size_t>(where.stage);
   }
 
-  /// Where a stage's optimizer shard stands in lists of all of these, and how many
-  /// there are.
+  /// Index of a stage's optimizer shard in lists of all optimizer shards, and the
+  /// length of such a list.
   std::size_t shard_index(position where) const {
     return static_cast<std::size_t>(
       (where.data * plan_->tensor + where.tensor) * stages() + where.stage);
@@ -49,7 +50,8 @@ public:
     return static_cast<std::size_t>(plan_->data * plan_->tensor * stages());
   }
 
-  /// Calls each(where) for the stages that optimizer shards have, in their order.
+  /// Calls `each(where)` for the position of every optimizer shard, in the order of
+  /// `shard_index`.
   template <class Each>
   void for_each_shard(const Each& each) const {
     for (int d = 0; d < plan_->data; ++d)

@@ -198,7 +198,8 @@ std::vector<bucket_group> run_plan::groups_of(position p) const {
 
 std::vector<std::int64_t> run_plan::buckets_of(position p) const {
   if (!work) {
-    // At least a value to each, so that messages of no bytes take their latency.
+    // Each bucket has at least one value per data replica, so that messages of zero
+    // bytes still take the latency.
     const double values = sizes.gradient / sizeof(float) / sizes.buckets / tensor;
     return std::vector(static_cast<std::size_t>(sizes.buckets),
                        std::max<std::int64_t>(std::llround(values), data));

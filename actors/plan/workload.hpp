@@ -13,49 +13,53 @@
 #include <string>
 #include <vector>
 
+// The work of a run: network, data and optimizer of a training, or the message sizes of
+// a simulation.
+
 namespace troupe {
 
-/// What actions send where nothing is computed. Bytes are those of fp32.
+/// Sizes of messages in a simulation, which has no tensors. Bytes are bytes of fp32.
 struct simulated_sizes {
-  double message = 0;  ///< Bytes of an activation, and of its gradient.
-  double gradient = 0; ///< Bytes of a stage's gradients, and of its parameters.
+  double message = 0;  ///< Bytes of an activation, and of the gradient.
+  double gradient = 0; ///< Bytes of a stage's gradients, and of the parameters.
   int buckets = 1;     ///< Of a stage, of equal size.
-  double sum = 0;      ///< Bytes that tensor shards sum at once.
-  int sums = 2;        ///< Of tensor shards in a forward, and in a backward.
-  double experts = 0;  ///< Bytes of the rows that a stage sends its experts.
-  /// Of what stages send each other and what tensor shards gather by sequence. All
-  /// that is summed is fp32, and so are the rows of experts.
+  double sum = 0;      ///< Bytes of one sum between tensor shards.
+  int sums = 2;        ///< Between tensor shards, in a forward and in a backward.
+  double experts = 0;  ///< Bytes of the rows that a stage sends to experts.
+  /// Storage of tensors that stages send to each other and that tensor shards gather by
+  /// sequence. Summed arrays and rows of experts are always fp32.
   precision stored = precision::fp32;
 
-  /// Bytes of what is stored so. \param bytes of fp32
+  /// Bytes of a tensor in this storage. \param bytes of the tensor in fp32
   double stored_bytes(double bytes) const {
     return stored == precision::bf16 ? bytes / 2 : bytes;
   }
 };
 
-/// What a run goes on from besides its first weights, if batches came before it.
-/// Sources give what they gave of a whole network, however that was shared out.
+/// State of a training with batches before this run, besides the first weights. Sources
+/// give values of a whole network, for any earlier division into shards.
 struct earlier_training {
-  std::vector<weight_source> older;   ///< Versions: the last but one, that before it..
-  std::vector<weight_source> moments; ///< Of the optimizer, by number; empty: all 0.
+  std::vector<weight_source> older;   ///< Versions, from the last but one backwards.
+  std::vector<weight_source> moments; ///< Of the optimizer, by index; empty: all 0.
   std::vector<std::int64_t> updates;  ///< Of each layer; empty: none.
 };
 
-/// What the actors compute; absent from a simulation.
+/// The work of a run that computes; a simulation has none.
 struct training {
   network<float> whole;
-  /// Networks that stages run instead of `whole`: one per tensor shard, or the one
+  /// Networks that stages run instead of `whole`: one per tensor shard, or the network
   /// without experts. Empty: stages run `whole`.
   std::vector<network<float>> shards;
   expert_options experts;        ///< Of a network with experts.
-  std::vector<int> first_layers; ///< As `cut` returns them.
+  std::vector<int> first_layers; ///< As returned by `cut`.
   std::shared_ptr<const data_set> data;
   std::int64_t batch; ///< Samples.
   optimizer_options optimizer;
   weight_source weights;
-  bool from_values = false; ///< Weights are those of a file, and not of a seed.
+  bool from_values = false; ///< Weights come from a file, not from a seed.
   earlier_training earlier = {};
-  /// Values of the options that decide its numbers, for its checkpoints: "--lr".
+  /// Values of the options that decide the training's numbers, by name ("--lr"). Stored
+  /// in checkpoints.
   std::map<std::string, std::string> options = {};
 };
 
