@@ -80,8 +80,9 @@ void optimizer_core::take(mail::letter what) {
     talk.look_again();
 }
 
-/// All directions have completed a bucket: data replicas sum what they have, added in
-/// the directions' order. Without such a sum they are added when the update is made.
+/// Called when all directions have completed a bucket: starts the sum between data
+/// replicas, of gradients that are added in the order of directions. Without such a
+/// sum, directions are added when the update is made.
 letters optimizer_core::add_bucket(int bucket,
                                    const std::vector<buffer>& of_directions) {
   if (!sum_)
@@ -127,14 +128,14 @@ update_work optimizer_core::work_of(int direction) {
   return result;
 }
 
-/// Before anything is written to where the next version belongs.
+/// Saves the previous version before anything is written to the next version's memory.
 void optimizer_core::put_aside(int direction) {
   if (const auto work = std::exchange(directions_.of(direction).put_aside, {}))
     work();
 }
 
-// The sum over directions is in the first one's buffers, and its samples count for all.
-// An exchange has added the buffers already.
+// The sum over directions is in the buffers of direction 0, whose samples count for
+// all. An exchange between replicas has already added the buffers.
 void optimizer_core::add_directions() {
   if (std::exchange(added_, true))
     return;
@@ -148,7 +149,7 @@ void optimizer_core::add_directions() {
   }
 }
 
-/// Also what the other end of a tied matrix has given.
+/// Adds directions, and the gradients of the other end of a tied matrix.
 void optimizer_core::add_all() {
   add_directions();
   if (tie_)
@@ -162,8 +163,8 @@ std::vector<double> optimizer_core::squares(bool shards_only) const {
                     plan_->extent_of(shared_out::gradients));
 }
 
-/// Parameters that several tensor shards or data replicas update whole are measured by
-/// the first of them.
+/// Of parameters that several tensor shards or data replicas update as a whole, only
+/// the first shard or replica measures the squares.
 void optimizer_core::measure() {
   add_all();
   const bool is_copy = where_.tensor > 0
@@ -180,7 +181,7 @@ void optimizer_core::measure() {
   put_aside(0); // servers write the version next
 }
 
-/// What clipping by the stage's own norm multiplies its gradients with.
+/// The factor that clips the stage's gradients by the stage's own norm.
 double optimizer_core::clip_factor_of_own() const {
   const auto parts = squares(false);
   const double norm = std::sqrt(std::accumulate(parts.begin(), parts.end(), 0.0));
@@ -197,7 +198,7 @@ void optimizer_core::apply() {
                                            : clip_factor_of_own();
   if (memory_.parameters) {
     if (memory_.state)
-      on(0).wait(); // what they are updated with, and put aside from, is read here
+      on(0).wait(); // inputs of the update and of the saved copy are read here
     memory_.parameters->update(where_.data, sum.samples, factor, sum.gradients,
                                memory_.state.get(), memory_.state ? &on(0) : nullptr);
     return memory_.parameters->read(where_.data, sum.to);

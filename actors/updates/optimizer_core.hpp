@@ -18,39 +18,47 @@
 #include <string>
 #include <vector>
 
+// The optimizer shard of a stage: makes the stage's next parameter version from the
+// gradients of all directions.
+
 namespace troupe {
 
-/// What an optimizer shard computes with; all are null where it does not, and pools
-/// where no such copies travel.
+/// Resources of an optimizer shard. In a simulation all pointers are null, except
+/// `parameters`. Pools are also null where no such copies are sent.
 struct optimizer_memory {
-  std::vector<stream*> streams; ///< Of each direction's rank; null if it is elsewhere.
-  std::shared_ptr<optimizer> state; ///< Null too where parameter servers have it.
-  /// Of all data replicas, where each updates them by itself.
+  std::vector<stream*> streams; ///< Of each direction's rank; null if that rank is in
+                                ///< another process.
+  std::shared_ptr<optimizer> state; ///< Also null where parameter servers hold the
+                                    ///< state.
+  /// Of all data replicas, where each replica updates the parameters by itself
+  /// (Hogwild); else null.
   std::shared_ptr<shared_parameters> parameters = {};
   std::shared_ptr<exchange_pools> sums;
   std::shared_ptr<exchange_pools> gathers;
-  std::shared_ptr<pool> ties; ///< Gradients of a tied matrix.
-  group_finder groups = {};   ///< Empty: there are none.
+  std::shared_ptr<pool> ties; ///< For gradients of a tied matrix.
+  group_finder groups = {};   ///< Empty: no groups of GPUs.
 };
 
-/// The updates of one stage without a mailbox: for each direction an action in pieces
-/// (update_pieces.hpp). The first direction, on whose rank it stands, makes the
-/// version: by its optimizer, by parameter servers, or in memory that data replicas
-/// share.
+/// The updates of one stage, without actor code: each direction runs an action in
+/// pieces (update_pieces.hpp). Direction 0, whose rank hosts the optimizer shard, makes
+/// the version. The version comes from the optimizer, from parameter servers, or from
+/// memory that data replicas share. One thread at a time, the actor's, calls this
+/// object; pieces run on devices.
 class optimizer_core : public performer_core {
 public:
-  /// \param where any direction of the stage \param port outlives it
+  /// \param where the stage in any direction
+  /// \param port outlives this object
   optimizer_core(std::shared_ptr<const run_plan> plan, position where,
                  performer_port& port, optimizer_memory memory);
 
-  /// A letter of a meeting. With a direction's part of an update, that update begins:
-  /// its scheduler has granted it.
+  /// Handles a message of a meeting. A message with a direction's part of an update
+  /// starts that update, as the direction's scheduler has granted the action.
   void take(mail::letter what) override;
 
-  /// A scheduler has granted the update of its direction again.
+  /// Resumes the update of a direction: the scheduler has granted the action again.
   void go(const action& a) override { talks_[direction_of(a)].go_on(); }
 
-  /// Work has ended.
+  /// Handles the end of a piece's work.
   void ended(const mail::ended& e) override;
 
   mail::waiting_for explain() const override;
@@ -80,7 +88,7 @@ private:
   performer_port* port_;
   optimizer_memory memory_;
   update_steps steps_;
-  std::vector<parameter_part> clipped_; // if there is clipping: what it measures
+  std::vector<parameter_part> clipped_; // with clipping: the parts to measure
   std::vector<std::int64_t> gradients_, parameters_; // values of each bucket here
   double operations_ = 0;
   direction_meeting directions_;
@@ -89,9 +97,9 @@ private:
   std::optional<tie_meeting> tie_;
   std::optional<norm_meeting> norm_;
   std::optional<server_meeting> servers_;
-  std::vector<conversation> talks_; // a direction each
-  bool added_ = false;              // directions
-  int ended_ = 0;                   // directions of the update under way
+  std::vector<conversation> talks_; // one per direction
+  bool added_ = false;              // directions are added
+  int ended_ = 0;                   // finished directions of the current update
 };
 
 } // namespace troupe

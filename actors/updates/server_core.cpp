@@ -35,7 +35,8 @@ void server_core::go(const action& a) {
                   .stage = where_.stage,
                   .operations = update_operations(values_),
                   .run =
-                    [this, &p = pushes_.front()] { // others are added behind it
+                    [this, &p = pushes_.front()] { // later pushes are added behind this
+                                                   // one
                       memory_.parameters->update(p.data, p.samples, p.factor,
                                                  p.gradients, memory_.state.get(),
                                                  &on_);
@@ -56,14 +57,16 @@ void server_core::ended(const mail::ended& e) {
     answered.push_back(p.data);
     return true;
   });
-  // Who is answered may need the buffers at once, so they go back before.
+  // An answered replica may need the buffers immediately, so the buffers are released
+  // first.
   for (const int data : answered)
     answer(data);
   port_->done({.what = e.what, .start = e.start, .end = e.end});
   arrive_if_free();
 }
 
-/// Tells a data replica that its share is there; its own is not sent anywhere.
+/// Notifies a data replica that this server's share of the parameters is ready. The
+/// replica on this rank gets a local message without traffic.
 void server_core::answer(int data) {
   auto to = where_;
   to.data = data;
@@ -78,7 +81,7 @@ int server_core::slowest() const {
   return static_cast<int>(std::ranges::min_element(applied_) - applied_.begin());
 }
 
-// All data replicas push equally often, so one that has finished holds nobody up.
+// All data replicas push equally often, so a replica that has finished delays no other.
 bool server_core::may_answer(int data) const {
   return !staleness_
          || applied_[static_cast<std::size_t>(data)] - std::ranges::min(applied_)

@@ -13,29 +13,32 @@
 #include <optional>
 #include <vector>
 
+// A parameter server: applies gradients of data replicas one by one, synchronously or
+// asynchronously.
+
 namespace troupe {
 
-/// What a parameter server works with.
+/// Resources of a parameter server.
 struct server_memory {
   std::shared_ptr<shared_parameters> parameters;
-  std::shared_ptr<optimizer> state; ///< Null where nothing is computed.
+  std::shared_ptr<optimizer> state; ///< Null in a simulation without arithmetic.
 };
 
-/// A parameter server without its mailbox. It applies data replicas' pushes one by one,
-/// in the order in which they come, and answers each with the parameters of that
-/// moment. It answers at once (Dean et al., "Large Scale Distributed Deep Networks",
-/// 2012). With a bound, it answers when the slowest replica is at most `staleness`
-/// pushes behind (Ho et al., "More Effective Distributed ML via a Stale Synchronous
-/// Parallel Parameter Server", 2013). The answer to a replica's nth push holds
-/// everyone's first n - `staleness` pushes; with a bound of 0 all replicas get the same
-/// version.
+/// A parameter server without actor code. The server applies data replicas' pushes one
+/// by one, in the order of arrival. The answer to a push holds the parameters at the
+/// time of the answer. Without a bound, each push is answered immediately (Dean et al.,
+/// "Large Scale Distributed Deep Networks", 2012). With a bound, a push is answered
+/// when the slowest replica is at most `staleness` pushes behind. See Ho et al., "More
+/// Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", 2013.
+/// The answer to a replica's nth push holds everyone's first n - `staleness` pushes.
+/// With a bound of 0 all replicas get the same version.
 class server_core : public performer_core {
 public:
-  /// \param port outlives it
+  /// \param port outlives this object
   server_core(std::shared_ptr<const run_plan> plan, position where,
               performer_port& port, server_memory memory);
 
-  /// A data replica pushes.
+  /// Queues the push of a data replica.
   void take(mail::letter what) override;
 
   void go(const action& a) override;
@@ -56,7 +59,7 @@ private:
   server_memory memory_;
   stream on_;
   std::int64_t values_;
-  std::deque<mail::push> pushes_; // the first may be under way
+  std::deque<mail::push> pushes_; // the first may be running
   bool busy_ = false;
   std::vector<mail::push> pulls_; // applied and not yet answered
   std::vector<int> applied_;      // pushes of each data replica

@@ -9,10 +9,13 @@
 #include <memory>
 #include <vector>
 
+// Parameters in memory that several data replicas update one by one, and measures of
+// the staleness that results.
+
 namespace troupe {
 
-/// One thing done with shared parameters: a data replica's gradients were applied, or
-/// it got what was there then.
+/// One access to shared parameters: an update with a data replica's gradients, or a
+/// read of the current values by a replica.
 struct shared_access {
   int data;
   bool update;
@@ -20,40 +23,45 @@ struct shared_access {
   bool operator==(const shared_access&) const = default;
 };
 
-/// How many updates of others came between what a data replica read and its own update:
-/// the staleness of its gradients, as far as it is not its schedule's.
+/// Number of updates by other replicas between a data replica's read and the update
+/// that follows. This is the staleness of gradients that the exchange causes, in
+/// addition to the schedule's staleness.
 struct exchange_staleness {
   std::int64_t most = 0;
   std::int64_t sum = 0;
   std::int64_t updates = 0;
 };
 
-/// Parameters of a stage that data replicas update one by one: the share of them that a
-/// parameter server has, or all of them where replicas write them without locks (Niu et
-/// al., "Hogwild!: A Lock-Free Approach to Parallelizing Stochastic Gradient Descent",
-/// 2011). For that, each value is read and written by relaxed atomics; a replica's
-/// calls follow one another, and nobody waits for anybody.
+/// Parameters of a stage that data replicas update one by one. A parameter server holds
+/// one share of the parameters. Hogwild replicas hold all parameters and write without
+/// locks (Niu et al., "Hogwild!: A Lock-Free Approach to Parallelizing Stochastic
+/// Gradient Descent", 2011). For that, each value is read and written by relaxed
+/// atomics. Calls of one replica follow one another; no call waits for another replica.
 class shared_parameters {
 public:
-  /// \param account null where nothing is computed
+  /// Reads the initial values from the plan's weights.
+  /// \param account pays for the memory; null in a simulation, which has no values
   shared_parameters(const run_plan& plan, position where, memory_account* account);
 
-  /// Whether a stage has some: every server, or the first data replica for all.
+  /// True if an object exists for position `where`: at every server, or with Hogwild at
+  /// the first data replica for all replicas.
   static bool are_at(const run_plan& plan, position where);
 
-  /// Applies a data replica's gradients.
-  /// \param state,on null where nothing is computed
+  /// Applies a data replica's gradients, with `factor` from clipping.
+  /// \param state,compute_stream null in a simulation
   void update(int data, std::int64_t samples, double factor,
               const std::vector<buffer>& gradients, optimizer* state, stream* on);
 
-  /// Copies what is there to its place in a data replica's next version: when its own
-  /// update has been applied, so all forwards of that version read the same.
+  /// Copies the current values to the right offsets in a data replica's next version.
+  /// Called once that replica's update has been applied, so all forwards of that
+  /// version read the same values.
   void read(int data, const std::vector<buffer>& to);
 
-  /// Copies what is there to its place among the buckets of the network.
+  /// Copies the current values to the right offsets among the buckets of the network.
   void put_into(std::vector<std::vector<float>>& network) const;
 
-  /// What was done, in order, if the plan keeps a record and the order is one.
+  /// Accesses in order, if the plan keeps a record and the order is deterministic or
+  /// serialised by a server; else empty.
   const std::vector<shared_access>& history() const { return history_; }
 
   const std::vector<exchange_staleness>& staleness() const { return staleness_; }
@@ -63,25 +71,26 @@ private:
 
   std::size_t first_layer_ = 0;
   std::vector<std::int64_t> sizes_;    // of whole buckets
-  bucket_shares shares_;               // of each
+  bucket_shares shares_;               // of each bucket
   std::vector<tensor_memory> buckets_; // of the shares; none in a simulation
   std::atomic<std::int64_t> updates_ = 0;
-  std::atomic<std::int64_t> samples_ = 0; // of those
-  std::vector<std::int64_t> read_at_;     // a data replica each: updates_ then
+  std::atomic<std::int64_t> samples_ = 0; // of `updates_`
+  std::vector<std::int64_t> read_at_; // by data replica: `updates_` at the last read
   std::vector<exchange_staleness> staleness_;
   bool keeps_history_;
   std::vector<shared_access> history_;
 };
 
-/// Those of a run: all stages of data replica 0 (and there of each tensor shard), then
-/// of 1; null where there are none.
+/// The shared parameters of a run: all stages of data replica 0 (tensor shard by tensor
+/// shard), then of replica 1. Null entries where a position has none.
 using all_shared_parameters = std::vector<std::shared_ptr<shared_parameters>>;
 
-/// What was done with each of them.
+/// The accesses to each entry of `all_shared_parameters`, by the same index.
 using shared_history = std::vector<std::vector<shared_access>>;
 shared_history history_of(const all_shared_parameters& all);
 
-/// The staleness of a run, a value a stage: over servers, data replicas and updates.
+/// Staleness of a run, one value per stage, over all servers, data replicas and
+/// updates.
 struct exchange_measures {
   std::vector<std::int64_t> max;
   std::vector<double> mean;

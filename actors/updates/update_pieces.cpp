@@ -23,7 +23,7 @@ constexpr appointment gradients{meeting_kind::directions,
   answers{meeting_kind::servers, server_meeting::answered},
   gathers{meeting_kind::gathers, bucket_meeting::all};
 
-/// A piece that waits, and does nothing itself.
+/// A piece that only waits and does no work.
 piece wait_for(appointment what) {
   return {.share = 0, .costs = false, .needs = {what}};
 }
@@ -60,7 +60,7 @@ woven_action update_pieces(const update_steps& steps, int direction, update_work
   if (steps.sums)
     all.push_back(sums);
   const bool yields = steps.directions > 1 && !steps.measures;
-  // Once all directions are added, their sum goes to others.
+  // Once all directions are added, the sum is sent to others.
   const auto give_for = [&](appointment what, std::function<void()> run) -> piece& {
     auto& give = add({.share = 0, .run = std::move(run), .costs = false, .needs = all});
     give.yields = yields;

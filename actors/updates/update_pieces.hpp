@@ -4,37 +4,43 @@
 #include "actors/plan/run_plan.hpp"
 #include "actors/rank/weave.hpp"
 
+// The pieces of an update action, with the meetings between them, as a pure function of
+// the plan.
+
 namespace troupe {
 
-/// What an update does, in its order; a plan needs only some of it.
+/// The steps of an update, in execution order. A plan needs only some steps.
 struct update_steps {
-  bool tied = false;     ///< The stage has an end of a tied matrix.
-  bool measures = false; ///< Adds directions, and squares for the norm.
-  bool norm = false;     ///< Others have parts of the norm.
-  bool servers = false;  ///< Parameter servers apply it.
-  bool sums = false;     ///< Data replicas sum their gradients.
-  bool own = false;      ///< They exchange gradients in a way of the user's own.
-  bool gathers = false;  ///< Data replicas gather their shares of the version.
+  bool tied = false;     ///< The stage has one end of a tied matrix.
+  bool measures = false; ///< Adds directions, and computes squares for the norm.
+  bool norm = false;     ///< Other shards have parts of the norm.
+  bool servers = false;  ///< Parameter servers apply the update.
+  bool sums = false;     ///< Data replicas sum gradients.
+  bool own = false;     ///< Data replicas exchange gradients by a meeting that the user
+                        ///< provides.
+  bool gathers = false; ///< Data replicas gather shares of the new version.
   int directions = 1;
 };
 
-/// The steps of the updates of a stage. Where parameter servers apply them, or others
-/// have parts of the norm, directions are added and measured before.
+/// The steps of a stage's updates. Directions are added and measured first, if
+/// parameter servers apply updates or other shards have parts of the norm.
 update_steps steps_of(const run_plan& plan, position where);
 
-/// The arithmetic that the pieces of an update run; empty where nothing is computed.
+/// The arithmetic of an update's pieces; empty functions where nothing is computed.
 struct update_work {
-  std::function<void()> add;       ///< Directions.
-  std::function<void()> give_tied; ///< The same, and copies what tied ends are given.
+  std::function<void()> add;       ///< Adds the gradients of the directions.
+  std::function<void()> give_tied; ///< Like `add`; then copies the gradients that other
+                                   ///< ends of a tied matrix receive.
   std::function<void()> measure;
-  std::function<void()> apply; ///< For the first direction; others copy the version.
+  std::function<void()> apply; ///< Makes the version, in direction 0; other directions
+                               ///< copy the version.
 };
 
-/// The pieces of an update for a direction. The first direction makes the version: it
-/// waits for all gradients, ties, measures, finds the norm, applies, gathers. With
-/// several directions it lets others of its rank go first, so that a rank gives all the
-/// parts that it can before it makes the first version. The others wait for the
-/// version, and copy it.
+/// The pieces of an update for one direction. Direction 0 makes the version: waits for
+/// all gradients, ties, measures, finds the norm, applies, gathers. With several
+/// directions, direction 0 lets other actions of the rank run first. So a rank sends as
+/// many parts as possible before the rank makes a first version. Other directions wait
+/// for the version, then make a copy.
 woven_action update_pieces(const update_steps& steps, int direction, update_work work);
 
 } // namespace troupe
