@@ -22,7 +22,7 @@ expert_core::expert_core(std::shared_ptr<const run_plan> plan, position where,
   in_stage_ = static_cast<int>(std::ranges::find(of_stage, expert) - of_stage.begin());
 }
 
-/// The stage of one of the data replicas that it serves.
+/// The stage, in one of the data replicas that this expert serves.
 position expert_core::source(int number) const {
   auto result = where_;
   result.data = where_.data / plan_->expert * plan_->expert + number;
@@ -57,14 +57,15 @@ bool expert_core::has_all(const mail::rows_to_expert& last) {
   return true;
 }
 
-/// Whether no data replica sent any rows, and there are no gradients to set to 0.
+/// True if no data replica sent any rows and there are no gradients to set to 0.
 bool expert_core::idle() const {
   return std::ranges::all_of(rows_, [](const auto& part) {
     return part.rows == 0 && !(part.loan && part.loan->begins_sum);
   });
 }
 
-// What the stage's action takes counts the work of its layers' experts.
+// The stage's action also counts the operations of the experts. So this work is a share
+// of the stage's work.
 void expert_core::go(const action& a) {
   auto samples = static_cast<double>(plan_->samples_of(where_.data, a.microbatch));
   if (const auto length = plan_->length_of(where_.data, a.microbatch);
@@ -90,13 +91,13 @@ void expert_core::ended(const mail::ended& e) {
                .start = e.start,
                .end = e.end,
                .version = lent->loan->version,
-               .part = true, // of its stage's action
+               .part = true, // of the stage's action
                .expert = expert_});
   answer();
 }
 
-// What the stage has lent goes back before the answers: with the last one its action
-// may end.
+// The stage's borrowed rows are released before the answers are sent: the last answer
+// may end the stage's action.
 void expert_core::answer() {
   auto made = work_->results(rows_);
   std::vector<std::int64_t> bytes;

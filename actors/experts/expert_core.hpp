@@ -15,19 +15,22 @@
 
 namespace troupe {
 
-/// An expert without its mailbox: gathers the rows of an action from all data replicas
-/// that it serves, computes when its scheduler grants that, and answers each.
+/// An expert of a mixture-of-experts layer, without actor code. An action's rows come
+/// from all data replicas that the expert serves. The expert computes when the
+/// scheduler grants the action, and answers each data replica.
 class expert_core : public performer_core {
 public:
-  /// \param expert in the network's list \param port outlives it
+  /// \param expert index in the network's list
+  /// \param port outlives this object
   expert_core(std::shared_ptr<const run_plan> plan, position where, int expert,
               performer_port& port, std::shared_ptr<expert_work> work);
 
   const std::string& name() const { return name_; }
 
-  /// Rows of one source. With the last ones the expert arrives; if there is nothing to
-  /// compute, it answers at once.
-  /// \throws std::logic_error if a source sends twice, or of another action than others
+  /// Handles the rows of one source. The last source's rows make the expert's action
+  /// arrive at the scheduler; without any work the expert answers immediately.
+  /// \throws std::logic_error if a source sends twice, or rows of different actions
+  /// meet
   void take(mail::letter what) override;
 
   void go(const action& a) override;
@@ -44,13 +47,13 @@ private:
   std::shared_ptr<const run_plan> plan_;
   position where_;
   std::string name_;
-  int expert_;   // in the network's list
-  int in_stage_; // among the experts of its stage
+  int expert_;   // index in the network's list
+  int in_stage_; // index among the experts of the stage
   performer_port* port_;
   std::int64_t width_; // of a row
   std::shared_ptr<expert_work> work_;
   std::vector<std::optional<mail::rows_to_expert>> inbox_; // by source
-  rows_by_source rows_;                                    // when all are here
+  rows_by_source rows_; // all sources' rows; empty until then
 };
 
 } // namespace troupe

@@ -33,8 +33,8 @@ void expert_tensors::gather(const rows_by_source& by_source, float* to) {
   }
 }
 
-/// The arrays of a microbatch: outputs and their gradients are scratch, unless the
-/// weight gradient comes later.
+/// The arrays of a microbatch: outputs and their gradients are in scratch memory,
+/// unless the weight gradient is computed later.
 frame<float> expert_tensors::frame_on(const held& h, const mail::expert_loan& loan) {
   const auto most = padded(sizes_.rows * sizes_.sources * sizes_.width);
   auto *const upper = scratch_.data(), *const lower = upper + most;

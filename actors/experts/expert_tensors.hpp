@@ -12,12 +12,13 @@
 
 namespace troupe {
 
-/// What an expert keeps of microbatches, and what it computes with. All memory is taken
-/// when it is made.
+/// An expert's stored activations and compute buffers. The constructor allocates all
+/// memory.
 class expert_tensors : public expert_work {
 public:
-  /// \param expert in the network's list
-  /// \param stashes of microbatches \param split of them between I and W
+  /// \param expert index in the network's list
+  /// \param stashes number of microbatches to stash
+  /// \param split number of microbatches between I and W
   expert_tensors(const run_plan& plan, position where, int expert, int stashes,
                  int split, rank_memory& memory, stream& on);
 
@@ -30,10 +31,10 @@ public:
   std::vector<buffer> results(const rows_by_source& by_source) override;
 
 private:
-  /// What is kept of one microbatch.
+  /// Stored arrays of one microbatch.
   struct held {
     buffer stash;
-    buffer split; ///< From I to W: the output's gradient, and what W reads besides.
+    buffer split; ///< From I to W: the output's gradient, and other inputs of W.
   };
 
   frame<float> frame_on(const held& h, const mail::expert_loan& loan);
@@ -47,7 +48,7 @@ private:
   pool stashes_, split_, answers_;
   tensor_memory scratch_;
   std::unordered_map<int, held> held_; // by microbatch
-  const float* made_ = nullptr;        // that goes back; null: nothing does
+  const float* made_ = nullptr; // the last result to send back; null: nothing is sent
 };
 
 } // namespace troupe

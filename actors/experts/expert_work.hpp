@@ -8,6 +8,9 @@
 #include <numeric>
 #include <vector>
 
+// The work of an expert, as an interface with two implementations: real tensors, or
+// costs alone.
+
 namespace troupe {
 
 /// The rows of one action, from each data replica that an expert serves.
@@ -19,28 +22,30 @@ inline std::int64_t count_of(const rows_by_source& all) {
     [](std::int64_t sum, const auto& part) { return sum + part.rows; });
 }
 
-/// What an expert works on: tensors (expert_tensors), or costs alone.
+/// The work of an expert: on tensors (expert_tensors), or as costs alone
+/// (simulated_expert).
 class expert_work {
 public:
   virtual ~expert_work() = default;
 
-  /// Floating-point operations of the whole stage's
-  /// forward of a sample; 0 where costs do not come from them.
+  /// Floating-point operations of the whole stage's forward, per sample; 0 where costs
+  /// do not come from operations.
   virtual double operations_of_stage() const = 0;
 
-  /// The share of the stage's forward of so many samples that such rows take; a shorter
-  /// sequence is a part of one.
+  /// The share of the stage's forward of `samples` samples that `rows` rows take. A
+  /// shorter sequence counts as a fraction of a sample.
   virtual double share_of(std::int64_t rows, double samples) const = 0;
 
-  /// Puts the rows of all sources behind one another and computes what their action
-  /// asks for: outputs, gradients of inputs, gradients of parameters, or both of these.
+  /// Concatenates the rows of all sources and computes the action: outputs, gradients
+  /// of inputs, gradients of parameters, or both kinds of gradients.
   virtual void compute(const rows_by_source& rows) = 0;
 
-  /// What has been made of the rows of each source; empty where nothing goes back.
+  /// The results for the rows of each source; empty buffers where nothing is sent back.
   virtual std::vector<buffer> results(const rows_by_source& rows) = 0;
 };
 
-/// An expert where nothing is computed: as many rows come from every data replica.
+/// An expert in a simulation without arithmetic: every data replica sends equally many
+/// rows.
 class simulated_expert : public expert_work {
 public:
   double operations_of_stage() const override { return 0; }
