@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using broken = broken_checkpoint;
 
-/// Without its tensors. \throws broken
+/// Name, size and checksum of a file, without its tensors. \throws broken
 checkpoint_facts::file facts_of(const fs::path& path) {
   const auto file = input_file::open(path, "the checkpoint's file");
   if (!file)
@@ -57,7 +57,7 @@ std::string name_of(const run_plan& plan, position where) {
   return result;
 }
 
-/// What a stage saved, as tensors of a file.
+/// The data that a stage saved, as tensors of a safetensors file.
 class stage_file {
 public:
   stage_file(const run_plan& plan, const mail::saved& from) : plan_(plan) {
@@ -70,7 +70,7 @@ public:
       add({kind::moment, static_cast<int>(m)}, moments, from.moments[m]);
   }
 
-  /// \throws broken
+  /// Writes the file; returns name, size, checksum and tensors. \throws broken
   checkpoint_facts::file write(const fs::path& to) {
     if (const auto wrong = write_safetensors(to, stored_); !wrong.empty())
       throw broken(wrong);
@@ -102,7 +102,7 @@ private:
   std::vector<tensor_to_store> stored_;
 };
 
-/// Puts what a file has among the rest. \throws broken
+/// Puts the tensors of a file into the assembled training. \throws broken
 void read_file(const fs::path& path, const checkpoint_facts::file& facts,
                whole_training& to) {
   const auto file = safetensors_file::open(path);
@@ -132,7 +132,7 @@ void read_file(const fs::path& path, const checkpoint_facts::file& facts,
   }
 }
 
-/// \throws broken
+/// Reads all files of a checkpoint. \throws broken
 saved_training read_all(const fs::path& one, const checkpoint_facts& facts,
                         const network<float>& whole) {
   if (facts.updates.size() != whole.layers.size())
@@ -150,8 +150,9 @@ saved_training read_all(const fs::path& one, const checkpoint_facts& facts,
   return std::move(*result);
 }
 
-/// Whether each array has as many values of each parameter as there are, but of
-/// versions besides the newest. \throws broken
+/// Checks counts of values. No array may have more values of a parameter than the
+/// parameter has. All arrays, except older versions, must have all values. \throws
+/// broken
 void check_pieces(const fs::path& manifest, const checkpoint_facts& facts) {
   std::map<std::string, std::int64_t> whole; // values of each parameter
   std::map<saved_array, std::map<std::string, std::int64_t>> there;
@@ -178,10 +179,10 @@ void check_pieces(const fs::path& manifest, const checkpoint_facts& facts) {
     look({saved_array::kind::moment, i});
 }
 
-/// \throws broken
+/// Reads the manifest and checks all files. \throws broken
 checkpoint_facts checked(const fs::path& one) {
   auto result = read_manifest(one / manifest_name);
-  const int named = batches_of(one); // -1: a copy that its user has renamed
+  const int named = batches_of(one); // -1: a copy that the user has renamed
   if ((named >= 0 && result.batches != named) || result.samples % result.batches != 0)
     throw broken((one / manifest_name).string() + " is of "
                  + std::to_string(result.batches) + " batches of "
@@ -195,7 +196,8 @@ checkpoint_facts checked(const fs::path& one) {
     if (!fs::is_regular_file(status))
       throw broken(path.string()
                    + (fs::exists(status) ? " is not a regular file" : " is missing"));
-    // A file of holes takes long to read.
+    // The size is checked first: a sparse file of the wrong size would take long to
+    // read.
     if (const auto bytes = fs::file_size(path, failed);
         bytes != static_cast<std::uintmax_t>(file.bytes))
       throw broken(path.string() + " has " + std::to_string(bytes) + " bytes, not "
@@ -208,7 +210,8 @@ checkpoint_facts checked(const fs::path& one) {
   return result;
 }
 
-/// \throws broken, fs::filesystem_error
+/// Writes all files, then the manifest, then renames the folder. \throws broken,
+/// fs::filesystem_error
 void write(const fs::path& folder, const run_plan& plan, const training_copies& all) {
   const auto name = folder / ("batch-" + std::to_string(all.batches));
   unfinished_folder unfinished{name};
@@ -224,7 +227,8 @@ void write(const fs::path& folder, const run_plan& plan, const training_copies& 
     facts.files.push_back(
       stage_file{plan, one}.write(made / (name_of(plan, one.where) + ".safetensors")));
   }
-  check_pieces(made / manifest_name, facts); // before an older one goes
+  check_pieces(made / manifest_name, facts); // before an older checkpoint of this name
+                                             // is replaced
   if (const auto wrong = write_whole_file(made / manifest_name, manifest_of(facts));
       !wrong.empty())
     throw broken(wrong);
@@ -251,7 +255,7 @@ std::string write_checkpoint(const fs::path& folder, const run_plan& plan,
     return wrong.what();
   } catch (const fs::filesystem_error& wrong) {
     return "cannot write " + folder.string() + ": " + wrong.code().message();
-  } catch (const std::exception& wrong) { // no memory: the training goes on
+  } catch (const std::exception& wrong) { // no memory: the training continues
     return "cannot write " + folder.string() + ": " + wrong.what();
   }
 }
@@ -279,7 +283,7 @@ newest_checkpoint(const fs::path& place, const network<float>& whole,
         std::make_shared<const saved_training>(read_all(one, result.facts, whole));
       result.folder = one;
       return result;
-    } catch (const std::runtime_error& wrong) { // also of a file that cannot be read
+    } catch (const std::runtime_error& wrong) { // also from a file that cannot be read
       result.passed_over.emplace_back(wrong.what());
     } catch (const std::bad_alloc&) {
       result.passed_over.push_back("there is no memory for " + one.string());

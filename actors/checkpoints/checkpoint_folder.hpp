@@ -13,36 +13,40 @@
 #include <string>
 #include <vector>
 
+// Writes, checks and reads checkpoints as folders on disk.
+
 namespace troupe {
 
-/// A training that was saved, and the folder that it was read from.
+/// A training read from a checkpoint, and the folder of that checkpoint.
 struct found_checkpoint {
   std::filesystem::path folder;
   checkpoint_facts facts;
   std::shared_ptr<const saved_training> saved;
-  std::vector<std::string> passed_over; ///< Why newer ones were not read.
+  std::vector<std::string> passed_over; ///< Reasons why newer checkpoints were not
+                                        ///< read.
 };
 
-// A checkpoint appears in its folder (checkpoint_places.hpp) when all of it is on the
-// disk, its manifest last. What a stage saved is one file (stage-0.safetensors; with
-// its tensor shard and data replica if there are several), and its tensors are called
-// as parameters are, those of older versions and moments with that before:
-// moment-0/NAME.
+// A checkpoint gets the final name of its folder (checkpoint_places.hpp) once all files
+// are on the disk; the manifest is written last. Each stage saves one file:
+// stage-0.safetensors, with tensor shard and data replica in the name if there are
+// several. Tensors have the names of parameters. Older versions and moments have a
+// prefix: moment-0/NAME.
 
-/// Writes a checkpoint, and then removes newer ones, which were passed over, and all
-/// but the `keep` newest. Empty on success, else one sentence; older ones stay in that
-/// case. Values that are not finite are not written.
+/// Writes a checkpoint, then removes newer checkpoints (which were passed over) and all
+/// but the `keep` newest. Returns an empty string on success, else one sentence; older
+/// checkpoints stay in that case. Values that are not finite are an error and are not
+/// written.
 std::string write_checkpoint(const std::filesystem::path& folder, const run_plan& plan,
                              const training_copies& all, int keep);
 
-/// Reads a manifest, and checks every file that it names, byte by byte. On error says
-/// what is wrong in one sentence.
+/// Reads a manifest and checks every file that the manifest names, byte by byte.
+/// Returns the first error in one sentence.
 tl::expected<checkpoint_facts, std::string>
 check_checkpoint(const std::filesystem::path& one);
 
-/// Reads the newest checkpoint that is whole, of those that a path names
-/// (checkpoints_at). On error says why there is none.
-/// \param most_batches newer ones do not count
+/// Reads the newest complete checkpoint that `path` names (checkpoints_at). The error
+/// says why the newest candidate was not read, or that there is no checkpoint.
+/// \param most_batches checkpoints of more batches are skipped
 tl::expected<found_checkpoint, std::string>
 newest_checkpoint(const std::filesystem::path& place, const network<float>& whole,
                   int most_batches = std::numeric_limits<int>::max());

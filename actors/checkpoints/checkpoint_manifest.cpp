@@ -63,7 +63,7 @@ json json_of(const training_facts& training) {
           {"data", training.data ? json_of(*training.data) : json(nullptr)}};
 }
 
-/// A whole number of a manifest. \throws broken_checkpoint
+/// Returns an integer of a manifest after a range check. \throws broken_checkpoint
 std::int64_t number(const json& of, std::int64_t least, std::int64_t most_allowed) {
   if (!of.is_number_integer() || (of.is_number_unsigned() && of > most_allowed)
       || of < least || of > most_allowed)
@@ -78,7 +78,8 @@ range range_in(const json& of, std::int64_t end) {
   return {first, number(of.at(1), first, end)};
 }
 
-/// The number behind a word, as in "moment-0"; absent if that is not what it is.
+/// The number that follows a prefix, as in "moment-0"; absent if `name` has another
+/// form.
 std::optional<int> number_behind(std::string_view word, std::string_view name) {
   int result = 0;
   const auto* const end = name.data() + name.size();
@@ -142,7 +143,8 @@ checkpoint_facts::tensor tensor_in(const json& of, const checkpoint_facts& facts
   return result;
 }
 
-/// Files of a checkpoint are in its own folder.
+/// Accepts plain file names only, as files of a checkpoint are in the checkpoint's own
+/// folder.
 std::string file_name_in(const json& of) {
   std::string name = of;
   const auto may_be_there = [](char c) {
@@ -164,7 +166,8 @@ std::uint64_t sum_in(const json& of) {
   return result;
 }
 
-/// A text that messages repeat. \throws broken_checkpoint
+/// Returns a text without control characters, as error messages quote the text. \throws
+/// broken_checkpoint
 std::string line_in(const json& of) {
   std::string text = of;
   if (std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 127; }))
@@ -186,17 +189,17 @@ training_facts training_in(const json& of) {
   return result;
 }
 
-/// JSON of a text that may come from anywhere.
+/// Parses JSON from an untrusted source.
 json parsed(const std::string& text) {
   const auto look = [](int depth, json::parse_event_t, const json&) {
-    if (depth > most_depth) // who writes it out again would go as deep
+    if (depth > most_depth) // recursive writers and destructors would recurse as deep
       throw broken_checkpoint("it is nested too deep");
     return true;
   };
   return json::parse(text, look);
 }
 
-/// Of what it says, however it is spaced.
+/// The checksum of the JSON's contents, independent of white space.
 std::uint64_t sum_of(const json& all) {
   const auto text = json_text(all);
   running_checksum sum;

@@ -12,63 +12,69 @@
 #include <string>
 #include <vector>
 
+// The manifest of a checkpoint: a JSON file with the training's state, and the name,
+// size, checksum and tensors of every file.
+
 namespace troupe {
 
-/// What decides the numbers of a training, besides its network.
+/// Facts that decide the numbers of a training, besides its network.
 struct training_facts {
-  std::map<std::string, std::string> options; ///< Values by their names: "--lr".
-  std::optional<data_identity> data;          ///< Absent if the data has none.
+  std::map<std::string, std::string> options; ///< Values by option name: "--lr".
+  std::optional<data_identity> data;          ///< Absent if the data has no identity.
 };
 
-/// What a checkpoint's manifest says.
+/// The contents of a checkpoint's manifest.
 struct checkpoint_facts {
-  int batches = 0;                   ///< That the training has been through,
-  std::int64_t samples = 0;          ///< and theirs.
+  int batches = 0;                   ///< Batches that the training has completed,
+  std::int64_t samples = 0;          ///< and the samples in that many batches.
   int older = 0;                     ///< Versions besides the newest.
-  int moments = 0;                   ///< Of the optimizer.
+  int moments = 0;                   ///< Moments of the optimizer.
   std::vector<std::int64_t> updates; ///< Of each layer.
-  /// Absent from manifests that were written before these were kept.
+  /// Absent from manifests that older versions of troupe wrote.
   std::optional<training_facts> training = {};
 
-  /// A tensor of a file: values of an array of the network.
+  /// A tensor of a file: values of one array of the network.
   struct tensor {
     std::string name; ///< In the file.
     saved_array of;
     std::vector<std::int64_t> dims; ///< Of the whole parameter,
-    saved_piece piece;              ///< and what the tensor has of it.
+    saved_piece piece; ///< and the piece of that parameter which the tensor stores.
   };
 
-  /// What one stage saved: a safetensors file.
+  /// The file that one stage saved, in the safetensors format.
   struct file {
     std::string name;
     std::int64_t bytes;
-    std::uint64_t sum; ///< XXH3 of its bytes, 64 bits.
+    std::uint64_t sum; ///< XXH3 of the file's bytes, 64 bits.
     std::vector<tensor> tensors;
   };
   std::vector<file> files;
 };
 
-/// A sentence about a checkpoint.
+/// An error in a checkpoint; `what()` is one sentence.
 struct broken_checkpoint : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A tensor's name in its file: the parameter's, "moment-0/" or the like before it.
+/// A tensor's name in the file: the parameter's name, with a prefix such as "moment-0/"
+/// for other arrays than the newest parameters.
 std::string tensor_name(const saved_array& array, const std::string& parameter);
 
-/// The manifest as JSON. Of a tensor it says the whole parameter's name and shape, and
-/// what of it is there: `rows` and `columns` of the parameter as a matrix, its last
-/// dimension across, and of these values, row by row, those from `first` on. What is
-/// left out is all. It ends with a sum of what it says.
+/// Returns the manifest as JSON text, ending with a checksum of the contents. Each
+/// tensor has the whole parameter's name and shape, and the part that is stored. `rows`
+/// and `columns` select from the parameter as a matrix, whose columns run along the
+/// last dimension. Of the selected values in row-major order, `first` and `values` give
+/// a contiguous range. An absent key selects everything.
 std::string manifest_of(const checkpoint_facts& facts);
 
-/// The identity of data as a manifest has it: a JSON object in one line.
+/// The identity of data in the manifest's format: a JSON object in one line.
 std::string manifest_text(const data_identity& data);
 
-/// The same as a value again. \throws broken_checkpoint
+/// Parses the result of `manifest_text`. \throws broken_checkpoint
 data_identity data_identity_in(const std::string& manifest_text);
 
-/// What a manifest says; that its files are so is another question.
+/// Parses a manifest, from a file or from a text. Does not check the files that the
+/// manifest names.
 /// \throws broken_checkpoint
 checkpoint_facts read_manifest(const std::filesystem::path& file);
 checkpoint_facts facts_in(const std::string& manifest);

@@ -25,14 +25,15 @@ namespace {
 
 constexpr const char* unfinished = ".unfinished";
 
-/// Not through a link, whose files are another folder's.
+/// True if the folder has a manifest and is no symbolic link: a link's files belong to
+/// another folder.
 bool has_manifest(const fs::path& one) {
   std::error_code failed;
   return !fs::is_symlink(one, failed)
          && fs::is_regular_file(one / manifest_name, failed);
 }
 
-/// Removes what a checkpoint consists of, and its folder if there is nothing else.
+/// Removes the files of a checkpoint, and then the folder if it is empty.
 void remove_files(const fs::path& one) {
   std::error_code failed;
   if (fs::is_symlink(one, failed))
@@ -47,7 +48,7 @@ void remove_files(const fs::path& one) {
   }
   for (const auto& file : ours)
     fs::remove(file, failed);
-  fs::remove(one, failed); // if it is empty
+  fs::remove(one, failed); // if the folder is empty
 }
 
 } // namespace
@@ -125,7 +126,7 @@ void reach_disk(const fs::path& folder) {
 
 unfinished_folder::unfinished_folder(fs::path name)
   : name_(std::move(name)), path_(name_.string() + unfinished) {
-  remove_files(path_); // of who was killed
+  remove_files(path_); // of a killed program
   fs::create_directories(path_);
 }
 

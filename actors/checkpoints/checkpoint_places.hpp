@@ -7,42 +7,45 @@
 
 namespace troupe {
 
-// A folder of checkpoints has one folder for each, called after its batches: batch-8.
-// While it is written, or removed, it is called batch-8.unfinished. Nothing else in
-// there is ours: what has another name, or no manifest, stays as it is.
+// Folders of checkpoints on disk. A folder of checkpoints has one folder for each
+// checkpoint, named after the batches that the training has completed: batch-8. During
+// writing and removal that folder is called batch-8.unfinished. Folders with another
+// name, or without a manifest, are not ours and stay unchanged.
 
 inline constexpr const char* manifest_name = "manifest.json";
 
-/// The batches that a folder is called after; -1: it is none of a checkpoint.
+/// The batches in a folder's name; -1: not the name of a checkpoint.
 int batches_of(const std::filesystem::path& folder);
 
-/// The checkpoints of a folder, the newest first: those that have a manifest.
+/// The checkpoints in a folder, the newest first: subfolders with a manifest.
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
 
-/// The checkpoints that a user's path names, the newest first: those of a folder, or
-/// the one that the path is, as FOLDER/batch-8.
+/// The checkpoints that a user's path names, the newest first. The path is a folder of
+/// checkpoints, or one checkpoint, as FOLDER/batch-8.
 std::vector<std::filesystem::path> checkpoints_at(const std::filesystem::path& place);
 
-/// Whether a folder is one checkpoint itself.
+/// True if the folder itself is a checkpoint.
 bool is_checkpoint(const std::filesystem::path& folder);
 
-/// The sentence about a folder that has no checkpoints.
+/// The error text for a folder without checkpoints.
 std::string no_checkpoint_in(const std::filesystem::path& folder);
 
-/// Removes what a killed program has left unfinished. \pre nobody writes there
+/// Removes unfinished folders that killed programs have left. \pre no process writes
+/// there
 void sweep_checkpoints(const std::filesystem::path& folder);
 
-/// Removes a checkpoint: from now on there is none of that name. Of a link only that.
+/// Removes a checkpoint; no checkpoint has that name from the start of the removal. If
+/// the path is a symbolic link, only the link is removed.
 void remove_checkpoint(const std::filesystem::path& one);
 
-/// Waits until the names in a folder are on the disk.
+/// Waits until the entries of a folder are on the disk (fsync).
 void reach_disk(const std::filesystem::path& folder);
 
-/// A folder for a checkpoint that is being written; gone in the end, unless it was
-/// finished.
+/// The folder of a checkpoint during writing. The destructor removes the folder, unless
+/// `finish()` was called.
 class unfinished_folder {
 public:
-  /// \param name of the checkpoint
+  /// \param name path of the finished checkpoint
   explicit unfinished_folder(std::filesystem::path name);
   ~unfinished_folder();
   unfinished_folder(const unfinished_folder&) = delete;
@@ -50,8 +53,9 @@ public:
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// Takes its name, also from a checkpoint that has it.
-  /// \throws std::runtime_error if something else has it
+  /// Renames the folder to the final name, and replaces a checkpoint of that name.
+  /// \throws std::runtime_error if the name belongs to something that is not a
+  /// checkpoint
   void finish();
 
 private:

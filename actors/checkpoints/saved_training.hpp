@@ -9,25 +9,29 @@
 
 namespace troupe {
 
-/// Arrays of the whole network: a bucket a layer.
+/// Arrays of the whole network: one bucket per layer.
 using whole_buckets = std::vector<std::vector<float>>;
 
-/// All that a run needs to go on behind a batch, whatever mesh it has then: its stages
-/// were after the same update. What was in flight behind that is forwarded again.
+/// The state that a run needs to continue after a batch, on any mesh. All stages of the
+/// saved run were after the same update. Microbatches that were in flight at that point
+/// are forwarded again.
 struct saved_training {
-  int batches = 0; ///< With those before the run.
+  int batches = 0; ///< Including batches before that run.
   whole_buckets parameters;
-  std::vector<whole_buckets> older;   ///< Versions still read: the last but one first.
-  std::vector<whole_buckets> moments; ///< Of the optimizer, by number.
-  std::vector<std::int64_t> updates;  ///< Of each layer, with those before the run.
+  std::vector<whole_buckets> older; ///< Versions that are still read, from the last but
+                                    ///< one backwards.
+  std::vector<whole_buckets> moments; ///< Of the optimizer, by index.
+  std::vector<std::int64_t> updates;  ///< Of each layer, including updates before that
+                                      ///< run.
 };
 
-/// Versions besides the newest that any schedule may still read.
+/// Upper bound on the versions, besides the newest, that any schedule may still read.
 inline int most_older(const run_plan& plan) {
   return 2 * plan.dims.stages + 2;
 }
 
-/// Makes a plan go on from there. What it needs is shared, not copied.
+/// Makes a plan continue from a saved state. The plan shares ownership of the arrays;
+/// nothing is copied.
 void go_on_from(std::shared_ptr<const saved_training> saved, run_plan& plan);
 
 } // namespace troupe

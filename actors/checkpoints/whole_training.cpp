@@ -7,7 +7,7 @@ namespace troupe {
 
 std::vector<std::int64_t> updates_in(const run_plan& plan,
                                      const training_copies& copies) {
-  std::int64_t most = 0; // also for layers that have no values to save
+  std::int64_t most = 0; // also for layers without values to save
   for (const auto& one : copies.all)
     most = std::max(most, one.updates);
   std::vector<std::int64_t> result(plan.work->whole.layers.size(), most);
@@ -81,7 +81,8 @@ std::string whole_training::put(const saved_array& array, const saved_piece& pie
   return twice ? "values of '" + piece.of.name + "' are there twice" : "";
 }
 
-/// Fills in what needs no piece of its own. Returns what is missing, if anything.
+/// Fills in values that need no piece: older versions and tied parameters. Returns an
+/// error that names the missing values, if any.
 std::string whole_training::complete(const saved_array& array) {
   auto& these = at(array);
   const bool is_older = array.what == saved_array::kind::parameters && array.number > 0;

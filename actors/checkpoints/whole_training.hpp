@@ -13,39 +13,45 @@
 #include <utility>
 #include <vector>
 
+// Assembles the state of a whole training from the pieces that stages have saved.
+
 namespace troupe {
 
-/// What the stages of a run had between batches, copied.
+/// Copies of all stages' states, taken between two batches of a run.
 struct training_copies {
-  int batches = 0;              ///< With those before the run.
+  int batches = 0;              ///< Including batches before the run.
   std::vector<mail::saved> all; ///< Of each stage that saves anything, in order.
 };
 
-/// The updates of each layer that stages have saved.
+/// Number of updates of each layer, from the copies of the stages.
 std::vector<std::int64_t> updates_in(const run_plan& plan,
                                      const training_copies& copies);
 
-/// Puts the arrays of a whole network together from pieces, which come in any order.
+/// Assembles the arrays of a whole network from pieces, which may come in any order.
 class whole_training {
 public:
-  /// \param of outlives it \param older versions, besides the newest
+  /// \param whole outlives this object
+  /// \param older versions, besides the newest
   whole_training(const network<float>& of, int older, int moments);
 
-  /// The parameter of that name, which a piece can be of; null if there is none. One
-  /// that is tied to another is none.
+  /// Returns the parameter with this name, or null if the network has none. A parameter
+  /// that is tied to another has no pieces: null.
   const parameter* find(const std::string& name) const;
 
-  /// Whether all values of a piece are there. \pre it lies within its parameter
+  /// True if all values of a piece have been put. \pre the piece lies within the
+  /// parameter
   bool has(const saved_array& array, const saved_piece& piece) const;
 
-  /// The values of a piece, from its first on. Returns what is wrong with it, if
-  /// anything: nobody knows its parameter, it does not lie within that, or has values
-  /// that others had. \param piece.layer,piece.bucket do not count
+  /// Stores the values of a piece. Returns an error text, or an empty string. Errors:
+  /// an unknown parameter, a piece outside the parameter, values that were put before.
+  /// \param piece the members `layer` and `bucket` are ignored
+  /// \param values all values of the piece, in order
   std::string put(const saved_array& array, const saved_piece& piece,
                   std::span<const float> values);
 
-  /// All of it. A version besides the newest that has nothing of a parameter has what
-  /// is newest: nobody reads that version there. On error says what is missing.
+  /// Returns the assembled state. An older version without any value of a parameter
+  /// gets the newest values of that parameter, as no stage reads the older version. The
+  /// error says which values are missing.
   tl::expected<saved_training, std::string> finish();
 
 private:
@@ -62,8 +68,9 @@ private:
   std::map<saved_array, array_under_way> arrays_;
 };
 
-/// What goes on from copies of stages, without files between: of what several stages
-/// have the first counts. On error says what is missing.
+/// Assembles the state to continue from, directly from copies of stages and without
+/// files. If several stages have the same values, the first copy counts. The error says
+/// which values are missing.
 tl::expected<saved_training, std::string>
 whole_of(const run_plan& plan, const training_copies& copies, savers who);
 
