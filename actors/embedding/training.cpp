@@ -35,7 +35,7 @@ tl::expected<network<float>, std::string> network_for(const training_job& job) {
   return make_network<float>(options);
 }
 
-/// What is wrong with the numbers of a job; empty if nothing is.
+/// Returns the error in a job's numbers; empty if there is none.
 std::string refusal_of_numbers(const training_job& job) {
   if (!job.data)
     return "a training needs data: open_data opens some, or bring a data_set";
@@ -69,7 +69,7 @@ std::string refusal_of_numbers(const training_job& job) {
   return {};
 }
 
-/// How data replicas keep one model; absent if there is one.
+/// How data replicas keep one model; absent if there is one replica.
 tl::expected<std::optional<replica_exchange>, std::string>
 exchange_of(const training_job& job) {
   if (job.replicas == 1)
@@ -114,7 +114,8 @@ tl::expected<training, std::string> work_of(const training_job& job) {
   return result;
 }
 
-/// Objects of the user's own exchange, made here and now; whoever needs one takes it.
+/// Makes all objects of the user's exchange now, on this thread. The returned maker
+/// passes each object to the first call for that stage and replica.
 exchange_maker made_before(const run_plan& plan) {
   struct all_made {
     std::mutex lock;
@@ -208,7 +209,8 @@ by_name(const network<float>& whole, const std::vector<std::vector<float>>& buck
   return result;
 }
 
-/// On samples that are held out; says so if that fails.
+/// Evaluates on held-out samples. An error makes the result a failure with the error's
+/// text.
 void evaluate(const training_job& job, const run_plan& plan, const run_result& of,
               const training_news& news, training_result& to) {
   try {
@@ -237,7 +239,7 @@ tl::expected<training_result, std::string> train(const training_job& job,
       throw;
     } catch (const not_made& wrong) {
       return problem{wrong.what()};
-    } catch (...) { // what the job brings throws
+    } catch (...) { // thrown by objects that the job brings
       return problem{"before the run: " + text_of(std::current_exception())};
     }
   }();

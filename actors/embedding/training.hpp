@@ -28,118 +28,133 @@ namespace caf {
 class actor_system;
 }
 
+// The library's entry point: describes a training, runs it, and returns losses,
+// measurements and parameters.
+
 namespace troupe {
 
 struct own_relays;
 
-/// A training: what learns from what, how it is cut, and by which schedule.
+/// A training job: model, data, split into stages, schedule and optimizer.
 ///
-/// Of one's own may be: layers (`model`, an own_network), data (`data`, a data_set),
-/// the schedule (`how`), the meeting of data replicas at an update (`own_exchange`),
-/// actors between stages (`relays`), and the system that all actors live in (`system`).
-/// What these throw never leaves train(): if they are asked before the run begins it is
-/// the error, else the training's failure, with its text and whose it is.
+/// A user may provide layers (`model`, a `user_network`), data (`data`, a `data_set`)
+/// and the schedule (`pipeline_schedule`). A user may also provide the exchange of data
+/// replicas at an update (`user_exchange`), actors between stages (`relays`), and the
+/// actor system (`system`). Exceptions from user code never leave `train()`. Before the
+/// run starts such an exception is the error result; later the training fails. Either
+/// way the message has the exception's text and the name of the user's object.
 struct training_job {
-  std::variant<model_options, own_network> model; ///< One of ours, or one's own.
+  std::variant<model_options, own_network> model; ///< Options of a built-in model, or a
+                                                  ///< network that the user provides.
   std::shared_ptr<const data_set> data;           ///< Not null. See open_data.
   schedule how;                                   ///< See catalog.hpp.
 
-  int stages = 1; ///< Ranks of a pipeline; each has `how.where.stages_a_rank` stages.
-  std::vector<int> split = {}; ///< Units a stage; empty: as even as possible.
-  /// Blocks or layers that a stage recomputes at once, where `how` recomputes; 0: all.
+  int stages = 1; ///< Ranks of a pipeline; each has as many stages as the schedule's
+                  ///< placement says.
+  std::vector<int> split = {}; ///< Units per stage; empty: as even as possible.
+  /// Blocks or layers that a stage recomputes at once, where the schedule recomputes;
+  /// 0: all.
   int recomputed_units = 0;
   int microbatches = 8;            ///< Of a batch, over all data replicas.
   int steps = 100;                 ///< Batches.
   std::int64_t batch = 16;         ///< Samples.
-  uneven_microbatches uneven = {}; ///< Sizes and lengths of microbatches, if any.
+  uneven_microbatches uneven = {}; ///< Sizes and lengths of microbatches, if uneven.
   optimizer_options optimizer = {};
-  std::uint64_t seed = 1;           ///< Of the first parameters.
-  std::filesystem::path begin = {}; ///< Safetensors to begin with; empty: by the seed.
+  std::uint64_t seed = 1;           ///< Of the initial parameters.
+  std::filesystem::path begin = {}; ///< Safetensors file with initial parameters;
+                                    ///< empty: initial parameters by the seed.
 
-  int replicas = 1; ///< Data replicas; they divide microbatches.
-  /// How these keep one model, as the programs' `--exchange` names it: "tree",
-  /// "zero1".. Empty: "ring".
+  int replicas = 1; ///< Data replicas; each takes an equal share of the microbatches.
+  /// How data replicas keep one model, with the names of the programs' `--exchange`:
+  /// "tree", "zero1".. Empty: "ring".
   std::string exchange = {};
-  exchange_maker own_exchange = {}; ///< Or a meeting of one's own, if not empty.
+  exchange_maker own_exchange = {}; ///< In place of `exchange`, a meeting that the user
+                                    ///< provides; may be empty.
   std::shared_ptr<const own_relays> relays =
-    {}; ///< Own actors between stages; or null.
+    {}; ///< User actors between stages; may be null.
 
-  int threads = 0;           ///< That compute; 0: as many as the machine has cores.
-  bool virtual_time = false; ///< Same arithmetic, but 100 GFLOP/s a rank, and messages
-                             ///< in no time: every run gives the same times.
-  std::int64_t held_out = 0; ///< Samples to evaluate on in the end, at most.
-  bool draws = false;        ///< Whether what ran is drawn: for short trainings.
+  int threads = 0;           ///< Compute threads; 0: as many as the machine has cores.
+  bool virtual_time = false; ///< Same arithmetic, but 100 GFLOP/s per rank and messages
+                             ///< that take no time: every run gives the same times.
+  std::int64_t held_out = 0; ///< Upper bound on samples for the evaluation at the end.
+  bool draws = false;        ///< Draws the run's actions as text; for short trainings.
 
-  /// In real time, for how long no action may end. Then the training fails, and says
-  /// who waits for whom. If it is a pass of one's own that never ends, its thread, and
-  /// what it uses, stay: such a program can only end by std::_Exit.
+  /// In real time: how long no action may end. After that time the training fails, and
+  /// the failure says which actor waits for which. If user code in a pass never
+  /// returns, the thread of that pass and the objects in use stay. Such a program can
+  /// only end by std::_Exit.
   std::chrono::milliseconds stall_timeout{10'000};
 
-  /// In real time, where the run's actors live; null: in a system of their own. Its
-  /// threads run their handlers, and it outlives the run. train() waits, so it is not
-  /// called by an actor that such a thread runs, but by a detached one or a plain
-  /// thread.
+  /// In real time: the system that hosts the run's actors; null: a system that train()
+  /// makes. The system's threads run the actors' handlers, and the system must outlive
+  /// the run. `train()` blocks. So call `train()` from a plain thread or a detached
+  /// actor, never from an actor that such a thread runs.
   caf::actor_system* system = nullptr;
 };
 
-/// What a training tells while it runs. Functions may be empty; they are called on the
-/// thread that waits for it.
+/// Callbacks during a training. Functions may be empty. Calls are made on the thread
+/// that called `train()`.
 struct training_news {
-  /// At most ten times a second, and once when all is over.
+  /// Called at most ten times a second, and once at the end.
   std::function<void(const progress&)> report = {};
-  /// Set from outside to end the training early, after an update that all stages have
-  /// made. May be null.
+  /// Set by another thread to end the training early, after an update that all stages
+  /// have made. May be null.
   const std::atomic<bool>* interrupted = nullptr;
 };
 
-/// What a training leaves behind.
+/// The results of a training.
 struct training_result {
   ending how = ending::finished;
-  std::string failure; ///< Who failed and why, if it failed.
-  bool stuck = false;  ///< A pass never ends, of this training or of one before it in
+  std::string failure; ///< If the training failed: which actor failed, and why.
+  bool stuck = false;  ///< A pass never ends, of this training or of an earlier one in
                        ///< this process: see training_job::stall_timeout.
 
-  std::vector<double> loss; ///< Nats a prediction; a minibatch each (a local rule: a
-                            ///< microbatch), or the mean of several in a long run.
+  std::vector<double> loss; ///< In nats per prediction, one value per minibatch (a
+                            ///< local rule: per microbatch), or the mean of several in
+                            ///< a long run.
   std::vector<std::int64_t> loss_samples; ///< Samples seen by then.
-  std::int64_t samples = 0;               ///< Whose losses are all there.
-  std::optional<double> held_out_loss;    ///< Nats a prediction; if it was asked for.
-  std::optional<double> accuracy;         ///< Likewise, of classifiers: 0 to 1.
+  std::int64_t samples = 0; ///< Number of samples whose losses have all been reported.
+  std::optional<double> held_out_loss; ///< In nats per prediction; present if
+                                       ///< requested.
+  std::optional<double> accuracy; ///< On held-out samples, for classifiers: 0 to 1.
 
-  double seconds = 0;  ///< Of wall time.
-  double makespan = 0; ///< Seconds of the run's clock, from the start to the last end,
-  bool modelled = false;    ///< laid out as if each rank had a device of its own.
-  double bubble = 0;        ///< Mean over ranks of idle / makespan.
-  std::vector<double> idle; ///< Seconds, a rank: makespan - busy.
-  std::vector<int> peak_activations;    ///< A rank.
-  std::vector<int> weight_versions;     ///< A stage: most alive at once.
-  std::vector<int> staleness;           ///< A stage: of its stalest update.
-  std::vector<std::int64_t> peak_bytes; ///< A rank: of tensors.
+  double seconds = 0;    ///< Wall time.
+  double makespan = 0;   ///< Seconds of the run's clock, from the start to the last end
+                         ///< of an action,
+  bool modelled = false; ///< computed as if each rank had a device of its own.
+  double bubble = 0;     ///< Mean over ranks of idle / makespan.
+  std::vector<double> idle;             ///< Seconds per rank: makespan - busy.
+  std::vector<int> peak_activations;    ///< Per rank.
+  std::vector<int> weight_versions;     ///< Per stage: largest number alive at once.
+  std::vector<int> staleness;           ///< Per stage: of the stalest update.
+  std::vector<std::int64_t> peak_bytes; ///< Per rank: of tensors.
   std::int64_t exchanged_bytes =
-    0; ///< Of gradients that data replicas, and directions, sent each other.
+    0; ///< Bytes of gradients that data replicas, and directions, sent to each other.
 
-  /// If the job draws: a row a rank, a column a unit of time, '=' continues an action.
+  /// If the job draws: one row per rank, one column per unit of time; '=' continues an
+  /// action.
   std::string picture;
 
-  /// Parameters by their names, in the order of their dims; empty if the training
+  /// Parameters by name, values in row-major order of the dims; empty if the training
   /// failed.
   std::map<std::string, std::vector<float>> parameters;
 };
 
-/// Trains. Waits for the end; nothing is left running. On error says what is wrong with
-/// the job, and what is allowed: then nothing has begun. A training that begins and
-/// fails says so in what it leaves behind; if it is the evaluation in the end that
-/// fails, or if data replicas have drifted apart, its parameters are there. Several may
-/// run at once, on threads of the caller's. \throws std::bad_alloc if the machine has
-/// less memory than it said, and what the news throw
+/// Runs a training and waits for the end; no thread or actor remains. The error result
+/// says what is wrong with the job and what is allowed; no run has started then. A
+/// training that starts and fails reports `failure` in the result, which still has
+/// parameters if the final evaluation failed or data replicas drifted apart. Several
+/// trainings may run at the same time, on different threads of the caller.
+/// \throws std::bad_alloc if the machine has less memory than reported, and any
+/// exception of the callbacks
 tl::expected<training_result, std::string> train(const training_job& job,
                                                  const training_news& news = {});
 
-/// Writes parameters as safetensors, so that `begin` and PyTorch read them. A file that
-/// is there is replaced by a whole one, or not at all. Empty on success, else what went
-/// wrong.
-/// \param what,job the parameters, and the job that they were trained by
-/// \param to the file
+/// Writes parameters as a safetensors file, which `begin` and PyTorch can read. An
+/// existing file is either replaced by a complete file, or left unchanged. Returns an
+/// empty string on success, else the error.
+/// \param result,job the parameters, and the job that produced the result
+/// \param to path of the file
 std::string save(const training_result& what, const training_job& job,
                  const std::filesystem::path& to);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// All that stays: what a program of one's own may include, but for own actors, whose
-// header needs CAF's (actors/mail/relay.hpp). docs/embedding.md explains it.
+// The stable interface: all headers that a user's program may include. Only the header
+// of user relays is left out, as it needs CAF's headers (actors/mail/relay.hpp).
+// docs/embedding.md explains the interface.
 
 #include "actors/embedding/training.hpp"
 #include "models/data/open_data.hpp"
