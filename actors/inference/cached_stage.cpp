@@ -12,7 +12,7 @@ bool is_last(const inference_plan& plan, int stage) {
   return stage + 1 == plan.stages();
 }
 
-/// The stage's layers where sequences are so long, but the head.
+/// The stage's layers for passes of `length` tokens, without the head.
 layer_list<float> layers_at(const inference_plan& plan, int stage,
                             std::int64_t length) {
   const auto all =
@@ -27,7 +27,7 @@ layer_list<float> head_of(const inference_plan& plan, int stage) {
   return {of_length(plan.whole, 1).layers.back()};
 }
 
-/// All that ever runs there, at the greatest length.
+/// All layers that ever run in the stage, at the greatest length.
 layer_list<float> largest_layers(const inference_plan& plan, int stage,
                                  std::int64_t length) {
   auto result = layers_at(plan, stage, length);
@@ -43,7 +43,7 @@ std::int64_t cache_of(const layer_list<float>& layers) {
   return result;
 }
 
-/// Values of what goes up.
+/// Values of the result for the upper neighbour.
 std::int64_t values_above(const inference_plan& plan, int stage, std::int64_t length) {
   return is_last(plan, stage) ? plan.whole.classes : length * plan.whole.options.width;
 }

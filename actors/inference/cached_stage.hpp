@@ -11,16 +11,18 @@
 
 namespace troupe {
 
-/// Some layers on the next tokens of a sequence, of which they keep the keys and
-/// values. The last ones make logits of what follows the last token.
+/// A stage that generates text: runs some layers on the next tokens of a sequence and
+/// caches keys and values of all tokens. The last stage computes logits for the token
+/// after the last one.
 class cached_stage : public inference_work {
 public:
-  /// \param sequences that have a cache each \param lengths of what is read at once
+  /// \param sequences number of sequences, which have one cache each
+  /// \param lengths the numbers of tokens that a pass may read at once
   cached_stage(const inference_plan& plan, int stage, int sequences,
                const std::set<std::int64_t>& lengths, stream& on,
                memory_account& account);
 
-  /// Bytes that one takes.
+  /// Bytes of tensor memory that a stage takes.
   static std::int64_t bytes(const inference_plan& plan, int stage, int sequences,
                             const std::set<std::int64_t>& lengths);
 
@@ -32,13 +34,13 @@ private:
   stream& on_;
   std::int64_t width_; // C
   stage_weights weights_;
-  std::map<std::int64_t, layer_list<float>> layers_; // by length, but the head
-  layer_list<float> head_; // of one token; empty but in the last stage
+  std::map<std::int64_t, layer_list<float>> layers_; // by length, without the head
+  layer_list<float> head_; // for one token; empty except in the last stage
   forward_room room_;
   tensor_memory before_head_; // (length, C)
   tensor_memory caches_;
-  std::vector<std::int64_t> cache_of_; // the offset of each layer in a sequence's
-  std::int64_t cache_;                 // values of a sequence's
+  std::vector<std::int64_t> cache_of_; // offset of each layer in a sequence's cache
+  std::int64_t cache_;                 // values in a sequence's cache
   pool above_;
 };
 

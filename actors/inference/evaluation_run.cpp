@@ -10,13 +10,13 @@ namespace troupe {
 
 namespace {
 
-/// Labels that may be on their way: those of portions between neighbours, of which the
-/// first is the client, up to the last stage.
+/// Upper bound on label buffers in flight: labels of portions between neighbours, from
+/// the client up to the last stage.
 int labels_under_way(const inference_plan& plan) {
   return portions_between * plan.stages();
 }
 
-/// Some layers on a microbatch; the last ones say its loss.
+/// Runs some layers on a microbatch; the last stage computes the loss.
 class scored_stage : public inference_work {
 public:
   scored_stage(const inference_plan& plan, int stage, std::int64_t samples, stream& on,
@@ -55,10 +55,10 @@ private:
   stream& on_;
   stage_weights weights_;
   scored_layers layers_;
-  std::unique_ptr<pool> above_; // null: no activations go on
+  std::unique_ptr<pool> above_; // null: this stage sends no activations
 };
 
-/// Reads held-out samples, and adds up what the last stage says of them.
+/// Reads held-out samples, and adds up the losses of the last stage.
 class evaluation_client : public inference_client {
 public:
   explicit evaluation_client(const evaluation_job& job)

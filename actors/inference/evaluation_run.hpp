@@ -7,29 +7,32 @@
 
 #include <memory>
 
+// Evaluates held-out samples in a pipeline of stage actors.
+
 namespace troupe {
 
-/// Held-out samples that stages evaluate.
+/// An evaluation of held-out samples.
 struct evaluation_job {
   inference_plan plan;
   std::shared_ptr<const data_set> data;
-  std::int64_t samples;    ///< The first of those held out.
-  std::int64_t microbatch; ///< Samples of a portion.
+  std::int64_t samples;    ///< Number of samples: the first of the held-out ones.
+  std::int64_t microbatch; ///< Samples per portion.
 };
 
-/// What an evaluation found.
+/// The result of an evaluation.
 struct evaluation_result {
   inference_result run;
-  score found; ///< If it finished.
+  score found; ///< Valid if the evaluation finished.
 };
 
-/// Bytes of each stage, and of the samples that are on their way.
+/// Bytes of tensor memory of each stage, with the samples in flight.
 std::vector<std::int64_t> bytes_needed(const evaluation_job& job);
 
-/// Evaluates. Losses are added in the order of samples, so the score is the evaluator's
-/// to the bit, for any number of stages and threads, where its forwards are of as many
-/// samples and on the same processors. \param interrupted as of perform \throws as
-/// perform
+/// Runs the evaluation. Losses are added in the order of samples. So the score equals
+/// the evaluator's to the bit, for any number of stages and threads. Equality needs
+/// forwards of equally many samples on the same processors.
+/// \param interrupted as for perform
+/// \throws as perform
 evaluation_result evaluate(const evaluation_job& job,
                            const std::atomic<bool>* interrupted = nullptr);
 

@@ -16,7 +16,7 @@ std::int64_t context_of(const generation_job& job) {
   return job.plan.whole.rows;
 }
 
-/// The lengths of what stages read at once.
+/// The numbers of tokens that stages may read in one pass.
 std::set<std::int64_t> lengths_of(const generation_job& job) {
   std::set<std::int64_t> result{
     1, std::min<std::int64_t>(std::ssize(job.prompt), context_of(job))};
@@ -25,7 +25,7 @@ std::set<std::int64_t> lengths_of(const generation_job& job) {
   return result;
 }
 
-/// Writes down what each sequence has, and chooses what it gets.
+/// Stores the text of each sequence, and samples the next tokens.
 class generation_client : public inference_client {
 public:
   generation_client(const generation_job& job,
@@ -41,7 +41,7 @@ public:
     }
   }
 
-  /// A sequence whose last token is known.
+  /// Returns the input of a sequence whose last token is known.
   std::optional<portion> next() override {
     if (ready_.empty())
       return {};

@@ -10,45 +10,53 @@
 #include <string>
 #include <vector>
 
+// Generates text in a pipeline of stage actors, with key-value caches.
+
 namespace troupe {
 
-/// Texts that stages write.
+/// A job that generates texts.
 struct generation_job {
-  inference_plan plan;              ///< On the CPU, as key_value_cache is.
-  std::vector<std::int32_t> prompt; ///< Of a longer one the last positions are read.
-  std::int64_t tokens = 1;          ///< That each sequence gets behind the prompt.
-  int sequences = 1; ///< That are written at once, each with random numbers of
-                     ///< its own: sequence i is the same beside any others.
+  inference_plan plan;              ///< On the CPU, like key_value_cache.
+  std::vector<std::int32_t> prompt; ///< Of a prompt beyond the context only the last
+                                    ///< positions are read.
+  std::int64_t tokens = 1; ///< Number of tokens that each sequence gets after the
+                           ///< prompt.
+  int sequences = 1; ///< Sequences generated at the same time, each with random numbers
+                     ///< of its own. The text of sequence i does not depend on other
+                     ///< sequences.
   sampling_options sampling;
   std::uint64_t seed = 1;
 };
 
-/// Why a job cannot be done, with what is allowed, in one sentence; empty if it can.
+/// Returns why a job is invalid and what is allowed, in one sentence; empty if the job
+/// is valid.
 std::string refusal(const generation_job& job);
 
-/// Bytes of each stage, and of tokens on their way. \pre refusal(job).empty()
+/// Bytes of tensor memory of each stage, with the tokens in flight.
+/// \pre validation_error(job) is empty
 std::vector<std::int64_t> bytes_needed(const generation_job& job);
 
-/// A token of a text, and what it was chosen by.
+/// A generated token, with the logits for sampling.
 struct generated_token {
   int sequence;
   std::int32_t token;
   std::span<const float> logits; ///< (V)
 };
 
-/// What was written.
+/// The result of a generation.
 struct generation_result {
   inference_result run;
-  std::vector<std::vector<std::int32_t>> sequences; ///< Each with its prompt.
+  std::vector<std::vector<std::int32_t>> sequences; ///< Each begins with the prompt.
 };
 
-/// Writes. The first pass of a sequence reads its prompt; then stages keep keys and
-/// values of what they have read, and a pass reads one token. Behind as many tokens as
-/// the network has positions, a pass reads that many of the last ones anew, from
-/// position 0 on, as learned positions ask for. Texts do not depend on the number of
-/// stages, threads and sequences.
-/// \param told of each token, on an actor's thread; may be empty
-/// \pre refusal(job).empty() \throws as perform
+/// Generates texts. The first pass of a sequence reads the prompt. Then stages keep
+/// keys and values, and a pass reads one token. Beyond the network's number of
+/// positions, each pass reads the last positions again, starting at position 0, because
+/// learned positions require that. Texts do not depend on the numbers of stages,
+/// threads and sequences.
+/// \param on_token called for each token, on an actor's thread; may be empty
+/// \pre validation_error(job) is empty
+/// \throws as perform
 generation_result generate(const generation_job& job,
                            const std::function<void(const generated_token&)>& told = {},
                            const std::atomic<bool>* interrupted = nullptr);

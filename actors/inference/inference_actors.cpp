@@ -12,7 +12,7 @@ namespace {
 using stage_pointer = inference_actor::stateful_pointer<inference_stage_state>;
 using client_pointer = inference_actor::stateful_pointer<inference_client_state>;
 
-/// An actor that fails ends the inference.
+/// Reports an exception of the actor as a failure, which ends the inference.
 template <class Self>
 void post_failures(Self* self) {
   self->set_exception_handler([self](std::exception_ptr& thrown) {
@@ -123,7 +123,7 @@ inference_actor::behavior_type inference_client_actor(client_pointer self,
            ++self->state.room_above;
            feed(self);
          }),
-    hear(self, meter, [](const mail::forward_over&) {}), // it has no device
+    hear(self, meter, [](const mail::forward_over&) {}), // the client has no device
     hear(self, meter,
          [self, stages](const mail::explain&) {
            self->state.shared.board->post_explanation(

@@ -14,14 +14,17 @@
 
 namespace troupe {
 
+// The actors of an inference: stages that run forwards, and the client at both ends of
+// the pipeline.
+
 namespace mail {
 
-/// The neighbour above has used up a portion.
+/// The upper neighbour has consumed a portion.
 struct free_above {};
 
 /// Device to stage: a forward has ended.
 struct forward_over {
-  std::exception_ptr failure; ///< What it threw, if it did.
+  std::exception_ptr failure; ///< The exception that the forward threw, or null.
 };
 
 } // namespace mail
@@ -32,13 +35,13 @@ using inference_actor =
                    caf::reacts_to<mail::forward_over>, caf::reacts_to<mail::explain>,
                    caf::reacts_to<struct inference_neighbours>>;
 
-/// Makes a client begin.
+/// Wires an actor to both neighbours. The message makes a client start.
 struct inference_neighbours {
   inference_actor below; ///< Portions come from there,
-  inference_actor above; ///< and go there.
+  inference_actor above; ///< and are sent there.
 };
 
-/// What the actors of an inference share; it outlives them.
+/// Objects that the actors of an inference share. All objects outlive the actors.
 struct inference_props {
   mail_meter* meter;
   std::shared_ptr<notice_board> board;
@@ -52,7 +55,8 @@ struct inference_stage_state {
   inference_neighbours peers;
 };
 
-/// Owns some layers; runs each portion through them, and hands on what comes out.
+/// Owns some layers. Runs each portion through these layers and sends the result to the
+/// upper neighbour.
 inference_actor::behavior_type
 inference_stage(inference_actor::stateful_pointer<inference_stage_state> self,
                 inference_props shared, device* computer, int stage, int stages,
@@ -67,9 +71,11 @@ struct inference_client_state {
   inference_neighbours peers;
 };
 
-/// Feeds the first stage whenever that has room, takes what comes out of the last one,
-/// and says on the board when all has come. \param client outlives it, as does
-/// \param seen what it is at
+/// Feeds the first stage whenever that stage has capacity, and receives the results of
+/// the last stage. Reports on the run status when the client has all results.
+/// \param client outlives the actor
+/// \param seen outlives the actor; the client's current operation, for the stall
+/// watchdog
 inference_actor::behavior_type
 inference_client_actor(inference_actor::stateful_pointer<inference_client_state> self,
                        inference_props shared, inference_client* client,

@@ -8,15 +8,18 @@
 #include <chrono>
 #include <vector>
 
+// The plan of an inference: network, weights, split into stages, and processors.
+
 namespace troupe {
 
-/// A network with its weights, and the stages that run it forwards.
+/// A network with weights, and the stages that run forwards.
 struct inference_plan {
   network<float> whole;
-  std::vector<int> first_layers; ///< As `cut` returns them.
+  std::vector<int> first_layers; ///< As returned by `cut`.
   weight_source weights;
   int threads = 1;                        ///< Of the CPU, for all stages together.
-  std::vector<processor> processors = {}; ///< Of stages, in turns; empty: the CPU.
+  std::vector<processor> processors = {}; ///< Of stages, used cyclically; empty: the
+                                          ///< CPU.
   std::chrono::milliseconds stall_timeout{10'000};
 
   int stages() const { return static_cast<int>(first_layers.size()) - 1; }
@@ -25,22 +28,22 @@ struct inference_plan {
   }
   int end_layer(int stage) const { return first_layer(stage + 1); }
 
-  /// What computes for a stage.
+  /// The processor that computes for a stage.
   processor processor_of(int stage) const {
     return processors.empty()
              ? processor{}
              : processors[static_cast<std::size_t>(stage) % processors.size()];
   }
 
-  /// Where a stage's tensors are: as stages hand each other buffers, all are where GPUs
-  /// reach them if one of these stages is on a GPU.
+  /// Memory for a stage's tensors. Stages pass buffers to each other, so all tensors
+  /// are in GPU-accessible memory if any stage is on a GPU.
   memory_space& memory_at(int stage) const {
     const auto own = processor_of(stage);
     const auto gpu = std::ranges::find_if(processors, &processor::is_gpu);
     return memory_of(own.is_gpu() || gpu == processors.end() ? own : *gpu);
   }
 
-  /// Threads of the CPU that a stage computes with.
+  /// CPU threads that a stage computes with.
   int team_of(int stage) const {
     if (processor_of(stage).is_gpu())
       return 1;

@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A terminal may be stopped for a night before it takes the next token.
+/// Factor on the stall timeout for the client: a terminal may be suspended overnight
+/// before the client can write the next token.
 constexpr int patience_with_client = 1 << 20;
 
 /// "portion 3 in stage 1"
@@ -28,7 +29,7 @@ std::string text_of(const work& what) {
          + std::to_string(what.stage);
 }
 
-/// What a stage computes with.
+/// A stage's memory account, stream, work and device.
 struct stage_resources {
   stage_resources(const inference_plan& plan, int stage, const wall_clock& clock,
                   const inference_work_maker& make)
@@ -47,7 +48,7 @@ struct stage_resources {
   std::unique_ptr<device> computer;
 };
 
-/// An inference from its equipment to its end.
+/// An inference, from the allocation of resources to the end of all actors.
 class inference_company {
 public:
   inference_company(const inference_plan& plan, inference_client& client,
@@ -116,7 +117,8 @@ private:
     }
   }
 
-  /// A ring, of which the client is a part. The client last: it begins.
+  /// Wires the actors as a ring that includes the client. The client is last, as the
+  /// message starts the client.
   void wire() {
     const auto count = actors_.size();
     for (auto i = count; i-- > 0;)
@@ -181,7 +183,7 @@ private:
   std::shared_ptr<compute_threads> threads_;
   std::deque<stage_resources> stages_;
   std::int64_t at_start_ = 0;           // allocations
-  actor_house house_;                   // its actors hold buffers of what stands above
+  actor_house house_;                   // actors hold buffers of the members above
   std::vector<inference_actor> actors_; // the client, then the stages
 };
 

@@ -9,22 +9,25 @@
 #include <string>
 #include <vector>
 
+// Runs an inference: spawns stage actors and a client, and waits until the client has
+// all results.
+
 namespace troupe {
 
-/// How an inference went.
+/// The outcome and measurements of an inference.
 struct inference_result {
   ending how = ending::finished;
-  std::string failure;               ///< One sentence, if it failed.
+  std::string failure;               ///< One sentence, if the inference failed.
   double seconds = 0;                ///< From the first portion on.
   std::vector<std::int64_t> bytes;   ///< Tensor memory of each stage.
-  std::int64_t late_allocations = 0; ///< Of tensors, while it ran.
+  std::int64_t late_allocations = 0; ///< Allocations of tensors during the run.
 };
 
-/// Runs what a client wants through stages that are actors, each with a device of its
-/// own, until all has come out or an actor fails.
-/// \param interrupted once it is set, the inference ends. May be null.
-/// \throws std::bad_alloc if memory is not there, no_thread if threads are not,
-/// std::runtime_error if a GPU is not, and what the weights throw
+/// Runs a client's portions through stages, which are actors with a device each.
+/// Returns when the client is done, an actor fails, or `interrupted` is set.
+/// \param interrupted ends the inference once set by another thread; may be null
+/// \throws std::bad_alloc without enough memory, no_thread without enough threads,
+/// std::runtime_error without the plan's GPUs, and exceptions of the weights
 inference_result perform(const inference_plan& plan, inference_client& client,
                          const inference_work_maker& make,
                          const std::atomic<bool>* interrupted = nullptr);

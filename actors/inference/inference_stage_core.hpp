@@ -12,31 +12,35 @@
 
 namespace troupe {
 
-/// A stage of an inference without its mailbox: it begins a forward when a portion is
-/// there, its device is free, and its neighbour above has room for what comes out.
+/// A stage of an inference, without actor code. A forward starts when a portion has
+/// arrived, the stage's device is free, and the upper neighbour has capacity for the
+/// result.
 class inference_stage_core {
 public:
-  /// \param stages of the pipeline
+  /// \param stages number of stages of the pipeline
   inference_stage_core(int stage, int stages, std::shared_ptr<inference_work> work);
 
   const std::string& name() const { return name_; }
 
   void take(portion in) { waiting_.push_back(std::move(in)); }
 
-  /// The neighbour above has used up a portion.
+  /// Notes that the upper neighbour has consumed a portion.
   void free_above() { ++room_above_; }
 
-  /// The forward that begins now, for its device; absent if none can.
+  /// Returns the forward that starts now, as work for the device; absent if none can
+  /// start.
   std::optional<work> begin();
 
-  /// The forward has ended. Its input is given up, so that the neighbour below has
-  /// room. \returns what goes up \pre one has begun
+  /// Ends the current forward and releases the input, so that the lower neighbour has
+  /// capacity again.
+  /// \returns the portion for the upper neighbour
+  /// \pre a forward has started
   portion end();
 
   mail::waiting_for explain() const;
 
 private:
-  /// Outlives this where its device is at work.
+  /// Outlives this object while the device runs the forward.
   struct forward_under_way {
     portion in, out;
   };
@@ -49,7 +53,8 @@ private:
   std::shared_ptr<forward_under_way> now_; // null: the device is free
 };
 
-/// How the stage of an inference, or if it is none their client, is called.
+/// The name of an inference's stage, or of the client if `stage` is outside the
+/// pipeline.
 std::string name_of_inference(int stage, int stages);
 
 } // namespace troupe

@@ -9,47 +9,52 @@
 #include <memory>
 #include <optional>
 
+// Interfaces of an inference: the work of a stage, and the client that provides inputs
+// and consumes results.
+
 namespace troupe {
 
-/// Portions that may lie between two neighbours, made and not yet used up: one that is
-/// read while the next is written.
+/// Portions between two neighbours that are made and not yet consumed: one is read
+/// while the next is written.
 inline constexpr int portions_between = 2;
 
-/// What a stage of an inference computes. One stage owns it.
+/// The work of a stage of an inference. One stage owns the object.
 class inference_work {
 public:
   virtual ~inference_work() = default;
 
-  /// Room for what it makes of a portion; empty where nothing but a loss goes on. \pre
-  /// no more than portions_between - 1 are held
+  /// Returns a buffer for the result of a portion; empty if only a loss is passed on.
+  /// \pre no more than portions_between - 1 such buffers are in use
   virtual buffer room() = 0;
 
-  /// Makes `out` of `in`, with the room that out.values has. On the stage's device.
+  /// Computes `out` from `in`, into the buffer `out.values`. Called on the stage's
+  /// device.
   virtual void forward(const portion& in, portion& out) = 0;
 
-  /// Floating-point operations of that.
+  /// Floating-point operations of `forward(in, out)`.
   virtual double operations(const portion& in) const = 0;
 };
 
-/// Makes a stage's work with all its memory. \param plan,on,account outlive it
+/// Makes a stage's work and allocates all memory for that work.
+/// \param plan,compute_stream,account outlive the work
 using inference_work_maker = std::function<std::unique_ptr<inference_work>(
   const inference_plan& plan, int stage, stream& on, memory_account& account)>;
 
-/// The two ends of an inference: what goes into the first stage, and what becomes of
-/// that which leaves the last. For one thread at a time, an actor's.
+/// The two ends of an inference: provides the first stage's inputs and consumes the
+/// last stage's results. Called by one thread at a time, an actor's.
 class inference_client {
 public:
   virtual ~inference_client() = default;
 
-  /// The next portion; absent while there is none: some that are on their way come
-  /// first, or all have gone. \pre fewer than portions_between of its own wait to be
-  /// used up by the first stage
+  /// Returns the next portion; absent if there is none now: results of earlier portions
+  /// must come first, or all portions were sent.
+  /// \pre fewer than portions_between of the client's portions wait for the first stage
   virtual std::optional<portion> next() = 0;
 
-  /// What the last stage has made of a portion.
+  /// Consumes the last stage's result of a portion.
   virtual void take(const portion& made) = 0;
 
-  /// Whether all has come that it wanted.
+  /// True if the client has all results.
   virtual bool over() const = 0;
 };
 

@@ -8,18 +8,18 @@
 
 namespace troupe {
 
-/// What passes through the stages of an inference as one: a microbatch of held-out
+/// The unit that passes through the stages of an inference: a microbatch of held-out
 /// samples, or the next tokens of one sequence.
 struct portion {
-  std::int64_t number = 0; ///< Of the microbatch, or of the sequence.
+  std::int64_t number = 0; ///< Index of the microbatch, or of the sequence.
   std::int64_t samples = 1;
-  std::int64_t length = 0; ///< Tokens of each sample; 0: all that the network takes.
+  std::int64_t length = 0; ///< Tokens of each sample; 0: the network's full length.
   std::int64_t past = 0;   ///< Tokens of the sequence that stages have read before.
-  /// For the first stage tokens or pixels, for others activations; from the last one
-  /// logits of what comes next, or nothing if there are labels.
+  /// Input of the first stage: tokens or pixels; of others: activations. The last
+  /// stage's result: logits of the next token, or nothing if there are labels.
   buffer values = {};
-  buffer labels = {}; ///< Of an evaluation.
-  loss_sum loss = {}; ///< Of an evaluation, from the last stage.
+  buffer labels = {}; ///< In an evaluation.
+  loss_sum loss = {}; ///< In an evaluation, from the last stage.
 };
 
 } // namespace troupe

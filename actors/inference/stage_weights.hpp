@@ -10,16 +10,16 @@
 
 namespace troupe {
 
-/// The parameters of a stage that nobody updates: a bucket a layer.
+/// The parameters of an inference stage, which are never updated: one bucket per layer.
 class stage_weights {
 public:
-  /// Takes their memory, and reads them. \throws std::bad_alloc, and what the plan's
-  /// weights throw
+  /// Allocates the memory and reads the weights. \throws std::bad_alloc, and any
+  /// exception of the plan's weights
   stage_weights(const inference_plan& plan, int stage, memory_account& account);
 
   std::span<const float* const> buckets() const { return places_; }
 
-  /// Bytes that they take.
+  /// Bytes that a stage's parameters take.
   static std::int64_t bytes(const inference_plan& plan, int stage);
 
 private:
