@@ -7,17 +7,21 @@
 #include <string>
 #include <vector>
 
+// Compares facts that must be equal in all processes of a run: data, GPU kind,
+// arithmetic.
+
 namespace troupe {
 
 inline constexpr const char* name_of_data = "data";
 
-/// The properties that decide the bits of a run: each has one value in all processes
-/// and in all attempts of the run.
+/// The facts that decide the bits of a run: each has one value in all processes and in
+/// all attempts of the run.
 class common_facts {
 public:
-  /// Adds the facts of a process. On a difference returns a sentence that names the
-  /// fact, both processes and both values; else returns nothing.
-  /// \param process "node a:4242"
+  /// Adds the facts of a process. If a fact differs from an earlier process, returns a
+  /// sentence that names the fact, both processes and both values. Returns an empty
+  /// string if all facts agree.
+  /// \param process name of the process in error messages: "node a:4242"
   std::string add(const std::string& process,
                   const std::vector<mail::deciding_fact>& facts);
 

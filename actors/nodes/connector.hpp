@@ -12,24 +12,24 @@
 
 namespace troupe {
 
-/// How this process reaches others: in plain, or by TLS. Any thread may ask.
+/// Opens connections from this process to others, in plain or by TLS. Thread-safe.
 class connector {
 public:
   virtual ~connector() = default;
 
-  /// Whether nobody else can read what passes.
+  /// True if connections are encrypted.
   virtual bool encrypts() const { return false; }
 
-  /// A stream of a socket that is connected to this host.
+  /// Wraps a socket that is connected to `host` in a stream.
   virtual std::unique_ptr<byte_stream> to(socket_descriptor socket,
                                           const std::string& host) = 0;
 
-  /// A control line of a stream whose other side has greeted, or was greeted: the
-  /// middleman gets its socket.
+  /// Makes a control line of a stream after the greeting. CAF's middleman takes over
+  /// the stream's socket.
   virtual std::shared_ptr<control_line> line(std::unique_ptr<byte_stream> stream,
                                              control_listener listener) = 0;
 
-  /// Connects, and greets; as troupe::greet.
+  /// Connects to an address and sends a greeting; see troupe::greet.
   tl::expected<std::unique_ptr<byte_stream>, std::string>
   greet(const node_address& where, const greeting& hello,
         std::chrono::milliseconds patience) {

@@ -21,8 +21,8 @@
 #include <vector>
 
 #ifdef TROUPE_ASAN
-// A multiplexer that ends just after a broker forgets the broker's socket, a few
-// hundred bytes once in the life of a process: it is CAF's, and no leak of ours.
+// A multiplexer that ends just after a broker leaks the broker's socket: a few hundred
+// bytes, once in the life of a process. This leak is CAF's, not ours.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char*
 __lsan_default_suppressions() { // NOLINT(bugprone-reserved-identifier)
@@ -44,10 +44,11 @@ struct end_of_line {};
 struct unread_line {};
 
 /// Bytes of frames that wait to be sent on a line. A run's control messages are far
-/// fewer, unless their receiver has stopped.
+/// fewer than the limit, unless the receiver has stopped.
 class unsent_bytes {
 public:
-  /// Counts bytes to send. Returns false if they are too many: the line has to end.
+  /// Counts bytes to send. Returns false if the sum exceeds the limit: the line has to
+  /// end.
   bool add(std::size_t bytes) { return waiting_.fetch_add(bytes) + bytes <= most_; }
   void remove(std::size_t bytes) { waiting_ -= bytes; }
   void limit(std::size_t bytes) { most_ = bytes; }
@@ -69,7 +70,8 @@ namespace troupe {
 
 namespace {
 
-/// Who listens, until the line's owner closes it.
+/// Forwards events to the line's listener, until the line's owner closes the line.
+/// Thread-safe.
 class ear {
 public:
   explicit ear(control_listener told) : told_(std::move(told)) {
@@ -88,14 +90,14 @@ public:
       told(why);
   }
 
-  /// Nobody is called from now on.
+  /// No callback is called from now on.
   void close() {
     const std::lock_guard guard{lock_};
     told_ = {};
   }
 
 private:
-  std::recursive_mutex lock_; // who is called may close the line
+  std::recursive_mutex lock_; // a callback may close the line
   control_listener told_;
 };
 
@@ -103,11 +105,11 @@ struct line_state {
   std::string name = "control line";
   caf::io::connection_handle socket;
   std::shared_ptr<ear> listener;
-  bool has_begun = false;               // the first bytes have come
+  bool has_begun = false;               // the first bytes have been received
   std::vector<char> begun;              // bytes of a header whose rest comes next
-  std::optional<control_header> header; // whose text comes next
+  std::optional<control_header> header; // the header whose text comes next
   std::uint64_t sent = 0, received = 0; // frames
-  bool over = false;                    // nothing more is taken
+  bool over = false;                    // later bytes are ignored
 };
 
 using line_broker = caf::stateful_actor<line_state, caf::io::broker>;
@@ -116,14 +118,14 @@ void expect(line_broker* self, std::size_t bytes) {
   self->configure_read(self->state.socket, caf::io::receive_policy::exactly(bytes));
 }
 
-/// Tells the listener that the connection has ended, and quits.
+/// Notifies the listener that the connection has ended, and quits.
 void end(line_broker* self) {
   self->state.listener->ended("");
   self->quit();
 }
 
-/// Takes the first bytes of a line. Another protocol may send no whole header. Returns
-/// what is wrong with them, if anything.
+/// Handles the first bytes of a line separately, because another protocol may send less
+/// than a header. Returns the error in these bytes, or an empty string.
 std::string hear_magic(line_broker* self, const std::vector<char>& bytes) {
   std::uint32_t magic = 0;
   std::memcpy(&magic, bytes.data(), sizeof magic);
@@ -132,7 +134,8 @@ std::string hear_magic(line_broker* self, const std::vector<char>& bytes) {
   return fault_of_magic(magic);
 }
 
-/// Takes a header, or the text behind one. Returns what is wrong with it, if anything.
+/// Handles a header, or the text after a header. Returns the error in the bytes, or an
+/// empty string.
 std::string hear_bytes(line_broker* self, const std::vector<char>& bytes) {
   auto& state = self->state;
   if (!std::exchange(state.has_begun, true))
@@ -154,7 +157,7 @@ std::string hear_bytes(line_broker* self, const std::vector<char>& bytes) {
   if (auto wrong = fault_of(header, text); !wrong.empty())
     return wrong;
   expect(self, sizeof(control_header));
-  if (header.sequence == state.received) { // else it is a repetition
+  if (header.sequence == state.received) { // else the frame is a repetition
     ++state.received;
     state.listener->heard({header.what, header.generation, std::move(text)});
   }
@@ -180,7 +183,8 @@ caf::behavior line(line_broker* self, int socket, std::shared_ptr<ear> listener,
         return;
       self->state.over = true;
       self->state.listener->ended(wrong);
-      post(*meter, caf::actor{self}, end_of_line{}); // behind what that has sent
+      post(*meter, caf::actor{self}, end_of_line{}); // after the frames that the
+                                                     // callback has sent
     },
     [self](const caf::io::connection_closed_msg&) { end(self); },
     [unsent](const caf::io::data_transferred_msg& m) { unsent->remove(m.written); },
@@ -233,7 +237,7 @@ private:
 struct middleman_config : caf::actor_system_config {
   middleman_config() {
     load<caf::io::middleman>();
-    set("scheduler.policy", caf::atom("sharing")); // brokers run elsewhere
+    set("scheduler.policy", caf::atom("sharing")); // brokers run on other threads
     set("scheduler.max-threads", 1);
   }
 };
@@ -242,7 +246,7 @@ struct middleman_config : caf::actor_system_config {
 
 struct control_lines::house {
   middleman_config config;
-  // Before the system: brokers count with it until that has ended.
+  // Before the system: brokers count bytes until the system has ended.
   std::shared_ptr<mail_meter> meter = std::make_shared<mail_meter>();
   caf::actor_system system{config};
 };

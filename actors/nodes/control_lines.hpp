@@ -11,9 +11,12 @@
 #include <memory>
 #include <string>
 
+// Control lines: connections between processes for small messages, served by CAF's
+// middleman.
+
 namespace troupe {
 
-/// What travels on a control line, in whole: Cap'n Proto bytes, and of which kind.
+/// A message on a control line: Cap'n Proto bytes, and the kind of these bytes.
 struct control_frame {
   using kind = control_kind;
 
@@ -22,20 +25,21 @@ struct control_frame {
   wire::bytes text;
 };
 
-/// A control line to another process. Its handles may be used from any thread.
+/// A control line to another process. Thread-safe.
 class control_line {
 public:
   virtual ~control_line() = default;
 
-  /// Sends a frame, or forgets it if the line has ended.
+  /// Sends a frame; drops the frame if the line has ended.
   virtual void send(control_frame what) = 0;
 
-  /// Ends the line as soon as more than `bytes` of frames wait to be sent: the other
-  /// side does not read them.
+  /// Ends the line as soon as more than `bytes` bytes of frames wait to be sent,
+  /// because the other side does not read.
   virtual void limit_unsent(std::size_t bytes) = 0;
 
-  /// Ends the line, as its last handle does. Its listener is not called any more when
-  /// this returns, but for the call that this is made in.
+  /// Ends the line; the destruction of the last handle does the same. After the return
+  /// no listener function is called or running, except the call that `close()` itself
+  /// is made in.
   virtual void close() = 0;
 
   void send(const wire::node_mail& what) {
@@ -43,24 +47,25 @@ public:
   }
 };
 
-/// Who hears what comes on a line; each is called on the middleman's thread, `ended`
+/// The callbacks of a control line, called on the middleman's thread. `ended` is called
 /// once and last.
 struct control_listener {
   std::function<void(control_frame)> heard;
-  /// Told why this side has ended the line, as for a damaged frame; what is sent then
-  /// still leaves. Empty: the other side has closed it.
+  /// Called with the reason why this side has ended the line, as for a damaged frame;
+  /// the callback may still send. An empty reason: the other side has closed the line.
   std::function<void(const std::string& why)> ended;
 };
 
-/// What a lead knows of a line that the other side has ended.
+/// Reasons that a leader reports for a line which the other side has ended.
 inline constexpr const char* closed_line = "it has closed the connection";
 inline constexpr const char* before_anything = " before it said anything";
 
-/// What a node reports of a line to another node that the other side has ended.
+/// The reason that a node reports for a line to another node which the other side has
+/// ended.
 inline constexpr const char* line_end = "its control line has ended";
 
 /// The control lines of a process: brokers of CAF's middleman, which reads and writes
-/// all of them by one thread. Only sockets of those who have greeted come here.
+/// all lines on one thread. Only sockets after a greeting are added.
 class control_lines {
 public:
   control_lines();
@@ -68,7 +73,7 @@ public:
   control_lines(const control_lines&) = delete;
   control_lines& operator=(const control_lines&) = delete;
 
-  /// Hands a connected socket to the middleman.
+  /// Passes a connected socket to the middleman; the line then owns the socket.
   std::shared_ptr<control_line> add(socket_descriptor socket,
                                     control_listener listener);
 

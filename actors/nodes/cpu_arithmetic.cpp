@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t seed = 1;
 
-/// Each layer of a transformer, in sizes that no vector register divides.
+/// A model with every layer of a transformer, in sizes that no vector register divides.
 model_options small_model() {
   return {
     .model = "gpt", .layers = 1, .width = 36, .heads = 3, .length = 7, .words = 43};

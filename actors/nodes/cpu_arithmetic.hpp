@@ -5,14 +5,15 @@
 
 namespace troupe {
 
-// Sums of the bits that this process computes on its CPU. They depend on the processor,
-// on the compiler and its options, and on the C library; processes of one run need the
-// same.
+// Checksums of bits that this process computes on the CPU. Such bits depend on the
+// processor, on the compiler and its options, and on the C library. All processes of a
+// run must have equal checksums.
 
-/// XXH3 of the values that a small network begins with, in hexadecimal digits.
+/// XXH3 of a small network's initial values, in hexadecimal digits.
 std::string sum_of_first_values();
 
-/// XXH3 of the parameters of a small network behind two steps of training.
+/// XXH3 of a small network's parameters after two steps of training, in hexadecimal
+/// digits.
 std::string sum_of_small_training();
 
 } // namespace troupe

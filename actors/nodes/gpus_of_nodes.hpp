@@ -9,41 +9,47 @@
 
 namespace troupe {
 
-// Whose GPUs exchange arrays in a run that nodes play: what a node says of its own, and
-// what the lead makes of that.
+// Direct exchange of arrays between GPUs in a run over nodes: the facts that a node
+// reports, and the leader's choice from all nodes' facts.
 
-/// The data of a plan, if its identity is known, for comparison.
+/// The identity of a plan's data for comparison; empty if the data has none.
 std::vector<mail::deciding_fact> facts_of_data(const run_plan& plan);
 
-/// What a node has to say of what computes for its ranks, and of what it reads.
+/// The facts that a node reports: processors of its ranks, and identity of its data.
 mail::prepared facts_of_part(const run_plan& plan, const std::vector<int>& ranks);
 
-/// Why a node cannot be in the groups that it is told of; empty if it can.
+/// Returns why a node cannot take part in the groups that the leader has chosen; empty
+/// if there is no obstacle.
 std::string fault_of_groups(const run_plan& plan, const std::vector<int>& ranks,
                             const std::vector<int>& groups);
 
-/// Ids of those groups whose first member a node has, in order.
-/// \pre fault_of_groups() is empty \throws std::runtime_error
+/// Makes the ids of groups whose first member is on this node, in the order of
+/// `groups`.
+/// \pre group_error() is empty
+/// \throws std::runtime_error if an id cannot be made
 std::vector<group_id> ids_of_own(const run_plan& plan, const std::vector<int>& ranks,
                                  const std::vector<int>& groups);
 
-/// What the lead knows of all nodes, by number from 1.
+/// The leader's knowledge of a node; lists of nodes begin with node 1.
 struct node_facts {
   std::string name; ///< "a:4242"
   mail::prepared said;
 };
 
-/// Why GPUs of several kinds cannot be in one run; empty if there is one kind: others
-/// make other bits, which nobody would be told of.
+/// Returns why the GPUs of several kinds cannot take part in one run; empty if there is
+/// one kind. Other kinds compute other bits, which no check at run time would notice.
 std::string refusal_of_kinds(const std::vector<node_facts>& nodes);
 
-/// Which groups of GPUs exchange arrays themselves.
+/// The groups of GPUs that exchange arrays directly.
 struct chosen_groups {
-  std::vector<int> groups; ///< By their places among all.
-  std::string absence;     ///< Why others do not that could; empty: there are none.
+  std::vector<int> groups; ///< Indexes among exchanging_groups.
+  std::string absence; ///< Why other candidate groups do not exchange directly; empty
+                       ///< if there are none.
 };
 
-/// \param encrypted whether nodes reach each other by TLS, which GPUs do not speak
+/// Chooses the groups.
+/// \param node_map the node of each rank, from 1
+/// \param encrypted true if nodes reach each other by TLS, which NCCL does not support
 chosen_groups choose_groups(const run_plan& plan, const std::vector<int>& places,
                             const std::vector<node_facts>& nodes, bool encrypted);
 

@@ -12,7 +12,8 @@
 
 namespace troupe {
 
-/// What came over control lines for a thread that waits for it. Thread-safe.
+/// A queue of entries received over control lines, for a thread that waits for entries.
+/// Thread-safe.
 template <class Entry>
 class inbox {
 public:
@@ -24,7 +25,7 @@ public:
     news_.notify_one();
   }
 
-  /// The next one; absent if none comes for so long.
+  /// Returns the next entry; absent if none comes within `timeout`.
   std::optional<Entry> take(std::chrono::milliseconds patience) {
     std::unique_lock guard{lock_};
     if (!news_.wait_for(guard, patience, [this] { return !all_.empty(); }))

@@ -12,12 +12,14 @@
 
 namespace troupe {
 
-/// Buffers that tensors of other processes are read into. There are as many as were in
-/// use at once: what may be under way is bounded by the pools of those who send, and by
-/// the schedule. For one thread; buffers come back from any.
+/// Buffers that receive tensors of other processes. The number of buffers grows to the
+/// largest number in use at once. That number is bounded by the senders' pools and by
+/// the schedule. For one thread; buffers may be released on any thread.
 class landing {
 public:
-  /// A buffer of so many values. \throws std::bad_alloc
+  /// Returns a free buffer of exactly `values` values, and allocates one if necessary.
+  /// \param account pays for the memory
+  /// \throws std::bad_alloc
   buffer room(std::int64_t values, memory_account& of, element kind = element::fp32);
 
 private:

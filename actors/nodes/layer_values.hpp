@@ -18,50 +18,58 @@
 #include <tuple>
 #include <vector>
 
+// Values of layers that a leader sends to nodes before a run that resumes or starts
+// from a file.
+
 namespace troupe {
 
-/// Which values of a layer: parameters, an older version of them, a moment.
+/// Identifies an array of a layer: parameters, an older version of the parameters, or a
+/// moment.
 struct layer_key {
   enum class kind : std::uint8_t { parameters, older, moment };
 
   kind what = kind::parameters;
   std::uint32_t number = 0; ///< Of the version, or the moment.
-  std::uint32_t layer = 0;  ///< Of the network.
+  std::uint32_t layer = 0;  ///< Index in the network.
 
   auto operator<=>(const layer_key&) const = default;
 };
 
-/// 12 bytes that say which.
+/// A key as 12 bytes, the text of a frame on a tensor link.
 std::vector<unsigned char> to_text(const layer_key& key);
 tl::expected<layer_key, std::string>
 layer_key_from(std::span<const unsigned char> text);
 
-/// All that a run needs which goes on where another was, or begins with a file's
-/// values: the layers that a node asks for. The lead makes it from its plan.
+/// The arrays (parameters, older versions, moments) of `layers` that a node needs
+/// before a resumed or file-initialised run starts. The leader lists the keys and reads
+/// the values from the plan.
 std::vector<layer_key> keys_of(const run_plan& plan, const std::vector<int>& layers);
 std::vector<float> values_of(const run_plan& plan, const layer_key& key);
 
-/// Values of layers that a lead has sent, where a run begins with them. Filled by one
-/// thread, waited for by another.
+/// Values of layers that a leader has sent, where a run starts with these values. One
+/// thread receives; another thread waits.
 class layer_values {
 public:
   explicit layer_values(const mail::prepare& facts);
 
-  /// Makes a plan begin with those values, and count what came before. Whatever the
-  /// plan asks for must have come by then. \pre outlives what asks the plan for values
+  /// Makes a plan start with these values and count earlier batches. All values that
+  /// the plan reads must have arrived by then.
+  /// \pre this object outlives every reader of the plan's weights
   void give_to(run_plan& plan);
 
-  /// Where values belong that come. On error says why nobody waits for them.
+  /// Returns the memory for arriving values. The error says why the values are
+  /// unexpected.
   tl::expected<std::span<float>, std::string>
   place_of(std::span<const unsigned char> text, std::size_t values);
 
-  /// The last ones are there.
+  /// Notes that the values of the last `buffer_for` are complete.
   void told();
 
-  /// Gives the memory back. Nobody reads any of it from now on.
+  /// Releases the memory. No later call may read values.
   void forget();
 
-  /// Waits until all have come, or for so long.
+  /// Waits until all values have arrived, at most `timeout`. Returns true if all have
+  /// arrived.
   bool complete(std::chrono::milliseconds patience);
 
 private:

@@ -99,7 +99,7 @@ void lead::reach_all() {
   }
 }
 
-/// Asks all nodes for their identities, which are those of different nodes.
+/// Asks all nodes for identities, and refuses two addresses of one node.
 void lead::identify_all() {
   nodes_->tell_all(mail::ask_identity{});
   nodes_->await(roll_call::step::known, of_.interrupted);
@@ -108,8 +108,8 @@ void lead::identify_all() {
                        + name_of(twins->second) + " are one node: name it once"};
 }
 
-/// Refuses nodes that differ in what decides the bits of the run. The lead's own data
-/// is among it, as evaluations read that.
+/// Refuses nodes that differ in facts which decide the bits of the run. The leader's
+/// own data is compared as well, because evaluations read that data.
 void lead::compare_facts() {
   common_facts of_attempt;
   auto& all = of_.facts != nullptr ? *of_.facts : of_attempt;
@@ -120,7 +120,8 @@ void lead::compare_facts() {
     throw nodes_differ{wrong};
 }
 
-/// Asks one node after another to play, and waits for each before the next.
+/// Asks one node after another to take part, and waits for each answer before the next
+/// request.
 void lead::prepare_all(const run_description& what) {
   auto all = facts(what);
   for (const int number : order_of(nodes_->identities())) {
@@ -131,7 +132,7 @@ void lead::prepare_all(const run_description& what) {
   }
 }
 
-/// Which groups of GPUs exchange arrays themselves.
+/// Returns the groups of GPUs that exchange arrays directly.
 std::vector<int> lead::groups_of_gpus() {
   std::vector<node_facts> all;
   for (int number = 1; number <= count(); ++number)
@@ -148,10 +149,11 @@ std::string lead::name_of(int number) const {
   return to_string(of_.nodes[static_cast<std::size_t>(number) - 1]);
 }
 
-/// The ids of groups, which the nodes of their first members have made in order.
+/// Collects the ids of groups; the node of a group's first member has made the id. Each
+/// node sends ids in the order of groups.
 void lead::collect_ids(const std::vector<int>& groups) {
   const auto all = exchanging_groups(*plan_);
-  std::map<int, std::size_t> taken; // of each node's
+  std::map<int, std::size_t> taken; // ids used so far, by node
   for (const int group : groups) {
     const auto& first = all[static_cast<std::size_t>(group)].members.front();
     const int node = places_[static_cast<std::size_t>(plan_->rank_of(first))];
@@ -173,7 +175,7 @@ void lead::link_all() {
                                            .from = 0}));
 }
 
-/// What all nodes are told of the run.
+/// Returns the description of the run that all nodes receive.
 mail::prepare lead::facts(const run_description& what) const {
   const auto& plan = *plan_;
   mail::prepare result{.version = of_.version,
@@ -202,8 +204,8 @@ mail::prepare lead::facts(const run_description& what) const {
   return result;
 }
 
-/// Layers whose values a node must be given: those of its stages, if the run does not
-/// begin with values that only a seed makes.
+/// Layers whose values a node must receive: the layers of the node's stages. Empty if
+/// the run starts with values that only a seed decides.
 std::vector<int> lead::layers_for(int number) const {
   std::vector<int> result;
   if (!plan_->work->from_values && plan_->dims.before == 0)
@@ -217,17 +219,18 @@ std::vector<int> lead::layers_for(int number) const {
   return result;
 }
 
-/// Sends what nodes need, a few layers at a time: here they are copies.
+/// Sends the values of layers to nodes, a few layers at a time, because each layer in
+/// flight is a copy in memory.
 void lead::send_layers() {
   constexpr std::size_t most_on_their_way = 4;
   std::deque<std::weak_ptr<const std::vector<float>>> on_their_way;
-  std::map<layer_key, std::vector<int>> wanted; // by whom
+  std::map<layer_key, std::vector<int>> wanted; // node numbers
   for (int number = 1; number <= count(); ++number)
     for (const auto& key : keys_of(*plan_, layers_for(number)))
       wanted[key].push_back(number);
   for (const auto& [key, nodes] : wanted) {
     while (on_their_way.size() >= most_on_their_way) {
-      nodes_->await(roll_call::step::connected, of_.interrupted); // all still are
+      nodes_->await(roll_call::step::connected, of_.interrupted); // all nodes still are
       if (on_their_way.front().expired())
         on_their_way.pop_front();
       else
@@ -253,7 +256,7 @@ void lead::hear(int number, const control_frame& frame) {
     nodes_->lose(number, "it sent a message that no node sends: " + what.error());
 }
 
-/// Nothing has stalled while tensors travel.
+/// A run has not stalled while tensors arrive or leave.
 stall_rule::verdict lead::look() {
   const auto moved = mail_->moved();
   const bool travels = std::exchange(moved_, moved) != moved;

@@ -15,42 +15,47 @@
 #include <string>
 #include <vector>
 
+// The leader of a run over nodes: connects to nodes, starts the run on all nodes, and
+// ends the run.
+
 namespace troupe {
 
-/// The nodes that play runs of this process, and how they are reached.
+/// The nodes that take part in this process's runs, by address.
 struct cluster {
   std::vector<node_address> nodes; ///< Node 1 first.
-  std::vector<int> places;         ///< The node of each rank; empty: usual_places.
+  std::vector<int> places;         ///< The node of each rank; empty: default_node_map.
   std::chrono::milliseconds failure_timeout{5000};
   std::string version; ///< Of troupe.
   connector* by = nullptr;
 
-  /// Of all attempts of a run, which need the same. Null: of this attempt alone.
+  /// Facts of all attempts of a run, which must be equal. Null: only this attempt's
+  /// facts are compared.
   common_facts* facts = nullptr;
 
-  /// Set from outside while nodes are waited for. May be null.
+  /// Set by another thread to end the wait for nodes. May be null.
   const std::atomic<bool>* interrupted = nullptr;
 
-  /// Told of nodes that play another run, in words. May be empty.
+  /// Called with a sentence about each node that runs another run. May be empty.
   std::function<void(const std::string&)> waits = {};
 };
 
-/// What a run has to say of itself to nodes.
+/// The description of a run that nodes receive.
 struct run_description {
   std::string options; ///< As text.
-  session_id session;  ///< Nobody else knows it.
+  session_id session;  ///< A secret of this run's nodes.
 };
 
-/// A run that nodes play and this process leads.
+/// A run over nodes that this process leads.
 class lead : public distant_run {
 public:
-  /// Reaches all nodes, and waits until their parts of the run are there.
-  /// \param of outlives it \throws node_failure, std::runtime_error with a sentence;
-  /// nodes_differ where no other attempt helps
+  /// Connects to all nodes, and waits until each node's part of the run is ready.
+  /// \param cluster_options outlives this object
+  /// \throws node_failure, std::runtime_error with a sentence; nodes_differ if no other
+  /// attempt can succeed
   lead(const cluster& of, std::shared_ptr<const run_plan> plan,
        const run_description& what);
 
-  /// Ends the run, if nobody has.
+  /// Ends the run, unless end() was called.
   ~lead() override;
 
   ensemble::distant_maker maker() override { return mail_->maker(); }
@@ -67,7 +72,7 @@ public:
   std::int64_t moved() const override { return mail_->moved(); }
   nanoseconds clock_doubt() const override { return nodes_->clock_doubt(); }
 
-  /// Whether a node was lost while the run was under way.
+  /// True if a node was lost during the run.
   bool has_lost() const { return nodes_->has_lost(); }
 
 private:
@@ -93,7 +98,7 @@ private:
   session_id session_;
   known_groups groups_;
   std::unique_ptr<roll_call> nodes_;
-  std::int64_t moved_ = 0; // bytes of tensors, at the last look
+  std::int64_t moved_ = 0; // bytes of tensors at the last call of `look()`
   std::unique_ptr<mailroom> mail_;
 };
 

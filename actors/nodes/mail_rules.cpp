@@ -26,14 +26,14 @@ bool is_rank(const run_plan& plan, int rank) {
   return rank >= 0 && rank < plan.ranks();
 }
 
-/// Whether an action is one of the run's.
+/// True if an action belongs to the run.
 bool is_action(const run_plan& plan, const action& a) {
   return a.direction >= 0 && a.direction < plan.directions() && a.stage >= 0
          && a.stage < plan.dims.stages && a.microbatch >= 0
          && a.microbatch < plan.dims.total();
 }
 
-/// Whether whoever is there meets others so, and hears this from them.
+/// True if the receiver has such a meeting, and this message may come in that meeting.
 bool meets(const run_plan& plan, const wire::address& to, const mail::letter& m) {
   using address = wire::address::kind;
   const bool stage = to.what == address::stage,
@@ -60,7 +60,7 @@ bool meets(const run_plan& plan, const wire::address& to, const mail::letter& m)
     return shard && plan.work->optimizer.clip > 0
            && (std::holds_alternative<mail::norm_part>(m.what)
                || std::holds_alternative<mail::clip_by>(m.what));
-  default: // these stay within a rank
+  default: // all others stay within a rank
     return false;
   }
 }
@@ -96,7 +96,7 @@ void mail_rules::know(const known_groups& groups) {
   knows_groups_ = true;
 }
 
-/// Whether a letter is of another member of the receiver's group.
+/// True if a message comes from another member of the receiver's group.
 bool mail_rules::is_call(const mail::letter& m, const collective_message& call) const {
   return knows_groups_ && std::ranges::any_of(groups_, [&](const auto& group) {
            const auto is_member = [&](int n) {
@@ -108,7 +108,7 @@ bool mail_rules::is_call(const mail::letter& m, const collective_message& call) 
          });
 }
 
-/// Whether GPUs move what one stage gives another.
+/// True if GPUs move the tensors from one stage to another.
 bool mail_rules::has_edge(position from, position to) const {
   return knows_groups_ && std::ranges::any_of(groups_, [&](const auto& group) {
            return group.is_edge() && group.members.front() == from
@@ -119,11 +119,11 @@ bool mail_rules::has_edge(position from, position to) const {
 struct mail_rules::judge {
   const mail_rules& rules;
   const run_plan& plan;
-  const of_stage& sizes; // of the stage that the receiver is or stands with
+  const of_stage& sizes; // of the stage that is the receiver or hosts the receiver
   const wire::address& to;
 
-  /// \param step from the stage that sends it to this one; 0 if a data source does
-  /// \param values of a sample, as long as those of the microbatch are
+  /// \param step stages from the sender to this stage; 0 if the sender is a data source
+  /// \param values function from a microbatch's length to values per sample
   template <class Values>
   std::string header(const tensor_header& h, int step, bool comes,
                      const Values& values) const {
@@ -165,8 +165,8 @@ struct mail_rules::judge {
     const bool calls = part != nullptr && part->is_call();
     const bool tensors = !std::holds_alternative<mail::norm_part>(m.what)
                          && !std::holds_alternative<mail::clip_by>(m.what);
-    // A call speaks of all that goes one way: as many messages as there are members,
-    // and twice.
+    // A call stands for all data in one direction: up to as many messages as there are
+    // members, twice.
     const auto times = calls ? 2 * plan.ranks() : 1;
     bool right = m.bytes >= 0 && m.bytes / times <= most && is_stage(plan, m.to.where)
                  && m.kind.has_value() == tensors && meets(plan, to, m);
@@ -254,7 +254,7 @@ struct mail_rules::judge {
     if (!plan.keep_steps)
       return unless(false, "copies that nobody keeps");
     if (m.copies.versions.empty() && m.copies.moments.empty())
-      return {}; // it has kept none
+      return {}; // the stage has kept no copies
     return copies(m.copies, kept_copies(plan, m.copies.where));
   }
   std::string copies(const mail::saved& m, const copies_bound& bound) const {
@@ -277,7 +277,7 @@ struct mail_rules::judge {
   std::string operator()(const mail::begun& m) const { return rank(m.rank); }
   std::string operator()(const mail::at_checkpoint& m) const { return rank(m.rank); }
 
-  template <class Other> // that names nothing of the plan
+  template <class Other> // messages that name nothing of the plan
   std::string operator()(const Other&) const {
     return {};
   }

@@ -10,26 +10,30 @@
 #include <string>
 #include <vector>
 
+// Checks messages of other processes against the plan, before any actor handles a
+// message.
+
 namespace troupe {
 
-/// What mail between the processes of a run can be, by its plan: found once, for all
-/// mail. Any thread may ask.
+/// The messages that processes of a run may send to each other, by the run's plan.
+/// Sizes are computed once, in the constructor. Thread-safe.
 class mail_rules {
 public:
   explicit mail_rules(std::shared_ptr<const run_plan> plan);
 
-  /// Why no actor of this run can have sent such mail to such an actor, whatever its
-  /// bytes say; empty if one can. What passes has ranks, positions, versions and counts
-  /// of the plan, and tensors of its sizes, so that nobody who takes it needs to look.
+  /// Returns why no actor of this run can have sent such a message to such an actor;
+  /// empty if one can. A valid message has ranks, positions, versions and counts of the
+  /// plan, and tensors of the plan's sizes. So receivers do not check again.
   std::string fault_of(const wire::addressed_mail& mail) const;
 
-  /// The values that a buffer for a tensor of such mail has room for. They are the same
-  /// for all of a kind to a stage whose sizes differ from microbatch to microbatch: a
-  /// stage may use the buffer again, and there are no more kinds of buffers than that.
-  /// \pre fault_of(mail).empty()
+  /// Capacity, in values, of a buffer for a tensor of `bytes` bytes in such a message.
+  /// The capacity is the same for all messages of a kind to a stage, even if sizes
+  /// differ between microbatches. So a stage may reuse the buffer, and the number of
+  /// different buffers stays small.
+  /// \pre validation_error(message) is empty
   std::int64_t room_of(const wire::addressed_mail& mail, std::int64_t bytes) const;
 
-  /// Calls are of these groups' members alone. Once; from any thread.
+  /// Sets the groups that collective calls may come from. Called once, from any thread.
   void know(const known_groups& groups);
 
 private:
@@ -38,13 +42,13 @@ private:
   bool is_call(const mail::letter& m, const collective_message& call) const;
   bool has_edge(position from, position to) const;
 
-  /// Sizes in values, of one shard of a stage; the same in all data replicas.
+  /// Sizes in values, for one shard of a stage; the same in all data replicas.
   struct of_stage {
     std::int64_t room_below =
-      0; ///< Of a buffer for what it gets from below; 0: nothing.
+      0; ///< Of a buffer for tensors from the stage below; 0: there are none.
     std::int64_t room_above = 0; ///< Likewise for gradients from above.
-    std::int64_t most_rows = 0;  ///< To or from an expert, in one letter.
-    std::int64_t most_array = 0; ///< Of all other letters.
+    std::int64_t most_rows = 0;  ///< To or from an expert, in one message.
+    std::int64_t most_array = 0; ///< Of all other messages.
   };
 
   const of_stage& at(position where) const {
@@ -54,9 +58,10 @@ private:
   }
 
   std::shared_ptr<const run_plan> plan_;
-  std::vector<of_stage> stages_; // as at() finds them
+  std::vector<of_stage> stages_; // in the order that `sizes_at` uses
   std::vector<exchanging_group> groups_;
-  std::atomic<bool> knows_groups_ = false; // the list is there, and does not change
+  std::atomic<bool> knows_groups_ = false; // the list is complete, and never changes
+                                           // again
 };
 
 } // namespace troupe

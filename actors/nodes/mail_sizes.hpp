@@ -7,18 +7,20 @@
 #include <cstdint>
 #include <vector>
 
+// Tensor sizes of messages and ranks of receivers, derived from the plan.
+
 namespace troupe {
 
-/// The bytes of each tensor that travels behind a mail: one for each of
-/// wire::buffers_of, then of wire::arrays_of. What a mail says of its size, and what
-/// the plan says, so both sides find the same.
+/// The bytes of each tensor that follows a message: first of wire::buffers_of, then of
+/// wire::arrays_of. Sizes follow from the message and from the plan, so sender and
+/// receiver compute equal sizes.
 std::vector<std::int64_t> tensor_bytes(const run_plan& plan,
                                        const wire::addressed_mail& of);
 
-/// Whether such an actor takes part in a run.
+/// True if such an actor takes part in the run.
 bool exists(const run_plan& plan, const wire::address& of);
 
-/// The rank that an actor stands on; -1: with who leads the run.
+/// The rank that hosts an actor; -1: the process of the leader.
 int rank_of(const run_plan& plan, const wire::address& of);
 
 } // namespace troupe

@@ -13,7 +13,7 @@ namespace {
 
 using problem = tl::unexpected<std::string>;
 
-/// No frame of a run has more: all that a stage has, of all versions.
+/// Upper bound on a frame's payload: all versions of a stage's data.
 std::uint64_t most_payload_bytes(const run_plan& plan) {
   std::uint64_t values = 0;
   for (const auto& l : plan.work->whole.layers)
@@ -23,8 +23,8 @@ std::uint64_t most_payload_bytes(const run_plan& plan) {
          * sizeof(float);
 }
 
-/// Mail that may have tensors behind it, always by the same way: so mail of one kind
-/// keeps its order.
+/// True for messages that may have tensors. All messages of one kind take the same
+/// connection, so the order is kept.
 bool has_tensors(const wire::actor_mail& what) {
   if (const auto* letter = std::get_if<mail::letter>(&what)) {
     const auto* const part = std::get_if<collective_message>(&letter->what);
@@ -90,7 +90,7 @@ void mailroom::close_after_actors(ensemble& here) {
     const std::unique_lock guard{open_lock_};
     everybody_.reset();
   }
-  here.come_home(); // proxies pass on what they have before they end
+  here.come_home(); // proxies send all queued messages before the end
   close();
 }
 
@@ -151,7 +151,7 @@ void mailroom::carry(const wire::address& to, wire::actor_mail what) {
     frame.payload.push_back({bytes_of(*one, all->tensors[i++]), all});
   for (const auto* one : wire::arrays_of(all->what))
     frame.payload.push_back({std::as_bytes(std::span{*one}), all});
-  all.reset(); // its buffers are free as soon as they are written
+  all.reset(); // the message's buffers are free as soon as written
   tensors_.send(node, std::move(frame));
 }
 
@@ -160,7 +160,8 @@ void mailroom::hear(int node, const control_frame& frame) {
     ++stale_;
     return;
   }
-  tensors_.settle(); // an answer to what was sent by a link: its buffers are free
+  tensors_.settle(); // the message may answer a frame on a link: release that frame's
+                     // buffers
   auto mail = wire::decode_mail(frame.text);
   std::string wrong;
   if (!mail)
@@ -244,12 +245,13 @@ std::string mailroom::deliver(int peer) {
   return {};
 }
 
-/// Gives mail to its actor. Returns what is wrong with it, if anything.
+/// Delivers a message to a local actor. Returns the error in the message, or an empty
+/// string.
 std::string mailroom::post_here(wire::addressed_mail mail) {
-  const std::shared_lock open{open_lock_}; // actors last as long
+  const std::shared_lock open{open_lock_}; // actors last as long as this lock
   const auto& everybody = everybody_;
   if (!everybody)
-    return {}; // the run is over, or has not begun
+    return {}; // the run has ended, or has not started
   auto& meter = here_.load()->meter();
   std::string wrong;
   const auto give = [&](const auto& to) {

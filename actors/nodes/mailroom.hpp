@@ -19,56 +19,63 @@
 #include <string>
 #include <vector>
 
+// Connects the actors of this process with the actors of other processes of a run.
+
 namespace troupe {
 
-/// The mail of a run between this process and the others: what proxies hear goes out,
-/// and what comes in goes to the actors that are here. Mail with tensors travels on
-/// tensor links, all other on control lines.
+/// Routes messages between this process and other processes of a run: encodes and sends
+/// the messages that proxies receive; decodes, validates and delivers incoming
+/// messages. Messages with tensors are sent on tensor links, all others on control
+/// lines.
 class mailroom : public frame_receiver {
 public:
-  /// Told when a node cannot be reached any more, on any thread.
+  /// Called when a node cannot be reached any more, on any thread.
   using loss = std::function<void(int node, const std::string& why)>;
 
-  /// \param plan,lost outlive it \param nodes of each rank \param own number of this
-  /// node \throws std::system_error if there is no thread
+  /// \param plan,on_loss outlive this object
+  /// \param nodes the node of each rank
+  /// \param local_node number of this node
+  /// \throws std::system_error if no thread can be started
   mailroom(std::shared_ptr<const run_plan> plan, std::vector<int> nodes, int own,
            session_id of, loss lost);
 
-  /// As close().
+  /// Calls `close()`.
   ~mailroom() override;
 
-  // The ways to another node.
+  // Connections to another node: a control line, and a tensor link.
   void add(int node, std::shared_ptr<control_line> line);
   void add(int node, std::unique_ptr<byte_stream> tensors);
 
-  /// Makes proxies of all that are elsewhere.
+  /// Returns a function that makes proxies of all actors in other processes.
   ensemble::distant_maker maker();
 
-  /// From now on mail for actors that are here is taken. \pre gathered
-  /// \param here outlives the mailroom, or close()
+  /// From now on messages for local actors are delivered.
+  /// \pre `local` has gathered the actors
+  /// \param local outlives this object, or the call of close()
   void open(ensemble& here);
 
-  /// GPUs of these groups exchange arrays themselves. Once, before open().
+  /// Sets the groups whose GPUs exchange arrays directly. Called once, before open().
   void know(const known_groups& groups) { rules_.know(groups); }
 
-  /// Takes a frame of a control line.
+  /// Handles a frame of a control line.
   void hear(int node, const control_frame& frame);
 
   /// Sends the values of a layer, before a run.
   void send_layer(int node, std::vector<unsigned char> text,
                   std::shared_ptr<const std::vector<float>> values);
 
-  /// Where such values go that come in. \param to outlives close()
+  /// Sets the destination of layer values that arrive.
+  /// \param to outlives the call of close()
   void take_layers(layer_values& to) { layers_ = &to; }
 
-  /// Bytes of tensors that have come and gone.
+  /// Bytes of tensors received and sent.
   std::int64_t moved() const { return tensors_.moved(); }
 
-  /// No mail goes out or comes in any more.
+  /// Stops all sending and delivery.
   void close();
 
-  /// Ends the actors of `here`, and closes. Mail that these actors have sent still goes
-  /// out, the last losses among it; mail for them is dropped.
+  /// Ends the actors of `local`, then closes. Messages that these actors have sent are
+  /// still sent, including the last losses; messages for these actors are dropped.
   void close_after_actors(ensemble& here);
 
   /// Frames of older generations, which were dropped.
@@ -88,7 +95,7 @@ private:
   std::string post_here(wire::addressed_mail mail);
   int node_of(const wire::address& of) const;
 
-  /// A frame whose payload is on its way.
+  /// A frame whose payload has not arrived yet.
   struct pending {
     frame_kind what = frame_kind::mail;
     wire::addressed_mail mail;
@@ -102,15 +109,16 @@ private:
   loss lost_;
   std::mutex lock_;
   std::map<int, std::shared_ptr<control_line>> lines_;
-  std::shared_mutex open_lock_; // of the next two: held while mail is posted
+  std::shared_mutex open_lock_; // guards the next two; shared while messages are
+                                // delivered
   std::atomic<ensemble*> here_ = nullptr;
-  std::shared_ptr<directory> everybody_; // as of open()
-  memory_account own_memory_;            // of mail for who leads
-  landing landing_;                      // of the links' thread
+  std::shared_ptr<directory> everybody_; // set by open()
+  memory_account own_memory_;            // of messages for the leader
+  landing landing_;                      // for the links' thread
   std::atomic<layer_values*> layers_ = nullptr;
   std::map<int, pending> pending_; // by peer
   std::atomic<std::int64_t> stale_ = 0;
-  switchboard tensors_; // last: its thread uses the rest
+  switchboard tensors_; // last: the member's thread uses the members above
 };
 
 } // namespace troupe

@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-/// The first rank of a pipeline that has a stage in common with this one.
+/// The first rank of a pipeline that hosts a stage which `rank` hosts too.
 int first_with_same_stages(const run_plan& plan, int rank) {
   int result = plan.pipe_rank(rank);
   for (const auto& where : plan.hosted_by(rank))

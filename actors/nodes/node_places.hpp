@@ -6,22 +6,25 @@
 #include <string>
 #include <vector>
 
+// Node maps, which assign ranks to nodes: the default map and the checks of a map.
+
 namespace troupe {
 
-/// The node of each rank, from 1, if nobody says another: equal numbers of ranks that
-/// follow one another, so that shards of a tensor and neighbours of a pipeline stay
-/// together; of schedules with two directions both ranks of a stage.
+/// The default node of each rank, from 1: equal numbers of consecutive ranks, so that
+/// tensor shards and neighbours of a pipeline share a node. For schedules with two
+/// directions both ranks of a stage share a node.
 std::vector<int> usual_places(const run_plan& plan, int nodes);
 
 /// The ranks of a node, in order.
 std::vector<int> ranks_at(const std::vector<int>& places, int node);
 
-/// Why a plan cannot be run on several nodes so, with what is allowed; empty if it can.
+/// Returns why a plan cannot run on nodes with this map, and what is allowed; empty if
+/// there is no obstacle.
 std::string refusal_of_places(const run_plan& plan, const std::vector<int>& places,
                               int nodes);
 
-/// Why a node may be lost with all that data replicas keep of a stage; empty if none
-/// may.
+/// Returns why a lost node may take all kept steps of a stage with it. Empty if no node
+/// hosts all data replicas of a rank.
 std::string refusal_of_twins(const run_plan& plan, const std::vector<int>& places);
 
 } // namespace troupe

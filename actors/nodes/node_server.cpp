@@ -14,21 +14,23 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t leader_places = 4;    // beyond those of other visitors
-constexpr std::size_t most_expected = 4096; // nodes of a run that come at once
+constexpr std::size_t leader_places = 4; // in addition to the places of other clients
+constexpr std::size_t most_expected = 4096; // nodes of a run that connect at the same
+                                            // time
 constexpr int most_questions = 16;
 
-/// Bytes that a visitor without a run may send: some at first, more with time. A leader
-/// that waits in the queue sends 5 kB of beats a second at most.
+/// Bytes that a client without a run may send: a fixed number at first, and more with
+/// time. A leader that waits in the queue sends at most 5 kB of beats per second.
 constexpr std::int64_t first_bytes = 1 << 20;
 constexpr std::int64_t bytes_per_second = 16 << 10;
 constexpr std::int64_t frame_overhead = 64;
 
-/// Answers to a visitor without a run: a few hundred bytes each.
+/// Upper bounds on answers that wait to be sent. A client without a run gets answers of
+/// a few hundred bytes each.
 constexpr std::size_t most_unsent_of_visitor = 256 << 10;
 constexpr std::size_t most_unsent_of_leader = std::size_t{64} << 20;
 
-/// Time for a refused visitor to read the refusal.
+/// Time for a refused client to read the refusal.
 constexpr nanoseconds time_to_read = 1'000'000'000;
 
 } // namespace
@@ -60,7 +62,7 @@ node_server::~node_server() {
     all.swap(visitors_);
   }
   for (auto& [number, one] : all)
-    one.line->close(); // waits for who speaks there
+    one.line->close(); // waits for callbacks of the line
 }
 
 void node_server::welcome(const greeting& guest, std::unique_ptr<byte_stream> stream) {
@@ -75,9 +77,9 @@ void node_server::welcome(const greeting& guest, std::unique_ptr<byte_stream> st
     plays->join(guest, std::move(stream));
 }
 
-/// Gives a visitor a control line. The leader of the run that is played, or was last,
-/// always has a place; others are refused with a sentence if all places are taken, or
-/// there is no memory for one.
+/// Gives a client a control line. The leader of the current or the last run always has
+/// a place. Other clients are refused with a sentence if all places are taken, or if
+/// memory for a line is missing.
 void node_server::receive(const greeting& guest, std::unique_ptr<byte_stream> stream) {
   visitor one; // destroyed after the guard: closing the line takes the lock
   const std::lock_guard guard{lock_};
@@ -139,14 +141,15 @@ void node_server::hear(int number, control_frame frame) {
     return answer(number);
   if (std::holds_alternative<mail::ask_identity>(*what))
     return line->send(mail::identity{identity_});
-  if (std::holds_alternative<mail::beat>(*what)) // who waits in line hears that we live
+  if (std::holds_alternative<mail::beat>(*what)) // a leader that waits in the queue
+                                                 // learns that this node is alive
     return line->send(mail::beat{});
   if (auto* const begins = std::get_if<mail::prepare>(&*what))
     return take(number, std::move(*begins));
-  leave(number); // nothing else is said before a run
+  leave(number); // no other message is valid before a run
 }
 
-/// Says what the node does, a few times.
+/// Sends the node's status, up to `most_questions` times per client.
 void node_server::answer(int number) {
   std::shared_ptr<control_line> line;
   bool too_often = false;
@@ -164,13 +167,13 @@ void node_server::answer(int number) {
     line->send(status());
 }
 
-/// Puts a run in line.
+/// Appends a run to the queue, or refuses that run.
 void node_server::take(int number, mail::prepare begins) {
   const std::lock_guard guard{lock_};
   const auto found = visitors_.find(number);
   if (found == visitors_.end()
       || std::ranges::find(jobs_, number, &job::visitor) != jobs_.end())
-    return; // one run of each
+    return; // one run per client
   const auto& line = found->second.line;
   if (begins.version != how_.version)
     return line->send(mail::refused{
@@ -192,13 +195,14 @@ void node_server::take(int number, mail::prepare begins) {
                                    + std::to_string(jobs_.size() + 1)
                                    + " of those that wait",
                                  static_cast<int>(jobs_.size()) + 1});
-  line->send(mail::beat{}); // the lead knows from now on that a node is here
+  line->send(mail::beat{}); // from now on the leader knows that a node has answered
   jobs_.push_back({number, std::move(begins)});
   news_.notify_all();
 }
 
-/// A visitor's line has ended, or what came by it is nonsense. \param why this side has
-/// ended it, which the visitor is told; may be empty
+/// Removes a client whose line has ended or whose messages are invalid.
+/// \param why the reason for which this side has ended the line, sent to the client as
+/// a refusal; may be empty
 void node_server::leave(int number, const std::string& why) {
   std::shared_ptr<player> plays;
   std::shared_ptr<control_line> line; // closed by its last handle, without the lock
@@ -236,8 +240,8 @@ void node_server::watch_visitors() {
   }
 }
 
-/// Closes the lines of visitors that have no part in a run and have been silent for
-/// long. A leader that waits says so several times a second.
+/// Closes the lines of clients that have no part in a run and have been silent for too
+/// long. A leader that waits sends a beat several times per second.
 void node_server::dismiss_idlers() {
   std::vector<std::shared_ptr<control_line>> idle; // closed without the lock
   const std::lock_guard guard{lock_};
@@ -282,7 +286,7 @@ void node_server::serve(const endings& when,
     try {
       plays->play(&when.at_once);
       told("the run is over");
-    } catch (const std::bad_alloc&) { // of what the run wants; the node goes on
+    } catch (const std::bad_alloc&) { // memory for the run; the node continues
       told("the run is over: out of memory");
     }
     acceptor_->expect(0);

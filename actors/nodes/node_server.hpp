@@ -17,20 +17,25 @@
 #include <string>
 #include <thread>
 
+// The server of a node: accepts connections of leaders, and executes one run after
+// another.
+
 namespace troupe {
 
-/// A node: offers this machine to runs that others lead, one after another.
+/// A node: offers this machine to runs that other processes lead, one run after
+/// another.
 class node_server {
 public:
   struct settings {
-    std::string version; ///< Of troupe; leads have the same.
-    int queue = 8;       ///< Runs that may wait while one is played.
+    std::string version; ///< Of troupe; leaders must have the same version.
+    int queue = 8;       ///< Runs that may wait while one is running.
     acceptor::limits guests = {};
-    std::size_t visitors = 16; ///< Control lines that have no part in a run.
+    std::size_t visitors = 16; ///< Control lines of clients without a part in a run.
     std::chrono::nanoseconds visitor_silence = std::chrono::seconds{30}; ///< At most.
   };
 
-  /// \param means outlives it \param make makes streams of those who connect
+  /// \param services outlives this object
+  /// \param make makes streams of incoming connections
   node_server(listening_sockets at, acceptor::stream_maker make,
               const player_means& means, settings how);
   ~node_server();
@@ -39,15 +44,15 @@ public:
 
   std::uint16_t port() const { return acceptor_->port(); }
 
-  /// When a node ends.
+  /// Conditions that end a node.
   struct endings {
-    const std::atomic<bool>& at_once;   ///< A run under way ends too.
-    const std::atomic<bool>& after_run; ///< A run under way is played to its end.
+    const std::atomic<bool>& at_once;   ///< Ends the current run as well.
+    const std::atomic<bool>& after_run; ///< The current run continues to its end.
   };
 
-  /// Plays runs on the caller's thread until one of the two is set. A leader that gets
-  /// the same announcement ends its run itself, with everything saved.
-  /// \param told of what it does, a sentence each
+  /// Serves runs on the caller's thread until one of the two flags is set. A leader
+  /// that gets the same signal ends the run itself, with all results saved.
+  /// \param report called with a sentence about each event
   void serve(const endings& when, const std::function<void(const std::string&)>& told);
 
   void serve(const std::atomic<bool>& stop,
@@ -56,7 +61,7 @@ public:
   }
 
 private:
-  /// Who has a control line and plays no part in a run yet.
+  /// A client with a control line and without a part in a run.
   struct visitor {
     std::shared_ptr<control_line> line;
     std::shared_ptr<player> plays = {};       // null: not yet
@@ -64,7 +69,7 @@ private:
     nanoseconds since = wall_clock::steady();
     std::int64_t received = 0; // bytes, without a run
     int questions = 0;
-    bool is_refused = false; // the node is full, and has said so
+    bool is_refused = false; // the node is full and has said so
   };
   struct job {
     int visitor;
@@ -91,10 +96,11 @@ private:
   std::map<int, visitor> visitors_;
   std::deque<job> jobs_;
   std::shared_ptr<player> current_;
-  std::array<std::uint64_t, 2> session_{}; // of the run that is played, or was last
+  std::array<std::uint64_t, 2> session_{}; // of the current or the last run
   bool ends_ = false;
-  std::thread watch_;                  // of visitors
-  std::unique_ptr<acceptor> acceptor_; // last: its thread uses the rest
+  std::thread watch_;                  // of clients
+  std::unique_ptr<acceptor> acceptor_; // last: the member's thread uses the members
+                                       // above
 };
 
 } // namespace troupe

@@ -21,14 +21,14 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr auto patience_with_others = 15s; // until all of a run have met
-constexpr int most_probes = 1024;          // of the clock, in a run; leads send 32
+constexpr auto patience_with_others = 15s; // until all nodes of a run have connected
+constexpr int most_probes = 1024;          // of the clock, in a run; leaders send 32
 
 milliseconds milliseconds_of(nanoseconds t) {
   return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds{t});
 }
 
-/// This node's owner ends it.
+/// This node's owner ends the node.
 struct told_to_end {};
 
 /// Another node of the run does not answer.
@@ -69,7 +69,7 @@ std::string player::description() const {
          + std::to_string(facts_.nodes.size());
 }
 
-/// Says that it is there, and how its devices are; notices a lead that does not.
+/// Sends beats with the state of this node's devices, and detects a silent leader.
 void player::beat() {
   const auto timeout = milliseconds_of(facts_.failure_timeout);
   constexpr int patience_with_lead = 6; // timeouts
@@ -121,7 +121,7 @@ void player::lose_lead() {
   inbox_.put(lead_lost{});
 }
 
-/// The next thing that the lead says; absent if it says nothing for so long.
+/// Returns the next message of the leader; absent if none comes within `timeout`.
 std::optional<wire::node_mail> player::next(milliseconds patience) {
   if (stop_ != nullptr && stop_->load())
     throw told_to_end{};
@@ -133,8 +133,8 @@ std::optional<wire::node_mail> player::next(milliseconds patience) {
   return std::get<wire::node_mail>(std::move(*one));
 }
 
-/// Waits for what the lead says next, which is this. \throws lead_lost, also if the run
-/// is over
+/// Waits for the leader's next message, which must be of this type. \throws leader_lost
+/// on any other message, and if the run has ended
 template <class Message>
 Message player::await() {
   for (;;)
@@ -169,7 +169,7 @@ void player::join(const greeting& guest, std::unique_ptr<byte_stream> stream) {
   const std::lock_guard guard{lock_};
   const int node = static_cast<int>(guest.from);
   if (!mail_ || !joined_.insert({node, guest.what}).second)
-    return; // nobody comes twice
+    return; // one connection of each kind per node
   if (guest.what == greeting::purpose::tensors)
     mail_->add(node, std::move(stream));
   else
@@ -177,7 +177,8 @@ void player::join(const greeting& guest, std::unique_ptr<byte_stream> stream) {
   news_.notify_all();
 }
 
-/// Connects to the nodes of higher numbers, and waits for all others.
+/// Connects to the nodes of higher numbers, and waits for the connections of all
+/// others.
 void player::join_others() {
   greeting hello{.session = session_.session,
                  .generation = session_.generation,
@@ -254,7 +255,7 @@ void player::play(const std::atomic<bool>* stop) {
   } catch (const lead_lost&) { // NOLINT(bugprone-empty-catch)
   } catch (const told_to_end&) {
     lead_->send(mail::refused{"it was told to end", true});
-  } catch (const unreachable& wrong) { // the lead decides whether that node is lost
+  } catch (const unreachable& wrong) { // the leader decides whether that node is lost
     lose(wrong.node, wrong.what());
   } catch (const std::bad_alloc&) {
     lead_->send(mail::refused{"out of memory"});
@@ -263,7 +264,7 @@ void player::play(const std::atomic<bool>* stop) {
   }
 }
 
-/// An ensemble that beats may look at.
+/// Makes a local run visible to beats during the object's life.
 class player::shown {
 public:
   shown(player& whose, ensemble& what) : whose_(whose) {
@@ -294,7 +295,7 @@ player::make_ensemble(const std::shared_ptr<const run_plan>& plan,
                     .groups = std::move(groups),
                     .ended = is_over}}};
   } catch (const ended_while_joining&) {
-    (void)next(0ms); // says by whom
+    (void)next(0ms); // throws the reason
     throw;
   }
 }
@@ -310,7 +311,8 @@ void player::perform(const std::shared_ptr<const run_plan>& plan, known_groups g
     lead_->send(mail::ready{});
     const auto begins = await<mail::begin_run>();
     here->clock().restart_at(begins.start);
-    // Not before: other nodes may already send what begins works here.
+    // Threads start only now: other nodes may already send messages that start work
+    // here.
     here->house().start_threads(std::clamp(
       plan->threads, 1, static_cast<int>(ranks_at(facts_.places, facts_.node).size())));
     here->begin();
@@ -327,11 +329,11 @@ void player::perform(const std::shared_ptr<const run_plan>& plan, known_groups g
 
 void player::come_home(ensemble& here) {
   mail_->close_after_actors(here);
-  if (here.at_work()) // which may use buffers of the mailroom
+  if (here.at_work()) // the run may use buffers of the router
     left_.push_back(mail_);
 }
 
-/// Until the lead says that the run is over.
+/// Handles messages until the leader ends the run.
 void player::work(ensemble& here) {
   bool told = false;
   for (;;) {
@@ -352,7 +354,7 @@ void player::work(ensemble& here) {
   }
 }
 
-/// False if the run is over.
+/// Handles a message of the leader. Returns false if the run has ended.
 bool player::answer(ensemble& here, const wire::node_mail& what) {
   if (std::holds_alternative<mail::pause_clock>(what))
     here.clock().pause();

@@ -21,38 +21,42 @@
 #include <variant>
 #include <vector>
 
+// A node's part of one run, from the leader's `prepare` to the report at the end.
+
 namespace troupe {
 
-/// What a node does for a lead, from `prepare` to the end.
+/// Services of a node for the runs of leaders.
 struct player_means {
-  /// Makes the plan that a lead describes, within what the node allows. On error says
-  /// why it does not.
+  /// Makes the plan that a leader describes, within the limits of the node. The error
+  /// says which limit the plan exceeds.
   std::function<tl::expected<run_plan, std::string>(const mail::prepare&)> plan;
 
   connector* by = nullptr;
 };
 
-/// Plays a node's part of one run: its ranks are here.
+/// Runs a node's part of one run: the ranks in this process.
 class player {
 public:
-  /// \param lead the control line that `begins` came on \param means outlives it
+  /// \param leader the control line that `request` came on
+  /// \param services outlives this object
   player(const player_means& means, mail::prepare begins,
          std::shared_ptr<control_line> lead);
   ~player();
   player(const player&) = delete;
   player& operator=(const player&) = delete;
 
-  /// Plays until the run ends, the lead is lost, or `stop` is set. Tells the lead if it
-  /// cannot.
+  /// Runs until the run ends, the leader is lost, or `stop` is set. Reports errors to
+  /// the leader.
   void play(const std::atomic<bool>* stop = nullptr);
 
-  // From other threads: what comes from the lead, and from other nodes of the run.
+  // Called on other threads: messages of the leader, and connections of other nodes of
+  // the run.
   void hear(control_frame frame);
   void lose_lead();
   bool expects(const greeting& guest) const;
   void join(const greeting& guest, std::unique_ptr<byte_stream> stream);
 
-  /// In words.
+  /// The state of this node, in words.
   std::string description() const;
 
 private:
@@ -74,7 +78,7 @@ private:
   void beat();
   void lose(int node, const std::string& why);
 
-  /// Of those whose actors could not be ended.
+  /// Routers of runs whose actors could not be ended.
   static std::vector<std::shared_ptr<mailroom>> left_;
 
   const player_means& means_;
@@ -84,15 +88,16 @@ private:
   inbox<event> inbox_;
   std::atomic<nanoseconds> heard_lead_;
   std::atomic<bool> lead_gone_ = false;
-  std::atomic<int> probes_ = 0; // of the clock, by the lead
+  std::atomic<int> probes_ = 0; // of the clock, by the leader
 
   std::mutex lock_;
   std::condition_variable news_;
-  std::optional<layer_values> layers_; // before who fills it
+  std::optional<layer_values> layers_; // declared before `router_`, which fills the
+                                       // values
   std::shared_ptr<mailroom> mail_;
   std::map<int, std::shared_ptr<control_line>> lines_; // to other nodes
-  const std::atomic<bool>* stop_ = nullptr;            // of play()
-  std::set<std::pair<int, greeting::purpose>> joined_; // connections of others
+  const std::atomic<bool>* stop_ = nullptr;            // of run()
+  std::set<std::pair<int, greeting::purpose>> joined_; // connections of other nodes
   ensemble* here_ = nullptr;                           // for beats
   bool over_ = false;
   std::thread beats_;

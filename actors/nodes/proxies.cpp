@@ -29,13 +29,14 @@ template <class Message, class... All>
 struct is_among<Message, std::variant<All...>>
   : std::bool_constant<(std::same_as<Message, All> || ...)> {};
 
-/// Passes a message on, if it is one of those that travel.
+/// Sends a message to the other process, if messages of this type are sent between
+/// processes.
 template <class Message>
 void pass_on(const proxy_state& to, Message what) {
   if constexpr (is_among<Message, wire::actor_mail>::value)
     to.carry(to.of, std::move(what));
   else if constexpr (!std::same_as<Message,
-                                   mail::wiring>) // who is elsewhere has its own
+                                   mail::wiring>) // actors elsewhere get other wiring
     throw std::logic_error(std::string{name_of_message<Message>()}
                            + " cannot leave its rank");
 }
@@ -54,7 +55,8 @@ struct proxy_for<caf::typed_actor<
     report_failures(self);
     self->state.carry = std::move(carry);
     self->state.of = of;
-    // A buffer is free again as soon as it is written: no handle may stay here.
+    // A buffer is free again as soon as its bytes are written, so no handle may stay
+    // here.
     return {take<Messages>(self, *meter, [self](Messages what) {
       pass_on(self->state, std::move(what));
     })...};

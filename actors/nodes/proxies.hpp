@@ -9,17 +9,19 @@
 
 #include <functional>
 
+// Proxies: local actors that stand for actors in other processes.
+
 namespace troupe {
 
-/// Passes mail on to an actor in another process. Called on the proxies' threads.
+/// Sends a message to an actor in another process. Called on the proxies' threads.
 using mail_carrier = std::function<void(const wire::address&, wire::actor_mail)>;
 
-/// Proxies: for each actor that plays elsewhere a local one with the same typed
-/// interface, which gives all that it hears to the carrier. No other actor knows that
-/// its peer is far away.
+/// Spawns proxies. For each actor in another process, its proxy has the same typed
+/// interface and passes all messages to the sender function. Other actors see no
+/// difference between a proxy and a local actor.
 class proxies : public distant_actors {
 public:
-  /// \param system outlives it
+  /// \param system outlives this object
   proxies(caf::actor_system& system, props shared, mail_carrier carry)
     : system_(system), shared_(std::move(shared)), carry_(std::move(carry)) {
     // nop

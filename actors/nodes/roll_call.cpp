@@ -47,7 +47,7 @@ void roll_call::note(int number) {
   at(number).answered = true;
 }
 
-/// Takes what a node has said, kind by kind.
+/// Handles a node's message, by type.
 struct roll_call::reading {
   roll_call& of;
   int number;
@@ -92,7 +92,7 @@ struct roll_call::reading {
     from.offset = m.node - (m.lead + from.heard) / 2;
   }
 
-  /// One step after another, each once.
+  /// Checks that steps come one after another, each once.
   bool comes_to(step next) {
     const bool follows = static_cast<int>(next) == static_cast<int>(from.how_far) + 1;
     if (follows)
@@ -102,7 +102,7 @@ struct roll_call::reading {
     return follows;
   }
 
-  template <class Other> // that no node says
+  template <class Other> // a message that no node sends
   void operator()(Other&) {
     of.fail(from, from.name + ": it sent a message that no node sends", true);
   }
@@ -118,7 +118,7 @@ void roll_call::take(int number, wire::node_mail what) {
   news_.notify_all();
 }
 
-/// \pre locked
+/// Records a failure of a node; the first failure counts. \pre locked
 void roll_call::fail(node& one, const std::string& why, bool is_lost) {
   one.gone = one.gone || is_lost;
   if (!one.fault.empty() || ending_)
@@ -131,10 +131,11 @@ void roll_call::fail(node& one, const std::string& why, bool is_lost) {
   board_->post_failure(why);
 }
 
-/// If the other node is gone, its own line will say so: it is given time for that, so
-/// that the right one is named. \pre locked
+/// Notes that node `reporter` has lost the link to another node. If the other node is
+/// gone, its control line ends as well. The report waits for that end, so that the
+/// right node is named. \pre locked
 void roll_call::suspect(int by, const mail::lost_node& what) {
-  // The side that ended a line says why; the other side sees the end alone.
+  // The side that ended a line reports the reason; the other side sees only the end.
   const bool says_more =
     suspected_ && suspected_->why.ends_with(line_end) && what.why != line_end;
   if (ending_ || (suspected_ && !says_more))
@@ -146,7 +147,7 @@ void roll_call::suspect(int by, const mail::lost_node& what) {
                 nanoseconds_of(std::min(timeout_, 1000ms))};
 }
 
-/// A node that has never answered may be none.
+/// Returns the error text for a node. A process that has never answered may be no node.
 std::string roll_call::loss_of(const node& one, const std::string& why) {
   if (one.answered)
     return one.name + " is lost: " + why;
@@ -163,7 +164,7 @@ void roll_call::lose(int number, const std::string& why, bool link) {
     auto& one = at(number);
     if (link && ending_)
       return;
-    if (link) // the node's own line may say why
+    if (link) // the node's own line may give the reason
       return suspect(number, {0, why});
     fail(
       one,
@@ -196,7 +197,7 @@ void roll_call::await(step how_far, const std::atomic<bool>* interrupted,
   }
 }
 
-/// \pre locked
+/// Throws the failure of a node, if there is one. \pre locked
 void roll_call::throw_fault() const {
   for (const bool is_loss : {false, true})
     for (const auto& one : nodes_)
@@ -207,7 +208,7 @@ void roll_call::throw_fault() const {
       }
 }
 
-// The answer that comes fastest is the best.
+// The fastest answer gives the best estimate, so several probes are sent.
 void roll_call::ask_for_clocks() {
   const auto here = this_machine();
   std::unique_lock guard{lock_};
@@ -253,12 +254,12 @@ void roll_call::begin(notice_board& board) {
     }
 }
 
-/// Nodes whose link has never been there cannot reach each other; a link that was there
-/// is a loss. \pre locked
+/// Turns a report into a failure. Nodes whose link never existed cannot reach each
+/// other; the end of an existing link is a loss. \pre locked
 void roll_call::confirm_suspicion() {
   const auto suspected = *std::exchange(suspected_, {});
   if (is_node(suspected.of) && at(suspected.of).gone)
-    return; // it has been named
+    return; // that node's failure has been reported
   auto& by = at(suspected.by);
   fail(by, suspected.why, board_ != nullptr || by.how_far >= step::connected);
 }

@@ -22,46 +22,49 @@
 #include <thread>
 #include <vector>
 
+// The leader's view of the nodes of a run: progress, failures, clocks and reports.
+
 namespace troupe {
 
-/// A node was lost, or cannot play.
+/// A node was lost, or cannot take part.
 struct node_failure : std::runtime_error {
   explicit node_failure(const std::string& why, bool loses = false)
     : std::runtime_error(why), is_loss(loses) {
     // nop
   }
 
-  /// The node had answered before: no address or option is wrong.
+  /// True if the node had answered before, so no address or option is wrong.
   bool is_loss;
 };
 
-/// A refusal that no new start changes: options, files or versions have to.
+/// A refusal that a new attempt cannot change: options, files or versions must change
+/// first.
 struct lasting_refusal : node_failure {
   using node_failure::node_failure;
 };
 
-/// Nodes that would not make the bits of one run.
+/// Nodes whose bits would differ within one run.
 struct nodes_differ : lasting_refusal {
   using lasting_refusal::lasting_refusal;
 };
 
-/// The user has ended what waited for nodes.
+/// The user has ended the wait for nodes.
 struct ended_while_waiting : std::runtime_error {
   ended_while_waiting() : std::runtime_error("ended while nodes were waited for") {
     // nop
   }
 };
 
-/// What a lead knows of the nodes of a run: how far each has come, who is silent, and
-/// what their clocks show. Nodes are counted from 1. A thread of its own says that the
-/// lead is there, and notices who is not.
+/// The leader's knowledge of the nodes of a run: each node's progress, silence and
+/// clock. Nodes are numbered from 1. A thread of this object sends beats to nodes and
+/// detects silent ones. Thread-safe.
 class roll_call {
 public:
-  /// How far a node has come.
+  /// A node's progress.
   enum class step : std::uint8_t { none, known, prepared, connected, ready };
 
   /// \param names of the nodes, with their ranks: "node a:4242 (rank 0)"
-  /// \param waits told of a node that plays another run, in words; may be empty
+  /// \param on_wait called with a sentence if a node runs another run; may be empty
   /// \throws no_thread
   roll_call(std::vector<std::string> names, std::chrono::milliseconds failure_timeout,
             std::function<void(const std::string&)> waits);
@@ -69,81 +72,82 @@ public:
   roll_call(const roll_call&) = delete;
   roll_call& operator=(const roll_call&) = delete;
 
-  /// A node can be spoken to from now on.
+  /// Adds the control line of a node; messages can be sent to that node from now on.
   void add(int node, std::shared_ptr<control_line> line);
 
-  /// What a node has said.
+  /// Handles a message of a node.
   void take(int node, wire::node_mail what);
 
-  /// A node has said something else.
+  /// Notes that a node is alive, because of a message for an actor.
   void note(int node);
 
-  /// A node's line, or the link to it, has ended. \param link only that: nodes end
-  /// those first when a run is over
+  /// Notes that a node's control line, or the tensor link to that node, has ended.
+  /// \param is_link true for the link; nodes close links first when a run has ended
   void lose(int node, const std::string& why, bool link = false);
 
   void tell(int node, const wire::node_mail& what);
   void tell_all(const wire::node_mail& what);
 
-  /// Waits until all nodes have come so far, or one of them. Of several failures the
-  /// one that is no loss is thrown.
+  /// Waits until all nodes, or only node `number`, have reached this step. If several
+  /// nodes failed, a failure that is no loss is thrown first.
   /// \throws node_failure, lasting_refusal, or ended_while_waiting if `interrupted` is
-  /// set meanwhile
+  /// set during the wait
   void await(step how_far, const std::atomic<bool>* interrupted,
              std::optional<int> number = {});
 
-  /// The identities of all nodes, in the order of their numbers. \pre known
+  /// The identities of all nodes, by node number. \pre known
   std::vector<node_identity> identities() const;
 
-  /// What a node has said of itself. \pre prepared
+  /// The facts that a node has reported. \pre prepared
   mail::prepared facts(int number) const {
     const std::lock_guard guard{lock_};
     return at(number).facts;
   }
 
-  /// Ids of groups that a node has made. \pre connected
+  /// Ids of the groups that a node has made. \pre connected
   std::vector<group_id> ids(int number) const {
     const std::lock_guard guard{lock_};
     return at(number).ids;
   }
 
-  /// Finds what the clocks of nodes show that stand on other machines.
+  /// Measures the clock offsets of nodes on other machines.
   void ask_for_clocks();
 
-  /// The time on a node's steady clock at a time of this machine's.
+  /// Converts a time of this machine's steady clock to a node's steady clock.
   nanoseconds time_on(int node, nanoseconds here) const;
 
-  /// By how much the clocks of any two may be wrong.
+  /// Upper bound on the error between any two clocks.
   nanoseconds clock_doubt() const;
 
-  /// From now on a node that is lost is a failure of the run.
+  /// Starts the run: from now on a lost node is a failure of the run.
   void begin(notice_board& board);
 
-  /// What the least patient says: a run has stalled if all of its devices have.
+  /// The least severe verdict of all nodes: a run has stalled if all of its devices
+  /// have stalled.
   stall_rule::verdict look() const;
   std::string at_work() const;
 
-  /// The run is over: waits for the reports of those that are still there, as long as a
-  /// failure takes, and closes all lines.
+  /// Ends the run: waits for the reports of the remaining nodes, at most as long as a
+  /// failure takes to notice, and closes all lines.
   std::vector<mail::node_report> end();
 
-  /// Whether a node is.
+  /// True if a node is lost.
   bool is_gone(int node) const;
 
-  /// Whether a node was lost while the run was under way.
+  /// True if a node was lost during the run.
   bool has_lost() const;
 
 private:
   struct node {
     std::string name;
     std::shared_ptr<control_line> line;
-    nanoseconds heard = 0; // steady time
+    nanoseconds heard = 0; // steady time of the last message
     step how_far = step::none;
     std::string fault; // empty: none
     bool gone = false;
     bool answered = false; // has sent a message
-    bool is_loss = false;  // the fault, of a node that had answered
-    bool lasts = false;    // likewise: no new start changes it
+    bool is_loss = false;  // the failure is the loss of a node that had answered
+    bool lasts = false;    // the failure is one that a new attempt cannot change
     silence silent;
     stall_rule::verdict verdict = stall_rule::verdict::fine;
     std::string at_work;
@@ -152,16 +156,17 @@ private:
     std::vector<group_id> ids;
     nanoseconds offset = 0;
     nanoseconds best_round_trip = -1;
-    std::set<nanoseconds> probes; // of its clock, without an answer: when they went
+    std::set<nanoseconds> probes; // clock probes without an answer, by the time of
+                                  // sending
     std::optional<mail::node_report> report;
   };
 
-  /// Of a node that another one has lost.
+  /// A report that one node has lost another.
   struct suspicion {
     int by;
-    int of; // 0: the lead
+    int of; // 0: the leader
     std::string why;
-    nanoseconds patience; // of the watch
+    nanoseconds patience; // of the watch thread
   };
 
   struct reading;
@@ -184,9 +189,9 @@ private:
   std::condition_variable news_;
   std::vector<node> nodes_;
   std::optional<suspicion> suspected_;
-  notice_board* board_ = nullptr; // while the run is under way
+  notice_board* board_ = nullptr; // while the run is running
   bool has_lost_ = false;
-  bool ending_ = false; // nodes have been told
+  bool ending_ = false; // the end of the run was sent to nodes
   bool stopping_ = false;
   std::thread watch_;
 };

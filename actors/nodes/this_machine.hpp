@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// Names the machine, since it was started: processes that find the same share a steady
-/// clock. Empty where the kernel does not say.
+/// Returns an id of this machine since its last boot: processes with equal ids share a
+/// steady clock. Empty if the kernel gives no id.
 std::string this_machine();
 
 } // namespace troupe
