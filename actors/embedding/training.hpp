@@ -76,7 +76,8 @@ struct training_job {
   int threads = 0;           ///< Compute threads; 0: as many as the machine has cores.
   bool virtual_time = false; ///< Same arithmetic, but 100 GFLOP/s per rank and messages
                              ///< that take no time: every run gives the same times.
-  std::int64_t held_out = 0; ///< Upper bound on samples for the evaluation at the end.
+  std::int64_t held_out = 0; ///< Upper bound on samples for the evaluation at the end;
+                             ///< 0: none.
   bool draws = false;        ///< Draws the run's actions as text; for short trainings.
 
   /// In real time: how long no action may end. After that time the training fails, and

@@ -29,7 +29,7 @@ public:
   virtual std::shared_ptr<control_line> line(std::unique_ptr<byte_stream> stream,
                                              control_listener listener) = 0;
 
-  /// Connects to an address and sends a greeting; see troupe::greet.
+  /// Connects to an address and sends a greeting; see `troupe::connect_and_greet`.
   tl::expected<std::unique_ptr<byte_stream>, std::string>
   greet(const node_address& where, const greeting& hello,
         std::chrono::milliseconds patience) {

@@ -28,7 +28,7 @@ namespace troupe {
 /// Services of a node for the runs of leaders.
 struct player_means {
   /// Makes the plan that a leader describes, within the limits of the node. The error
-  /// says which limit the plan exceeds.
+  /// says why the node refuses the plan.
   std::function<tl::expected<run_plan, std::string>(const mail::prepare&)> plan;
 
   connector* by = nullptr;

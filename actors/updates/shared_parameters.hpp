@@ -74,7 +74,8 @@ private:
   bucket_shares shares_;               // of each bucket
   std::vector<tensor_memory> buckets_; // of the shares; none in a simulation
   std::atomic<std::int64_t> updates_ = 0;
-  std::atomic<std::int64_t> samples_ = 0; // of `updates_`
+  std::atomic<std::int64_t> samples_ = 0; // of these updates, and of batches before the
+                                          // run
   std::vector<std::int64_t> read_at_; // by data replica: `updates_` at the last read
   std::vector<exchange_staleness> staleness_;
   bool keeps_history_;
