@@ -10,17 +10,18 @@ namespace troupe {
 
 class option_list;
 
-/// Other systems that train the same beside this one.
+/// The programs of other systems that train the same network in turns with this one.
 struct beside_options {
-  std::vector<std::string> rows; ///< Of PyTorch's programs; empty: nothing is beside.
+  std::vector<std::string> rows; ///< Names of PyTorch's programs; empty: no comparison.
 };
 
-/// The programs of PyTorch that `bench` knows: on the CPU, and on a GPU.
+/// Names of the PyTorch programs that `bench` can run, on the CPU or on a GPU.
 const std::vector<std::string>& pytorch_rows(bool on_gpu);
 
 void add_beside(option_list& to, std::string& place);
 
-/// "pytorch", or "pytorch:plain,1f1b"; empty: nothing. On error says what is allowed.
+/// Reads "pytorch" or "pytorch:plain,1f1b"; an empty text has no rows. The error is one
+/// sentence with the allowed names.
 tl::expected<beside_options, std::string> parse_beside(const std::string& text,
                                                        bool on_gpu);
 

@@ -5,9 +5,9 @@
 
 namespace troupe {
 
-/// What --version prints: the version; this processor and its instructions for bf16;
-/// the compiler and how it was called; the libraries that were found at build time;
-/// GPUs.
+/// The text of --version: lines for the version, for this processor and the path of
+/// bf16 products, and for the compiler and flags. Further lines list the libraries
+/// found at build time, and GPUs.
 std::string build_info();
 
 } // namespace troupe

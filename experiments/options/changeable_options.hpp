@@ -7,16 +7,18 @@
 
 namespace troupe {
 
-/// An option that decides a training's numbers and may differ from the checkpoint's, if
-/// --change names it.
+/// An option that determines a training's numbers. The value may differ from the
+/// checkpoint's if --change names the option.
 struct changeable_option {
-  std::string_view option; ///< "--lr", or what a schedule says of that.
-  std::string_view name;   ///< For --change: "lr".
+  /// "--lr", or the key of a recorded value that is no option: "clip of",
+  /// "TROUPE_BF16".
+  std::string_view option;
+  std::string_view name; ///< The name for --change: "lr".
 };
 
 std::span<const changeable_option> changeable_options();
 
-/// Their names, for people: "data, seed".
+/// The names that --change accepts, each once, for messages: "data, seed".
 std::string changeable_names();
 
 } // namespace troupe

@@ -7,23 +7,30 @@ namespace troupe {
 
 class option_list;
 
-/// Where a training is saved so that it can go on, and where it goes on from.
+/// Where a training saves its checkpoints, and the checkpoint from which a training
+/// resumes.
 struct checkpoint_options {
-  std::string folder; ///< Empty: no checkpoints.
-  int every = 0;      ///< Steps.
-  int keep = 2;       ///< Checkpoints.
-  std::string resume; ///< Folder or checkpoint; empty: the training starts anew.
-  /// Whether that was typed as `auto`: the checkpoints of `folder`, if it has any.
+  std::string folder; ///< Folder of new checkpoints; empty: none.
+  int every = 0;      ///< Steps from one checkpoint to the next.
+  int keep = 2;       ///< Number of checkpoints that stay.
+  /// Folder of checkpoints, or one checkpoint; empty: the training starts at the first
+  /// step.
+  std::string resume;
+  /// True if `resume` was typed as `auto`: the training resumes from the checkpoints of
+  /// `folder`, if there are any.
   bool resumes_if_any = false;
-  std::string change; ///< Names of what may differ from then: "data,lr".
+  /// Names of options that may differ from the checkpoint's: "data,lr".
+  std::string change;
 };
 
 void add_checkpoints(option_list& to, checkpoint_options& place);
 
-/// Gives `resume` its folder if it was typed as `auto`.
+/// Replaces `auto` in `resume` by the checkpoint folder, or by an empty text if the
+/// folder has no checkpoints.
 void find_checkpoints(checkpoint_options& o);
 
-/// What is wrong, and what is allowed; empty if nothing is.
+/// One sentence with the mistake and the allowed values; empty if the options are
+/// valid.
 std::string refusal(const checkpoint_options& o);
 
 } // namespace troupe

@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// Why a run could outlast the virtual clock, which counts nanoseconds in 63 bits;
-/// empty if it cannot.
+/// One sentence if a run could last longer than the virtual clock, which counts
+/// nanoseconds in 63 bits. Empty if the clock suffices.
 std::string outlasts_clock(const cost_options& given, const run_plan& plan);
 
 } // namespace troupe

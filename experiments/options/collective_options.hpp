@@ -15,31 +15,31 @@ namespace troupe {
 
 class option_list;
 
-/// Options of collectives that run alone, as a user types them.
+/// Options of collectives that run alone, as typed by the user.
 struct typed_collectives {
   std::vector<int> ranks = {8};
   std::optional<std::int64_t> values;
   std::optional<std::int64_t> bytes;
-  std::vector<std::string> operations; ///< Empty: all.
-  std::vector<std::string> algorithms; ///< Empty: all.
-  double latency = 0.01;               ///< milliseconds
-  double bandwidth = 1e10;             ///< bytes a second; 0: bytes take no time
-  double sum = 0;                      ///< bytes a second; 0: sums take no time
+  std::vector<std::string> operations; ///< Empty: all operations.
+  std::vector<std::string> algorithms; ///< Empty: all algorithms.
+  double latency = 0.01;               ///< milliseconds of a message
+  double bandwidth = 1e10; ///< bytes a second of a port; 0: bytes take no time
+  double sum = 0;          ///< bytes that a rank adds a second; 0: sums take no time
   std::string machines;
 };
 
-/// Collectives that run alone, each over each number of ranks.
+/// Collectives that run alone; each runs once for each number of ranks.
 struct collective_options {
   std::vector<collective_order> orders;
   std::vector<int> ranks;
-  std::int64_t values = 0; ///< Of each rank's array.
+  std::int64_t values = 0; ///< Length of each rank's array.
   machine_options machines;
   double sum_rate = 0; ///< Bytes that a rank adds a second; 0: sums take no time.
 };
 
 void add_collectives(option_list& to, typed_collectives& place);
 
-/// On error says what is wrong, and what is allowed.
+/// The error is one sentence with the mistake and the allowed values.
 tl::expected<collective_options, std::string> parse(const typed_collectives& typed);
 
 } // namespace troupe

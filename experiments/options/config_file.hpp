@@ -10,28 +10,31 @@
 
 namespace troupe {
 
-/// What is wrong with a file of options, and in which line.
+/// A mistake in a file of options: one sentence that begins with the number of the
+/// line.
 struct config_mistake : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The part of TOML that says options: an option and its value a line, comments behind
-/// #. A value is a text in quotes, a number, true, false, or a list of these in
-/// brackets, which may go on in further lines. Sections say nothing here and are
-/// refused, as is an option that stands there twice.
+/// Reads the part of TOML that options need: an option and its value on a line,
+/// comments after #. A value is a text in quotes, a number, true, false, or a list of
+/// values in brackets, which may span several lines. Sections have no meaning here and
+/// are refused, and so is an option that appears twice.
 class config_reader : public CLI::ConfigTOML {
 public:
-  /// \param app whose options these are; outlives the reader
+  /// \param app the application whose options the file sets; outlives the reader
   explicit config_reader(const CLI::App& app) : app_(app) {}
 
-  /// \throws config_mistake
+  /// Parses a whole file.
+  /// \throws config_error if the file has a mistake
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
 
 private:
   const CLI::App& app_;
 };
 
-/// What is wrong with the path of such a file; empty if it can be read.
+/// One sentence if `path` names no readable file of options; empty if the file can be
+/// read.
 std::string unreadable(const std::string& path);
 
 } // namespace troupe

@@ -14,22 +14,23 @@ namespace troupe {
 
 class option_list;
 
-/// What actions and messages take in virtual time.
+/// The costs of actions and messages in virtual time.
 struct cost_options {
-  std::string text; ///< As typed; empty: operations are counted instead.
+  std::string text; ///< As typed; empty: costs are numbers of operations.
   cost_table actions;
-  link_cost link;                ///< Between ranks.
-  double sum_rate = 0;           ///< Bytes that a rank adds a second; 0: in no time.
-  simulated_sizes sizes;         ///< Of messages where nothing is computed.
-  std::vector<double> slowdowns; ///< Of data replicas; empty: all are as fast.
+  link_cost link;        ///< Latency and bandwidth between ranks.
+  double sum_rate = 0;   ///< Bytes that a rank adds a second; 0: sums take no time.
+  simulated_sizes sizes; ///< Sizes of messages in a simulation, which computes nothing.
+  /// Factors of the times of data replicas; empty: all 1.
+  std::vector<double> slowdowns;
 };
 
 void add_cost(option_list& to, std::string& place);
 
-/// Costs from "F=1,B=2/2/3/3,latency=0.5", in milliseconds; bandwidth in bytes a
-/// second, bytes a message. B is 2F unless given (I + W if those are), I and W are B/2.
-/// Data replicas take so many times as long: "replica=1/1/2.5". On error says what is
-/// wrong, and what is allowed.
+/// Reads costs from "F=1,B=2/2/3/3,latency=0.5": times in milliseconds, bandwidth in
+/// bytes a second, messages in bytes. B is 2F by default (I + W if both are given); I
+/// and W are B/2 by default. "replica=1/1/2.5" multiplies the times of data replicas.
+/// The error is one sentence with the mistake and the allowed values.
 tl::expected<cost_options, std::string> parse_costs(const std::string& text,
                                                     const mesh_options& mesh);
 

@@ -11,44 +11,48 @@ namespace troupe {
 
 class option_list;
 
-/// The file of weights or the checkpoint that names the data where no option does.
+/// The file of weights or the checkpoint that names the data, if no option does.
 struct data_origin {
   std::string place;
-  /// The identity that the data must have; absent: any.
+  /// The identity that the opened data must have; absent: any.
   std::optional<data_identity> identity = {};
 };
 
-/// Options of data and weights, as a user types them.
+/// Options of data and weights, as typed by the user.
 struct typed_data {
   std::string text = "synthetic"; ///< "text:FOLDER,order=sequential"
-  std::string evaluation;         ///< Likewise; empty: samples that `text` holds out.
+  std::string evaluation; ///< In the same form; empty: samples that `text` holds out.
   std::optional<std::int64_t> batch;
   std::string init;
   std::uint64_t seed = 1;
-  std::optional<data_origin> origin = {}; ///< Absent: the text is the user's.
+  std::optional<data_origin> origin = {}; ///< Absent: the user named the data.
 };
 
-/// Data, and the weights that a run begins with.
+/// The data of a run, and its initial weights.
 struct data_options {
-  std::string text;       ///< As open_data takes it.
-  std::string evaluation; ///< As open_data_sets takes it; empty: no such data.
-  std::string name;       ///< "text"
-  std::string path;       ///< Empty: no file is read.
-  std::optional<std::int64_t> batch; ///< Samples; absent: as suits the model.
-  std::string init;                  ///< Safetensors file; empty: made of the seed.
+  std::string text; ///< The data set, in the form that open_data reads.
+  /// The data set of evaluations, in the form that open_data_sets reads; empty: none.
+  std::string evaluation;
+  std::string name; ///< The kind of data: "text".
+  std::string path; ///< Path of the data; empty: no file is read.
+  /// Samples of a batch; absent: the default of the model.
+  std::optional<std::int64_t> batch;
+  /// Safetensors file of initial weights; empty: drawn from the seed.
+  std::string init;
   std::uint64_t seed = 1;
   std::optional<data_origin> origin = {}; ///< As in typed_data.
 };
 
 void add_data(option_list& to, typed_data& place);
 
-/// The data of evaluations: --evaluate-data.
+/// Adds --evaluate-data, the data of evaluations.
 void add_evaluation_data(option_list& to, typed_data& place);
 
-/// Only which data: --data and --seed.
+/// Adds --data and --seed alone.
 void add_data_set(option_list& to, typed_data& place);
 
-/// The data, whose name and path are checked where the files are opened.
+/// Splits the name of the data into kind and path, which are checked when the files are
+/// opened.
 data_options parse(const typed_data& typed);
 
 } // namespace troupe

@@ -7,10 +7,10 @@
 
 namespace troupe {
 
-/// The first option of a program that differs from its default and changes nothing
-/// beside the others, in a sentence that says what it belongs to; also of options that
-/// a schedule has of its own. Empty if there is none.
-/// \param o the values of `typed`
+/// One sentence about the first option that differs from its default and has no effect
+/// beside the others; empty if there is none. The sentence names the feature that the
+/// option belongs to. Options that a schedule sets for itself are checked too.
+/// \param o the parsed values of `typed`
 std::string without_effect(const typed_options& typed, const options& o,
                            const program_about& about);
 

@@ -8,16 +8,18 @@ namespace troupe {
 
 class option_list;
 
-/// When a run is evaluated, and on how much; how much of it is proved.
+/// When a run is evaluated and on how many samples, and how many of its steps are
+/// proved.
 struct evaluation_options {
-  int every = 0;               ///< steps; 0: at the end.
-  std::int64_t samples = 1000; ///< Of those that are held out.
-  int verify = 0;              ///< The first steps, before it runs; 0: none.
+  int every = 0;               ///< Steps between evaluations; 0: only at the end.
+  std::int64_t samples = 1000; ///< Held-out samples of an evaluation.
+  int verify = 0;              ///< First steps that are proved before the run; 0: none.
 };
 
 void add_evaluation(option_list& to, evaluation_options& place);
 
-/// What is wrong, and what is allowed; empty if nothing is.
+/// One sentence with the mistake and the allowed values; empty if the options are
+/// valid.
 std::string refusal(const evaluation_options& o);
 
 } // namespace troupe

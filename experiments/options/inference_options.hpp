@@ -10,27 +10,30 @@ namespace troupe {
 
 class option_list;
 
-/// Options of programs that run saved weights forwards.
+/// Options of programs that compute only forwards, of saved weights.
 struct inference_options {
   std::string weights;                 ///< Safetensors file, or folder of checkpoints.
-  std::optional<std::int64_t> samples; ///< To evaluate; absent: all held out.
-  std::optional<std::int64_t> microbatch;  ///< Samples; absent: as suits the model.
-  std::optional<std::string> prompt;       ///< Bytes of it; absent: a line break.
-  std::vector<std::int32_t> prompt_tokens; ///< In place of that, if there are any.
-  std::int64_t tokens = 200;               ///< Behind the prompt.
+  std::optional<std::int64_t> samples; ///< To evaluate; absent: all held-out samples.
+  /// Samples of a microbatch; absent: as many as suit the model.
+  std::optional<std::int64_t> microbatch;
+  std::optional<std::string> prompt; ///< Bytes of the prompt; absent: a line break.
+  /// Used in place of `prompt`, if there are any.
+  std::vector<std::int32_t> prompt_tokens;
+  std::int64_t tokens = 200; ///< Tokens to generate after the prompt.
   double temperature = 0.8;
-  std::int64_t top_k = 0; ///< 0: all words.
+  std::int64_t top_k = 0; ///< Tokens to draw from; 0: all.
   int sequences = 1;
-  std::string text_device = "cpu"; ///< What writes them; nothing else can.
+  std::string text_device = "cpu"; ///< Device that generates text; only the CPU can.
 };
 
 void add_weights(option_list& to, inference_options& place);
 void add_scoring(option_list& to, inference_options& place);
 
-/// \param seed of the text
+/// \param seed of the random numbers that draw tokens
 void add_writing(option_list& to, inference_options& place, std::uint64_t& seed);
 
-/// What is wrong, and what is allowed; empty if nothing is.
+/// One sentence with the mistake and the allowed values; empty if the options are
+/// valid.
 std::string refusal(const inference_options& o);
 
 } // namespace troupe

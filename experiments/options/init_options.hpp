@@ -9,17 +9,20 @@ class App;
 
 namespace troupe {
 
-/// Gives options of the model, and --data, that the user left out the values that the
-/// file of --init has: of its own metadata, if troupe wrote it, or of the `config.json`
-/// of a GPT-2 beside it (hugging_face.hpp). The error is one sentence about its config,
-/// or another value of --heads, which no tensor's shape shows. A file that cannot be
-/// read changes nothing; set_up refuses it. \param said what the command line says
-/// \param to the same options, which get values
+/// Sets the options of the model and --data, where the user gave no value, to the
+/// values that the file of --init records. Values come from the file's metadata, if
+/// troupe wrote the file, and from the `config.json` of a GPT-2 beside the file
+/// (hugging_face.hpp). The error is one sentence about the config, or about a recorded
+/// value that the option does not allow. A typed option of the network that the
+/// metadata contradicts is an error too. A file that cannot be read changes nothing
+/// here, and set_up reports the failure.
+/// \param said options of the command line
+/// \param to the same options, which receive values
 std::string take_options_of_init(const CLI::App& said, CLI::App& to,
                                  const std::string& init);
 
-/// The same of --weights, whose metadata take_saved_options has taken. A folder
-/// of checkpoints, and weights without a config, change nothing.
+/// The same for --weights, after set_saved_options has set options from the metadata.
+/// A folder of checkpoints, and weights without a config, change nothing.
 std::string take_options_of_config(const CLI::App& said, CLI::App& to,
                                    const std::string& weights);
 

@@ -11,18 +11,19 @@ namespace troupe {
 
 class option_list;
 
-/// Which ranks stand on one machine, and the links between machines.
+/// The number of ranks on each machine, and the links within and between machines.
 struct machine_options {
   machine_model model;
-  std::string links; ///< The file that named some of these; empty: there is none.
+  /// The file that gave the links of single pairs of machines; empty: there is no file.
+  std::string links;
 };
 
 void add_machines(option_list& to, std::string& place);
 
-/// What --machines says: "ranks=8,latency=0.05,bandwidth=1e9,links=FILE", latency in
-/// milliseconds, bandwidth in bytes a second. Empty text: all ranks on one machine.
-/// A line of the file is "0,1,40,2.5e7": the link between two machines, its latency and
-/// its bandwidth.
+/// Reads --machines: "ranks=8,latency=0.05,bandwidth=1e9,links=FILE", latency in
+/// milliseconds, bandwidth in bytes a second. An empty text puts all ranks on one
+/// machine. A line of the file is "0,1,40,2.5e7": two machines, then the latency and
+/// the bandwidth of the link between the two.
 /// \param inside the link between ranks of one machine
 /// \param ranks of the run
 tl::expected<machine_options, std::string>

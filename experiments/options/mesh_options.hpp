@@ -13,49 +13,50 @@ namespace troupe {
 
 class option_list;
 
-/// Options of the mesh, as a user types them.
+/// Options of the mesh, as typed by the user.
 struct typed_mesh {
-  int stages = 4; ///< Ranks of a pipeline, each with as many stages as its schedule
-                  ///< says.
-  bool says_stages = false; ///< They are typed, and not the usual number.
-  std::string axes;         ///< "data=2,pipe=4": pipe goes before `stages`.
+  /// Ranks of a pipeline. The schedule determines how many stages each rank has.
+  int stages = 4;
+  bool says_stages = false; ///< `stages` was typed; false: the default applies.
+  std::string axes;         ///< "data=2,pipe=4": pipe overrides `stages`.
   bool sequence_parallel = false;
   std::string exchange = "ring";
   std::string recompute = "none";
   std::string split;
 };
 
-/// Ranks along each axis, and how the network is cut.
+/// The number of ranks along each axis, and the cut of the network into stages.
 struct mesh_options {
   int data = 1;
-  int stages = 4; ///< Ranks of a pipeline, each with as many stages as its schedule
-                  ///< says.
+  /// Ranks of a pipeline. The schedule determines how many stages each rank has.
+  int stages = 4;
   int tensor = 1;
   int expert = 1;
   bool sequence_parallel = false;
   recomputation recomputes = recomputation::none;
-  int recomputed_units = 0;       ///< Blocks or layers at once; 0: all of a stage.
-  replica_exchange exchange = {}; ///< Between data replicas.
+  int recomputed_units = 0; ///< Blocks or layers recomputed at once; 0: a whole stage.
+  replica_exchange exchange = {}; ///< The exchange between data replicas.
   std::vector<int> split = {};    ///< Blocks or layers of each stage; empty: by cost.
-  std::vector<double> unit_costs = {}; ///< Of blocks or layers; empty: operations.
-  bool measures_units = false;         ///< They are yet to be measured.
-  bool names_pipe = false;             ///< `stages` is the pipe of --mesh.
+  /// Cost of each block or layer; empty: operations.
+  std::vector<double> unit_costs = {};
+  bool measures_units = false; ///< `unit_costs` are yet to be measured.
+  bool names_pipe = false;     ///< `stages` comes from pipe= of --mesh.
 
   int ranks() const { return data * stages * tensor; }
 };
 
-/// Reads "data=2,pipe=4,tensor=2,expert=2" into a mesh. Returns what is wrong, if
-/// anything.
+/// Reads "data=2,pipe=4,tensor=2,expert=2" into a mesh. Returns one sentence if the
+/// text is wrong, else an empty text.
 std::string read_axes(const std::string& text, mesh_options& to);
 
-/// \param names_exchange whether there is an option for that
+/// \param names_exchange whether the program has an option for the exchange
 void add_mesh(option_list& to, typed_mesh& place, bool names_exchange);
 void add_split(option_list& to, typed_mesh& place);
 
-/// Only --stages, of one each rank.
+/// Adds --stages alone, for programs with one stage on each rank.
 void add_stages(option_list& to, typed_mesh& place);
 
-/// On error says what is wrong, and what is allowed.
+/// The error is one sentence with the mistake and the allowed values.
 tl::expected<mesh_options, std::string> parse(const typed_mesh& typed);
 
 } // namespace troupe

@@ -13,7 +13,7 @@ namespace troupe {
 
 class option_list;
 
-/// Options of the model, as a user types them.
+/// Options of the model, as typed by the user.
 struct typed_model {
   std::string name = "gpt";
   std::optional<std::int64_t> layers;
@@ -22,7 +22,7 @@ struct typed_model {
   std::int64_t length = 64;
   std::int64_t words = 256;
   bool tied = false;
-  std::string gate = "switch"; ///< Preset of top_k, capacity and balance.
+  std::string gate = "switch"; ///< Preset of `top_k` and `capacity`.
   int experts = 8;
   std::optional<int> top_k;
   std::optional<double> capacity;
@@ -31,18 +31,19 @@ struct typed_model {
   bool shared_expert = false;
 };
 
-/// Layers of gpt, moe and mlp unless given.
+/// The default number of layers of gpt, moe and mlp.
 inline constexpr std::int64_t usual_layers = 4;
 
 void add_model(option_list& to, typed_model& place);
 void add_experts(option_list& to, typed_model& place);
 
-/// Those that change a forward of which nothing is dropped.
-/// \param top_k the names of the option for experts of a token
+/// Adds the options of experts that change a forward in which no token is dropped.
+/// \param top_k names of the option for the experts of a token
 void add_experts_forwards(option_list& to, typed_model& place,
                           const std::string& top_k = "--top-k,--expert-top-k");
 
-/// The model, whose name and sizes are checked where its network is made.
+/// Converts typed options to values. The error is one sentence about an unknown model
+/// or gate; sizes are checked where the network is made.
 /// \param seed of the gate's noise
 tl::expected<model_options, std::string> parse(const typed_model& typed,
                                                std::uint64_t seed);

@@ -15,7 +15,7 @@ namespace troupe {
 
 class option_list;
 
-/// Options of runs that other processes play, as a user types them.
+/// Options of runs that other processes perform, as typed by the user.
 struct typed_nodes {
   std::string nodes;
   std::string place;
@@ -26,10 +26,11 @@ struct typed_nodes {
   bool insecure = false;
 };
 
-/// The processes that play a run, if not this one, and how they are reached.
+/// The processes that perform a run, if this process does not, and the files and rules
+/// for connections.
 struct node_options {
-  std::vector<node_address> nodes; ///< Empty: this process plays all of the run.
-  std::vector<int> places; ///< The node of each rank, from 1; empty: usual ones.
+  std::vector<node_address> nodes; ///< Empty: this process performs the whole run.
+  std::vector<int> places; ///< Node of each rank, from 1; empty: the default placement.
   std::chrono::milliseconds failure_timeout{5000};
   bool restart = false;
   bool keep_steps = false;
@@ -37,20 +38,21 @@ struct node_options {
   bool insecure = false;
 };
 
-/// \param restarts whether its runs can begin again
+/// \param restarts whether runs of this program can start again after a loss
 void add_nodes(option_list& to, typed_nodes& place, bool restarts);
 
-/// Also of a node itself: --tls and --insecure.
+/// Adds --tls and --insecure, for leaders and for nodes.
 void add_security(option_list& to, std::string& tls, bool& insecure);
 
-/// On error says what is wrong, and what is allowed.
+/// The error is one sentence with the mistake and the allowed values.
 tl::expected<node_options, std::string> parse(const typed_nodes& typed);
 
-/// "CERT,KEY,CA". On error says what is wrong.
+/// Reads "CERT,KEY,CA". The error is one sentence about the mistake.
 tl::expected<tls_files, std::string> parse_tls(const std::string& text);
 
-/// Why such an address must not be used in plain; empty if it may: only this machine
-/// reaches it, there is TLS, or the user says that it is all right.
+/// One sentence if an address must not be used without TLS, else an empty text. An
+/// address needs no TLS if only this machine reaches it, or if the user allows insecure
+/// connections. With TLS every address is allowed.
 std::string refusal_of_plain(const node_address& a, bool has_tls, bool insecure);
 
 } // namespace troupe

@@ -13,7 +13,7 @@ namespace troupe {
 
 class option_list;
 
-/// Options of the optimizer, as a user types them.
+/// Options of the optimizer, as typed by the user.
 struct typed_optimizer {
   std::string name = "adamw";
   std::optional<double> rate;
@@ -28,12 +28,13 @@ struct typed_optimizer {
 
 void add_optimizer(option_list& to, typed_optimizer& place);
 
-/// On error says what is wrong, and what is allowed.
+/// The error is one sentence with the mistake and the allowed values.
 tl::expected<optimizer_options, std::string> parse(const typed_optimizer& typed);
 
-/// The optimizer of one run: that of all runs, with what its schedule says of lr,
-/// momentum, eps, weight_decay, beta1, beta2 and clip in their place.
-/// \param values of the schedule; those of the optimizer are taken out
+/// The optimizer of one run: the optimizer of all runs, changed by the schedule's
+/// values of lr, momentum, eps, weight_decay, beta1, beta2 and clip. The error is one
+/// sentence.
+/// \param values of the schedule; the values of the optimizer are removed
 tl::expected<optimizer_options, std::string>
 with_own(optimizer_options of_all, std::map<std::string, std::string>& values);
 

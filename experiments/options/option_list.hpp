@@ -14,9 +14,9 @@
 
 namespace troupe {
 
-/// What is wrong with the text of a value of this type; empty if it is right. CLI11 by
-/// itself takes 010 for 8, 0x10 for 16, an empty text for 0, and the largest number for
-/// a larger one.
+/// The check of a value's text: one sentence with the mistake, or an empty text. CLI11
+/// alone reads 010 as 8, 0x10 as 16, an empty text as 0, and a number that is too large
+/// as the largest one.
 template <class Value>
 struct value_text {
   static std::string fault_of(const std::string& text) {
@@ -67,15 +67,15 @@ inline constexpr bool is_list = false;
 template <class Value>
 inline constexpr bool is_list<std::vector<Value>> = true;
 
-/// A program's options: each text is looked at before CLI11 reads it. An option whose
-/// value is no list may be given once; CLI11 takes the last value, and `given_twice`
-/// says which option has several.
+/// The options of a program; each text is checked before CLI11 parses it. An option
+/// whose value is no list may be given once. CLI11 keeps the last value, and
+/// `given_twice` names an option that has several.
 class option_list {
 public:
   /// \param app outlives the list
   explicit option_list(CLI::App& app) : app_(app) {}
 
-  /// Options from now on stand in --help under this heading.
+  /// Sets the heading under which --help lists the options that follow.
   void begin_group(const std::string& heading) { heading_ = heading; }
 
   template <class Value>
@@ -84,11 +84,11 @@ public:
     return checked<Value>(app_.add_option(names, place, about));
   }
 
-  /// An option whose value is any text, of several lines too.
+  /// Adds an option whose value is any text, also one of several lines.
   CLI::Option* add_text(const std::string& name, std::optional<std::string>& place,
                         const std::string& about) {
     const auto take = [&place](const CLI::results_t& all) {
-      place = all.back(); // CLI11 by itself takes an empty text for none
+      place = all.back(); // CLI11 alone reads an empty text as no value
       return true;
     };
     return placed<std::string>(app_.add_option(name, take, about))->type_name("TEXT");
@@ -99,7 +99,7 @@ public:
     return checked<bool>(app_.add_flag(names, place, about));
   }
 
-  /// An option that may stand without a value: it is "true" then.
+  /// Adds an option that may stand without a value; the value is "true" then.
   CLI::Option* add_switch(const std::string& names, std::string& place,
                           const std::string& value, const std::string& about) {
     const auto take = [&place](const CLI::results_t& all) {
@@ -111,12 +111,13 @@ public:
       ->type_name(value);
   }
 
-  /// The option that names a file with options.
+  /// Adds the option that names a file with options.
   CLI::Option* add_file(const std::string& name, const std::string& about) {
     return checked<std::string>(app_.set_config(name, "", about));
   }
 
-  /// An option with several values that takes one; empty if there is none.
+  /// The name of an option that takes one value and has several; empty if there is
+  /// none.
   std::string given_twice() const {
     for (const auto* one : single_)
       if (one->count() > 1)
@@ -128,7 +129,7 @@ private:
   template <class Value>
   CLI::Option* checked(CLI::Option* added) {
     added->check([](const std::string& text) {
-      // As CLI11 prints it, the sentence stands in one line.
+      // CLI11 prints the sentence in one line, so control characters are replaced.
       auto fault = value_text<Value>::fault_of(text);
       std::ranges::replace_if(
         fault, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
@@ -148,7 +149,7 @@ private:
   }
 
   CLI::App& app_;
-  std::string heading_ = "Options"; // CLI11's
+  std::string heading_ = "Options"; // the default of CLI11
   std::vector<const CLI::Option*> single_;
 };
 

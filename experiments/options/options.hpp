@@ -23,8 +23,7 @@
 
 namespace troupe {
 
-/// Options as a user types them on the command line or in a file: defaults in each
-/// group.
+/// Options as typed on the command line or in a file, with the defaults of each group.
 struct typed_options {
   typed_model model;
   typed_data data;
@@ -43,15 +42,15 @@ struct typed_options {
   output_options output;
 };
 
-/// The same as values, each parsed once. They depend on no machine, so that another
-/// process can set up the same run.
+/// The values of all options, each parsed once. No value depends on this machine, so
+/// that another process can set up the same run.
 struct options {
-  bool trains; ///< Whether anything is computed; else runs are simulated.
+  bool trains; ///< Whether anything is computed; false: runs are simulated.
   model_options model;
   data_options data;
   mesh_options mesh;
   schedule_options schedules;
-  optimizer_options optimizer; ///< Of schedules that say nothing else.
+  optimizer_options optimizer; ///< Default optimizer, which schedules may change.
   run_options run;
   cost_options cost;
   machine_options machines;
@@ -64,37 +63,38 @@ struct options {
   output_options output;
 };
 
-/// What a program does with options.
+/// A program: the name, the options that the program has, and their defaults.
 struct program_about {
   std::string name;
   std::string description;
   bool trains = true;         ///< Has a model, data and an optimizer.
   bool draws = false;         ///< Has --print.
   bool has_all = false;       ///< Has --all.
-  bool names_exchange = true; ///< Has --exchange, if it has --mesh.
+  bool names_exchange = true; ///< Has --exchange, together with --mesh.
   bool keeps = true;          ///< Has --save, --evaluate-every, --verify and --report.
   bool measures = false;      ///< Chooses schedules, stages and steps itself.
-  bool tells = false;         ///< Has --json, though it keeps nothing else.
-  /// Runs collectives and nothing else: has --ranks, --bytes and the like.
+  bool tells = false;         ///< Has --json, but no other option of `keeps`.
+  /// Runs collectives and nothing else: has --ranks, --bytes and similar options.
   bool exchanges = false;
   bool resumes = false;     ///< Has --checkpoint and --resume.
   bool distributes = false; ///< Has --nodes.
-  bool evaluates = false;   ///< Evaluates saved weights and nothing else: --weights.
-  bool writes = false; ///< Writes text by saved weights and nothing else: likewise.
+  bool evaluates = false; ///< Evaluates saved weights and nothing else: has --weights.
+  /// Generates text from saved weights and nothing else: has --weights.
+  bool writes = false;
   typed_options defaults = {};
 
-  /// Whether it runs saved weights forwards.
+  /// Whether the program computes only forwards, of saved weights.
   bool infers() const { return evaluates || writes; }
 };
 
-/// Adds the options of a program, whose texts go to `place`. Returns the end of
-/// --help-all.
+/// Adds the options of a program, whose texts go to the typed options. Returns the text
+/// at the end of --help-all.
 std::string add_options(option_list& to, typed_options& place,
                         const program_about& about);
 
-/// The values of all options. On error says what is wrong with the first that is, and
-/// what is allowed.
-/// \param trains as in program_about
+/// Parses all options. The error is one sentence about the first mistake, with the
+/// allowed values.
+/// \param trains as in program_info
 tl::expected<options, std::string> parse(typed_options typed, bool trains);
 
 } // namespace troupe

@@ -9,14 +9,15 @@
 
 namespace troupe {
 
-// Options as text, so that another process sets up the same runs. Places of output are
-// left out: who sends the text writes the results.
+// Options as JSON text, so that another process sets up the same runs. Paths of output
+// are left out: the sender of the text writes the results.
 
-/// JSON of everything that `set_up` and collectives read.
+/// JSON of all options that `set_up` and collectives read.
 /// \throws std::exception if a path is not UTF-8
 std::string to_text(const options& o);
 
-/// The options that `to_text` wrote. On error says why the text is none.
+/// Reads a text that `to_text` wrote. The error is one sentence: why the text has no
+/// options.
 tl::expected<options, std::string> options_from(const std::string& text);
 
 } // namespace troupe

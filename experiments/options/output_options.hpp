@@ -9,42 +9,43 @@ namespace troupe {
 
 class option_list;
 
-/// Where results go, and what is printed.
+/// The paths of results, and the options of printed output.
 struct output_options {
-  std::string save;                    ///< Safetensors file.
-  std::string save_precision = "fp32"; ///< What its values are: fp32 or bf16.
-  std::string json;                    ///< "-": standard output.
-  std::string report;                  ///< Folder.
-  std::string tensorboard;             ///< Folder; empty: no event files.
-  std::string watch; ///< A port, or "true": any. Empty or "false": nobody watches.
-  /// Without a report: what the name of a new folder for one begins with, as
-  /// runs/compare. Empty: there is no report then.
+  std::string save;                    ///< Safetensors file for the weights.
+  std::string save_precision = "fp32"; ///< Type of the saved values: fp32 or bf16.
+  std::string json;                    ///< File of the results; "-": standard output.
+  std::string report;                  ///< Folder of the report.
+  std::string tensorboard;             ///< Folder of event files; empty: none.
+  /// Port of the live page, or "true": any port. Empty or "false": there is no page.
+  std::string watch;
+  /// The start of the name of a new report folder, such as runs/compare, for runs
+  /// without `report`. Empty: no new report.
   std::string new_report;
   bool quiet = false;
-  bool print = false;   ///< simulate: draw timelines
-  std::string exported; ///< simulate: the file for the schedule; empty: none
+  bool print = false;   ///< simulate: draws timelines
+  std::string exported; ///< simulate: file for the schedule; empty: none
   bool all = false;     ///< verify: the whole catalog
 
-  std::string config;               ///< The file that gave some options.
-  std::vector<std::string> command; ///< As it was typed, the program by its bare name.
+  std::string config;               ///< The file that gave some of the options.
+  std::vector<std::string> command; ///< As typed, with the program's bare name.
 
-  /// Whether results go to standard output, and everything else to standard error.
+  /// Whether results go to standard output, and all other output to standard error.
   bool results_on_stdout() const { return json == "-"; }
 
-  /// Whether a new folder gets a report that no option names: not if the results on
-  /// standard output are the only thing asked for.
+  /// Whether a new folder gets a report that no option names. False if the results on
+  /// standard output are the only output.
   bool makes_new_report() const {
     return report.empty() && !new_report.empty() && !(quiet && results_on_stdout());
   }
 
-  /// The port at which a browser may watch, 0: any; empty: nobody watches.
+  /// Port of the live page, 0: any free port; empty: there is no page.
   std::optional<int> watch_port() const;
 
-  /// The command in one line.
+  /// The typed command in one line.
   std::string typed() const;
 };
 
-/// What is wrong with some of them, if anything.
+/// One sentence if an option of output is wrong, else an empty text.
 std::string refusal(const output_options& o);
 
 /// Options of output that a program has.

@@ -7,24 +7,25 @@
 
 namespace troupe {
 
-/// A file that a program reads or writes, and the option that names it.
+/// A file that a program reads or writes, and the option that names the file.
 struct named_file {
   std::string option;
   std::filesystem::path path;
 };
 
-/// The first two options that name one file, one of them to write it, in a sentence;
-/// empty if there are none. A file is the same however it is spelled, and through
-/// links.
+/// One sentence about the first two options that name the same file, if one of the two
+/// writes the file; empty if there are none. A written file must also lie outside the
+/// folders that options read. Links and other spellings of a path count as the same
+/// file.
 std::string written_twice(const std::vector<named_file>& written,
                           const std::vector<named_file>& read);
 
-/// Why a file cannot be written where an option names it, in a sentence; empty if it
-/// can. What is there stays as it is.
+/// One sentence with the option if a file cannot be written at the named path, else an
+/// empty text. An existing file stays unchanged.
 std::string unwritable(const named_file& file);
 
-/// A folder of this name, or with -2, -3, ... behind it, that nobody had before. On
-/// failure `failed` says why.
+/// Makes a new folder of this name, or with -2, -3, ... after the name. `failed`
+/// receives the error of a failure.
 std::filesystem::path make_new_folder(const std::filesystem::path& name,
                                       std::error_code& failed);
 

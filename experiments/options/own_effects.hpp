@@ -8,18 +8,18 @@
 
 namespace troupe {
 
-// Options of the optimizer that a schedule says for itself, as "1f1b:momentum=0.9".
+// Options of the optimizer that a schedule sets for itself, as in "1f1b:momentum=0.9".
 
 inline constexpr std::string_view of_sgd =
   "is of sgd: say --optimizer sgd too, or leave it out";
 inline constexpr std::string_view of_adamw =
   "is of adamw: say --optimizer adamw too, or leave it out";
 
-/// Whether a schedule says this in place of the option for all runs.
+/// Whether a schedule's own value replaces the option of all runs.
 bool replaces(const chosen_schedule& one, std::string_view option);
 
-/// What a schedule says for itself and changes nothing, in a sentence that says what it
-/// belongs to; empty if there is nothing such.
+/// One sentence about a schedule's value that has no effect, with the optimizer that
+/// the value belongs to; empty if there is none.
 std::string without_effect(const chosen_schedule& one);
 
 } // namespace troupe

@@ -11,13 +11,13 @@
 
 namespace troupe {
 
-/// What is wrong with something that a user typed, and what is allowed.
+/// A mistake of the user: one sentence with the mistake and the allowed values.
 using problem = tl::unexpected<std::string>;
 
-/// The parts of a text between separators.
+/// Splits a text at each separator. An empty text has no parts.
 std::vector<std::string> split(const std::string& text, char separator);
 
-/// Numbers between commas; empty if there are none.
+/// Joins numbers with commas; empty without numbers.
 template <class Integer>
 std::string joined(const std::vector<Integer>& numbers) {
   std::string result;
@@ -26,18 +26,18 @@ std::string joined(const std::vector<Integer>& numbers) {
   return result;
 }
 
-/// The text of a file without the byte order mark of UTF-8 that some editors write
+/// The text of a file without the byte order mark of UTF-8, which some editors write
 /// first.
 std::string without_byte_order_mark(std::string text);
 
-/// A whole text as a finite number in plain decimal: 12, -0.5 or 1e-3.
+/// Reads a whole text as a finite number in plain decimal: 12, -0.5 or 1e-3.
 std::optional<double> decimal(std::string_view text);
 
-/// The same of a number that is not negative.
+/// The same for a number of at least 0.
 std::optional<double> number(std::string_view text);
 
-/// A whole text as a whole number in plain decimal: digits, behind a minus if negative.
-/// No leading 0: other programs read 010 as 8.
+/// Reads a whole text as a whole number in plain decimal: digits, after a minus if
+/// negative. A leading 0 is refused, as other programs read 010 as 8.
 template <class Integer>
 std::optional<Integer> whole_number(std::string_view text) {
   Integer value = 0;

@@ -14,60 +14,64 @@ namespace troupe {
 
 class option_list;
 
-/// Options of clock and threads, as a user types them.
+/// Options of clock and threads, as typed by the user.
 struct typed_run {
   std::string clock = "real";
   int threads = 0;
   std::string device = "cpu";
   std::string precision = "fp32";
   double stall_timeout = 10; ///< seconds
-  bool on_nodes = false;     ///< Not typed here: --nodes are, which know their GPUs.
+  /// ^Set by --nodes, not typed: each node knows which GPUs the node has.
+  bool on_nodes = false;
 };
 
-/// Where and when a run takes place.
+/// The clock, the devices and the precision of a run.
 struct run_options {
   clock_kind clock = clock_kind::real;
   precision products = precision::fp32;
-  /// Of products of bf16 by the CPU.
+  /// The sums of the CPU's bf16 products.
   bf16_sums sums = bf16_sums::tiles;
-  std::vector<processor> processors; ///< Of ranks, in turns; empty: the CPU.
-  /// One by one, and each must have a rank; else all GPUs of a rank's machine.
+  /// The ranks' processors, in rotation; empty: the CPU.
+  std::vector<processor> processors;
+  /// `processors` was listed, and each entry must have a rank. False: all GPUs of a
+  /// rank's machine.
   bool lists_processors = false;
-  int threads = 0; ///< Of the CPU; 0: as many as the machine that runs it has cores.
+  /// Threads of the CPU; 0: the number of cores of the machine that performs the run.
+  int threads = 0;
   std::chrono::milliseconds stall_timeout{10'000};
 };
 
-/// Of a machine, by their numbers.
+/// Limit of a machine's GPU numbers, which start at 0.
 inline constexpr int most_gpus = 1024;
 
 void add_threads(option_list& to, typed_run& place);
 void add_device(option_list& to, typed_run& place);
 void add_device_forwards(option_list& to, typed_run& place);
 
-/// \param trains whether values are computed; else only what they weigh matters
+/// \param trains whether values are computed; false: only the sizes of messages matter
 void add_precision(option_list& to, typed_run& place, bool trains);
-/// The same where nothing but forwards is computed.
+/// The same for programs that compute only forwards.
 void add_precision_forwards(option_list& to, typed_run& place);
 void add_clock(option_list& to, typed_run& place);
 
-/// Whether a CPU makes products of bf16 in ranks on these processors; empty: on the
-/// CPU.
+/// Whether ranks on these processors compute bf16 products on a CPU. An empty list is
+/// the CPU.
 bool makes_bf16_by_cpu(precision products, const std::vector<processor>& of_ranks);
 
-/// Whether a CPU makes products of bf16 in a run.
+/// Whether a run computes bf16 products on a CPU.
 bool makes_bf16_by_cpu(const run_plan& plan);
 
-/// A sentence about the speed of products, or about the choice of their path; usually
-/// empty.
+/// A warning about the speed of bf16 products, or a notice about the chosen path;
+/// usually empty.
 std::string warning_of(const run_options& o);
 
-/// What --device says: "cpu", "cuda" (all GPUs of a machine), or a list as
-/// "cuda:0,cuda:1,cpu". Ranks take them in turns. \param gpus of that machine; 0:
-/// nobody knows
+/// Reads --device: "cpu", "cuda" (all GPUs of a machine), or a list such as
+/// "cuda:0,cuda:1,cpu". Ranks take the processors in rotation.
+/// \param gpus number of GPUs of that machine; 0: unknown
 tl::expected<std::vector<processor>, std::string> parse_devices(const std::string& text,
                                                                 int gpus);
 
-/// On error says what is wrong, and what is allowed.
+/// The error is one sentence with the mistake and the allowed values.
 tl::expected<run_options, std::string> parse(const typed_run& typed);
 
 } // namespace troupe

@@ -16,34 +16,35 @@ class App;
 
 namespace troupe {
 
-/// What a file of weights says of the run that made them, so that whoever reads it need
-/// not: values of options by their names, "--layers".
+/// The options that a file of weights records of its run, by name: "--layers". A reader
+/// of the file need not type the recorded options again.
 file_metadata options_to_save(const options& o);
 
 /// The same with the identity of the data that the run read, if the data has one.
 file_metadata facts_to_save(const options& o, const std::optional<data_identity>& data);
 
-/// What a file of weights or a checkpoint says of its run.
+/// The record of a run in a file of weights or in a checkpoint.
 struct saved_run {
-  std::string from;                  ///< The file or the checkpoint.
-  file_metadata options;             ///< Values by their names: "--layers".
-  std::optional<data_identity> data; ///< Absent if none was kept.
+  std::string from;                  ///< Path of the file or the checkpoint.
+  file_metadata options;             ///< Values by option name: "--layers".
+  std::optional<data_identity> data; ///< Absent if none was recorded.
 };
 
-/// Whether a path leads to weights (safetensors.hpp), and not to checkpoints: a file,
-/// or a folder as the Hub's, without checkpoints and with a file of weights or a
-/// config.
+/// Whether a path leads to weights (safetensors.hpp), and not to checkpoints. True for
+/// a file, and for a folder as the Hub's: without checkpoints, and with a file of
+/// weights or a config.
 bool is_of_weights(const std::string& place);
 
-/// Reads a file of weights, or the manifest of a folder's newest checkpoint that is
-/// whole: the one whose values newest_checkpoint reads. Where none is whole, the newest
-/// manifest that can be read; empty without any. On error says what is wrong with the
-/// file.
+/// Reads the record of a file of weights, or of a folder's newest whole checkpoint,
+/// whose values newest_checkpoint reads. If no checkpoint is whole, reads the newest
+/// readable manifest; the record is empty without any. The error is one sentence about
+/// the file.
 tl::expected<saved_run, std::string> saved_run_of(const std::string& place);
 
-/// Gives options that a command line leaves out the values of a saved run. Returns what
-/// is wrong with these, if anything.
-/// \param said what the command line says \param to the same options, which get values
+/// Sets options that a command line leaves out to the values of a saved run. Returns
+/// one sentence about a wrong value, else an empty text.
+/// \param said options of the command line
+/// \param to the same options, which receive values
 std::string take_saved_options(const saved_run& saved, const CLI::App& said,
                                CLI::App& to);
 

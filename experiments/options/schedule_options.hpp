@@ -17,56 +17,57 @@ namespace troupe {
 
 class option_list;
 
-/// Options of the schedules and of how long runs are, as a user types them.
+/// Options of the schedules and of the length of runs, as typed by the user.
 struct typed_schedules {
-  std::vector<std::string> names = {"all"}; ///< Each may be several: "gpipe,2bw".
+  std::vector<std::string> names = {"all"}; ///< An entry may name several: "gpipe,2bw".
   int microbatches = 8;
   int steps = 100;
   std::optional<double> epochs;
-  std::string sizes;              ///< Samples of each microbatch: "4,4,2,2".
-  std::string lengths;            ///< Tokens of their samples: "64,32".
-  bool says_microbatches = false; ///< They are typed, and not the usual number,
-  bool says_steps = false;        ///< likewise.
+  std::string sizes;   ///< Samples of each microbatch: "4,4,2,2".
+  std::string lengths; ///< Tokens of the samples of each microbatch: "64,32".
+  bool says_microbatches = false; ///< `microbatches` was typed; false: the default.
+  bool says_steps = false;        ///< `steps` was typed; false: the default.
 };
 
-/// The sizes of schedules that stand in files, where none are typed. Returns what is
-/// wrong with a file, if anything.
+/// Takes the sizes of schedules in files, where the user typed none. Returns one
+/// sentence about a wrong file or contradicting sizes, else an empty text.
 std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh);
 
 /// A schedule that a user names: "ampnet:max_active_keys=8,lr=0.01".
 struct chosen_schedule {
   std::string text; ///< As typed.
-  bool of_all;      ///< Named by `all`: it is left out where it does not fit.
+  bool of_all;      ///< Named by `all`: left out if the schedule does not fit.
   std::string name;
-  std::map<std::string, std::string> values; ///< As typed, its optimizer's among them.
+  std::map<std::string, std::string> values; ///< As typed, with those of the optimizer.
   schedule sch;
-  optimizer_options optimizer;     ///< Of its run.
-  std::string file = {};           ///< What stands in its file, if it has one,
-  std::optional<shape> sizes = {}; ///< and the only sizes that it has then.
+  optimizer_options optimizer; ///< The optimizer of this schedule's run.
+  std::string file = {};       ///< Content of the schedule's file; empty: no file.
+  /// The only sizes that a file allows; absent: no file.
+  std::optional<shape> sizes = {};
 };
 
 struct schedule_options {
   std::vector<chosen_schedule> chosen;
-  int microbatches; ///< Of all data replicas.
+  int microbatches; ///< Microbatches of a batch, of all data replicas.
   int steps;
-  std::optional<double> epochs; ///< In place of `steps`.
+  std::optional<double> epochs; ///< Passes over the data, in place of `steps`.
   uneven_microbatches uneven = {};
 };
 
 /// \param trains whether there is an optimizer, and data that epochs go through
-/// \param measures whether the program chooses schedules and steps itself
+/// \param measures whether the program itself chooses schedules and steps
 void add_schedules(option_list& to, typed_schedules& place, bool trains, bool measures);
 
-/// One schedule from its text. On error says what can be written.
-/// \param learns the optimizer of all runs; null: a schedule has none of its own
-/// \param file what stands in the file that the text names; null: it is read
+/// Parses one schedule. The error is one sentence with the allowed texts.
+/// \param default_optimizer of all runs; null: a schedule has no optimizer
+/// \param file content of the file that the text names; null: the file is read
 tl::expected<chosen_schedule, std::string>
 parse_schedule(const std::string& text, bool of_all, const optimizer_options* learns,
                const std::string* file = nullptr);
 
-/// Schedules, where `all` stands for those of the catalog that are not named by
-/// themselves. On error says which text is wrong, and what can be written.
-/// \param learns as above
+/// Parses schedules; `all` stands for the schedules of the catalog that are not named
+/// by themselves. The error is one sentence with the wrong text and the allowed texts.
+/// \param default_optimizer as above
 tl::expected<schedule_options, std::string> parse(const typed_schedules& typed,
                                                   const mesh_options& mesh,
                                                   const optimizer_options* learns);

@@ -11,13 +11,14 @@ namespace troupe {
 /// Whether the text of a schedule names a file: "file:my.csv,weights=stash".
 bool names_file(const std::string& text);
 
-/// The path that it names.
+/// The path in the text of a schedule that names a file.
 std::string path_of_schedule(const std::string& text);
 
-/// What is in that file. On error one sentence.
+/// Reads a schedule file of at most 256 MiB. The error is one sentence.
 tl::expected<std::string, std::string> read_schedule_file(const std::string& path);
 
-/// The schedule that is written there. \param values that stood behind the path
+/// The schedule in the text of a file. The error is one sentence.
+/// \param values the parameters after the path
 tl::expected<filed_schedule, std::string>
 schedule_in(const std::string& path, const std::string& text,
             const std::map<std::string, std::string>& values);

@@ -20,46 +20,52 @@ namespace troupe {
 struct run_request {
   std::string text; ///< As typed: "ampnet:max_active_keys=8,lr=0.01".
   run_plan plan;
-  /// The schedule's parameters and options of its own, as typed.
+  /// The schedule's parameters and its own options, as typed.
   std::map<std::string, std::string> parameters;
 };
 
-/// A schedule that was named and does not run, and why.
+/// A schedule that was named and cannot run, with the reason.
 struct left_out_run {
   std::string text;
   std::string why;
 };
 
-/// Everything the programs share between runs.
+/// The runs of a program, and everything that the runs share.
 struct setup {
   model_options model;
-  std::string data; ///< Its description.
+  std::string data; ///< Description of the data.
   std::optional<double> loss_floor;
   bool evaluates_training_data = false; ///< As the data set says.
   std::vector<run_request> runs;
-  std::vector<left_out_run> left_out; ///< Of `all`: what does not fit.
-  std::string checkpoint;             ///< What runs go on from; empty: nothing.
-  std::string beginning; ///< That in words, also where `auto` found none; else empty.
-  /// Of --resume auto: why no step is left, in words. There are no runs then.
+  std::vector<left_out_run> left_out; ///< Schedules of `all` that do not fit.
+  std::string checkpoint; ///< Checkpoint from which runs resume; empty: none.
+  /// The start of the runs in words, also if `auto` found no checkpoint; else empty.
+  std::string beginning;
+  /// With --resume auto: the sentence that no step is left. There are no runs then.
   std::string completed;
-  std::optional<training_facts> before; ///< Of that, if it keeps them.
-  std::vector<std::string> passed_over; ///< Why newer checkpoints are not that.
-  std::vector<std::string> notes;       ///< On weights and data, a sentence each.
-  std::string rates; ///< What virtual time counts, for people; empty in real time.
+  /// Facts of that checkpoint's training; absent: none recorded.
+  std::optional<training_facts> before;
+  std::vector<std::string> passed_over; ///< Reasons why newer checkpoints were skipped.
+  std::vector<std::string> notes;       ///< Sentences about weights and data.
+  /// The costs of virtual time in words, for people; empty in real time.
+  std::string rates;
 };
 
-/// What `all` does not run, and why, in one line; empty if it runs everything.
+/// One line with the schedules of `all` that do not run, and the reasons; empty if all
+/// of them run.
 std::string left_out_line(const setup& shared);
 
-/// The runs that options ask for. On error says what is wrong, and what is allowed.
+/// Sets up the runs that options ask for. The error is one sentence with the mistake
+/// and the allowed values.
 tl::expected<setup, std::string> set_up(const options& o);
 
-/// The same where other processes play some ranks. \param here those of this one;
-/// absent: all
+/// The same where other processes perform some ranks.
+/// \param local_ranks ranks of this process; absent: all
 tl::expected<setup, std::string>
 set_up_part(const options& o, const std::optional<std::vector<int>>& here);
 
-/// The same on a node. \param within folder that must hold the data (open_data.hpp)
+/// The same on a node.
+/// \param within folder that must hold the data (open_data.hpp)
 tl::expected<setup, std::string>
 set_up_part(const options& o, const std::optional<std::vector<int>>& here,
             const std::filesystem::path& within);

@@ -9,9 +9,9 @@
 namespace troupe {
 
 /// The end of a sentence about a model with fewer blocks or layers than stages: the
-/// options that help, ": say --layers 8 or --stages 2". Each was tried. Empty if the
-/// model has blocks or layers enough, or no such option helps.
-/// \param plan with its schedule and numbers of stages and microbatches
+/// options that help, ": say --layers 8 or --stages 2". Each option was tried. Empty if
+/// the model has enough blocks or layers, or if no such option helps.
+/// \param plan has the schedule and the numbers of stages and microbatches
 std::string stage_advice(const options& o, const chosen_schedule& one,
                          const run_plan& plan);
 

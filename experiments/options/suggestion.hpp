@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Sentences about a name that does not exist: the nearest allowed name, and the list.
+// Sentences about a name that does not exist: the nearest allowed name, and the list of
+// allowed names.
 
 #include <string>
 #include <string_view>
@@ -9,22 +10,23 @@
 
 namespace troupe {
 
-/// The candidate that a user most likely meant by `typed`: the one with the smallest
-/// edit distance (insertions, deletions, replacements, swaps of neighbours), at most
-/// one for three characters; else the only one that begins with `typed`. Empty: none is
-/// near.
+/// The candidate that a user most likely meant by `typed`. The first choice has the
+/// smallest edit distance (insertions, deletions, replacements, swaps of neighbours),
+/// at most one for three characters. The second choice is the only candidate that
+/// begins with `typed`. Empty: none is near.
 std::string nearest(std::string_view typed, const std::vector<std::string>& candidates);
 
 /// " (did you mean 'x'?)" for the nearest candidate; empty if none is near.
 std::string did_you_mean(std::string_view typed,
                          const std::vector<std::string>& candidates);
 
-/// "there is no schedule 'x' (did you mean 'a'?); there are a, b". The list ends with
-/// .. if it is long. \param noun "schedule"
+/// "there is no schedule 'x' (did you mean 'a'?); there are a, b". A long list ends
+/// with .. after its first names.
+/// \param noun "schedule"
 std::string unknown_name(const std::string& noun, const std::string& typed,
                          const std::vector<std::string>& candidates);
 
-/// The names of a list with commas and blanks between them.
+/// The names in a list with commas and blanks between the names.
 std::vector<std::string> names_in(const std::string& list);
 
 } // namespace troupe

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The options that decide a training's numbers: as a checkpoint keeps them, and as a
-// run that goes on is held against them.
+// The options that determine a training's numbers. A checkpoint records the values, and
+// a resumed run is compared with the record.
 
 #include "actors/checkpoints/checkpoint_manifest.hpp"
 #include "actors/plan/run_plan.hpp"
@@ -15,27 +15,28 @@
 
 namespace troupe {
 
-/// Values of these options by their names, "--lr". \param plan of one run: its
-/// schedule may say values of its own
+/// Values of the options by name, "--lr".
+/// \param plan of one run, whose schedule may set values of its own
 std::map<std::string, std::string> options_of_training(const options& o,
                                                        const run_plan& plan);
 
 /// The end of a sentence about a checkpoint whose network has another option than this
-/// run's; empty if none of those that both name differs. Options that --change allows
+/// run's; empty if all options that both record are equal. Options that --change allows
 /// to differ are not compared.
 std::string other_network(const std::map<std::string, std::string>& before,
                           const std::map<std::string, std::string>& now);
 
-/// The end of a sentence about a checkpoint whose training differs from the run that
-/// goes on from it, with both values; empty if nothing differs that must not.
+/// The end of a sentence about a checkpoint whose training differs from the resumed
+/// run, with both values. Empty if nothing differs that must be equal.
 /// \param changes names that --change allows to differ
 std::string contradiction(const training_facts& before, const training_facts& now,
                           const std::vector<std::string>& changes);
 
-/// The warning about a checkpoint that keeps neither data nor options.
+/// The warning about a checkpoint that records neither data nor options.
 std::string without_facts(const std::string& checkpoint);
 
-/// A note on a checkpoint in bf16 that keeps no path of its products; empty for others.
+/// A note on a checkpoint in bf16 that does not record the path of the products; empty
+/// for others.
 /// \param used the path of this run's CPUs
 std::string without_bf16_path(const std::string& checkpoint,
                               const training_facts& before, bf16_path used);
