@@ -11,16 +11,17 @@
 
 namespace troupe {
 
-/// Writes a run's checkpoints on a thread of their own, while the run goes on; one
-/// waits for the one before it. A reason why one cannot be written is told once, and
-/// then how many more it has cost.
+/// Writes a run's checkpoints on a separate thread while the run continues; each one
+/// waits for the one before. The reason of a failure is reported once, and later the
+/// number of further checkpoints that the same reason has cost.
 class checkpoint_saver {
 public:
-  /// \param plan outlives it \param complain told what could not be written
+  /// \param plan outlives the saver
+  /// \param complain receives a sentence about each failure that is reported
   checkpoint_saver(const checkpoint_options& o, const run_plan& plan,
                    std::function<void(const std::string&)> complain);
 
-  /// Waits until all is written.
+  /// Waits until all checkpoints are written.
   ~checkpoint_saver();
 
   checkpoint_saver(const checkpoint_saver&) = delete;
@@ -37,12 +38,13 @@ private:
   const run_plan& plan_;
   std::function<void(const std::string&)> complain_;
   std::future<std::string> last_;
-  std::string reason_; // why the last one was not written, without numbers
-  int untold_ = 0;     // checkpoints that it has cost since it was told
+  // of the last failure, without numbers; empty: the last one was written
+  std::string reason_;
+  int untold_ = 0; // checkpoints that the reason has cost since the last report
 };
 
-/// Why checkpoints cannot go to a folder, which is made; empty if they can. Nobody else
-/// writes there while `lock` lives.
+/// One sentence if checkpoints cannot go to the folder, which this function makes;
+/// empty if they can. No other program writes there while `lock` lives.
 std::string refusal_of_folder(const checkpoint_options& o, folder_lock& lock);
 
 } // namespace troupe

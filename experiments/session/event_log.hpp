@@ -14,27 +14,29 @@
 
 namespace troupe {
 
-/// What TensorBoard is told of a run, in an event file of the run's own folder, a piece
-/// at each call. Steps are samples, with those before the run. The tags are `loss`,
-/// `samples_per_second` (of the wall's clock), `evaluation/loss` and
-/// `evaluation/accuracy`; and when the run is over, `schedule/bubble`,
-/// `schedule/activations`, `schedule/weight_versions` and `schedule/staleness`, each of
-/// the rank or stage with most, but the mean bubble.
+/// Writes a run's numbers for TensorBoard to an event file in the run's own folder,
+/// some at each call. Steps are samples, including the samples before the run. The tags
+/// during a run are `loss`, `samples_per_second` (by the wall clock), `evaluation/loss`
+/// and `evaluation/accuracy`. The tags at the end are `schedule/bubble`,
+/// `schedule/activations`, `schedule/weight_versions` and `schedule/staleness`. The
+/// bubble is the mean; the others are of the rank or stage with the largest value.
 class event_log {
 public:
-  /// Makes the folder, if it is not there, and a file.
-  /// \param command as it was typed
-  /// \param complain told what cannot be written, once: after that nothing is
+  /// Makes the folder, if there is none, and a file.
+  /// \param command the command line as typed
+  /// \param complain receives one sentence about the first failure; nothing more is
+  /// written afterwards
   event_log(const std::filesystem::path& folder, const std::string& command,
             std::function<void(const std::string&)> complain);
 
-  /// The run begins, maybe anew. \param plan outlives the log, or the next call
+  /// A run begins, or begins again.
+  /// \param plan outlives the log, or the time until the next begin()
   void begin(const run_plan& plan);
 
   void add(const progress& p);
   void add_evaluation(total_samples seen, const score& s);
 
-  /// The run has ended, as it is told.
+  /// Writes the last numbers of a run that has ended.
   void end(const run_account& run);
 
 private:
@@ -43,10 +45,10 @@ private:
 
   std::function<void(const std::string&)> complain_;
   std::string command_;
-  std::optional<event_file> file_; // empty where nothing can be written
-  const run_plan* plan_ = nullptr; // since begin()
+  std::optional<event_file> file_; // empty after a failure: nothing more is written
+  const run_plan* plan_ = nullptr; // set by begin()
   pace pace_;
-  double rate_at_ = 0; // seconds
+  double rate_at_ = 0; // seconds, of the last rate
 };
 
 } // namespace troupe

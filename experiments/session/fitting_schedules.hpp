@@ -7,15 +7,16 @@
 
 namespace troupe {
 
-/// Schedules of the catalog that so many ranks and microbatches fit. \param units of
-/// the network: so many stages at most
+/// Schedules of the catalog that fit the given numbers of ranks and microbatches.
+/// \param units blocks or layers of the network, the largest possible number of stages
 std::vector<std::string> all_that_fit(int ranks, int microbatches, int units);
 
-/// Schedules that give a rank several stages, split backwards or pair them: of those
-/// that fit, other ones each time.
+/// Chooses schedules that give a rank several stages, split backwards or pair actions:
+/// among the ones that fit, others at each call.
 class new_schedules {
 public:
-  /// Appends some. \param count at most
+  /// Appends some names.
+  /// \param count at most this many
   void add(std::vector<std::string>& to, int ranks, int microbatches, int units,
            int count);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Answers to HTTP requests for a few texts, in memory. cpp-httplib parses the requests
-// and writes the answers.
+// Answers HTTP requests for a few texts, in memory. cpp-httplib parses the requests and
+// writes the answers.
 
 #include <chrono>
 #include <memory>
@@ -13,8 +13,9 @@ namespace troupe {
 
 /// The bytes of an answer.
 struct http_answer {
-  std::string head; ///< With the body of a refusal. Empty: there is no answer.
-  std::shared_ptr<const std::string> body; ///< Follows the head; null: none.
+  /// The head, and the body of a refusal. Empty: there is no answer.
+  std::string head;
+  std::shared_ptr<const std::string> body; ///< Sent after the head; null: none.
 };
 
 /// Texts by path. A request must name this machine in the Host field.
@@ -26,12 +27,13 @@ public:
   http_texts(const http_texts&) = delete;
   http_texts& operator=(const http_texts&) = delete;
 
-  /// Any thread may call.
+  /// Stores a text under a path. Any thread may call.
   void put(const std::string& path, std::string text, const std::string& type);
 
-  /// Answers a request, after which the connection must close. Range fields are
-  /// ignored. One thread at a time may call.
-  /// \param received the head with its empty line, or the start of one that is too long
+  /// Answers a request; the connection must close afterwards. Range fields are ignored.
+  /// One thread at a time may call.
+  /// \param received the head with its empty line, or the start of a head that is too
+  /// long
   http_answer answer(std::string_view received);
 
   /// Returns whether a text was requested within the last `time`. Any thread may call.

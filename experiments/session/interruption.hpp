@@ -5,26 +5,26 @@
 
 namespace troupe {
 
-/// The exit code of a program that its user ended.
+/// The exit code of a program that the user ended.
 inline constexpr int ended_by_user = 130;
 
-/// Set once the user presses Ctrl-C (SIGINT), a signal asks the program to end, or a
-/// reader of its output has gone. Signals: SIGTERM, SIGHUP, and announcements of batch
-/// systems that a job ends (SIGUSR1, SIGUSR2, SIGXCPU). The first call installs the
-/// handlers. A SIGINT, SIGTERM or SIGHUP that follows another one after a second kills;
-/// announcements never kill. SIGHUP and announcements that were ignored at the start,
-/// as under nohup, stay ignored.
+/// Set when the user presses Ctrl-C (SIGINT), when another signal asks the program to
+/// end, or when a reader of its output has gone. The other signals are SIGTERM, SIGHUP,
+/// and announcements of batch systems that a job ends (SIGUSR1, SIGUSR2, SIGXCPU). The
+/// first call installs the handlers. A SIGINT, SIGTERM or SIGHUP that follows another
+/// one after more than a second kills the program; announcements never kill. SIGHUP and
+/// announcements that were ignored at the start, as under nohup, stay ignored.
 const std::atomic<bool>& interruption();
 
-/// Set once a batch system announces the end of the job. After the first call these
-/// signals set this alone, and interrupt nothing.
+/// Set when a batch system announces the end of the job. After the first call the
+/// announcements set this flag alone, and interrupt nothing.
 const std::atomic<bool>& announced_end();
 
-/// From now on neither the end of a reader, as head's, nor a limit on the size of files
-/// kills the program: writing fails instead.
+/// Makes failed writes harmless from now on. Neither a reader that ends, as head does,
+/// nor a limit on the size of files kills the program: the write fails instead.
 void outlive_failed_writes();
 
-/// Whether a reader has gone while the program wrote to it.
+/// Whether a reader had gone when the program wrote.
 bool reader_is_gone();
 
 } // namespace troupe

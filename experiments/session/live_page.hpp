@@ -21,40 +21,44 @@
 
 namespace troupe {
 
-/// What --watch serves: how the run that goes on comes on, and report.html of those
-/// that are over. The thread of the session calls all of it.
+/// The pages of --watch: the progress of the current run, and report.html of the runs
+/// that have ended. The session's thread calls all functions.
 class live_page {
 public:
-  /// \param port 0: any that is free \param runs outlive it
-  /// \param report where report.html will be; empty: nowhere
-  /// On error says why nobody can listen there.
+  /// The error is one sentence: why the server cannot listen at the port.
+  /// \param port 0: any free port
+  /// \param runs outlive the page
+  /// \param report path of the future report.html; empty: none
   static tl::expected<std::unique_ptr<live_page>, std::string>
   at(int port, const std::vector<run_request>& runs, const std::string& command,
      const std::string& report);
 
   std::string address() const { return server_->address(); }
 
-  /// The first steps of a run are proved, before it begins.
+  /// The proof of a run's first steps starts, before the run begins.
   void prove(const run_request& run);
-  /// The next run begins, or anew. \param timing of its actions
+  /// The next run begins, or the same run again.
+  /// \param timing source of the times of the run's actions
   void begin(const run_request& run, timing_kind timing);
   void add(const progress& p);
   void add(const recent_actions& recent);
-  void add_simulated(double microbatches); ///< As count_microbatches counts.
+  void add_simulated(double microbatches); ///< In the unit of count_microbatches.
   void add_evaluation(total_steps steps, const score& s);
 
-  /// A run is over. \param report the page of all that are; empty: there is none
+  /// A run has ended.
+  /// \param report the page of all ended runs; empty: there is none
   void end_run(ending how, std::string report);
 
-  /// All is over. Waits a moment for who is looking, so that they see it. \param
-  /// written whether report.html is where it was to be
+  /// All runs have ended. Waits at most three seconds while browsers still ask, so that
+  /// the browsers receive the end.
+  /// \param written whether report.html was written to the announced path
   void end(bool written);
 
 private:
   struct point {
     double at;    // samples of the run
     double value; // mean
-    double count; // of how many
+    double count; // number of joined values
 
     static void join(point& a, const point& b);
   };
@@ -68,22 +72,22 @@ private:
   std::unique_ptr<page_server> server_;
   const std::vector<run_request>& runs_;
   std::string command_, report_;
-  const run_request* run_ = nullptr; // that goes on
+  const run_request* run_ = nullptr; // the current run; null: none
   timing_kind timing_ = timing_kind::measured;
-  std::string proved_; // text of the run whose first steps are proved now
+  std::string proved_; // text of the run whose first steps are being proved
   std::vector<ending> over_;
-  int version_ = 0; // of the report
+  int version_ = 0; // version of the report
   bool ended_ = false;
 
   double done_ = 0, all_ = 0;
   pace pace_;
-  std::optional<double> loss_; // the last
+  std::optional<double> loss_; // the latest loss
   bounded_list<point> losses_;
-  bounded_list<point> evaluations_; // their losses
+  bounded_list<point> evaluations_; // losses of evaluations
   std::string waits_for_;
-  std::vector<std::deque<measured_action>> ran_; // last, a rank each
-  std::vector<nanoseconds> known_from_;          // when those of a rank begin
-  double shown_at_ = 0;                          // seconds
+  std::vector<std::deque<measured_action>> ran_; // latest actions of each rank
+  std::vector<nanoseconds> known_from_; // start of the known actions of each rank
+  double shown_at_ = 0;                 // seconds, of the last update
 };
 
 } // namespace troupe

@@ -7,11 +7,11 @@
 
 namespace troupe {
 
-/// Where options ask for it, measures what the network's blocks or layers take on this
-/// machine: `--split measured` becomes costs, and zb-auto:measured=on its f, i and w.
-/// So every node cuts and orders alike. Prints what was measured on the standard error
-/// stream, as it can be typed. Returns what of the options makes that impossible;
-/// empty: nothing.
+/// Measures the times of the network's blocks or layers on this machine, where options
+/// ask for that. `--split measured` becomes costs; zb-auto:measured=on becomes values
+/// of f, i and w. Every node therefore cuts and orders in the same way. Prints the
+/// values on the standard error stream in a form that can be typed. Returns one
+/// sentence if the options make a measurement impossible, else an empty text.
 std::string measure_options(options& o);
 
 } // namespace troupe

@@ -11,20 +11,22 @@
 
 namespace troupe {
 
-/// Where a run that has failed can go on from, in words: a checkpoint of this command,
-/// or the one that it went on from; empty if it has neither.
+/// The end of a sentence about a failed run that can resume: the newest checkpoint of
+/// this command, or the one from which it resumed. Empty if the command names no
+/// folder.
 std::string last_checkpoint(const checkpoint_options& o);
 
-/// What a run that has lost nodes goes on from.
+/// The state from which a run that has lost nodes starts again.
 struct new_beginning {
-  std::shared_ptr<const saved_training> from; ///< Null: where it began at first.
-  std::string behind; ///< That in words; empty: the first step of the training.
-  std::vector<std::string> passed_over; ///< Why newer checkpoints are not that.
+  std::shared_ptr<const saved_training> from; ///< Null: the state of the first start.
+  std::string behind; ///< The state in words; empty: before the training's first step.
+  std::vector<std::string> passed_over; ///< Reasons why newer checkpoints were skipped.
 };
 
-/// The last step that other nodes have kept, or a checkpoint that is newer.
-/// \param first the run's plan at first
-/// \param kept by other nodes, or what the run began with before; may be null
+/// The state after the last step that other nodes have kept, or a newer checkpoint.
+/// \param first the run's plan at the first start
+/// \param kept by other nodes, or the state with which the run began before; may be
+/// null
 /// \param folder of checkpoints; empty: there are none
 new_beginning beginning_behind(const run_result& lost, const run_plan& first,
                                std::shared_ptr<const saved_training> kept,

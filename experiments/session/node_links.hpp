@@ -13,11 +13,12 @@
 
 namespace troupe {
 
-/// How this process reaches others, and is reached: in plain, or by TLS. One for a
-/// whole program.
+/// Makes the connections of this process with other processes, without encryption or by
+/// TLS. A program has one such object.
 class node_links : public connector {
 public:
-  /// On error says what is wrong with the files.
+  /// The error is one sentence: a mistake in the files, or too little free memory or
+  /// too few free threads for CAF.
   static tl::expected<std::unique_ptr<node_links>, std::string>
   from(const std::optional<tls_files>& tls);
 
@@ -31,12 +32,12 @@ public:
 private:
   explicit node_links(std::shared_ptr<tls_identity> identity);
 
-  std::shared_ptr<tls_identity> identity_; // null: in plain
-  std::unique_ptr<tunnels> tunnels_;       // likewise
+  std::shared_ptr<tls_identity> identity_; // null: no encryption
+  std::unique_ptr<tunnels> tunnels_;       // null: no encryption
   control_lines lines_;
 };
 
-/// Of troupe.
+/// The version of troupe.
 std::string version();
 
 } // namespace troupe

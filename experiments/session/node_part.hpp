@@ -15,25 +15,28 @@
 
 namespace troupe {
 
-/// What a node lets runs take.
+/// The limits of a node for each run that uses it.
 struct node_limits {
   int threads = 1;
-  int most_ranks = 0;                   ///< 0: any number.
-  std::int64_t most_memory = 0;         ///< Bytes of tensors; 0: what the machine has.
-  std::optional<std::vector<int>> gpus; ///< By their numbers; absent: all.
-  std::filesystem::path folder;         ///< What runs may read files of.
+  int most_ranks = 0; ///< 0: no limit.
+  /// Bytes of tensors; 0: the free memory of the machine.
+  std::int64_t most_memory = 0;
+  std::optional<std::vector<int>> gpus; ///< Numbers of the allowed GPUs; absent: all.
+  std::filesystem::path folder;         ///< Folder from which runs may read files.
 };
 
-/// What computes for a node's ranks, as the lead's --device says it: its own GPUs in
-/// turns, or those that are listed. For other ranks, which are none of the node's, the
-/// CPU. On error says which rank cannot be where it is to be. \param all ranks of the
-/// run \param gpus that the node gives runs
+/// Processors of a node's ranks by the leader's --device: the node's GPUs in rotation,
+/// or the GPUs that are listed. Ranks of other nodes get the CPU. The error is one
+/// sentence about a rank that has no GPU here.
+/// \param rank_count number of the run's ranks
+/// \param gpus that the node offers to runs
 tl::expected<std::vector<processor>, std::string>
 processors_of_part(const run_options& of_lead, const std::vector<int>& ranks,
                    std::size_t all, const std::vector<int>& gpus);
 
-/// The plan of a run that another process leads, from what that says. On error says
-/// what the node does not allow, or what is wrong.
+/// The plan of a run that another process leads, from the facts in the leader's
+/// message. The error is one sentence: a limit of the node, or a mistake in the
+/// message.
 tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
                                                  const node_limits& limits);
 

@@ -12,31 +12,34 @@
 
 namespace troupe {
 
-/// The ranks that this process plays: none if others do; absent: all.
+/// The ranks that this process performs: none if nodes perform the run; absent: all.
 std::optional<std::vector<int>> ranks_here(const options& o);
 
-/// Performs runs, on the nodes that options name, or in this process if they name none.
+/// Performs runs on the nodes that options name, or in this process if options name
+/// none.
 class node_runs {
 public:
-  /// On error says what is wrong with the options.
+  /// The error is one sentence about the options.
   static tl::expected<node_runs, std::string> from(const options& o);
 
-  /// Why a run cannot be placed so; empty if it can.
+  /// One sentence if the run's ranks cannot be placed on the nodes; empty if they can.
   std::string refusal(const run_plan& plan) const;
 
-  /// The same before a run begins for the first time, with as much as it is to survive.
+  /// The same before the first start of a run. With --keep-steps, each step must also
+  /// survive the loss of a node.
   std::string first_refusal(const run_plan& plan) const;
 
-  /// As troupe::perform. With --restart a run that loses nodes begins anew on those
-  /// that answer, until it is over. \param text of the run's schedule, as the options
-  /// have it \throws node_failure too, if nodes cannot be reached
+  /// As troupe::perform. With --restart, a run that loses nodes starts again on the
+  /// nodes that answer, until the run ends.
+  /// \param text of the run's schedule in the options
+  /// \throws node_failure too, if nodes cannot be reached
   run_result perform(const std::string& text, run_plan plan, const run_callbacks& told,
                      const restarts::new_start& again = {});
 
-  /// Whether runs are played elsewhere.
+  /// Whether nodes perform the runs.
   bool elsewhere() const { return links_ != nullptr; }
 
-  /// How many nodes there are now.
+  /// The current number of nodes.
   std::size_t nodes() const { return nodes_.size(); }
 
 private:
@@ -50,10 +53,11 @@ private:
   bool find_nodes(const run_plan& plan);
 
   const options* options_;
-  std::unique_ptr<node_links> links_; // null: this process
-  std::vector<node_address> nodes_;   // that play: those of the options, or some
-  session_id session_;                // of the command; a generation each attempt
-  common_facts facts_;                // that all attempts need to share
+  std::unique_ptr<node_links> links_; // null: runs in this process
+  // current ones: all nodes of the options, or the nodes that answered
+  std::vector<node_address> nodes_;
+  session_id session_; // of the command; each attempt has a generation
+  common_facts facts_; // shared by all attempts
   restarts restarts_;
 };
 

@@ -7,19 +7,20 @@
 
 namespace troupe {
 
-/// How fast a run comes on, by the wall's clock, over the ten seconds before its last
-/// progress, or back to the progress before that. Evaluations and checkpoints in that
-/// time count, as a user waits for them too; a step that is not finished does not.
+/// The rate of a run by the wall clock, over the ten seconds before its last progress,
+/// or since the progress before that. Evaluations and checkpoints in that time count,
+/// as a user waits for both; an unfinished step does not.
 class pace {
 public:
-  /// `done` of the run is through at a time; times do not decrease. A run that begins
-  /// again has done less than before: its pace is measured anew.
+  /// Records that `done` units of the run have ended at a time in seconds; times do not
+  /// decrease. A run that starts again has done less than before: the rate is measured
+  /// anew.
   void add(double seconds, double done);
 
-  /// What is done a second; empty until that has been seen for half a second.
+  /// Units a second; empty until half a second has been observed.
   std::optional<double> rate() const;
 
-  /// Seconds until `all` is done; empty if nobody knows.
+  /// Seconds until all units are done; empty if unknown.
   std::optional<double> left(double all) const;
 
 private:
@@ -28,14 +29,14 @@ private:
     double done;
   };
 
-  std::deque<point> changes_; // of what is done; the first is from before that time
-  double now_ = 0;            // seconds
+  std::deque<point> changes_; // steps of progress; the first is older than ten seconds
+  double now_ = 0;            // latest time, in seconds
 };
 
-/// Seconds of a clock that only goes on, from a beginning of its own.
+/// Seconds of a clock that never goes back, from an arbitrary start.
 double seconds_now();
 
-/// A time to wait, as "12 s left", "3 min left" or "2 h 5 min left".
+/// A remaining time, as "12 s left", "3 min left" or "2 h 5 min left".
 std::string time_left(double seconds);
 
 /// A rate in three digits, as "0.52", "284" or "12000".

@@ -9,15 +9,15 @@
 
 namespace troupe {
 
-/// Serves a few texts by HTTP to browsers on this machine, on a thread of its own. The
+/// Serves a few texts by HTTP to browsers on this machine, on a separate thread. The
 /// server listens on the loopback interface, answers GET and HEAD, and requires this
 /// machine's name in the Host field (localhost or 127.0.0.1). Pages of other sites thus
 /// read nothing through a browser. A Range field is ignored: each answer is the whole
 /// text.
 class page_server {
 public:
+  /// The error is one sentence: why the port cannot be used.
   /// \param port 0: any free port
-  /// The error says why the port cannot be used.
   static tl::expected<std::unique_ptr<page_server>, std::string> at(int port);
 
   /// Closes all connections, answered or not.

@@ -5,12 +5,12 @@
 
 namespace troupe {
 
-/// While it lives, every few seconds a line on standard error asks for patience: a
-/// program that sets up something large is at work. A signal's handler writes the line,
-/// so that no thread is needed. One lives at a time.
+/// Writes a line to standard error every few seconds while the object exists, as a
+/// program sets up something large. A signal's handler writes the line, so that no
+/// thread is needed. Only one object may live at a time.
 class patience {
 public:
-  /// \param line without its end; empty: nothing is said
+  /// \param line without its line break; empty: nothing is written
   explicit patience(const std::string& line);
   ~patience();
 

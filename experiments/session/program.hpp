@@ -7,10 +7,11 @@
 
 namespace troupe {
 
-/// A program from its command line to its exit code: reads the options and hands them
-/// to `body`, which returns the exit code. 0 after --help and --version; 2 after one
-/// sentence about a mistake in the options; 1 after one sentence about what `body`
-/// threw, or where standard output took less than was written.
+/// Runs a program from the command line to the exit code: reads the options and passes
+/// the options to `body`, which returns the exit code. The code is 0 after --help and
+/// --version, and 2 after one sentence about a mistake in the options. The code is 1
+/// after one sentence about an exception of `body`, or if standard output accepted less
+/// than was written. The code is 130 if a reader of the output has gone.
 int run_program(const program_about& about, int argc, const char* const* argv,
                 const std::function<int(options)>& body);
 

@@ -17,34 +17,36 @@ namespace troupe {
 /// all data replicas and tensor shards.
 std::shared_ptr<const double> count_microbatches(run_plan& plan);
 
-/// All that a run has to do: samples, or of a simulation such microbatches.
+/// The whole work of a run: samples, or in a simulation the microbatches of
+/// count_microbatches.
 double all_of(const run_plan& plan);
 
-/// The parts of a line side by side, as many of the first as fit into `width` columns:
-/// a part that is too long, and all behind it, are left out, but of the first part as
-/// much as fits stays.
+/// Joins as many of the first parts as fit into `width` columns. A part that is too
+/// long, and all parts after it, are left out; the first part is cut to the width.
 std::string fitting(const std::vector<std::string>& parts, std::size_t width);
 
-/// Where a run stands, how fast it comes on and how long it will yet take, on standard
-/// error: on a terminal one line that changes, else a line every few seconds.
+/// Shows the progress of a run on standard error, with the rate and the time left. A
+/// terminal shows one line that changes; other outputs get a line every few seconds.
 class progress_line {
 public:
   /// \param plan outlives the line
   progress_line(const run_plan& plan, bool quiet);
 
-  /// The run begins anew. \param plan outlives the line
+  /// The run starts again.
+  /// \param plan outlives the line
   void begin_again(const run_plan& plan) { plan_ = &plan; }
 
-  /// A run that computes something.
-  /// \param last whether the run is over, so that the line stays
+  /// Shows a run that computes something.
+  /// \param last whether the run has ended, so that the line stays
   void show(const progress& p, bool last);
 
-  /// A run that computes nothing. \param microbatches as count_microbatches counts
+  /// Shows a run that computes nothing.
+  /// \param microbatches as count_microbatches counts
   void show_simulation(double microbatches);
 
   void show_evaluation(total_steps steps, const score& s);
 
-  /// Wipes away a line that was to change once more.
+  /// Erases a line that would have changed again.
   void end();
 
 private:
@@ -57,7 +59,7 @@ private:
   const run_plan* plan_;
   bool quiet_;
   bool terminal_;
-  std::size_t changes_ = 0; ///< Columns of a line that is to change; 0: none is there.
+  std::size_t changes_ = 0; ///< Columns of a line that will change; 0: there is none.
   std::string written_;     ///< The last line, which is not written twice in a row.
   bool waits_ = false;
   pace pace_;

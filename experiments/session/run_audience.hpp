@@ -14,35 +14,36 @@
 
 namespace troupe {
 
-/// Those who are told how a run comes on while it does: the terminal, TensorBoard and
-/// browsers. All is called on the thread that waits for the run.
+/// Passes a run's progress to the observers: the terminal, TensorBoard and browsers.
+/// The thread that waits for the run calls all functions.
 class run_audience {
 public:
-  /// \param run that begins; its request outlives this
+  /// \param run that begins; its request outlives this object
   /// \param events folder for TensorBoard; empty: none
-  /// \param watched by browsers; may be null, outlives it
-  /// \param complain told what cannot be written
+  /// \param watched page for browsers; may be null, outlives this object
+  /// \param complain receives a sentence about a failed write
   run_audience(const run_account& run, const output_options& o,
                const std::filesystem::path& events, live_page* watched,
                std::function<void(const std::string&)> complain);
   run_audience(const run_audience&) = delete;
   run_audience& operator=(const run_audience&) = delete;
 
-  /// The run begins anew behind what came before it. \param next outlives it
+  /// The run starts again from an earlier step.
+  /// \param next outlives this object
   void begin_again(const run_request& next);
 
   void tell(const progress& p);
   void tell_of_actions(const recent_actions& recent);
-  void tell_of_simulation(double microbatches); ///< As count_microbatches counts.
+  void tell_of_simulation(double microbatches); ///< In the unit of count_microbatches.
   void tell_of_evaluation(total_steps steps, const score& s);
 
-  /// Something else is about to be written to the terminal.
+  /// Ends the changing line before other text is written to the terminal.
   void step_aside() { line_.end(); }
 
-  /// The run is over, and has not been evaluated in the end.
+  /// The run has ended, before the last evaluation.
   void tell_of_end(const run_result& result);
 
-  /// All is known of the run.
+  /// All numbers of the run are known.
   void end(const run_account& run);
 
 private:

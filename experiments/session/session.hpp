@@ -7,13 +7,13 @@
 
 namespace troupe {
 
-/// Does what the options of a program say, once they were looked at: the runs one after
-/// another, with progress while they run, and what they leave behind. Returns the exit
-/// code: 0, 1 if a run failed, 130 if the user ended it.
+/// Performs the runs of a program one after another, shows their progress, and writes
+/// the results. Returns the exit code: 0, 1 if a run failed, 2 if options cannot be
+/// fulfilled, 130 if the user ended the program.
 int run_session(const options& o, const setup& shared);
 
-/// The same from the options alone; says so when the set-up takes long. Returns 2 if
-/// there is no such run.
+/// The same from the options alone; prints a notice if the set-up takes longer than a
+/// few seconds. Returns 2 if the runs cannot be set up.
 int run_session(const options& o);
 
 } // namespace troupe

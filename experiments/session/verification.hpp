@@ -13,35 +13,39 @@ namespace troupe {
 
 class node_runs;
 
-/// What the program verify is, also for tests that call it in their own process.
+/// The program verify, also for tests that call the program in the test's own process.
 program_about about_verify();
 
-/// Why a run cannot be proved, with what would help; empty if it can.
+/// One sentence if a run cannot be proved, with a remedy; else an empty text.
 std::string refusal_of_proofs(const run_plan& plan);
 
-/// Of a run that nodes play on GPUs the proof is this process's, on its first GPU,
-/// whichever theirs are: puts a plan's ranks there. Not if some are on CPUs.
+/// Puts a plan's ranks on the first GPU of this process. If nodes perform the run on
+/// GPUs, the proof runs here, whichever GPUs the nodes use. Does nothing if some ranks
+/// are on CPUs.
 void prove_on_own_gpu(run_plan& plan);
 
-/// Runs a request and proves it, by the published rule that its text calls for. A run
-/// whose sums no plain loop has is run again, and has to give the same bits.
-/// \param performs its runs; null: they are of this process
-/// \pre refusal_of_proofs(request.plan).empty() \throws what node_runs::perform does
+/// Performs a request and proves the run, by the published rule that the request's text
+/// calls for. A run whose sums no plain loop computes is performed twice, and must give
+/// the same bits.
+/// \param performs performs the runs; null: this process does
+/// \pre proof_error(request.plan).empty()
+/// \throws the exceptions of node_runs::perform
 verification verify(const run_request& request, node_runs* performs = nullptr);
 
-/// Verifies the first steps of a run, in this process: so many, or a few more until its
-/// updates are whole; all of them, if the schedule has no smaller sizes. \pre as above,
-/// and the run does not go on behind other steps
+/// Verifies the first steps of a run, in this process: `steps` of the run, or a few
+/// more until updates are whole. If the schedule has no smaller sizes, verifies all
+/// steps.
+/// \pre as above, and the run resumes no other one
 verification verify_first(const run_request& request, int steps);
 
-/// Runs, and those of them that have a proof that fails.
+/// Numbers of runs, and of runs with a failed proof.
 struct verified_runs {
   int runs = 0;
   int failures = 0;
 };
 
-/// Verifies what the options say, and prints each proof unless told to be quiet.
-/// Absent, after a sentence about it, if the options are wrong.
+/// Verifies the runs that options name, and prints each proof unless told to be quiet.
+/// Absent, after a printed sentence, if the options are wrong.
 std::optional<verified_runs> verify(const options& o);
 
 } // namespace troupe

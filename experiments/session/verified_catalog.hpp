@@ -7,15 +7,15 @@
 
 namespace troupe {
 
-/// What verify --all covers: every schedule on tiny models, at awkward sizes, in every
-/// kind of mesh, by every exchange and in both clocks. By turns they learn by SGD and
-/// AdamW, with momentum, decay, clipping and rates that change.
-/// \param asked the same for all of them, as --seed and --precision
+/// The runs of verify --all: every schedule on tiny models, at unusual sizes, in every
+/// kind of mesh, by every exchange and in both clocks. The runs use SGD and AdamW in
+/// rotation, with momentum, decay, clipping and changing rates.
+/// \param asked options that all runs share, as --seed and --precision
 std::vector<options> verified_catalog(const options& asked);
 
-/// Whether right runs always hold: not of tensor shards in bf16. They sum in another
-/// order than the loop that judges them, and every layer behind rounds that apart, now
-/// and then further than a proof may allow.
+/// Whether the proofs of a right run always hold. False for tensor shards in bf16:
+/// shards sum in another order than the plain loop, and every later layer rounds the
+/// difference further. The difference sometimes exceeds the tolerance of a proof.
 bool always_holds(const options& one);
 
 } // namespace troupe

@@ -5,9 +5,9 @@
 
 namespace troupe {
 
-/// Makes the number-th of many runs learn: they take SGD and AdamW, momentum, decay,
-/// clipping and rates that change by turns. Schedules whose updates have no norm but
-/// their stage's clip by that. Warm-ups end within a batch.
+/// Sets the optimizer of the number-th of many runs: SGD and AdamW with momentum,
+/// decay, clipping and changing rates, in rotation. Schedules without a norm of the
+/// network clip by the norm of a stage. Warm-ups end within a batch.
 void learn(typed_options& run, std::size_t number);
 
 } // namespace troupe
