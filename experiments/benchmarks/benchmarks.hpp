@@ -15,23 +15,25 @@
 
 namespace troupe {
 
-/// What bench measures: a model's shapes, and how it would be trained.
+/// The input of all measurements of bench: a model's shapes, the plan of its training,
+/// and the function that receives each result.
 struct benchmark {
   const options& asked;
-  const run_plan& plan; ///< Its schedule is replaced.
+  const run_plan& plan; ///< Each measurement replaces the schedule.
   model_options model;
   std::function<void(const measurement&)> report;
-  std::int64_t gpu_edge = 4096; ///< Of a GPU's square products.
+  std::int64_t gpu_edge = 4096; ///< Side of the square matrices that a GPU multiplies.
 
-  std::int64_t rows() const; ///< Tokens or images of a microbatch.
+  std::int64_t rows() const; ///< Rows of a microbatch: tokens, or images.
 };
 
-/// A square product by oneDNN on this thread, the yardstick of arithmetic. `space`
-/// holds three matrices of edge x edge.
+/// Computes one square product with oneDNN on this thread, the yardstick of arithmetic.
+/// `space` holds three matrices of side x side values; the third receives the product.
 void onednn_product(std::int64_t edge, float* space);
 
-/// Blocks of products of bf16, packed and in the cache, on this thread: the yardstick
-/// where products are of those. \pre the path that is used has blocks
+/// Products of bf16 blocks, packed and in the cache, on this thread: the yardstick of
+/// products in bf16.
+/// \pre the chosen path of bf16 products has blocks
 class bf16_product {
 public:
   bf16_product();
@@ -45,51 +47,58 @@ private:
 };
 
 /// Seconds from the notification of a condition variable to the first instruction of
-/// the thread that waits for it.
+/// the waiting thread.
 struct wake_times {
-  double soon; ///< After a millisecond of waiting.
+  double soon; ///< After one millisecond of waiting.
   double after_a_second;
 };
 wake_times measure_wake_times();
 
-/// The machine: products and copies of memory, on one core and on all.
+/// Measures the machine: products and copies of memory, on one core and on as many
+/// cores as the plan has threads.
 void measure_ceilings(const benchmark& b);
 
-/// The GPU of the first rank, in place of the machine: products and a copy.
+/// Measures the GPU of the first rank instead of the machine: products in three
+/// precisions, and a copy of memory.
 void measure_gpu(const benchmark& b);
 
-/// Operations a second of square products there.
+/// The rate of square products on one processor, in operations a second.
 double gpu_product_rate(const processor& where, precision by, std::int64_t edge);
 
-/// What lies between actions there, and checks: bits of two runs, and those of the CPU
-/// in fp32.
+/// Measures the gaps between actions on the GPU of the first rank. Checks that two runs
+/// have the same bits, and how far the GPU's fp32 results are from the CPU's.
 void measure_gpu_runs(const benchmark& b);
 
-/// A plan's training by 1F1B in other sizes, on as many threads as before.
+/// The plan's training under 1F1B with other numbers of stages and steps, on the same
+/// number of threads.
 run_plan plan_of_1f1b(run_plan plan, int stages, int steps);
 
+/// Performs a plan and returns the result.
 /// \throws std::runtime_error if the run fails
 run_result performed(const run_plan& plan);
 
-/// Each kernel at the model's shapes, beside a product or a copy of memory.
+/// Measures each kernel at the model's shapes, side by side with a product or a copy of
+/// memory.
 void measure_kernels(const benchmark& b);
 
-/// The bare loop, the same through one stage's actors, and pipelines. Where ranks
-/// compute on GPUs, all of it there.
+/// Measures the plain loop, the same training through the actors of one stage, and
+/// pipelines. If the plan's ranks have GPUs, the loop and all runs compute there.
 void measure_training(const benchmark& b);
 
-/// Trains in rounds beside the programs of PyTorch that `asked.beside` names. Returns
-/// what was measured, for results: null ratios of rows without numbers, with the
-/// reason. On error says why the training is none of theirs. \param to a line for each
-/// row; null: none
+/// Trains in rounds that alternate with PyTorch's programs, the rows of
+/// `asked.comparison`. Returns the measurements as JSON for the results; a row without
+/// numbers has null ratios and the reason. The error is one sentence: why no PyTorch
+/// program trains the same.
+/// \param to a line for each row; null: none
 tl::expected<nlohmann::ordered_json, std::string>
 measure_beside_pytorch(const benchmark& b, std::FILE* to);
 
-/// Links between processes: what they carry, beside the socket's own speed.
+/// Measures links between processes: the throughput, as a fraction of a plain socket's,
+/// and the time of a small frame.
 void measure_links(const benchmark& b);
 
-/// What it costs to be an actor: actions without arithmetic, in both clocks, and how
-/// soon a ready action starts.
+/// Measures the overhead of actors: an action without arithmetic in both clocks, a
+/// message, and the start of a ready action.
 void measure_actors(const benchmark& b);
 
 } // namespace troupe

@@ -9,18 +9,20 @@
 
 namespace troupe {
 
-/// One line of a benchmark.
+/// One measured number, a line of a benchmark's output.
 struct measurement {
-  std::string part; ///< "ceilings", "kernels", "training", "actors", "links" or,
-                    ///< of a GPU, "actions" or "checks".
+  /// "ceilings", "kernels", "training", "actors", "links" or "beside PyTorch"; on a GPU
+  /// also "actions" and "checks".
+  std::string part;
   std::string name;
-  double value; ///< A median.
+  double value; ///< The median, for times and rates.
   std::string unit;
-  std::optional<double> fraction; ///< Of what was measured side by side with it.
+  /// The ratio to `fraction_of`, which was measured side by side with this value.
+  std::optional<double> fraction;
   std::string fraction_of;
 };
 
-/// Seconds that one call takes.
+/// Seconds that one call of `work` takes.
 template <class Work>
 double seconds_of(const Work& work) {
   using namespace std::chrono;
@@ -29,14 +31,15 @@ double seconds_of(const Work& work) {
   return duration<double>(steady_clock::now() - start).count();
 }
 
-/// Keeps a core busy, as an action does.
+/// Keeps this thread's core busy for `length`, as an action does.
 inline void compute_for(std::chrono::milliseconds length) {
   const auto end = std::chrono::steady_clock::now() + length;
   while (std::chrono::steady_clock::now() < end)
     continue;
 }
 
-/// The value in the middle; of an even number the lower one. \pre !values.empty()
+/// The median; of an even number of values the lower of the middle two.
+/// \pre !values.empty()
 inline double median(std::vector<double> values) {
   const auto middle =
     values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
@@ -44,13 +47,14 @@ inline double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Medians of two kinds of work that took turns, so that both saw the same machine.
+/// Median times of two kinds of work that took turns, so that both saw the machine in
+/// the same state.
 struct side_by_side {
-  double first, second; ///< Seconds a call.
+  double first, second; ///< Seconds of a call.
 };
 
-/// Calls both in turn for about `seconds`, at least 5 times each, after one call to
-/// warm up.
+/// Calls `first` and `second` in turn for about `seconds`, at least 5 times each, after
+/// one call of each to warm up.
 template <class First, class Second>
 side_by_side take_turns(const First& first, const Second& second,
                         double seconds = 0.3) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Operations of a model by its formula, the yardstick beside measured rates.
+// The operations of a model by formula, the yardstick for measured rates.
 
 #include "models/model_options.hpp"
 #include "models/network.hpp"
@@ -10,10 +10,10 @@
 
 namespace troupe {
 
-/// Multiplications and additions of a training step of one token: 6 a parameter without
-/// embeddings, and causal attention, of which a position computes half of all pairs:
-/// 6 L T C for L layers, T positions and width C (Chowdhery et al., "PaLM", 2022,
-/// appendix B, has twice that, without the mask).
+/// Multiplications and additions of a training step, for one token. Each parameter
+/// outside the embeddings costs 6. Causal attention costs 6 L T C for L layers, T
+/// positions and width C, as a position computes half of all pairs on average.
+/// Chowdhery et al., "PaLM", 2022, appendix B, has twice that, without the mask.
 inline double operations_a_token(const network<float>& whole, const model_options& m) {
   std::int64_t parameters = 0;
   for (const auto* p : whole.parameters())

@@ -13,16 +13,19 @@
 
 namespace troupe {
 
-/// A python that has PyTorch: the one that the environment's PYTHON names, else python3
-/// of the path or of the system. On error says that there is none.
+/// The path of a Python that has PyTorch. The environment variable PYTHON may name one;
+/// else python3 of the search path or of the system is tried. The error is one
+/// sentence: none was found.
 tl::expected<std::string, std::string> python_with_pytorch();
 
-/// PyTorch's side of a row: rounds_in_pytorch.py in a process of its own, which trains
-/// when it is asked to and waits in between. Ends with the process of its owner.
+/// PyTorch's side of a row: rounds_in_pytorch.py in a child process. The child trains
+/// one round for each request and waits in between. The child ends when the input
+/// closes: with this object, or with the owner's process.
 class pytorch_rounds {
 public:
-  /// Starts it, and waits until it is ready for rounds. \param options of the program
-  /// On error says why it has no rounds.
+  /// Starts the child, and waits until it is ready for rounds. The error is one
+  /// sentence: why there are no rounds.
+  /// \param options of the program
   static tl::expected<std::unique_ptr<pytorch_rounds>, std::string>
   start(const std::string& python, const std::vector<std::string>& options);
 
@@ -30,11 +33,11 @@ public:
   pytorch_rounds(const pytorch_rounds&) = delete;
   pytorch_rounds& operator=(const pytorch_rounds&) = delete;
 
-  /// What it has said of itself, a JSON object: "torch", "blas", "parameters".
+  /// A JSON object that the child sent about itself: "torch", "blas", "parameters".
   const std::string& about() const { return about_; }
 
-  /// Trains a round of so many steps: the mean seconds of one. On error says why there
-  /// are none.
+  /// Trains a round of `steps` steps. Returns the mean seconds of one step. The error
+  /// is one sentence: why there is no time.
   tl::expected<double, std::string> train(int steps);
 
 private:
@@ -48,7 +51,7 @@ private:
 
   pid_t process_;
   descriptor requests_, answers_;
-  std::string received_; // behind the last line
+  std::string received_; // bytes after the last complete line
   std::string about_;
 };
 

@@ -10,13 +10,14 @@
 
 namespace troupe {
 
-/// Rows of each expert and choices dropped, a layer and a step each; null without
-/// experts.
+/// JSON with the rows of each expert and the dropped choices, for each layer and step;
+/// null without experts.
 nlohmann::ordered_json experts_json(const run_plan& plan, const expert_loads& loads);
 
-/// "1.23, 2.1%": over the last tenth of the steps, the rows of the fullest expert over
-/// the mean of its layer, and the share of choices that were dropped. \pre there are
-/// some
+/// "1.23, 2.1%": two numbers over the last tenth of the steps. The first is the rows of
+/// the fullest expert over the mean of its layer, the second the share of dropped
+/// choices.
+/// \pre there are some loads
 std::string summary_of(const expert_loads& loads);
 
 } // namespace troupe

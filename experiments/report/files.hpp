@@ -11,50 +11,53 @@
 
 namespace troupe {
 
-/// Of each rank in a trace: what viewers open with ease.
+/// Actions of each rank in a trace: as many as viewers open with ease.
 inline constexpr std::int64_t actions_in_trace = 10'000;
 
-/// The files that a program leaves behind: weights and a trace as soon as a run is
-/// over, the results of all runs so far after each. Each is written whole or not at
-/// all.
+/// The files that a program leaves behind. Weights and a trace are written when a run
+/// ends, the results of all runs so far after each run. Each file is written whole or
+/// not at all.
 class output_files {
 public:
   /// \param o outlives the files
   explicit output_files(const options& o)
     : options_(o), places_(o.output), report_(places_.report) {}
 
-  /// Takes away folders that were made and are empty.
+  /// Removes folders that this object made and that are empty.
   ~output_files();
 
-  /// Makes the folders for the report and for TensorBoard, and tries every place that
-  /// the runs will write to, before hours of training go to waste. Empty if all can be
-  /// written, else the sentence for the user.
+  /// Makes the folders for the report and for TensorBoard, and tests every path that
+  /// the runs will write, before hours of training are lost. Returns an empty text if
+  /// all paths can be written, else the sentence for the user.
   std::string refusal(const std::vector<run_request>& runs = {});
 
-  /// The folder for what TensorBoard shows of a run; empty: there is none.
+  /// The folder of a run's TensorBoard events; empty: there is none.
   std::filesystem::path events_of(const run_request& request) const;
 
-  /// How many of a rank's first actions are shown: in traces, or on the page of --watch
-  /// alone, for which all ranks together keep no more than some 100 MB. \pre refusal()
-  /// was called
+  /// The number of a rank's first actions that are kept: for traces, or for the page of
+  /// --watch alone. For that page all ranks together keep at most about 100 MB.
+  /// \pre prepare() was called
   std::int64_t actions_shown(const run_plan& plan) const;
 
-  /// Where report.html is in the end; empty: nowhere. \pre refusal() was called
+  /// Path of report.html at the end; empty: none.
+  /// \pre prepare() was called
   std::filesystem::path page_file() const;
 
-  /// These return what went wrong, if anything.
+  /// Each of the functions that write returns one sentence about a failure, else an
+  /// empty text.
   std::string write_weights(const run_request& request, const run_result& result,
                             bool only_run);
   std::string write_trace(const run_account& run);
   std::string write_schedule(const run_request& request, const run_result& ran);
   std::string write_results(const std::string& text);
-  std::string end_results(const std::string& text); ///< To standard output too.
-  /// report.html, of all runs whose traces were written. \pre end_results() was called
+  std::string end_results(const std::string& text); ///< Also to standard output.
+  /// Writes report.html with all runs whose traces were written.
+  /// \pre end_results() was called
   std::string write_page(const std::string& results, const std::string& table);
-  /// The same before the end; empty if there are no such runs.
+  /// The text of that page before the end; empty if there are no such runs.
   std::string page(const std::string& results, const std::string& table) const;
 
-  /// Where the files are, for the last line; empty if there are none.
+  /// The paths of the files, for the last line of output; empty if there are none.
   std::string summary() const;
 
 private:
@@ -73,7 +76,8 @@ private:
   bool made_events_ = false;
   folder_lock lock_;
   std::vector<std::filesystem::path> written_;
-  std::vector<std::string> timelines_; // for report.html, of each run that is over
+  // for report.html, one for each run that has ended
+  std::vector<std::string> timelines_;
   bool cuts_traces_ = false;
 };
 

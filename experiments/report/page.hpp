@@ -9,29 +9,30 @@
 
 namespace troupe {
 
-/// The HTML of report.html; its data go where `@page_data@` stands.
+/// The HTML of report.html; the data replace `@page_data@`.
 extern const std::string_view page_text;
 
-/// The page around report.html that --watch serves: it asks for what is new.
+/// The page around report.html that --watch serves; the page requests new data.
 extern const std::string_view live_text;
 
-/// The timeline of a run, as JSON: for each rank nine numbers an action or part of one.
-/// They are its kind, stage, microbatch, pipeline, version, idle nanoseconds before it,
-/// nanoseconds that it took, marks (page.cpp), and the versions of its stage that were
-/// alive then. Of a long run the first actions: two minibatches at least, if the
-/// recorder has them. Beside them what lays the schedule out at other costs
-/// (page_orders.hpp), and what ranks hold at most.
+/// The timeline of a run, as JSON. Each action or part of one has nine numbers. The
+/// first five are kind, stage, microbatch, pipeline and version. The next three are
+/// idle nanoseconds before the action, nanoseconds of the action, and marks (page.cpp).
+/// The last is the number of the stage's versions that were alive then. A long run is
+/// cut to the first actions: at least two batches, if the recorder has two. The JSON
+/// also holds the orders for other costs (page_orders.hpp), and the most that each rank
+/// holds.
 std::string timeline_json(const run_account& run);
 
-/// What ranks ran last, as JSON: those numbers for each rank, and from when on all of
-/// them are known.
+/// The latest actions of all ranks, as JSON: the same numbers for each rank. `from` is
+/// the time from which all actions of a rank are known.
 std::string recent_json(const run_plan& plan, timing_kind timing,
                         const std::vector<nanoseconds>& from, const record& ran);
 
-/// report.html, which needs no other file.
-/// \param results results.json
-/// \param table the results as the terminal shows them
-/// \param timelines of the runs in results, in their order
+/// The text of report.html, which needs no other file.
+/// \param results text of results.json
+/// \param table the table of results on the terminal
+/// \param timelines of the runs in results, in the same order
 std::string report_page(const std::string& results, const std::string& table,
                         const std::vector<std::string>& timelines);
 

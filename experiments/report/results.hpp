@@ -14,9 +14,9 @@
 
 namespace troupe {
 
-/// What a run's times are: those of the wall, with a thread for each rank; laid out
-/// from the lengths of its actions; those of ranks that took turns on fewer threads; or
-/// those of the virtual clock.
+/// The source of a run's times. `measured`: the wall clock, with a thread for each
+/// rank. `modelled`: computed from the lengths of the actions. `shared`: the wall
+/// clock, while ranks took turns on fewer threads. `virtual_time`: the virtual clock.
 enum class timing_kind : std::uint8_t { measured, modelled, shared, virtual_time };
 
 std::string name_of(timing_kind how);
@@ -26,57 +26,61 @@ std::string name_of(ending how);
 /// "holds", "fails" or "no formula".
 std::string name_of(verdict says);
 
-/// A run and what its proofs say.
+/// A run and the results of its proofs.
 struct verification {
   ending how;
-  std::string failure; ///< Of the run itself.
+  std::string failure; ///< Failure of the run itself.
   std::vector<proof> proofs;
-  int steps; ///< Of the run.
+  int steps; ///< Steps of the run.
 
   bool holds() const;
 
-  /// "plain loop, replay and formula hold over 2 steps", or what fails.
+  /// "plain loop, replay and formula hold over 2 steps", or the proofs that fail.
   std::string sentence() const;
 };
 
-/// A run that is over, as it is told.
+/// A run that has ended, with all numbers that are reported.
 struct run_account {
-  const run_request* request; ///< Of the last start.
+  const run_request* request; ///< Request of the last start.
   run_result result;
-  bool modelled = false;          ///< Its times are laid out, one device a rank.
-  std::optional<score> evaluated; ///< In the end.
-  std::vector<std::pair<total_steps, score>> evaluations; ///< On the way.
-  std::optional<verification> proved;                     ///< Of its first steps.
-  /// Losses over all starts of a run that lost nodes; absent: it was started once.
+  bool modelled = false;          ///< Times are computed, as with one device a rank.
+  std::optional<score> evaluated; ///< Score at the end.
+  std::vector<std::pair<total_steps, score>> evaluations; ///< Scores during the run.
+  std::optional<verification> proved;                     ///< Proof of the first steps.
+  /// Losses over all starts of a run that lost nodes; absent: there was one start.
   std::optional<loss_history::series> losses_of_all_starts;
   bool evaluated_to_end = true; ///< False: the user ended the last evaluation.
 
-  /// How it ended: one whose last evaluation did not end counts as interrupted.
+  /// How the run ended. A run whose last evaluation did not end counts as interrupted.
   ending how() const;
 
   timing_kind timing() const;
 
-  /// Losses over all starts in this command, at samples since the first start of all.
+  /// Losses over all starts in this command, at samples counted since the training's
+  /// first start.
   loss_history::series losses() const;
 
-  /// Samples of all starts in this command: those that updates cover.
+  /// Samples of all starts in this command that updates cover.
   std::int64_t samples() const;
 
   bool virtual_time() const { return request->plan.clock == clock_kind::virtual_time; }
 
-  /// Samples a second of the last start: of wall time, or of the virtual clock's.
+  /// Samples a second of the last start, by the wall clock or by the virtual clock.
   std::optional<double> samples_per_second() const;
   std::optional<double> tokens_per_second() const;
 };
 
-/// Says which losses of a run are missing that has not failed; empty if all are there.
+/// One sentence about missing losses of a run that has not failed; empty if all losses
+/// are there.
 std::string missing_losses(const run_account& run);
 
-/// results.json: what ran, and what was left out. \pre there are runs in `shared`
+/// The text of results.json: the runs that ended, and those that were left out.
+/// \pre there are runs in `shared`
 std::string results_json(const options& o, const setup& shared,
                          const std::vector<run_account>& runs);
 
-/// The runs side by side, for people; those that had not begun stand at the end.
+/// The table that compares the runs, for people. Runs that have not started stand at
+/// the end.
 std::string results_table(const setup& shared, const std::vector<run_account>& runs);
 
 } // namespace troupe

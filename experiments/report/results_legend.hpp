@@ -9,12 +9,13 @@
 
 namespace troupe {
 
-/// What is trained and how it is cut, in one line. \pre runs train
+/// One line about the trained model, the data and the cut of the network.
+/// \pre runs train
 std::string description_of(const setup& shared);
 
-/// What stands below a table of results: what its columns and words mean, and what has
-/// no column.
-/// \param samples how many the column of losses is of; 0: there are none
+/// The text below a table of results: the meaning of its columns and words, and facts
+/// that have no column.
+/// \param samples number of samples in the column of losses; 0: there are no losses
 std::string results_legend(const setup& shared, const std::vector<run_account>& runs,
                            std::int64_t samples);
 

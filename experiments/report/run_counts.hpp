@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Counts of a run that may go on where another has ended.
+// Types for the counts of a run, which may resume where another run has ended. Counts
+// of this run and counts since the first start have different types and do not mix.
 
 #include "actors/plan/run_plan.hpp"
 
@@ -10,22 +11,22 @@
 
 namespace troupe {
 
-/// Samples of this run alone, as its actors, its progress and its record count them.
+/// Samples of this run alone, as actors, progress and the record count.
 struct run_samples {
   std::int64_t count = 0;
 
   auto operator<=>(const run_samples&) const = default;
 };
 
-/// Samples since the first start, with those before this run: as results.json, event
-/// files and evaluations count them.
+/// Samples since the first start, including samples before this run, as results.json,
+/// event files and evaluations count.
 struct total_samples {
   std::int64_t count = 0;
 
   auto operator<=>(const total_samples&) const = default;
 };
 
-/// Steps since the first start.
+/// Steps since the training's first start.
 struct total_steps {
   int count = 0;
 
@@ -41,12 +42,12 @@ inline total_samples samples_after(total_steps steps, const run_plan& plan) {
   return {plan.work->batch * steps.count};
 }
 
-/// Samples of this run up to a place; negative before it.
+/// Samples of this run up to a number of the training; negative before the run.
 inline run_samples samples_of_run(total_samples samples, const run_plan& plan) {
   return {samples.count - plan.batches().before};
 }
 
-/// When the run ends.
+/// The step at which the run ends.
 inline total_steps last_step(const run_plan& plan) {
   return {plan.dims.before + plan.dims.steps};
 }

@@ -8,11 +8,11 @@
 
 namespace troupe {
 
-/// Columns of text, as wide as they must be; the first to the left, the others to the
-/// right.
+/// Formats rows as columns of text, each as wide as its longest cell. The first column
+/// is left-aligned, the others right-aligned.
 std::string in_columns(const std::vector<std::vector<std::string>>& rows);
 
-/// A number as printf's format has it; "-" if it is unknown or not finite.
+/// A number in printf's format; "-" if the number is unknown or not finite.
 std::string text(std::optional<double> x, const char* format);
 
 /// The largest of some numbers; "-" if there are none.

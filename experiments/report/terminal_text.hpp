@@ -5,17 +5,17 @@
 
 namespace troupe {
 
-/// Makes of a text that nobody has written what a terminal may be told, byte by byte:
-/// control characters, which would command it, stand there by their numbers as \x1b,
-/// but for line breaks and tabs. Those from 128 to 159 are a byte, or C2 and a byte in
-/// UTF-8; within other characters such bytes are no commands.
+/// Makes generated text safe for a terminal, byte by byte. Control characters, which
+/// would command the terminal, appear by number as \x1b; line breaks and tabs pass. A
+/// control character from 128 to 159 is one byte, or C2 and a byte in UTF-8. Within
+/// other characters such bytes are no commands and pass.
 class terminal_text {
 public:
   std::string operator()(unsigned char byte);
 
 private:
-  unsigned char lead_ = 0; // of the character that bytes still come of,
-  int to_come_ = 0;        // so many
+  unsigned char lead_ = 0; // lead byte of an unfinished character
+  int to_come_ = 0;        // bytes that the character still lacks
 };
 
 } // namespace troupe

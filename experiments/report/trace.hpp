@@ -7,10 +7,10 @@
 
 namespace troupe {
 
-/// A run's actions as a trace that Perfetto and chrome://tracing open: a lane a rank,
-/// an action a slice coloured by its kind, a message a flow arrow, counters of
-/// activations and weight versions.
-/// \param title what viewers write above the lanes
+/// A run's actions as a trace that Perfetto and chrome://tracing open. A rank is a
+/// lane, an action a slice coloured by its kind, a message a flow arrow; activations
+/// and weight versions are counters.
+/// \param title that viewers write above the lanes
 std::string trace_json(const run_plan& plan, const record& ran,
                        const std::string& title);
 
