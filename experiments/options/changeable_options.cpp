@@ -39,7 +39,7 @@ std::string changeable_names() {
   std::string result;
   std::string_view last;
   for (const auto& [option, name] : all_changeable) {
-    if (name != last) // precision and clip stand there twice
+    if (name != last) // precision and clip have two entries
       result += (result.empty() ? "" : ", ") + std::string{name};
     last = name;
   }

@@ -7,7 +7,7 @@ namespace troupe {
 
 std::string outlasts_clock(const cost_options& given, const run_plan& plan) {
   if (plan.dims.microbatches < 1)
-    return {}; // refused for that
+    return {}; // another check refuses such a plan
   const auto& sizes = given.sizes;
   double message = sizes.message, gradient = sizes.gradient, buckets = sizes.buckets;
   double sum = sizes.sum, sums = sizes.sums;
@@ -23,8 +23,8 @@ std::string outlasts_clock(const cost_options& given, const run_plan& plan) {
     }
     sum = message;
   }
-  // A message may wait at each of five ports and links for those of all ranks that
-  // share it.
+  // A message may wait at each of five ports and links for the messages of all ranks
+  // that share it.
   double slowdown = 1;
   for (const double of_replica : given.slowdowns)
     slowdown = std::max(slowdown, of_replica);
@@ -33,16 +33,17 @@ std::string outlasts_clock(const cost_options& given, const run_plan& plan) {
   const auto at = [](double bytes, double rate) {
     return rate > 0 ? bytes / rate * 1e9 : 0;
   };
-  const auto travels = [&](double bytes) { // and is added
+  const auto travels = [&](double bytes) { // including the sum
     return in_line * at(bytes, link.bytes_per_second)
            + static_cast<double>(link.latency) + slowdown * at(bytes, given.sum_rate);
   };
   double slowest = travels(message);
-  if (plan.tensor > 1) // no sum has more rounds than that
+  if (plan.tensor > 1) // no sum has more rounds than four for each shard
     slowest += 4.0 * plan.tensor * sums * travels(sum);
-  if (plan.expert > 1) // rows go there and come back
+  if (plan.expert > 1) // rows go to experts and come back
     slowest += 2 * travels(sizes.experts + sum) * buckets;
-  if (plan.work && plan.work->whole.tied()) // each end gets the other's gradient
+  // each end receives the gradient of the other end
+  if (plan.work && plan.work->whole.tied())
     slowest += 2 * travels(gradient);
   for (const auto& values : given.actions.of)
     for (const auto value : values)

@@ -12,7 +12,8 @@ namespace troupe {
 namespace {
 
 constexpr int most_ranks = 1024;
-constexpr std::int64_t most_values = 1'000'000'000'000; // sums of bytes fit 63 bits
+// sums of bytes fit into 63 bits
+constexpr std::int64_t most_values = 1'000'000'000'000;
 
 tl::expected<std::int64_t, std::string> values_of(const typed_collectives& typed) {
   if (typed.values && typed.bytes)
@@ -29,7 +30,7 @@ tl::expected<std::int64_t, std::string> values_of(const typed_collectives& typed
   return values;
 }
 
-/// The orders that the user left when choosing operations and algorithms.
+/// The orders that the user's choice of operations and algorithms leaves.
 tl::expected<std::vector<collective_order>, std::string>
 orders_of(const typed_collectives& typed) {
   const auto asked = [](const auto& names, std::string_view name) {
@@ -60,7 +61,7 @@ orders_of(const typed_collectives& typed) {
 bool outlasts_clock(const machine_model& machines, double sum_rate,
                     std::int64_t values) {
   const auto slowest = machines.slowest();
-  // Between machines a message may wait for those of all other ranks.
+  // Between machines a message may wait for the messages of all other ranks.
   const double waits = machines.ranks_each > 0 ? most_ranks : 1;
   const double bytes = 4 * static_cast<double>(values);
   const double round = static_cast<double>(slowest.latency)

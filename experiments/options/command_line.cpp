@@ -17,8 +17,8 @@ namespace troupe {
 
 namespace {
 
-/// What was said beside --all, which chooses nearly everything itself; empty if nothing
-/// is without effect.
+/// The name of an option that is given together with --all and has no effect, as --all
+/// chooses nearly all options itself. Empty if there is none.
 std::string beside_all(const CLI::App& app) {
   for (const auto* const option : app.get_options())
     if (const auto name = option->get_name();
@@ -28,7 +28,7 @@ std::string beside_all(const CLI::App& app) {
   return {};
 }
 
-/// One reading of a program's command line and of the file that --config names.
+/// One parse of a program's command line and of the file that --config names.
 class reading {
 public:
   /// \param defaults values of options that are left out
@@ -44,7 +44,8 @@ public:
     app.footer(add_options(list, typed, about));
   }
 
-  /// Returns what is wrong, if anything. \throws CLI::Success after --help, --version
+  /// Returns one sentence about a mistake, else an empty text.
+  /// \throws CLI::Success after --help, --version
   std::string parse(int argc, const char* const* argv) {
     try {
       app.parse(argc, argv);
@@ -73,8 +74,8 @@ public:
   const CLI::Option* file; // of options
 };
 
-/// The saved run as the origin of the data, if it names data and no option does.
-/// \param compares whether the data must be the same
+/// The saved run as the origin of the data, if the run names data and no option does.
+/// \param compares whether the data must have the recorded identity
 std::optional<data_origin> origin_of_data(const saved_run& saved, const reading& said,
                                           bool compares) {
   if (said.says("--data") || said.says("--evaluate-data")
@@ -83,20 +84,20 @@ std::optional<data_origin> origin_of_data(const saved_run& saved, const reading&
   return data_origin{saved.from, compares ? saved.data : std::nullopt};
 }
 
-/// Gives options that the command line leaves out the values of the file of --init.
-/// Returns what is wrong, if anything.
+/// Sets options that the command line leaves out to the values in the file of --init.
+/// Returns one sentence about a mistake, else an empty text.
 std::string take_init(const reading& said, reading& to) {
   const auto& init = said.typed.data.init;
   if (auto wrong = take_options_of_init(said.app, to.app, init); !wrong.empty())
     return wrong;
-  if (const auto saved = saved_run_of(init)) // else set_up says what is wrong
+  if (const auto saved = saved_run_of(init)) // else set_up reports the mistake
     to.typed.data.origin = origin_of_data(*saved, said, true);
   return {};
 }
 
 /// Defaults of a program that starts with files of weights or a checkpoint: the values
-/// that those files record, where the command line gives none. On error says what is
-/// wrong.
+/// that the files record, where the command line gives none. The error is one sentence
+/// with the mistake.
 tl::expected<typed_options, std::string> defaults_after(const program_about& about,
                                                         const reading& said) {
   const auto& weights = said.typed.inference.weights;
@@ -108,7 +109,7 @@ tl::expected<typed_options, std::string> defaults_after(const program_about& abo
         return problem{wrong};
     return silent.typed;
   }
-  std::error_code unknown; // without a folder, --resume is refused by resume()
+  std::error_code unknown; // resume() refuses --resume without a folder
   if (!about.infers() && !std::filesystem::is_directory(place, unknown))
     return silent.typed;
   const auto saved = saved_run_of(place);
@@ -120,13 +121,14 @@ tl::expected<typed_options, std::string> defaults_after(const program_about& abo
     if (auto wrong = take_options_of_config(said.app, silent.app, weights);
         !wrong.empty())
       return problem{wrong};
-  // Of a resumed run the data's identity is one of the facts that --change lets differ.
+  // For a resumed run the data's identity is one of the facts that --change lets
+  // differ.
   silent.typed.data.origin = origin_of_data(*saved, said, about.infers());
   return silent.typed;
 }
 
-/// Decides whether a training resumes that does so if it can: then it starts with no
-/// file of --init.
+/// Decides whether a training with `--resume auto` resumes from a checkpoint. A
+/// training that resumes ignores the file of --init.
 void find_beginning(typed_options& typed) {
   find_checkpoints(typed.checkpoint);
   if (typed.checkpoint.resumes_if_any && !typed.checkpoint.resume.empty())
@@ -155,7 +157,7 @@ tl::expected<options, int> read_command_line(const program_about& about, int arg
     return tl::unexpected{2};
   }
   reading second{about, *defaults};
-  (void)second.parse(argc, argv); // as right as the first
+  (void)second.parse(argc, argv); // correct, as the first was
   auto& typed = second.typed;
   find_beginning(typed);
   if (typed.mesh.axes.find("pipe") != std::string::npos && second.says("--stages"))

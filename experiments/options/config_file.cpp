@@ -18,7 +18,7 @@ namespace troupe {
 
 namespace {
 
-/// Reads a whole text from its beginning.
+/// Parses a whole text from its beginning.
 class reader {
 public:
   reader(const CLI::App& app, std::string text) : app_(app), text_(std::move(text)) {}
@@ -64,7 +64,7 @@ private:
   bool at_end() const { return at_ == text_.size(); }
   char peek() const { return text_[at_]; }
 
-  /// Passes blanks and a comment, and line breaks too if `over_lines`.
+  /// Skips blanks and a comment, and with `over_lines` also line breaks.
   void skip_space(bool over_lines) {
     while (!at_end()) {
       if (peek() == '#')
@@ -117,7 +117,7 @@ private:
     return result;
   }
 
-  /// A text in quotes, or what stands before any of `ends`.
+  /// A text in quotes, or the text before any of the characters `ends`.
   std::string value(const char* ends) {
     const char quote = at_end() ? '\0' : peek();
     if (quote == '"' || quote == '\'')

@@ -18,12 +18,12 @@ constexpr std::array known{"F",        "B",    "I",       "W",         "U",
                            "gradient", "sums", "experts", "bandwidth", "buckets",
                            "replica",  "sum"};
 
-/// Whether costs of actions differ by rank.
+/// Whether the costs for a key may differ by rank, as costs of actions do.
 bool differs_by_rank(const std::string& key) {
   return key.size() == 1 || key == "FB";
 }
 
-/// Values by their keys.
+/// Values by key.
 using given_costs = std::map<std::string, std::vector<double>>;
 
 tl::expected<given_costs, std::string> values_of(const std::string& text, int stages) {
@@ -60,7 +60,8 @@ tl::expected<given_costs, std::string> values_of(const std::string& text, int st
   return result;
 }
 
-/// What is wrong with values that have the right shape, if anything.
+/// One sentence about values of the right form that are out of range, else an empty
+/// text.
 std::string out_of_range(const given_costs& given, int data) {
   double product = 1;
   for (const char* key : {"buckets", "sums"})
@@ -94,7 +95,7 @@ std::vector<double> scaled(std::vector<double> values, double by) {
   return values;
 }
 
-/// One value stands for that of every stage.
+/// Adds values stage by stage; a single value counts for every stage.
 std::vector<double> sum(std::vector<double> a, std::vector<double> b) {
   a.resize(std::max(a.size(), b.size()), a[0]);
   b.resize(a.size(), b[0]);

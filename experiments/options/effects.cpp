@@ -11,8 +11,9 @@ namespace troupe {
 
 namespace {
 
-/// An option, whether it was said, and what must hold for it to change anything in a
-/// run. A model that does not exist is refused elsewhere: its options matter.
+/// An option, a test whether the option was given, and the condition under which it has
+/// an effect in a run. Options of an unknown model count as effective, since another
+/// check refuses that model.
 struct effect {
   std::string_view option;
   bool (*said)(const typed_options& typed, const typed_options& defaults);
@@ -73,8 +74,8 @@ bool evaluates(const options& o, const optimizer_options&) {
   return o.evaluation.samples != 0;
 }
 
-/// Whether the program reads the data of --data, and not those of --evaluate-data
-/// alone.
+/// Whether the program reads the data of --data, and not only the data of
+/// --evaluate-data.
 bool reads_data(const options& o, const optimizer_options&) {
   return o.inference.weights.empty() || o.data.evaluation.empty();
 }
@@ -95,7 +96,7 @@ bool has_nodes(const options& o, const optimizer_options&) {
   return !o.nodes.nodes.empty();
 }
 
-/// Whether anything is bf16 under --precision bf16.
+/// Whether any value is bf16 under --precision bf16.
 bool stores(const options& o, const optimizer_options&) {
   const auto& sizes = o.cost.sizes;
   return o.trains || sizes.message > 0 || (o.mesh.sequence_parallel && sizes.sum > 0);
@@ -194,7 +195,7 @@ constexpr effect table[] = {
    "prints timelines, and --quiet prints nothing: leave one of them out"},
 };
 
-/// What is wrong with an option of all runs, if anything.
+/// One sentence about an option of all runs without effect, else an empty text.
 std::string fault_of(const effect& e, const typed_options& typed, const options& o,
                      const typed_options& defaults) {
   if (!e.said(typed, defaults))

@@ -23,7 +23,7 @@ constexpr std::size_t table_indent = 8;    ///< Below 20, else help2man joins th
 constexpr const char* general = "General"; ///< The group of --help itself.
 constexpr const char* ungrouped = "Options";
 
-/// Options of --help where options have groups, the most used first.
+/// Options of --help in programs whose options have groups, the most used first.
 constexpr std::string_view common_names[] = {"--weights",      "--prompt",
                                              "--tokens",       "--temperature",
                                              "--top-k",        "--sequences",
@@ -47,7 +47,7 @@ constexpr std::string_view common_names[] = {"--weights",      "--prompt",
                                              "--report",       "--watch",
                                              "--print",        "--all"};
 
-/// Appends words to a line that has `indent` characters already, and ends the line.
+/// Appends words to a line that already has `indent` characters, and ends the line.
 void append_words(string& to, const string& text, std::size_t indent) {
   auto used = indent;
   std::istringstream words{text};
@@ -74,8 +74,8 @@ void append_row(string& to, const string& name, const string& text,
   append_words(to, text, column);
 }
 
-/// "-h, --help", or "--layers N" with the type of its value. \param with_aliases all
-/// names; else the first
+/// "-h, --help", or "--layers N" with the type of the value.
+/// \param with_aliases true: all names; false: the first name
 string names_of(const CLI::Option& option, bool with_aliases) {
   string result;
   const auto add = [&](const char* dashes, const string& name) {
@@ -107,7 +107,7 @@ string default_of(const CLI::Option& option, const string& description) {
            : " Default: " + value + ".";
 }
 
-/// The first sentence of a paragraph, and that about the default value.
+/// The first sentence of a paragraph, and the sentence about the default value.
 string shortened(const string& paragraph) {
   const auto end = paragraph.find(". ");
   const auto usual = paragraph.find(" Default: ");
@@ -117,7 +117,7 @@ string shortened(const string& paragraph) {
   return result.ends_with('.') ? result : result + '.';
 }
 
-/// Appends an option; without `whole` what fits about one line.
+/// Appends an option; without `whole` only as much as fits on about one line.
 void append_option(string& to, const CLI::Option& option, bool whole) {
   const auto description = option.get_description();
   const auto end = std::min(description.find('\n'), description.size());

@@ -17,16 +17,17 @@ namespace troupe {
 
 namespace {
 
-/// The options of a model, and its data, that a file of weights may decide.
+/// The options of a model, and of its data, that a file of weights may set.
 constexpr std::string_view decided_names[] = {
   "--model",         "--layers",       "--d-model", "--heads",
   "--seq",           "--vocab",        "--tied",    "--experts",
   "--shared-expert", "--expert-top-k", "--data",    "--evaluate-data"};
 
-/// The value of an option that a file decides.
+/// The value of an option that a file sets.
 struct decided_value {
   std::string option, value;
-  std::string key = {}; ///< Of a config, where the two values must be equal.
+  /// The key in a config. The value there and the recorded value must be equal.
+  std::string key = {};
 };
 using option_values = std::vector<decided_value>;
 
@@ -40,7 +41,7 @@ option_values values_of(const gpt2_config& config) {
   };
   add("--layers", config.layers, "n_layer");
   add("--d-model", config.width, "n_embd");
-  add("--seq", config.length, ""); // of the longest sequence
+  add("--seq", config.length, ""); // the config has the length of the longest sequence
   add("--vocab", config.words, "vocab_size");
   return result;
 }
@@ -53,7 +54,7 @@ option_values values_of(const file_metadata& metadata) {
   return result;
 }
 
-/// The value that an option has; absent: none.
+/// The current value of an option; absent: none.
 std::optional<std::string> value_in(const CLI::App& app, const std::string& name) {
   const auto* const option = app.get_option_no_throw(name);
   if (option == nullptr || option->count() == 0)
@@ -61,7 +62,7 @@ std::optional<std::string> value_in(const CLI::App& app, const std::string& name
   return option->as<std::string>();
 }
 
-/// The options that a user typed, and those that get values of files.
+/// The options that a user typed, and the options that receive values of files.
 struct both_options {
   /// Absent: neither has a value.
   std::optional<std::string> value(const std::string& name) const {
@@ -73,14 +74,14 @@ struct both_options {
   CLI::App& to;
 };
 
-/// Whether the model is a gpt as far as the user or a file said.
+/// Whether the model is a gpt, as far as the user or a file says.
 bool may_be_gpt(const both_options& options) {
   return options.value("--model").value_or("gpt") == "gpt";
 }
 
-/// Sets an option that has no value yet. Returns the sentence about a value that is no
-/// value of it.
-/// \param file that says the value
+/// Sets an option that has no value yet. Returns the sentence about a value that the
+/// option does not allow.
+/// \param file that records the value
 std::string take(const both_options& options, const std::string& name,
                  const std::string& value, const std::string& file) {
   auto* const option = options.to.get_option_no_throw(name);
@@ -99,7 +100,7 @@ std::string take(const both_options& options, const std::string& name,
   return {};
 }
 
-/// \param source the file that says the values
+/// \param source the file that records the values
 std::string take_all(const both_options& options, const option_values& values,
                      const std::string& source) {
   for (const auto& one : values)
@@ -108,11 +109,12 @@ std::string take_all(const both_options& options, const option_values& values,
   return {};
 }
 
-/// Options of the network that a file of weights decides.
+/// Options of the network that a file of weights determines.
 constexpr std::string_view network_names[] = {"--model", "--layers", "--d-model",
                                               "--heads", "--experts"};
 
-/// Whether metadata hold a value of the option at all, which may be nonsense.
+/// Whether the recorded text is a value of the option at all; a damaged file may hold
+/// other text.
 bool is_value_of(std::string_view option, const std::string& value) {
   return option == "--model"
          || (!value.empty() && std::ranges::all_of(value, [](unsigned char c) {
@@ -135,8 +137,8 @@ std::string refusal_of_typed(const CLI::App& said, const option_values& metadata
 }
 
 /// The sentence about a config that contradicts the metadata of the weights beside it;
-/// empty if none does. Options that the user typed are not compared: weights_from
-/// compares them.
+/// empty if none does. Options that the user typed are not compared here, but by
+/// weights_from.
 std::string refusal_of_config(const both_options& options, const std::string& weights,
                               const gpt2_config& config) {
   for (const auto& [option, value, key] : values_of(config))
@@ -167,7 +169,7 @@ std::string take_options_of_init(const CLI::App& said, CLI::App& to,
                                  const std::string& init) {
   const auto file = safetensors_file::open(init);
   if (!file)
-    return {}; // set_up says what is wrong
+    return {}; // set_up reports the mistake
   const auto values = values_of(file->metadata());
   if (auto wrong = refusal_of_typed(said, values, init); !wrong.empty())
     return wrong;

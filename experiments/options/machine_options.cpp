@@ -16,7 +16,7 @@ namespace {
 
 constexpr double largest = 1e12; // milliseconds, or bytes a second
 
-/// A latency and a bandwidth as users write them.
+/// Converts a latency and a bandwidth from a user's text.
 std::optional<link_cost> link_of(const std::string& latency_ms,
                                  const std::string& bandwidth) {
   const auto latency = number(latency_ms), bytes_per_second = number(bandwidth);
@@ -34,8 +34,8 @@ std::optional<int> machine_number(const std::string& text, int machines) {
   return static_cast<int>(*value);
 }
 
-/// Reads the links of a file into a model; says what is wrong with the first line that
-/// is.
+/// Reads the links of a file into a model. Returns one sentence about the first wrong
+/// line, else an empty text.
 std::string read_links(const std::string& path, int machines, machine_model& to) {
   const auto file = input_file::open(path, "the links");
   if (!file)
@@ -86,7 +86,7 @@ parse_machines(const std::string& text, const link_cost& inside, int ranks) {
                      "milliseconds and bytes a second between machines; behind them "
                      "links=FILE, if pairs of machines differ"};
   };
-  const auto links = text.find(",links="); // it has the rest, commas too
+  const auto links = text.find(",links="); // the rest of the text, also with commas
   std::string latency = "0", bandwidth = "0", each;
   std::string given;
   for (const auto& part : split(text.substr(0, links), ',')) {

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t most_ranks = 1 << 20;
 
-/// How the network is cut, from "2,2,1,1", "measured" or "costs=1.5/1/1/2". Returns
-/// what is wrong, if anything.
+/// Reads the cut of the network from "2,2,1,1", "measured" or "costs=1.5/1/1/2".
+/// Returns one sentence about a mistake, else an empty text.
 std::string read_split(const std::string& text, mesh_options& to) {
   const std::string_view by_costs = "costs=";
   to.measures_units = text == "measured";
@@ -40,8 +40,8 @@ std::string read_split(const std::string& text, mesh_options& to) {
   return {};
 }
 
-/// What stages recompute, from "stage", "blocks=2" or "stage,ahead". Returns what is
-/// wrong, if anything.
+/// Reads the recomputation of stages from "stage", "blocks=2" or "stage,ahead". Returns
+/// one sentence about a mistake, else an empty text.
 std::string read_recomputation(const std::string& text, mesh_options& to) {
   if (text == "none")
     return {};

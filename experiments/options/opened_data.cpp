@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The end of a sentence about a file or a folder that is named without its kind of
-/// data: the kind to say, or the format that is none.
+/// The end of a sentence about a file or a folder that is named without a kind of data.
+/// It has the kind to add, or the format of a file that is no data.
 std::string advice_on_place(const std::string& option, const std::string& path) {
   const auto say = [&](const char* kind) {
     return ": say " + option + " " + kind + ":" + path;
@@ -38,8 +38,8 @@ std::string advice_on_place(const std::string& option, const std::string& path) 
          + (advice.empty() ? ", not data" : ": " + advice);
 }
 
-/// The sentence about data that name no kind of data; empty if they name one.
-/// \param option that names them
+/// The sentence about a name of data without a known kind; empty if the kind is known.
+/// \param option that names the data
 std::string refusal_of_kind(const std::string& option, const std::string& text,
                             const std::string& kind) {
   const auto& kinds = data_kinds();
@@ -57,7 +57,8 @@ std::string refusal_of_kind(const std::string& option, const std::string& text,
   return {};
 }
 
-/// The end of a sentence about data that cannot be opened: where its name comes from.
+/// The end of a sentence about data that cannot be opened: the source of the data's
+/// name.
 std::string origin_of(const data_options& o) {
   if (!o.origin)
     return {};

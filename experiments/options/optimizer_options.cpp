@@ -13,7 +13,8 @@ std::optional<double> read_beta(std::string_view text) {
   return value && *value < 1 ? value : std::nullopt;
 }
 
-/// Reads the largest norm of a gradient. Returns what is wrong, if anything.
+/// Reads the largest norm of a gradient. Returns one sentence about a mistake, else an
+/// empty text.
 std::string read_clip(const std::string& text, double& to) {
   const auto value = number(text);
   to = value.value_or(0);

@@ -11,7 +11,7 @@ namespace troupe {
 
 namespace {
 
-/// The schedules with their parameters and the exchanges, for the end of --help-all.
+/// The schedules with their parameters, and the exchanges, for the end of --help-all.
 std::string about_schedules() {
   std::string text = "Schedules:\n";
   for (const auto& entry : catalog()) {
@@ -26,7 +26,7 @@ std::string about_schedules() {
   return text;
 }
 
-/// The same of collectives.
+/// The same for collectives.
 std::string about_collectives() {
   std::string text = "Operations, each with an algorithm:";
   for (const auto& order : collective_catalog())
@@ -45,7 +45,7 @@ void add_outputs(option_list& to, typed_options& place, const program_about& abo
      .catalog = about.has_all});
 }
 
-/// Options of programs that run schedules, the most used groups first.
+/// Adds options of programs that run schedules, the most used groups first.
 void add_runs(option_list& to, typed_options& place, const program_about& about) {
   if (about.trains) {
     add_model(to, place.model);
@@ -84,7 +84,7 @@ void add_runs(option_list& to, typed_options& place, const program_about& about)
     add_beside(to, place.beside);
 }
 
-/// Options of programs that run saved weights forwards.
+/// Adds options of programs that compute only forwards, of saved weights.
 void add_inference(option_list& to, typed_options& place, const program_about& about) {
   add_weights(to, place.inference);
   if (about.writes)
@@ -108,7 +108,7 @@ void add_inference(option_list& to, typed_options& place, const program_about& a
     add_experts_forwards(to, place.model);
 }
 
-/// The clock's side of what options say together: what is wrong, if anything.
+/// One sentence about options that contradict the clock, else an empty text.
 std::string refusal_of_clock(const typed_options& typed, clock_kind clock) {
   if (clock == clock_kind::virtual_time)
     return {};
@@ -119,7 +119,7 @@ std::string refusal_of_clock(const typed_options& typed, clock_kind clock) {
   return {};
 }
 
-/// Machines of a run, of which there are several if there are any.
+/// The machines of a run. If there are machines at all, there must be several.
 tl::expected<machine_options, std::string>
 machines_of(const std::string& text, const link_cost& inside, int ranks) {
   auto result = parse_machines(text, inside, ranks);
@@ -155,7 +155,7 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
   for (const auto& [option, text] :
        {std::pair<std::string, std::string>{"--data", typed.data.text},
         {"--evaluate-data", typed.data.evaluation}})
-    if (std::ranges::any_of(text, is_control)) // no checkpoint could name it
+    if (std::ranges::any_of(text, is_control)) // no checkpoint could store it
       return problem{option
                      + " has a control character in its name, as a tab or a line's "
                        "end: rename the file or the folder"};
@@ -181,7 +181,7 @@ tl::expected<options, std::string> parse(typed_options typed, bool trains) {
   if (!trains)
     run->clock = clock_kind::virtual_time;
   else if (makes_bf16_by_cpu(run->products, run->processors))
-    run->sums = sums_of(chosen_bf16_path().value()); // parse has tested the name
+    run->sums = sums_of(chosen_bf16_path().value()); // parse has checked the name
   if (auto wrong = refusal_of_clock(typed, run->clock); !wrong.empty())
     return problem{wrong};
   auto cost = parse_costs(typed.cost, *mesh);

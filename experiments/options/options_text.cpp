@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <string>
 
-// What is absent is null.
+// An absent value is null.
 template <class Value>
 struct nlohmann::adl_serializer<std::optional<Value>> {
   static void to_json(json& to, const std::optional<Value>& from) {
@@ -35,7 +35,7 @@ namespace troupe {
 
 using nlohmann::json;
 
-// Exchanges, schedules and orders hold functions: the texts that name them travel.
+// Exchanges, schedules and orders hold functions, so their names are sent as text.
 
 void to_json(json& to, const replica_exchange& from) {
   to = from.name;
@@ -76,7 +76,8 @@ void to_json(json& to, const processor& from) {
   to = {{"gpu", from.gpu}, {"tf32", from.tf32}};
 }
 
-/// No cast makes another processor of what anybody sends.
+/// Checks the number before the cast: no cast of a received number yields another
+/// processor.
 void from_json(const json& from, processor& to) {
   const auto& gpu = from.at("gpu");
   const bool on_gpu = gpu.is_number_unsigned() && gpu.get<std::uint64_t>() < most_gpus;
@@ -115,7 +116,7 @@ json schedules_json(const schedule_options& from) {
           {"uneven", from.uneven}};
 }
 
-/// \param learns as parse_schedule takes it
+/// \param default_optimizer as parse_schedule takes it
 schedule_options schedules_from(const json& from, const optimizer_options* learns) {
   schedule_options result{.chosen = {},
                           .microbatches = from.at("microbatches"),
@@ -123,16 +124,17 @@ schedule_options schedules_from(const json& from, const optimizer_options* learn
                           .epochs = from.at("epochs").get<std::optional<double>>(),
                           .uneven = from.at("uneven")};
   for (const auto& one : from.at("chosen")) {
-    const std::string file = one.at("file"); // nobody's else is read
+    const std::string file = one.at("file"); // no file on this machine is read
     result.chosen.push_back(
       parse_schedule(one.at("text"), one.at("of_all"), learns, &file).value());
   }
   return result;
 }
 
-/// Parses JSON of anybody. The library casts a fraction to whatever number is wanted,
-/// so one that no int holds may stand only where bytes and rates do; and what is nested
-/// deep overflows the stack of whoever writes it out. \throws std::exception
+/// Parses JSON from an untrusted sender. The library casts a fraction to any type of
+/// number, so a number that no int holds is allowed only for bytes and rates. Deep
+/// nesting is refused, as writing such JSON out would overflow the stack.
+/// \throws std::exception
 json parsed(const std::string& text) {
   constexpr int most_depth = 16;
   constexpr double most = std::numeric_limits<int>::max();

@@ -11,8 +11,8 @@ namespace {
 
 using std::filesystem::path;
 
-/// Where a file really stands, be it there or not: behind its links, in a folder
-/// without any. Links that lead to themselves stand where they are.
+/// The real path of a file, whether or not the file exists: after all links, in a
+/// folder without links. Links that form a loop stay unresolved.
 path resolved(path file) {
   std::error_code failed;
   file = std::filesystem::absolute(file, failed);
@@ -21,8 +21,8 @@ path resolved(path file) {
   return failed ? file : result;
 }
 
-/// Whether this names an open stream: replacing the file behind it would lose what else
-/// is written there.
+/// Whether the path names an open stream. Replacing the file behind the stream would
+/// lose other text that is written there.
 bool is_stream(const path& file) {
   std::error_code failed;
   const auto text = std::filesystem::absolute(file, failed).lexically_normal().string();
@@ -33,7 +33,8 @@ bool is_stream(const path& file) {
 
 std::string written_twice(const std::vector<named_file>& written,
                           const std::vector<named_file>& read) {
-  std::map<path, std::string> known; // where each file stands, and who names it
+  // real path of each file, and the option that names it
+  std::map<path, std::string> known;
   for (const auto& [option, file] : read)
     known.emplace(resolved(file), option);
   for (const auto& [option, file] : written) {

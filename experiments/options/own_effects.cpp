@@ -7,7 +7,8 @@ namespace troupe {
 
 namespace {
 
-/// An optimizer that has no use for one of these keys ignores it.
+/// A schedule's key that only one kind of optimizer uses; the other optimizer ignores
+/// it.
 struct key_of_one {
   std::string_view key;
   double optimizer_options::*place;
@@ -22,7 +23,7 @@ constexpr key_of_one keys_of_one[] = {
   {"eps", &optimizer_options::epsilon, optimizer_kind::adamw, of_adamw},
 };
 
-/// The option that a schedule's key stands for.
+/// The option that a schedule's key replaces.
 std::string option_of(std::string key) {
   std::ranges::replace(key, '_', '-');
   return "--" + key;

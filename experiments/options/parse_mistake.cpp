@@ -23,7 +23,7 @@ std::string options_near(const CLI::App& app, const std::string& name,
       names.insert(names.end(), option->get_lnames().begin(),
                    option->get_lnames().end());
   const auto stem = name.substr(std::min(name.find_first_not_of('-'), name.size()));
-  const auto near = nearest(stem, names); // dashes allow no more edits
+  const auto near = nearest(stem, names); // dashes would allow more edits
   return near.empty() ? "" : " (did you mean '" + dashes + near + "'?)";
 }
 

@@ -154,7 +154,7 @@ tl::expected<run_options, std::string> parse(const typed_run& typed) {
   }
   const bool rounds = typed.precision == "bf16";
   if (rounds)
-    if (const auto path = known_bf16_path(); !path) // nothing is measured yet
+    if (const auto path = known_bf16_path(); !path) // no path is measured yet
       return problem{path.error()};
   return run_options{
     .clock = typed.clock == "real" ? clock_kind::real : clock_kind::virtual_time,

@@ -16,8 +16,8 @@ namespace troupe {
 
 namespace {
 
-/// A file may say these and no others: whoever wrote it does not choose where results
-/// go.
+/// The options that a file may set. All others are excluded, so that the writer of a
+/// file does not choose where results go.
 constexpr std::string_view sayable[] = {
   "--model", "--layers", "--d-model", "--heads", "--seq", "--vocab", "--tied",
   "--experts", "--shared-expert", "--expert-top-k", "--data", "--evaluate-data",
@@ -40,7 +40,7 @@ saved_run saved_run_in(const std::filesystem::path& checkpoint,
 /// The key of the data's identity in a file of weights.
 constexpr const char* identity_key = "data_identity";
 
-/// What a file of weights says of its run.
+/// Reads the record of a run in a file of weights.
 tl::expected<saved_run, std::string> saved_run_of_file(const std::string& path) {
   const auto file = safetensors_file::open(path);
   if (!file)
@@ -115,7 +115,7 @@ tl::expected<saved_run, std::string> saved_run_of(const std::string& place) {
   for (const auto& one : all)
     if (const auto facts = check_checkpoint(one))
       return saved_run_in(one, *facts);
-  for (const auto& one : all) // none is whole, as whoever reads their values says
+  for (const auto& one : all) // none is whole, which the reader of the values reports
     try {
       return saved_run_in(one, read_manifest(one / manifest_name));
     } catch (const broken_checkpoint&) { // NOLINT(bugprone-empty-catch)
@@ -129,11 +129,12 @@ std::string take_saved_options(const saved_run& saved, const CLI::App& said,
     const auto* const option = said.get_option_no_throw(name);
     return option != nullptr && option->count() > 0;
   };
-  // Seeds are those of data, sizes of so many microbatches; --gate is a preset of two.
+  // --seed counts with --data only, and sizes with the number of microbatches; --gate
+  // is a preset of two options.
   const auto is_left_out = [&](const std::string& name) {
     if (name == "--seed")
       return said.get_option_no_throw("--data") == nullptr;
-    if (name == "--evaluate-data") // of programs that only evaluate, with other data
+    if (name == "--evaluate-data") // in programs that only evaluate, on other data
       return says("--data") && said.get_option_no_throw("--weights") != nullptr;
     if (name == "--microbatch-sizes")
       return says("--microbatches");

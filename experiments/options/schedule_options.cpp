@@ -13,8 +13,8 @@ namespace troupe {
 
 namespace {
 
-/// The texts of single schedules in "gpipe,ampnet:max_active_keys=8,lr=0.01,2bw": a
-/// comma begins a new one unless a parameter (key=value) follows it.
+/// Splits "gpipe,ampnet:max_active_keys=8,lr=0.01,2bw" into texts of single schedules.
+/// A comma begins a new schedule unless a parameter (key=value) follows.
 std::vector<std::string> single(const std::vector<std::string>& names) {
   std::vector<std::string> result;
   for (const auto& name : names)
@@ -27,16 +27,16 @@ std::vector<std::string> single(const std::vector<std::string>& names) {
         result.push_back(part);
     }
   if (result.empty())
-    result.emplace_back(); // so that it is refused by name like any other
+    result.emplace_back(); // so that parsing refuses the empty name
   return result;
 }
 
 using value_map = std::map<std::string, std::string>;
 
-/// The values behind a schedule's name. On error says what can be written.
+/// The values after a schedule's name. The error is one sentence with the allowed form.
 tl::expected<value_map, std::string> values_of(const std::string& text) {
   value_map result;
-  // A file's path stands where others have their first parameter.
+  // A file's path stands where other schedules have the first parameter.
   const auto begin = text.find(names_file(text) ? ',' : ':');
   if (begin == std::string::npos)
     return result;
@@ -70,7 +70,7 @@ std::string unknown_schedule(const std::string& name) {
   return unknown_name("schedule", name, names);
 }
 
-/// What to say behind the refusal of a schedule's parameter that does not exist.
+/// The suggestion to append to the sentence about an unknown parameter of a schedule.
 std::string parameter_near(const catalog_entry& entry, const value_map& values) {
   std::vector<std::string> names;
   for (const auto& p : entry.parameters)
@@ -81,7 +81,8 @@ std::string parameter_near(const catalog_entry& entry, const value_map& values) 
   return {};
 }
 
-/// Numbers from "4,4,2". Returns what is wrong with them, if anything.
+/// Reads numbers from "4,4,2". Returns one sentence about a mistake, else an empty
+/// text.
 std::string read_numbers(const char* option, const std::string& text,
                          std::vector<std::int64_t>& to) {
   for (const auto& part : split(text, ',')) {
@@ -170,14 +171,14 @@ parse_schedule(const std::string& text, bool of_all, const optimizer_options* le
   return result;
 }
 
-// Whoever learns by one reads of a file only what says its sizes.
+// Parses each file with an arbitrary optimizer, as only the sizes matter here.
 std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh) {
   std::string first; // of the files
   for (const auto& text : single(to.names)) {
     if (!names_file(text))
       continue;
     optimizer_options any;
-    any.clip = 1; // a norm, whatever the schedule says of it
+    any.clip = 1; // a norm, so that clip=stage is allowed too
     const auto one = parse_schedule(text, false, &any);
     if (!one)
       return one.error();
@@ -213,7 +214,7 @@ std::string take_sizes_of_files(typed_schedules& to, typed_mesh& mesh) {
     if (!says_pipe)
       mesh.stages = ranks;
     to.microbatches = microbatches;
-    mesh.says_stages = to.says_microbatches = true; // to a second file
+    mesh.says_stages = to.says_microbatches = true; // for a second file
     if (one->sch.asynchronous())
       to.steps = dims.steps;
     to.says_steps = to.says_steps || one->sch.asynchronous();

@@ -21,12 +21,13 @@ namespace troupe {
 
 namespace {
 
-/// Whether virtual time counts operations, as no costs are given.
+/// Whether virtual time counts operations, because no costs are given.
 bool counts_operations(const options& o) {
   return o.trains && o.cost.text.empty();
 }
 
-/// What an evaluation takes beside a training. \param here as evaluated_parts takes it
+/// Bytes that an evaluation needs in addition to a training.
+/// \param is_local as evaluated_parts takes it
 bytes_beside bytes_of_evaluation(const run_plan& plan, bool here) {
   const auto parts = evaluated_parts(plan, here);
   const auto bytes = evaluator::bytes(
@@ -39,7 +40,7 @@ bytes_beside bytes_of_evaluation(const run_plan& plan, bool here) {
   return result;
 }
 
-/// The plan of every run, but for its schedule and what is computed.
+/// The plan of every run, without its schedule and computation.
 run_plan common_plan(const options& o) {
   run_plan plan;
   plan.dims = {o.mesh.stages, o.schedules.microbatches / o.mesh.data,
@@ -63,7 +64,8 @@ run_plan common_plan(const options& o) {
   return plan;
 }
 
-/// zb-auto by what --cost says, unless it says itself what actions take.
+/// zb-auto with the costs of --cost, unless the schedule's own text has costs of
+/// actions.
 std::optional<schedule> by_costs(const options& o, const chosen_schedule& one) {
   const auto says = [&](const char* key) { return one.values.contains(key); };
   if (one.name != "zb-auto" || o.cost.text.empty() || says("f") || says("i")
@@ -78,13 +80,14 @@ std::optional<schedule> by_costs(const options& o, const chosen_schedule& one) {
        all.at(op::input_gradient, s) + (repeats ? all.at(op::recompute, s) : 0),
        all.at(op::weight_gradient, s), all.at(op::update, s)});
   }
-  // Shards divide what actions take, and not what messages do.
+  // Tensor shards divide the times of actions, but not the times of messages.
   return zb_auto(std::move(costs), one.sch.most_held,
                  o.cost.link.latency * o.mesh.tensor);
 }
 
-/// Completes a plan for its schedule: that says how many stages a rank has, so how the
-/// network is cut, and what a stage costs. Returns what is wrong, if anything.
+/// Completes a plan for a schedule. The schedule determines the number of stages on a
+/// rank, the cut of the network and the cost of a stage. Returns one sentence about a
+/// mistake, else an empty text.
 std::string complete(const options& o, const chosen_schedule& one, run_plan& plan) {
   plan.sch = by_costs(o, one).value_or(one.sch);
   plan.sch.recomputes = o.mesh.recomputes;
@@ -114,7 +117,8 @@ model_options model_of(const options& o) {
   return result;
 }
 
-/// Networks that stages run instead of the whole one; none: they run that.
+/// Networks that stages run instead of the whole network; empty: stages run the whole
+/// one.
 tl::expected<std::vector<network<float>>, std::string>
 shards_of(const options& o, const network<float>& whole) {
   if (o.mesh.tensor > 1)
@@ -125,8 +129,9 @@ shards_of(const options& o, const network<float>& whole) {
   return result;
 }
 
-/// What runs compute, but for their optimizers. \param within as open_data takes it
-/// \param notes gets sentences on the weights
+/// The computation of all runs, without optimizers.
+/// \param within as open_data takes it
+/// \param notes receives sentences on the weights
 tl::expected<training, std::string> training_of(const options& o,
                                                 const std::filesystem::path& within,
                                                 std::vector<std::string>& notes) {
@@ -160,7 +165,8 @@ tl::expected<training, std::string> training_of(const options& o,
                   .from_values = !o.data.init.empty()};
 }
 
-/// The batches of so many passes over the data, the last filled in part.
+/// The number of batches in `epochs` passes over the data; the last batch may be partly
+/// filled.
 tl::expected<int, std::string> steps_of(double epochs, const training& work) {
   const auto epoch = work.data->epoch();
   if (!epoch)
@@ -174,7 +180,8 @@ tl::expected<int, std::string> steps_of(double epochs, const training& work) {
   return static_cast<int>(exact);
 }
 
-/// Makes a plan compute something. Returns what is wrong, if anything.
+/// Adds a computation to a plan. Returns one sentence about a mistake, else an empty
+/// text.
 std::string add_training(const options& o, const std::filesystem::path& within,
                          run_plan& plan, std::vector<std::string>& notes) {
   auto work = training_of(o, within, notes);
@@ -202,8 +209,9 @@ std::string add_training(const options& o, const std::filesystem::path& within,
   return {};
 }
 
-/// The sentence about checkpoints of which none can be read: the option of this run
-/// that differs from the network of the newest whole one, if one does.
+/// The sentence about checkpoints of which none can be read. If an option of this run
+/// differs from the network of the newest whole checkpoint, the sentence names that
+/// option.
 std::string unfit(const options& o, const std::string& why) {
   const auto saved = saved_run_of(o.checkpoint.resume);
   const bool is_whole = saved && check_checkpoint(saved->from);
@@ -212,7 +220,7 @@ std::string unfit(const options& o, const std::string& why) {
   return wrong.empty() ? why : saved->from + " " + wrong;
 }
 
-/// The end of a sentence about a checkpoint that has been through all steps of a run.
+/// The end of a sentence about a checkpoint that has finished all steps of a run.
 std::string no_steps_left(const checkpoint_facts& facts, int steps) {
   const auto value = [&](const char* option) {
     const auto& saved = facts.training;
@@ -231,7 +239,8 @@ std::string no_steps_left(const checkpoint_facts& facts, int steps) {
                + " includes these" + more + change;
 }
 
-/// Makes a plan go on from the newest checkpoint. Returns what is wrong, if anything.
+/// Makes a plan resume from the newest checkpoint. Returns one sentence about a
+/// mistake, else an empty text.
 std::string resume(const options& o, run_plan& plan, setup& to) {
   auto found = newest_checkpoint(o.checkpoint.resume, plan.work->whole);
   if (!found)
@@ -295,8 +304,8 @@ request(const options& o, const chosen_schedule& one, run_plan plan,
   return run_request{one.text, std::move(plan), one.values};
 }
 
-/// Adds the run of every schedule that fits. Returns why one that was named by itself
-/// does not, or none does.
+/// Adds the run of every schedule that fits. Returns one sentence if a schedule that
+/// was named by itself does not fit, or if none fits.
 std::string add_requests(const options& o, const run_plan& plan,
                          const std::optional<std::vector<int>>& here, setup& to) {
   for (const auto& one : o.schedules.chosen) {
@@ -311,7 +320,8 @@ std::string add_requests(const options& o, const run_plan& plan,
   return to.runs.empty() ? to.left_out.front().why : "";
 }
 
-/// Adds the note on a checkpoint in bf16 without a path, if a CPU makes such products.
+/// Adds the note on a checkpoint in bf16 without a path, if a CPU computes bf16
+/// products.
 void add_note_on_bf16(setup& to) {
   const auto uses_path = [](const run_request& run) {
     return makes_bf16_by_cpu(run.plan);
@@ -323,7 +333,7 @@ void add_note_on_bf16(setup& to) {
       to.notes.push_back(std::move(note));
 }
 
-/// What an action takes in virtual time, for people.
+/// The costs of actions in virtual time, for people.
 std::string rates_of(const options& o) {
   if (!counts_operations(o))
     return "--cost " + o.cost.text + " (milliseconds)";
@@ -335,7 +345,7 @@ std::string rates_of(const options& o) {
 } // namespace
 
 std::string left_out_line(const setup& shared) {
-  // Who is left out for the same reason stands in front of it together.
+  // Schedules that are left out for the same reason are joined in front of the reason.
   std::vector<std::pair<std::string, std::string>> by_reason; // reasons, and names
   for (const auto& [text, why] : shared.left_out) {
     const auto same =

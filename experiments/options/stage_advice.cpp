@@ -9,18 +9,20 @@ namespace troupe {
 
 namespace {
 
-/// Whether a schedule on so many ranks has at most `units` stages, and takes them.
+/// Whether a schedule on `ranks` ranks has at most `units` stages, and accepts that
+/// number.
 bool fits(const run_plan& plan, int ranks, int units) {
   auto dims = plan.dims;
   dims.stages = stages_on(plan.sch.where, ranks);
   return dims.stages <= units && refusal(plan.sch, dims).empty();
 }
 
-/// The number of layers with which the model has so many blocks or layers, or 0.
-/// \param has blocks or layers of the model now
+/// The number of layers with which the model has as many blocks or layers as stages, or
+/// 0.
+/// \param has current number of blocks or layers of the model
 std::int64_t layers_for(const options& o, int stages, int has) {
   if (!o.checkpoint.resume.empty() || !o.data.init.empty())
-    return 0; // the network is that of a file
+    return 0; // the network comes from a file
   auto model = o.model;
   model.layers += stages - has;
   const auto changed = make_network<float>(model);

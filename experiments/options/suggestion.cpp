@@ -10,10 +10,10 @@ namespace troupe {
 
 namespace {
 
-/// Longer texts are no mistyped names.
+/// Longer texts are not mistyped names.
 constexpr std::size_t longest = 64;
 
-/// Candidates that a sentence lists; a longer list names none of the rest.
+/// The largest number of candidates that a sentence lists; a longer list is cut here.
 constexpr std::size_t most_listed = 24;
 
 /// The optimal string alignment distance: no part of a text is edited twice.

@@ -15,7 +15,7 @@ namespace troupe {
 
 namespace {
 
-/// The shortest text that is read as this number again.
+/// The shortest text that parses to the same number.
 std::string text_of(double number) {
   std::array<char, 32> text{};
   return {text.data(),
@@ -31,9 +31,9 @@ std::string text_of(const rate_schedule& course) {
   return result;
 }
 
-/// Whether the microbatches decide the function, not only the order of sums: lengths
-/// are given by turns, experts fill up and are balanced by the microbatch, and without
-/// a flush a microbatch reads weights by its number.
+/// Whether microbatches change the result, not only the order of sums. Lengths go in
+/// rotation, experts fill up and are balanced by microbatch, and without a flush a
+/// microbatch reads weights by its number.
 bool depends_on_microbatches(const options& o, const run_plan& plan) {
   const auto& e = o.model.experts;
   constexpr std::int64_t rows = 1 << 20;
@@ -43,7 +43,7 @@ bool depends_on_microbatches(const options& o, const run_plan& plan) {
          || !plan.sch.weights.flushes;
 }
 
-/// Samples of each microbatch of a batch; none: they differ by one at most.
+/// Samples of each microbatch of a batch; empty: numbers that differ by one at most.
 std::vector<std::int64_t> uneven_sizes(const options& o, const batching& batches) {
   const batching even{batches.batch, batches.microbatches};
   std::vector<std::int64_t> usual;
@@ -53,12 +53,12 @@ std::vector<std::int64_t> uneven_sizes(const options& o, const batching& batches
   return sizes == usual ? std::vector<std::int64_t>{} : sizes;
 }
 
-/// Advice on a difference, and what joins it to "say --change".
+/// Advice on a difference, and the words between the advice and "say --change".
 struct difference_advice {
   std::string text, joint;
 };
 
-/// Differences with their names and advice, listed for one sentence.
+/// Differences with names and advice, listed for one sentence.
 class difference_list {
 public:
   void add(const std::string& name, const std::string& before, const std::string& now,
@@ -88,8 +88,9 @@ private:
   std::vector<difference_advice> advice_; // each once
 };
 
-/// Advice on an option whose value was typed, came from the environment, or ends a
-/// course. \param had its value in the checkpoint
+/// Advice on an option that was typed, that came from the environment, or that ends a
+/// rate's course.
+/// \param had value of the option in the checkpoint
 difference_advice advice_on_option(const std::string& option, const std::string& had) {
   if (option == "TROUPE_BF16")
     return {"set TROUPE_BF16=" + had, ", or"};
@@ -98,7 +99,7 @@ difference_advice advice_on_option(const std::string& option, const std::string&
   return {"leave the option out", ", or"};
 }
 
-/// Advice on other data: their names differ, or the content of a file.
+/// Advice on other data: the names differ, or the content of a file differs.
 difference_advice advice_on_data(const training_facts& before,
                                  const training_facts& now) {
   const auto is_same = [&](const char* option) {
@@ -164,7 +165,7 @@ std::string other_network(const std::map<std::string, std::string>& before,
              + found->second + ": leave " + option
              + " out, as a training goes on with the network that it had";
   }
-  for (const char* flag : {"--tied", "--shared-expert"}) // absent: they are not said
+  for (const char* flag : {"--tied", "--shared-expert"}) // absent: not given
     if (!before.empty() && before.contains(flag) != now.contains(flag))
       return std::string{"was trained with"} + (before.contains(flag) ? " " : "out ")
              + flag + ", and this run is " + (now.contains(flag) ? "with " : "without ")
