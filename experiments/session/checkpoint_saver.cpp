@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-/// A sentence that is the same for each checkpoint.
+/// The sentence without its digits, which is the same for each checkpoint.
 std::string without_numbers(std::string sentence) {
   std::erase_if(sentence, [](char c) { return c >= '0' && c <= '9'; });
   return sentence;
@@ -36,12 +36,12 @@ void checkpoint_saver::save(training_copies all) {
   wait();
   const auto given = std::make_shared<training_copies>(std::move(all));
   const auto write = [this, given] {
-    const auto copies = std::move(*given); // given back as soon as they are written
+    const auto copies = std::move(*given); // freed as soon as the checkpoint is written
     return write_checkpoint(options_.folder, plan_, copies, options_.keep);
   };
   try {
     last_ = std::async(std::launch::async, write);
-  } catch (const std::system_error&) { // no thread: the training waits for it
+  } catch (const std::system_error&) { // no thread: the training waits for the write
     last_ = std::async(std::launch::deferred, write);
     wait();
   }
@@ -73,7 +73,7 @@ void checkpoint_saver::count_failures() {
 
 namespace {
 
-/// Why checkpoints that a folder has keep new ones out; empty if they do not.
+/// One sentence if checkpoints in the folder exclude new ones; empty if not.
 std::string refusal_of_others(const checkpoint_options& o) {
   std::error_code failed;
   if (is_checkpoint(o.folder))

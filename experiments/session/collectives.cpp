@@ -14,7 +14,7 @@ namespace {
 
 constexpr double nanoseconds_a_second = 1e9;
 
-/// Values that sum to other bits in another order.
+/// Values whose sum has other bits in another order.
 std::vector<std::vector<float>> arrays_of(int ranks, std::int64_t values) {
   std::uint32_t state = 1;
   std::vector<std::vector<float>> result(static_cast<std::size_t>(ranks));
@@ -26,7 +26,7 @@ std::vector<std::vector<float>> arrays_of(int ranks, std::int64_t values) {
   return result;
 }
 
-/// How long arrays may be so that a check takes neither long nor much memory.
+/// The length of arrays up to which a check takes little time and memory.
 std::int64_t values_to_check(int ranks, std::int64_t values) {
   constexpr std::int64_t most_additions = 1 << 30, most_values_in_all = 1 << 24;
   return std::min({values, most_additions / ranks / ranks, most_values_in_all / ranks});
@@ -39,7 +39,8 @@ bool same_bits(const std::vector<float>& array, const collective_outcome& expect
               == 0;
 }
 
-/// Runs a collective with real arrays, and says whether every rank got what it should.
+/// Runs a collective with real arrays. The second value tells whether every rank
+/// received the right result.
 std::pair<collective_result, bool> run_checked(collective_trial trial) {
   trial.arrays = arrays_of(trial.ranks, trial.values);
   std::vector<const float*> views;
@@ -99,8 +100,8 @@ std::optional<crossover> ring_beats_tree(int ranks, const link_cost& link,
     / (tree_cost.serial_bytes - ring_cost.serial_bytes
        + (sum_rate > 0 ? sums * link.bytes_per_second / sum_rate : 0));
 
-  // Times are all but linear in the size, so a secant meets the crossover at once;
-  // sizes are those that the ring cuts evenly.
+  // Times are almost linear in the size, so a secant finds the crossover in few steps.
+  // Sizes are multiples that the ring cuts evenly.
   const auto ring_behind_by = [&](std::int64_t chunk) {
     const auto values = chunk * ranks;
     const auto takes = [&](const collective_order& order) {

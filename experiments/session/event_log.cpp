@@ -32,14 +32,14 @@ event_log::event_log(const std::filesystem::path& folder, const std::string& com
   file_.emplace(std::move(*made));
 }
 
-// At the samples before it a run's losses are those that were there.
+// At samples before the start, the losses that an earlier start wrote stay.
 void event_log::begin(const run_plan& plan) {
   plan_ = &plan;
   if (file_) {
     const auto before = total_of(run_samples{}, plan).count;
-    // A start takes away all that a reader has of these steps.
+    // A start makes readers of the file drop all events from this step on.
     file_->add_start(before > 0 ? before + 1 : 0);
-    file_->add_text(before, "command", "    " + command_); // in Markdown: as it stands
+    file_->add_text(before, "command", "    " + command_); // Markdown: a verbatim line
   }
   write();
 }
@@ -75,7 +75,7 @@ void event_log::end(const run_account& run) {
   const auto& sums = run.result.sums;
   const auto seen = total_of(run_samples{run.result.samples}, *plan_);
   const auto step = seen.count;
-  if (run.timing() != timing_kind::shared) // else it is not the schedule's
+  if (run.timing() != timing_kind::shared) // else the bubble is not the schedule's
     file_->add_scalar(step, "schedule/bubble", sums.bubble());
   file_->add_scalar(step, "schedule/activations", largest(sums.peak_activations));
   file_->add_scalar(step, "schedule/weight_versions", largest(sums.weight_versions));

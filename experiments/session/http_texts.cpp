@@ -20,7 +20,7 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-/// A request in memory, and the bytes that were written to answer it.
+/// A stream over a request in memory, which collects the bytes of the answer.
 class memory_stream : public httplib::Stream {
 public:
   explicit memory_stream(std::string request) : request_(std::move(request)) {
@@ -49,8 +49,8 @@ private:
   std::size_t at_ = 0; // of the request
 };
 
-/// Removes Range fields from a request: they are ignored here, and cpp-httplib refuses
-/// some.
+/// Removes Range fields from a request: this server ignores such fields, and
+/// cpp-httplib refuses some.
 std::string without_ranges(std::string_view received) {
   constexpr std::string_view name = "range:";
   std::string result;
@@ -68,7 +68,7 @@ std::string without_ranges(std::string_view received) {
 
 } // namespace
 
-/// A server that never listens: it answers requests in memory.
+/// A server that never listens, and answers requests in memory.
 class http_texts::server : public httplib::Server {
 public:
   explicit server(int port) : port_(port) {
@@ -108,7 +108,8 @@ private:
     std::string type;
   };
 
-  /// Calls process_request of this version of cpp-httplib: since 0.18 with addresses.
+  /// Calls process_request of the present version of cpp-httplib; since 0.18 the
+  /// function takes addresses.
   static void process(auto& self, memory_stream& stream) {
     bool closes = true;
     const std::function<void(httplib::Request&)> setup;
@@ -141,8 +142,8 @@ bool http_texts::server::is_for_this_machine(const httplib::Request& request) co
 }
 
 /// Responds to a request that cpp-httplib accepts. cpp-httplib writes the head of a
-/// text alone: it copies a body for each client, and before 0.15 sends the memory
-/// behind a body for a range that is too long.
+/// text alone, as it would copy a body for each client. Before 0.15 a range that is too
+/// long would also send the memory after a body.
 void http_texts::server::respond(const httplib::Request& request,
                                  httplib::Response& to) {
   const auto refuse = [&](int status, const std::string& why) {

@@ -19,8 +19,9 @@ constexpr int announcements[] = {SIGUSR1, SIGUSR2, SIGXCPU};
 
 std::atomic<std::int64_t> first_signal = 0; // nanoseconds of the steady clock
 
-// Some senders signal a program and then its group, and a terminal that closes sends a
-// SIGHUP of its own beside the shell's: that is one wish.
+// Some senders signal a program and then the program's group, and a closing terminal
+// sends a SIGHUP in addition to the shell's. Signals within one second therefore count
+// as one request.
 void end_once(int number) {
   constexpr std::int64_t one_wish = 1'000'000'000;
   timespec time{};
@@ -35,7 +36,8 @@ void end_once(int number) {
   std::raise(number);
 }
 
-// Announcements may be repeated: the kernel sends SIGXCPU each second. So none kills.
+// Announcements may be repeated: the kernel sends SIGXCPU each second. So no
+// announcement kills.
 void end_announced(int) {
   interrupted = true;
 }
@@ -49,7 +51,7 @@ void note_announcement(int) {
   announced = true;
 }
 
-/// Handles a signal, unless it is ignored.
+/// Handles a signal, unless the signal is ignored.
 void handle(int number, void (*handler)(int)) {
   if (std::signal(number, handler) == SIG_IGN)
     std::signal(number, SIG_IGN);
@@ -65,7 +67,7 @@ bool listen() {
 }
 
 bool listen_to_announcements() {
-  (void)interruption(); // whose handlers these replace
+  (void)interruption(); // the new handlers replace the ones installed there
   for (const int number : announcements)
     handle(number, note_announcement);
   return true;

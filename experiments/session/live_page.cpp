@@ -21,8 +21,9 @@ using json = nlohmann::ordered_json;
 using namespace std::chrono_literals;
 
 constexpr std::size_t most_points = 1000; // more than a screen shows
-constexpr double between_shows = 0.5;     // seconds; a page asks every one
-constexpr int most_actions = 4000;        // of all ranks, but for the least of each
+constexpr double between_shows = 0.5;     // seconds; a page asks once a second
+// of all ranks together, above the least number of each rank
+constexpr int most_actions = 4000;
 constexpr int least_of_rank = 8, most_of_rank = 250;
 
 json loss_json(double x) {
@@ -136,12 +137,12 @@ void live_page::end(bool written) {
   if (!written)
     report_.clear();
   show(true);
-  // A page asks every second, and no more once it has heard of the end.
+  // A page asks once a second, and stops after it has received the end.
   for (auto waited = 0ms; waited < at_most && server_->is_read(recent); waited += look)
     std::this_thread::sleep_for(look);
 }
 
-/// The last actions of the run that goes on, as the page reads them.
+/// The latest actions of the current run, as JSON for the page.
 std::string live_page::recent() const {
   record ran;
   for (const auto& row : ran_)
@@ -149,7 +150,8 @@ std::string live_page::recent() const {
   return recent_json(run_->plan, timing_, known_from_, ran);
 }
 
-/// Puts what is known where pages ask for it, now or if it is time.
+/// Publishes all known values for pages, immediately if `now`, else if half a second
+/// has passed.
 void live_page::show(bool now) {
   const double time = seconds_now();
   if (!now && time - shown_at_ < between_shows)
@@ -183,7 +185,7 @@ void live_page::show(bool now) {
                   {"evaluations", std::move(evaluations)}};
   }
   auto text = json_text(all);
-  if (run_ != nullptr) { // behind the rest
+  if (run_ != nullptr) { // the recent actions come last
     text.pop_back();
     text += ",\"recent\":" + recent() + "}";
   }

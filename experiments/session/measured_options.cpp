@@ -20,7 +20,7 @@ bool asks(const chosen_schedule& one) {
          && (found->second == "on" || found->second == "true" || found->second == "1");
 }
 
-/// The network as one stage on one rank, measured.
+/// Measures the network as one stage on one rank.
 tl::expected<std::vector<measured_unit>, std::string> measure(const options& o) {
   auto alone = o;
   alone.mesh = {.stages = 1};
@@ -40,8 +40,8 @@ tl::expected<std::vector<measured_unit>, std::string> measure(const options& o) 
                         plan.batches().samples_of(0));
 }
 
-/// As many digits as the noise of a measurement leaves: what is typed again is what was
-/// used.
+/// As many digits as the noise of a measurement leaves, so that the printed costs are
+/// exactly the costs that are used.
 std::string split_of(const std::vector<measured_unit>& units) {
   const auto least = std::ranges::min_element(units, {}, &measured_unit::all)->all();
   std::string result;
@@ -53,8 +53,8 @@ std::string split_of(const std::vector<measured_unit>& units) {
   return result;
 }
 
-/// The schedule by what F, I and W take of the whole network, in hundredths of the
-/// shortest.
+/// The schedule with the times of F, I and W of the whole network, in hundredths of the
+/// shortest one.
 std::string schedule_of(const chosen_schedule& one,
                         const std::vector<measured_unit>& units) {
   measured_unit sum{0, 0, 0};
@@ -101,7 +101,7 @@ std::string measure_options(options& o) {
   if (o.mesh.measures_units) {
     const auto text = split_of(*units);
     tell("--split " + text);
-    // As typed: digits that are not told would make another split.
+    // Parsed from the printed text: further digits would give another split.
     o.mesh.unit_costs = parse({.split = text})->unit_costs;
     o.mesh.measures_units = false;
   }

@@ -20,15 +20,15 @@ node_links::node_links(std::shared_ptr<tls_identity> identity)
 
 tl::expected<std::unique_ptr<node_links>, std::string>
 node_links::from(const std::optional<tls_files>& tls) {
-  // CAF's threads and their heaps: where they find no room, CAF ends the process, as
-  // was seen with up to 250 MiB.
+  // CAF's threads and heaps need this memory. Without it CAF ends the process, as was
+  // seen with up to 250 MiB.
   constexpr std::int64_t least = 300;
   if (const auto memory = memory_of_process(); memory.bytes >> 20 < least)
     return tl::unexpected{"to speak with other processes takes " + std::to_string(least)
                           + " MiB of memory; " + memory.where + " has "
                           + std::to_string(memory.bytes >> 20) + " MiB free"};
-  // CAF's five, ours behind a port; where one of CAF's does not start, the process ends
-  // by a signal.
+  // CAF has five threads, and a port has some of troupe's. If one of CAF's does not
+  // start, a signal ends the process.
   constexpr int threads = 8;
   if (const int free = count_of_free_threads(threads); free < threads)
     return tl::unexpected{"to speak with other processes takes "

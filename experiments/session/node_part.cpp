@@ -21,7 +21,7 @@ namespace {
 
 using problem = tl::unexpected<std::string>;
 
-/// What the lead's command keeps for itself is not for a node.
+/// Removes the options that concern only the leader's process.
 void forget_files(options& o) {
   o.checkpoint = {};
   o.data.init.clear();
@@ -29,7 +29,8 @@ void forget_files(options& o) {
   o.output = {};
 }
 
-/// What the command line would have refused; empty if nothing.
+/// One sentence about options that the command line would have refused; empty if there
+/// are none.
 std::string fault_of(const options& o, const mail::prepare& facts) {
   const auto& m = o.model;
   const auto& mesh = o.mesh;
@@ -76,8 +77,9 @@ std::string fault_of(const options& o, const mail::prepare& facts) {
   return {};
 }
 
-/// A sentence about a CPU whose products of bf16 have other bits than the lead's; empty
-/// if they have the same, or if it makes none. \param ranks of the node
+/// One sentence if this CPU's bf16 products have other bits than the leader's. Empty if
+/// the bits are equal, or if the CPU computes no such products.
+/// \param ranks of the node
 std::string fault_of_products(const run_options& of_lead,
                               const std::vector<int>& ranks) {
   std::vector<processor> of_ranks;
@@ -91,12 +93,12 @@ std::string fault_of_products(const run_options& of_lead,
     return path.error();
   if (sums_of(*path) == of_lead.sums)
     return {};
-  std::string allowed; // the lead's paths that this processor has
+  std::string allowed; // the leader's paths that this processor has
   for (const auto other : bf16_paths())
     if (sums_of(other) == of_lead.sums)
       allowed += (allowed.empty() ? "" : " or ") + to_text(other);
   auto values = allowed + (allowed.empty() ? "" : " here");
-  if (of_lead.sums != bf16_sums::fp32) // every processor has widen
+  if (of_lead.sums != bf16_sums::fp32) // every processor has the path widen
     values += (values.empty() ? "" : ", or ") + std::string{"widen here and there"};
   return "its products of bf16 are made by TROUPE_BF16=" + to_text(*path)
          + ", and the lead's by " + paths_of(of_lead.sums)
@@ -117,8 +119,9 @@ std::vector<int> all_gpus() {
   return result;
 }
 
-/// Puts a node's ranks on what computes here. Returns what is wrong, if anything.
-/// \param all ranks of the run
+/// Assigns processors to a node's ranks. Returns one sentence about a mistake, else an
+/// empty text.
+/// \param rank_count number of the run's ranks
 std::string place(const std::vector<int>& ranks, std::size_t all,
                   const node_limits& limits, run_options& run) {
   const bool asks = std::ranges::any_of(run.processors, &processor::is_gpu);
@@ -133,7 +136,8 @@ std::string place(const std::vector<int>& ranks, std::size_t all,
   return {};
 }
 
-/// Whether a run can go on from so much.
+/// Whether a run can resume from the layers, versions and moments that the leader
+/// announces.
 bool can_go_on(const run_plan& plan, const mail::prepare& facts) {
   const auto layers = plan.work->whole.layers.size();
   const auto ordered =
@@ -164,8 +168,9 @@ void keep(const mail::kept_things& what, run_plan& plan) {
   plan.keep_steps = what.steps;
 }
 
-/// What messages to and from other nodes take besides: at most as much as those between
-/// ranks of one process, on both sides of each; less where GPUs have edges.
+/// Bytes for messages to and from other nodes. At most as much is needed as between
+/// ranks of one process, on both sides of each message; less where GPUs have direct
+/// channels.
 std::int64_t bytes_of_links(const run_plan& plan, position where,
                             const std::vector<int>& ranks) {
   const auto is_here = [&](position p) {
@@ -176,20 +181,20 @@ std::int64_t bytes_of_links(const run_plan& plan, position where,
   };
   std::int64_t result = 0;
   if (const auto lower = next_to(where.stage - 1); where.stage > 0 && !is_here(lower))
-    result += 2 * boundary_bytes(plan, lower); // gradients made, activations that come
+    // gradients to send, activations to receive
+    result += 2 * boundary_bytes(plan, lower);
   if (where.stage + 1 < plan.dims.stages && !is_here(next_to(where.stage + 1)))
-    result += boundary_bytes(plan, where); // gradients that come
+    result += boundary_bytes(plan, where); // gradients to receive
   const auto sizes = pools_of(plan, where);
   std::int64_t values = sizes.exchanged;
   if (plan.checkpoint_every > 0)
-    values += sizes.optimizer; // moments, copied for the lead
+    values += sizes.optimizer; // moments, copied for the leader
   for (const auto& copies : {sizes.to_shards, sizes.sums, sizes.gathers, sizes.ties})
     values += copies.buffers * copies.values;
   return result + values * std::int64_t{sizeof(float)};
 }
 
-/// What each of a node's ranks takes: its pools, and what is read from and written to
-/// others.
+/// Bytes that each of a node's ranks needs: pools, and messages with other nodes.
 std::vector<std::int64_t> bytes_of(const run_plan& plan,
                                    const std::vector<int>& ranks) {
   const auto all = bytes_needed(plan);
@@ -235,7 +240,7 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
   forget_files(*o);
   if (auto wrong = fault_of(*o, facts); !wrong.empty())
     return problem{wrong};
-  o->data = parse(typed_data{.text = o->data.text, // whose path it is, and no other's
+  o->data = parse(typed_data{.text = o->data.text, // only the path in this text counts
                              .evaluation = o->data.evaluation,
                              .batch = o->data.batch,
                              .init = {},
@@ -256,7 +261,8 @@ tl::expected<run_plan, std::string> plan_of_part(const mail::prepare& facts,
       return problem{"it reads files of its --folder alone, and " + data
                      + " is not in there"};
   o->run.threads = limits.threads;
-  o->checkpoint.every = facts.keep.checkpoint_every; // their copies need room here
+  // copies for checkpoints need memory here
+  o->checkpoint.every = facts.keep.checkpoint_every;
   o->nodes.keep_steps = facts.keep.steps;
   auto all = set_up_part(*o, ranks, limits.folder);
   if (!all)

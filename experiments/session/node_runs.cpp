@@ -21,7 +21,7 @@ nanoseconds nanoseconds_of(std::chrono::milliseconds time) {
   return std::chrono::nanoseconds{time}.count();
 }
 
-/// Or until the user ends it.
+/// Waits, at most until the user ends the program.
 void wait(std::chrono::milliseconds timeout) {
   const auto until = std::chrono::steady_clock::now() + timeout;
   while (!interruption() && std::chrono::steady_clock::now() < until)
@@ -74,7 +74,7 @@ std::string node_runs::first_refusal(const run_plan& plan) const {
   return wrong;
 }
 
-/// The options of one run, for who plays it.
+/// The options of one run as text, for the nodes that perform it.
 std::string node_runs::text_of(const std::string& schedule) const {
   auto o = *options_;
   std::erase_if(o.schedules.chosen,
@@ -123,7 +123,7 @@ run_result node_runs::perform(const std::string& text, run_plan plan,
     }
   nodes_ = options_->nodes.nodes;
   if (again
-      && restarts_.has_lost()) // a node of an earlier run, which may still be away
+      && restarts_.has_lost()) // a node lost in an earlier run may still be missing
     find_nodes(plan);
   const restarts::means by{
     .start = [&](const run_plan& next) { return start(text, next, told); },
@@ -134,14 +134,15 @@ run_result node_runs::perform(const std::string& text, run_plan plan,
   return restarts_.perform(std::move(plan), by, again);
 }
 
-/// Finds the nodes that a run can begin anew on: those that answer. Where ranks were
-/// placed by hand, or none answers, waits for more. False if that takes too long.
+/// Finds the nodes on which a run can start again: the nodes that answer. If ranks were
+/// placed by hand, or no node answers, waits for more. Returns false if that takes too
+/// long.
 bool node_runs::find_nodes(const run_plan& plan) {
   const auto timeout =
     std::max(options_->nodes.failure_timeout, std::chrono::milliseconds{500});
-  constexpr int patience = 20; // timeouts
+  constexpr int patience = 20; // in timeouts
   const auto& all = options_->nodes;
-  // One look asks each node in turn.
+  // One round asks the nodes one after another.
   awake_time watched{nanoseconds_of(timeout) * (std::ssize(all.nodes) + 1)};
   nanoseconds waited = 0;
   while (!interruption() && waited <= patience * nanoseconds_of(timeout)) {
@@ -150,7 +151,7 @@ bool node_runs::find_nodes(const run_plan& plan) {
     for (const auto& one : all.nodes)
       if (status_of(one, *links_, timeout, session_))
         nodes_.push_back(one);
-    // Fewer may fit where ranks have to stand together.
+    // Ranks that must share a node may fit on fewer nodes only.
     while (all.places.empty() && !nodes_.empty() && !refusal(plan).empty())
       nodes_.pop_back();
     if (nodes_.size() == all.nodes.size() || (!nodes_.empty() && all.places.empty()))

@@ -17,7 +17,7 @@ struct line_ending {
 
 constexpr const char* no_answer_of_nodes = "its answer is not that of a node";
 
-/// The possible reasons of an answer that no node gives.
+/// The possible reasons of an answer that no node sends, for a sentence.
 std::string advice(const connector& links) {
   return std::string{"; it may "} + (links.encrypts() ? "" : "expect TLS (say --tls), ")
          + "have another version of troupe, or be another program than node";

@@ -15,7 +15,8 @@ namespace {
 
 char sentence[80] = "out of memory\n";
 
-/// Allocates nothing: called by `new`, on any thread. The first one to come speaks.
+/// Called by `new` on any thread, and allocates nothing. Only the first thread prints
+/// the sentence.
 [[noreturn]] void end() {
   static std::atomic_flag said;
   while (said.test_and_set())
@@ -25,7 +26,7 @@ char sentence[80] = "out of memory\n";
   std::_Exit(1);
 }
 
-/// Libraries make things before main() does.
+/// Runs before the constructors of libraries, which allocate before main().
 [[gnu::constructor(101)]] void be_ready() {
   std::set_new_handler(end);
 }

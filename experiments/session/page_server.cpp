@@ -27,7 +27,8 @@ using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
 constexpr auto loopback = "127.0.0.1";
-constexpr std::size_t most_clients = 64; // descriptors, of which a run needs some too
+// each takes a descriptor, and a run needs some too
+constexpr std::size_t most_clients = 64;
 constexpr std::size_t most_head_bytes = 16 << 10; // cpp-httplib refuses such a head
 constexpr auto time_for_request = 2s; // from the connection to the end of the head
 constexpr auto time_for_bytes = 5s;   // between two parts of an answer
@@ -43,9 +44,9 @@ void block_signals() {
 } // namespace
 
 struct page_server::state {
-  /// A connection: it receives a request, sends the answer, then discards what comes
-  /// until the client has closed. Bytes that were left unread would reset the
-  /// connection before the client has read the answer.
+  /// A connection, which receives a request, sends the answer, then discards bytes
+  /// until the client closes. Unread bytes would reset the connection before the client
+  /// has read the answer.
   struct client {
     std::unique_ptr<byte_stream> stream;
     steady::time_point deadline = steady::now() + time_for_request;
@@ -77,7 +78,7 @@ struct page_server::state {
 };
 
 /// Sends the rest of an answer, as far as the socket accepts it. Returns the state that
-/// stopped it; `moved`: the answer is complete.
+/// stopped the sending; `moved`: the answer is complete.
 stream_progress::state page_server::state::client::send_answer() {
   while (is_sending()) {
     auto& [head, body] = answer;
@@ -97,7 +98,8 @@ stream_progress::state page_server::state::client::send_answer() {
   return stream_progress::state::moved;
 }
 
-/// Receives and sends what the socket allows. Returns whether the connection stays.
+/// Receives and sends as much as the socket allows. Returns whether the connection
+/// stays open.
 bool page_server::state::advance(client& c) {
   using progress = stream_progress::state;
   std::array<char, 4096> block;
@@ -121,8 +123,8 @@ bool page_server::state::advance(client& c) {
   return moved.how == progress::moved || moved.how == progress::needs_read;
 }
 
-/// Closes the oldest connection whose answer is not under way, else the oldest. Returns
-/// whether there was one.
+/// Closes the oldest connection whose answer is not being sent, else the oldest.
+/// Returns whether there was one.
 bool page_server::state::make_room() {
   if (clients.empty())
     return false;
@@ -132,8 +134,8 @@ bool page_server::state::make_room() {
   return true;
 }
 
-/// Accepts connections and answers those whose request is there. Returns false if the
-/// process has no descriptors left.
+/// Accepts connections, and answers requests that have arrived already. Returns false
+/// if the process has no descriptors left.
 bool page_server::state::accept_clients() {
   constexpr int at_once = 64;
   for (int i = 0; i < at_once; ++i) {

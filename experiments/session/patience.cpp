@@ -20,7 +20,7 @@ std::size_t length = 0;
 void say(int) {
   const int before = errno;
   if (write(STDERR_FILENO, text, length) < 0) {
-    // who does not listen misses nothing
+    // a failed write loses nothing of importance
   }
   errno = before;
 }

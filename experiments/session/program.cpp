@@ -22,8 +22,8 @@ namespace troupe {
 
 namespace {
 
-/// Opens what the program was started without, so that no file of its own takes the
-/// place of a standard stream. Nothing can be written to what is opened here.
+/// Opens each standard stream that was closed at the program's start, so that no other
+/// file gets its number. Reading from such a stream, or writing to it, fails.
 void open_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
@@ -60,8 +60,8 @@ int exit_code_of(const program_about& about, int argc, const char* const* argv,
   return 1;
 }
 
-/// Ends the program now if threads of a run that never end are at work: they use what
-/// would be destroyed. Returns the exit code otherwise.
+/// Ends the program now if a run has left threads that never end, as an exit would
+/// destroy objects that these threads use. Returns the exit code otherwise.
 int leave(int exit_code) {
   if (!is_at_work())
     return exit_code;

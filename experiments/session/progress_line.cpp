@@ -19,7 +19,8 @@ std::string formatted(const char* format, Values... values) {
   return text;
 }
 
-/// Columns of a line that the terminal does not break; it may change its width.
+/// Columns of a line that the terminal does not break; the width may change at any
+/// time.
 std::size_t columns() {
   winsize size{};
   constexpr std::size_t usual = 78;
@@ -47,7 +48,8 @@ std::string fitting(const std::vector<std::string>& parts, std::size_t width) {
 
 std::shared_ptr<const double> count_microbatches(run_plan& plan) {
   auto done = std::make_shared<double>(0);
-  // I and W are half a backward each; the second of a pair is told with the first.
+  // I and W are half a backward each. The second action of a pair is counted together
+  // with the first.
   const auto part = [](int kind, int stage) {
     const auto what = static_cast<op>(kind);
     const bool half = what == op::input_gradient || what == op::weight_gradient;
@@ -63,7 +65,7 @@ std::shared_ptr<const double> count_microbatches(run_plan& plan) {
   return done;
 }
 
-// A simulation that is over at once has nothing to say.
+// A simulation that ends at once prints nothing.
 progress_line::progress_line(const run_plan& plan, bool quiet)
   : plan_(&plan),
     quiet_(quiet),
@@ -81,7 +83,7 @@ void progress_line::show_simulation(double microbatches) {
   show_part(microbatches, "microbatches", {}, false);
 }
 
-/// \param what is counted
+/// \param unit of the count: samples or microbatches
 void progress_line::show_part(double done, const char* what, std::optional<double> loss,
                               bool last) {
   const double all = all_of(*plan_);
@@ -113,13 +115,13 @@ void progress_line::end() {
   changes_ = 0;
 }
 
-/// What takes a line away that was to change.
+/// The text that erases a changing line.
 std::string progress_line::wiped() const {
   return changes_ > 0 ? '\r' + std::string(std::min(changes_, columns()), ' ') + '\r'
                       : "";
 }
 
-/// Says once what a run waits for, each time that it has for long.
+/// Writes the reason for a wait, once for each long wait.
 void progress_line::tell_of_waiting(const std::string& for_whom) {
   const bool before = std::exchange(waits_, !for_whom.empty());
   if (waits_ && !before && !quiet_)

@@ -12,8 +12,8 @@ namespace {
 constexpr const char* advice = "; a new start does not help: correct this, or leave "
                                "the node out of --nodes, and continue with --resume";
 
-/// Whether a failure would be the same at each new start. What nodes refuse may be
-/// allowed again when those that are away come back; other data never is.
+/// Whether a failure would be the same at each new start. Nodes may accept a refused
+/// run later, when missing nodes come back; different data never becomes equal.
 bool is_lasting(const node_failure& wrong, bool has_all_nodes) {
   return dynamic_cast<const nodes_differ*>(&wrong) != nullptr
          || (has_all_nodes && dynamic_cast<const lasting_refusal*>(&wrong) != nullptr);
@@ -34,7 +34,7 @@ std::string restart_limit::sentence(bool has_begun) const {
 
 run_result restarts::perform(run_plan plan, const means& by, const new_start& again) {
   restart_limit limit{plan.dims.before};
-  std::string refused; // why the start before did not begin
+  std::string refused; // the reason why the previous start failed
   bool begins_again = false;
   for (;;) {
     attempt last;

@@ -14,8 +14,8 @@ namespace troupe {
 
 namespace {
 
-/// Reads the weights of a network whose layers are known. Returns what is wrong, if
-/// anything.
+/// Reads the weights of a network whose layers are known. Returns one sentence about a
+/// mistake, else an empty text.
 std::string read_weights(const std::string& path, saved_network& to) {
   if (is_of_weights(path)) {
     auto read = weights_from(path, to.plan.whole, &to.notes);

@@ -35,8 +35,8 @@ namespace {
 
 constexpr int widest_picture = 4000; // characters
 
-/// Losses that a new start of a run may train on again: those behind the oldest
-/// checkpoint that is kept, and what comes until the next one is written.
+/// The number of losses that a new start of a run may repeat: all from the oldest kept
+/// checkpoint until the next checkpoint is written.
 std::size_t losses_apart(const run_plan& plan, const checkpoint_options& o) {
   constexpr std::int64_t most = 1'000'000;
   const std::int64_t steps = std::int64_t{plan.checkpoint_every} * (o.keep + 2) + 2;
@@ -76,7 +76,7 @@ public:
     if (const auto slow = warning_of(options_.run); options_.trains && !slow.empty())
       std::cerr << output_.command.front() << ": " << slow << '\n';
     announce();
-    if (!std::cout.flush()) // before hours of training go to waste
+    if (!std::cout.flush()) // before hours of training are lost
       return 1;
     for (const auto& request : shared_.runs) {
       if (interruption())
@@ -85,7 +85,7 @@ public:
     }
     if (accounts_.size() < shared_.runs.size())
       exit_code_ = ended_by_user;
-    if (!has_begun_) // what an earlier command has left stays as it is
+    if (!has_begun_) // results of an earlier command stay as they are
       return exit_code_;
     const auto table = results_table(shared_, accounts_);
     if (!output_.quiet)
@@ -113,8 +113,8 @@ private:
     exit_code_ = std::max(exit_code_, 1);
   }
 
-  /// Makes the texts that runs leave behind once, before hours of training go to waste.
-  /// Returns why one cannot be made, if so.
+  /// Makes once the texts that runs will write, before hours of training are lost.
+  /// Returns one sentence if a text cannot be made, else an empty text.
   std::string try_texts() const {
     try {
       (void)results_json(options_, shared_, {});
@@ -131,7 +131,8 @@ private:
     }
   }
 
-  /// Lets browsers watch, if they are to. Empty if they can, else why not.
+  /// Starts the live page, if one is asked for. Returns one sentence about a failure,
+  /// else an empty text.
   std::string begin_watching() {
     const auto port = output_.watch_port();
     if (!port)
@@ -166,7 +167,7 @@ private:
       accounts_.emplace_back(run_account{.request = &request, .result = {}});
     if (options_.evaluation.verify > 0)
       prove(account);
-    if (interruption()) { // it has not begun
+    if (interruption()) { // the run has not begun
       accounts_.pop_back();
       return;
     }
@@ -182,10 +183,10 @@ private:
     std::optional<evaluator> judge;
     std::optional<checkpoint_saver> saver;
     evaluations_kept found{most_entries};
-    std::optional<loss_history> losses; // of a run that may be started again
+    std::optional<loss_history> losses; // of a run that may start again
     if (options_.nodes.restart && plan.work)
       losses.emplace(plan.batches().before, losses_apart(plan, options_.checkpoint));
-    bool refused = false; // by nodes, before it has begun
+    bool refused = false; // by nodes, before the run began
     try {
       if (plan.work)
         watch_training(plan, told, found, losses, judge, audience);
@@ -204,7 +205,7 @@ private:
         told.await_saved = [&] { saver->wait(); };
       }
       restarts::new_start again;
-      std::shared_ptr<const saved_training> kept; // by nodes that survived others
+      std::shared_ptr<const saved_training> kept; // by the nodes that remain
       if (options_.nodes.restart)
         again = [&](const run_result& lost) {
           if (saver)
@@ -213,7 +214,7 @@ private:
           if (lost.survives)
             kept = lost.survives;
           auto next = begin_again(lost, plan, kept, account);
-          evaluations_kept before{most_entries}; // what comes again is not kept twice
+          evaluations_kept before{most_entries}; // repeated evaluations are kept once
           for (const auto& one : found.entries())
             if (one.first.count <= next.dims.before)
               before.add(one, [](auto& first, const auto& second) { first = second; });
@@ -235,7 +236,7 @@ private:
       account.result.how = ending::failed;
       account.result.failure = wrong.what();
     }
-    saver.reset(); // when all is written
+    saver.reset(); // after all checkpoints are written
     account.evaluations = found.entries();
     if (losses && account.request != &request)
       account.losses_of_all_starts = losses->all();
@@ -248,7 +249,7 @@ private:
       exit_code_ = ended_by_user;
     if (const auto missing = missing_losses(account); !missing.empty())
       std::cerr << output_.command.front() << ": " << plan.sch.name << ": " << missing
-                << '\n'; // the weights have their updates: no failure
+                << '\n'; // the weights contain the updates: no failure
     if (!result.ungrouped.empty() && !output_.quiet)
       complain(plan.sch.name
                + ": the GPUs of the ranks cannot exchange tensors directly, so that "
@@ -265,7 +266,7 @@ private:
       show_end(account.how());
   }
 
-  /// Proves the first steps of a run that is about to begin.
+  /// Proves the first steps of a run before the run begins.
   void prove(run_account& account) {
     const auto& request = *account.request;
     if (live_)
@@ -285,19 +286,19 @@ private:
       out() << request.text << ": " << v.sentence() << std::endl;
   }
 
-  /// Shows who watches that a run is over, and what ran.
+  /// Shows browsers that a run has ended, and the page of all ended runs.
   void show_end(ending how) {
     std::string page;
     try {
       page = files_.page(results_json(options_, shared_, accounts_),
                          results_table(shared_, accounts_));
-    } catch (const std::bad_alloc&) { // they see the one before
+    } catch (const std::bad_alloc&) { // browsers keep the previous page
     }
     live_->end_run(how, std::move(page));
   }
 
-  /// The plan of a run that has lost nodes, from the last step that other nodes have
-  /// kept on, or from its last checkpoint.
+  /// The plan of a new start after the loss of nodes, from the last step that other
+  /// nodes have kept, or from the last checkpoint.
   run_plan begin_again(const run_result& lost, const run_plan& first,
                        std::shared_ptr<const saved_training> kept,
                        run_account& account) {
@@ -319,14 +320,14 @@ private:
               << " on " << nodes << (nodes == 1 ? " node\n" : " nodes\n");
     if (begun_again_.empty() || account.request != &begun_again_.back())
       begun_again_.push_back(*account.request);
-    begun_again_.back().plan = next; // an older one holds a whole network
+    begun_again_.back().plan = next; // each older plan holds a whole network
     account.request = &begun_again_.back();
     return next;
   }
 
   using evaluations_kept = bounded_list<std::pair<total_steps, score>>;
 
-  /// Makes a run report its losses, and evaluate now and then.
+  /// Makes a run report losses, and evaluate at intervals.
   void watch_training(run_plan& plan, run_callbacks& told, evaluations_kept& all,
                       std::optional<loss_history>& losses,
                       std::optional<evaluator>& judge, run_audience& audience) const {
@@ -342,7 +343,7 @@ private:
     told.evaluate = [&](int batches, const std::vector<const float*>& parameters) {
       const total_steps steps{batches};
       if (steps == last_step(plan))
-        return; // what is trained is saved first
+        return; // the weights are saved before the last evaluation
       const auto found = judge->evaluate(parameters, &interruption());
       if (!found)
         return;
@@ -351,7 +352,7 @@ private:
     };
   }
 
-  /// Makes a run without arithmetic report how many microbatches are through.
+  /// Makes a run without arithmetic report the number of microbatches that are done.
   static void watch_simulation(run_plan& plan, run_callbacks& told,
                                run_audience& audience) {
     told.report = [done = count_microbatches(plan), &audience](const progress&) {
@@ -359,7 +360,7 @@ private:
     };
   }
 
-  /// Writes what is large, and forgets it.
+  /// Writes the large results, and frees their memory.
   void keep(run_account& account) {
     const auto& request = *account.request;
     auto& result = account.result;
@@ -372,11 +373,11 @@ private:
     if (result.how == ending::finished)
       tell_of_export(request.plan.sch);
     result.actions.clear();
-    // The end says what goes wrong here.
+    // The last write reports a failure.
     (void)files_.write_results(results_json(options_, shared_, accounts_));
   }
 
-  /// Says so where the exported schedule is in a form that only troupe reads.
+  /// Says so if the exported schedule has a form that only troupe reads.
   void tell_of_export(const schedule& sch) const {
     if (output_.exported.empty() || output_.quiet || is_pytorch_form(sch))
       return;
@@ -388,7 +389,7 @@ private:
               << "; --schedule file:" << output_.exported << " reads it\n";
   }
 
-  /// Evaluates what a whole run has trained; Ctrl-C ends that.
+  /// Evaluates the weights of a finished run; Ctrl-C ends the evaluation.
   void evaluate(evaluator& judge, run_account& account) {
     const auto& result = account.result;
     if (judge.samples() == 0 || result.parameters.empty()
@@ -410,17 +411,17 @@ private:
   const setup& shared_;
   node_runs& performs_;
   output_files files_;
-  std::unique_ptr<live_page> live_; // null: nobody watches
+  std::unique_ptr<live_page> live_; // null: there is no live page
   folder_lock checkpoints_lock_;
   std::list<run_request> begun_again_;
   std::vector<run_account> accounts_;
-  bool has_begun_ = false; // any run
+  bool has_begun_ = false; // of any run
   int exit_code_ = 0;
 };
 
-/// Ends a command whose training is complete already. Returns its exit code: a chain of
-/// jobs that repeats the command has succeeded, unless results that it names are
-/// missing.
+/// Ends a command whose training is complete already. Returns the exit code. A chain of
+/// jobs that repeats the command has succeeded, unless results that the command names
+/// are missing.
 int end_complete(const options& o, const std::string& completed) {
   std::error_code unknown;
   const auto misses = [&](const std::string& path) {

@@ -18,7 +18,7 @@ namespace troupe {
 
 namespace {
 
-/// Whether a second run, which has finished, gave the same bits.
+/// The proof that a second run, which has finished, gave the same bits.
 proof again(const run_plan& plan, const run_result& first, const run_result& second) {
   const auto apart =
     between(*plan.work, {first.loss, first.parameters, first.gradients},
@@ -26,10 +26,10 @@ proof again(const run_plan& plan, const run_result& first, const run_result& sec
   return judged("again", apart.none() ? "" : apart.text(), apart.text());
 }
 
-/// The user has ended a proof.
+/// Thrown when the user has ended a proof.
 struct ended_proof : std::exception {};
 
-/// Samples for the loops of a proof, until the user ends it.
+/// Samples for the loops of a proof; throws once the user ends the program.
 class samples_until_interrupted : public data_set {
 public:
   explicit samples_until_interrupted(std::shared_ptr<const data_set> all)
@@ -75,7 +75,7 @@ void print(const std::string& what, const proof& p) {
      << p.name << ": " << p.detail << std::endl;
 }
 
-/// The first batches of a run, at least so many, that updates cover to their end.
+/// The smallest number of batches, at least `at_least`, that whole updates cover.
 int first_whole(const run_plan& plan, int at_least) {
   auto part = plan.dims;
   for (part.steps = at_least; part.steps < plan.dims.steps; ++part.steps)

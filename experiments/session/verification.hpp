@@ -44,7 +44,7 @@ struct verified_runs {
   int failures = 0;
 };
 
-/// Verifies the runs that options name, and prints each proof unless told to be quiet.
+/// Verifies the runs that options name, and prints each proof unless output is quiet.
 /// Absent, after a printed sentence, if the options are wrong.
 std::optional<verified_runs> verify(const options& o);
 

@@ -14,13 +14,14 @@ namespace {
 
 using names = std::vector<std::string>;
 
-/// Tiny models in pipelines of many sizes: what one run has beside those that all have.
+/// Adds tiny models in pipelines of many sizes. All runs share some options; each call
+/// adds the differing ones.
 class pipelines {
 public:
   pipelines(std::vector<typed_options>& to, const typed_options& usual)
     : to_(to), usual_(usual) {}
 
-  /// The same in both clocks, and in real time by one thread and by two.
+  /// Adds the same run in virtual time, and in real time with one thread and with two.
   void add(const std::string& model, const names& schedules, int stages,
            int microbatches, std::int64_t batch, const typed_mesh& mesh = {}) {
     auto o = usual_;
@@ -30,7 +31,7 @@ public:
     o.mesh = mesh;
     o.mesh.stages = stages;
     o.data.batch = batch;
-    // Where updates take no time, papers say the rest.
+    // The formulas of papers assume updates without cost; one size in three has a cost.
     o.cost = microbatches % 3 == 0 ? "F=1,B=2,U=0.5" : "F=1,B=2";
     o.run.clock = "virtual";
     o.run.threads = 1;
@@ -60,7 +61,8 @@ public:
       for (const int microbatches : {2, 8, 12})
         add("gpt", {"chimera", "chimera:forward_doubling=on"}, stages, microbatches,
             microbatches + 1);
-    // The network has eight parts: so has every stage one where a rank has many.
+    // The network has eight blocks, so that every stage has one even with many stages
+    // on a rank.
     for (const int stages : {1, 2, 4})
       for (const int microbatches : {4, 9, 16})
         add("gpt", all_that_fit(stages, microbatches, 8), stages, microbatches,
@@ -88,7 +90,7 @@ public:
         }
   }
 
-  /// Forwards that run again, and microbatches that are not alike.
+  /// Adds runs with recomputed forwards, and with microbatches of different sizes.
   void add_recomputed_and_uneven() {
     const auto before = to_.size();
     for (const std::string recompute :

@@ -19,7 +19,7 @@ std::string axes(int data, int pipe, const char* third = "", int size = 0) {
   return result;
 }
 
-/// Four microbatches for each data replica, not all of one size.
+/// Sets four microbatches for each data replica, one of which is larger.
 void set_sizes(typed_options& o, int data, int steps) {
   o.schedules.microbatches = 4 * data;
   o.data.batch = 4 * data + 1;
@@ -73,7 +73,7 @@ void add_tensor_meshes(std::vector<typed_options>& to, const typed_options& usua
           others.add(o.schedules.names, pipe, 4, 4, clock == "virtual" ? 2 : 1);
           o.mesh.axes = axes(data, pipe, "tensor", tensor);
           o.mesh.exchange = exchanges[turn++ % exchanges.size()];
-          set_sizes(o, data, ranks == 4 ? 40 : 10); // rounding would grow with them
+          set_sizes(o, data, ranks == 4 ? 40 : 10); // more steps round more
           o.run.clock = clock;
           o.cost = clock == "virtual" ? costs : "";
           to.push_back(o);

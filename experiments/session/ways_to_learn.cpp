@@ -9,10 +9,11 @@ namespace troupe {
 
 namespace {
 
-/// How a run learns.
+/// The optimizer of a run, with clipping and rates.
 struct way_to_learn {
   typed_optimizer optimizer;
-  /// Also where updates see the network's norm. A tied matrix is clipped by that alone.
+  /// True: clips by the norm of a stage even where updates see the norm of the network.
+  /// A tied matrix always needs the network's norm.
   bool clips_by_stage = false;
   bool warms_up = false;
   const char* floor = ""; ///< Of a cosine; empty: the rate is constant.
@@ -48,7 +49,7 @@ const std::array ways_to_learn{
                .warms_up = true},
 };
 
-/// Whether updates see no norm but their stage's.
+/// Whether updates see only the norm of one stage.
 bool has_norm_of_stage_alone(const std::string& name) {
   const auto sch = find_schedule(name.substr(0, name.find(':')));
   return sch && (sch->local_rule() || sch->update_every != 0);
