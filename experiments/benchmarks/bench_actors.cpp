@@ -10,10 +10,10 @@ namespace troupe {
 namespace {
 
 struct price {
-  double action, envelope; ///< Seconds of one, all threads together.
+  double action, envelope; ///< Seconds of each, all threads together.
 };
 
-/// What a run without arithmetic takes.
+/// The time of a run without arithmetic, for each action and for each message.
 price price_of(const schedule& sch, const shape& dims, clock_kind clock, int threads) {
   std::vector<double> actions, envelopes;
   for (int turn = 0; turn < 5; ++turn) {
@@ -35,7 +35,7 @@ price price_of(const schedule& sch, const shape& dims, clock_kind clock, int thr
   return {median(std::move(actions)), median(std::move(envelopes))};
 }
 
-/// Computes nothing for a given time.
+/// A layer that computes nothing for a given time.
 class pause : public layer<float> {
 public:
   pause(std::chrono::milliseconds length, std::int64_t input, std::int64_t output)
@@ -62,8 +62,8 @@ private:
   std::chrono::milliseconds length_;
 };
 
-/// Seconds from the end of a forward on rank 0, during which rank 1 idled for `idle`,
-/// to the start of rank 1's.
+/// Seconds from the end of a forward on rank 0 to the start of the next one on rank 1.
+/// Rank 1 idles for `idle` during the forward of rank 0.
 double start_seconds(std::chrono::milliseconds idle, int repeats) {
   constexpr std::int64_t pixels = 28 * 28, classes = 10;
   network<float> whole{

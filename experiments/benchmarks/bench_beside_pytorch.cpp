@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PyTorch's programs that train the same network, in rounds that take turns with ours:
-// both see the same machine. gpt2_in_pytorch.py has the network, rounds_in_pytorch.py
-// the programs.
+// PyTorch's programs that train the same network, in rounds that alternate with
+// troupe's. Both therefore see the machine in the same state. gpt2_in_pytorch.py has
+// the network, rounds_in_pytorch.py the programs.
 
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "experiments/benchmarks/pytorch_rounds.hpp"
@@ -23,14 +23,14 @@ using problem = tl::unexpected<std::string>;
 
 constexpr int rounds = 5;
 constexpr int ranks_of_several = 2;
-constexpr double round_seconds = 0.7;      // of our plain loop
+constexpr double round_seconds = 0.7;      // of troupe's plain loop
 constexpr double most_round_seconds = 2.5; // of PyTorch's program
 
-/// A program of PyTorch's, and the run of ours that does the same.
+/// A program of PyTorch's, and the run of troupe that does the same.
 struct pytorch_row {
   std::string name, title;
-  const char* schedule; ///< Of ours.
-  int ranks = 1;        ///< Stages or replicas, each with a process of PyTorch's.
+  const char* schedule; ///< Of troupe.
+  int ranks = 1;        ///< Stages or replicas; PyTorch has a process for each.
   bool replicates = false;
 };
 
@@ -53,7 +53,7 @@ std::string title_of(const pytorch_row& row) {
                           : "");
 }
 
-/// Our run of a row. On error says why there is none.
+/// The run of troupe for a row. The error is one sentence: why there is none.
 tl::expected<run_plan, std::string> plan_of_row(const benchmark& b,
                                                 const pytorch_row& row, int steps) {
   const auto sch = *find_schedule(row.schedule);
@@ -77,7 +77,7 @@ tl::expected<run_plan, std::string> plan_of_row(const benchmark& b,
   return plan;
 }
 
-/// Blocks of each stage, as "2,2".
+/// The number of blocks of each stage, as "2,2".
 std::string blocks_of(const run_plan& plan) {
   const auto& units = plan.work->whole.unit_of_layer;
   const auto& first = plan.work->first_layers;
@@ -99,7 +99,7 @@ std::string text_of(double x) {
   return result;
 }
 
-/// What PyTorch's program is told.
+/// The command-line options of PyTorch's program for a row.
 std::vector<std::string> options_of_row(const benchmark& b, const pytorch_row& row,
                                         const run_plan& plan) {
   const auto& m = b.model;
@@ -133,19 +133,21 @@ std::vector<std::string> options_of_row(const benchmark& b, const pytorch_row& r
   return result;
 }
 
-/// Tokens a second of both, a pair a round.
+/// Tokens a second of both programs, one pair a round.
 struct measured_row {
   std::vector<double> ours, theirs;
 };
 
-/// PyTorch's steps of a round: as many as ours, but no more than the time allows.
+/// Steps of PyTorch's program in a round: as many as troupe's, but no more than the
+/// time allows.
 int steps_of_round(double seconds_of_a_step, int most) {
   return seconds_of_a_step > 0 ? std::clamp(
            static_cast<int>(most_round_seconds / seconds_of_a_step), 1, most)
                                : most;
 }
 
-/// Rounds of a row that take turns. On error says why there are none.
+/// Measures the rounds of a row, in which both programs take turns. The error is one
+/// sentence: why there are no rounds.
 tl::expected<measured_row, std::string> measured(const benchmark& b,
                                                  const pytorch_row& row,
                                                  const std::string& python, int steps,
@@ -174,7 +176,7 @@ tl::expected<measured_row, std::string> measured(const benchmark& b,
   return result;
 }
 
-/// Ratios of the rounds, the smallest first.
+/// The ratios of the rounds, the smallest first.
 std::vector<double> ratios_of(const measured_row& row) {
   std::vector<double> result;
   for (std::size_t i = 0; i < row.ours.size(); ++i)
@@ -209,7 +211,7 @@ void print(std::FILE* to, const pytorch_row& row,
   std::fflush(to);
 }
 
-/// The machine and the versions in one line.
+/// One line about the machine and the versions of the software.
 std::string machine_of(const json& result) {
   const auto& pytorch = result["pytorch"];
   return result["processor"].get<std::string>() + ", "
@@ -219,7 +221,7 @@ std::string machine_of(const json& result) {
                                   + " with BLAS " + pytorch["blas"].get<std::string>());
 }
 
-/// Why PyTorch's programs do not train the same; empty if they do.
+/// One sentence if PyTorch's programs do not train the same; empty if both do.
 std::string refusal_of_training(const benchmark& b) {
   const auto& by = b.plan.work->optimizer;
   if (b.model.model != "gpt")

@@ -19,14 +19,15 @@ namespace {
 
 constexpr std::int64_t copied = 1 << 26; // bytes: more than caches hold
 
-/// A square product and a copy, each on threads of their own at once.
+/// A group of threads that compute a square product or a copy at once, each on a space
+/// of its own.
 struct crew {
   explicit crew(int threads) : size(threads) {
     for (int i = 0; i < threads; ++i)
       spaces.emplace_back(std::max<std::size_t>(3 * edge * edge, copied / 2), 0.5F);
   }
 
-  /// Seconds for everybody to call `work` on a space, side by side.
+  /// Seconds that all threads take to call `work` on a space each, side by side.
   template <class Work>
   double seconds(const Work& work) {
     return seconds_of([&] {
@@ -51,8 +52,8 @@ void copy_half(float* space) {
   std::memcpy(space, reinterpret_cast<const char*>(space) + copied, copied);
 }
 
-/// Seconds from the notification of a thread that waits for a condition variable to its
-/// first instruction, after `idle` of waiting.
+/// Seconds from the notification of a condition variable to the first instruction of
+/// the waiting thread, after `idle` of waiting.
 double wake_seconds(std::chrono::milliseconds idle, int repeats) {
   using clock = std::chrono::steady_clock;
   std::mutex lock;
@@ -93,7 +94,8 @@ double wake_seconds(std::chrono::milliseconds idle, int repeats) {
   return median(std::move(taken));
 }
 
-/// Each path of products of bf16, beside sgemm: on one core, with packing.
+/// Measures each path of bf16 products side by side with sgemm, on one core, including
+/// packing.
 void measure_bf16_paths(const benchmark& b) {
   constexpr std::int64_t edge = 512;
   constexpr double operations = 2.0 * edge * edge * edge;

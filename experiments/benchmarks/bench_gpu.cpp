@@ -11,9 +11,9 @@ namespace troupe {
 
 namespace {
 
-constexpr int launches = 10; // behind one another, so that the GPU does not wait
+constexpr int launches = 10; // in a row, so that the GPU does not wait
 
-/// Memory that a GPU reaches, of random values.
+/// Memory that a GPU reaches, filled with random values.
 tensor_memory random_on(memory_account& account, std::int64_t values) {
   tensor_memory result{values, account};
   std::minstd_rand dice{1};
@@ -23,7 +23,7 @@ tensor_memory random_on(memory_account& account, std::int64_t values) {
   return result;
 }
 
-/// Of one launch, a median.
+/// Median seconds of one launch.
 template <class Launch>
 double seconds_of_launch(const stream& on, const Launch& launch) {
   launch();
@@ -50,7 +50,7 @@ double gpu_product_rate(const processor& where, precision by, std::int64_t edge)
     return dense(m.data(), edge, edge);
   };
   std::array<stored_matrix<float>, 2> factors{matrix_of(a), matrix_of(b)};
-  if (by == precision::bf16) { // both in the space of one
+  if (by == precision::bf16) { // both in the memory of one
     auto* to = reinterpret_cast<bf16*>(rounded.data());
     for (auto& factor : factors) {
       const matrix<bf16> made{to, edge, edge, edge, false};

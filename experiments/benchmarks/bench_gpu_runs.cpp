@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whole runs on a GPU: what lies between the actions of one stage, whether two runs
-// have the same bits, and how far a GPU is from the CPU in fp32.
+// Whole runs on a GPU. The first measures the gaps between the actions of one stage.
+// Checks show whether two runs have the same bits, and how far a GPU is from the CPU in
+// fp32.
 
 #include "experiments/benchmarks/benchmarks.hpp"
 #include "models/plain_loop.hpp"
@@ -15,8 +16,8 @@ namespace {
 
 using buckets = std::vector<std::vector<float>>;
 
-/// Of one stage, behind the batches in which actions become graphs: each of them with
-/// the buffers of another place in the ring.
+/// Measures the actions of one stage, after the first batches, in which actions become
+/// graphs. Each of the first batches uses the buffers of another slot of the ring.
 void measure_actions(const benchmark& b) {
   constexpr int batches = 12;
   auto plan = plan_of_1f1b(b.plan, 1, batches);
@@ -45,11 +46,12 @@ std::int64_t differences(const buckets& one, const buckets& other) {
   std::int64_t result = 0;
   for (std::size_t i = 0; i < one.size(); ++i)
     for (std::size_t k = 0; k < one[i].size(); ++k)
-      result += one[i][k] == other[i][k] ? 0 : 1; // what is no number differs
+      result += one[i][k] == other[i][k] ? 0 : 1; // NaN differs from itself
   return result;
 }
 
-/// Of the bucket that is farthest off: the norm of the difference, over its norm.
+/// The distance of the bucket that differs most: the norm of the difference, over the
+/// norm of `to`.
 double distance(const buckets& from, const buckets& to) {
   double result = 0;
   for (std::size_t i = 0; i < to.size(); ++i) {
@@ -67,7 +69,7 @@ double distance(const buckets& from, const buckets& to) {
   return result;
 }
 
-/// A step of one sample, by a plain loop in fp32.
+/// One step of one sample, by a plain loop in fp32.
 trained step_on(const benchmark& b, const network<float>& whole,
                 const processor& where) {
   return train_plainly({.whole = whole,

@@ -32,7 +32,8 @@ values random_values(std::int64_t count) {
   return result;
 }
 
-/// Times kernels beside a product of known size, or beside a copy of memory.
+/// Measures kernels side by side with a product of known size, or with a copy of
+/// memory.
 class bench {
 public:
   explicit bench(const benchmark& b)
@@ -40,7 +41,7 @@ public:
       operands_(random_values(3 * edge * edge)),
       copied_(random_values(2 * copied)) {}
 
-  /// \param by what the work's products are of
+  /// \param product_precision precision of the products in `work`
   template <class Work>
   void arithmetic(precision by, const std::string& name, double operations,
                   const Work& work) {
@@ -84,7 +85,7 @@ private:
   bf16_product blocks_;
 };
 
-/// An array as a run of this precision stores it.
+/// An array in the type that a run of this precision stores.
 class stored_array {
 public:
   stored_array(precision stored, std::int64_t rows, std::int64_t columns)
@@ -109,7 +110,7 @@ private:
   std::vector<bf16> half_;
 };
 
-/// The three products of a linear layer (R, in) (in, out).
+/// Measures the three products of a linear layer (R, in) (in, out).
 void measure_linear(bench& run, const std::string& name, std::int64_t rows,
                     std::int64_t in, std::int64_t out) {
   stored_array x{run.products(), rows, in}, y{run.products(), rows, out};
@@ -135,7 +136,8 @@ void measure_attention(bench& run, const attention_shape& dims) {
   auto log_sum = random_values(rows * dims.heads),
        space = random_values(attention<float>::scratch(dims, 1, by));
   stream alone{1, by};
-  // Half of the scores: two products forward, five backward, of T / 2 keys a query.
+  // Causal attention has half of the scores: two products forward and five backward, of
+  // T / 2 keys for each query.
   const double product = static_cast<double>(rows * dims.length * dims.width);
   run.arithmetic(run.products(), "attention, forward", 2 * product, [&] {
     attention<float>::forward(dims, qkv.all(), y.all(), log_sum.data(), space.data(),

@@ -38,7 +38,7 @@ void wait_for(int socket, short events) {
   (void)poll(&one, 1, -1);
 }
 
-/// Both ends of a connection by TLS, whose hands have been shaken.
+/// Both ends of a TLS connection, after the handshake.
 std::pair<std::unique_ptr<byte_stream>, std::unique_ptr<byte_stream>>
 shaken(pair_of_sockets sockets, tls_identity& identity) {
   auto near = identity.to_server(std::move(sockets.near), "127.0.0.1");
@@ -53,7 +53,8 @@ shaken(pair_of_sockets sockets, tls_identity& identity) {
   return {std::move(near), std::move(far)};
 }
 
-/// An authority and a certificate for this machine, in files that go with it.
+/// An authority and a certificate for this machine, in files that the destructor
+/// removes.
 class own_identity {
 public:
   own_identity()
@@ -90,7 +91,7 @@ private:
   std::shared_ptr<tls_identity> identity_;
 };
 
-/// Reads frames into one place, and answers each if it is asked to.
+/// Reads all frames into one buffer, and answers each frame if `answers` is set.
 class reader : public frame_receiver {
 public:
   reader() : place_(frame_bytes) {
@@ -134,12 +135,12 @@ private:
   std::mutex lock_;
   std::condition_variable news_;
   std::int64_t count_ = 0;
-  std::string lost_; // why; empty: it is not
+  std::string lost_; // the reason; empty: the link works
 };
 
 constexpr session_id any_run{{1, 2}, 1};
 
-/// Two switchboards with one link between them.
+/// Two switchboards with one link between the two.
 struct linked {
   linked(std::unique_ptr<byte_stream> from, std::unique_ptr<byte_stream> to) {
     near.add(1, std::move(from));
@@ -166,7 +167,8 @@ struct linked {
   switchboard near{any_run, frame_bytes, at_near}, far{any_run, frame_bytes, at_far};
 };
 
-/// The same bytes over a socket by write and read, a thread each.
+/// Sends the same bytes over a plain socket by write and read, with one thread at each
+/// end.
 void send_raw(const pair_of_sockets& by, std::vector<std::byte>& from,
               std::vector<std::byte>& to) {
   const auto all = frame_bytes * frames;

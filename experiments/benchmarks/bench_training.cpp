@@ -82,7 +82,7 @@ double product_rate(const benchmark& b) {
   return 2.0 * n * n * n / took.first;
 }
 
-/// As many stages as a check asks for, all on the GPU of the first rank.
+/// Stages of a GPU check; all of the stages share the GPU of the first rank.
 constexpr int sharing_stages = 4;
 
 run_plan plan_of_sharing(const benchmark& b, int steps) {

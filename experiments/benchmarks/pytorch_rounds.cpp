@@ -29,7 +29,8 @@ using problem = tl::unexpected<std::string>;
 constexpr auto time_to_answer = 300s; // for a compiler, or a round
 constexpr auto time_to_end = 2s;
 
-/// Where rounds_in_pytorch.py is: beside this program as built, or as installed.
+/// The path of rounds_in_pytorch.py: beside this program in the build folder, or where
+/// the program is installed.
 std::filesystem::path program() {
   const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   for (const auto* const folder : {"pytorch", TROUPE_INSTALLED_PYTORCH})
@@ -39,12 +40,12 @@ std::filesystem::path program() {
   return here / "pytorch/rounds_in_pytorch.py";
 }
 
-/// What a process reads and writes; -1: nothing.
+/// Descriptors of a process's standard streams; -1: none.
 struct streams {
   int in = -1, out = -1, error = -1;
 };
 
-/// Starts a program of the path. Returns its number, or -1.
+/// Starts a program of the search path. Returns the number of the new process, or -1.
 pid_t start_process(std::vector<std::string> words, const streams& of) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -67,7 +68,7 @@ pid_t start_process(std::vector<std::string> words, const streams& of) {
   return failed == 0 ? result : -1;
 }
 
-/// Waits for the end of a process. Returns whether it has come in time.
+/// Waits for the end of a process. Returns whether the process has ended within `time`.
 bool ends_within(pid_t process, std::chrono::milliseconds time, int& status) {
   const auto until = std::chrono::steady_clock::now() + time;
   while (waitpid(process, &status, WNOHANG) == 0) {
@@ -136,7 +137,7 @@ pytorch_rounds::start(const std::string& python,
 }
 
 pytorch_rounds::~pytorch_rounds() {
-  requests_ = descriptor{}; // the end of its input
+  requests_ = descriptor{}; // the end of the child's input
   int status = 0;
   if (!interruption() && ends_within(process_, time_to_end, status))
     return;
@@ -147,8 +148,8 @@ pytorch_rounds::~pytorch_rounds() {
   waitpid(process_, nullptr, 0);
 }
 
-/// The next line that it prints, or writes to standard error. On error says why none
-/// comes; empty: it has ended.
+/// The next line that the child writes to the output or error stream. The error is one
+/// sentence, or empty if the child has ended.
 tl::expected<std::string, std::string> pytorch_rounds::line() {
   const auto until = std::chrono::steady_clock::now() + time_to_answer;
   for (;;) {
@@ -174,9 +175,10 @@ tl::expected<std::string, std::string> pytorch_rounds::line() {
   }
 }
 
-/// The next JSON object that it says. On error says why there is none.
+/// The next JSON object that the child sends. The error is one sentence: why there is
+/// none.
 tl::expected<std::string, std::string> pytorch_rounds::answer() {
-  std::string last; // of other lines: a warning, or why it has ended
+  std::string last; // of other lines: a warning, or the reason of the child's end
   for (;;) {
     auto next = line();
     if (!next && !next.error().empty())

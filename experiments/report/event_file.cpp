@@ -37,7 +37,7 @@ constexpr auto crc_table = [] {
   return table;
 }();
 
-/// Masked, so that a checksum of data that has checksums in it is of use.
+/// Masked, so that a checksum also protects data that contain checksums.
 std::uint32_t masked_crc(string_view data) {
   std::uint32_t crc = ~0U;
   for (const unsigned char byte : data)
@@ -59,8 +59,8 @@ std::string record_of(string_view data) {
          + little_endian(masked_crc(data));
 }
 
-// Protocol Buffers: fields of a message, each a number, the kind of what follows, and
-// that.
+// Protocol Buffers: a message is a row of fields, each with a number, the encoding of
+// the value, and the value.
 
 enum class encoding : std::uint8_t {
   varint = 0,
@@ -88,7 +88,7 @@ std::string bytes_field(unsigned field, string_view value) {
   return key(field, encoding::bytes) + varint_of(value.size()) + std::string{value};
 }
 
-/// \param what its last field: a version of the file, a summary or the session's state
+/// \param last_field a version of the file, a summary or the state of a session
 std::string event(std::int64_t step, const std::string& what) {
   return key(1, encoding::eight_bytes) + little_endian(seconds_since_1970())
          + number_field(2, static_cast<std::uint64_t>(step)) + what;
@@ -129,7 +129,7 @@ event_file::~event_file() {
     close(file_);
 }
 
-// TensorBoard reads the files of a folder in the order of their names, each to its end.
+// TensorBoard reads the files of a folder in the order of names, each file to the end.
 tl::expected<event_file, std::string>
 event_file::in(const std::filesystem::path& folder) {
   const auto name = "events.out.tfevents."
@@ -174,7 +174,7 @@ std::string event_file::write() {
       continue;
     if (wrote < 0) {
       auto wrong = problem_with(path_);
-      (void)!ftruncate(file_, length_); // what comes later would be unreadable
+      (void)!ftruncate(file_, length_); // later records would be unreadable
       (void)lseek(file_, length_, SEEK_SET);
       return wrong;
     }

@@ -26,15 +26,15 @@ namespace {
 
 using std::filesystem::path;
 
-/// A run as a part of a file's name.
+/// The text of a run as a part of a file's name.
 std::string name_of(const run_request& request) {
   auto name = request.text;
   std::ranges::replace(name, '/', '_');
   return name;
 }
 
-/// The files that the options read. One run may save its weights over those that it
-/// begins with; of several runs, the second would then begin with others.
+/// The files that the options read. A single run may save weights over the file of its
+/// initial weights. With several runs, the second would then begin with other weights.
 std::vector<named_file> read_files(const options& o, std::size_t runs) {
   std::vector<named_file> result;
   const auto add = [&](const char* option, const std::string& file) {
@@ -54,8 +54,8 @@ std::vector<named_file> read_files(const options& o, std::size_t runs) {
   return result;
 }
 
-/// What made the weights: options, data, and one update of all stages, or the updates
-/// of each.
+/// The origin of the weights: options, data, and the number of the update. The number
+/// is one if all stages have the same update, else one for each stage.
 file_metadata metadata_of(const options& o, const run_plan& plan,
                           const run_result& result) {
   const bool one = std::ranges::count(result.updates, result.updates.front())
@@ -70,7 +70,7 @@ file_metadata metadata_of(const options& o, const run_plan& plan,
 } // namespace
 
 output_files::~output_files() {
-  std::error_code ignored; // a folder with something in it stays
+  std::error_code ignored; // a folder with content stays
   if (made_report_)
     std::filesystem::remove(report_, ignored);
   if (made_events_)
@@ -143,7 +143,7 @@ std::string output_files::make_report() {
   return {};
 }
 
-/// Each run has a folder there; those of earlier runs stay.
+/// Each run gets a folder there; folders of earlier runs stay.
 std::string output_files::make_events(const std::vector<run_request>& runs) {
   const path all = places_.tensorboard;
   if (all.empty())
@@ -200,7 +200,7 @@ std::string output_files::note(const path& file, const std::string& wrong) {
   return wrong;
 }
 
-// What a local rule has chosen is in the record alone.
+// The choices of a local rule are in the record alone.
 std::string output_files::write_schedule(const run_request& request,
                                          const run_result& ran) {
   if (places_.exported.empty() || ran.how != ending::finished)
@@ -209,7 +209,7 @@ std::string output_files::write_schedule(const run_request& request,
   std::vector<std::vector<action>> rows;
   for (const auto& row : ran.actions) {
     if (static_cast<int>(rows.size()) == request.plan.ranks_of_pipeline())
-      break; // other data replicas do the same
+      break; // other data replicas have the same rows
     auto& to = rows.emplace_back();
     for (const auto& one : row)
       if (!one.part)

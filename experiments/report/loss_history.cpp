@@ -35,7 +35,7 @@ void loss_history::begin_again(std::int64_t before) {
     known_ -= newest_.back().samples;
     newest_.pop_back();
   }
-  // An entry that ends later cannot be divided, so none of it is known.
+  // An entry that ends later cannot be divided, so the whole entry is unknown.
   settled_.remove_last([&](const entry& one) {
     if (one.end > before)
       known_ -= one.samples;

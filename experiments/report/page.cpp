@@ -23,15 +23,16 @@ using json = nlohmann::ordered_json;
 /// Actions that a page draws of a run: seven runs make a few MB.
 constexpr std::size_t usual_actions = 20'000;
 
-// Marks of an action; meetings that begin at its end (part_end) stand 8 bits higher.
-constexpr std::uint32_t is_part = 1;  // others of the action follow
-constexpr std::uint32_t goes_on = 2;  // others of it came before
+// Marks of an action. Meetings that begin at the action's end (part_end) stand 8 bits
+// higher.
+constexpr std::uint32_t is_part = 1;  // more parts of the action follow
+constexpr std::uint32_t goes_on = 2;  // parts of the action came before
 constexpr std::uint32_t is_first = 4; // of a pair
 constexpr std::uint32_t is_second = 8;
 constexpr std::uint32_t of_expert = 16;
 
-/// Number of a rank's actions that are drawn: all of the run's first two minibatches at
-/// least. Microbatches of a record count from the run's beginning.
+/// Number of a rank's actions that are drawn: at least all of the run's first two
+/// batches. Microbatches in a record count from the run's first.
 std::size_t drawn_of(const run_plan& plan, const std::vector<measured_action>& row) {
   const auto third = std::ranges::find_if(row, [&](const measured_action& one) {
     return one.what.what == op::forward
@@ -42,12 +43,12 @@ std::size_t drawn_of(const run_plan& plan, const std::vector<measured_action>& r
                                        static_cast<std::size_t>(third - row.begin())));
 }
 
-/// The numbers of actions that a rank ran one after another.
+/// The numbers of the actions that a rank ran, in order.
 std::string numbers_of(const run_plan& plan, int rank,
                        std::span<const measured_action> row) {
   std::string text;
   nanoseconds before = 0;
-  std::set<std::pair<action, int>> open; // and their experts, of which parts have ended
+  std::set<std::pair<action, int>> open; // unfinished ones, and their experts
   for (const auto& one : row) {
     const auto& [what, expert] = std::pair{one.what, one.expert};
     const auto pipeline = places{plan}.pipeline(
@@ -75,12 +76,12 @@ std::string numbers_of(const run_plan& plan, int rank,
   return text;
 }
 
-/// Whether nothing but pipelines ranks wait for: a page can lay those out.
+/// Whether ranks wait for pipelines and nothing else; a page can lay out such a run.
 bool is_pipeline_alone(const run_plan& plan) {
   return plan.data == 1 && plan.tensor == 1 && plan.expert == 1 && !plan.uneven;
 }
 
-/// Stage-microbatches that a rank holds at most, by its schedule; null where there are
+/// The most stage-microbatches that each rank holds, by the schedule. Null if there are
 /// more ranks than a page draws curves for.
 json bounds_json(const run_plan& plan) {
   constexpr int most_curves = 64;
@@ -98,7 +99,7 @@ json bounds_json(const run_plan& plan) {
   return result;
 }
 
-/// What a message between two stages takes in virtual time; null in real time, and
+/// The time of a message between two stages in virtual time. Null in real time, and
 /// where messages differ.
 json link_json(const run_plan& plan) {
   const auto& link = plan.machines.inside;
@@ -110,7 +111,7 @@ json link_json(const run_plan& plan) {
           {"occupied", link.occupied(plan.sizes.stored_bytes(plan.sizes.message))}};
 }
 
-/// What a page needs to know of a schedule to lay it out.
+/// The properties of a schedule from which a page lays it out.
 json schedule_json(const run_plan& plan) {
   return {{"pipeline_alone", is_pipeline_alone(plan)},
           {"stages", plan.dims.stages},
@@ -180,7 +181,7 @@ std::string report_page(const std::string& results, const std::string& table,
   for (const auto& one : timelines)
     data += (&one == &timelines.front() ? "\n" : ",\n") + one;
   data += "]}";
-  replace_all(data, "</", "<\\/"); // nothing in it ends the script
+  replace_all(data, "</", "<\\/"); // no text in the data ends the script
   replace_all(data, "<!--", "<\\u0021--");
   std::string page{page_text};
   constexpr std::string_view place = "@page_data@";

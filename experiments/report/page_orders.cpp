@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// Actions of all orders of a schedule that a page has room for: about 300 kB.
+/// Limit of the actions in all orders of a schedule on a page: about 300 kB.
 constexpr std::int64_t most_ordered = 60'000;
 
 std::string text_of(const action& a) {
@@ -21,8 +21,8 @@ std::string text_of(const action& a) {
   return text + (a.pair == in_pair::first ? "+" : "");
 }
 
-/// The sizes of a run on so many ranks with so many microbatches, if it can be. Of more
-/// batches than three the rest is alike.
+/// The sizes of a run with the given numbers of ranks and microbatches, if the schedule
+/// allows such sizes. More than three batches would only repeat.
 std::optional<shape> sizes_of(const schedule& sch, const shape& dims, int ranks,
                               int microbatches) {
   const shape result{stages_on(sch.where, ranks), microbatches,
@@ -69,7 +69,7 @@ std::string orders_json(const run_plan& plan) {
   std::int64_t room = most_ordered;
   for (const auto& sizes : all) {
     if (actions_of(sizes) > room) {
-      if (text.empty()) // the page goes by the run's own
+      if (text.empty()) // the page starts from the order of the run
         break;
       continue;
     }

@@ -43,7 +43,8 @@ json parameters_json(const run_request& request) {
   return result;
 }
 
-/// Steps before the first start in this command. \param losses of the run
+/// Steps before the first start in this command.
+/// \param losses of the run
 int steps_before(const run_account& run, const loss_history::series& losses) {
   const auto& plan = run.request->plan;
   return run.losses_of_all_starts ? static_cast<int>(losses.before / plan.work->batch)
@@ -66,7 +67,8 @@ const char* precision_of(const run_plan& plan) {
   return "fp32";
 }
 
-/// The value of TROUPE_BF16 by whose path the CPU makes products; null without such.
+/// The value of TROUPE_BF16 for the path of the CPU's products; null if the CPU
+/// computes none.
 json bf16_path_of(const run_plan& plan) {
   if (!makes_bf16_by_cpu(plan))
     return nullptr;
@@ -74,7 +76,7 @@ json bf16_path_of(const run_plan& plan) {
   return path ? json(to_text(*path)) : json(nullptr);
 }
 
-/// As --recompute says it.
+/// The value of --recompute.
 std::string recompute_of(const run_plan& plan) {
   if (!plan.recomputes())
     return "none";
@@ -84,7 +86,7 @@ std::string recompute_of(const run_plan& plan) {
   return what + (plan.sch.recomputes == recomputation::ahead ? ",ahead" : "");
 }
 
-/// Of each use of memory, the most that each rank held for it.
+/// For each use of memory, the largest number of bytes that each rank held.
 json peaks_json(const run_result& r) {
   if (r.peak_parts.empty())
     return nullptr;
@@ -153,8 +155,8 @@ json run_json(const run_account& run) {
     {"steps_before_last_start", plan.dims.before},
     {"samples", plan.work ? json(run.samples()) : json(nullptr)},
     {"updates", r.updates.empty() ? json(nullptr) : json(r.updates)},
-    // Wall time would differ each time, and virtual runs are to be the same byte for
-    // byte.
+    // Wall time would differ in each run, but virtual runs give the same results byte
+    // for byte.
     {"seconds", run.virtual_time() ? json(nullptr) : json(r.seconds)},
     {"samples_per_second", number(run.samples_per_second())},
     {"tokens_per_second", number(run.tokens_per_second())},

@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-/// What the words in the column of timing mean, of those that stand there.
+/// The meaning of the words in the column of timing, for the words that occur.
 std::string timing_legend(const setup& shared, const std::vector<run_account>& runs) {
   std::set<timing_kind> told;
   for (const auto& run : runs)
@@ -37,7 +37,7 @@ std::string timing_legend(const setup& shared, const std::vector<run_account>& r
   return result;
 }
 
-/// One line for each run that has something to say, behind one another.
+/// One line with a text for each run that has one, joined by semicolons.
 std::string each(const std::vector<run_account>& runs,
                  const std::function<std::string(const run_account&)>& say) {
   std::string result;

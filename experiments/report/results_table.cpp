@@ -38,8 +38,8 @@ time_unit unit_for(const std::vector<run_account>& runs) {
   return {"ns", 1};
 }
 
-/// The last samples whose mean loss is told: a batch, or more where an entry of a run's
-/// losses covers more. 0 if there are no losses.
+/// The number of last samples whose mean loss is shown. The number is a batch, or more
+/// if an entry of the losses covers more. 0 if there are no losses.
 std::int64_t samples_of_loss(const std::vector<run_account>& runs) {
   std::int64_t result = 0;
   for (const auto& run : runs)
@@ -51,8 +51,8 @@ std::int64_t samples_of_loss(const std::vector<run_account>& runs) {
   return result;
 }
 
-/// The mean loss of a run's last samples: of the oldest entry only as many as are
-/// missing.
+/// The mean loss of a run's last samples. The oldest entry counts only with as many
+/// samples as are needed.
 std::optional<double> last_loss(const loss_history::series& all, std::int64_t samples) {
   double sum = 0;
   std::int64_t count = 0;
@@ -113,7 +113,7 @@ std::vector<column> common_columns(const time_unit& unit) {
   };
 }
 
-/// The columns of a table: more of them where something is trained.
+/// The columns of a table; a table of trainings has more.
 std::vector<column> columns_of(const training* work, const time_unit& unit,
                                std::int64_t samples) {
   auto result = common_columns(unit);

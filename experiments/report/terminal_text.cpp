@@ -11,7 +11,7 @@ constexpr unsigned char space = 0x20, rubout = 0x7f, first_further = 0x80,
                         last_command = 0x9f, last_further = 0xbf, first_lead = 0xc2,
                         lead_of_three = 0xe0, lead_of_four = 0xf0, last_lead = 0xf4;
 
-/// Bytes of a character behind its lead.
+/// Number of bytes in a character after its lead byte.
 int behind(unsigned char lead) {
   return lead < first_lead || lead > last_lead ? 0
          : lead < lead_of_three                ? 1

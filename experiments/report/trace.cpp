@@ -57,7 +57,7 @@ public:
   std::string text() && { return std::move(text_) + "\n]}\n"; }
 
 private:
-  /// F or B, the replica, the stage that it came from and the microbatch.
+  /// F or B, the replica, the sending stage and the microbatch.
   using message = std::tuple<op, int, int, int>;
 
   struct flow {
@@ -65,7 +65,8 @@ private:
     nanoseconds sent = 0, used = 0;
   };
 
-  // As text at once: an event takes five times as much as an object.
+  // Converts an event to text at once: as an object an event takes five times the
+  // memory.
   void add(const json& event) {
     text_ += (std::exchange(has_events_, true) ? ",\n" : "\n") + json_text(event);
   }
@@ -83,8 +84,7 @@ private:
       alive += number;
     if (alive > 0)
       count(rank, "weight versions", 0, alive);
-    std::set<std::pair<action, int>>
-      open; // and their experts, of which parts have ended
+    std::set<std::pair<action, int>> open; // unfinished actions, and their experts
     for (const auto& s : row) {
       add_slice(rank, s);
       const std::pair which{s.what, s.expert};
@@ -106,8 +106,8 @@ private:
     }
   }
 
-  /// Versions of each stage on a rank that are alive when its first action has ended: a
-  /// run that goes on begins with some.
+  /// The number of versions of each stage on a rank that are alive when the stage's
+  /// first action has ended. A resumed run begins with several.
   static std::map<std::pair<int, int>, int>
   first_versions(const std::vector<measured_action>& row) {
     std::map<std::pair<int, int>, int> result; // by direction and stage
@@ -117,7 +117,8 @@ private:
     return result;
   }
 
-  /// Tensor shards of a replica pass their tensors on each for itself.
+  /// The tensor shards of a replica send messages separately, so each shard is a
+  /// pipeline of its own.
   int pipeline_of(int rank, const action& a) const {
     return static_cast<int>(places{plan_}.pipeline(
       {plan_.data_of(rank), a.direction, a.stage, plan_.shard_of(rank)}));
@@ -159,14 +160,15 @@ private:
          {"args", {{what, value}}}});
   }
 
-  /// \param goes_on whether the action began before
+  /// \param is_later_part whether a part of the action ran before
   void note_messages(int rank, const measured_action& s, bool goes_on) {
     const auto& a = s.what;
     const bool back = goes_back(a.what);
     if (a.what != op::forward && !back)
       return;
     const auto kind = back ? op::backward : op::forward;
-    const int below = back ? a.stage + 1 : a.stage - 1; // where its input came from
+    // the sender of the action's input
+    const int below = back ? a.stage + 1 : a.stage - 1;
     const int replica = pipeline_of(rank, a);
     auto& sent = flows_[{kind, replica, a.stage, a.microbatch}];
     sent.from = rank;
@@ -178,7 +180,8 @@ private:
     received.used = s.start;
   }
 
-  // An arrow begins within the slice that sent it and ends in the one that used it.
+  // An arrow begins within the slice that sent the message and ends in the slice that
+  // used it.
   void add_flow(const message& m, const flow& f) {
     const auto name = std::get<0>(m) == op::forward ? "activation" : "gradient";
     const int id = ++flows_added_;

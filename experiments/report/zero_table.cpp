@@ -57,9 +57,9 @@ zero_traffic zero_traffic_of(const run_plan& plan) {
   for (int s = 0; s < plan.dims.stages; ++s)
     for (int t = 0; t < plan.tensor; ++t) {
       const double bytes = 4.0 * static_cast<double>(parameters_at(plan, {0, 0, s, t}));
-      // All but its own share, of each rank in a group of N.
+      // Each rank in a group of N sends all but the rank's own share.
       const double once = (plan.data - 1) * bytes;
-      // What each replica holds, from one direction to the other and back.
+      // Each replica sends all that it holds, from one direction to the other and back.
       const double across = (directions - 1) * updates * plan.data * bytes;
       result.gradients +=
         across / (plan.shares_out(shared_out::gradients) ? plan.data : 1);
