@@ -37,11 +37,11 @@ nlohmann::ordered_json to_json(const measurement& m) {
   return result;
 }
 
-/// The user has ended the program.
+/// Thrown when the user has ended the program.
 struct interrupted {};
 
-/// The same first values, which each layer draws once: of a large network that takes
-/// longer than its steps on a GPU, and there are many runs.
+/// A source of the same initial values that draws each layer once. Drawing a large
+/// network takes longer than a step on a GPU, and bench performs many runs.
 weight_source drawn_once(const training& work) {
   struct drawn {
     std::once_flag once;
@@ -60,7 +60,7 @@ weight_source drawn_once(const training& work) {
 }
 
 int bench(options o) {
-  o.run.lists_processors = false; // it makes pipelines of 1, 2 and 4 ranks
+  o.run.lists_processors = false; // bench makes pipelines of 1, 2 and 4 ranks
   const auto shared = set_up(o);
   if (!shared) {
     std::cerr << "bench: " << shared.error() << '\n';
@@ -77,7 +77,7 @@ int bench(options o) {
     std::cerr << "bench: --device: name the CPU, or GPUs, not both\n";
     return 2;
   }
-  (void)interruption(); // listens from now on
+  (void)interruption(); // installs the handlers
   std::FILE* const out = o.output.results_on_stdout() ? stderr : stdout;
   auto all = nlohmann::ordered_json::array();
   std::string part;

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A sentence about what was asked for.
+/// A mistake in the command line, as one sentence.
 struct mistake : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -35,7 +35,7 @@ struct wishes {
   bool replace = false;
 };
 
-/// Where the certificate and the key of a name stand.
+/// Paths of the certificate and the key of a name.
 struct pair_files {
   fs::path certificate;
   fs::path key;
@@ -57,7 +57,7 @@ std::string content_of(const fs::path& file) {
 }
 
 void write(const fs::path& file, const std::string& content, mode_t mode) {
-  if (fs::exists(file)) // a file that is replaced hands on its mode
+  if (fs::exists(file)) // a replaced file hands on its mode
     fs::permissions(file, static_cast<fs::perms>(mode));
   const auto others = ::umask(0777 & ~mode);
   const auto problem = write_whole_file(file, content);
@@ -66,7 +66,7 @@ void write(const fs::path& file, const std::string& content, mode_t mode) {
     throw std::runtime_error(problem);
 }
 
-/// The key first: no certificate stands without one.
+/// Writes the key first, so that no certificate exists without a key.
 void write(const pair_files& files, const certificate_pair& pair) {
   write(files.key, pair.key, 0600);
   write(files.certificate, pair.certificate, 0644);

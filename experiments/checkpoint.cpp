@@ -14,7 +14,7 @@ using namespace troupe;
 
 namespace {
 
-/// A checkpoint in one line.
+/// One line about a checkpoint.
 std::string line_of(const std::filesystem::path& one, const checkpoint_facts& facts) {
   std::int64_t bytes = 0;
   for (const auto& file : facts.files)

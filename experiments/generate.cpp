@@ -29,8 +29,8 @@ int complain(const std::string& what, int exit_code) {
   return exit_code;
 }
 
-/// Tells tokens as the bytes that they are, or as numbers; to a terminal as
-/// terminal_text makes them harmless.
+/// Converts tokens to text: to the bytes that the tokens stand for, or to numbers. For
+/// a terminal, terminal_text makes the bytes harmless.
 class telling {
 public:
   telling(bool as_numbers, bool on_terminal)
@@ -66,7 +66,7 @@ std::string note_on_prompt(const generation_job& job) {
          + std::to_string(most);
 }
 
-/// What options ask to be written. On error says what is wrong.
+/// The text to generate, as options ask. The error is one sentence with the mistake.
 tl::expected<generation_job, std::string> job_of(const options& o,
                                                  inference_plan plan) {
   const auto& asked = o.inference;

@@ -29,16 +29,17 @@ int complain(const std::string& why) {
   return 2;
 }
 
-/// The folder that the programs stand in.
+/// The folder of all programs.
 std::filesystem::path programs() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path();
 }
 
-/// Becomes another program. \param words its name first
+/// Replaces this process by another program.
+/// \param words the program's name first, then the arguments
 [[noreturn]] void become(const std::vector<std::string>& words) {
   std::vector<char*> all;
   for (const auto& word : words)
-    all.push_back(const_cast<char*>(word.c_str())); // it is only read
+    all.push_back(const_cast<char*>(word.c_str())); // execv only reads
   all.push_back(nullptr);
   const auto path = programs() / words.front();
   execv(path.c_str(), all.data());
@@ -47,15 +48,16 @@ std::filesystem::path programs() {
   std::_Exit(127);
 }
 
-/// A node that this program has started.
+/// A node process that this program has started.
 struct started_node {
   pid_t process = -1;
-  std::string address; ///< Empty: it did not come up.
-  int out = -1;        ///< What it prints.
+  std::string address; ///< Empty: the node did not start.
+  int out = -1;        ///< Output of the node.
 };
 
-/// Starts a node at a port of its own, and reads its address off what it prints. It
-/// ends with this program, and hears no Ctrl-C: who leads the run does.
+/// Starts a node at a free port, and reads the address from the node's output. The node
+/// ends with this program and receives no Ctrl-C, which the program that leads the run
+/// handles.
 started_node start_node(int threads, const std::string& device) {
   int pipe[2];
   if (pipe2(pipe, O_CLOEXEC) != 0)
@@ -81,8 +83,8 @@ started_node start_node(int threads, const std::string& device) {
   return result;
 }
 
-/// What a node may compute on, so that those of a run with --device cuda share the GPUs
-/// out; what else a run says is for each of them.
+/// The GPUs of a node, so that the nodes of a run with --device cuda share the GPUs of
+/// the machine. For other values of --device each node may use all GPUs.
 std::string device_of(int node, int nodes, const std::vector<std::string>& words) {
   const auto said = std::ranges::find(words, "--device");
   const bool all = said != words.end() && said + 1 != words.end() && said[1] == "cuda";
@@ -95,7 +97,7 @@ std::string device_of(int node, int nodes, const std::vector<std::string>& words
 
 volatile std::sig_atomic_t leading_program = 0;
 
-/// Whoever ends this program ends the one that leads the run.
+/// Passes a signal that ends this program on to the program that leads the run.
 extern "C" void pass_on(int signal) {
   kill(leading_program, signal);
 }
@@ -117,7 +119,7 @@ int run(int nodes, std::vector<std::string> words) {
   int exit_code = 1;
   if (up) {
     words.insert(words.end(), {"--nodes", addresses});
-    std::signal(SIGINT, SIG_IGN); // the program hears it, and ends
+    std::signal(SIGINT, SIG_IGN); // the leading program receives Ctrl-C and ends
     const auto program = fork();
     if (program == 0) {
       std::signal(SIGINT, SIG_DFL);
@@ -126,7 +128,7 @@ int run(int nodes, std::vector<std::string> words) {
     leading_program = program;
     for (const int number : {SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU})
       std::signal(number, pass_on);
-    for (const auto& one : all) // behind the last fork: what they print is passed over
+    for (const auto& one : all) // after the last fork: discards the output of nodes
       std::thread{[out = one.out] {
         char rest[4096];
         while (read(out, rest, sizeof rest) > 0)

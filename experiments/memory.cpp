@@ -29,8 +29,8 @@ int state_of(const run_plan& plan) {
   return optimizer::state_size(plan.work->optimizer);
 }
 
-/// Ranks of the first data replica, whose rows are printed; the other replicas' rows
-/// are equal.
+/// Ranks of the first data replica, whose rows are printed; the rows of the other
+/// replicas are equal.
 int ranks_told(const run_plan& plan) {
   return plan.ranks() / plan.data;
 }
@@ -50,7 +50,7 @@ double moved(const run_result& result, traffic kind) {
   return static_cast<double>(result.bytes_moved[static_cast<std::size_t>(kind)]);
 }
 
-/// Megabytes by the table, and how much more there are.
+/// Megabytes by the formula, and the excess of the measured number.
 std::string beside_the_book(double sum, const std::optional<zero_bytes>& book) {
   if (!book)
     return "no formula";
@@ -146,7 +146,7 @@ int complain(const std::string& what, int exit_code) {
   return exit_code;
 }
 
-/// Runs one exchange; the exit code if it does not end well.
+/// Performs a run under one exchange. The error is the exit code of a run that fails.
 tl::expected<account_of_run, int> measure(const options& o,
                                           const replica_exchange& by) {
   auto one = o;
@@ -157,7 +157,7 @@ tl::expected<account_of_run, int> measure(const options& o,
   if (shared->runs.size() != 1)
     return tl::unexpected{complain("name one schedule", 2)};
   account_of_run run{shared->runs.front().plan, {}};
-  run.plan.keep_weights = true; // so there is a checkpoint at the end
+  run.plan.keep_weights = true; // so that a checkpoint is made at the end
   run.plan.checkpoint_every = run.plan.dims.steps;
   run.result = perform(run.plan, {.save =
                                     [](const training_copies&) {
@@ -188,7 +188,7 @@ int memory(const options& o) {
   for (const auto& exchange : exchange_catalog()) {
     if (exchange.shares == shared_out::nothing ? exchange.name != "ring"
                                                : !exchange.name.starts_with("zero"))
-      continue; // they leave as much on a rank as these
+      continue; // other exchanges need as much memory as these
     auto run = measure(o, exchange);
     exit_code = run ? 0 : run.error();
     if (!run)

@@ -67,7 +67,7 @@ int complain(const std::string& why, int exit_code) {
   return exit_code;
 }
 
-/// What is wrong with the numbers; empty if nothing is.
+/// One sentence about a number out of range; empty if there is none.
 std::string fault_of(const node_command& c) {
   if (c.threads < 0 || c.threads > 1024)
     return "--threads is from 0 (the machine's cores) to 1,024";
@@ -92,7 +92,8 @@ int ask(const node_address& where, node_links& links) {
 
 using gpu_numbers = std::optional<std::vector<int>>;
 
-/// The GPUs that runs may have; absent: all. On error says what is allowed.
+/// The GPUs that runs may use; absent: all. The error is one sentence with the allowed
+/// values.
 tl::expected<gpu_numbers, std::string> gpus_of(const std::string& device) {
   if (device == "cuda")
     return gpu_numbers{};
@@ -108,8 +109,8 @@ tl::expected<gpu_numbers, std::string> gpus_of(const std::string& device) {
   return gpu_numbers{std::move(result)};
 }
 
-/// The addresses of a host's name that runs reach, if it has several, and those that
-/// they do not: a line each.
+/// One line with the addresses of a host's name at which runs reach this node, if there
+/// are several. Further lines name the addresses at which the node does not listen.
 std::string about_addresses(const listening_sockets& listens) {
   std::string result;
   if (listens.addresses().size() > 1)
@@ -203,7 +204,7 @@ int main(int argc, char** argv) {
     const int exit_code = run(c);
     if (!is_at_work())
       return exit_code;
-    std::cout.flush(); // threads that never end use what would be destroyed
+    std::cout.flush(); // threads that never end use objects that an exit would destroy
     std::_Exit(std::max(exit_code, 1));
   } catch (const CLI::Success& help) {
     return app.exit(help);
