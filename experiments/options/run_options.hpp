@@ -21,7 +21,7 @@ struct typed_run {
   std::string device = "cpu";
   std::string precision = "fp32";
   double stall_timeout = 10; ///< seconds
-  /// ^Set by --nodes, not typed: each node knows which GPUs the node has.
+  /// Set by --nodes, not typed: each node knows which GPUs the node has.
   bool on_nodes = false;
 };
 

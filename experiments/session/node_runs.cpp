@@ -140,7 +140,7 @@ run_result node_runs::perform(const std::string& text, run_plan plan,
 bool node_runs::find_nodes(const run_plan& plan) {
   const auto timeout =
     std::max(options_->nodes.failure_timeout, std::chrono::milliseconds{500});
-  constexpr int patience = 20; // in timeouts
+  constexpr int patience = 20; // each as long as `timeout`
   const auto& all = options_->nodes;
   // One round asks the nodes one after another.
   awake_time watched{nanoseconds_of(timeout) * (std::ssize(all.nodes) + 1)};
