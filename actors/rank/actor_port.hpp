@@ -12,8 +12,10 @@
 
 namespace troupe {
 
-/// The port of a performer that is an actor: what its core asks for becomes mail.
-/// \tparam Handle its own \tparam Port performer_port, or one with more to ask for
+/// The port of a performer that is an actor: each request of the core becomes a
+/// message. The performer's devices call back with messages to the actor.
+/// \tparam Handle the actor's own handle type \tparam Port `performer_port`, or an
+/// interface with more requests
 template <class Handle, class Port = performer_port>
 class actor_port : public Port {
 public:
@@ -30,7 +32,8 @@ public:
 
   void wire(const mail::wiring& w) { everybody_ = w.everybody; }
 
-  /// What work under way may use: it outlives that work, even if the actor does not.
+  /// Keeps `core` for work under way: device callbacks hold a copy, so the core
+  /// outlives that work, even if the actor ends first.
   void keep(std::shared_ptr<const void> core) { core_ = std::move(core); }
   const directory& everybody() const { return *everybody_; }
   const props& shared() const { return shared_; }
@@ -80,7 +83,7 @@ public:
       });
   }
 
-  /// Whether the device of its rank computes just now.
+  /// Whether the first device of the performer is computing now. Any thread may ask.
   bool at_work() const { return computers_.front()->computes(); }
 
   void send(mail::letter what) override {
@@ -93,7 +96,7 @@ public:
   }
 
 protected:
-  /// The performer, on the rank of the action's direction.
+  /// This performer, on the rank of the action's direction.
   performer of(const action& a) const {
     auto who = me_;
     who.where.direction = a.direction;
@@ -109,7 +112,8 @@ protected:
   std::shared_ptr<const void> core_;
 };
 
-/// Tells a core of the end of its work. \throws what the work threw
+/// Passes the end of device work to the core. \throws the exception that the work
+/// threw, so the actor ends with that reason
 template <class Core>
 void hear_end(Core& core, const mail::ended& e) {
   if (e.failure)

@@ -12,14 +12,15 @@
 
 namespace troupe {
 
-/// One action of a performer and what is said about it: walks through its pieces, asks
-/// the scheduler for leave after each meeting, and gives the device its work.
+/// One action of a performer, and the protocol with the scheduler. Runs the action's
+/// pieces, asks the scheduler for a new grant after each meeting, and gives work to the
+/// device.
 class conversation {
 public:
-  /// Measures the action under way as far as it has come, without its times.
+  /// Returns the measured action under way as far as the action has run, without times.
   using measure = std::function<measured_action()>;
 
-  /// \param port outlives it
+  /// \param port outlives this object
   conversation(performer_port& port, meeting_list meetings, measure so_far)
     : port_(&port), walk_(meetings), so_far_(std::move(so_far)) {
     // nop
@@ -31,24 +32,29 @@ public:
     port_->send_all(walk_.begin(a, cost, std::move(what), std::move(tell)));
   }
 
-  /// Whether its work is with the device, or comes to it.
+  /// Whether the action has work on the device, or pieces that are still to run.
   bool under_way() const { return walk_.under_way(); }
 
-  /// The action under way, or the last.
+  /// The action under way, or the last action if none is.
   const action& what() const { return walk_.what(); }
 
-  /// The scheduler has granted it, for the first time or again: computes, or pauses.
-  /// \param turn of the work, if it is all of the action's
+  /// The scheduler has granted the action, for the first time or again: computes the
+  /// next pieces, or pauses if a meeting is still open.
+  /// \param turn of the work on the device, if the work is the whole action; else
+  /// `no_turn`
   void go_on(std::int64_t turn = no_turn);
 
-  /// Its work has ended. Returns whether all of it has: then the performer says `done`.
-  /// Else it pauses, and arrives again if it need not wait.
+  /// The action's work has ended on the device; times are of the run's clock. Returns
+  /// whether the whole action has ended: then the performer sends `done`. Otherwise the
+  /// action pauses, and sends `arrived` again at once if no meeting is open.
   bool ended(nanoseconds start, nanoseconds end);
 
-  /// A meeting may be over: arrives if it waits for nothing any more.
+  /// A meeting may have ended: sends `arrived` if the paused action waits for nothing
+  /// any more.
   void look_again();
 
-  /// What it waits for; nothing if no action is under way. \param who says so
+  /// Describes the work or meeting that the action waits for; absent if no action is
+  /// under way. \param who name of the performer in the answer
   std::optional<mail::waiting_for> explain(const std::string& who) const;
 
 private:

@@ -21,11 +21,12 @@ struct performer_state {
   std::shared_ptr<performer_core> core;
 };
 
-/// Makes the core of a performer. \param port outlives the core's use of it
+/// Makes the core of a performer. \param port outlives the core's use of that port
 using core_maker = std::function<std::shared_ptr<performer_core>(performer_port& port)>;
 
-/// Who computes and is no stage: an optimizer shard, an expert, a parameter server.
-/// \param name as reports and errors say it
+/// The behavior of a performer that is not a stage: an optimizer shard, an expert, or a
+/// parameter server.
+/// \param name for reports and errors
 performer_actor::behavior_type
 performer_behavior(performer_actor::stateful_pointer<performer_state> self,
                    props shared, performer me, std::string name,

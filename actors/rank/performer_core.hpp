@@ -7,19 +7,20 @@
 
 namespace troupe {
 
-/// An optimizer shard, an expert or a parameter server without its mailbox. It asks for
-/// what it needs through a performer_port.
+/// An optimizer shard, an expert or a parameter server without a mailbox. The core
+/// requests messages and device work through a `performer_port`. One thread at a time
+/// calls the core.
 class performer_core {
 public:
   virtual ~performer_core() = default;
 
-  /// A letter of another performer.
+  /// Handles a message of another performer.
   virtual void take(mail::letter what) = 0;
 
   /// The scheduler has granted an action, for the first time or again.
   virtual void go(const action& a) = 0;
 
-  /// The work that it gave its device has ended.
+  /// The work that the core gave to a device has ended.
   virtual void ended(const mail::ended& e) = 0;
 
   virtual mail::waiting_for explain() const = 0;

@@ -10,29 +10,33 @@
 
 namespace troupe {
 
-/// Who works for a performer.
+/// The devices that a performer uses. Not owned.
 struct performer_devices {
-  /// Of its rank; of an optimizer shard those of all directions' ranks.
+  /// The device of the performer's rank. An optimizer shard has one device for each
+  /// direction, in order.
   std::vector<device*> computers;
-  device* sums = nullptr; ///< Of its rank; null: meetings do sums themselves.
+  /// Runs the sums of meetings; null: meetings compute sums themselves.
+  device* sums = nullptr;
 };
 
-/// What the core of a performer can ask for: its actor sends it, a test writes it down.
-/// Actions say on whose rank: that of their direction.
+/// The requests of a performer's core: an actor sends each as a message, a test records
+/// each. The direction of an action selects the rank whose scheduler and device are
+/// meant.
 class performer_port {
 public:
   virtual ~performer_port() = default;
 
-  // To the scheduler.
+  // To the scheduler of the action's rank.
   virtual void arrived(const action& a) = 0;
   virtual void paused(const measured_action& so_far) = 0;
   virtual void done(const measured_action& all) = 0;
 
-  /// To the device: the performer hears `ended` with this action when it has.
+  /// To the device. When the work has ended, the performer receives `ended` with this
+  /// action.
   virtual void compute(work what, const action& a) = 0;
 
-  /// To whoever does its rank's sums: the performer gets a letter when this one is
-  /// over.
+  /// To the device that runs the rank's sums, or to the GPU group's own. When the sum
+  /// has ended, the performer receives `mail::sum_over`.
   virtual void sum(asked_sum what) = 0;
 
   /// To another performer.

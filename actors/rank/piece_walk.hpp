@@ -13,22 +13,24 @@
 
 namespace troupe {
 
-/// What a device charges for an action where time is only counted.
+/// The cost of an action: virtual devices compute time from the cost, and the stall
+/// watchdog reads the operations.
 struct charge {
-  double operations = 0; ///< Of all its pieces.
-  double size = 1;       ///< Of what such an action costs.
-  /// What it takes besides: of the first of a pair the second, which takes nothing
-  /// then, and segments that a backward recomputes.
+  double operations = 0; ///< Floating-point operations of all pieces.
+  double size = 1;       ///< Share of the cost that such an action usually has.
+  /// Further costs that the action pays: the first of a pair pays for the second, which
+  /// then costs nothing. A backward pays for recomputed segments.
   std::vector<work_key> also = {};
 };
 
-/// Who is told of an action by its device's callbacks; each may be empty.
+/// Callbacks of an action's device, called on the device's thread; each may be empty.
 struct action_tellers {
-  std::function<void(int bucket)> bucket = {}; ///< That is complete.
-  on_launched launched = {};                   ///< Of its last work.
+  std::function<void(int bucket)> bucket = {}; ///< Called for each complete bucket.
+  on_launched launched = {}; ///< Called when the last work is on the GPU.
 };
 
-/// Runs one action: yields its next work, or the meeting that it waits for.
+/// Runs one action: returns the next work for the device, or names the meeting that the
+/// action waits for.
 ///
 ///   begin ── can_go_on? ──yes── next_work ── (a device) ── end_work ──▶ ended?
 ///               no ◀────────────────────────────────────────── no
@@ -38,39 +40,43 @@ public:
     // nop
   }
 
-  /// Begins an action.
-  /// Returns what the meetings that begin with it write. \pre !under_way()
+  /// Begins an action. Returns the messages of the meetings that begin with the action.
+  /// \pre !under_way()
   letters begin(const action& a, const charge& cost, woven_action what,
                 action_tellers tell = {});
 
-  /// Until its last work has ended.
+  /// True until the action's last work has ended.
   bool under_way() const { return at_work_ || has_more(); }
   bool at_work() const { return at_work_; } ///< Between next_work() and end_work().
 
-  /// The action under way, or the last.
+  /// The action under way, or the last action if none is.
   const action& what() const { return what_; }
 
-  /// Whether the next piece needs nothing that is not over. \pre under_way(), and not
+  /// Whether all meetings that the next piece needs are over. \pre under_way(), and not
   /// at_work()
   bool can_go_on() const;
 
-  /// The pieces from the next on, up to one that ends in a meeting or is followed by
-  /// one that needs one. \param out gets what the meetings that begin with them write
+  /// Work with the next pieces, up to one that ends in a meeting, or that a piece with
+  /// needed meetings follows. \param out receives the messages of the meetings that
+  /// begin with that work
   /// \pre can_go_on()
   work next_work(letters& out);
 
-  /// That has ended. Returns what the meetings that begin with that write.
+  /// The work has ended. Returns the messages of the meetings that begin with this end.
   letters end_work();
 
-  /// What its last piece ended in, once, for the record.
+  /// The meetings that the last piece ended in (flags of `part_end`), once, for the
+  /// record.
   std::uint8_t take_end() { return std::exchange(end_, std::uint8_t{nothing}); }
 
-  /// It has been said to wait; whether it can go on again, once.
+  /// pause() marks the action as paused. resumes() returns true once, when the action
+  /// can run again, and clears the mark.
   void pause() { waits_ = true; }
   bool waits() const { return waits_; }
   bool resumes();
 
-  /// Who keeps the next piece waiting; absent if nobody does.
+  /// The missing peer of the first open meeting that the next piece needs; absent if
+  /// all are over.
   std::optional<absence> waits_for() const;
 
 private:
@@ -87,13 +93,14 @@ private:
   bool at_work_ = false;
   bool waits_ = false;
   std::uint8_t end_ = nothing;
-  std::uint8_t ending_ = nothing; // of what is at work: end_ once it has ended
-  appointments ends_in_;          // likewise: begin then
-  std::vector<piece> pieces_;     // empty once the last is at work
+  // of the work on the device: becomes end_ when that work ends
+  std::uint8_t ending_ = nothing;
+  appointments ends_in_;      // likewise: meetings that begin when that work ends
+  std::vector<piece> pieces_; // empty once the last piece is on the device
   std::size_t next_ = 0;
   charge cost_;
-  double done_ = 0;                                   // share of its work
-  std::vector<std::shared_ptr<launched_end>> inputs_; // of its first work
+  double done_ = 0; // share of the action's work that is done
+  std::vector<std::shared_ptr<launched_end>> inputs_; // of the action's first work
   action_tellers tell_;
   meeting_list meetings_;
 };

@@ -8,19 +8,20 @@
 
 namespace troupe {
 
-/// What a rank holds tensors for.
+/// The uses of a rank's tensor memory.
 enum class memory_use : std::uint8_t {
   parameters,  ///< Of all versions.
   gradients,   ///< Summed for the next update.
-  optimizer,   ///< Its state.
-  activations, ///< Of microbatches in flight, and their gradients.
-  passing,     ///< What is on its way, and what an action needs while it runs.
+  optimizer,   ///< Optimizer state.
+  activations, ///< Of microbatches in flight, and the gradients of activations.
+  passing,     ///< Messages under way, and buffers of running actions.
   checkpoint,  ///< Copies that are being written.
 };
 
 inline constexpr int memory_uses = 6;
 
-/// The tensor memory of a rank: all of it, and what each use has of it.
+/// Accounts of a rank's tensor memory, in bytes: one for the whole rank, and one for
+/// each use.
 class rank_memory {
 public:
   explicit rank_memory(memory_space& where = host_memory()) : all_(where) {}

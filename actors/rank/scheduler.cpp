@@ -26,8 +26,9 @@ void send_samples(self_pointer self) {
          mail::samples{*state.rank, std::exchange(state.samples, {})});
 }
 
-/// Keeps a sample for the recorder, as long as that keeps those of this rank. Who
-/// watches a run sees each at once; but virtual time goes faster than anybody looks.
+/// Keeps a measured action for the recorder, as long as the plan keeps actions of this
+/// rank. In real time a watched run sends each action at once; virtual time is too fast
+/// for that.
 void keep(self_pointer self, const measured_action& what) {
   auto& state = self->state;
   const auto& plan = *state.shared.plan;
@@ -53,7 +54,7 @@ void note(self_pointer self, const measured_action& what) {
   keep(self, what);
 }
 
-/// Notes what an action took before it paused, if anything.
+/// Records the time that an action took before a pause, if any.
 void note(self_pointer self, const mail::paused& p) {
   if (p.what.end > p.what.start)
     note(self, p.what);
@@ -84,7 +85,8 @@ void grant(self_pointer self) {
          mail::at_checkpoint{*state.rank, *batches});
 }
 
-/// Who has a choice looks at all that has arrived in an instant; others need not wait.
+/// A scheduler with a choice decides at the end of an instant of virtual time, with
+/// everything that has arrived in that instant. Any other scheduler grants at once.
 void consider(self_pointer self) {
   auto& state = self->state;
   auto* const clock = state.shared.clock;
@@ -99,7 +101,8 @@ void consider(self_pointer self) {
     end_of_instant::decisions);
 }
 
-/// An action has ended, and with it what was said to have ended before its turn.
+/// An action has ended: handles this `done`, and each earlier `done` whose turn has
+/// come.
 void end(self_pointer self, const mail::done& d) {
   auto& core = *self->state.core;
   auto& early = self->state.early;

@@ -19,23 +19,25 @@ namespace troupe {
 struct scheduler_state {
   std::string name = "scheduler";
   props shared;
-  std::optional<int> rank; ///< Absent: of a parameter server's device.
+  std::optional<int> rank; ///< Absent: the device is a parameter server's.
   std::optional<scheduler_core> core;
   std::shared_ptr<const directory> everybody;
   rank_sums sums;
   held_activations held;
-  std::vector<measured_action> samples; ///< Kept, and not yet sent to the recorder.
-  std::int64_t noted = 0;               ///< Of those, and of those sent.
-  std::vector<mail::done> early;        ///< Ends before their turn.
+  /// Kept here, and not yet sent to the recorder.
+  std::vector<measured_action> samples;
+  std::int64_t noted = 0; ///< Number of actions kept or sent.
+  /// `done` messages that came before the action's turn.
+  std::vector<mail::done> early;
   bool asked_to_decide = false;
   bool said_finished = false;
   int round = 0;                      ///< Of the last `hold`.
-  std::optional<int> said_checkpoint; ///< Batches.
+  std::optional<int> said_checkpoint; ///< Batches, as last reported.
 };
 
-/// Decides what a device does next: hears what has arrived and what is done, and grants
-/// actions in the order of its rank's program or rule. That of a parameter server's own
-/// device has no rank, and measures nothing.
+/// The scheduler of one device: receives `arrived` and `done`, and grants actions in
+/// the order of the rank's program or local rule. The scheduler of a parameter server's
+/// own device has no rank, and measures nothing.
 scheduler_actor::behavior_type
 scheduler(scheduler_actor::stateful_pointer<scheduler_state> self, props shared,
           std::optional<int> rank, int depth);

@@ -25,7 +25,7 @@ scheduler_core::scheduler_core(std::shared_ptr<const run_plan> plan,
     return;
   const int share = plan_->dims.microbatches / plan_->directions();
   backwards_to_evaluation_ = std::int64_t{plan_->evaluate_every} * share;
-  for (const auto& where : hosted_) // the last backwards first
+  for (const auto& where : hosted_) // backwards of the highest stage come first
     if (where.direction == 0)
       evaluated_stage_ = where.stage;
   copies_ = plan_->snapshots_of({0, 0, evaluated_stage_, front.tensor});
@@ -82,9 +82,9 @@ void scheduler_core::hear(const mail::paused& p) {
     paused_ = p.what.what;
 }
 
-// An update reads what the passes before it have made, and one that waits goes before
-// the program; a pass that meets others may pause. These are granted alone. So is all
-// that a local rule chooses, by what has arrived and ended.
+// An update reads results of earlier passes, and a paused update goes before the
+// program. A pass that meets other ranks may pause. Each such action is granted alone.
+// A local rule's choices are also granted alone: each depends on arrivals and ends.
 bool scheduler_core::has_room() const {
   return running_ == 0
          || (running_ < depth_ && running_ == std::ssize(in_turn_) && !has_choice());
@@ -93,13 +93,13 @@ bool scheduler_core::has_room() const {
 /// An action of the order is granted for the first time.
 void scheduler_core::begin(const action& a) {
   if (a.what == op::forward && a.stage == plan_->dims.stages - 1)
-    waiting_.add({op::backward, a.direction, a.stage, a.microbatch}); // its own
+    waiting_.add({op::backward, a.direction, a.stage, a.microbatch}); // with the loss
   if (a.direction == 0 && a.stage == evaluated_stage_ && adds_gradient(a.what))
     ++backwards_;
 }
 
-// A local rule does nothing else while a stage updates; what others wait for may be
-// behind an action that waits.
+// A local rule grants nothing else while a stage updates. While an action is paused,
+// updates are still granted: other ranks may wait for an update.
 std::optional<action> scheduler_core::next_by_order() {
   const bool only_updates =
     paused_ || (plan_->sch.local_rule() && !paused_updates_.empty());
@@ -150,7 +150,7 @@ position scheduler_core::position_of(const action& a) const {
   return {hosted_.front().data, a.direction, a.stage, hosted_.front().tensor};
 }
 
-/// Who is to run an action: its stage, but of an update that has paused its optimizer
+/// The performer that runs an action: its stage, or for a paused update the optimizer
 /// shard.
 performer scheduler_core::performer_of(const action& a) const {
   const auto paused = std::ranges::find(paused_updates_, a, &granted::what);

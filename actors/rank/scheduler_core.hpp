@@ -13,13 +13,15 @@
 
 namespace troupe {
 
-/// A scheduler without its mailbox: its rank's order, what has arrived, and what its
-/// device has been given. Knows no actors.
+/// A scheduler without a mailbox: the order of the rank, the actions that have arrived,
+/// and the actions that the device runs. Uses no actors; one thread at a time calls a
+/// scheduler core.
 class scheduler_core {
 public:
-  /// \param rank absent: of a device that follows no program and grants what arrives,
-  /// as a parameter server's \param depth actions that the device takes at once, if one
-  /// may be granted behind the other (has_room())
+  /// \param rank absent: the device follows no program, and each action that arrives is
+  /// granted, as on a parameter server's device
+  /// \param depth number of actions that the device accepts at once, where a second one
+  /// may be granted (has_room())
   scheduler_core(std::shared_ptr<const run_plan> plan, std::optional<int> rank,
                  int depth);
 
@@ -28,50 +30,52 @@ public:
   /// \pre is_in_turn(d)
   void hear(const mail::done& d);
 
-  /// Whether all passes that were granted before it have been heard to end. Two stages
-  /// may tell of theirs in any order; the record keeps the device's.
+  /// Whether all passes granted before this one have ended here. Two stages may report
+  /// ends in any order; the record keeps the device's order.
   bool is_in_turn(const mail::done& d) const;
   void hear(const mail::paused& p);
 
-  /// An action, who is to run it, and the turn in which the device starts it.
+  /// An action, the performer that runs it, and the turn in which the device starts it.
   struct granted {
     action what;
     performer who;
     std::int64_t turn = no_turn;
-    std::optional<action> pair = {}; ///< Of the first of one: the second.
+    /// The second action of a pair, if `what` is the first.
+    std::optional<action> pair = {};
   };
 
-  /// What to grant now, if there is anything and the device has room. Experts go first:
-  /// a stage waits for each.
+  /// The next action to grant; absent if nothing is ready or the device has no
+  /// capacity. Experts go first: a stage waits for each.
   std::optional<granted> grant();
 
-  /// Whether what it grants depends on all that has arrived: by a local rule, and while
-  /// an update waits, which goes before the program.
+  /// Whether a grant depends on everything that has arrived: under a local rule, and
+  /// while an update is paused, which goes before the program.
   bool has_choice() const {
     return rank_ && (plan_->sch.local_rule() || !paused_updates_.empty());
   }
 
   void hold() { held_ = true; }
 
-  /// Begins no further update (a local rule: takes no further microbatch), and tells
-  /// how many it has begun.
+  /// Starts no more updates (a local rule: admits no more microbatches). Returns the
+  /// number that has started, as `order::freeze`.
   mail::begun freeze() { return {*rank_, order_->freeze()}; }
   void hear(const mail::stop_after& s) { order_->stop_after(s.count); }
 
   void hear(const mail::proceed& p);
 
-  /// The batches of the run that its rank has been through, if it waits there for a
-  /// checkpoint to be taken.
+  /// The batches of the run that this rank has finished, if the rank waits for a
+  /// checkpoint; else absent.
   std::optional<int> at_checkpoint();
   void hear(const mail::go_on&);
 
-  /// Whether it is held and nothing runs.
+  /// Whether the rank is held and nothing runs.
   bool at_rest() const { return held_ && running_ == 0; }
 
-  /// Whether the rank has done all it had to do. A device without a program never has.
+  /// Whether the rank has run all actions of the order. A device without a program
+  /// never has.
   bool finished() { return rank_ && running_ == 0 && order_->finished(); }
 
-  /// What it waits for, in words.
+  /// The input or action that the scheduler waits for, in words.
   mail::waiting_for explain();
 
 private:
@@ -88,23 +92,27 @@ private:
   int running_ = 0;
   bool held_ = false;
   bool passes_meet_ = false;
-  // Evaluations need a copy of the parameters each; a rank waits when it has none left.
-  int evaluated_stage_ = -1; ///< Of those here the one that is furthest.
-  std::int64_t backwards_to_evaluation_ = 0; ///< Of that stage; 0: none is evaluated.
+  // Each evaluation needs a copy of the parameters; a rank waits when no copy is left.
+  int evaluated_stage_ = -1; ///< The highest stage here; -1: none.
+  /// From one evaluation to the next; 0: none.
+  std::int64_t backwards_to_evaluation_ = 0;
   std::unique_ptr<order> order_;
   waiting waiting_;
-  std::vector<granted> guests_; ///< Who compute when they can, in no order: experts.
-  std::vector<action> in_turn_; ///< Of what runs: with turns, in their order.
+  /// Actions of experts and servers: granted first, in order of arrival.
+  std::vector<granted> guests_;
+  std::vector<action> in_turn_; ///< Running actions with turns, in that order.
   std::vector<granted> paused_updates_;
-  /// Of a stage, other than an update. Nothing else of a stage begins before it goes
-  /// on, so that a rank holds what its program says.
+  /// A paused action of a stage, other than an update. No other pass of this rank
+  /// begins before the paused one resumes, so a rank stashes no more than the program
+  /// says.
   std::optional<action> paused_;
   std::vector<position> hosted_;
-  std::int64_t turns_ = 0; ///< Granted.
-  int copies_ = 0;         ///< For evaluations.
-  int backwards_ = 0; ///< Of the evaluated stage, since a batch was evaluated first.
+  std::int64_t turns_ = 0; ///< Number of turns granted.
+  int copies_ = 0;         ///< Of the parameters, for evaluations.
+  /// Of the evaluated stage, since the last batch evaluated before the run.
+  int backwards_ = 0;
   int evaluated_ = 0;
-  int next_checkpoint_ = 0; ///< Batches of the run; 0: there is none.
+  int next_checkpoint_ = 0; ///< Batches of the run; 0: no checkpoint is due.
 };
 
 } // namespace troupe

@@ -20,7 +20,7 @@ appointment sum(int layer) {
   return {meeting_kind::layers, layer_meeting::sum_of(layer)};
 }
 
-/// Layers in the order in which a pass comes to them.
+/// Layers of a pass in the order in which the pass reaches each.
 std::vector<int> layers_of(const std::vector<piece>& pieces) {
   std::vector<int> result;
   for (const auto& p : pieces)
@@ -29,7 +29,8 @@ std::vector<int> layers_of(const std::vector<piece>& pieces) {
   return result;
 }
 
-/// What tensor shards or experts do after a piece, and the next waits for.
+/// Adds the meetings of tensor shards or experts: each begins when a piece ends, and
+/// must end before the next piece.
 void add_collectives(const pass_pieces<float>& pass, std::vector<piece>& to) {
   int occasion = 0;
   for (std::size_t i = 0; i < pass.size(); ++i) {
@@ -45,7 +46,7 @@ void add_collectives(const pass_pieces<float>& pass, std::vector<piece>& to) {
   }
 }
 
-/// What data replicas do for each layer.
+/// Adds the meetings of data replicas for each layer.
 void add_layers(weaving with, woven_action& to) {
   const auto order = layers_of(to.pieces);
   if (with.gathers)

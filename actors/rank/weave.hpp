@@ -14,7 +14,7 @@
 
 namespace troupe {
 
-/// An occasion of a meeting, as that kind of meeting numbers them.
+/// One meeting: the kind, and the index among meetings of that kind.
 struct appointment {
   meeting_kind with;
   int occasion;
@@ -24,43 +24,45 @@ struct appointment {
 
 using appointments = std::vector<appointment>;
 
-/// Work between two meetings.
+/// Work of an action between two meetings.
 struct piece {
-  int layer = -1;               ///< Of the stage, if it is of one alone.
-  double share = 1;             ///< Of the action's cost.
-  std::function<void()> run;    ///< Empty: no arithmetic.
-  bool costs = true;            ///< Else it takes no time where time is only counted.
-  bool yields = false;          ///< Others of its rank may go before it once.
-  appointments needs = {};      ///< That must be over before it starts.
-  appointments begins = {};     ///< That begin when it starts.
-  appointments ends_in = {};    ///< That begin when it has ended.
-  std::vector<int> completes{}; ///< Buckets of gradients that are complete after it.
-  std::uint8_t end = nothing;   ///< What the record says of its end (part_end).
+  int layer = -1;            ///< Index in the stage, of a piece of a single layer.
+  double share = 1;          ///< Of the action's cost.
+  std::function<void()> run; ///< Empty: no arithmetic.
+  bool costs = true;         ///< False: takes no time in virtual time.
+  /// The scheduler may run one other action of this rank before this piece.
+  bool yields = false;
+  appointments needs = {};      ///< Must be over before the piece starts.
+  appointments begins = {};     ///< Begin when the piece starts.
+  appointments ends_in = {};    ///< Begin when the piece has ended.
+  std::vector<int> completes{}; ///< Gradient buckets complete after this piece.
+  std::uint8_t end = nothing;   ///< Flags for the record (`part_end`).
 };
 
-/// An action in pieces, to be run one after another.
+/// An action as pieces, which run one after another.
 struct woven_action {
-  appointments begins; ///< With the action, before its first piece may start.
+  appointments begins; ///< Begin with the action, before the first piece.
   std::vector<piece> pieces;
-  /// As of work; of whom meets others between its pieces there are none.
+  /// Works that GPUs may still run, as `work::inputs`, for the first work. An action
+  /// that meets other ranks between pieces has none.
   std::vector<std::shared_ptr<launched_end>> inputs = {};
 };
 
-/// What the pieces of an action meet.
+/// The layer meetings of a pass.
 struct weaving {
-  bool gathers = false; ///< The parameters of each layer, among data replicas.
-  bool sums = false;    ///< The gradients of each layer, among data replicas.
+  bool gathers = false; ///< Of the parameters of each layer, among data replicas.
+  bool sums = false;    ///< Of the gradients of each layer, among data replicas.
 
   bool by_layer() const { return gathers || sums; }
 };
 
 /// Puts meetings between the pieces of a pass:
-/// - What tensor shards or experts do after a piece begins when it has ended, and the
-///   next piece needs it. Occasions count them.
-/// - gather(next layer) begins when a layer starts, which needs gather(its own): so the
-///   next layer travels while this one is computed on.
-/// - sum(layer) begins when a layer has ended. Two layers have a place each: a layer
-///   needs the sum of the layer two before it, and the end needs the last two sums.
+/// - A meeting of tensor shards or experts begins when a piece has ended, and the next
+///   piece needs that meeting. An index counts such meetings.
+/// - gather(next layer) begins when a layer starts, and a layer needs its own gather.
+///   So the next layer's parameters travel while this layer computes.
+/// - sum(layer) begins when a layer has ended. Buffers hold two layers: a layer needs
+///   the sum of the layer two before, and the end needs the last two sums.
 ///
 ///   layer         2            1            0          of a backward, three layers
 ///   gather   2    1            0
@@ -68,8 +70,9 @@ struct weaving {
 ///   sum                2            1            0
 woven_action weave(pass_pieces<float> pass, weaving with);
 
-/// A line a piece: what it needs, begins and ends in. For tests, and for whoever wants
-/// to see what overlaps with what.
+/// Text of an action, one line for each piece: the meetings that the piece needs,
+/// begins and ends in. For tests, and for readers who inspect which meetings overlap
+/// with computation.
 std::string to_string(const woven_action& what);
 
 } // namespace troupe
